@@ -1,8 +1,10 @@
 # The `steadfast` binary, and nothing else that is ours. It starts by itself:
 #
-#   export STEADFAST_ADMIN_KEY="$(openssl rand -hex 32)"   the first API key
 #   docker build --tag steadfast .
-#   docker run -d -p 127.0.0.1:7373:7373 -v steadfast:/data -e STEADFAST_ADMIN_KEY steadfast
+#   docker run -p 127.0.0.1:7373:7373 -v steadfast:/data steadfast
+#
+# It prints the first API key, once. To choose that yourself, so that it is in no log, give it as
+# STEADFAST_ADMIN_KEY.
 FROM rust:1.95-slim-trixie AS build
 WORKDIR /build
 COPY . .
@@ -19,7 +21,7 @@ USER steadfast
 # The default store is /data/steadfast.db.
 WORKDIR /data
 VOLUME /data
-ENV STEADFAST_LISTEN=0.0.0.0:7373
+ENV STEADFAST_LISTEN=0.0.0.0:7373 STEADFAST_PRINT_FIRST_KEY=true
 EXPOSE 7373
 ENTRYPOINT ["steadfast"]
 CMD ["serve"]

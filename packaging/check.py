@@ -6,6 +6,7 @@ that has helm, kubernetes_validate and yaml. What a machine lacks is left out an
 
 import base64
 import concurrent.futures
+import configparser
 import gzip
 import hashlib
 import http.server
@@ -14,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -59,6 +61,31 @@ def needs(program):
     return unittest.skipUnless(shutil.which(program), f"{program} is missing")
 
 
+def may_mount():
+    test = ["unshare", "--mount", "true"]
+    return os.geteuid() == 0 and shutil.which("unshare") and subprocess.run(test, capture_output=True).returncode == 0
+
+
+needs_namespaces = unittest.skipUnless(may_mount(), "only root may mount")
+
+
+def inside(root, directory, user, writable):
+    """The beginning of a command that runs in another root directory, which it can only read, as a
+    user who can get no rights. A program that is not static gets its libraries first."""
+    for library in re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", BINARY], capture_output=True, text=True).stdout):
+        copy = root / library.lstrip("/")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, copy)
+    root.chmod(0o755)
+    uid, gid = user.split(":")
+    (mount, unshare, setpriv, sh) = map(shutil.which, ["mount", "unshare", "setpriv", "sh"])
+    script = (
+        f'{mount} --bind "$0" "$0" && {mount} --bind "{writable}" "{writable}" && {mount} -o remount,bind,ro "$0" && '
+        f'exec {setpriv} --no-new-privs {unshare} --root="$0" --wd={directory} --setgid={gid} --setuid={uid} -- "$@"'
+    )
+    return [unshare, "--mount", sh, "-c", script, str(root)]
+
+
 class Scratch(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -70,6 +97,14 @@ class Scratch(unittest.TestCase):
 
 
 class Archives(Scratch):
+    @unittest.skipUnless("STEADFAST_STATIC" in os.environ, "the program of the tests is not static")
+    def test_the_program_needs_nothing_of_a_machine_and_names_none(self):
+        program = pathlib.Path(BINARY).read_bytes()
+        # The head of a program names the loader that it needs.
+        self.assertNotIn(b"/ld-", program[:4096])
+        for place in (ROOT, pathlib.Path.home()):
+            self.assertNotIn(f"{place}/".encode(), program, "it knows where it was built")
+
     def test_sums_are_those_of_the_files(self):
         names = set()
         for line in (PACKAGES / "SHA256SUMS").read_text().splitlines():
@@ -87,6 +122,8 @@ class Archives(Scratch):
             tar.extractall(self.scratch, filter="data")
         self.assert_program(self.scratch / top / "steadfast")
         for name in ["LICENSE-MIT", "LICENSE-APACHE", "steadfast.example.toml", "steadfast.service"]:
+            self.assertTrue((self.scratch / top / name).stat().st_size > 0)
+        for name in ["man/steadfast-jobs-create.1", "completions/_steadfast"]:
             self.assertTrue((self.scratch / top / name).stat().st_size > 0)
 
     def test_the_formula_has_the_sum_of_the_archive(self):
@@ -117,6 +154,40 @@ class Debian(Scratch):
             self.assertTrue((self.scratch / conffile.lstrip("/")).exists(), conffile)
         settings = self.scratch / "etc/steadfast/steadfast.toml"
         output(BINARY, "serve", "--config", settings, "--print-config")
+        share = self.scratch / "usr/share"
+        self.assertIn(b"jobs create", gzip.decompress((share / "man/man1/steadfast-jobs-create.1.gz").read_bytes()))
+        script = share / "bash-completion/completions/steadfast"
+        self.assertIn("endpoints", self.complete(script, "steadfast", "end"))
+        self.assertIn("--from", self.complete(script, "steadfast", "jobs", "create", "--f"))
+
+    @needs("dpkg-deb")
+    @needs_namespaces
+    def test_what_the_unit_starts_serves(self):
+        output("dpkg-deb", "--extract", package("*.deb"), self.scratch)
+        unit = configparser.RawConfigParser(strict=False)
+        unit.optionxform = str
+        unit.read(self.scratch / "usr/lib/systemd/system/steadfast.service")
+        service = unit["Service"]
+        state = self.scratch / service["WorkingDirectory"].lstrip("/")
+        state.mkdir(parents=True)
+        os.chown(state, USER, USER)
+        start = inside(self.scratch, service["WorkingDirectory"], f"{USER}:{USER}", writable=state)
+        # The port of the settings may be in use here.
+        environment = {"STEADFAST_ADMIN_KEY": KEY, "STEADFAST_LISTEN": "127.0.0.3:0"}
+        program, *args = service["ExecStart"].split()
+        self.assertEqual(args.pop(0), "serve")
+        with Server([*start, program], environment, args) as server:
+            self.assertEqual(server.get("/readyz")["status"], "ok")
+            self.assertIn("keys", server.get("/api/v1/keys"))
+        self.assertEqual((state / "steadfast.db").stat().st_uid, USER)
+
+    def complete(self, script, *words):
+        """What bash would offer for the last word."""
+        program = (
+            f'source {script}; COMP_WORDS=({" ".join(words)}); COMP_CWORD={len(words) - 1}; '
+            f'_steadfast steadfast "{words[-1]}" "{words[-2]}"; echo "${{COMPREPLY[@]}}"'
+        )
+        return output("bash", "-c", program).split()
 
     @needs("systemd-analyze")
     def test_the_unit_is_hardened_and_without_mistakes(self):
@@ -173,6 +244,7 @@ class Image(Scratch):
         self.assertEqual((list(run["Volumes"]), run["WorkingDir"]), (["/data"], "/data"))
         self.assertEqual(list(run["ExposedPorts"]), ["7373/tcp"])
         self.assertIn("STEADFAST_LISTEN=0.0.0.0:7373", run["Env"])
+        self.assertIn("STEADFAST_PRINT_FIRST_KEY=true", run["Env"])
         with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
             files = {member.name: member for member in tar.getmembers()}
         self.assertEqual((files["data"].uid, files["data"].mode), (USER, 0o700))
@@ -183,26 +255,36 @@ class Image(Scratch):
         tar_sum = hashlib.sha256(gzip.decompress(layer)).hexdigest()
         self.assertEqual(config["rootfs"]["diff_ids"], [f"sha256:{tar_sum}"])
 
-    def test_it_starts_with_nothing_but_a_key(self):
-        if os.geteuid() != 0:
-            self.skipTest("only root can change the root directory")
-        # The head of a program names the loader that it needs.
-        if b"/ld-" in pathlib.Path(BINARY).read_bytes()[:4096]:
-            self.skipTest("the program is not static")
+    @needs_namespaces
+    def test_it_starts_alone_and_prints_its_first_key_once(self):
         config, layer = self.parts()
+        run = config["config"]
         with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
             tar.extractall(self.scratch, filter="fully_trusted")
-        environment = dict(entry.split("=", 1) for entry in config["config"]["Env"])
+        volume = self.scratch / run["WorkingDir"].lstrip("/")
+        environment = dict(entry.split("=", 1) for entry in run["Env"])
         environment["STEADFAST_LISTEN"] = "127.0.0.2:0"
-        start = ["chroot", f"--userspec={USER}:{USER}", self.scratch, "/usr/local/bin/steadfast"]
+        start = inside(self.scratch, run["WorkingDir"], run["User"], writable=volume)
+        self.assert_program(*start, "/usr/local/bin/steadfast")
         refused = subprocess.run(
-            [*start, "serve", "--listen", "0.0.0.0:0"], env=environment, capture_output=True, text=True
+            [*start, *run["Entrypoint"], *run["Cmd"]],
+            env={**environment, "STEADFAST_PRINT_FIRST_KEY": "false", "STEADFAST_LISTEN": "0.0.0.0:0"},
+            capture_output=True,
+            text=True,
         )
         self.assertEqual(refused.returncode, 1)
         self.assertIn("STEADFAST_ADMIN_KEY", refused.stderr)
-        with Server(start, {**environment, "STEADFAST_ADMIN_KEY": KEY}, []) as server:
+        command = [*start, *run["Entrypoint"]]
+        with Server(command, environment, []) as server:
+            (server.key,) = re.findall(r"first API key, printed this once: (\w+)", server.said)
+            self.assertEqual(server.get("/healthz")["status"], "ok")
             self.assertEqual(server.get("/readyz")["status"], "ok")
-            self.assertIn("keys", server.get("/api/v1/keys"))
+            self.assertEqual(len(server.get("/api/v1/keys")["keys"]), 1)
+            self.assertEqual((volume / "steadfast.db").stat().st_uid, USER)
+        # The same volume, with a key of the operator's.
+        with Server(command, {**environment, "STEADFAST_ADMIN_KEY": KEY}, []) as server:
+            self.assertNotIn("first API key", server.said)
+            self.assertEqual(len(server.get("/api/v1/keys")["keys"]), 2)
 
 
 class PackageManagers(Scratch):
@@ -222,7 +304,10 @@ class PackageManagers(Scratch):
         python = self.scratch / "venv/bin/python"
         pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
         output(*pip, "--no-index", "--no-deps", path)
-        self.assert_program(self.scratch / "venv/bin/steadfast")
+        program = self.scratch / "venv/bin/steadfast"
+        self.assert_program(program)
+        with Server([program], {}, ["--store", "memory:", "--listen", "127.0.0.1:0"]) as server:
+            self.assertEqual(server.get("/readyz")["status"], "ok")
 
     @needs("npm")
     def test_npm_installs_the_package_into_an_empty_prefix(self):
@@ -299,6 +384,25 @@ class Chart(Scratch):
             known = set(re.findall(r"env: (\w+)", output(BINARY, "serve", "--help")))
             names = {entry["name"] for entry in container["env"]}
             self.assertLessEqual(names, known | {"STEADFAST_ADMIN_KEY"})
+
+    def test_the_commands_of_the_page_install_it(self):
+        page = (ROOT / "docs/kubernetes.md").read_text()
+        text = "\n".join(re.findall(r"```sh needs=cluster\n(.*?)```", page, re.DOTALL))
+        commands = [shlex.split(line) for line in text.replace("\\\n", " ").splitlines() if line]
+        kinds = []
+        for program, verb, *args in commands:
+            if program == "helm":
+                self.assertEqual(verb, "install")
+                chart = {"steadfast-VERSION-chart.tgz": str(package("*-chart.tgz"))}
+                rendered = output(HELM, "template", *[chart.get(arg, arg) for arg in args])
+                documents = [document for document in yaml.safe_load_all(rendered) if document]
+                for document in documents:
+                    kubernetes_validate.validate(document, KUBERNETES[-1], strict=True)
+                    kinds.append(document["kind"])
+            elif shutil.which(program):
+                output(program, verb, *args, "--dry-run=client", "--output=yaml")
+        self.assertIn("StatefulSet", kinds)
+        self.assertIn("Deployment", kinds)
 
     def test_values_that_cannot_work_are_refused(self):
         for value, reason in [
@@ -381,8 +485,13 @@ class Server:
         )
 
     def __enter__(self):
-        first = self.process.stdout.readline()
-        (self.address,) = re.findall(r"http://[\d.:]+", first)
+        self.said = ""
+        while not (found := re.findall(r"http://[\d.:]+", self.said)):
+            line = self.process.stdout.readline()
+            if not line:
+                raise AssertionError(f"it did not start: {self.said}")
+            self.said += line
+        (self.address,) = found
         # A full pipe would hold it up.
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
         return self

@@ -12,6 +12,10 @@ class Steadfast < Formula
   def install
     bin.install "steadfast"
     pkgshare.install "steadfast.example.toml"
+    man1.install Dir["man/*.1"]
+    bash_completion.install "completions/steadfast.bash" => "steadfast"
+    zsh_completion.install "completions/_steadfast"
+    fish_completion.install "completions/steadfast.fish"
   end
 
   service do

@@ -5,21 +5,18 @@
 //! the reference of the command line is what `--help` says.
 
 mod animation;
-mod book;
-mod html;
-mod inline;
-mod markdown;
+mod database;
 mod operations;
 mod reference;
-mod search;
 mod session;
+mod site;
 mod syntax;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::process::{self, CommandOutput};
 use crate::{VerbResult, fuzz, root};
-use book::Book;
 
 const USAGE: &str =
     "usage: cargo xtask docs [--check] [--update] [--animate] [--bin FILE] [page …]";
@@ -61,7 +58,7 @@ pub fn run(args: &[String]) -> VerbResult {
             }
         }
     }
-    let (book, findings) = Book::load(&root)?;
+    let (book, findings) = site::load(&root)?;
     for finding in &findings {
         println!("{finding}");
     }
@@ -69,7 +66,7 @@ pub fn run(args: &[String]) -> VerbResult {
         return Err(format!("{} findings", findings.len()));
     }
     let to = process::target_directory(&root).join("book");
-    book.write(&root, &to)?;
+    site::write(&book, &root, &to)?;
     println!(
         "{} pages: {}",
         book.pages.len(),
@@ -81,7 +78,7 @@ pub fn run(args: &[String]) -> VerbResult {
 /// What was found out about the book.
 pub struct Report {
     pub output: CommandOutput,
-    /// What is run, and the pages of which nothing is.
+    /// What is run, and what commands need that are not.
     pub note: String,
 }
 
@@ -95,12 +92,13 @@ pub fn check(root: &Path) -> Result<Report, String> {
 }
 
 fn check_pages(root: &Path, binary: &Path, only: &[String]) -> Result<Report, String> {
-    let (book, mut findings) = Book::load(root)?;
+    let (book, mut findings) = site::load(root)?;
     let mut notes = Vec::new();
-    let (mut run, mut read_only) = (0, Vec::new());
+    let (mut run, mut read_only) = (0, BTreeSet::new());
     let commands = reference::Commands::read(binary)?;
     findings.extend(reference::check(root, &commands)?);
     findings.extend(operations::check(root)?);
+    let mut sessions = Vec::new();
     for page in &book.pages {
         if !only.is_empty() && !only.iter().any(|part| page.path.contains(part.as_str())) {
             continue;
@@ -110,21 +108,25 @@ fn check_pages(root: &Path, binary: &Path, only: &[String]) -> Result<Report, St
             findings.extend(commands.check_page(page));
             continue;
         }
-        let has = |language| page.document.codes().any(|code| code.language == language);
-        if has("console") {
+        if page.document.codes().any(|code| code.language == "console") {
             run += 1;
-        } else if has("sh") {
-            read_only.push(page.path.trim_start_matches("docs/"));
         }
+        let unrun = page.document.codes().filter(|code| code.language == "sh");
+        read_only.extend(unrun.filter_map(|code| code.option("needs")));
         findings.extend(commands.check_page(page));
         findings.extend(syntax::check_page(root, binary, page, &mut notes)?);
-        findings.extend(session::check_page(root, binary, page, &mut notes)?);
+        sessions.push(page);
+    }
+    for report in session::check_pages(root, binary, &sessions) {
+        let (found, said) = report?;
+        findings.extend(found);
+        notes.extend(said);
     }
     let success = findings.is_empty();
     notes.append(&mut findings);
     let note = format!(
-        "{run} pages run; commands only read: {}",
-        read_only.join(", ")
+        "{run} pages run; only read is what needs: {}",
+        Vec::from_iter(read_only).join(", ")
     );
     let output = CommandOutput {
         success,

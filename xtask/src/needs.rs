@@ -3,10 +3,11 @@
 //! A missing tool should be one clear sentence, not a strange error ten minutes into a build. So
 //! every need is looked up first. A new need is one more entry in `NEEDS`.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::VerbResult;
-use crate::process::{cargo_has, succeeds};
+use crate::process::{cargo_has, succeeds, target_directory};
+use crate::{VerbResult, root};
 
 struct Need {
     what: &'static str,
@@ -21,6 +22,17 @@ enum Install {
     Rustup(&'static str),
     /// Debian packages, separated by spaces. Needs root.
     Apt(&'static str),
+    /// A Python package, for the file that it carries.
+    Pip(&'static str),
+}
+
+/// What judges pages in the browser: a package that carries it, and where the tests look for it.
+const AXE_PACKAGE: &str = "axe-playwright-python==0.1.8";
+const AXE_FOLDER: &str = "axe-core-4.12.1";
+const AXE_FILE: &str = "axe_playwright_python/axe.min.js";
+
+fn axe_folder() -> PathBuf {
+    target_directory(&root()).join(AXE_FOLDER)
 }
 
 const NEEDS: &[Need] = &[
@@ -49,9 +61,12 @@ const NEEDS: &[Need] = &[
         why: "the API is fuzzed by a Python program, and one of the libraries is for Python",
     },
     Need {
-        what: "curl and openssl",
-        check: || succeeds("curl", &["--version"]) && succeeds("openssl", &["version"]),
-        install: Install::Apt("curl openssl"),
+        what: "curl, jq and openssl",
+        check: || {
+            let has = |name, option| succeeds(name, &[option]);
+            has("curl", "--version") && has("jq", "--version") && has("openssl", "version")
+        },
+        install: Install::Apt("curl jq openssl"),
         why: "commands of the book are run",
     },
     Need {
@@ -80,6 +95,12 @@ const NEEDS: &[Need] = &[
         check: || succeeds("chromium", &["--version"]) && succeeds("chromedriver", &["--version"]),
         install: Install::Apt("chromium chromium-driver"),
         why: "the dashboard is tested in a real browser",
+    },
+    Need {
+        what: "axe-core",
+        check: || axe_folder().join(AXE_FILE).exists(),
+        install: Install::Pip(AXE_PACKAGE),
+        why: "it judges whether everyone can read and use the pages",
     },
 ];
 
@@ -143,6 +164,15 @@ impl Install {
             Install::Apt(packages) => {
                 format!("apt-get install -y --no-install-recommends {packages}")
             }
+            Install::Pip(package) => {
+                let folder = axe_folder();
+                let folder = folder.display();
+                // A Debian system has no pip but in an environment of its own.
+                format!(
+                    "python3 -m venv --clear '{folder}/venv' && '{folder}/venv/bin/pip' install \
+                     --quiet --no-deps --target '{folder}' {package} && rm -r '{folder}/venv'"
+                )
+            }
         }
     }
 
@@ -150,6 +180,7 @@ impl Install {
         match self {
             Install::Rustup(_) => succeeds("rustup", &["--version"]),
             Install::Apt(_) => is_root() && succeeds("apt-get", &["--version"]),
+            Install::Pip(_) => succeeds("python3", &["--version"]),
         }
     }
 }

@@ -19,7 +19,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use self::archive::Compression;
-use self::release::{Release, TARGETS, Target};
+use self::release::{Manual, Release, TARGETS, Target};
 use crate::process::{self, CommandOutput, succeeds};
 use crate::{VerbResult, fuzz, needs, root};
 
@@ -46,6 +46,7 @@ pub fn run(args: &[String]) -> VerbResult {
         epoch: release::epoch(&root)?,
         target,
         binary: read(&binary)?,
+        manual: Manual::read(&binary, &process::target_directory(&root).join("man"))?,
         compression: Compression::Best,
         url: options.url,
         root: root.clone(),
@@ -54,7 +55,7 @@ pub fn run(args: &[String]) -> VerbResult {
     for name in names(&directory)? {
         println!("{}", directory.join(name).display());
     }
-    verdict(try_packages(&root, &directory, &binary)?)?;
+    verdict(try_packages(&root, &directory, &binary, LinkKind::Static)?)?;
     verdict(pack_crates(&root)?)
 }
 
@@ -127,13 +128,14 @@ pub fn check(root: &Path) -> Result<CommandOutput, String> {
         epoch: release::epoch(root).unwrap_or(0),
         target: &TARGETS[0],
         binary: read(&binary)?,
+        manual: Manual::read(&binary, &directory.join("man"))?,
         compression: Compression::Fast,
         url: Some("https://downloads.example/v0".to_owned()),
         root: root.to_owned(),
     };
     let packages = directory.join("packages");
     write(&release, &packages)?;
-    try_packages(root, &packages, &binary)
+    try_packages(root, &packages, &binary, LinkKind::Any)
 }
 
 /// The program for a target, without anything of this machine in it.
@@ -231,14 +233,29 @@ fn names(directory: &Path) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
+/// Whether the program may need libraries of the machine, as that of the tests does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LinkKind {
+    Static,
+    Any,
+}
+
 /// Installs, starts and reads what was packed.
-fn try_packages(root: &Path, packages: &Path, binary: &Path) -> Result<CommandOutput, String> {
+fn try_packages(
+    root: &Path,
+    packages: &Path,
+    binary: &Path,
+    link: LinkKind,
+) -> Result<CommandOutput, String> {
     let mut command = Command::new(tools(root)?.join("bin/python"));
     command
         .arg(root.join("packaging/check.py"))
         .current_dir(root)
         .env("PACKAGES", packages)
         .env("STEADFAST_BIN", binary);
+    if link == LinkKind::Static {
+        command.env("STEADFAST_STATIC", "yes");
+    }
     process::run_silently(command).map_err(|error| format!("cannot start Python: {error}"))
 }
 

@@ -65,6 +65,8 @@ const PROOFS: &[Proof] = &[
     by_test("disk full", 10, "proof", "disk_full::a_full_disk_refuses_new_jobs_keeps_the_old_and_is_forgotten_when_there_is_room"),
     by_test("frozen node", 5, "proof", "frozen::a_node_that_stood_still_settles_nothing_that_was_given_to_another"),
     by_test("gates", 20, "proof", "gates::limits_hold_while_nodes_are_killed_and_connections_are_cut"),
+    by_test("operations", 20, "proof", "kill_operations::an_operation_outlives_its_nodes_and_comes_to_each_job_once"),
+    by_test("batches", 20, "proof", "batches::batches_count_every_end_and_call_back_once_while_nodes_are_killed"),
     by_test("PostgreSQL faults", 20, "proof", "postgres_faults::what_was_acknowledged_outlives_lost_answers_and_cut_connections"),
     by_test("slow resolver", 3, "proof", "slow_names::a_resolver_that_does_not_answer_delays_no_other_caller"),
     by_test("broken polls", 20, "proof", "broken_polls::a_worker_that_hangs_up_in_the_middle_of_a_claim_loses_no_job"),

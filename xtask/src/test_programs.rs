@@ -107,7 +107,7 @@ mod tests {
         let built = [
             "   Compiling steadfast-core v0.1.0",
             "  Executable unittests src/lib.rs (target/debug/deps/steadfast-5a0d)",
-            "  Executable tests/alerts.rs (target/debug/deps/alerts-91a4)",
+            "  Executable tests/behaviour/main.rs (target/debug/deps/behaviour-91a4)",
             "  Executable tests/cli/main.rs (target/debug/deps/cli-2d0a)",
             "\u{1b}[1m\u{1b}[92m  Executable\u{1b}[0m tests/api/main.rs (target/debug/deps/api-4ddb)",
         ];
@@ -118,7 +118,7 @@ mod tests {
             [
                 "--test api",
                 "--test cli",
-                "--test alerts",
+                "--test behaviour",
                 "--lib --bins",
                 "--doc"
             ]

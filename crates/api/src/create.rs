@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 use steadfast_core::{
-    EventType, ExpiryAction, Guarantee, JobId, OnFailure, Payload, PolicyPatch, StartBefore, Tags,
-    Timestamp, Unique,
+    BatchId, EventType, ExpiryAction, Guarantee, JobId, OnFailure, Payload, PolicyPatch,
+    StartBefore, Tags, Timestamp, Unique,
 };
 
 #[cfg(feature = "openapi")]
@@ -153,6 +153,10 @@ pub struct CreateJobRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<OnFailureSchema>))]
     pub on_failure: Option<OnFailure>,
+    /// The open batch that it is counted in: `bat_…`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub batch: Option<BatchId>,
     /// Where events of this job are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook: Option<WebhookRequest>,
@@ -183,6 +187,12 @@ pub struct CreateJobRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(example = "Europe/Paris"))]
     pub timezone: Option<String>,
+    /// A stored job to create another like it: what this request does not say is taken from that
+    /// one, headers and secrets included, but for its keys, its time, its batch and what it waited
+    /// for. Only for a job that is created alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "job_01m7jt0hj8fhzbwrda5s85n01q"))]
+    pub like: Option<JobId>,
 }
 
 /// The request that an HTTP job sends.

@@ -108,6 +108,10 @@ pub struct EndpointBody {
     /// Why it was disabled, if its target said that it is gone.
     #[serde(default)]
     pub disabled_reason: Option<String>,
+    /// Since when it has been disabled.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub disabled_at: Option<Timestamp>,
     /// When it was created.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Timestamp,
@@ -126,6 +130,7 @@ impl EndpointBody {
             live_secrets: endpoint.live_secrets(now).count(),
             disabled: endpoint.disabled,
             disabled_reason: endpoint.disabled_reason.clone(),
+            disabled_at: endpoint.disabled_at,
             created_at: endpoint.created_at,
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use steadfast_core::{
-    Blocker, ConcurrencyKey, Destination, EndReason, EndpointId, EventType, ExpiryAction, Failure,
-    Guarantee, IdempotencyKey, Job, JobId, JobLabel, Kind, Note, OnFailure, Payload,
+    BatchId, Blocker, ConcurrencyKey, Destination, EndReason, EndpointId, EventType, ExpiryAction,
+    Failure, Guarantee, IdempotencyKey, Job, JobId, JobLabel, Kind, Note, OnFailure, Payload,
     PrerequisiteState, Queue, RetryPolicy, ScheduleId, StartDeadline, Tags, Tenant, Timestamp,
     Unique, UniqueResult, Webhook, WebhookTarget, WorkerName, duration, explain,
 };
@@ -164,6 +164,10 @@ pub struct JobBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub dependants: Option<u64>,
+    /// The batch that it is counted in: `bat_…`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, required = false))]
+    pub batch: Option<BatchId>,
     /// The jobs that it waits for, and the gates at which a job waits that is due. In lists, only what gates say by themselves:
     /// pauses, holds, and what destinations asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -193,6 +197,7 @@ impl JobBody {
         let Note { text, percent } = note.unwrap_or_default();
         let deadline = job.start_deadline();
         let (on_failure, run_at) = (job.on_failure(), job.earliest_run_at());
+        let batch = job.batch();
         Self {
             label: job.label(now),
             explanation: job.progress.reason.map(|it| explain::reason(it).to_owned()),
@@ -234,6 +239,7 @@ impl JobBody {
             after: None,
             on_failure,
             dependants: None,
+            batch,
             unique: job.extras.and_then(|extras| extras.unique),
             unique_result: None,
             start_before: deadline.map(StartDeadline::at),

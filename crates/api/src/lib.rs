@@ -17,6 +17,7 @@
 #![deny(missing_docs)]
 
 mod attempt;
+mod batch;
 mod bulk;
 mod claim;
 mod create;
@@ -43,6 +44,9 @@ mod testing;
 mod webhook;
 
 pub use attempt::{AttemptBody, AttemptList, DecisionBody};
+pub use batch::{
+    BatchBody, BatchCallbackBody, BatchJobQuery, BatchList, BatchQuery, CreateBatchRequest,
+};
 pub use bulk::{BulkResult, DeadLettersRequest};
 pub use claim::{
     ClaimBody, ClaimJobsRequest, ClaimList, FailRequest, FailureRequest, FenceQuery,
@@ -96,7 +100,7 @@ pub use schedule::{
     CreateScheduleRequest, EditScheduleRequest, ScheduleBody, ScheduleList, SkippedTicksBody,
     TickBody, TickList, UpcomingTickBody,
 };
+pub use steadfast_core::{BatchJobFilter, BatchStatus, OperationKind, OperationStatus};
 pub use steadfast_core::{Blocker, QueueExplanation, StartExplanation};
-pub use steadfast_core::{OperationKind, OperationStatus};
 pub use testing::{AdvanceClockRequest, ClockBody, IdleBody, RunUntilIdleRequest};
 pub use webhook::{WebhookEventBody, webhook_job};

@@ -32,6 +32,9 @@ pub struct JobQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>))]
     pub schedule: Option<ScheduleId>,
+    /// That call this system, as `https://api.example.com`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<String>,
     /// Created at this time or later; when it failed does not matter.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]

@@ -8,9 +8,11 @@ mod flow;
 mod http;
 mod lifecycle;
 mod meter;
+mod operations;
 mod postgres;
 mod postgres_bare;
 mod scale;
+mod stores;
 
 use std::path::PathBuf;
 
@@ -18,7 +20,7 @@ use figure::Report;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  steadfast bench --jobs 30000 --backlog 30000\n  steadfast bench --flow --held 300000"
+    after_help = "Examples:\n  steadfast bench --jobs 30000 --backlog 30000\n  steadfast bench --flow --held 300000\n  steadfast bench --operations --tagged 5000000"
 )]
 pub struct Args {
     /// Jobs per throughput figure.
@@ -44,6 +46,8 @@ pub struct Args {
     server: bool,
     #[command(flatten)]
     flow: flow::FlowArgs,
+    #[command(flatten)]
+    operations: operations::OperationArgs,
     /// A PostgreSQL database to measure in place of SQLite files: one to four nodes, in a schema
     /// that is created for it and dropped afterwards.
     #[arg(long)]
@@ -64,6 +68,11 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let mut report = Report::new(args.json);
     if args.flow.flow {
         flow::figures(&args, scratch()?.path(), &mut report).await?;
+        report.finish();
+        return Ok(());
+    }
+    if args.operations.operations {
+        operations::figures(&args, scratch()?.path(), &mut report).await?;
         report.finish();
         return Ok(());
     }

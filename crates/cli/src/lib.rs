@@ -2,9 +2,11 @@
 //!
 //! # Layout
 //!
-//! * `serve`: a node, from its `settings`. `demo`: a node and a target that fails in many ways.
+//! * `serve`: a node, from its `settings`. `dev`: a node in memory whose attempts are printed.
+//!   `demo`: a node and a target that fails in many ways.
 //! * `verbs`: requests to a running server, printed through `show`.
 //! * `output`, `exit`: output whose reader may close it, and exit codes.
+//! * `manual`: completions and man pages, from the commands themselves.
 //! * `bench`: measurements. `limits`: every limit, with its reason.
 #![expect(
     clippy::print_stdout,
@@ -17,9 +19,12 @@ pub mod fuzzing;
 
 mod bench;
 mod demo;
+mod dev;
 mod exit;
 mod limits;
+mod manual;
 mod output;
+mod page;
 mod paged_list;
 mod serve;
 mod server_args;
@@ -29,19 +34,21 @@ mod verbs;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use verbs::{
-    alerts, audit, destinations, dlq, doctor, endpoints, failures, forecast, gates, jobs, keys,
-    migrate, operations, policy, queues, schedules, stats, workers,
+    alerts, audit, batches, destinations, dlq, doctor, endpoints, failures, forecast, gates, jobs,
+    keys, migrate, nodes, operations, policy, queues, schedules, stats, workers,
 };
 
 /// A durable job scheduler and job queue whose speciality is retry.
 #[derive(Parser)]
 #[command(
     name = "steadfast",
+    // Whatever the file is called that was started.
+    bin_name = "steadfast",
     version,
     arg_required_else_help = true,
-    after_help = "First steps:\n  steadfast demo                          see retries at work, in under a minute\n  steadfast serve                         run a server on ./steadfast.db\n  steadfast jobs create URL --watch       create a job there, and follow it\n\nExit codes: 0 success, 1 refused or failed, 2 invalid input, 3 the server cannot be reached,\n4 not found."
+    after_help = "First steps:\n  steadfast demo                          see retries at work, in under a minute\n  steadfast dev                           try your own jobs, on a server that keeps nothing\n  steadfast serve                         run a server on ./steadfast.db\n  steadfast jobs create URL --watch       create a job there, and follow it\n\nExit codes: 0 success, 1 refused or failed, 2 invalid input, 3 the server cannot be reached,\n4 not found."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -52,6 +59,8 @@ struct Cli {
 enum Verb {
     /// Run a server: API, HTTP jobs, schedules, webhooks, dead letters, alerts.
     Serve(Box<serve::Args>),
+    /// Run a server that keeps nothing, open its dashboard, and print every attempt.
+    Dev(dev::Args),
     /// See retries at work: jobs that fail in many ways, each explained, in under a minute.
     Demo(demo::Args),
     /// Create, list, show, change and watch jobs.
@@ -62,6 +71,8 @@ enum Verb {
     Dlq(dlq::Args),
     /// Failures by cause: how often, since when, and whether they are fixed.
     Failures(failures::Args),
+    /// Batches: jobs that are counted together, and a job when all have ended.
+    Batches(batches::Args),
     /// Operations: work on many jobs, followed and halted.
     Operations(operations::Args),
     /// Audit: who did what.
@@ -72,6 +83,8 @@ enum Verb {
     Gates(gates::Args),
     /// Destinations: how the systems that jobs call are doing; hold and release them.
     Destinations(destinations::Args),
+    /// Nodes: which serve the store.
+    Nodes(nodes::Args),
     /// Workers: which there are, and what they claim.
     Workers(workers::Args),
     /// Counts and rates.
@@ -82,7 +95,7 @@ enum Verb {
     Alerts(alerts::Args),
     /// Endpoints: URLs that receive webhooks and alerts.
     Endpoints(endpoints::Args),
-    /// Preview retry policies; needs no server.
+    /// Retry policies: preview one without a server, or replay one over past attempts.
     Policy(policy::Args),
     /// API keys.
     Keys(keys::Args),
@@ -92,6 +105,10 @@ enum Verb {
     Doctor(Box<doctor::Args>),
     /// Measure this machine: Steadfast beside a bare SQLite loop that writes the same rows.
     Bench(bench::Args),
+    /// Print the completions of a shell.
+    Completions(manual::CompletionArgs),
+    /// Write the man pages, one for each command.
+    Man(manual::ManArgs),
 }
 
 /// Runs the command line of this process, and returns its exit code.
@@ -112,16 +129,19 @@ fn run(verb: Verb) -> anyhow::Result<()> {
 async fn dispatch(verb: Verb) -> anyhow::Result<()> {
     match verb {
         Verb::Serve(args) => serve::run(*args).await,
+        Verb::Dev(args) => dev::run(args).await,
         Verb::Demo(args) => demo::run(args).await,
         Verb::Jobs(args) => jobs::run(args).await,
         Verb::Schedules(args) => schedules::run(args).await,
         Verb::Dlq(args) => dlq::run(args).await,
         Verb::Failures(args) => failures::run(args).await,
+        Verb::Batches(args) => batches::run(args).await,
         Verb::Operations(args) => operations::run(args).await,
         Verb::Audit(args) => audit::run(args).await,
         Verb::Queues(args) => queues::run(args).await,
         Verb::Gates(args) => gates::run(args).await,
         Verb::Destinations(args) => destinations::run(args).await,
+        Verb::Nodes(args) => nodes::run(args).await,
         Verb::Workers(args) => workers::run(args).await,
         Verb::Stats(args) => stats::run(args).await,
         Verb::Forecast(args) => forecast::run(args).await,
@@ -132,5 +152,7 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Migrate(args) => migrate::run(args).await,
         Verb::Doctor(args) => doctor::run(*args).await,
         Verb::Bench(args) => bench::run(args).await,
+        Verb::Completions(args) => manual::print_completions(args, &mut Cli::command()),
+        Verb::Man(args) => manual::write_pages(&args, Cli::command()),
     }
 }

@@ -72,6 +72,8 @@ pub const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
 /// The width of tables where the terminal's width is unknown.
 pub const WIDTH_DEFAULT: u16 = 80;
+/// In a terminal that is narrower, what is longest in a list stands on a line of its own.
+pub const WIDTH_NARROW: u16 = 120;
 /// The failure column of a list outside a terminal, in characters.
 pub const FAILURE_CHARS_MAX: usize = 60;
 /// What a handler returned, in a line of the execution log, in characters.

@@ -1,7 +1,8 @@
 //! Lists that the API answers with in pages, put together again.
 
 use steadfast_api::{
-    AlertList, DestinationList, EndpointList, GateList, KeyList, QueueList, StatsBody, WorkerList,
+    AlertList, DestinationList, EndpointList, GateList, KeyList, NodeList, QueueList, StatsBody,
+    WorkerList,
 };
 
 /// A page of a list, and the list that its pages add up to.
@@ -34,6 +35,7 @@ paged_lists! {
     EndpointList { endpoints }
     GateList { gates }
     KeyList { keys }
+    NodeList { nodes }
     QueueList { queues }
     StatsBody { lanes }
     WorkerList { workers }

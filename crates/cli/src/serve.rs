@@ -16,12 +16,17 @@ use steadfast::{
     store::Store,
 };
 use steadfast_server::{App, Metrics, TestClock};
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    sync::oneshot,
+    task::JoinHandle,
+};
 
 pub use access::Access;
 pub use welcome::local_url;
 
 use crate::{
+    exit::usage,
     limits::{DRAIN_MAX, LISTEN_QUEUE_MAX},
     output::print_line,
     settings::{ClockSetting, Flags, RetryArg, Settings},
@@ -44,50 +49,86 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     if args.print_config {
         return Ok(print_line!("{}", settings.to_toml()?.trim_end())?);
     }
-    log::start(&settings.log)?;
-    open_files::raise_limit(settings.connections.get());
-    Access::check_before_opening(&settings)?;
-    let test_clock = (settings.clock == ClockSetting::Manual).then(TestClock::new);
-    let store = match &test_clock {
-        Some(clock) => clock.store(),
-        None => wait::open_store(&settings).await?,
-    };
-    let access = Access::decide(&settings, &*store).await?;
-    let listener = listen(settings.listen)?;
-    let address = listener.local_addr()?;
+    Node::start(settings).await?.run_until_signal().await
+}
 
-    let metrics = Arc::new(Metrics::default());
-    let rules = rules(&settings, &access)?;
-    let engine = start(&settings, rules.clone(), store, metrics.clone())?;
-    let server_settings = steadfast_server::Settings {
-        open: access.open,
-        allowed_hosts: settings.allowed_hosts.clone(),
-        body_bytes_max: settings.body_bytes_max,
-        connections: open_files::connections(settings.connections.get()),
-        connections_per_address: settings.connections_per_address.get(),
-        http_timeout: settings.http_timeout.0,
-        bulk_rate: settings.bulk_rate,
-        endpoints_per_tenant: settings.endpoints_per_tenant,
-        // A policy from the settings stays, keys or not.
-        restrict_with_keys: settings.outbound.policy.is_none().then_some(rules),
-        test_clock,
-    };
-    let app = App::new(engine.client(), engine.node(), metrics, server_settings);
-    welcome::print_welcome(&settings, &access, address);
+/// A node with its API, which has said where it is.
+pub struct Node {
+    settings: Settings,
+    address: SocketAddr,
+    engine: Engine,
+    /// Dropped when the node stops.
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<std::io::Result<()>>,
+}
 
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let server = tokio::spawn(steadfast_server::serve(listener, app, async {
-        // A dropped sender is a stop, too.
-        let _stopped = stopped.await;
-    }));
-    engine.run_until_signal().await?;
-    drop(stop);
-    // A client that never ends its request must not hold up the stop.
-    if let Ok(served) = tokio::time::timeout(DRAIN_MAX, server).await {
-        served??;
+impl Node {
+    pub async fn start(settings: Settings) -> anyhow::Result<Self> {
+        log::start(&settings.log)?;
+        open_files::raise_limit(settings.connections.get());
+        Access::check_before_opening(&settings)?;
+        let test_clock = (settings.clock == ClockSetting::Manual).then(TestClock::new);
+        let store = match &test_clock {
+            Some(clock) => clock.store(),
+            None => wait::open_store(&settings).await?,
+        };
+        let access = Access::decide(&settings, &*store).await?;
+        let listener = listen(settings.listen)?;
+        let address = listener.local_addr()?;
+
+        let metrics = Arc::new(Metrics::default());
+        let rules = rules(&settings, &access)?;
+        let engine = start(&settings, rules.clone(), store, metrics.clone())?;
+        let server_settings = steadfast_server::Settings {
+            open: access.open,
+            allowed_hosts: settings.allowed_hosts.clone(),
+            base_path: settings.base_path.clone(),
+            body_bytes_max: settings.body_bytes_max,
+            connections: open_files::connections(settings.connections.get()),
+            connections_per_address: settings.connections_per_address.get(),
+            http_timeout: settings.http_timeout.0,
+            bulk_rate: settings.bulk_rate,
+            endpoints_per_tenant: settings.endpoints_per_tenant,
+            // A policy from the settings stays, keys or not.
+            restrict_with_keys: settings.outbound.policy.is_none().then_some(rules),
+            test_clock,
+        };
+        let app = App::new(engine.client(), engine.node(), metrics, server_settings);
+        welcome::print_welcome(&settings, &access, address);
+
+        let (stop, stopped) = oneshot::channel();
+        let server = tokio::spawn(steadfast_server::serve(listener, app, async {
+            // A dropped sender is a stop, too.
+            let _stopped = stopped.await;
+        }));
+        Ok(Self {
+            settings,
+            address,
+            engine,
+            stop,
+            server,
+        })
     }
-    welcome::print_goodbye(&settings);
-    Ok(())
+
+    /// Where this machine reaches it.
+    pub fn url(&self) -> String {
+        local_url(self.address)
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub async fn run_until_signal(self) -> anyhow::Result<()> {
+        self.engine.run_until_signal().await?;
+        drop(self.stop);
+        // A client that never ends its request must not hold up the stop.
+        if let Ok(served) = tokio::time::timeout(DRAIN_MAX, self.server).await {
+            served??;
+        }
+        welcome::print_goodbye(&self.settings);
+        Ok(())
+    }
 }
 
 fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
@@ -145,13 +186,15 @@ fn start(
     for (tenant, retry) in &retry.tenants {
         builder = builder.tenant_retry(tenant, retry.0.clone());
     }
-    builder.start().context("a setting is wrong")
+    let started = builder.start();
+    started.map_err(|error| usage(format!("a setting is wrong: {error}")))
 }
 
 fn rules(settings: &Settings, access: &Access) -> anyhow::Result<OutboundRules> {
     let mut rules = OutboundRules::new(access.outbound);
     for network in &settings.outbound.allow {
-        rules = rules.allow(network).context("outbound.allow")?;
+        let allowed = rules.allow(network);
+        rules = allowed.map_err(|error| usage(format!("outbound.allow: {error}")))?;
     }
     Ok(rules)
 }
@@ -159,8 +202,10 @@ fn rules(settings: &Settings, access: &Access) -> anyhow::Result<OutboundRules> 
 fn outbound(settings: &Settings, rules: OutboundRules) -> anyhow::Result<Outbound> {
     let mut builder = Outbound::builder(rules);
     if let Some(path) = &settings.outbound.ca_file {
-        let pem = std::fs::read(path)
-            .with_context(|| format!("cannot read outbound.caFile {}", path.display()))?;
+        let pem = std::fs::read(path).map_err(|error| {
+            let path = path.display();
+            usage(format!("cannot read outbound.caFile {path}: {error}"))
+        })?;
         builder = builder.trust(pem);
     }
     builder.build().context("outbound")

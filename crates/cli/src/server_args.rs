@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use serde::de::DeserializeOwned;
+use steadfast_api::TenantPageQuery;
 use steadfast_client::{BuildError, Client, ClientError, Request, Response};
 
 use crate::{exit, output, paged_list::PagedList};
@@ -105,6 +106,20 @@ impl Server {
             list.append(self.fetch(request(Some(after))).await?);
         }
         Ok(list)
+    }
+
+    /// Fetches a list of one tenant, or of all that the key sees, page by page.
+    pub async fn fetch_all<T: DeserializeOwned + PagedList>(
+        &self,
+        tenant: Option<&String>,
+        request: impl Fn(&TenantPageQuery) -> Request<T>,
+    ) -> anyhow::Result<T> {
+        let page = |after| TenantPageQuery {
+            tenant: tenant.cloned(),
+            after,
+            ..TenantPageQuery::default()
+        };
+        self.fetch_pages(|after| request(&page(after))).await
     }
 
     pub fn parse<T: DeserializeOwned>(&self, response: &Response<T>) -> anyhow::Result<T> {

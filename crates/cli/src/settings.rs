@@ -50,6 +50,8 @@ pub struct Settings {
     /// Names besides those of this machine that a server without keys answers to, and whose pages
     /// may change things.
     pub allowed_hosts: Vec<String>,
+    /// The path under which a proxy shows this server; empty for none.
+    pub base_path: String,
     /// The largest body of a request.
     pub body_bytes_max: usize,
     pub connections: NonZeroUsize,
@@ -60,6 +62,9 @@ pub struct Settings {
     /// Open an SQLite file whose log is gone. Only a flag says so, for one start.
     #[serde(skip)]
     pub accept_loss: bool,
+    /// Make the first API key and print it. No field of the file, which outlives that.
+    #[serde(skip)]
+    pub print_first_key: bool,
     /// What the store takes its time from.
     pub clock: ClockSetting,
     /// How long to wait at the start for a PostgreSQL database that does not answer yet.
@@ -166,12 +171,14 @@ impl Default for Settings {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT)),
             allowed_hosts: server.allowed_hosts,
+            base_path: server.base_path,
             body_bytes_max: server.body_bytes_max,
             connections: nonzero(server.connections),
             connections_per_address: nonzero(server.connections_per_address),
             store: StoreUrl::Sqlite("steadfast.db".into()),
             share: false,
             accept_loss: false,
+            print_first_key: false,
             clock: ClockSetting::default(),
             wait_for_store: DurationArg(WAIT_FOR_STORE_DEFAULT),
             node: engine.worker,
@@ -223,6 +230,24 @@ impl Settings {
         Ok(())
     }
 
+    /// Names and paths under which the server is seen.
+    fn check_addresses(&self) -> anyhow::Result<()> {
+        if let Some(host) = self.allowed_hosts.iter().find(|host| !is_host(host)) {
+            return Err(usage(format!(
+                "allowedHosts has {host:?}: must be a name, perhaps with a port, as \
+                 jobs.example.com or jobs.example.com:8443"
+            )));
+        }
+        if !steadfast_server::is_base_path(&self.base_path) {
+            return Err(usage(format!(
+                "basePath is {:?}: must begin with a slash, end without one, and have only \
+                 letters, digits, -, _, . and ~ between, as /steadfast",
+                self.base_path
+            )));
+        }
+        Ok(())
+    }
+
     pub fn check(&self) -> anyhow::Result<()> {
         if self.max_retries > MAX_RETRIES {
             return Err(usage(format!(
@@ -253,12 +278,7 @@ impl Settings {
                 PAYLOAD_BYTES_RANGE.end(),
             )));
         }
-        if let Some(host) = self.allowed_hosts.iter().find(|host| !is_host(host)) {
-            return Err(usage(format!(
-                "allowedHosts has {host:?}: must be a name, perhaps with a port, as \
-                 jobs.example.com or jobs.example.com:8443"
-            )));
-        }
+        self.check_addresses()?;
         if self.retry_after_max.0 > RETRY_AFTER_MAX {
             return Err(usage(format!(
                 "retryAfterMax is {}: must be at most {}",

@@ -12,11 +12,15 @@ mod time;
 
 pub use attempt::{attempt_name, attempt_result, attempt_summary, describe_failure};
 pub use execution::execution_log;
-pub use job::{is_cancel_pending, job_facts, job_table, job_title, template_facts};
+pub use job::{
+    failure_cell, is_cancel_pending, job_facts, job_lines, job_summary, job_title, template_facts,
+};
 pub use policy::policy_table;
 pub use replay::replay_table;
 pub use start::{queue_lines, start_lines};
 pub use steadfast_core::explain::brief;
-pub use table::{boxed_table, plain_table, status_cell, table_lines, terminal_width};
+pub use table::{
+    Table, boxed_table, plain_table, stacked_lines, status_cell, table_lines, terminal_width,
+};
 pub use text::{quantity, shorten, thousands};
 pub use time::{age, bar, clock_time, local_time, moment, moment_in, now, relative};

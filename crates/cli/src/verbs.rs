@@ -2,6 +2,7 @@
 
 pub mod alerts;
 pub mod audit;
+pub mod batches;
 pub mod bulk;
 pub mod destinations;
 pub mod dlq;
@@ -13,6 +14,7 @@ pub mod gates;
 pub mod jobs;
 pub mod keys;
 pub mod migrate;
+pub mod nodes;
 pub mod operations;
 pub mod policy;
 pub mod queues;
@@ -22,17 +24,17 @@ pub mod workers;
 
 use std::{
     collections::BTreeMap,
+    fmt::Display,
     io::{IsTerminal as _, Read as _, Write as _},
 };
 
-use anyhow::Context as _;
 use serde::{
     Serialize,
     de::{DeserializeOwned, IntoDeserializer as _},
 };
 use serde_json::Value;
 
-use crate::exit::usage;
+use crate::exit::{ExitError, usage};
 
 /// JSON as people give it: the text itself, `@FILE`, or `-` for standard input.
 fn read_json<T: DeserializeOwned>(text: &str, option: &str) -> anyhow::Result<T> {
@@ -44,7 +46,8 @@ fn read_json<T: DeserializeOwned>(text: &str, option: &str) -> anyhow::Result<T>
         }
         (_, Some(path)) => {
             let read = std::fs::read_to_string(path);
-            (read.with_context(|| format!("cannot read {path}"))?, path)
+            let read = read.map_err(|error| usage(format!("cannot read {path}: {error}")))?;
+            (read, path)
         }
         (_, None) => (text.to_owned(), option),
     };
@@ -79,15 +82,16 @@ fn name_of(value: &impl Serialize) -> String {
     }
 }
 
-/// `name=value` pairs, as a map.
+/// Pairs of a name and a value, as a map. The first of the separators is that of messages.
 fn parse_pairs(
     pairs: &[String],
-    separator: char,
+    separators: &[char],
     option: &str,
 ) -> anyhow::Result<BTreeMap<String, String>> {
+    let separator = separators.first().copied().unwrap_or('=');
     pairs
         .iter()
-        .map(|pair| match pair.split_once(separator) {
+        .map(|pair| match pair.split_once(separators) {
             Some((name, value)) if !name.trim().is_empty() => {
                 Ok((name.trim().to_owned(), value.trim().to_owned()))
             }
@@ -96,6 +100,25 @@ fn parse_pairs(
             ))),
         })
         .collect()
+}
+
+/// The id of what a name stands for; names of some things may be given twice.
+fn the_only_one(
+    ids: impl Iterator<Item = impl Display>,
+    noun: &str,
+    name: &str,
+) -> anyhow::Result<String> {
+    let mut ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+    match (ids.len(), ids.pop()) {
+        (1, Some(id)) => Ok(id),
+        (0, _) | (_, None) => Err(ExitError::NotFound(format!("there is no {noun} {name}")).into()),
+        (_, Some(last)) => {
+            let others = ids.join(", ");
+            let sentence =
+                format!("more than one {noun} is {name}: give the id, {others} or {last}");
+            Err(usage(sentence))
+        }
+    }
 }
 
 /// Asks a person; a script must pass `--yes`.

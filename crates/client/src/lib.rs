@@ -40,6 +40,7 @@
 //! * `events`: events as they happen. `transport`: connections and TLS. `limits`: timeouts.
 #![deny(missing_docs)]
 
+mod batches;
 mod claims;
 mod client;
 mod destinations;

@@ -1,11 +1,83 @@
 //! Jobs that are counted together, and a job that is made when all have ended.
 
+mod new;
+
+use std::{fmt, str::FromStr};
+
 use serde::{Deserialize, Serialize};
 
-use crate::{invalid::Invalid, job::JobProgress, limits, state::JobState};
+use crate::{invalid::Invalid, job::JobProgress, limits, state::JobState, string_enum};
 
-/// The counts of a batch. Each change of one of its jobs is counted in the transaction that makes
-/// it, and the jobs to make then are written with it, so that each is made once.
+pub use new::{BATCH_TAG, NewBatch};
+
+string_enum! {
+    /// Where a batch stands.
+    // Exhaustive on purpose: pages must show each.
+    BatchStatus, "status" {
+        /// Jobs can be added.
+        Open = "open",
+        /// No more jobs can be added, and some have not ended.
+        Running = "running",
+        /// All jobs have succeeded.
+        Succeeded = "succeeded",
+        /// All jobs have ended, and some without success.
+        Failed = "failed",
+    }
+}
+
+string_enum! {
+    /// Which jobs of a batch to list.
+    // Exhaustive on purpose: every store must find each.
+    BatchJobFilter, "state" {
+        /// Those that have not ended.
+        Unfinished = "unfinished",
+        /// Those that have succeeded.
+        Succeeded = "succeeded",
+        /// Those that have failed.
+        Failed = "failed",
+        /// Those that were cancelled.
+        Cancelled = "cancelled",
+    }
+}
+
+impl BatchJobFilter {
+    /// By what jobs of a state are found.
+    pub fn of(state: JobState) -> Self {
+        match state {
+            JobState::Waiting | JobState::Running => Self::Unfinished,
+            JobState::Succeeded => Self::Succeeded,
+            JobState::Failed => Self::Failed,
+            JobState::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+/// What people call a batch: free text of up to [`limits::BATCH_NAME_BYTES_MAX`] bytes, on one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BatchName(String);
+
+impl BatchName {
+    /// Refuses an empty name, a long one, and one with control characters.
+    pub fn new(name: impl Into<String>) -> Result<Self, Invalid> {
+        let name = name.into();
+        let most = limits::BATCH_NAME_BYTES_MAX;
+        if name.trim().is_empty() || name.len() > most || name.contains(char::is_control) {
+            let expected = format!("must be 1 to {most} bytes of text on one line");
+            return Err(Invalid::new("name", format!("{name:?}"), expected));
+        }
+        Ok(Self(name))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The counts of a batch. A change of one of its jobs is noted in the transaction that makes it, and
+/// counted a little later: the counts, the jobs to make then and that the note is gone are written
+/// together, so that each change counts once and each job is made once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -70,7 +142,12 @@ pub struct BatchStep {
 impl BatchJobState {
     /// Where a job stands. A discarded dead letter has failed.
     pub fn of(progress: &JobProgress) -> Self {
-        match progress.state {
+        Self::from_state(progress.state)
+    }
+
+    /// Where a job of this state stands.
+    pub fn from_state(state: JobState) -> Self {
+        match state {
             JobState::Waiting | JobState::Running => Self::Unfinished,
             JobState::Succeeded => Self::Succeeded,
             JobState::Failed | JobState::Cancelled => Self::Failed,
@@ -133,6 +210,23 @@ impl BatchCounts {
         self.total.saturating_sub(ended)
     }
 
+    /// Where the batch stands.
+    pub fn status(&self) -> BatchStatus {
+        match self.is_closed {
+            false => BatchStatus::Open,
+            true if self.has_succeeded() => BatchStatus::Succeeded,
+            true if self.has_ended() => BatchStatus::Failed,
+            true => BatchStatus::Running,
+        }
+    }
+
+    /// How many of 100 jobs have ended, rounded down; 100 if there are none.
+    pub fn percent(&self) -> u8 {
+        let ended = self.total - self.unfinished();
+        let percent = (ended * 100).checked_div(self.total).unwrap_or(100);
+        u8::try_from(percent).unwrap_or(100)
+    }
+
     /// Whether all jobs that it will have have ended.
     pub fn has_ended(&self) -> bool {
         self.is_closed && self.unfinished() == 0
@@ -193,6 +287,29 @@ mod tests {
             changed(Unfinished, Succeeded),
         ];
         assert_eq!(made(&events), ["", "", "e", "", "", "", "s", "", ""]);
+    }
+
+    #[test]
+    fn how_far_a_batch_is_can_be_told() {
+        let of = |total, succeeded, failed, is_closed| {
+            let counts = BatchCounts {
+                total,
+                succeeded,
+                failed,
+                is_closed,
+                ..BatchCounts::default()
+            };
+            (counts.status(), counts.percent())
+        };
+        assert_eq!(of(3, 3, 0, false), (BatchStatus::Open, 100));
+        assert_eq!(of(3, 1, 1, true), (BatchStatus::Running, 66));
+        assert_eq!(of(3, 2, 1, true), (BatchStatus::Failed, 100));
+        assert_eq!(of(3, 3, 0, true), (BatchStatus::Succeeded, 100));
+        assert_eq!(of(0, 0, 0, true), (BatchStatus::Succeeded, 100));
+        for name in ["", " ", "two\nlines", &"x".repeat(256)] {
+            assert!(BatchName::new(name).is_err(), "{name:?}");
+        }
+        assert_eq!(BatchName::new("import 7").unwrap().as_str(), "import 7");
     }
 
     #[test]

@@ -5,9 +5,7 @@ use std::{fmt, sync::Arc};
 use crate::state::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
     delivery::Subscriptions,
-    dependencies::{
-        DependantDecision, DependantRefusal, blocked_run_at, dependant_allows, requested_run_at,
-    },
+    dependencies::{DependantDecision, blocked_run_at, requested_run_at},
     id::JobId,
     job::{Job, JobExtras, JobProgress, NewJob, Priority},
     payload::Payload,
@@ -109,10 +107,10 @@ impl fmt::Display for CommandRefusal {
             RefusalReason::NotExpired => "is not late",
             RefusalReason::NotBlocked => "does not wait for other jobs",
             RefusalReason::Blocked => {
-                return write!(f, "{} {}", self.job, DependantRefusal::Blocked);
+                "waits for other jobs, and cannot start before they have ended; cancel it, or deal with those"
             }
             RefusalReason::PrerequisiteFailed => {
-                return write!(f, "{} {}", self.job, DependantRefusal::PrerequisiteFailed);
+                "would fail again at once, because a job that it waits for has failed; requeue that first"
             }
         };
         write!(f, "{} {text}", self.job)
@@ -157,7 +155,8 @@ pub fn on_command(
 }
 
 /// The same for a job that was created to wait for others. `decision` is what follows from where
-/// they stand at present: one that is retried while it has to wait waits again.
+/// they stand at present: one that is retried while it has to wait waits again, and one that would
+/// fail at once is not retried.
 pub fn on_dependant_command(
     job: Job,
     command: &JobCommand,
@@ -167,17 +166,17 @@ pub fn on_dependant_command(
 ) -> Result<CommandResult, CommandRefusal> {
     let id = job.id;
     let mut result = on_command(job, command, subscriptions, now)?;
-    let reason = match dependant_allows(command, decision) {
-        Ok(()) => None,
-        Err(DependantRefusal::Blocked) => Some(RefusalReason::Blocked),
-        Err(DependantRefusal::PrerequisiteFailed) => Some(RefusalReason::PrerequisiteFailed),
-    };
-    if let Some(reason) = reason {
-        return Err(CommandRefusal { job: id, reason });
+    if !matches!(command, JobCommand::Retry { .. }) {
+        return Ok(result);
     }
     let progress = &mut result.job.progress;
-    if matches!(command, JobCommand::Retry { .. }) && decision == DependantDecision::Wait {
-        progress.run_at = blocked_run_at(progress.run_at);
+    match decision {
+        DependantDecision::Wait => progress.run_at = blocked_run_at(progress.run_at),
+        DependantDecision::Release => {}
+        DependantDecision::Fail => {
+            let reason = RefusalReason::PrerequisiteFailed;
+            return Err(CommandRefusal { job: id, reason });
+        }
     }
     Ok(result)
 }

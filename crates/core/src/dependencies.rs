@@ -7,7 +7,6 @@
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use crate::{
-    command::JobCommand,
     id::JobId,
     invalid::Invalid,
     job::{Job, JobProgress},
@@ -130,6 +129,15 @@ string_enum! {
 }
 
 impl PrerequisiteState {
+    /// Whether a job that runs after this one waits for it still.
+    pub fn holds_back(self, on_failure: OnFailure) -> bool {
+        match self {
+            Self::Unfinished => true,
+            Self::Succeeded => false,
+            Self::Failed | Self::GivenUp => on_failure != OnFailure::Run,
+        }
+    }
+
     /// Where a job stands; `None` if it was deleted. One that is deleted after it has succeeded must
     /// be counted as that before.
     pub fn of(progress: Option<&JobProgress>) -> Self {
@@ -205,49 +213,6 @@ impl OnFailure {
     }
 }
 
-/// Why a job that waits for others does not allow a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DependantRefusal {
-    /// To run it now.
-    #[error(
-        "waits for other jobs, and cannot start before they have ended; cancel it, or deal with those"
-    )]
-    Blocked,
-    /// To retry it.
-    #[error(
-        "would fail again at once, because a job that it waits for has failed; requeue that first"
-    )]
-    PrerequisiteFailed,
-}
-
-/// Whether the prerequisites of a job allow a command to it, besides what the job itself allows.
-/// `decision` is what follows from where its prerequisites stand at present. A job that is retried
-/// while it has to wait waits again; one that was released before is not asked.
-pub fn dependant_allows(
-    command: &JobCommand,
-    decision: DependantDecision,
-) -> Result<(), DependantRefusal> {
-    match (command, decision) {
-        (JobCommand::RunNow, DependantDecision::Wait | DependantDecision::Fail) => {
-            Err(DependantRefusal::Blocked)
-        }
-        (JobCommand::Retry { .. }, DependantDecision::Fail) => {
-            Err(DependantRefusal::PrerequisiteFailed)
-        }
-        (
-            JobCommand::Cancel
-            | JobCommand::Retry { .. }
-            | JobCommand::RunNow
-            | JobCommand::Edit(_)
-            | JobCommand::Discard
-            | JobCommand::Expire
-            | JobCommand::Follow(_),
-            _,
-        ) => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{fmt::Write as _, sync::Arc};
@@ -256,9 +221,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        command::{JobEdit, on_command},
+        command::{JobCommand, JobEdit, on_command, on_dependant_command},
         delivery::Subscriptions,
-        job::NewJob,
+        job::{JobExtras, NewJob},
         name::Kind,
         payload::Payload,
         policy::Preset,
@@ -326,23 +291,43 @@ mod tests {
         insta::assert_snapshot!(table);
     }
 
+    /// A job that waits for another, or failed because of it, and each command.
     #[test]
     fn a_command_to_a_dependant_is_possible_as_this_table_says() {
         let mut table = String::new();
-        for decision in [
-            DependantDecision::Wait,
-            DependantDecision::Release,
-            DependantDecision::Fail,
-        ] {
-            for (name, command) in commands() {
-                let answer = match dependant_allows(&command, decision) {
-                    Ok(()) => "yes".to_owned(),
-                    Err(refusal) => format!("no, it {refusal}"),
+        for (name, command) in commands() {
+            let is_retry = matches!(command, JobCommand::Retry { .. } | JobCommand::Discard);
+            let mut job = dependant();
+            if is_retry {
+                job.progress.state = JobState::Failed;
+            }
+            for decision in [
+                DependantDecision::Wait,
+                DependantDecision::Release,
+                DependantDecision::Fail,
+            ] {
+                let none = Subscriptions::default();
+                let (job, now) = (job.clone(), Timestamp::EPOCH);
+                let answer = match on_dependant_command(job, &command, decision, &none, now) {
+                    Ok(done) if done.job.is_blocked() => "yes, and it waits".to_owned(),
+                    Ok(_) => "yes".to_owned(),
+                    Err(refusal) => format!("no, {refusal}"),
                 };
-                writeln!(table, "{decision:?} × {name}: {answer}").unwrap();
+                writeln!(table, "{name}, {decision:?}: {answer}").unwrap();
             }
         }
         insta::assert_snapshot!(table);
+    }
+
+    fn dependant() -> Job {
+        let mut job = job(JobState::Waiting);
+        job.extras = Some(Box::new(JobExtras {
+            after: Some(OnFailure::Wait),
+            ..JobExtras::default()
+        }));
+        job.progress.run_at = blocked_run_at(job.progress.run_at);
+        assert!(job.is_blocked());
+        job
     }
 
     #[test]

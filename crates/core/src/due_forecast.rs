@@ -147,10 +147,8 @@ impl DueForecast {
     /// it is not known what can be sustained.
     pub fn longest_wait(&self) -> Option<Duration> {
         let sustained = self.sustained_per_minute.filter(|most| *most > 0)?;
-        let backlogs = self.minutes.iter().map(|minute| minute.backlog);
-        let backlog = backlogs.fold(0.0, f64::max);
         #[expect(clippy::cast_precision_loss, reason = "people read a few digits")]
-        let minutes = backlog / sustained as f64;
+        let minutes = self.peak_backlog() / sustained as f64;
         Some(Duration::try_from_secs_f64(minutes * 60.0).unwrap_or(Duration::MAX))
     }
 
@@ -158,33 +156,6 @@ impl DueForecast {
     pub fn peak_backlog(&self) -> f64 {
         let backlogs = self.minutes.iter().map(|minute| minute.backlog);
         backlogs.fold(0.0, f64::max)
-    }
-
-    /// Whether so many jobs are coming that some have to wait longer than this. A handful of jobs
-    /// is no storm, and nor is what there are no measurements for.
-    pub fn is_storm(&self, wait_max: Duration) -> bool {
-        let peak = self.minutes.iter().map(|minute| minute.backlog);
-        peak.fold(0.0, f64::max) >= limits::STORM_JOBS_MIN
-            && self.longest_wait().is_some_and(|wait| wait > wait_max)
-    }
-
-    /// What is coming, in a sentence, for an alert.
-    pub fn explain(&self, wait_max: Duration) -> String {
-        let peak = self.minutes.iter().map(|minute| minute.backlog);
-        let jobs = peak.fold(0.0, f64::max).round();
-        let limit = duration::format(wait_max);
-        match (self.longest_wait(), self.sustained_per_minute) {
-            (Some(wait), Some(sustained)) => {
-                let wait = duration::format(Duration::from_secs(wait.as_secs()));
-                format!(
-                    "up to {jobs} jobs will be due at once, and lately {sustained} succeeded in a \
-                     minute: the last of them waits {wait}; the limit is {limit}"
-                )
-            }
-            _ => format!(
-                "up to {jobs} jobs will be due at once; it is not known how many can be worked off in a minute"
-            ),
-        }
     }
 }
 
@@ -354,6 +325,7 @@ impl ForecastError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ComingJobs;
     use crate::policy::{Jitter, PolicyPatch};
 
     const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -483,7 +455,7 @@ mod tests {
         };
         let is_storm = |jobs, sustained| {
             let forecast = DueForecast::new(&coming(jobs, sustained), T0, 60);
-            forecast.is_storm(15 * MINUTE)
+            ComingJobs::of(&forecast).is_some_and(|coming| coming.wait > 15 * MINUTE)
         };
         assert!(is_storm(10_000, Some(100)));
         assert!(!is_storm(1_000, Some(100)));
@@ -495,11 +467,6 @@ mod tests {
                         minute, so some wait 1h40m";
         assert_eq!(forecast.to_string(), sentence);
         assert_eq!(forecast.longest_wait(), Some(100 * MINUTE));
-        assert_eq!(
-            forecast.explain(15 * MINUTE),
-            "up to 10000 jobs will be due at once, and lately 100 succeeded in a minute: the last \
-             of them waits 1h40m; the limit is 15m"
-        );
     }
 
     #[test]
@@ -548,6 +515,6 @@ mod tests {
         };
         let forecast = DueForecast::new(&facts, T0, usize::MAX);
         assert_eq!(forecast.minutes.len(), limits::FORECAST_MINUTES_MAX);
-        assert!(!forecast.is_storm(MINUTE));
+        assert_eq!(ComingJobs::of(&forecast), None);
     }
 }

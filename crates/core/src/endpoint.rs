@@ -37,6 +37,9 @@ pub struct Endpoint {
     /// Why it was disabled, if a node has done that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled_reason: Option<String>,
+    /// Since when it has been disabled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disabled_at: Option<Timestamp>,
     /// When it was created.
     pub created_at: Timestamp,
 }
@@ -53,6 +56,29 @@ pub struct EndpointSecret {
 }
 
 impl Endpoint {
+    /// One that is enabled, for the ends of jobs, and signs nothing yet.
+    pub fn new(
+        id: EndpointId,
+        tenant: Tenant,
+        url: impl Into<String>,
+        created_at: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            tenant,
+            url: url.into(),
+            description: String::new(),
+            events: EventType::OF_JOBS.to_vec(),
+            format: BodyFormat::Standard,
+            retry: PolicyPatch::default(),
+            secrets: Vec::new(),
+            disabled: false,
+            disabled_reason: None,
+            disabled_at: None,
+            created_at,
+        }
+    }
+
     /// The secrets that sign at this time.
     pub fn live_secrets(&self, now: Timestamp) -> impl Iterator<Item = &WebhookSecret> {
         let live = move |key: &&EndpointSecret| key.expires_at.is_none_or(|end| now < end);
@@ -73,6 +99,22 @@ impl Endpoint {
         };
         self.secrets.insert(0, newest);
         self.secrets.truncate(limits::ENDPOINT_SECRETS_MAX);
+    }
+
+    /// Stops what is sent to it, for a reason if a node does so.
+    pub fn disable(&mut self, reason: Option<&str>, now: Timestamp) {
+        if !self.disabled {
+            self.disabled_at = Some(now);
+        }
+        self.disabled = true;
+        self.disabled_reason = reason.map(str::to_owned);
+    }
+
+    /// Lets it be sent to.
+    pub fn enable(&mut self) {
+        self.disabled = false;
+        self.disabled_reason = None;
+        self.disabled_at = None;
     }
 
     /// Its subscription. That of a disabled endpoint goes on: its deliveries wait, and are sent when

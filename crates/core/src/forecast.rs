@@ -21,8 +21,11 @@ pub struct AttemptForecast {
 
 impl Job {
     /// The attempts to come if every one of them fails at once, the next one first; none for a
-    /// job that has ended.
+    /// job that has ended, nor for one that waits for other jobs, whose times are unknown.
     pub fn forecast(&self, now: Timestamp) -> Vec<AttemptForecast> {
+        if self.is_blocked() {
+            return Vec::new();
+        }
         let progress = &self.progress;
         let retries_used = progress.retries_used();
         let (mut attempts, first) = match progress.state {

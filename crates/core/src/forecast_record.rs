@@ -50,12 +50,13 @@ impl ForecastRecord {
         forecasts: impl IntoIterator<Item = (String, &'f DueForecast)>,
         ended: impl Fn(&str, Timestamp) -> u64,
     ) {
-        let mut forecasts: Vec<(String, &DueForecast)> = forecasts.into_iter().collect();
         let coming = |of: &DueForecast| of.minutes.iter().map(|it| it.starts).sum::<f64>();
-        forecasts.sort_by(|(_, a), (_, b)| coming(b).total_cmp(&coming(a)));
+        let forecasts = forecasts.into_iter().map(|(of, it)| (coming(it), of, it));
+        let mut forecasts: Vec<(f64, String, &DueForecast)> = forecasts.collect();
+        forecasts.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
         forecasts.truncate(limits::FORECAST_SUBJECTS_MAX);
         let mut before = std::mem::take(&mut self.subjects);
-        for (subject, forecast) in forecasts {
+        for (_, subject, forecast) in forecasts {
             let mut record = before.remove(&subject).unwrap_or_default();
             record.compare(minute, |minute| ended(&subject, minute));
             record.expect(minute, forecast);

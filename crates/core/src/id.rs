@@ -98,6 +98,7 @@ id!(EndpointId, "end", "an endpoint");
 id!(KeyId, "key", "a key");
 id!(EventId, "evt", "an event");
 id!(OperationId, "opr", "an operation");
+id!(BatchId, "bat", "a batch");
 id!(AuditId, "aud", "an audit record");
 
 fn uuid_v7(now: Timestamp, random: u64) -> u128 {

@@ -88,7 +88,10 @@ pub use attempt::{
     StaleFence,
 };
 pub use audit::{Actor, AuditRecord};
-pub use batch::{BatchCounts, BatchEvent, BatchJobState, BatchStep};
+pub use batch::{
+    BATCH_TAG, BatchCounts, BatchEvent, BatchJobFilter, BatchJobState, BatchName, BatchStatus,
+    BatchStep, NewBatch,
+};
 pub use command::{
     CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command,
     on_dependant_command,
@@ -96,8 +99,8 @@ pub use command::{
 pub use cron::{Cron, Dst, Tick};
 pub use delivery::{DeliveryPolicy, JobRenderer, Subscription, Subscriptions, WebhookEvent};
 pub use dependencies::{
-    DependantDecision, DependantRefusal, Dependencies, OnFailure, PrerequisiteCounts,
-    PrerequisiteState, blocked_run_at, dependant_allows,
+    DependantDecision, Dependencies, OnFailure, PrerequisiteCounts, PrerequisiteState,
+    blocked_run_at,
 };
 pub use due_forecast::{
     DueCount, DueFacts, DueForecast, DueMinute, ForecastError, MinuteOutcomes, RetryRate,
@@ -121,7 +124,7 @@ pub use flow::{
 };
 pub use forecast::AttemptForecast;
 pub use forecast_record::ForecastRecord;
-pub use id::{AuditId, EndpointId, EventId, JobId, KeyId, OperationId, ScheduleId};
+pub use id::{AuditId, BatchId, EndpointId, EventId, JobId, KeyId, OperationId, ScheduleId};
 pub use invalid::Invalid;
 pub use job::{
     Fence, Job, JobExtras, JobProgress, NewJob, NewJobExtras, Priority, RunAt, ScheduledRun, Tags,

@@ -126,6 +126,8 @@ pub const DEBOUNCE_FACTOR: u32 = 10;
 pub const AFTER_JOBS_MAX: usize = 1_000;
 /// Jobs of a batch: counting them is cheap, but they are added in requests of some hundred.
 pub const BATCH_JOBS_MAX: u64 = 1_000_000;
+/// The name of a batch: a line in a list.
+pub const BATCH_NAME_BYTES_MAX: usize = 255;
 /// An origin: the longest name of a host, and a scheme and a port.
 pub const DESTINATION_BYTES_MAX: usize = 280;
 /// Retries that may start in a minute however few jobs start: small traffic is not starved.
@@ -327,8 +329,8 @@ const _: () = assert!(PROBE_WAIT_MIN.as_secs() << PROBE_DOUBLINGS_MAX >= PROBE_W
 const _: () = assert!(HEALTH_WINDOW.end().as_secs() < HEALTH_REPORT_MEMORY.as_secs());
 const _: () =
     assert!(HEALTH_PIECE.as_secs() * HEALTH_PIECES_MAX as u64 >= HEALTH_WINDOW.end().as_secs());
-// A probe whose node lives is reported before it counts as lost.
 const _: () = assert!(1 << RAMP_LEVEL_MAX <= RATE_LIMIT_MAX);
+// A probe whose node lives is reported before it counts as lost.
 const _: () = assert!(PROBE_WAIT_MAX.as_secs() < PROBE_LOST_AFTER.as_secs());
 // Starts of the fastest rate are a microsecond apart.
 const _: () = assert!(RATE_PER.start().as_micros() >= RATE_LIMIT_MAX as u128);

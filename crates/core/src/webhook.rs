@@ -58,7 +58,7 @@ impl EventType {
         )
     }
 
-    /// What endpoints can be sent without being asked about: all but tests.
+    /// Events that an endpoint can subscribe to: all but tests.
     pub fn subscribable() -> impl Iterator<Item = Self> {
         let all = Self::ALL.iter().copied();
         all.filter(|event| *event != Self::EndpointTest)

@@ -1,6 +1,7 @@
 //! What a program can ask of the engine's store: create jobs, query them, change them.
 
 mod alerts;
+mod batches;
 mod bulk;
 mod destinations;
 mod endpoints;
@@ -15,6 +16,7 @@ mod queues;
 mod replay;
 mod schedules;
 
+pub use batches::{BatchRequest, CreatedBatch};
 pub use bulk::{BulkCommand, BulkResult};
 pub use destinations::{DestinationCounts, DestinationFilter, DestinationState};
 pub use endpoints::endpoint_deliveries;
@@ -28,8 +30,8 @@ pub use replay::{ReplayRecord, ReplayRequest};
 use std::sync::Arc;
 
 use steadfast_core::{
-    Attempt, AuditRecord, IdempotencyKey, Invalid, Job, JobCommand, JobEdit, JobId, JobState,
-    NewJob, Payload, Tenant, Timestamp, UniqueResult, limits,
+    Actor, Attempt, AuditRecord, IdempotencyKey, Invalid, Job, JobCommand, JobEdit, JobId,
+    JobState, NewJob, Payload, Tenant, Timestamp, UniqueResult, limits,
 };
 use steadfast_store::{
     AttemptCursor, AttemptOwner, CommandError, DamagedRows, EnqueueError, EnqueueResult, JobCount,
@@ -54,7 +56,11 @@ use crate::{
 ///
 /// Cheap to clone. It works without a running engine, too: [`Client::new`] needs only a store.
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client {
+    inner: Arc<Inner>,
+    /// Who gives the commands.
+    actor: Option<Arc<Actor>>,
+}
 
 struct Inner {
     store: Arc<dyn Store>,
@@ -116,7 +122,7 @@ impl Client {
         gates: Arc<GateCache>,
         payload_bytes_max: usize,
     ) -> Self {
-        Self(Arc::new(Inner {
+        let inner = Arc::new(Inner {
             store,
             levels,
             random,
@@ -125,35 +131,66 @@ impl Client {
             gates,
             payload_bytes_max,
             operation_created: Arc::default(),
-        }))
+        });
+        Self { inner, actor: None }
+    }
+
+    /// The same client for commands that this actor gives: each leaves an audit record, which is
+    /// stored together with what it changes. One that is refused, or changes nothing, leaves none.
+    /// Without an actor a client leaves no records, because a program that cancels its own jobs is
+    /// no person whom others ask. For many jobs there are operations, which name their actor;
+    /// [`Client::command_each`] and [`Client::command_matching`] leave no records.
+    ///
+    /// ```
+    /// use steadfast_core::{Actor, Queue, Tenant};
+    /// use steadfast_engine::Client;
+    /// # use std::sync::Arc;
+    /// # use steadfast_store::{AuditFilter, MemoryStore, PageRequest};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let client = Client::new(Arc::new(MemoryStore::default()));
+    /// let kim = client.by(Actor::named("kim"));
+    /// kim.pause_queue(Tenant::default(), Queue::new("mail")?).await?;
+    /// let records = client.audit(AuditFilter::default(), PageRequest::first(10)).await?;
+    /// assert_eq!(records.items[0].action, "queue.pause");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn by(&self, actor: Actor) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            actor: Some(Arc::new(actor)),
+        }
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
-        &*self.0.store
+        &*self.inner.store
     }
 
     pub(crate) fn levels(&self) -> &PolicyLevels {
-        &self.0.levels
+        &self.inner.levels
     }
 
     pub(crate) fn shared_levels(&self) -> Arc<PolicyLevels> {
-        self.0.levels.clone()
+        self.inner.levels.clone()
     }
 
     pub(crate) fn endpoint_cache(&self) -> &DocumentCache<Endpoints> {
-        &self.0.endpoints
+        &self.inner.endpoints
     }
 
     pub(crate) fn gate_cache(&self) -> &GateCache {
-        &self.0.gates
+        &self.inner.gates
     }
 
     pub(crate) fn operation_created(&self) -> &Arc<Notify> {
-        &self.0.operation_created
+        &self.inner.operation_created
     }
 
     pub(crate) fn random(&self) -> &Random {
-        &self.0.random
+        &self.inner.random
     }
 
     /// The present time by the store's clock, the only one that decides anything.
@@ -164,9 +201,9 @@ impl Client {
     /// Checks a request and gives it an id, without storing it.
     pub fn prepare(&self, request: impl Into<JobRequest>) -> Result<NewJob, Invalid> {
         let now = self.now();
-        let id = self.0.random.job_id(now);
-        let job = request.into().build(id, &self.0.levels, now)?;
-        job.payload.check_bytes(self.0.payload_bytes_max)?;
+        let id = self.inner.random.job_id(now);
+        let job = request.into().build(id, &self.inner.levels, now)?;
+        job.payload.check_bytes(self.inner.payload_bytes_max)?;
         Ok(job)
     }
 
@@ -234,13 +271,33 @@ impl Client {
     /// Stores jobs and returns them. Only those that existed before have to be read, and those whose
     /// time the store decides.
     async fn store_all(&self, jobs: Vec<NewJob>) -> Result<Vec<CreateResult>, ClientError> {
-        let results = self.store().enqueue(jobs.clone()).await;
+        self.store_all_with(jobs, None).await
+    }
+
+    /// The same, and stores who asked for them.
+    async fn store_all_with(
+        &self,
+        jobs: Vec<NewJob>,
+        audit: Option<AuditRecord>,
+    ) -> Result<Vec<CreateResult>, ClientError> {
+        let results = match audit {
+            None => self.store().enqueue(jobs.clone()).await,
+            Some(audit) => self.store().enqueue_audited(jobs.clone(), audit).await,
+        };
         let results = match results {
             Err(EnqueueError::Conflict { index, key, job }) => {
                 return Err(self.key_conflict(index, key, job).await);
             }
             results => results?,
         };
+        self.stored_jobs(jobs, results).await
+    }
+
+    async fn stored_jobs(
+        &self,
+        jobs: Vec<NewJob>,
+        results: Vec<EnqueueResult>,
+    ) -> Result<Vec<CreateResult>, ClientError> {
         let waits = |job: &NewJob| job.extras().is_some_and(|it| it.debounce.is_some());
         let existing: Vec<JobId> = jobs
             .iter()
@@ -373,6 +430,10 @@ impl Client {
 
     /// Carries out a command on a job.
     pub async fn command(&self, id: JobId, command: JobCommand) -> Result<Job, ClientError> {
+        if let Some(actor) = self.actor.as_deref() {
+            let job = self.job(id).await?.ok_or(CommandError::NotFound(id))?;
+            return self.command_by(&job, command, actor.clone()).await;
+        }
         self.check_command(&command)?;
         let results = self.run_command(vec![id], command, None).await?;
         let result = results.into_iter().next();
@@ -402,7 +463,7 @@ impl Client {
             _ => (None, None),
         };
         if let Some(payload) = payload {
-            payload.check_bytes(self.0.payload_bytes_max)?;
+            payload.check_bytes(self.inner.payload_bytes_max)?;
         }
         policy.map_or(Ok(()), |policy| self.levels().check(policy))
     }
@@ -430,7 +491,7 @@ impl Client {
         let results = run.await?;
         for job in results.iter().flatten() {
             if job.progress.cancel_requested {
-                let inflight = &self.0.inflight;
+                let inflight = &self.inner.inflight;
                 inflight.stop(job.id, job.progress.fence, StopReason::Cancelled);
             }
         }

@@ -80,7 +80,10 @@ pub fn of_destination(
         facts.add_waiting(waiting.at, waiting.jobs, waiting.retries);
     }
     let (mut outcomes, mut recent) = (Vec::new(), (0, 0));
-    for (at, attempts, failed) in health.minutes().filter(|(at, ..)| *at < present) {
+    // What others do there is none of a tenant's business.
+    let is_seen = tenant.is_none_or(|tenant| health.concerns(tenant));
+    let ended = health.minutes().filter(|(at, ..)| is_seen && *at < present);
+    for (at, attempts, failed) in ended {
         outcomes.push(MinuteOutcomes {
             successes: attempts.saturating_sub(failed).into(),
             failures: failed.into(),
@@ -122,5 +125,24 @@ mod tests {
         assert_eq!(minute_of(minute.plus(MINUTE).minus(MINUTE / 60)), minute);
         assert!(is_recent(minute.minus(MINUTE), minute) && !is_recent(minute, minute));
         assert!(!is_recent(minute.minus(11 * MINUTE), minute));
+    }
+
+    #[test]
+    fn a_tenant_learns_nothing_of_the_calls_of_others() {
+        let minute = Timestamp::from_millis(1_767_225_600_000);
+        let number = minute.as_micros() / 60_000_000;
+        let health = format!(r#"{{"minutes": [[{number}, 100, 0]], "tenants": ["acme"]}}"#);
+        let health: DestinationHealth = serde_json::from_str(&health).unwrap();
+        let levels = PolicyLevels::default();
+        let now = minute.plus(MINUTE);
+        let sustained = |tenant: Option<&str>| {
+            let tenant = tenant.map(|name| Tenant::new(name).unwrap());
+            let waiting = DueMinutes::default();
+            let forecast = of_destination(&waiting, &health, tenant.as_ref(), &levels, now, 1);
+            forecast.sustained_per_minute
+        };
+        assert_eq!(sustained(None), Some(100));
+        assert_eq!(sustained(Some("acme")), Some(100));
+        assert_eq!(sustained(Some("other")), None);
     }
 }

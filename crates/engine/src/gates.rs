@@ -283,7 +283,9 @@ mod tests {
         let held = other.refresh_all().await.unwrap();
         assert!(held.health(&destination, None).is_some());
         let kind = DocumentKind::Destination;
-        let deleted = store.delete_document(kind, subject.document_id()).await;
+        let deleted = store
+            .delete_document(kind, subject.document_id(), None)
+            .await;
         assert!(deleted.unwrap());
         let gates = one.refresh_all().await.unwrap();
         assert!(gates.health(&destination, None).is_none());

@@ -1,7 +1,7 @@
 //! Steps of the health of destinations, as they are stored.
 
 use steadfast_core::{
-    DestinationHealth, HealthChange, HealthInput, HealthRules, HealthSubject, Payload,
+    AuditRecord, DestinationHealth, HealthChange, HealthInput, HealthRules, HealthSubject, Payload,
 };
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store, StoreError};
 
@@ -32,6 +32,17 @@ pub async fn step(
     input: HealthInput<'_>,
     rules: &HealthRules,
 ) -> Result<StepResult, StoreError> {
+    step_by(store, subject, input, rules, None).await
+}
+
+/// The same, and stores who asked for it with what follows.
+pub async fn step_by(
+    store: &dyn Store,
+    subject: &HealthSubject,
+    input: HealthInput<'_>,
+    rules: &HealthRules,
+    audit: Option<&AuditRecord>,
+) -> Result<StepResult, StoreError> {
     let (kind, id) = (DocumentKind::Destination, subject.document_id());
     let mut stored = store.get_document(kind, id.clone()).await?;
     for _ in 0..REVISION_TRIES_MAX {
@@ -42,7 +53,12 @@ pub async fn step(
         let change = health.step(input, rules, now);
         let next = change.as_ref().map_or(&health, |change| &change.health);
         if next.is_forgettable(now) {
-            if revision == 0 || store.delete_document_at(kind, id.clone(), revision).await? {
+            let audit = audit.filter(|_| change.is_some()).cloned();
+            let is_gone = revision == 0
+                || store
+                    .delete_document_at(kind, id.clone(), revision, audit)
+                    .await?;
+            if is_gone {
                 return Ok(match change {
                     Some(change) if revision > 0 => StepResult::Changed(Box::new(change)),
                     _ => StepResult::Unchanged,
@@ -67,7 +83,7 @@ pub async fn step(
             body,
             revision,
         };
-        match store.save_document(document, Vec::new()).await? {
+        match store.save_document(document, audit.cloned().into()).await? {
             DocumentSaveResult::Done(_) => return Ok(StepResult::Changed(Box::new(change))),
             DocumentSaveResult::Outdated(newer) => stored = newer,
         }

@@ -314,7 +314,7 @@ mod tests {
     };
     use steadfast_store::{
         ClaimRequest, Document, DocumentSaveResult, JobStore as _, LayeredStore, ManualClock,
-        MemoryStore, StoreLayer,
+        MemoryStore, Outbox, StoreLayer,
     };
 
     use super::*;
@@ -338,7 +338,7 @@ mod tests {
         async fn save_document(
             &self,
             document: Document,
-            outbox: Vec<NewJob>,
+            outbox: Outbox,
         ) -> Result<DocumentSaveResult, StoreError> {
             let saved = self.inner().save_document(document, outbox).await;
             match self.saves.fetch_add(1, Ordering::SeqCst) {

@@ -81,10 +81,10 @@ mod random;
 pub use attempt_signals::StopReason;
 pub use builder::EngineBuilder;
 pub use client::{
-    BulkCommand, BulkResult, Client, ClientError, CreateResult, DestinationCounts,
-    DestinationFilter, DestinationForecast, DestinationState, ExplainRequest, Forecasts, GateUse,
-    OperationRequest, QueueForecast, ReplayRecord, ReplayRequest, WorkerPresence,
-    endpoint_deliveries,
+    BatchRequest, BulkCommand, BulkResult, Client, ClientError, CreateResult, CreatedBatch,
+    DestinationCounts, DestinationFilter, DestinationForecast, DestinationState, ExplainRequest,
+    Forecasts, GateUse, OperationRequest, QueueForecast, ReplayRecord, ReplayRequest,
+    WorkerPresence, endpoint_deliveries,
 };
 pub use config::EngineConfig;
 pub use context::{AttemptContext, Context};

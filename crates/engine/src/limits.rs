@@ -102,6 +102,8 @@ pub const GATES_READS_MAX: usize = 10;
 /// Jobs that wait for others and are released or ended in one transaction: short enough that a claim
 /// does not wait for it.
 pub const LINK_BATCH_MAX: usize = 200;
+/// Batches of a tenant that have not ended: one that is never closed is never deleted either.
+pub const BATCHES_UNFINISHED_MAX: usize = 10_000;
 /// How soon a node finds what another has left behind that died: its own ends wake it.
 pub const LINK_POLL: Duration = Duration::from_secs(2);
 /// Jobs that an explanation names of those that a job waits for.

@@ -1,4 +1,5 @@
-//! Releases jobs that wait for others, or ends them. What has happened to the others is noted in the
+//! Releases jobs that wait for others, or ends them, and counts the ends of jobs in their batches. What
+//! has happened to the others is noted in the
 //! transaction that wrote it, and what follows is done in the transaction that deletes the note; so any
 //! node may do it for all, a node that dies loses nothing, and two at once do no harm.
 

@@ -8,7 +8,7 @@ use std::sync::{
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{Kind, Payload, Queue, Timestamp, WorkerName};
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store, StoreError};
 
 use crate::{
     inflight::Inflight,
@@ -78,7 +78,10 @@ impl Role for NodeHeartbeat {
     /// A node that stops in order need not be missed first.
     async fn shut_down(&self) {
         let name = self.name.to_string();
-        let deleted = self.store.delete_document(DocumentKind::Node, name).await;
+        let deleted = self
+            .store
+            .delete_document(DocumentKind::Node, name, None)
+            .await;
         if let Err(error) = deleted {
             tracing::debug!(%error, "cannot record that this node has stopped");
         }
@@ -98,7 +101,9 @@ impl NodeHeartbeat {
                 Err(_) => true,
             };
             if is_silent {
-                self.store.delete_document(DocumentKind::Node, id).await?;
+                self.store
+                    .delete_document(DocumentKind::Node, id, None)
+                    .await?;
             }
         }
         Ok(())
@@ -130,13 +135,16 @@ impl NodeHeartbeat {
         };
         let mut result = self
             .store
-            .save_document(document.clone(), Vec::new())
+            .save_document(document.clone(), Outbox::default())
             .await?;
         // An earlier process of this name may have left a document, or another node may have
         // deleted this one's.
         if let DocumentSaveResult::Outdated(stored) = result {
             document.revision = stored.map_or(0, |stored| stored.revision);
-            result = self.store.save_document(document, Vec::new()).await?;
+            result = self
+                .store
+                .save_document(document, Outbox::default())
+                .await?;
         }
         if let DocumentSaveResult::Done(document) = result {
             self.written.store(document.revision, Ordering::Relaxed);
@@ -179,7 +187,10 @@ mod tests {
             body: Payload::default(),
             revision: 0,
         };
-        store.save_document(damaged, Vec::new()).await.unwrap();
+        store
+            .save_document(damaged, Outbox::default())
+            .await
+            .unwrap();
         node("silent").tick().await.unwrap();
         assert_eq!(names().await, ["silent"], "what cannot be read is deleted");
         clock.advance(NODE_FORGOTTEN_AFTER);

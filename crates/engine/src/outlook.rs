@@ -9,7 +9,7 @@ use std::{
 use steadfast_core::{
     ComingJobs, DueForecast, ForecastRecord, Payload, Queue, Tenant, Timestamp, limits,
 };
-use steadfast_store::{Document, DocumentKind, LaneMinutes, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, LaneMinutes, Outbox, Store, StoreError};
 
 use crate::{
     document_cache::decode_documents,
@@ -37,8 +37,22 @@ impl Outlook {
         }
     }
 
+    /// As [`Outlook::look`]; what was seen last, if that fails, so that other alerts go on.
+    pub async fn look_or_keep(&self, now: Timestamp) -> ComingByQueue {
+        match self.look(now).await {
+            Ok(coming) => coming,
+            Err(error) => {
+                tracing::warn!(%error, "what is coming could not be read; alerts use the last look");
+                let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+                last.as_ref()
+                    .map(|(_, coming)| coming.clone())
+                    .unwrap_or_default()
+            }
+        }
+    }
+
     /// Looks ahead, unless it has in this minute.
-    pub async fn look(&self, now: Timestamp) -> Result<ComingByQueue, StoreError> {
+    async fn look(&self, now: Timestamp) -> Result<ComingByQueue, StoreError> {
         let present = minute_of(now);
         if let Some(coming) = self.seen_at(present) {
             return Ok(coming);
@@ -110,7 +124,9 @@ impl Outlook {
             revision,
         };
         // If another node was first, it has written the same.
-        self.store.save_document(document, Vec::new()).await?;
+        self.store
+            .save_document(document, Outbox::default())
+            .await?;
         Ok(())
     }
 }

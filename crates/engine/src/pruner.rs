@@ -1,4 +1,4 @@
-//! Deletes jobs, operations and audit records whose retention is over, a few at a time, and names
+//! Deletes jobs, batches, operations and audit records whose retention is over, a few at a time, and names
 //! that no job has any more.
 
 use std::{
@@ -34,7 +34,7 @@ impl Pruner {
             .await
     }
 
-    /// Deletes operations and audit records whose retention is over.
+    /// Deletes batches, operations and audit records whose retention is over.
     async fn prune_records(&self) -> Result<(), StoreError> {
         let now = self.store.now();
         let most = limits::PRUNE_BATCH_MAX;
@@ -43,7 +43,9 @@ impl Pruner {
             let operations = self.store.prune_operations(ended_before, most).await?;
             let before = now.minus(self.audit_retention);
             let records = self.store.prune_audit(before, most).await?;
-            if operations.max(records) < most {
+            let ended_before = now.minus(self.retention);
+            let batches = self.store.prune_batches(ended_before, most).await?;
+            if operations.max(records).max(batches) < most {
                 break;
             }
         }

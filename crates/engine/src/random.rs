@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use rand::{RngExt as _, SeedableRng as _, rngs::SmallRng};
-use steadfast_core::{AuditId, Dice, JobId, OperationId, ScheduleId, Timestamp};
+use steadfast_core::{AuditId, BatchId, Dice, JobId, OperationId, ScheduleId, Timestamp};
 
 pub struct Random(Mutex<SmallRng>);
 
@@ -37,6 +37,10 @@ impl Random {
 
     pub fn operation_id(&self, now: Timestamp) -> OperationId {
         OperationId::new(now, self.next())
+    }
+
+    pub fn batch_id(&self, now: Timestamp) -> BatchId {
+        BatchId::new(now, self.next())
     }
 
     pub fn audit_id(&self, now: Timestamp) -> AuditId {

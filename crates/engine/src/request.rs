@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
-    ConcurrencyKey, Debounce, Dependencies, Destination, ExpiryAction, Guarantee, IdempotencyKey,
-    Invalid, JobId, Kind, NewJob, NewJobExtras, OnFailure, Payload, PolicyPatch, Priority, Queue,
-    RunAt, StartBefore, StartDeadline, Tags, Tenant, Timestamp, Traceparent, Unique, Webhook,
-    duration,
+    BatchId, ConcurrencyKey, Debounce, Dependencies, Destination, ExpiryAction, Guarantee,
+    IdempotencyKey, Invalid, JobId, Kind, NewJob, NewJobExtras, OnFailure, Payload, PolicyPatch,
+    Priority, Queue, RunAt, StartBefore, StartDeadline, Tags, Tenant, Timestamp, Traceparent,
+    Unique, Webhook, duration,
 };
 
 use crate::policy_levels::PolicyLevels;
@@ -71,6 +71,7 @@ pub struct JobRequest {
     on_expiry: Option<ExpiryAction>,
     after: Option<Vec<JobId>>,
     on_failure: Option<OnFailure>,
+    batch: Option<BatchId>,
 }
 
 /// Where an HTTP job calls; `None` if its address has no origin.
@@ -131,6 +132,7 @@ impl JobRequest {
             on_expiry: None,
             after: None,
             on_failure: None,
+            batch: None,
         }
     }
 
@@ -313,6 +315,58 @@ impl JobRequest {
         self
     }
 
+    /// Counts it in this batch, which must be open.
+    #[must_use]
+    pub fn batch(mut self, batch: BatchId) -> Self {
+        self.batch = Some(batch);
+        self
+    }
+
+    /// The same for a job that is created with its batch, and has its tenant.
+    pub(crate) fn for_batch(self, batch: BatchId, tenant: &Tenant) -> Result<Self, Invalid> {
+        if let Some(other) = self.batch {
+            let expected = "must be left out of a job that is created with its batch";
+            return Err(Invalid::new("batch", other, expected));
+        }
+        Ok(self.of_tenant(tenant)?.batch(batch))
+    }
+
+    fn of_tenant(self, tenant: &Tenant) -> Result<Self, Invalid> {
+        match &self.tenant {
+            Some(other) if other != tenant.as_str() => {
+                let expected = format!("must be that of the batch, {tenant}, or left out");
+                Err(Invalid::new("tenant", format!("{other:?}"), expected))
+            }
+            Some(_) | None => Ok(self.tenant(tenant.as_str())),
+        }
+    }
+
+    /// Refuses what a job that a batch makes cannot have.
+    pub(crate) fn check_callback(self, tenant: &Tenant) -> Result<Self, Invalid> {
+        let expected = "must be left out: a batch makes the job once, and in any case";
+        self.check_no_prerequisites(expected)?;
+        self.check_no_batch("must be left out: a job that a batch makes is of none")?;
+        if let Some(unique) = &self.unique {
+            return Err(Invalid::new("unique", &unique.key, expected));
+        }
+        if let Some(key) = &self.idempotency_key {
+            return Err(Invalid::new("idempotencyKey", format!("{key:?}"), expected));
+        }
+        if let Some(StartBefore::At(time)) = self.start_before {
+            let expected = "must be a duration as \"10m\": when the job is made is not known yet";
+            return Err(Invalid::new("startBefore", time, expected));
+        }
+        self.of_tenant(tenant)
+    }
+
+    /// Refuses a batch, where there can be none.
+    fn check_no_batch(&self, expected: &str) -> Result<(), Invalid> {
+        match self.batch {
+            Some(batch) => Err(Invalid::new("batch", batch, expected)),
+            None => Ok(()),
+        }
+    }
+
     /// The jobs that it waits for.
     fn dependencies(&self, id: JobId) -> Result<Option<Dependencies>, Invalid> {
         let Some(after) = &self.after else {
@@ -345,6 +399,7 @@ impl JobRequest {
         let expected = "must be left out: a job that is made with the success of another is made in \
                         any case";
         self.check_no_prerequisites(expected)?;
+        self.check_no_batch("must be left out of a job that is made with the success of another")?;
         match &self.unique {
             Some(unique) => Err(Invalid::new("unique", &unique.key, expected)),
             None => Ok(()),
@@ -378,11 +433,16 @@ impl JobRequest {
             }
             (None, None) => None,
         };
+        if let (Some(unique), Some(_)) = (unique, self.batch) {
+            let expected = "must be left out of a job of a batch, which is made in any case";
+            return Err(Invalid::new("unique", &unique.key, expected));
+        }
         Ok(NewJobExtras {
             unique: self.unique.clone(),
             debounce,
             start_before,
             after: self.dependencies(id)?,
+            batch: self.batch,
         })
     }
 
@@ -404,6 +464,7 @@ impl JobRequest {
             return Err(Invalid::new("unique", &unique.key, expected));
         }
         self.check_no_prerequisites("must be left out: a run of a schedule waits for no job")?;
+        self.check_no_batch("must be left out: a run of a schedule is of no batch")?;
         if let Some(StartBefore::At(time)) = self.start_before {
             let expected = "must be a duration as \"10m\": each run has a time of its own";
             return Err(Invalid::new("startBefore", time, expected));
@@ -419,6 +480,7 @@ impl JobRequest {
             || self.on_expiry.is_some()
             || self.after.is_some()
             || self.on_failure.is_some()
+            || self.batch.is_some()
     }
 
     /// Checks everything and resolves the retry policy.

@@ -139,6 +139,7 @@ impl ScheduleRunner {
             skipped: step.skipped,
             cancel: unfinished.filter(|_| step.cancel_unfinished),
             subscriptions,
+            audit: None,
             progress: step.progress,
         }
     }

@@ -89,7 +89,7 @@ impl Watcher {
         self.forget_resolved(&stored, now).await?;
         let destinations = destination_observations(states.clone(), &gates);
         let failures = self.store.new_failures(limits::NEW_FAILURES_MAX).await?;
-        let coming = self.outlook.look(now).await?;
+        let coming = self.outlook.look_or_keep(now).await;
         let mut observed = observations(states, &lanes, &coming);
         add_failures(&mut observed, &failures, &self.settings, now);
         for observation in observed.into_iter().chain(destinations) {
@@ -159,7 +159,7 @@ impl Watcher {
             .filter(|(_, it)| it.state.as_ref().is_some_and(is_old));
         for (id, StoredState { revision, .. }) in old.take(limits::ALERT_STATES_DELETED_MAX) {
             self.store
-                .delete_document_at(DocumentKind::Alert, id.clone(), *revision)
+                .delete_document_at(DocumentKind::Alert, id.clone(), *revision, None)
                 .await?;
         }
         Ok(())
@@ -190,7 +190,7 @@ impl Watcher {
             .webhook_event()
             .map(|event| subscriptions.deliver(&event))
             .unwrap_or_default();
-        let saved = self.store.save_document(document, outbox).await?;
+        let saved = self.store.save_document(document, outbox.into()).await?;
         let is_ours = matches!(saved, DocumentSaveResult::Done(_));
         if is_ours {
             log(&change);

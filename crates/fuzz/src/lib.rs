@@ -2,7 +2,7 @@
 //!
 //! A target is one function: it takes any bytes, panics if a law is broken, and returns whether the
 //! product took the input. `cargo test -p steadfast-fuzz` runs each over its corpus and over
-//! mutations of it from a fresh seed; `fuzz/` at the root of the repository runs the very same
+//! mutations of it from a seed; `fuzz/` at the root of the repository runs the very same
 //! functions under libFuzzer, which sees what they reach.
 //!
 //! # Layout

@@ -5,7 +5,10 @@
   const REFRESH_MIN_MS = 1000; // a busy node changes more often than people can read
   const REFRESH_MAX_MS = 5000; // jobs of other nodes send no event here
   const onlyJob = document.body.dataset.job;
+  const root = new URL("..", document.currentScript.src).pathname; // the dashboard may be below a path
   const sign = document.getElementById("live-sign");
+  const pause = document.getElementById("live-pause");
+  let isPaused = sessionStorage.getItem("paused") === "1";
   let fetchedAt = Date.now();
   let timer = null;
 
@@ -45,6 +48,14 @@
     }
   }
 
+  // The time of this place, which the server does not know, beside UTC.
+  document.addEventListener("pointerover", (event) => {
+    const time = event.target.closest && event.target.closest("time[title]");
+    if (!time || time.title.includes("\n")) return;
+    const local = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
+    time.title += "\n" + local;
+  });
+
   // Refresh.
 
   // A part that a person types into, or has opened to type into, is not replaced.
@@ -54,24 +65,57 @@
     return (typing && element.contains(active)) || element.querySelector("details[open] textarea");
   }
 
-  function replace(element, fresh) {
-    const checked = new Set([...element.querySelectorAll("input[type=checkbox]:checked")].map((it) => it.value));
-    const open = new Set([...element.querySelectorAll("details[open]")].map((it) => it.id));
-    const focus = document.activeElement && element.contains(document.activeElement) ? selector(document.activeElement) : null;
-    for (const box of fresh.querySelectorAll("input[type=checkbox]")) box.checked = checked.has(box.value);
-    for (const details of fresh.querySelectorAll("details[id]")) {
-      if (open.has(details.id)) details.open = true;
+  // Makes `element` like `fresh`, and leaves alone what is the same in both: what a person has
+  // opened, ticked, selected, focused or scrolled stays so.
+  function update(element, fresh) {
+    const named = new Map();
+    for (const node of element.childNodes) {
+      const name = nameOf(node);
+      if (name && !named.has(name)) named.set(name, node);
     }
-    element.replaceChildren(...document.adoptNode(fresh).childNodes);
-    const again = focus && element.querySelector(focus);
-    if (again) again.focus({ preventScroll: true });
+    let at = element.firstChild;
+    for (const node of [...fresh.childNodes]) {
+      const name = nameOf(node);
+      const isLike = at && !nameOf(at) && at.nodeName === node.nodeName;
+      const known = name ? named.get(name) : isLike ? at : null;
+      if (!known) {
+        element.insertBefore(document.adoptNode(node), at);
+        continue;
+      }
+      named.delete(name);
+      if (known === at) at = at.nextSibling;
+      else element.insertBefore(known, at);
+      if (known.nodeType === Node.ELEMENT_NODE) {
+        updateAttributes(known, node);
+        update(known, node);
+      } else if (known.data !== node.data) {
+        known.data = node.data;
+      }
+    }
+    while (at) {
+      const next = at.nextSibling;
+      at.remove();
+      at = next;
+    }
   }
 
-  function selector(element) {
-    if (element.tagName === "A") return "a[href=" + JSON.stringify(element.getAttribute("href")) + "]";
-    if (element.tagName === "BUTTON" && element.value) return "button[value=" + JSON.stringify(element.value) + "]";
-    if (element.type === "checkbox") return "input[value=" + JSON.stringify(element.value) + "]";
-    return element.id ? "#" + CSS.escape(element.id) : null;
+  // What tells an element from those beside it, if something does.
+  function nameOf(node) {
+    if (node.nodeType !== Node.ELEMENT_NODE) return "";
+    const name = node.id
+      || (node.nodeName === "TR" && node.querySelector("a")?.getAttribute("href"))
+      || (node.nodeName === "INPUT" && node.name + "=" + node.getAttribute("value"));
+    return name ? node.nodeName + " " + name : "";
+  }
+
+  function updateAttributes(element, fresh) {
+    const isOwn = (name) => name === "open" && element.nodeName === "DETAILS";
+    for (const { name } of [...element.attributes]) {
+      if (!isOwn(name) && !fresh.hasAttribute(name)) element.removeAttribute(name);
+    }
+    for (const { name, value } of [...fresh.attributes]) {
+      if (!isOwn(name) && element.getAttribute(name) !== value) element.setAttribute(name, value);
+    }
   }
 
   async function fetchPage(address) {
@@ -82,13 +126,13 @@
 
   async function refresh() {
     timer = null;
-    if (document.hidden || !document.querySelector("[data-live]")) return;
+    if (document.hidden || isPaused || !document.querySelector("main [data-live]")) return;
     fetchedAt = Date.now();
     try {
       const page = await fetchPage(location.href);
       for (const element of document.querySelectorAll("[data-live][id]")) {
         const fresh = page.getElementById(element.id);
-        if (fresh && !isInUse(element) && fresh.innerHTML !== element.innerHTML) replace(element, fresh);
+        if (fresh && !isInUse(element) && fresh.innerHTML !== element.innerHTML) update(element, fresh);
       }
       updateTimes();
     } catch {
@@ -102,13 +146,35 @@
     timer = setTimeout(refresh, Math.max(REFRESH_MIN_MS - since, 50));
   }
 
-  if (document.querySelector("[data-live]") && window.EventSource) {
-    const events = new EventSource("/ui/events");
-    events.onopen = () => { if (sign) sign.hidden = false; };
-    events.onerror = () => { if (sign) sign.hidden = true; };
-    events.onmessage = (event) => {
-      if (!onlyJob || JSON.parse(event.data).job === onlyJob) refreshSoon();
+  function showState() {
+    sign.classList.toggle("paused", isPaused);
+    sign.textContent = isPaused ? "paused" : "live";
+    pause.textContent = isPaused ? "Resume updates" : "Pause updates";
+    pause.hidden = false;
+  }
+
+  if (sign && document.querySelector("main [data-live]") && window.EventSource) {
+    let events = null;
+    const listen = () => {
+      events = new EventSource(root + "ui/events");
+      events.onopen = () => { sign.hidden = false; };
+      events.onerror = () => { sign.hidden = true; };
+      events.onmessage = (event) => {
+        if (!onlyJob || JSON.parse(event.data).job === onlyJob) refreshSoon();
+      };
     };
+    listen();
+    // A browser may keep the page that is left for a way back, and its stream with it; it has six
+    // connections to a host, and the seventh page would wait for one.
+    window.addEventListener("pagehide", () => events.close());
+    window.addEventListener("pageshow", (event) => { if (event.persisted) listen(); });
+    pause.addEventListener("click", () => {
+      isPaused = !isPaused;
+      sessionStorage.setItem("paused", isPaused ? "1" : "");
+      showState();
+      refreshSoon();
+    });
+    showState();
     document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshSoon(); });
     setInterval(() => { if (Date.now() - fetchedAt > REFRESH_MAX_MS) refreshSoon(); }, 1000);
   }
@@ -129,7 +195,7 @@
     let delay = null;
     const simulate = async () => {
       const mine = ++latest;
-      const address = "/simulator?" + new URLSearchParams(new FormData(simulator));
+      const address = root + "simulator?" + new URLSearchParams(new FormData(simulator));
       try {
         const page = await fetchPage(address);
         if (mine !== latest) return; // a later request replaces this one
@@ -148,6 +214,43 @@
       delay = setTimeout(simulate, replays ? 1000 : 120);
     });
   }
+
+  // Charts: what a bucket has, at once and for all charts of the page with the same time axis.
+
+  const tip = document.createElement("div");
+  tip.className = "tip";
+  tip.hidden = true;
+  document.body.append(tip);
+
+  function unmark() {
+    for (const near of document.querySelectorAll(".plot .near")) near.classList.remove("near");
+    tip.hidden = true;
+  }
+
+  document.addEventListener("pointermove", (event) => {
+    const hit = event.target.closest && event.target.closest(".plot .hit");
+    if (!hit) {
+      if (!tip.hidden) unmark();
+      return;
+    }
+    const title = hit.querySelector("title");
+    if (title) {
+      hit.dataset.text = title.textContent;
+      title.remove(); // the browser would show it a second time
+    }
+    const index = [...hit.parentNode.querySelectorAll(".hit")].indexOf(hit);
+    unmark();
+    for (const chart of document.querySelectorAll(".plot svg")) {
+      const same = chart.querySelectorAll(".hit")[index];
+      if (same) same.classList.add("near");
+    }
+    tip.textContent = hit.dataset.text;
+    tip.hidden = false;
+    const left = Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 8);
+    tip.style.left = Math.max(left, 8) + "px";
+    tip.style.top = event.clientY + 16 + "px";
+  });
+  document.addEventListener("pointerleave", unmark);
 
   // A link to a closed part of the page opens it.
 

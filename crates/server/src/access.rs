@@ -3,7 +3,7 @@
 //! The signature of a handler names the permission it needs ([`Reads`], [`Writes`], [`Works`]), so
 //! no handler can forget to check it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use axum::{
     extract::{FromRef, FromRequestParts},
@@ -12,9 +12,10 @@ use axum::{
 use steadfast_core::{Actor, Job, KeyId, Schedule, Tenant, limits::PAUSE_BY_BYTES_MAX};
 
 use steadfast_api::Scope;
+use steadfast_engine::Client;
 use steadfast_store::{DamagedRow, StoreError};
 
-use crate::{app::App, audit_trail::CallerSlot, keys::Key, problem::Problem};
+use crate::{app::App, keys::Key, problem::Problem};
 
 /// The sender of a request.
 #[derive(Clone, Debug)]
@@ -24,8 +25,8 @@ pub struct Caller {
     pub tenant: Option<Tenant>,
     /// Its key; `None` for an anonymous caller.
     pub key: Option<KeyId>,
-    /// The tenant that its request turned out to be about, where an audit record needs it.
-    pub about: Option<Arc<OnceLock<Tenant>>>,
+    /// How its requests come: `api` or `dashboard`.
+    pub way: &'static str,
 }
 
 impl Caller {
@@ -34,7 +35,7 @@ impl Caller {
         scope: Scope::Admin,
         tenant: None,
         key: None,
-        about: None,
+        way: "api",
     };
 
     pub fn of(key: &Key) -> Self {
@@ -42,21 +43,8 @@ impl Caller {
             scope: key.scope,
             tenant: key.tenant.clone(),
             key: Some(key.id),
-            about: None,
+            way: "api",
         }
-    }
-
-    /// Remembers which tenant its request is about.
-    pub fn note_tenant(&self, tenant: &Tenant) {
-        if let Some(about) = &self.about {
-            about.get_or_init(|| tenant.clone());
-        }
-    }
-
-    /// The tenant that its request is about, as far as that is known.
-    pub fn tenant_of_request(&self) -> Option<Tenant> {
-        let about = self.about.as_ref().and_then(|about| about.get());
-        self.tenant.as_ref().or(about).cloned()
     }
 
     /// What people call it: the name of its key.
@@ -73,12 +61,17 @@ impl Caller {
     }
 
     /// Who it is, for audit records: its key, or the way by which it came.
-    pub async fn actor(&self, app: &App, way: &str) -> Result<Actor, Problem> {
+    pub async fn actor(&self, app: &App) -> Result<Actor, Problem> {
         let name = self.name(app).await?;
         Ok(match (self.key, name) {
             (Some(key), Some(name)) => Actor::of_key(key, name),
-            _ => Actor::named(way),
+            _ => Actor::named(self.way),
         })
+    }
+
+    /// A client whose commands leave audit records that name this caller.
+    pub async fn client(&self, app: &App) -> Result<Client, Problem> {
+        Ok(app.client.by(self.actor(app).await?))
     }
 
     /// Whether a request would still be accepted: the key is not revoked, or none is needed yet.
@@ -141,7 +134,6 @@ impl Caller {
     /// A job, if it exists for this caller.
     pub fn job(&self, job: Option<Job>, id: impl std::fmt::Display) -> Result<Job, Problem> {
         job.filter(|job| self.sees(&job.tenant))
-            .inspect(|job| self.note_tenant(&job.tenant))
             .ok_or_else(|| Problem::not_found(id))
     }
 
@@ -176,15 +168,11 @@ impl Caller {
     ) -> Result<Schedule, Problem> {
         schedule
             .filter(|schedule| self.sees(schedule.tenant()))
-            .inspect(|schedule| self.note_tenant(schedule.tenant()))
             .ok_or_else(|| Problem::not_found(id))
     }
 
     /// The tenant of a request: the caller's own, or the one it names if it may see all.
     pub fn choose(&self, named: Option<Tenant>) -> Result<Option<Tenant>, Problem> {
-        if let Some(named) = &named {
-            self.note_tenant(named);
-        }
         match (&self.tenant, named) {
             (None, named) => Ok(named),
             (Some(own), None) => Ok(Some(own.clone())),
@@ -259,12 +247,7 @@ macro_rules! permissions {
                 async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
                     let app = Arc::<App>::from_ref(state);
                     let caller = caller(parts, &app).await?;
-                    let mut caller = caller.may(&[$(Scope::$scope),+])?;
-                    if let Some(slot) = parts.extensions.get::<CallerSlot>() {
-                        caller.about = Some(Arc::default());
-                        slot.set(&caller);
-                    }
-                    Ok(Self(caller))
+                    Ok(Self(caller.may(&[$(Scope::$scope),+])?))
                 }
             }
         )+

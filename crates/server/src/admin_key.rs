@@ -2,11 +2,11 @@
 //! step before its first one.
 
 use steadfast_core::{Invalid, Payload};
-use steadfast_store::{Document, DocumentKind, Store};
+use steadfast_store::{Document, DocumentKind, Outbox, Store};
 
 use crate::{
     keys::{Key, KeyError},
-    limits::{GIVEN_KEY_CHARS_MIN, GIVEN_KEY_DIFFERENT_CHARS_MIN},
+    limits::{GIVEN_KEY_CHARS_MIN, GIVEN_KEY_DIFFERENT_CHARS_MIN, SECRET_BYTES},
 };
 
 /// Refuses a key that could be guessed: 256 random bits in hex pass, a password does not.
@@ -31,11 +31,17 @@ pub fn check(text: &str) -> Result<(), Invalid> {
     Err(Invalid::new("STEADFAST_ADMIN_KEY", value, expected))
 }
 
-/// Makes this text an admin key, unless it is one. Only its hash is stored. Two nodes that do so
-/// at once, or one that does so at each start, make one key.
-pub async fn ensure(store: &dyn Store, text: &str) -> Result<(), KeyError> {
+/// A text that cannot be guessed, for a server that makes its first key itself.
+pub fn generate() -> String {
+    let secret = rand::random::<[u8; SECRET_BYTES]>();
+    secret.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Makes this text an admin key of that name, unless it is one. Only its hash is stored. Two nodes
+/// that do so at once, or one that does so at each start, make one key.
+pub async fn ensure(store: &dyn Store, text: &str, name: &str) -> Result<(), KeyError> {
     check(text)?;
-    let key = Key::given(text, store.now());
+    let key = Key::given(text, name, store.now());
     let document = Document {
         kind: DocumentKind::Key,
         id: key.id.to_string(),
@@ -43,7 +49,7 @@ pub async fn ensure(store: &dyn Store, text: &str) -> Result<(), KeyError> {
         revision: 0,
     };
     // One that is stored already is left as it is.
-    store.save_document(document, Vec::new()).await?;
+    store.save_document(document, Outbox::default()).await?;
     Ok(())
 }
 
@@ -63,8 +69,8 @@ mod tests {
             "5f4dcc3b5aa765d61d8327deb882cf99",
             "sf_not_ours_0123456789-ABCDEF_xyz",
         ] {
-            ensure(&*store, text).await.unwrap();
-            ensure(&*store, text).await.unwrap();
+            ensure(&*store, text, "given").await.unwrap();
+            ensure(&*store, text, "given").await.unwrap();
             let keys = Keys::cache(store.clone()).get().await.unwrap();
             assert_eq!(keys.find(text).unwrap().key.scope, Scope::Admin);
             assert!(keys.find(&text[1..]).is_none());
@@ -72,6 +78,13 @@ mod tests {
             assert!(stored.iter().all(|it| !it.body.as_str().contains(text)));
         }
         assert_eq!(keys::list(&*store).await.unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_generated_key_passes_the_check_and_comes_once() {
+        let key = generate();
+        check(&key).unwrap();
+        assert_ne!(key, generate());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod alerts;
 mod audit;
+pub mod batches;
 mod claims;
 pub mod create;
 mod create_jobs;
@@ -20,6 +21,7 @@ pub mod gates;
 mod heartbeats;
 pub mod jobs;
 pub mod keys;
+mod like;
 mod nodes;
 mod on_success;
 pub mod operations;
@@ -58,6 +60,7 @@ use crate::{app::App, json::Json, problem::Problem};
         (name = "Workers", description = "Claim jobs and report how they ended"),
         (name = "Dead letters", description = "Jobs that were given up"),
         (name = "Failures", description = "What goes wrong, by cause"),
+        (name = "Batches", description = "Jobs that are counted together, and a job when all have ended"),
         (name = "Operations", description = "Work on many jobs, and who did what"),
         (name = "Queues", description = "Counts by queue; pause and resume"),
         (name = "Flow control", description = "What limits the jobs of a queue, kind, tenant, destination or key"),
@@ -118,6 +121,7 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(dead_letters::discard))
         .routes(routes!(failures::list))
         .routes(routes!(failures::read, failures::mark))
+        .merge(batch_routes())
         .routes(routes!(operations::create, operations::list))
         .routes(routes!(operations::read))
         .routes(routes!(operations::jobs))
@@ -155,6 +159,14 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
     OpenApiRouter::with_openapi(Description::openapi())
         .nest("/api/v1", api)
         .split_for_parts()
+}
+
+fn batch_routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(batches::create, batches::list))
+        .routes(routes!(batches::read))
+        .routes(routes!(batches::jobs, batches::add))
+        .routes(routes!(batches::close))
 }
 
 fn endpoint_routes() -> OpenApiRouter<Arc<App>> {

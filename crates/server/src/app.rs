@@ -11,13 +11,16 @@ use std::{
 };
 
 use steadfast_core::Tenant;
-use steadfast_engine::{BulkCommand, Client, DocumentCache, NodeHandle, http::OutboundRules};
+use steadfast_engine::{
+    BulkCommand, Client, DocumentCache, Forecasts, NodeHandle, http::OutboundRules,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    access::Caller,
     dashboard::{
-        forecast_cache::ForecastCache, lane_stats_cache::LaneStatsCache,
-        sign_in_limiter::SignInLimiter,
+        lane_stats_cache::LaneStatsCache, overview_facts::OverviewFacts, sections::SectionCounts,
+        sign_in_limiter::SignInLimiter, tenant_cache::TenantCache,
     },
     job_waits::JobWaits,
     keys::Keys,
@@ -41,6 +44,9 @@ pub struct Settings {
     /// Names besides those of this machine that a server without keys answers to, and whose pages
     /// may change things: `jobs.example.com`, or `jobs.example.com:8443` for one port.
     pub allowed_hosts: Vec<String>,
+    /// The path under which a proxy shows this server, such as `/steadfast`; empty for none. The
+    /// proxy may pass it on or take it off.
+    pub base_path: String,
     /// The largest body of a request, in bytes.
     pub body_bytes_max: usize,
     /// How many connections may be open. Three of four may wait for jobs or events.
@@ -65,6 +71,7 @@ impl Default for Settings {
         Self {
             open: false,
             allowed_hosts: Vec::new(),
+            base_path: String::new(),
             body_bytes_max: limits::BODY_BYTES_DEFAULT,
             connections: limits::CONNECTIONS_DEFAULT,
             connections_per_address: limits::CONNECTIONS_PER_ADDRESS_DEFAULT,
@@ -89,8 +96,12 @@ pub struct App {
     pub(crate) sessions: Sessions,
     /// Counts for the pages of the dashboard.
     pub(crate) lane_stats: LaneStatsCache,
+    /// The slower parts of the overview.
+    pub(crate) overviews: TenantCache<OverviewFacts>,
+    /// Counts beside the sections of the dashboard.
+    pub(crate) section_counts: TenantCache<SectionCounts>,
     /// What is coming, for the overview.
-    pub(crate) forecasts: ForecastCache,
+    pub(crate) forecasts: TenantCache<Forecasts>,
     /// Bounds the wrong keys that wait for their response.
     pub(crate) sign_ins: SignInLimiter,
     /// Its settings.
@@ -101,6 +112,7 @@ pub struct App {
     pub(crate) policy_json: PolicyJsonCache,
     /// One permit for each replay of a policy.
     pub(crate) replays: Arc<TenantLimiter>,
+    pub(crate) forecast_reads: Arc<TenantLimiter>,
     /// One permit for each event stream.
     pub(crate) streams: Arc<TenantLimiter>,
     /// One permit for each request that waits: for jobs, or for events.
@@ -143,6 +155,7 @@ impl App {
             test_clock,
             ..settings
         };
+        metrics.recent_lateness.start(Arc::downgrade(&node.store()));
         let unknown_address = SocketAddr::from(([127, 0, 0, 1], 0));
         Self {
             client,
@@ -152,7 +165,9 @@ impl App {
             keys: Keys::cache(node.store()),
             sessions: Sessions::new(node.store()),
             lane_stats: LaneStatsCache::default(),
-            forecasts: ForecastCache::default(),
+            overviews: TenantCache::new(limits::OVERVIEW_AGE_MAX),
+            section_counts: TenantCache::new(limits::SECTION_COUNTS_AGE_MAX),
+            forecasts: TenantCache::new(limits::FORECAST_AGE_MAX),
             sign_ins: SignInLimiter::default(),
             node,
             own_hosts: OwnHosts::new(unknown_address, &settings.allowed_hosts),
@@ -160,6 +175,10 @@ impl App {
             metrics,
             policy_json: PolicyJsonCache::default(),
             replays: TenantLimiter::new(limits::REPLAYS_MAX, limits::REPLAYS_PER_TENANT_MAX),
+            forecast_reads: TenantLimiter::new(
+                limits::FORECASTS_MAX,
+                limits::FORECASTS_PER_TENANT_MAX,
+            ),
             streams: TenantLimiter::new(
                 limits::EVENT_STREAMS_MAX,
                 limits::EVENT_STREAMS_PER_TENANT_MAX,
@@ -202,12 +221,15 @@ impl App {
     }
 
     /// A permit to replay a policy, which reads many jobs and keeps a core busy.
-    pub(crate) fn try_replay(&self, tenant: Option<&Tenant>) -> Result<TenantPermit, Problem> {
-        self.replays.try_acquire(tenant).map_err(|_| {
-            let detail = "a policy is being replayed on this node; try again when that has ended";
-            let status = axum::http::StatusCode::TOO_MANY_REQUESTS;
-            Problem::new(status, "busy", detail.to_owned())
-        })
+    pub(crate) fn try_replay(&self, caller: &Caller) -> Result<TenantPermit, Problem> {
+        let detail = "a policy is being replayed on this node; try again when that has ended";
+        try_permit(&self.replays, caller, detail)
+    }
+
+    /// A permit to make a forecast, which reads the counters of a day.
+    pub(crate) fn try_forecast(&self, caller: &Caller) -> Result<TenantPermit, Problem> {
+        let detail = "forecasts are being made on this node; try again when they are there";
+        try_permit(&self.forecast_reads, caller, detail)
     }
 
     /// How many jobs a second an operation changes that has no pace of its own.
@@ -228,4 +250,15 @@ impl App {
             tokio::time::sleep(limits::KEYS_CHECK_EVERY).await;
         }
     }
+}
+
+fn try_permit(
+    limiter: &Arc<TenantLimiter>,
+    caller: &Caller,
+    detail: &str,
+) -> Result<TenantPermit, Problem> {
+    limiter.try_acquire(caller.tenant.as_ref()).map_err(|_| {
+        let status = axum::http::StatusCode::TOO_MANY_REQUESTS;
+        Problem::new(status, "busy", detail.to_owned())
+    })
 }

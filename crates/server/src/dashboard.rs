@@ -6,16 +6,22 @@
 //!
 //! # Layout
 //!
-//! * `viewer`: the caller of a page, and the check of every action; `frame`: what all pages share.
+//! * `viewer`: the caller of a page, and the check of every action; `frame`: what all pages share;
+//!   `sections`: the way from one to another.
 //! * `page_error`: why a page could not be made; `error_page`: what the browser then gets.
 //! * One file per page; `bulk` is one action on many jobs; `credential` shows a new secret or token;
-//!   `deletion` asks before something is deleted; `payload_view` shows payloads without secrets.
+//!   `deletion` asks before something is deleted; `payload_view` shows payloads without
+//!   secrets, `http_view` requests and responses in their parts.
+//! * `summary`: what a job does, in a few words; `search`: the line of a search box; `list_head`: what
+//!   stands over lists of jobs.
 //! * `chart`: SVG; `format`: times, counts and texts for people. Why an attempt was retried, core
 //!   explains.
 
 mod alerts;
 mod assets;
+mod attempts;
 mod audit;
+mod batches;
 mod bulk;
 mod chart;
 mod credential;
@@ -26,31 +32,41 @@ mod endpoints;
 mod error_page;
 mod failures;
 mod fields;
-pub(crate) mod forecast_cache;
 mod format;
 mod frame;
 mod gates;
+mod health_summary;
+mod http_view;
 mod job;
+mod job_form;
 mod jobs;
 mod keys;
 pub(crate) mod lane_stats_cache;
+mod list_head;
 mod live;
 mod nodes;
 mod operations;
 mod overview;
-mod page_audit;
+pub(crate) mod overview_facts;
+mod page_caches;
 mod page_error;
 mod payload_view;
 mod queues;
 mod schedule_form;
 mod schedules;
+mod search;
+pub(crate) mod sections;
 mod sign_in;
 pub(crate) mod sign_in_limiter;
 mod simulator;
 mod start;
+mod summary;
+pub(crate) mod tenant_cache;
 mod viewer;
 
-pub use frame::with_docs_headers;
+pub use assets::{font, style_sheet};
+pub use frame::with_security_headers;
+pub use viewer::own_url;
 
 use std::sync::Arc;
 
@@ -63,13 +79,14 @@ use axum::{
 use crate::{App, dashboard::page_error::PageError, problem::Problem};
 
 pub fn router(app: Arc<App>) -> Router<Arc<App>> {
-    let record = middleware::from_fn_with_state(app, page_audit::record);
+    let clear = middleware::from_fn_with_state(app, page_caches::clear);
     Router::new()
         .route("/", get(overview::page))
         .route("/sign-in", get(sign_in::page).post(sign_in::sign_in))
         .route("/sign-out", post(sign_in::sign_out))
         .route("/jobs", get(jobs::page))
         .route("/jobs/act", post(bulk::act))
+        .route("/jobs/new", get(job_form::new_page).post(job_form::create))
         .route("/jobs/{id}", get(job::page))
         .route("/jobs/{id}/act", post(job::act))
         .route("/schedules", get(schedules::page))
@@ -86,6 +103,9 @@ pub fn router(app: Arc<App>) -> Router<Arc<App>> {
         .route("/dead-letters", get(dead_letters::page))
         .route("/failures", get(failures::page))
         .route("/failures/act", post(failures::act))
+        .route("/batches", get(batches::page))
+        .route("/batches/{id}", get(batches::detail_page))
+        .route("/batches/{id}/act", post(batches::act))
         .route("/operations", get(operations::page))
         .route("/operations/{id}", get(operations::detail_page))
         .route("/operations/{id}/act", post(operations::act))
@@ -107,7 +127,7 @@ pub fn router(app: Arc<App>) -> Router<Arc<App>> {
         .route("/simulator", get(simulator::page))
         .route("/ui/events", get(live::events))
         .route("/ui/{*file}", get(assets::asset))
-        .route_layer(record)
+        .route_layer(clear)
         .layer(middleware::map_response(async |response| {
             frame::with_security_headers(response)
         }))

@@ -17,9 +17,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use steadfast_core::{Invalid, KeyId, Payload, Tenant, Timestamp};
+use steadfast_core::{Actor, Invalid, KeyId, Payload, Tenant, Timestamp};
 use steadfast_engine::{DocumentCache, decode_documents};
-use steadfast_store::{Document, DocumentKind, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, Outbox, Store, StoreError};
 use subtle::ConstantTimeEq as _;
 
 pub use revocations::{Revocation, revoke};
@@ -68,10 +68,10 @@ impl Key {
 
     /// The admin key that an operator has chosen. Its id follows from its text, so that it can be
     /// found by that alone.
-    pub(crate) fn given(text: &str, now: Timestamp) -> Self {
+    pub(crate) fn given(text: &str, name: &str, now: Timestamp) -> Self {
         Self {
             id: given_id(text),
-            name: "STEADFAST_ADMIN_KEY".to_owned(),
+            name: name.to_owned(),
             scope: Scope::Admin,
             tenant: None,
             created_at: now,
@@ -119,6 +119,8 @@ pub struct NewKey {
     pub expires_at: Option<Timestamp>,
     /// The key that creates it, if one does.
     pub created_by: Option<Key>,
+    /// Who creates it, for the audit record that is stored with it.
+    pub by: Option<Actor>,
 }
 
 /// A key as text, which only its owner has.
@@ -146,6 +148,7 @@ impl NewKey {
             tenant,
             expires_at: None,
             created_by: None,
+            by: None,
         }
     }
 
@@ -229,7 +232,11 @@ pub async fn create(store: &dyn Store, new: NewKey) -> Result<(Key, Token), KeyE
         body: Payload::encode(&key)?,
         revision: 0,
     };
-    store.save_document(document, Vec::new()).await?;
+    let audit = new.by.map(|by| {
+        let record = revocations::audit_record(store, by, "key.create", &key);
+        record.with_detail(key.name.clone())
+    });
+    store.save_document(document, audit.into()).await?;
     let digits = id.to_string();
     let digits = digits.trim_start_matches("key_");
     Ok((key, Token(format!("{PREFIX}{digits}_{secret}"))))
@@ -303,7 +310,7 @@ impl KnownKey {
                 // Another node may have written it, and a revoked key does not come back.
                 revision,
             };
-            if let Err(error) = store.save_document(document, Vec::new()).await {
+            if let Err(error) = store.save_document(document, Outbox::default()).await {
                 tracing::debug!(%error, "the use of a key is not written");
             }
         });
@@ -441,7 +448,8 @@ mod tests {
             let new = || NewKey::new("ops", Scope::Admin, None);
             let (one, _) = create(&store, new()).await.unwrap();
             let (other, _) = create(&store, new()).await.unwrap();
-            let answers = tokio::join!(revoke(&store, one.id), revoke(&store, other.id));
+            let answers =
+                tokio::join!(revoke(&store, one.id, None), revoke(&store, other.id, None));
             let answers = [answers.0.unwrap(), answers.1.unwrap()];
             assert!(answers.contains(&Revocation::Done), "{round}: {answers:?}");
             assert!(
@@ -465,17 +473,26 @@ mod tests {
             body: Payload::from_json(&format!(r#"{{"keys": ["{}"]}}"#, one.id)).unwrap(),
             revision: 0,
         };
-        store.save_document(begun, Vec::new()).await.unwrap();
+        store.save_document(begun, Outbox::default()).await.unwrap();
         assert_eq!(
-            revoke(&store, other.id).await.unwrap(),
+            revoke(&store, other.id, None).await.unwrap(),
             Revocation::LastAdmin
         );
-        assert_eq!(revoke(&store, one.id).await.unwrap(), Revocation::Done);
-        assert_eq!(revoke(&store, one.id).await.unwrap(), Revocation::NotFound);
-        let (third, _) = create(&store, new()).await.unwrap();
-        assert_eq!(revoke(&store, other.id).await.unwrap(), Revocation::Done);
         assert_eq!(
-            revoke(&store, third.id).await.unwrap(),
+            revoke(&store, one.id, None).await.unwrap(),
+            Revocation::Done
+        );
+        assert_eq!(
+            revoke(&store, one.id, None).await.unwrap(),
+            Revocation::NotFound
+        );
+        let (third, _) = create(&store, new()).await.unwrap();
+        assert_eq!(
+            revoke(&store, other.id, None).await.unwrap(),
+            Revocation::Done
+        );
+        assert_eq!(
+            revoke(&store, third.id, None).await.unwrap(),
             Revocation::LastAdmin
         );
     }
@@ -497,7 +514,10 @@ mod tests {
         assert_eq!(third.created_by, Some(second.id));
         // Even if the process ends before it has deleted them all.
         let id = tenant.id.to_string();
-        store.delete_document(DocumentKind::Key, id).await.unwrap();
+        store
+            .delete_document(DocumentKind::Key, id, None)
+            .await
+            .unwrap();
         let keys = Keys::cache(store.clone()).get().await.unwrap();
         for (key, is_known) in [(&admin, true), (&second, false), (&third, false)] {
             assert_eq!(keys.get(key.id, store.now()).is_some(), is_known);
@@ -505,7 +525,7 @@ mod tests {
         let tenant = make(Scope::Tenant, &admin).await;
         let second = make(Scope::Tenant, &tenant).await;
         make(Scope::Read, &second).await;
-        revoke(&*store, tenant.id).await.unwrap();
+        revoke(&*store, tenant.id, None).await.unwrap();
         let (_, admins) = create(&*store, NewKey::new("2", Scope::Admin, None))
             .await
             .unwrap();
@@ -543,7 +563,7 @@ mod tests {
         clock.advance(std::time::Duration::from_secs(4));
         assert!(short.has_expired(store.now()));
         assert_eq!(
-            revoke(&store, lasting.id).await.unwrap(),
+            revoke(&store, lasting.id, None).await.unwrap(),
             Revocation::LastAdmin
         );
     }
@@ -564,7 +584,10 @@ mod tests {
                 body: Payload::encode(&Key { id, ..key.clone() }).unwrap(),
                 revision: 0,
             };
-            store.save_document(document, Vec::new()).await.unwrap();
+            store
+                .save_document(document, Outbox::default())
+                .await
+                .unwrap();
         }
         let refused = create(&store, of("one")).await.unwrap_err();
         assert!(

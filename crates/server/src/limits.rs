@@ -186,12 +186,37 @@ pub const METRIC_LANES_MAX: usize = 500;
 
 /// How old the counts on a page may be. Ten people who watch one incident ask the store once.
 pub const LANE_STATS_AGE_MAX: Duration = Duration::from_secs(1);
+/// How old the counts beside the sections may be: they are read for every page.
+pub const SECTION_COUNTS_AGE_MAX: Duration = Duration::from_secs(2);
+/// The chart of an hour.
+pub const LATENESS_MINUTES: (u32, Duration) = (60, Duration::from_secs(60));
+/// The chart of a day.
+pub const LATENESS_TENS: (u32, Duration) = (144, Duration::from_secs(600));
+/// Tenants whose lateness is counted apart: each has up to 20 kB.
+pub const LATENESS_TENANTS_MAX: usize = 100;
+/// A tenant that started nothing for so long makes room for another.
+pub const LATENESS_TENANT_KEPT: Duration = Duration::from_secs(3_600);
+/// A page that is shown below a path is read whole to move its addresses; the largest has a few
+/// hundred jobs.
+pub const PAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// One more look at the store may take as long again, and a page has a tenth of a second.
 pub const PAGE_LIST_TIME_MAX: Duration = Duration::from_millis(25);
 /// Texts of jobs on a page: enough to recognise them, and a page stays small.
 pub const PAGE_TEXT_BYTES_MAX: usize = 16 * 1024;
 /// What fits into a cell of a table in two lines.
 pub const CELL_CHARS_MAX: usize = 120;
+/// What a job does, in a row of a list: a host and a path, or some values.
+pub const SUMMARY_CHARS_MAX: usize = 80;
+/// A value of a payload in a row: an address or a long number.
+pub const SUMMARY_VALUE_CHARS_MAX: usize = 40;
+/// Values of a payload in a row.
+pub const SUMMARY_FIELDS_MAX: usize = 2;
+/// Payloads that are read for their row: fifty of them take a few milliseconds.
+pub const SUMMARY_PAYLOAD_BYTES_MAX: usize = 16 * 1024;
+/// A line of a search box.
+pub const SEARCH_CHARS_MAX: usize = 1_000;
+/// Names of one sort that a search box completes, and words in all; more would make the page large.
+pub const COMPLETIONS_MAX: usize = 300;
 
 /// Attempts on the page of a job; the API has the rest.
 pub const PAGE_ATTEMPTS_MAX: usize = 50;
@@ -228,10 +253,16 @@ pub const PAGE_WORKERS_MAX: usize = 200;
 /// Running jobs that are read to show who holds them.
 pub const PAGE_RUNNING_JOBS_MAX: usize = 500;
 
-/// Kinds and destinations on the overview that fail most.
-pub const TOP_FAILURES_MAX: usize = 5;
-/// Dead letters that are read for the hosts they called.
-pub const DESTINATIONS_SCAN_MAX: usize = 200;
+/// Groups of failures, destinations and deploys on the overview: each has a page of its own.
+pub const OVERVIEW_ROWS_MAX: usize = 5;
+/// Queues on the overview, the busiest first.
+pub const OVERVIEW_QUEUES_MAX: usize = 8;
+/// How old the slower parts of the overview may be; an open page asks every second.
+pub const OVERVIEW_AGE_MAX: Duration = Duration::from_secs(5);
+/// Workers that are read for their versions.
+pub const OVERVIEW_WORKERS_MAX: usize = 1_000;
+/// A job that has been due for longer is a sign that nothing takes it.
+pub const OVERVIEW_OVERDUE_AFTER: Duration = Duration::from_secs(60);
 
 /// Attempts in the timetable of the simulator; a policy may have a hundred retries.
 pub const SIMULATOR_ROWS_MAX: usize = 30;
@@ -245,14 +276,18 @@ pub const BULK_WAIT_MAX: Duration = Duration::from_secs(2);
 pub const DEAD_LETTERS_WAIT_MAX: Duration = Duration::from_secs(20);
 /// Open operations on the pages of jobs and dead letters; all of them have a page of their own.
 pub const OPEN_OPERATIONS_SHOWN: usize = 5;
+/// Jobs that wait for a job, on its page.
+pub const JOB_LINKS_SHOWN: usize = 20;
+/// Steps that a job has done, on its page: a job may have a thousand.
+pub const JOB_STEPS_SHOWN: usize = 50;
 /// Commands and operations on the page of a job, the newest first.
 pub const JOB_COMMANDS_SHOWN: usize = 20;
 /// How far a forecast looks ahead by default: what people plan for.
 pub const FORECAST_MINUTES_DEFAULT: u64 = 120;
 /// How old the forecast of a page may be: it changes by the minute, and open pages ask every second.
 pub const FORECAST_AGE_MAX: Duration = Duration::from_secs(15);
-/// Forecasts of tenants that are kept for pages.
-pub const FORECASTS_KEPT_MAX: usize = 100;
+/// Tenants of which a cache of the dashboard keeps what their pages show.
+pub const TENANTS_CACHED_MAX: usize = 100;
 /// Queues and destinations on the overview: the page of a person who looks at it first.
 pub const FORECAST_ROWS_MAX: usize = 5;
 /// Replays of a node at the same time: each has some hundred megabytes and keeps a core busy for
@@ -260,6 +295,10 @@ pub const FORECAST_ROWS_MAX: usize = 5;
 pub const REPLAYS_MAX: usize = 2;
 /// Replays of one tenant at the same time: another one finds room.
 pub const REPLAYS_PER_TENANT_MAX: usize = 1;
+/// Forecasts of the API that a node makes at the same time: each reads up to 200,000 counters.
+pub const FORECASTS_MAX: usize = 8;
+/// Those of one tenant: others find room.
+pub const FORECASTS_PER_TENANT_MAX: usize = 2;
 
 /// How long the answer to a wrong key takes. A key cannot be guessed; this keeps it from being
 /// tried quickly.

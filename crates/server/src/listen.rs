@@ -6,7 +6,7 @@ use axum::{
     Router,
     body::Body,
     extract::Request,
-    http::{HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
 use http_body_util::BodyExt as _;
@@ -23,7 +23,7 @@ use crate::{
     connections::{Admission, Connection, Connections},
     dashboard,
     header_timer::HeaderTimer,
-    limits,
+    limits, mount,
     problem::Problem,
     unwritten::{UNWRITTEN, UnwrittenClaims},
     write_timeout::WriteTimeout,
@@ -129,20 +129,19 @@ async fn answer(
     let Some(under_way) = connection.begin() else {
         return Ok(connection_closed().into_response());
     };
+    let base_path = &app.settings.base_path;
+    mount::strip(request.uri_mut(), base_path);
     let mut response = match check(&app, &request) {
         Ok(()) => {
             request.extensions_mut().insert(connection);
             router.call(request).await?
         }
-        Err(problem) => refuse(&request, problem),
+        Err(problem) => {
+            let refusal = refuse(request.uri().path(), problem);
+            mount::move_response(refusal, base_path).await
+        }
     };
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (CROSS_ORIGIN_RESOURCE_POLICY, "same-origin"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
+    set_headers(response.headers_mut());
     if response.body().size_hint().exact().is_some() {
         return Ok(response);
     }
@@ -155,8 +154,18 @@ async fn answer(
     }))
 }
 
+/// What every response has.
+pub fn set_headers(headers: &mut HeaderMap) {
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (CROSS_ORIGIN_RESOURCE_POLICY, "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
 /// What every request must meet, whatever its address.
-fn check(app: &App, request: &Request<Incoming>) -> Result<(), Problem> {
+pub fn check<B>(app: &App, request: &Request<B>) -> Result<(), Problem> {
     let headers = request.headers();
     crate::origin::check_form(request.version(), headers)?;
     if app.needs_no_key() {
@@ -166,8 +175,8 @@ fn check(app: &App, request: &Request<Incoming>) -> Result<(), Problem> {
 }
 
 /// JSON for programs, a page for people. The rest of the request is not read.
-fn refuse(request: &Request<Incoming>, problem: Problem) -> Response {
-    if request.uri().path().starts_with("/api") {
+pub fn refuse(path: &str, problem: Problem) -> Response {
+    if path.starts_with("/api") {
         problem.into_response()
     } else {
         dashboard::error_page(problem)

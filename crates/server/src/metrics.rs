@@ -16,7 +16,7 @@ use prometheus_client::{
 use steadfast_core::{AttemptStatus, EndReason};
 use steadfast_engine::{JobEvent, Notice, Observer};
 
-use crate::limits;
+use crate::{lateness::RecentLateness, limits};
 
 /// Labels of a metric about the jobs of one tenant, queue and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -45,6 +45,8 @@ pub struct Metrics {
     duration: Family<LaneLabels, Histogram, fn() -> Histogram>,
     lateness: Family<LaneLabels, Histogram, fn() -> Histogram>,
     fences_lost: Counter,
+    /// For the overview.
+    pub(crate) recent_lateness: RecentLateness,
 }
 
 /// For attempts, which mostly take well under a second.
@@ -72,6 +74,7 @@ impl Default for Metrics {
             duration: Family::new_with_constructor(short_buckets),
             lateness: Family::new_with_constructor(short_buckets),
             fences_lost: Counter::default(),
+            recent_lateness: RecentLateness::default(),
         }
     }
 }
@@ -80,6 +83,7 @@ impl Observer for Metrics {
     fn notice(&self, notice: &Notice) {
         let lane = self.lane(notice);
         if let JobEvent::Started { late, backoff } = &notice.event {
+            self.recent_lateness.note(&notice.tenant, *late);
             self.lateness
                 .get_or_create(&lane)
                 .observe(late.as_secs_f64());

@@ -122,7 +122,9 @@ impl OwnHosts {
             return false;
         };
         let port = authority.port_u16().unwrap_or(80);
-        if port != self.address.port() || host.contains('@') {
+        // In a router of another program, the port is not known.
+        let is_own_port = self.address.port() == 0 || port == self.address.port();
+        if !is_own_port || host.contains('@') {
             return false;
         }
         let name = authority.host();
@@ -217,6 +219,12 @@ mod tests {
         let absolute = Uri::from_static("http://evil.example:7373/");
         let host = headers(&[("host", "127.0.0.1:7373")]);
         assert!(local.check_host(&absolute, &host).is_err());
+        let mounted = own("127.0.0.1:0", &[]);
+        for (host, expected) in [("localhost:3000", true), ("evil.example:3000", false)] {
+            let headers = headers(&[("host", host)]);
+            let answer = mounted.check_host(&Uri::from_static("/"), &headers);
+            assert_eq!(answer.is_ok(), expected, "{host}");
+        }
         let port_80 = own("127.0.0.1:80", &[]);
         let host = headers(&[("host", "localhost")]);
         assert!(port_80.check_host(&Uri::from_static("/"), &host).is_ok());

@@ -145,6 +145,17 @@ impl From<EnqueueError> for Problem {
                 let detail = Dependencies::unknown(job).to_string();
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown_job", detail).at("after")
             }
+            EnqueueError::UnknownBatch { .. } => {
+                let detail = format!("{error}; it may have been deleted by retention");
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown_batch", detail).at("batch")
+            }
+            EnqueueError::BatchRefused { ref reason, .. } => {
+                let code = match reason.field.as_str() {
+                    "batch" => "batch_closed",
+                    _ => "batch_full",
+                };
+                Self::new(StatusCode::CONFLICT, code, error.to_string()).at("batch")
+            }
             EnqueueError::Store(error) => error.into(),
         }
     }
@@ -180,10 +191,11 @@ impl From<ClientError> for Problem {
                 Self::new(StatusCode::CONFLICT, "conflict", error.to_string())
             }
             ClientError::OperationNotFound(id) => Self::not_found(id),
+            ClientError::BatchNotFound(id) => Self::not_found(id),
             ClientError::OperationRefused(_) => {
                 Self::new(StatusCode::CONFLICT, "refused", error.to_string())
             }
-            ClientError::TooManyOperations { .. } => {
+            ClientError::TooManyOperations { .. } | ClientError::TooManyBatches { .. } => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many", error.to_string())
             }
             ClientError::TooManyGates { .. } => {

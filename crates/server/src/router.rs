@@ -1,4 +1,4 @@
-//! All routes of a node: the API, its description, the dashboard, health and metrics.
+//! All routes of a node: the API, its description, the book, the dashboard, health and metrics.
 
 use std::sync::Arc;
 
@@ -10,19 +10,12 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
-use utoipa_swagger_ui::SwaggerUi;
 
-use crate::{api, app::App, audit_trail, dashboard, health, problem::Problem, scrape};
+use crate::{api, app::App, dashboard, docs, health, mount, problem::Problem, scrape};
 
 pub fn router(app: Arc<App>) -> Router {
-    let (api, description) = api::routes();
-    let record = middleware::from_fn_with_state(app.clone(), audit_trail::record);
-    let api = api.route_layer(record);
-    let page = SwaggerUi::new("/api/docs").url("/api/v1/openapi.json", description);
-    let page = Router::from(page).layer(middleware::map_response(async |response| {
-        dashboard::with_docs_headers(response)
-    }));
-    api.merge(page)
+    let (api, _) = api::routes();
+    api.merge(docs::router())
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(scrape::metrics))
@@ -32,7 +25,8 @@ pub fn router(app: Arc<App>) -> Router {
             let detail = "this address has other methods; see /api/docs";
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
         })
-        .with_state(app)
+        .with_state(app.clone())
+        .layer(middleware::from_fn_with_state(app, mount::follow))
 }
 
 /// An address that does not exist: JSON for programs, a page for people.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use steadfast_core::{KeyId, Payload, Timestamp};
 use steadfast_engine::{DocumentCache, decode_documents};
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store, StoreError};
 use tokio::{sync::Mutex, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -174,7 +174,11 @@ impl Sessions {
                 body: Payload::encode(&current)?,
                 revision: current.revision,
             };
-            match self.store.save_document(document, Vec::new()).await? {
+            match self
+                .store
+                .save_document(document, Outbox::default())
+                .await?
+            {
                 DocumentSaveResult::Done(_) => {
                     self.cache.refresh().await?;
                     return Ok(());
@@ -216,7 +220,7 @@ impl Sessions {
             if !keys.contains(&document.id) {
                 let deleted = self
                     .store
-                    .delete_document(DocumentKind::Session, document.id);
+                    .delete_document(DocumentKind::Session, document.id, None);
                 deleted.await?;
                 continue;
             }
@@ -228,7 +232,9 @@ impl Sessions {
             {
                 // If someone signs in or out at this moment, that write stands.
                 let document = Document { body, ..document };
-                self.store.save_document(document, Vec::new()).await?;
+                self.store
+                    .save_document(document, Outbox::default())
+                    .await?;
             }
         }
         Ok(())
@@ -370,7 +376,7 @@ mod tests {
                 .unwrap(),
             revision: 0,
         };
-        store.save_document(old, Vec::new()).await.unwrap();
+        store.save_document(old, Outbox::default()).await.unwrap();
         sessions.prune().await.unwrap();
         let kept = store.list_documents(DocumentKind::Session).await.unwrap();
         assert_eq!(kept.len(), 1);

@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use steadfast_api::WorkerInfo;
 use steadfast_core::{Job, Kind, Payload, Queue, Tenant, Timestamp, WorkerName};
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store, StoreError};
 use tokio::sync::Notify;
 
 use crate::limits;
@@ -29,9 +29,22 @@ pub struct WorkerState {
     pub info: WorkerInfo,
     pub first_seen: Timestamp,
     pub last_seen: Timestamp,
+    /// Since when its program has this version.
+    #[serde(default)]
+    pub version_since: Option<Timestamp>,
 }
 
 impl WorkerState {
+    /// Keeps what was known of it before: when it was first seen, and since when its version is
+    /// what it is.
+    fn follow(&mut self, before: &Self) {
+        self.first_seen = before.first_seen.min(self.first_seen);
+        self.version_since = match before.info.version == self.info.version {
+            true => before.version_since.or(Some(before.first_seen)),
+            false => self.version_since.or(Some(self.last_seen)),
+        };
+    }
+
     /// Whether it was seen lately.
     pub fn is_alive(&self, now: Timestamp) -> bool {
         now.since(self.last_seen) < limits::WORKER_SILENT_AFTER
@@ -120,6 +133,7 @@ impl Workers {
                 info: WorkerInfo::default(),
                 first_seen: now,
                 last_seen: now,
+                version_since: None,
             })
         });
     }
@@ -171,11 +185,9 @@ impl Workers {
             is_noted: true,
             is_name_only,
         });
-        let first_seen = entry.state.first_seen;
-        entry.state = WorkerState {
-            first_seen,
-            ..state
-        };
+        let mut state = state;
+        state.follow(&entry.state);
+        entry.state = state;
         entry.is_noted = true;
         entry.is_name_only &= is_name_only;
         self.noted.notify_one();
@@ -225,6 +237,7 @@ impl Workers {
             if let Some(known) = workers.and_then(|workers| workers.get_mut(&worker.id)) {
                 known.revision = if is_written { worker.revision } else { 0 };
                 known.state.first_seen = worker.state.first_seen;
+                known.state.version_since = worker.state.version_since;
                 if known.is_name_only {
                     known.is_name_only = false;
                     known.state = worker.state;
@@ -245,7 +258,7 @@ impl Workers {
                 continue;
             }
             store
-                .delete_document(DocumentKind::Worker, document.id)
+                .delete_document(DocumentKind::Worker, document.id, None)
                 .await?;
         }
         let mut seen = self.lock();
@@ -347,12 +360,10 @@ impl NotedWorker {
                 };
                 // One that is not admitted stays in memory, so that it is not asked about with
                 // every claim.
-                let Some((revision, first_seen)) = room.admit(store, &self.id, &self.state).await?
-                else {
+                let Some(revision) = room.admit(store, &self.id, &mut self.state).await? else {
                     return Ok(false);
                 };
                 self.revision = revision;
-                self.state.first_seen = first_seen.min(self.state.first_seen);
             }
             let Ok(body) = Payload::encode(&self.state) else {
                 return Ok(false);
@@ -363,7 +374,7 @@ impl NotedWorker {
                 body,
                 revision: self.revision,
             };
-            match store.save_document(document, Vec::new()).await? {
+            match store.save_document(document, Outbox::default()).await? {
                 DocumentSaveResult::Done(saved) => {
                     self.revision = saved.revision;
                     return Ok(true);
@@ -375,7 +386,7 @@ impl NotedWorker {
                 DocumentSaveResult::Outdated(Some(stored)) => {
                     self.revision = stored.revision;
                     if let Ok(stored) = stored.body.decode::<WorkerState>() {
-                        self.state.first_seen = stored.first_seen.min(self.state.first_seen);
+                        self.state.follow(&stored);
                     }
                 }
             }
@@ -396,16 +407,17 @@ impl Room {
         })
     }
 
-    /// The revision and the beginning of a worker that may be written; `None` if its tenant has too
-    /// many that are alive.
+    /// The revision of a worker that may be written, which follows what is stored of it; `None` if
+    /// its tenant has too many that are alive.
     async fn admit(
         &mut self,
         store: &dyn Store,
         id: &str,
-        state: &WorkerState,
-    ) -> Result<Option<(u64, Timestamp)>, StoreError> {
+        state: &mut WorkerState,
+    ) -> Result<Option<u64>, StoreError> {
         if let Some((document, known)) = self.stored.iter().find(|(it, _)| it.id == id) {
-            return Ok(Some((document.revision, known.first_seen)));
+            state.follow(known);
+            return Ok(Some(document.revision));
         }
         let of_tenant = |it: &&(Document, WorkerState)| it.1.tenant == state.tenant;
         if self.stored.iter().filter(of_tenant).count() >= limits::WORKERS_PER_TENANT_MAX {
@@ -417,7 +429,7 @@ impl Room {
             };
             let oldest = oldest.id.clone();
             store
-                .delete_document(DocumentKind::Worker, oldest.clone())
+                .delete_document(DocumentKind::Worker, oldest.clone(), None)
                 .await?;
             self.stored.retain(|(document, _)| document.id != oldest);
         }
@@ -428,7 +440,7 @@ impl Room {
             revision: 0,
         };
         self.stored.push((document, state.clone()));
-        Ok(Some((0, state.first_seen)))
+        Ok(Some(0))
     }
 }
 
@@ -451,7 +463,28 @@ mod tests {
             info: WorkerInfo::default(),
             first_seen: now,
             last_seen: now,
+            version_since: None,
         });
+    }
+
+    #[test]
+    fn the_time_of_a_version_is_that_of_its_first_claim() {
+        let at = Timestamp::from_millis;
+        let seen = |version: &str, now: i64| -> WorkerState {
+            let state = serde_json::json!({
+                "name": "w", "queues": [], "kinds": [], "info": {"version": version},
+                "firstSeen": at(now), "lastSeen": at(now),
+            });
+            serde_json::from_value(state).unwrap()
+        };
+        let mut known = seen("1", 10);
+        for (version, now, since) in [("1", 20, 10), ("2", 30, 30), ("2", 40, 30), ("1", 50, 50)] {
+            let mut next = seen(version, now);
+            next.follow(&known);
+            assert_eq!(next.version_since, Some(at(since)), "{version} at {now}");
+            assert_eq!(next.first_seen, at(10));
+            known = next;
+        }
     }
 
     #[tokio::test]

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::{Attempt, FailureKey, Job, JobId, JobState, Kind, Tenant};
 use steadfast_store::{
-    AttemptOwner, FailureFilter, JobFilter, JobPageRequest, PageRequest, Store, StoreError,
-    limits::MINUTES_KEPT,
+    AttemptOwner, AuditFilter, BatchFilter, FailureFilter, JobFilter, JobPageRequest, PageRequest,
+    Store, StoreError, limits::MINUTES_KEPT,
 };
 
 use crate::{
     Invariant,
     history::{History, SharedHistory},
-    workload::TENANTS,
+    workload::{CALLBACK_QUEUE, TENANTS},
 };
 
 const PAGE: usize = 100;
@@ -85,6 +85,7 @@ pub fn made_by(job: &Job) -> Invariant {
     match job.scheduled_run {
         Some(_) => Invariant::TicksOnce,
         None if job.kind == Kind::webhook() => Invariant::OutboxWithTransition,
+        None if job.queue.as_str() == CALLBACK_QUEUE => Invariant::CallbacksOnce,
         None => Invariant::OneKeyOneJob,
     }
 }
@@ -159,6 +160,22 @@ pub async fn counters(store: &dyn Store, history: &SharedHistory) -> Result<(), 
         let why = format!("{} differ, as {difference:?}", differences.len());
         history.broken(Invariant::CountersAddUp, None, why);
     }
+    Ok(())
+}
+
+/// Every batch has counted its jobs.
+pub async fn batches(store: &dyn Store, history: &SharedHistory) -> Result<(), StoreError> {
+    let page = PageRequest::first(usize::from(u16::MAX));
+    let stored = store.list_batches(BatchFilter::default(), page).await?;
+    history.lock().check_batches(&stored.items);
+    Ok(())
+}
+
+/// Every command that was carried out has left a record.
+pub async fn commands(store: &dyn Store, history: &SharedHistory) -> Result<(), StoreError> {
+    let page = PageRequest::first(usize::from(u16::MAX));
+    let stored = store.list_audit(AuditFilter::default(), page).await?;
+    history.lock().check_audit(&stored.items);
     Ok(())
 }
 

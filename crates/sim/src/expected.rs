@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Attempt, Fence, Guarantee, IdempotencyKey, Job, JobState, Kind, Payload, Priority, Queue,
-    StepName, Sublane, Tenant, Timestamp, Webhook,
+    Attempt, BatchId, Fence, Guarantee, IdempotencyKey, Job, JobId, JobState, Kind, OnFailure,
+    Payload, Priority, Queue, StepName, Sublane, Tenant, Timestamp, Unique, Webhook,
 };
 
 #[derive(Clone, Debug)]
@@ -34,6 +34,18 @@ pub struct ExpectedJob {
     pub used: u32,
     pub starts: u32,
     pub gone: bool,
+    pub unique: Option<Unique>,
+    /// Until when its first attempt may start.
+    pub start_before: Option<Timestamp>,
+    /// Its handler has put it off, so that it has begun although no attempt counts.
+    pub has_snoozed: bool,
+    /// What it does if one of those fails that it waits for.
+    pub on_failure: Option<OnFailure>,
+    /// Those that it was made to wait for; of deleted ones, whether they had succeeded.
+    pub after: BTreeMap<JobId, Option<bool>>,
+    /// It waits for others.
+    pub is_blocked: bool,
+    pub batch: Option<BatchId>,
     pub claims: BTreeMap<Fence, ExpectedClaim>,
     /// Results that were kept, and when in the history.
     pub steps: BTreeMap<StepName, (usize, Payload)>,
@@ -76,6 +88,13 @@ impl ExpectedJob {
             used: 0,
             starts: 0,
             gone: false,
+            unique: job.unique().cloned(),
+            start_before: job.start_deadline().map(|deadline| deadline.at()),
+            has_snoozed: false,
+            on_failure: job.on_failure(),
+            after: BTreeMap::new(),
+            is_blocked: false,
+            batch: None,
             claims: BTreeMap::new(),
             steps: BTreeMap::new(),
         }
@@ -83,6 +102,12 @@ impl ExpectedJob {
 
     pub fn is_dead_letter(&self) -> bool {
         self.state == JobState::Failed && self.resolved_at.is_none()
+    }
+
+    /// Whether it is too late for it to start.
+    pub fn is_late(&self, now: Timestamp) -> bool {
+        let has_begun = self.used > 0 || self.has_snoozed;
+        !has_begun && self.start_before.is_some_and(|before| now >= before)
     }
 
     /// Whether it was made before another job. Of those that were made together, or while the clock

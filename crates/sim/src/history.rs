@@ -4,12 +4,16 @@
 //! the answer; so it is recorded here before they do. Each answer is held against what all answers
 //! before it have promised.
 
+mod batches;
 mod changes;
 mod claims;
 mod ends;
 mod flow;
 mod holds;
+mod links;
+mod operations;
 mod ticks;
+mod unique;
 
 use std::{
     collections::BTreeMap,
@@ -18,15 +22,17 @@ use std::{
 };
 
 use steadfast_core::{
-    AttemptStatus, Fence, IdempotencyKey, Job, JobId, JobState, ScheduleId, StepName, Tenant,
-    Timestamp, WorkerName,
+    AttemptStatus, AuditId, AuditRecord, BatchId, Fence, IdempotencyKey, Job, JobId, JobState,
+    OperationId, ScheduleId, StepName, Tenant, Timestamp, UniqueResult, WorkerName,
 };
 use steadfast_store::CommitResult;
 
 use crate::{Counters, Invariant, expected::ExpectedJob};
+use batches::ExpectedBatch;
 pub use ends::CommitObservation;
 use flow::ExpectedFlow;
 use holds::ExpectedProbes;
+pub use operations::{ExpectedOperation, OperationObservation};
 pub use ticks::ExpectedSchedule;
 
 /// What happened, as far as a reader needs it to see why.
@@ -34,6 +40,10 @@ pub use ticks::ExpectedSchedule;
 pub enum Event {
     Enqueued,
     EnqueuedAgain,
+    Unique {
+        result: UniqueResult,
+        run_at: Timestamp,
+    },
     Claimed {
         fence: Fence,
         worker: WorkerName,
@@ -56,6 +66,9 @@ pub enum Event {
     Commanded {
         command: &'static str,
         to: Option<JobState>,
+    },
+    Operated {
+        operation: OperationId,
     },
     Fired {
         tick: Timestamp,
@@ -120,10 +133,15 @@ pub struct History {
     pub(crate) jobs: BTreeMap<JobId, ExpectedJob>,
     pub(crate) keys: BTreeMap<(Tenant, IdempotencyKey), JobId>,
     pub(crate) schedules: BTreeMap<ScheduleId, ExpectedSchedule>,
+    pub(crate) operations: BTreeMap<OperationId, ExpectedOperation>,
+    pub(crate) batches: BTreeMap<BatchId, ExpectedBatch>,
+    /// Records of commands that were carried out.
+    pub(crate) audit: BTreeMap<AuditId, AuditRecord>,
     pub(crate) flow: ExpectedFlow,
     probes: ExpectedProbes,
-    /// How often the clock was set back.
+    /// How often the clock was set back, and the latest time from which it was.
     set_backs: u32,
+    latest: Option<Timestamp>,
     pub(crate) counters: Counters,
     violation: Option<Violation>,
 }
@@ -191,6 +209,14 @@ impl History {
         let born = self.entries.len();
         self.jobs.insert(job.id, ExpectedJob::new(job, born));
         self.tell(at, job.id, Event::Enqueued);
+    }
+
+    /// The jobs that there are, each with its tenant.
+    pub(crate) fn tenants_of_living(&self) -> Vec<(JobId, Tenant)> {
+        let living = self.jobs.iter().filter(|(_, known)| !known.gone);
+        living
+            .map(|(id, known)| (*id, known.tenant.clone()))
+            .collect()
     }
 
     pub(crate) fn living(&self) -> Vec<JobId> {

@@ -50,6 +50,14 @@ invariants! {
     ExplainAgrees = "explain says that a job may start if and only if a claim would take it",
     SharesAreFair = "a tenant's due job is claimed within its fair bound",
     FailuresCounted = "a failed attempt is counted once, in the group of its cause",
+    OneUniqueJob = "there is one job of a unique key at a time, in its scope",
+    DebounceEnds = "a debounced job is moved by each request, and not beyond its maximum",
+    NotLate = "nothing starts its first attempt after startBefore, or ends as late before",
+    AfterOthers = "a job that waits for others starts or fails when they have ended, as it asks",
+    OperationsOnce = "an operation touches each job once, and its report says how many",
+    CallbacksOnce = "the callback of a batch is made once, when all of its jobs have ended",
+    BatchesAddUp = "the counts of a batch are those of its jobs",
+    OneAuditRecord = "a command that was carried out has one audit record, a refused one none",
     CountersAddUp = "the stored counters are what the jobs add up to",
 }
 
@@ -60,8 +68,14 @@ impl fmt::Display for Invariant {
 }
 
 /// How often each invariant had a chance to be broken.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters([u64; Invariant::ALL.len()]);
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self([0; Invariant::ALL.len()])
+    }
+}
 
 impl Counters {
     pub fn count(&mut self, invariant: Invariant) {

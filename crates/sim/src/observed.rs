@@ -1,23 +1,28 @@
 //! Records in the history what the store really answered, and what could be read before and
 //! after.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    EventType, Gates, Job, JobCommand, JobId, JobState, NewJob, Payload, Schedule, StepName,
+    AuditRecord, BatchId, EventType, Gates, Job, JobCommand, JobId, JobState, NewBatch, NewJob,
+    OperationEvent, OperationId, OperationJob, OperationOutcome, Payload, Schedule, StepName,
     Subscriptions, TickRule, Timestamp, Transition,
 };
 use steadfast_store::{
-    ClaimRequest, ClaimResult, CommandError, CommitResult, Document, DocumentSaveResult,
-    EnqueueError, EnqueueResult, FireRequest, FireResult, JobFilter, JobPageRequest, Page,
-    RenewResult, Renewal, ScheduleSaveResult, StartQuery, StartReading, Store, StoreError,
-    StoreLayer,
+    BatchCreateResult, BatchRecord, ClaimRequest, ClaimResult, CommandError, CommitResult,
+    Document, DocumentSaveResult, EnqueueError, EnqueueResult, FireRequest, FireResult,
+    FollowedLinks, JobFilter, JobPageRequest, OperationBatch, OperationChange, OperationJobFilter,
+    OperationRecord, Outbox, Page, PageRequest, RenewResult, Renewal, ScheduleSaveResult,
+    StartQuery, StartReading, Store, StoreError, StoreLayer,
 };
 
 use crate::{
     Invariant,
-    history::{CommitObservation, SharedHistory},
+    history::{CommitObservation, OperationObservation, SharedHistory},
 };
 
 pub struct ObservedStore {
@@ -48,13 +53,102 @@ impl ObservedStore {
         job: &Job,
         subscriptions: &Subscriptions,
     ) -> Result<Vec<Option<Job>>, StoreError> {
-        let is_cancelled = job.progress.state == JobState::Cancelled;
-        let Some(at) = job.progress.finished_at.filter(|_| is_cancelled) else {
+        let event = match job.progress.state {
+            JobState::Cancelled => EventType::JobCancelled,
+            JobState::Failed => EventType::JobFailed,
+            _ => return Ok(Vec::new()),
+        };
+        let Some(at) = job.progress.finished_at else {
             return Ok(Vec::new());
         };
-        let told = subscriptions.deliveries_of(job, EventType::JobCancelled, at);
+        let told = subscriptions.deliveries_of(job, event, at);
         self.inner.get_jobs(ids(&told)).await
     }
+
+    /// What became of a command, one job after the other.
+    async fn commanded(
+        &self,
+        jobs: Vec<JobId>,
+        command: &JobCommand,
+        subscriptions: &Subscriptions,
+        answers: &[Result<Job, CommandError>],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        for (id, answer) in jobs.into_iter().zip(answers) {
+            let news = match answer {
+                Ok(job) if ends(command) => self.news(job, subscriptions).await?,
+                _ => Vec::new(),
+            };
+            let job = answer.as_ref().ok();
+            self.history.lock().commanded(id, command, job, &news, now);
+        }
+        Ok(())
+    }
+
+    /// What became of requests for jobs.
+    async fn enqueued(&self, jobs: &[NewJob], answers: &[EnqueueResult]) -> Result<(), StoreError> {
+        let last = answers.iter().enumerate();
+        let last: BTreeMap<JobId, usize> = last.map(|(index, it)| (it.id(), index)).collect();
+        let stored = answers.iter().map(|answer| answer.id()).collect();
+        let stored = self.inner.get_jobs(stored).await?;
+        let mut history = self.history.lock();
+        for (index, (answer, stored)) in answers.iter().zip(&stored).enumerate() {
+            let is_last = last.get(&answer.id()) == Some(&index);
+            let seen = stored.as_ref().filter(|_| is_last);
+            history.enqueued(&jobs[index], *answer, seen, self.inner.now());
+            if stored.is_none() {
+                let why = "acknowledged, and not there";
+                history.broken(Invariant::JobsStay, answer.id(), why);
+            }
+        }
+        Ok(())
+    }
+
+    async fn refused(&self, jobs: &[NewJob], error: &EnqueueError) -> Result<(), StoreError> {
+        let history = || self.history.lock();
+        match *error {
+            EnqueueError::Conflict { index, job, .. } => history().conflicted(jobs, index, job),
+            EnqueueError::NotUnique { index, job, .. } => {
+                history().refused_as_second(&jobs[index], job, &jobs[..index]);
+            }
+            EnqueueError::UnknownPrerequisite { index, job } => {
+                history().refused_as_unknown(&jobs[index], job, jobs);
+            }
+            EnqueueError::UnknownBatch { index, batch }
+            | EnqueueError::BatchRefused { index, batch, .. } => {
+                // The answer to the request that closes it may be on its way.
+                let stored = self.inner.get_batch(batch).await?;
+                if !stored.is_some_and(|stored| stored.counts.is_closed) {
+                    history().refused_by_batch(&jobs[index], batch);
+                }
+            }
+            EnqueueError::Store(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Looks for callbacks of batches that were made just now.
+    async fn called_back(&self) -> Result<(), StoreError> {
+        let to_come = self.history.lock().callbacks_to_come();
+        let made = self.inner.get_jobs(to_come).await?;
+        let made: Vec<Job> = made.into_iter().flatten().collect();
+        let now = self.inner.now();
+        self.history.lock().called_back(&made, now);
+        Ok(())
+    }
+
+    async fn rows(&self, id: OperationId) -> Result<Vec<OperationJob>, StoreError> {
+        let page = PageRequest::first(usize::from(u16::MAX));
+        let rows = self
+            .inner
+            .list_operation_jobs(id, OperationJobFilter::All, page);
+        Ok(rows.await?.items)
+    }
+}
+
+/// Whether a command may end a job, so that others are to learn of it.
+fn ends(command: &JobCommand) -> bool {
+    matches!(command, JobCommand::Cancel | JobCommand::Expire)
 }
 
 #[async_trait]
@@ -64,26 +158,43 @@ impl StoreLayer for ObservedStore {
     }
 
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
-        let answers = match self.inner.enqueue(jobs.clone()).await {
-            Ok(answers) => answers,
-            Err(error) => {
-                if let EnqueueError::Conflict { index, job, .. } = error {
-                    self.history.lock().conflicted(&jobs, index, job);
-                }
-                return Err(error);
-            }
-        };
-        let stored = answers.iter().map(|answer| answer.id()).collect();
-        let stored = self.inner.get_jobs(stored).await?;
-        let mut history = self.history.lock();
-        for ((new, answer), stored) in jobs.iter().zip(&answers).zip(stored) {
-            history.enqueued(new, *answer, self.inner.now());
-            if stored.is_none() {
-                let why = "acknowledged, and not there";
-                history.broken(Invariant::JobsStay, answer.id(), why);
-            }
+        let answers = self.inner.enqueue(jobs.clone()).await;
+        match &answers {
+            Ok(answers) => self.enqueued(&jobs, answers).await?,
+            Err(error) => self.refused(&jobs, error).await?,
         }
-        Ok(answers)
+        answers
+    }
+
+    async fn create_batch(
+        &self,
+        batch: NewBatch,
+        unfinished_max: usize,
+    ) -> Result<BatchCreateResult, EnqueueError> {
+        let created = self.inner.create_batch(batch.clone(), unfinished_max).await;
+        match &created {
+            Ok(BatchCreateResult::Created(_, answers)) => {
+                self.history.lock().batch_created(&batch);
+                self.enqueued(&batch.jobs, answers).await?;
+                self.called_back().await?;
+            }
+            Ok(_) => {}
+            Err(error) => self.refused(&batch.jobs, error).await?,
+        }
+        created
+    }
+
+    async fn close_batch(
+        &self,
+        id: BatchId,
+        audit: Option<AuditRecord>,
+    ) -> Result<Option<BatchRecord>, StoreError> {
+        let closed = self.inner.close_batch(id, audit).await?;
+        if closed.is_some() {
+            self.history.lock().batch_closed(id);
+            self.called_back().await?;
+        }
+        Ok(closed)
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
@@ -180,15 +291,134 @@ impl StoreLayer for ObservedStore {
             .inner
             .run_command(jobs.clone(), command.clone(), subscriptions.clone());
         let answers = done.await?;
-        for (id, answer) in jobs.into_iter().zip(&answers) {
-            let news = match answer {
-                Ok(job) => self.news(job, &subscriptions).await?,
-                Err(_) => Vec::new(),
-            };
-            let job = answer.as_ref().ok();
-            self.history.lock().commanded(id, &command, job, &news, now);
+        if command != JobCommand::Expire {
+            let why = "a command was carried out without a record of who gave it";
+            let mut history = self.history.lock();
+            history.broken(Invariant::OneAuditRecord, jobs.first().copied(), why);
         }
+        self.commanded(jobs, &command, &subscriptions, &answers, now)
+            .await?;
         Ok(answers)
+    }
+
+    async fn run_audited_command(
+        &self,
+        jobs: Vec<JobId>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
+        audit: AuditRecord,
+    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
+        let now = self.inner.now();
+        let done = self.inner.run_audited_command(
+            jobs.clone(),
+            command.clone(),
+            subscriptions.clone(),
+            audit.clone(),
+        );
+        let answers = done.await?;
+        if answers.iter().any(Result::is_ok) {
+            self.history.lock().audit.insert(audit.id, audit);
+        }
+        self.commanded(jobs, &command, &subscriptions, &answers, now)
+            .await?;
+        Ok(answers)
+    }
+
+    async fn create_operation(
+        &self,
+        operation: OperationRecord,
+        jobs: Vec<JobId>,
+        open_max: usize,
+        audit: AuditRecord,
+    ) -> Result<bool, StoreError> {
+        let created = self
+            .inner
+            .create_operation(operation.clone(), jobs, open_max, audit.clone());
+        let is_stored = created.await?;
+        if is_stored {
+            self.history.lock().operation_created(operation, audit);
+        }
+        Ok(is_stored)
+    }
+
+    async fn change_operation(
+        &self,
+        id: OperationId,
+        event: OperationEvent,
+        audit: Option<AuditRecord>,
+    ) -> Result<OperationChange, StoreError> {
+        let answer = self
+            .inner
+            .change_operation(id, event, audit.clone())
+            .await?;
+        self.history.lock().operation_changed(&answer, audit);
+        Ok(answer)
+    }
+
+    async fn save_outcomes(
+        &self,
+        id: OperationId,
+        outcomes: Vec<(JobId, OperationOutcome)>,
+    ) -> Result<OperationChange, StoreError> {
+        let answer = self.inner.save_outcomes(id, outcomes).await?;
+        self.history.lock().operation_changed(&answer, None);
+        Ok(answer)
+    }
+
+    async fn work_operation(
+        &self,
+        id: OperationId,
+        revision: u64,
+        batch: OperationBatch,
+        subscriptions: Arc<Subscriptions>,
+    ) -> Result<OperationChange, StoreError> {
+        let before = self.inner.get_jobs(batch.jobs.clone()).await?;
+        let worked = self
+            .inner
+            .work_operation(id, revision, batch.clone(), subscriptions.clone());
+        let answer = worked.await?;
+        let after = self.inner.get_jobs(batch.jobs.clone()).await?;
+        let is_cancel = match &answer {
+            OperationChange::Done(record) => ends(&record.operation.command()),
+            _ => false,
+        };
+        let mut news = Vec::new();
+        for job in &after {
+            news.push(match job {
+                Some(job) if is_cancel => self.news(job, &subscriptions).await?,
+                _ => Vec::new(),
+            });
+        }
+        let seen = OperationObservation {
+            id,
+            rows: self.rows(id).await?,
+            batch,
+            answer,
+            before,
+            after,
+            news,
+        };
+        let now = self.inner.now();
+        self.history.lock().operation_worked(&seen, now);
+        Ok(seen.answer)
+    }
+
+    async fn follow_links(
+        &self,
+        limit: usize,
+        subscriptions: Arc<Subscriptions>,
+    ) -> Result<FollowedLinks, StoreError> {
+        let followed = self
+            .inner
+            .follow_links(limit, subscriptions.clone())
+            .await?;
+        let now = self.inner.now();
+        for job in &followed.changed {
+            let news = self.news(job, &subscriptions).await?;
+            self.history.lock().followed(job, &news, now);
+        }
+        self.called_back().await?;
+        Ok(followed)
     }
 
     async fn list_jobs(
@@ -208,8 +438,12 @@ impl StoreLayer for ObservedStore {
         Ok(listed)
     }
 
-    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {
-        let saved = self.inner.save_schedule(schedule).await?;
+    async fn save_schedule(
+        &self,
+        schedule: Schedule,
+        audit: Option<AuditRecord>,
+    ) -> Result<ScheduleSaveResult, StoreError> {
+        let saved = self.inner.save_schedule(schedule, audit).await?;
         if let ScheduleSaveResult::Done(schedule) = &saved
             && let TickRule::Every(every) = schedule.timetable.rule()
         {
@@ -241,9 +475,9 @@ impl StoreLayer for ObservedStore {
     async fn save_document(
         &self,
         document: Document,
-        outbox: Vec<NewJob>,
+        outbox: Outbox,
     ) -> Result<DocumentSaveResult, StoreError> {
-        let told = ids(&outbox);
+        let told = ids(&outbox.jobs);
         let saved = self.inner.save_document(document, outbox).await?;
         if matches!(saved, DocumentSaveResult::Done(_)) {
             let now = self.inner.now();

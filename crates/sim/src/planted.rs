@@ -6,6 +6,7 @@
 
 mod ends;
 mod flow;
+mod promises;
 mod starts;
 
 use std::{
@@ -18,13 +19,14 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, GateId, GateLimits, Gates, Job, JobCommand, JobId, NewJob, Payload, StepName,
-    Subscriptions, Timestamp, Transition,
+    AuditRecord, Claim, GateId, GateLimits, Gates, Job, JobCommand, JobId, NewBatch, NewJob,
+    OperationId, Payload, StepName, Subscriptions, Timestamp, Transition,
 };
 use steadfast_store::{
-    ClaimRequest, ClaimResult, CommandError, CommitResult, Document, DocumentKind, EnqueueError,
-    EnqueueResult, FireRequest, FireResult, JobFilter, JobPageRequest, LayeredStore, Page,
-    RenewResult, Renewal, StartQuery, StartReading, Store, StoreError, StoreLayer,
+    BatchCreateResult, ClaimRequest, ClaimResult, CommandError, CommitResult, Document,
+    DocumentKind, EnqueueError, EnqueueResult, FireRequest, FireResult, FollowedLinks, JobFilter,
+    JobPageRequest, LayeredStore, OperationBatch, OperationChange, Page, RenewResult, Renewal,
+    StartQuery, StartReading, Store, StoreError, StoreLayer,
 };
 
 use crate::{Backend, Invariant};
@@ -101,6 +103,21 @@ bugs! {
     ExplainCountsNothing breaks ExplainAgrees: "explain does not see what runs",
     TenantStarved breaks SharesAreFair: "one tenant goes before all others",
     WeightIgnored breaks SharesAreFair: "all tenants weigh the same",
+    UniqueForgotten breaks OneUniqueJob: "some requests for a unique job make another one",
+    DebounceWithoutEnd breaks DebounceEnds: "requests move a job as far as they like",
+    DeadlineForgotten breaks NotLate: "some jobs start although it is too late",
+    LateNotEnded breaks AllEnds: "jobs that are too late are not looked after",
+    AfterForgotten breaks AfterOthers: "some jobs do not wait for others",
+    FirstReleases breaks AfterOthers: "a job starts after the first of those that it waits for",
+    NothingFollows breaks AllEnds: "jobs that wait for others are not released",
+    BatchNotCounted breaks OperationsOnce: "a batch and its progress are not stored together",
+    JobPassedOver breaks OperationsOnce: "an operation leaves some of its jobs out",
+    CallbackTwice breaks CallbacksOnce: "a callback is made once more",
+    ClosedTooSoon breaks CallbacksOnce: "a batch that is open ends with the jobs that it has",
+    JobOfBatchForgotten breaks BatchesAddUp: "some jobs are not counted in their batch",
+    OpenBatchRefuses breaks BatchesAddUp: "an open batch refuses some jobs",
+    AuditForgotten breaks OneAuditRecord: "some commands leave no record",
+    AuditOfRefused breaks OneAuditRecord: "a command that was refused leaves a record",
     FailureNotCounted breaks FailuresCounted: "some failures are in no group",
     CancelNotCounted breaks CountersAddUp: "some cancelled jobs are not counted",
 }
@@ -140,6 +157,16 @@ impl Bug {
                 | SharesAreFair
                 | StartsLimited
         )
+    }
+
+    /// Whether it shows only where there are gates.
+    pub fn needs_gates(self) -> bool {
+        self.is_of_flow() || self.needs_holds() || self == Self::ExplainCountsNothing
+    }
+
+    /// Whether it shows only where destinations are held that do not work.
+    pub fn needs_holds(self) -> bool {
+        matches!(self, Self::HoldIgnored | Self::HoldNotRemembered)
     }
 
     /// Whether it is the engine that errs.
@@ -218,6 +245,55 @@ impl StoreLayer for BuggyStore {
 
     async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
         self.commit_wrongly(transitions).await
+    }
+
+    async fn expired_starts(&self, limit: usize) -> Result<Vec<JobId>, StoreError> {
+        match self.bug {
+            Bug::LateNotEnded => Ok(Vec::new()),
+            _ => self.inner.expired_starts(limit).await,
+        }
+    }
+
+    async fn follow_links(
+        &self,
+        limit: usize,
+        subscriptions: Arc<Subscriptions>,
+    ) -> Result<FollowedLinks, StoreError> {
+        self.follow_wrongly(limit, subscriptions).await
+    }
+
+    async fn create_batch(
+        &self,
+        mut batch: NewBatch,
+        unfinished_max: usize,
+    ) -> Result<BatchCreateResult, EnqueueError> {
+        batch.is_open &= self.bug != Bug::ClosedTooSoon;
+        batch.jobs = batch.jobs.into_iter().map(|job| self.forget(job)).collect();
+        self.inner.create_batch(batch, unfinished_max).await
+    }
+
+    async fn work_operation(
+        &self,
+        id: OperationId,
+        revision: u64,
+        batch: OperationBatch,
+        subscriptions: Arc<Subscriptions>,
+    ) -> Result<OperationChange, StoreError> {
+        let batch = self.twist_batch(batch);
+        self.inner
+            .work_operation(id, revision, batch, subscriptions)
+            .await
+    }
+
+    async fn run_audited_command(
+        &self,
+        jobs: Vec<JobId>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
+        audit: AuditRecord,
+    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
+        self.command_with_wrong_record(jobs, command, subscriptions, audit)
+            .await
     }
 
     async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {

@@ -1,19 +1,17 @@
 //! How far a proof goes, and its figures.
 //!
-//! Each proof is an ordinary test that goes a short way with a fresh seed. `cargo xtask prove`
-//! runs the same tests again and again, names the seed, asks for more, and adds up what they tell.
+//! Each proof is an ordinary test that goes a short way, always with the same seed, so that what
+//! fails there fails because of a change. `cargo xtask prove` runs the same tests again and again
+//! with fresh seeds, names them, asks for more, and adds up what they tell.
 
-use std::{
-    collections::hash_map::RandomState,
-    env,
-    fs::OpenOptions,
-    hash::{BuildHasher as _, Hasher as _},
-    io::Write as _,
-};
+use std::{env, fs::OpenOptions, io::Write as _};
 
-/// The seed to start from: the one that the environment asks for, or a fresh one.
+/// Where the short way starts.
+const SEED: u64 = 20_261_116;
+
+/// The seed to start from: the one that the environment asks for, or that of the short way.
 pub fn seed() -> u64 {
-    number("STEADFAST_PROVE_SEED").unwrap_or_else(fresh_seed)
+    number("STEADFAST_PROVE_SEED").unwrap_or(SEED)
 }
 
 /// How often to go on: as often as is asked for, or `usual` for the short way.
@@ -44,11 +42,6 @@ pub fn tell(proof: &str, figures: &[(&str, u64)]) {
     if let Err(error) = written {
         panic!("cannot write the report {path}: {error}");
     }
-}
-
-/// A fresh seed, kept short, because people type it.
-fn fresh_seed() -> u64 {
-    RandomState::new().build_hasher().finish() >> 24
 }
 
 fn number(name: &str) -> Option<u64> {

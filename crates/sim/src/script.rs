@@ -148,7 +148,8 @@ impl Script {
 
     pub fn time(&self) -> Duration {
         let mut random = self.random.lock().unwrap();
-        let most = match random.random_ratio(1, 4) {
+        let is_calm = self.calm.load(Ordering::Relaxed);
+        let most = match random.random_ratio(1, 4) && !is_calm {
             true => 60_000,
             false => 3_000,
         };

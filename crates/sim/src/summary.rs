@@ -73,7 +73,7 @@ fn command(seed: u64, backend: Backend) -> String {
     )
 }
 
-/// The seeds to run: `usual` fresh ones, or those that the environment asks for.
+/// The seeds to run: `usual` ones, or those that the environment asks for.
 pub fn seeds(usual: u64) -> Vec<u64> {
     let first = prove::seed();
     (0..prove::times(usual))

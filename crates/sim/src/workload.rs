@@ -1,20 +1,24 @@
 //! What clients ask for: jobs, schedules and changes, as the seed says.
 
 mod flow;
+mod promises;
 
 use std::{sync::Arc, time::Duration};
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use steadfast_core::{
-    BodyFormat, Endpoint, EndpointId, EventType, Guarantee, IdempotencyKey, JobCommand, JobEdit,
-    JobId, Kind, MissedTickPolicy, NewJob, OverlapPolicy, Payload, PolicyPatch, Priority, Queue,
-    RetryPolicy, RunAt, Schedule, ScheduleId, ScheduleName, Tenant, TickRule, Timestamp, Timetable,
-    Webhook, WebhookTarget,
+    Endpoint, EndpointId, EventType, Guarantee, IdempotencyKey, JobCommand, JobEdit, JobId, Kind,
+    MissedTickPolicy, NewJob, OverlapPolicy, Payload, PolicyPatch, Priority, Queue, RetryPolicy,
+    RunAt, Schedule, ScheduleId, ScheduleName, Tenant, TickRule, Timestamp, Timetable, Webhook,
+    WebhookTarget,
 };
 use steadfast_store::{Document, DocumentKind};
 
 use crate::script::REMOTE;
 pub use flow::{any_destination, calls, defaults, document, gate, mass, queue_pause};
+pub use promises::{
+    CALLBACK_QUEUE, DEBOUNCE, DEBOUNCE_MAX, added_to_batch, batch, operation, with_promises,
+};
 
 pub const TENANTS: [&str; 2] = ["acme", "zeta"];
 const QUEUES: [&str; 2] = ["a", "b"];
@@ -113,18 +117,11 @@ fn webhook(random: &mut StdRng) -> Webhook {
 /// One tenant's endpoint, which wants to know of failures.
 pub fn endpoint(now: Timestamp) -> Document {
     let id = EndpointId::new(now, 4);
+    let tenant = Tenant::new(TENANTS[0]).unwrap();
     let endpoint = Endpoint {
-        id,
-        tenant: Tenant::new(TENANTS[0]).unwrap(),
-        url: "https://example.org/news".to_owned(),
-        description: String::new(),
         events: vec![EventType::JobFailed, EventType::JobCancelled],
-        format: BodyFormat::Standard,
         retry: soon(),
-        secrets: Vec::new(),
-        disabled: false,
-        disabled_reason: None,
-        created_at: now,
+        ..Endpoint::new(id, tenant, "https://example.org/news", now)
     };
     Document {
         kind: DocumentKind::Endpoint,

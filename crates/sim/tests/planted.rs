@@ -1,10 +1,17 @@
 //! Each planted bug is found, and by the invariant that it breaks.
 
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
 use steadfast_sim::{Bug, Invariant, Simulation, prove};
 
 /// A bug that hides for longer than this is as good as not found. The shyest shows in one seed of
 /// fifteen or so.
 const SEEDS_MAX: u64 = 200;
+/// Bugs that are looked for at the same time.
+const HUNTERS: usize = 2;
 
 #[test]
 fn every_planted_bug_is_found_by_the_invariant_it_breaks() {
@@ -13,19 +20,30 @@ fn every_planted_bug_is_found_by_the_invariant_it_breaks() {
     let wanted = |bug: &&Bug| only.as_ref().is_none_or(|only| *only == format!("{bug:?}"));
     let bugs: Vec<Bug> = Bug::ALL.iter().filter(wanted).copied().collect();
     let first = prove::seed();
-    let mut missed = Vec::new();
-    for bug in &bugs {
-        match hunt(*bug, first) {
-            Ok(seed) => eprintln!(
-                "{bug:?} ({}): found by {:?}, with seed {seed}",
-                bug.sentence(),
-                bug.breaks()
-            ),
-            Err(others) => missed.push(format!(
-                "{bug:?} was not found from seed {first} on; others that saw it: {others:?}"
-            )),
+    let next = AtomicUsize::new(0);
+    let hunt_on = || {
+        let mut missed = Vec::new();
+        while let Some(bug) = bugs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match hunt(*bug, first) {
+                Ok(seed) => eprintln!(
+                    "{bug:?} ({}): found by {:?}, with seed {seed}",
+                    bug.sentence(),
+                    bug.breaks()
+                ),
+                Err(others) => missed.push(format!(
+                    "{bug:?} was not found from seed {first} on; others that saw it: {others:?}"
+                )),
+            }
         }
-    }
+        missed
+    };
+    let missed: Vec<String> = thread::scope(|scope| {
+        let hunters: Vec<_> = (0..HUNTERS).map(|_| scope.spawn(hunt_on)).collect();
+        let missed = hunters
+            .into_iter()
+            .flat_map(|hunter| hunter.join().unwrap());
+        missed.collect()
+    });
     assert!(missed.is_empty(), "{}", missed.join("\n"));
     assert!(!bugs.is_empty(), "there is no such bug");
     prove::tell(

@@ -215,19 +215,22 @@ pub mod job {
 
     #[doc(inline)]
     pub use steadfast_core::{
-        Attempt, AttemptForecast, AttemptStatus, CommandRefusal, ConflictAction, Debounce,
-        EndReason, ExpiryAction, Failure, FailureClass, Fence, Guarantee, IdempotencyKey, Job,
-        JobCommand, JobEdit, JobExtras, JobId, JobLabel, JobProgress, JobState, NewJob,
-        NewJobExtras, OnFailure, PrerequisiteState, Priority, RefusalReason, RunAt, ScheduledRun,
-        StartBefore, StartDeadline, Tags, Tally, Traceparent, Unique, UniqueConflict, UniqueKey,
-        UniqueResult, UniqueScope,
+        Attempt, AttemptForecast, AttemptStatus, BatchCounts, BatchId, BatchJobFilter, BatchName,
+        BatchStatus, CommandRefusal, ConflictAction, Debounce, EndReason, ExpiryAction, Failure,
+        FailureClass, Fence, Guarantee, IdempotencyKey, Job, JobCommand, JobEdit, JobExtras, JobId,
+        JobLabel, JobProgress, JobState, NewJob, NewJobExtras, OnFailure, PrerequisiteState,
+        Priority, RefusalReason, RunAt, ScheduledRun, StartBefore, StartDeadline, Tags, Tally,
+        Traceparent, Unique, UniqueConflict, UniqueKey, UniqueResult, UniqueScope,
     };
     #[doc(inline)]
-    pub use steadfast_engine::{BulkCommand, BulkResult, CreateResult, JobRequest, Stats};
+    pub use steadfast_engine::{
+        BatchRequest, BulkCommand, BulkResult, CreateResult, CreatedBatch, JobRequest, Stats,
+    };
     #[doc(inline)]
     pub use steadfast_store::{
-        AttemptCursor, AttemptOwner, CommandError, EnqueueError, EnqueueResult, JobCount,
-        JobFilter, JobPageRequest, LaneStats, MinuteStats, Page, PageRequest,
+        AttemptCursor, AttemptOwner, BatchFilter, BatchRecord, CommandError, EnqueueError,
+        EnqueueResult, JobCount, JobFilter, JobPageRequest, LaneStats, MinuteStats, Page,
+        PageRequest,
     };
 }
 
@@ -258,6 +261,54 @@ pub mod schedule {
     pub use steadfast_engine::{ScheduleEdit, ScheduleRequest};
     #[doc(inline)]
     pub use steadfast_store::TickRecord;
+}
+
+pub mod operation {
+    //! Work on many jobs at once, which outlives the process that asked for it, and who did what.
+    //!
+    //! ```
+    //! use steadfast::{
+    //!     Client, ClientError,
+    //!     job::JobFilter,
+    //!     operation::{Actor, OperationKind, OperationRequest},
+    //! };
+    //!
+    //! # async fn requeue(client: Client) -> Result<(), ClientError> {
+    //! let by = Actor::named("repair of the invoices");
+    //! let mut request = OperationRequest::new(OperationKind::Requeue, by);
+    //! request.filter = JobFilter {
+    //!     tags: vec!["customer:4711".to_owned()],
+    //!     ..JobFilter::default()
+    //! };
+    //! request.pace = Some(50);
+    //! let operation = client.create_operation(request).await?;
+    //! println!("{}: {}", operation.id, operation.operation);
+    //! # Ok(())
+    //! # }
+    //! ```
+
+    #[doc(inline)]
+    pub use steadfast_core::{
+        Actor, AuditId, AuditRecord, CanaryRule, Operation, OperationId, OperationJob,
+        OperationKind, OperationOutcome, OperationOutcomes, OperationProgress, OperationRefusal,
+        OperationResult, OperationStatus,
+    };
+    #[doc(inline)]
+    pub use steadfast_engine::OperationRequest;
+    #[doc(inline)]
+    pub use steadfast_store::{AuditFilter, OperationFilter, OperationJobFilter, OperationRecord};
+}
+
+pub mod failure {
+    //! Failures of one cause as one thing: groups, by fingerprint.
+
+    #[doc(inline)]
+    pub use steadfast_core::{
+        Failure, FailureClass, FailureExample, FailureFingerprint, FailureGroup, FailureKey,
+        FailureMark, FailureState, FailureTally, HourCounts,
+    };
+    #[doc(inline)]
+    pub use steadfast_store::{FailureCursor, FailureFilter};
 }
 
 pub mod alert {
@@ -326,14 +377,14 @@ pub mod node {
 pub mod store {
     //! Stores, their errors, and the clock that decides.
     //!
-    //! [`Store`] is what an engine needs of a store: four contracts. Their verbs may still grow before 1.0; the
+    //! [`Store`] is what an engine needs of a store: six contracts. Their verbs may still grow before 1.0; the
     //! test suite that every store passes is part of `steadfast-store`.
 
     #[doc(inline)]
     pub use steadfast_store::{
         BaseStore, ClaimRequest, Clock, CommandError, CounterDifference, DamagedRow, DamagedRows,
-        DocumentStore, EnqueueError, JobStore, ManualClock, MemoryStore, OpenError, QueryStore,
-        ScheduleStore, Store, StoreError, SystemClock,
+        DocumentStore, EnqueueError, JobStore, LinkStore, ManualClock, MemoryStore, OpenError,
+        OperationStore, QueryStore, ScheduleStore, Store, StoreError, SystemClock,
     };
     #[cfg(feature = "postgres")]
     #[doc(inline)]

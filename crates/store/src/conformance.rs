@@ -20,6 +20,8 @@ mod workload;
 
 mod after;
 mod attempts;
+mod audit;
+mod batches;
 mod claim;
 mod command;
 mod commit;
@@ -106,6 +108,23 @@ macro_rules! conformance_tests {
                 a_late_job_that_a_person_retries_may_start
                 late_jobs_are_found_in_batches
             }
+            batches {
+                a_batch_counts_its_jobs_and_makes_each_callback_once
+                an_open_batch_takes_jobs_until_it_is_closed
+                a_batch_without_jobs_ends_when_it_is_closed
+                a_requeued_job_is_counted_back_and_nothing_is_made_twice
+                what_happens_to_a_job_before_it_is_counted_adds_up
+                many_batches_are_counted_in_small_looks
+                a_callback_is_of_the_trace_of_its_request
+                a_job_that_exists_already_is_not_of_the_batch
+                a_batch_whose_jobs_are_refused_is_not_stored
+                a_request_for_a_batch_that_is_repeated_makes_one
+                unfinished_batches_of_a_tenant_are_bounded
+                batches_and_their_jobs_are_listed
+                a_batch_outlives_its_jobs_and_goes_with_retention
+                a_job_may_wait_for_others_and_be_of_a_batch
+                callers_at_once_count_each_end_once
+            }
             after {
                 a_job_starts_when_all_that_it_waits_for_have_succeeded
                 a_job_waits_for_its_time_as_well
@@ -113,6 +132,9 @@ macro_rules! conformance_tests {
                 what_a_failure_means_is_as_the_job_says
                 a_dead_letter_that_is_requeued_and_succeeds_releases_those_behind_it
                 a_dead_letter_that_is_discarded_fails_those_behind_it
+                a_discarded_job_that_is_retried_and_succeeds_lets_those_behind_it_be_retried
+                a_job_that_has_started_waits_for_no_other_again
+                many_that_wait_for_one_do_not_hold_up_those_of_another
                 commands_to_a_job_that_waits_for_others_are_as_its_table_says
                 a_job_must_wait_for_jobs_of_its_tenant_that_exist
                 retention_keeps_what_a_deleted_job_was
@@ -174,6 +196,7 @@ macro_rules! conformance_tests {
                 a_step_that_never_succeeded_left_nothing
                 the_first_result_of_a_step_is_kept
                 steps_are_apart_by_job_and_name
+                steps_are_listed_by_name
                 a_step_outlives_its_attempt
                 a_worker_stores_steps_while_its_claim_holds
                 a_job_has_a_bounded_number_of_steps
@@ -225,6 +248,7 @@ macro_rules! conformance_tests {
                 jobs_are_listed_newest_id_first
                 what_is_added_during_a_walk_does_not_disturb_it
                 lists_come_without_payloads
+                jobs_are_read_as_lists_show_them
                 a_page_is_full_whatever_others_have
                 labels_follow_the_clock
                 times_of_creation_are_from_and_before
@@ -274,6 +298,14 @@ macro_rules! conformance_tests {
                 a_command_and_its_audit_record_are_stored_together
                 audit_records_are_found_by_what_is_asked
             }
+            audit {
+                a_document_that_is_saved_and_its_record_are_stored_together
+                a_document_that_is_deleted_and_its_record_are_stored_together
+                a_schedule_and_its_record_are_stored_together
+                a_mark_on_a_failure_and_its_record_are_stored_together
+                a_batch_that_is_closed_and_its_record_are_stored_together
+                jobs_and_the_record_of_who_made_them_are_stored_together
+            }
             webhooks {
                 a_jobs_webhook_is_kept_with_it
                 a_cancelled_job_tells_in_the_same_step
@@ -318,6 +350,7 @@ macro_rules! conformance_tests {
                 a_tenant_saves_nothing_up_while_it_has_no_jobs
                 weights_are_shares
                 within_a_tenant_priority_and_time_decide
+                room_that_a_loud_tenant_leaves_is_for_others
                 no_more_run_than_a_gate_allows
                 room_that_one_cannot_use_is_for_others
                 starts_count_although_their_jobs_have_ended
@@ -413,6 +446,8 @@ macro_rules! conformance_tests {
                 saving_a_schedule_wakes
                 firing_wakes
                 the_end_of_a_run_wakes_because_a_tick_may_wait_for_it
+                what_happens_to_a_job_of_a_batch_wakes_those_who_count
+                the_end_of_a_job_wakes_those_who_release_others
                 no_earlier_time_goes_unannounced
             }
             failures {

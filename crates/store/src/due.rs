@@ -5,6 +5,8 @@
 //! attempts and retries apart) a lower bound of the earliest `runAt`. What is due is ordered by
 //! tenant, the one that has had least first; what is not due lies by its time; what a gate holds
 //! back lies at that gate, and comes back when the gate opens, by time or because an attempt ended.
+//! As many are let through as may start; what is left there counts when it is decided whose turn it
+//! is, because those may have more urgent things to do.
 //! So the cost of a claim does not depend on how many there are of anything.
 //!
 //! Callers that want the same jobs share one view of all this. The bounds are hints: they may be too
@@ -14,6 +16,7 @@
 mod gates;
 mod lists;
 mod looks;
+mod open_parks;
 mod order;
 mod plan;
 mod shares;
@@ -33,7 +36,7 @@ use steadfast_core::{
 };
 
 use crate::{
-    limits::{DUE_VIEWS_MAX, IDLE_STRIPS_KEPT, ORDER_POLL},
+    limits::{DUE_VIEWS_MAX, ORDER_POLL},
     store::ClaimRequest,
 };
 use gates::GateEntry;
@@ -42,7 +45,9 @@ use looks::Looks;
 use shares::Shares;
 use view::{Park, View};
 
-pub(crate) use plan::{Pick, Plan, SentJobs, Turn};
+#[cfg(feature = "postgres")]
+pub(crate) use plan::Plan;
+pub(crate) use plan::{Pick, SentJobs, Turn};
 pub(crate) use start::{FirstStrip, IndexedStart, WaitingJob};
 pub(crate) use strip::{Head, Level, Strip, SublaneId};
 
@@ -254,6 +259,7 @@ impl DueIndex {
     }
 
     /// A number that is another one after something came to a strip.
+    #[cfg(feature = "postgres")]
     pub(crate) fn changes(&self, strip: Strip) -> Option<u32> {
         let entry = self.sublanes.get(&strip.sublane)?;
         let (_, bound) = entry
@@ -276,8 +282,9 @@ impl DueIndex {
 
     /// Forgets strips in which nothing has waited for a while: where their living rows begin will be
     /// found again.
+    #[cfg(feature = "postgres")]
     pub(crate) fn forget_idle(&mut self, now: Timestamp) {
-        let idle = now.minus(IDLE_STRIPS_KEPT);
+        let idle = now.minus(crate::limits::IDLE_STRIPS_KEPT);
         let mut unused = Vec::new();
         for (id, entry) in &mut self.sublanes {
             entry
@@ -302,6 +309,9 @@ impl DueIndex {
         let view = &self.views[view];
         if let Some((_, run_at)) = view.first_ready() {
             return Some(run_at);
+        }
+        if view.has_open() {
+            return Some(now);
         }
         let opening = self
             .openings

@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, path::PathBuf, sync::Arc};
 
-use steadfast_core::{CommandRefusal, IdempotencyKey, JobId, UniqueConflict};
+use steadfast_core::{BatchId, CommandRefusal, IdempotencyKey, Invalid, JobId, UniqueConflict};
 
 use crate::damage::DamagedRow;
 
@@ -242,6 +242,24 @@ pub enum EnqueueError {
         /// The job that is not there.
         job: JobId,
     },
+    /// The batch that it is to be added to is not there, or belongs to another tenant.
+    #[error("there is no {batch} to add to")]
+    UnknownBatch {
+        /// Which job of the request.
+        index: usize,
+        /// The batch that is not there.
+        batch: BatchId,
+    },
+    /// The batch that it is to be added to takes no more jobs.
+    #[error("{batch} takes no more jobs: {reason}")]
+    BatchRefused {
+        /// Which job of the request.
+        index: usize,
+        /// The batch.
+        batch: BatchId,
+        /// It is closed or full.
+        reason: Invalid,
+    },
     /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -251,9 +269,11 @@ impl EnqueueError {
     /// Whether the same call may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Conflict { .. } | Self::NotUnique { .. } | Self::UnknownPrerequisite { .. } => {
-                false
-            }
+            Self::Conflict { .. }
+            | Self::NotUnique { .. }
+            | Self::UnknownPrerequisite { .. }
+            | Self::UnknownBatch { .. }
+            | Self::BatchRefused { .. } => false,
             Self::Store(error) => error.is_transient(),
         }
     }

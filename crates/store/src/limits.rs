@@ -126,6 +126,10 @@ pub const DUE_VIEWS_MAX: usize = 64;
 /// Tenants whose shares are remembered, in about 100 bytes each; beyond this, those that have had no
 /// more than the others are forgotten, or all if that does not help.
 pub const TENANT_SHARES_MAX: usize = 200_000;
+/// Gates with room for what they hold back that are looked at in the turn of a tenant which may wait
+/// there: each costs less than a microsecond. Beyond this, a tenant's more urgent job may wait until
+/// another turn.
+pub const OPEN_PARKS_LOOKED_MAX: usize = 64;
 /// Strips of one tenant that are kept in a list, in 40 bytes each; more of them are kept in a tree.
 pub const FEW_STRIPS: usize = 64;
 /// Claims of one node that look at a strip at the same time: more than it has connections by default.
@@ -157,6 +161,9 @@ pub const ORDER_POLL: Duration = Duration::from_secs(60);
 pub const MIRROR_SLICE: i64 = 1_000;
 /// A node looks at all ranges at least this often, if that is cheap.
 pub const MIRROR_SYNC_EVERY: Duration = Duration::from_secs(2);
+/// The upkeep looks at many ranges, so that no claim waits for it. A claim does so itself if the upkeep
+/// has not come to it for so long.
+pub const MIRROR_SYNC_LATE: Duration = Duration::from_secs(60);
 /// It pauses for so many times as long as the look took.
 pub const MIRROR_SYNC_COST_FACTOR: u32 = 50;
 /// After a change of which nothing is known, it pauses for so many times as long.

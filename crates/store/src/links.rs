@@ -12,6 +12,10 @@ pub(crate) const HAS_DEPENDANTS: i16 = 1; // not a limit: a bit
 /// The bit of a job that waits for others.
 pub(crate) const HAS_PREREQUISITES: i16 = 2; // not a limit: a bit
 
+/// The bit of a job of a batch.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) const IS_OF_BATCH: i16 = 4; // not a limit: a bit
+
 /// A job that waits for others, on its way into a store.
 pub(crate) struct NewDependant {
     /// As it is to be stored.
@@ -62,13 +66,13 @@ impl NewDependant {
     }
 }
 
-/// What is stored of a prerequisite: 0 as long as its own row tells.
+/// What is stored of a prerequisite: 0 as long as its own row tells. One that was given up may be
+/// retried, and then its row tells otherwise.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) fn result_of(state: PrerequisiteState) -> i16 {
     match state {
-        PrerequisiteState::Unfinished | PrerequisiteState::Failed => 0,
+        PrerequisiteState::Unfinished | PrerequisiteState::Failed | PrerequisiteState::GivenUp => 0,
         PrerequisiteState::Succeeded => 1,
-        PrerequisiteState::GivenUp => 2,
     }
 }
 
@@ -76,9 +80,8 @@ pub(crate) fn result_of(state: PrerequisiteState) -> i16 {
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) fn stored_state(result: i16, row: Option<PrerequisiteState>) -> PrerequisiteState {
     match result {
-        0 => row.unwrap_or(PrerequisiteState::GivenUp),
         1 => PrerequisiteState::Succeeded,
-        _ => PrerequisiteState::GivenUp,
+        _ => row.unwrap_or(PrerequisiteState::GivenUp),
     }
 }
 
@@ -92,10 +95,11 @@ pub(crate) fn decide(
     on_failure.decide(counts)
 }
 
-/// What a job does if one that it waits for fails, if a command needs to know how those stand.
+/// What a job does if one that it waits for fails, if a command needs to know how those stand. They do
+/// not matter any more once it has started.
 pub(crate) fn asks_prerequisites(job: &Job, command: &JobCommand) -> Option<OnFailure> {
     match command {
-        JobCommand::Retry { .. } => job.on_failure(),
+        JobCommand::Retry { .. } if job.progress.attempt == 0 => job.on_failure(),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 //! It is for tests and demos, and for reading: it settles what the contract's prose leaves
 //! open. Nothing is durable, so "before it returns" is free here.
 
+mod batches;
 mod claim;
 mod documents;
 mod failures;

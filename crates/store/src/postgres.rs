@@ -17,6 +17,7 @@
 //!
 //! Statements are in `sql/`, named after what they do.
 
+mod batches;
 mod change;
 mod claim;
 mod commit;
@@ -70,6 +71,7 @@ use crate::{
     damage::DamageLog,
     error::{EnqueueError, OpenError, StoreError},
     limits::NOTIFY_BYTES_MAX,
+    sql::batches::FollowPosition,
     store::{BaseStore, EnqueueResult},
     wake::{WakeInterest, WakeReasons, Wakeups},
 };
@@ -120,6 +122,7 @@ impl PostgresStore {
             due: Arc::default(),
             sweeps: Sweeps::default(),
             pruned_to: Mutex::default(),
+            followed_to: FollowPosition::default(),
         });
         let schema = open::migrate(&address, &shared.texts).await?;
         let listener = Arc::new(Listener::new(Arc::clone(&shared.due)));

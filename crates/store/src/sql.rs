@@ -4,9 +4,10 @@
 //! * `paging`, `listing`: how lists are walked. `counters`: which counts are stored already.
 //!   `waiting`: what waiting jobs are counted as at a time. `recount`: what repairs counters.
 //! * `policies`: the cache of retry policies. `name_use`: which numbers of names are in use.
-//!   `schedules`, `template`: schedules in columns. `operations`: operations in columns. `extras`:
+//!   `schedules`, `template`: schedules in columns. `operations`, `batches`: those in columns. `extras`:
 //!   what only some jobs have.
 
+pub(crate) mod batches;
 pub(crate) mod columns;
 pub(crate) mod counters;
 pub(crate) mod extras;

@@ -15,6 +15,7 @@
 //!
 //! Statements are in `sql/`, named after what they do.
 
+mod batches;
 mod change;
 mod claim;
 mod commit;
@@ -70,7 +71,7 @@ use crate::{
     damage::DamageLog,
     error::{EnqueueError, OpenError, StoreError},
     limits::WRITER_QUEUE_MAX,
-    sql::prune_position::PrunePosition,
+    sql::{batches::FollowPosition, prune_position::PrunePosition},
     store::{BaseStore, EnqueueResult},
     wake::{WakeInterest, Waker, Wakeups},
 };
@@ -101,6 +102,8 @@ struct Inner {
     transactions: Arc<AtomicU64>,
     /// Where retention goes on.
     pruned_to: Mutex<PrunePosition>,
+    /// Where the counting of batches goes on.
+    followed_to: Arc<FollowPosition>,
 }
 
 impl SqliteStore {
@@ -140,6 +143,7 @@ impl SqliteStore {
             thread: Mutex::new(Some(thread)),
             transactions,
             pruned_to: Mutex::default(),
+            followed_to: Arc::default(),
         };
         Ok(Self {
             inner: Arc::new(inner),

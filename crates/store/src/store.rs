@@ -13,6 +13,7 @@
 //! batches, because a commit costs the same for one job as for a thousand. Every sentence of
 //! the six contracts has a test in `conformance`.
 
+mod batches;
 mod documents;
 mod failures;
 mod forward;
@@ -30,7 +31,11 @@ use steadfast_core::Timestamp;
 
 use crate::wake::{WakeInterest, Wakeups};
 
-pub use documents::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions};
+pub(crate) use batches::{BatchCallback, check_batch, requested_batches};
+pub use batches::{BatchCreateResult, BatchFilter, BatchRecord};
+pub use documents::{
+    Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, Outbox,
+};
 pub use failures::{FailureCursor, FailureFilter};
 pub use jobs::{
     Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult,

@@ -96,6 +96,109 @@ func (c *Client) AllAudit(ctx context.Context, params ListAuditParams) iter.Seq2
 	})
 }
 
+// ListBatchesParams is the query of [Client.ListBatches]; what is left empty is not sent.
+type ListBatchesParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+	// Only those whose jobs have not all ended, or that are open.
+	Unfinished bool
+	// How many, up to 500; 50 by default.
+	Limit int
+	// Where the page before ended: its nextCursor.
+	After string
+}
+
+func (p ListBatchesParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	addBool(v, "unfinished", p.Unfinished)
+	addInt(v, "limit", p.Limit)
+	addText(v, "after", string(p.After))
+	return v
+}
+
+// ListBatches: List batches, newest first.
+func (c *Client) ListBatches(ctx context.Context, params ListBatchesParams) (*BatchList, error) {
+	answer := new(BatchList)
+	err := c.Call(ctx, "GET", "/batches", params.values(), nil, answer)
+	return answer, err
+}
+
+// AllBatches is every item of [Client.ListBatches], page by page.
+func (c *Client) AllBatches(ctx context.Context, params ListBatchesParams) iter.Seq2[Batch, error] {
+	return pages(func(after string) ([]Batch, string, error) {
+		if after != "" {
+			params.After = after
+		}
+		page, err := c.ListBatches(ctx, params)
+		return page.Batches, page.NextCursor, err
+	})
+}
+
+// CreateBatch: Create a batch of jobs, which are counted together.
+func (c *Client) CreateBatch(ctx context.Context, request CreateBatchRequest) (*Batch, error) {
+	answer := new(Batch)
+	err := c.Call(ctx, "POST", "/batches", nil, request, answer)
+	return answer, err
+}
+
+// GetBatch: Read a batch: its counts, and the jobs that it makes.
+func (c *Client) GetBatch(ctx context.Context, id string) (*Batch, error) {
+	answer := new(Batch)
+	err := c.Call(ctx, "GET", "/batches/"+url.PathEscape(id), nil, nil, answer)
+	return answer, err
+}
+
+// CloseBatch: Close a batch: no more jobs can be added, and it ends when all have ended.
+func (c *Client) CloseBatch(ctx context.Context, id string) (*Batch, error) {
+	answer := new(Batch)
+	err := c.Call(ctx, "POST", "/batches/"+url.PathEscape(id)+"/close", nil, nil, answer)
+	return answer, err
+}
+
+// ListBatchJobsParams is the query of [Client.ListBatchJobs]; what is left empty is not sent.
+type ListBatchJobsParams struct {
+	// `unfinished`, `succeeded`, `failed` or `cancelled`; all by default.
+	State string
+	// How many, up to 500; 50 by default.
+	Limit int
+	// Where the page before ended: its nextCursor.
+	After string
+}
+
+func (p ListBatchJobsParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "state", string(p.State))
+	addInt(v, "limit", p.Limit)
+	addText(v, "after", string(p.After))
+	return v
+}
+
+// ListBatchJobs: List the jobs of a batch that are still stored, newest first.
+func (c *Client) ListBatchJobs(ctx context.Context, id string, params ListBatchJobsParams) (*JobList, error) {
+	answer := new(JobList)
+	err := c.Call(ctx, "GET", "/batches/"+url.PathEscape(id)+"/jobs", params.values(), nil, answer)
+	return answer, err
+}
+
+// AllBatchJobs is every item of [Client.ListBatchJobs], page by page.
+func (c *Client) AllBatchJobs(ctx context.Context, id string, params ListBatchJobsParams) iter.Seq2[Job, error] {
+	return pages(func(after string) ([]Job, string, error) {
+		if after != "" {
+			params.After = after
+		}
+		page, err := c.ListBatchJobs(ctx, id, params)
+		return page.Jobs, page.NextCursor, err
+	})
+}
+
+// AddBatchJobs: Add jobs to an open batch, up to 1,000 at a time, all of them or none.
+func (c *Client) AddBatchJobs(ctx context.Context, id string, request CreateJobsRequest) (*JobList, error) {
+	answer := new(JobList)
+	err := c.Call(ctx, "POST", "/batches/"+url.PathEscape(id)+"/jobs", nil, request, answer)
+	return answer, err
+}
+
 // ClaimJobs: Claim due jobs, waiting for the first if there is none.
 func (c *Client) ClaimJobs(ctx context.Context, request ClaimJobsRequest) (*ClaimList, error) {
 	answer := new(ClaimList)
@@ -313,6 +416,8 @@ type ListDeadLettersParams struct {
 	Tenant string
 	// Runs of this schedule.
 	Schedule string
+	// That call this system, as `https://api.example.com`.
+	Destination string
 	// Created at this time or later; when it failed does not matter.
 	From time.Time
 	// Created before this time; when it failed does not matter.
@@ -342,6 +447,7 @@ func (p ListDeadLettersParams) values() url.Values {
 	addText(v, "kind", string(p.Kind))
 	addText(v, "tenant", string(p.Tenant))
 	addText(v, "schedule", string(p.Schedule))
+	addText(v, "destination", string(p.Destination))
 	addTime(v, "from", p.From)
 	addTime(v, "before", p.Before)
 	addTime(v, "failedFrom", p.FailedFrom)
@@ -759,6 +865,8 @@ type ListJobsParams struct {
 	Tenant string
 	// Runs of this schedule.
 	Schedule string
+	// That call this system, as `https://api.example.com`.
+	Destination string
 	// Created at this time or later; when it failed does not matter.
 	From time.Time
 	// Created before this time; when it failed does not matter.
@@ -788,6 +896,7 @@ func (p ListJobsParams) values() url.Values {
 	addText(v, "kind", string(p.Kind))
 	addText(v, "tenant", string(p.Tenant))
 	addText(v, "schedule", string(p.Schedule))
+	addText(v, "destination", string(p.Destination))
 	addTime(v, "from", p.From)
 	addTime(v, "before", p.Before)
 	addTime(v, "failedFrom", p.FailedFrom)

@@ -192,6 +192,55 @@ const (
 	BackoffDelays      Backoff = "delays"
 )
 
+// Batch: Jobs that are counted together.
+type Batch struct {
+	// When it was created.
+	CreatedAt time.Time `json:"createdAt"`
+	// Those that have ended without success.
+	Failed int `json:"failed"`
+	// Since when all jobs have ended; null again if one is requeued.
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+	// `bat_…`
+	ID string `json:"id"`
+	// The ids of its jobs, in the order of the request. Only in the answer to its creation.
+	Jobs []string `json:"jobs,omitzero"`
+	// What people call it.
+	Name string `json:"name,omitzero"`
+	// The job that is made when all have ended.
+	OnEnd *BatchCallback `json:"onEnd,omitzero"`
+	// The job that is made when all have succeeded.
+	OnSuccess *BatchCallback `json:"onSuccess,omitzero"`
+	// How many of 100 jobs have ended.
+	Progress int `json:"progress"`
+	// `open` while jobs can be added, `running` until all have ended, then `succeeded`, or `failed` if
+	// some have failed or were cancelled.
+	Status string `json:"status"`
+	// Those that have succeeded.
+	Succeeded int `json:"succeeded"`
+	// Whose batch.
+	Tenant string `json:"tenant"`
+	// How many jobs it has.
+	Total int `json:"total"`
+	// Those that have not ended.
+	Unfinished int `json:"unfinished"`
+}
+
+// BatchCallback: A job that a batch makes.
+type BatchCallback struct {
+	// Whether it was made. It is made once.
+	Created bool `json:"created"`
+	// `job_…`, which it has from the beginning.
+	ID string `json:"id"`
+}
+
+// BatchList: A page of batches.
+type BatchList struct {
+	// The newest first.
+	Batches []Batch `json:"batches"`
+	// Where to go on, as `after`; null at the end of the list.
+	NextCursor string `json:"nextCursor,omitzero"`
+}
+
 // Blocker: One thing that keeps a job from running.
 type Blocker struct {
 	// How many jobs are claimed first.
@@ -331,6 +380,25 @@ type Counts struct {
 	Total Tally `json:"total"`
 }
 
+// CreateBatchRequest: A batch to be created, with jobs or without.
+type CreateBatchRequest struct {
+	// With a key, repeating the request gives the batch that exists instead of a second one.
+	IdempotencyKey string `json:"idempotencyKey,omitzero"`
+	// Its jobs, up to 1,000; more can be added to an open one.
+	Jobs []CreateJobRequest `json:"jobs,omitzero"`
+	// What people call it, up to 255 bytes.
+	Name string `json:"name,omitzero"`
+	// The job to make when all have ended, however they did. It gets the tag `batch`.
+	OnEnd *CreateJobRequest `json:"onEnd,omitzero"`
+	// The job to make when all have succeeded, also if that is after requeues. It gets the tag
+	// `batch`.
+	OnSuccess *CreateJobRequest `json:"onSuccess,omitzero"`
+	// Whether jobs can be added later; such a batch ends only after it was closed.
+	Open *bool `json:"open,omitzero"`
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string `json:"tenant,omitzero"`
+}
+
 // CreateEndpointRequest: An endpoint to be created.
 type CreateEndpointRequest struct {
 	// For people.
@@ -356,6 +424,8 @@ type CreateJobRequest struct {
 	After []string `json:"after,omitzero"`
 	// Short for `http.url`: an address that gets a POST.
 	API string `json:"api,omitzero"`
+	// The open batch that it is counted in: `bat_…`
+	Batch string `json:"batch,omitzero"`
 	// What is limited together within the tenant, such as the id of a customer; see gates.
 	ConcurrencyKey string `json:"concurrencyKey,omitzero"`
 	// Start a unique job only when no request for it has come for so long; each moves its start.
@@ -381,6 +451,10 @@ type CreateJobRequest struct {
 	Kind string `json:"kind,omitzero"`
 	// How long a claim holds without being renewed.
 	Lease *Duration `json:"lease,omitzero"`
+	// A stored job to create another like it: what this request does not say is taken from that one,
+	// headers and secrets included, but for its keys, its time, its batch and what it waited for. Only
+	// for a job that is created alone.
+	Like string `json:"like,omitzero"`
 	// The same as `maxRetries` + 1.
 	MaxAttempts *int `json:"maxAttempts,omitzero"`
 	// Short for `retry.maxRetries`.
@@ -756,6 +830,8 @@ type Endpoint struct {
 	Description string `json:"description"`
 	// Whether nothing is sent; deliveries wait until it is enabled.
 	Disabled bool `json:"disabled"`
+	// Since when it has been disabled.
+	DisabledAt time.Time `json:"disabledAt,omitzero"`
 	// Why it was disabled, if its target said that it is gone.
 	DisabledReason string `json:"disabledReason,omitzero"`
 	// Which events are sent.
@@ -1232,6 +1308,8 @@ type Job struct {
 	Attempt int `json:"attempt"`
 	// How many of them belong to earlier retry budgets: those before the last manual retry.
 	AttemptsBefore int `json:"attemptsBefore"`
+	// The batch that it is counted in: `bat_…`
+	Batch string `json:"batch,omitzero"`
 	// Whether a cancel waits for the running attempt to end.
 	CancelRequested bool `json:"cancelRequested"`
 	// What is limited together within the tenant.

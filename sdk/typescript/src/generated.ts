@@ -132,6 +132,57 @@ export interface AuditRecord {
 
 export type Backoff = "exponential" | "linear" | "fixed" | "fibonacci" | "delays";
 
+/** Jobs that are counted together. */
+export interface Batch {
+  /** When it was created. */
+  createdAt: string;
+  /** Those that have ended without success. */
+  failed: number;
+  /** Since when all jobs have ended; null again if one is requeued. */
+  finishedAt?: string | null | undefined;
+  /** `bat_…` */
+  id: string;
+  /** The ids of its jobs, in the order of the request. Only in the answer to its creation. */
+  jobs?: string[] | null | undefined;
+  /** What people call it. */
+  name?: string | null | undefined;
+  /** The job that is made when all have ended. */
+  onEnd?: BatchCallback | null | undefined;
+  /** The job that is made when all have succeeded. */
+  onSuccess?: BatchCallback | null | undefined;
+  /** How many of 100 jobs have ended. */
+  progress: number;
+  /**
+   * `open` while jobs can be added, `running` until all have ended, then `succeeded`, or `failed`
+   * if some have failed or were cancelled.
+   */
+  status: string;
+  /** Those that have succeeded. */
+  succeeded: number;
+  /** Whose batch. */
+  tenant: Name;
+  /** How many jobs it has. */
+  total: number;
+  /** Those that have not ended. */
+  unfinished: number;
+}
+
+/** A job that a batch makes. */
+export interface BatchCallback {
+  /** Whether it was made. It is made once. */
+  created: boolean;
+  /** `job_…`, which it has from the beginning. */
+  id: string;
+}
+
+/** A page of batches. */
+export interface BatchList {
+  /** The newest first. */
+  batches: Batch[];
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+}
+
 /** One thing that keeps a job from running. */
 export interface Blocker {
   /** How many jobs are claimed first. */
@@ -249,6 +300,27 @@ export interface Counts {
   total: Tally;
 }
 
+/** A batch to be created, with jobs or without. */
+export interface CreateBatchRequest {
+  /** With a key, repeating the request gives the batch that exists instead of a second one. */
+  idempotencyKey?: string | null | undefined;
+  /** Its jobs, up to 1,000; more can be added to an open one. */
+  jobs?: CreateJobRequest[] | undefined;
+  /** What people call it, up to 255 bytes. */
+  name?: string | null | undefined;
+  /** The job to make when all have ended, however they did. It gets the tag `batch`. */
+  onEnd?: CreateJobRequest | null | undefined;
+  /**
+   * The job to make when all have succeeded, also if that is after requeues. It gets the tag
+   * `batch`.
+   */
+  onSuccess?: CreateJobRequest | null | undefined;
+  /** Whether jobs can be added later; such a batch ends only after it was closed. */
+  open?: boolean | undefined;
+  /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+  tenant?: Name | null | undefined;
+}
+
 /** An endpoint to be created. */
 export interface CreateEndpointRequest {
   /** For people. */
@@ -276,6 +348,8 @@ export interface CreateJobRequest {
   after?: string[] | null | undefined;
   /** Short for `http.url`: an address that gets a POST. */
   api?: string | null | undefined;
+  /** The open batch that it is counted in: `bat_…` */
+  batch?: string | null | undefined;
   /** What is limited together within the tenant, such as the id of a customer; see gates. */
   concurrencyKey?: string | null | undefined;
   /** Start a unique job only when no request for it has come for so long; each moves its start. */
@@ -307,6 +381,12 @@ export interface CreateJobRequest {
   kind?: Kind | null | undefined;
   /** How long a claim holds without being renewed. */
   lease?: Duration | null | undefined;
+  /**
+   * A stored job to create another like it: what this request does not say is taken from that
+   * one, headers and secrets included, but for its keys, its time, its batch and what it waited
+   * for. Only for a job that is created alone.
+   */
+  like?: string | null | undefined;
   /** The same as `maxRetries` + 1. */
   maxAttempts?: number | null | undefined;
   /** Short for `retry.maxRetries`. */
@@ -675,6 +755,8 @@ export interface Endpoint {
   description: string;
   /** Whether nothing is sent; deliveries wait until it is enabled. */
   disabled: boolean;
+  /** Since when it has been disabled. */
+  disabledAt?: string | null | undefined;
   /** Why it was disabled, if its target said that it is gone. */
   disabledReason?: string | null | undefined;
   /** Which events are sent. */
@@ -1086,6 +1168,8 @@ export interface Job {
   attempt: number;
   /** How many of them belong to earlier retry budgets: those before the last manual retry. */
   attemptsBefore: number;
+  /** The batch that it is counted in: `bat_…` */
+  batch?: string | null | undefined;
   /** Whether a cancel waits for the running attempt to end. */
   cancelRequested: boolean;
   /** What is limited together within the tenant. */
@@ -2099,6 +2183,66 @@ export interface Operations {
     };
     answer: AuditList;
   };
+  /** List batches, newest first. */
+  listBatches: {
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** Only those whose jobs have not all ended, or that are open. */
+      unfinished?: boolean | undefined;
+      /** How many, up to 500; 50 by default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: BatchList;
+  };
+  /** Create a batch of jobs, which are counted together. */
+  createBatch: {
+    body: CreateBatchRequest;
+    answer: Batch;
+  };
+  /** Read a batch: its counts, and the jobs that it makes. */
+  getBatch: {
+    path: {
+      /** bat_… */
+      id: string;
+    };
+    answer: Batch;
+  };
+  /** Close a batch: no more jobs can be added, and it ends when all have ended. */
+  closeBatch: {
+    path: {
+      /** bat_… */
+      id: string;
+    };
+    answer: Batch;
+  };
+  /** List the jobs of a batch that are still stored, newest first. */
+  listBatchJobs: {
+    path: {
+      /** bat_… */
+      id: string;
+    };
+    query?: {
+      /** `unfinished`, `succeeded`, `failed` or `cancelled`; all by default. */
+      state?: string | undefined;
+      /** How many, up to 500; 50 by default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: JobList;
+  };
+  /** Add jobs to an open batch, up to 1,000 at a time, all of them or none. */
+  addBatchJobs: {
+    path: {
+      /** bat_… */
+      id: string;
+    };
+    body: CreateJobsRequest;
+    answer: JobList;
+  };
   /** Claim due jobs, waiting for the first if there is none. */
   claimJobs: {
     body: ClaimJobsRequest;
@@ -2286,6 +2430,8 @@ export interface Operations {
       tenant?: Name | undefined;
       /** Runs of this schedule. */
       schedule?: string | undefined;
+      /** That call this system, as `https://api.example.com`. */
+      destination?: string | undefined;
       /** Created at this time or later; when it failed does not matter. */
       from?: string | undefined;
       /** Created before this time; when it failed does not matter. */
@@ -2572,6 +2718,8 @@ export interface Operations {
       tenant?: Name | undefined;
       /** Runs of this schedule. */
       schedule?: string | undefined;
+      /** That call this system, as `https://api.example.com`. */
+      destination?: string | undefined;
       /** Created at this time or later; when it failed does not matter. */
       from?: string | undefined;
       /** Created before this time; when it failed does not matter. */
@@ -2957,6 +3105,12 @@ export interface Operations {
 export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method: string, path: string] } = {
   listAlerts: ["GET", "/alerts"],
   listAudit: ["GET", "/audit"],
+  listBatches: ["GET", "/batches"],
+  createBatch: ["POST", "/batches"],
+  getBatch: ["GET", "/batches/{id}"],
+  closeBatch: ["POST", "/batches/{id}/close"],
+  listBatchJobs: ["GET", "/batches/{id}/jobs"],
+  addBatchJobs: ["POST", "/batches/{id}/jobs"],
   claimJobs: ["POST", "/claims"],
   sendHeartbeats: ["POST", "/claims/heartbeat"],
   settleAttempts: ["POST", "/claims/settle"],

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::html::escape;
+use steadfast_book::html::escape;
 
 const FILE: &str = "docs/screenshots/demo.svg";
 const BEGIN: &str = "── attempts, as they happen";

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::book::Findings;
+use super::site::Findings;
 
 const PAGE: &str = "docs/api.md";
 const DOCUMENT: &str = "docs/openapi.json";

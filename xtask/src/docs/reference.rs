@@ -6,8 +6,11 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-use super::book::{Findings, Page, texts};
-use super::inline::{self, Inline};
+use steadfast_book::Page;
+use steadfast_book::book::texts;
+use steadfast_book::inline::{self, Inline};
+
+use super::site::Findings;
 
 const PAGE: &str = "docs/cli.md";
 

@@ -7,6 +7,10 @@
 //! ends, "```console needs=go" leaves a block out where that program is missing, and "```python
 //! file=a.py" writes a file that the commands after it find. Port 7373 is that
 //! of the server, and every other port of this machine stands for one that is free.
+//!
+//! "```sql as=ROLE" is run in between by that role, in the database `jobs` of a PostgreSQL on port
+//! 5432. Commands that no check can run are in `sh` blocks, which say what they need:
+//! "```sh needs=docker".
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,15 +18,20 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use std::{env, fs, process, thread};
 
-use super::book::{Findings, Page};
-use super::markdown::Code;
+use steadfast_book::Page;
+use steadfast_book::markdown::Code;
+
+use super::database::{self, Database};
+use super::site::Findings;
 
 /// Separates what commands print in the transcript.
 const MARK: char = '\u{1e}';
 const PAGE_SECONDS_MAX: &str = "60";
+const PAGES_AT_ONCE: usize = 4;
 
 struct Line {
     /// In the page.
@@ -32,41 +41,72 @@ struct Line {
     exit: i32,
 }
 
-pub fn check_page(
+/// What was found on a page, and what there is to say about it.
+type PageReport = Result<(Findings, Vec<String>), String>;
+
+/// Checks some pages at the same time: most of their time they wait for a retry.
+pub fn check_pages(root: &Path, binary: &Path, pages: &[&Page]) -> Vec<PageReport> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut reports = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(page) = pages.get(index) else {
+                return reports;
+            };
+            let mut notes = Vec::new();
+            let found = check_page(root, binary, page, &mut notes);
+            reports.push((index, found.map(|found| (found, notes))));
+        }
+    };
+    let mut reports: Vec<(usize, PageReport)> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..PAGES_AT_ONCE).map(|_| scope.spawn(work)).collect();
+        let reports = workers.into_iter().flat_map(|worker| match worker.join() {
+            Ok(reports) => reports,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        reports.collect()
+    });
+    reports.sort_by_key(|(index, _)| *index);
+    reports.into_iter().map(|(_, report)| report).collect()
+}
+
+fn check_page(
     root: &Path,
     binary: &Path,
     page: &Page,
     notes: &mut Vec<String>,
 ) -> Result<Findings, String> {
-    let is_session = |code: &Code| code.language == "console" && missing(code).is_none();
+    let mut findings = Vec::new();
     for code in page.document.codes() {
+        let place = format!("{}:{}", page.path, code.line);
         if let Some(program) = missing(code) {
-            notes.push(format!(
-                "{}:{}: left out, {program} is missing",
-                page.path, code.line
-            ));
+            notes.push(format!("{place}: left out, {program} is missing"));
+        }
+        if code.language == "sh" && code.option("file").is_none() {
+            match code.option("needs") {
+                Some(what) => notes.push(format!("{place}: read and not run, it needs: {what}")),
+                None => findings.push(format!(
+                    "{place}: `sh` is not run; make it `console`, or say what it needs: needs=docker"
+                )),
+            }
         }
     }
-    let is_unread = |code: &&Code| code.language == "sh" && code.option("file").is_none();
-    let unread = page.document.codes().filter(is_unread).count();
-    if unread > 0 {
-        notes.push(format!(
-            "{}: {unread} sh blocks are read and not run",
-            page.path
-        ));
-    }
-    if !page.document.codes().any(is_session) {
-        return Ok(Vec::new());
+    if !page.document.codes().any(|code| !lines_of(code).is_empty()) {
+        return Ok(findings);
     }
     let started = Instant::now();
-    let server = Server::start(binary)?;
+    let server = Server::start(binary, &page.path)?;
     let mut ports = Ports::new(server.port.clone());
-    let lines: Vec<Line> = page
-        .document
-        .codes()
-        .filter(|code| is_session(code))
-        .flat_map(lines_of)
-        .collect();
+    let _database = if page.document.codes().any(|code| role_of(code).is_some()) {
+        let port = free_port()?;
+        let database = Database::start(&server.directory, &port)?;
+        ports.0.insert("5432".to_owned(), port);
+        Some(database)
+    } else {
+        None
+    };
+    let lines: Vec<Line> = page.document.codes().flat_map(lines_of).collect();
     let script = ports.replace(&script(page))?;
     let transcript = server.run(root, &script)?;
     let transcript = ports.restore(&transcript);
@@ -76,7 +116,8 @@ pub fn check_page(
         page.path,
         lines.len()
     ));
-    Ok(compare(&page.path, &lines, &transcript))
+    findings.extend(compare(&page.path, &lines, &transcript));
+    Ok(findings)
 }
 
 /// All commands and files of the page, in their order.
@@ -90,10 +131,8 @@ fn script(page: &Page) -> String {
                 code.text
             );
         }
-        if code.language == "console" && missing(code).is_none() {
-            for line in lines_of(code) {
-                let _ = write!(script, "{}\nprintf '\\036%s\\n' \"$?\"\n", line.command);
-            }
+        for line in lines_of(code) {
+            let _ = write!(script, "{}\nprintf '\\036%s\\n' \"$?\"\n", line.command);
         }
     }
     script
@@ -101,13 +140,34 @@ fn script(page: &Page) -> String {
 
 /// The program that "needs=go" asks for, if it is not on this machine.
 fn missing(code: &Code) -> Option<&str> {
-    let program = code.option("needs")?;
+    let program = code
+        .option("needs")
+        .filter(|_| code.language == "console")?;
     let path = env::var_os("PATH").unwrap_or_default();
     let is_there = env::split_paths(&path).any(|directory| directory.join(program).exists());
     (!is_there).then_some(program)
 }
 
+/// The role that runs a block of SQL.
+fn role_of(code: &Code) -> Option<&str> {
+    code.option("as").filter(|_| code.language == "sql")
+}
+
+/// What a block runs, which is nothing for most languages.
 fn lines_of(code: &Code) -> Vec<Line> {
+    if let Some(role) = role_of(code) {
+        let address = format!("postgres://{role}@127.0.0.1:5432/{}", database::NAME);
+        let psql = "psql --no-psqlrc --quiet --output=/dev/null --set=ON_ERROR_STOP=1";
+        return vec![Line {
+            line: code.line,
+            command: format!("{psql} {address} <<'END OF SQL'\n{}\nEND OF SQL", code.text),
+            expected: Vec::new(),
+            exit: 0,
+        }];
+    }
+    if code.language != "console" || missing(code).is_some() {
+        return Vec::new();
+    }
     let mut lines: Vec<Line> = Vec::new();
     let mut goes_on = false;
     for (index, text) in code.text.lines().enumerate() {
@@ -266,8 +326,10 @@ struct Server {
 }
 
 impl Server {
-    fn start(binary: &Path) -> Result<Server, String> {
-        let directory = env::temp_dir().join(format!("steadfast-docs-{}", process::id()));
+    fn start(binary: &Path, page: &str) -> Result<Server, String> {
+        let page = page.replace(['/', '.'], "-");
+        let name = format!("steadfast-docs-{}-{page}", process::id());
+        let directory = env::temp_dir().join(name);
         let in_directory = |error| format!("{}: {error}", directory.display());
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir_all(directory.join("bin")).map_err(in_directory)?;

@@ -5,8 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs, process};
 
-use super::book::{Findings, Page};
-use super::markdown::Code;
+use steadfast_book::Page;
+use steadfast_book::markdown::Code;
+
+use super::site::Findings;
 
 /// What is shown and cannot be wrong by itself.
 const PLAIN: &[&str] = &["", "text", "console"];
@@ -26,7 +28,8 @@ pub fn check_page(
 ) -> Result<Findings, String> {
     let mut findings = Vec::new();
     for code in page.document.codes() {
-        if PLAIN.contains(&code.language.as_str()) {
+        let is_run = code.language == "sql" && code.option("as").is_some();
+        if is_run || PLAIN.contains(&code.language.as_str()) {
             continue;
         }
         let verdict = match code.option("from") {

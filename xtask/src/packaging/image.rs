@@ -87,7 +87,7 @@ fn files(release: &Release) -> Result<Vec<Entry>, String> {
 fn config(release: &Release, layer_sum: &str) -> String {
     let created = utc(release.epoch);
     format!(
-        r#"{{"architecture":"{}","os":"linux","created":"{created}","config":{{"User":"{USER}:{USER}","ExposedPorts":{{"7373/tcp":{{}}}},"Env":["PATH=/usr/local/bin","STEADFAST_LISTEN=0.0.0.0:7373"],"Entrypoint":["steadfast"],"Cmd":["serve"],"Volumes":{{"/data":{{}}}},"WorkingDir":"/data","StopSignal":"SIGTERM","Labels":{{"org.opencontainers.image.title":"steadfast","org.opencontainers.image.version":"{}","org.opencontainers.image.licenses":"MIT OR Apache-2.0"}}}},"rootfs":{{"type":"layers","diff_ids":["sha256:{layer_sum}"]}},"history":[{{"created":"{created}","created_by":"cargo xtask dist"}}]}}"#,
+        r#"{{"architecture":"{}","os":"linux","created":"{created}","config":{{"User":"{USER}:{USER}","ExposedPorts":{{"7373/tcp":{{}}}},"Env":["PATH=/usr/local/bin","STEADFAST_LISTEN=0.0.0.0:7373","STEADFAST_PRINT_FIRST_KEY=true"],"Entrypoint":["steadfast"],"Cmd":["serve"],"Volumes":{{"/data":{{}}}},"WorkingDir":"/data","StopSignal":"SIGTERM","Labels":{{"org.opencontainers.image.title":"steadfast","org.opencontainers.image.version":"{}","org.opencontainers.image.licenses":"MIT OR Apache-2.0"}}}},"rootfs":{{"type":"layers","diff_ids":["sha256:{layer_sum}"]}},"history":[{{"created":"{created}","created_by":"cargo xtask dist"}}]}}"#,
         release.target.container, release.version
     )
 }

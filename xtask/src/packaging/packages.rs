@@ -1,7 +1,7 @@
 //! The packages of one release. Each is a function from the release to bytes; nothing is asked of
 //! the machine, so that two runs write the same.
 
-use super::archive::{Entry, ar, gzip, sha256, tar, zip};
+use super::archive::{Compression, Entry, ar, gzip, sha256, tar, zip};
 use super::release::{Package, Release};
 
 const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
@@ -38,6 +38,16 @@ fn archive(release: &Release) -> Result<Package, String> {
         Entry::file("README.md", release.text(ABOUT)?),
     ];
     entries.extend(licenses(release, "")?);
+    let manual = &release.manual;
+    for (path, script) in [
+        ("completions/steadfast.bash", &manual.bash),
+        ("completions/_steadfast", &manual.zsh),
+        ("completions/steadfast.fish", &manual.fish),
+    ] {
+        entries.push(Entry::file(path, script.clone()));
+    }
+    let pages = manual.pages.iter();
+    entries.extend(pages.map(|(name, page)| Entry::file(&format!("man/{name}"), page.clone())));
     let tar = tar(&entries, &format!("{name}/"), release.epoch)?;
     Ok(Package {
         name: format!("{name}.tar.gz"),
@@ -61,7 +71,7 @@ fn licenses(release: &Release, directory: &str) -> Result<Vec<Entry>, String> {
 fn debian(release: &Release) -> Result<Package, String> {
     let settings = release.text("packaging/debian/steadfast.toml")?;
     let docs = "usr/share/doc/steadfast";
-    let files = [
+    let mut files = vec![
         Entry::file("etc/steadfast/steadfast.toml", settings),
         Entry::program("usr/bin/steadfast", release.binary.clone()),
         Entry::file(
@@ -75,6 +85,7 @@ fn debian(release: &Release) -> Result<Package, String> {
         ),
         Entry::file(&format!("{docs}/{EXAMPLE}"), release.text(EXAMPLE)?),
     ];
+    files.extend(debian_manual(release)?);
     let size: usize = files.iter().map(|file| file.content.len()).sum();
     let values = [
         ("version", release.version.as_str()),
@@ -106,6 +117,28 @@ fn debian(release: &Release) -> Result<Package, String> {
         ),
         bytes: ar(&members, release.epoch),
     })
+}
+
+/// Completions and man pages, where Debian looks for them.
+fn debian_manual(release: &Release) -> Result<Vec<Entry>, String> {
+    let manual = &release.manual;
+    let scripts = [
+        ("bash-completion/completions/steadfast", &manual.bash),
+        ("zsh/vendor-completions/_steadfast", &manual.zsh),
+        ("fish/vendor_completions.d/steadfast.fish", &manual.fish),
+    ];
+    let scripts = scripts.into_iter();
+    let mut files: Vec<Entry> = scripts
+        .map(|(path, script)| Entry::file(&format!("usr/share/{path}"), script.clone()))
+        .collect();
+    for (name, page) in &manual.pages {
+        let packed = gzip(page, Compression::Best)?;
+        files.push(Entry::file(
+            &format!("usr/share/man/man1/{name}.gz"),
+            packed,
+        ));
+    }
+    Ok(files)
 }
 
 /// The files, and before them every directory that leads to them.

@@ -1,8 +1,8 @@
 //! What is packed: one program for one target, with the version and time that all packages carry.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 use super::archive::Compression;
 
@@ -30,10 +30,61 @@ pub struct Release {
     pub epoch: u64,
     pub target: &'static Target,
     pub binary: Vec<u8>,
+    /// What is installed beside the program, as it makes it itself.
+    pub manual: Manual,
     pub compression: Compression,
     /// The directory under which the archives will be found.
     pub url: Option<String>,
     pub root: PathBuf,
+}
+
+/// Completions and man pages, with the names that shells and `man` look for.
+#[derive(Clone, Default)]
+pub struct Manual {
+    pub bash: Vec<u8>,
+    pub zsh: Vec<u8>,
+    pub fish: Vec<u8>,
+    /// By name, in the order of the names.
+    pub pages: Vec<(String, Vec<u8>)>,
+}
+
+impl Manual {
+    /// Asks the program, which must run on this machine.
+    pub fn read(binary: &Path, scratch: &Path) -> Result<Manual, String> {
+        let run = |args: &[&str]| -> Result<Vec<u8>, String> {
+            let mut command = Command::new(binary);
+            let names = env::vars_os().map(|(name, _)| name);
+            for name in names.filter(|name| name.to_string_lossy().starts_with("STEADFAST_")) {
+                command.env_remove(name);
+            }
+            let output = command.args(args).output();
+            let output = output.map_err(|error| format!("{}: {error}", binary.display()))?;
+            if output.status.success() {
+                Ok(output.stdout)
+            } else {
+                Err(format!("`steadfast {}` failed", args.join(" ")))
+            }
+        };
+        let failed = |error| format!("{}: {error}", scratch.display());
+        if scratch.exists() {
+            fs::remove_dir_all(scratch).map_err(failed)?;
+        }
+        fs::create_dir_all(scratch).map_err(failed)?;
+        run(&["man", &scratch.to_string_lossy()])?;
+        let mut pages = Vec::new();
+        for entry in fs::read_dir(scratch).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let page = fs::read(entry.path()).map_err(failed)?;
+            pages.push((entry.file_name().to_string_lossy().into_owned(), page));
+        }
+        pages.sort();
+        Ok(Manual {
+            bash: run(&["completions", "bash"])?,
+            zsh: run(&["completions", "zsh"])?,
+            fish: run(&["completions", "fish"])?,
+            pages,
+        })
+    }
 }
 
 /// A finished file.

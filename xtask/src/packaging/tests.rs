@@ -7,6 +7,10 @@ fn release() -> Release {
         epoch: 1_794_816_885,
         target: &TARGETS[0],
         binary: b"#!/bin/sh\necho steadfast\n".to_vec(),
+        manual: Manual {
+            pages: vec![("steadfast.1".to_owned(), b".TH steadfast 1\n".to_vec())],
+            ..Manual::default()
+        },
         compression: Compression::Best,
         url: Some("https://downloads.example/v1/".to_owned()),
         root,

@@ -12,6 +12,7 @@ use super::tree::{File, Tree};
 /// to tell what they have proved in the same way.
 const ARROWS: &[(&str, &[&str])] = &[
     ("steadfast-core", &[]),
+    ("steadfast-book", &[]),
     ("steadfast-store", &["steadfast-core"]),
     ("steadfast-api", &["steadfast-core"]),
     (
@@ -20,7 +21,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("steadfast-client", &["steadfast-core", "steadfast-api"]),
     ("steadfast", BELOW_THE_TOP),
-    ("steadfast-server", BELOW_THE_TOP),
+    (
+        "steadfast-server",
+        &[
+            "steadfast-core",
+            "steadfast-api",
+            "steadfast-book",
+            "steadfast-store",
+            "steadfast-engine",
+        ],
+    ),
     ("steadfast-sim", BELOW_THE_TOP),
     (
         "steadfast-cli",
@@ -47,7 +57,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "steadfast-sim",
         ],
     ),
-    ("xtask", &[]),
+    ("xtask", &["steadfast-book"]),
 ];
 
 /// What tests may use besides.

@@ -1,10 +1,11 @@
-//! Documents that still tell the truth: links lead somewhere, and named verbs exist.
+//! Documents that still tell the truth: links lead somewhere, and named verbs and crates exist.
 
 use super::Finding;
 use super::tree::{File, Tree};
 use crate::VERBS;
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
+    let crates = crates(tree);
     tree.files
         .iter()
         .filter(|file| file.has_extension(&["md"]))
@@ -12,6 +13,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             dead_links(tree, file)
                 .into_iter()
                 .chain(unknown_verbs(file))
+                .chain(unknown_crates(file, &crates))
         })
         .collect()
 }
@@ -107,6 +109,40 @@ fn unknown_verbs(file: &File) -> Vec<Finding> {
     findings
 }
 
+/// The names of all crates.
+fn crates(tree: &Tree) -> Vec<&str> {
+    let manifests = tree
+        .files
+        .iter()
+        .filter(|file| file.path.ends_with("Cargo.toml"));
+    let names = manifests.filter_map(|file| {
+        let mut lines = file.lines();
+        lines.find_map(|(_, line)| line.strip_prefix("name = \"")?.strip_suffix('"'))
+    });
+    names.collect()
+}
+
+/// `cargo test -p NAME` of a crate that has another name by now.
+fn unknown_crates(file: &File, crates: &[&str]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (number, line) in file.lines() {
+        let commands = line
+            .split('`')
+            .filter_map(|piece| piece.split_once("cargo "));
+        for (_, command) in commands {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            for pair in words.windows(2) {
+                let names_crate = matches!(pair[0], "-p" | "--package");
+                if names_crate && !crates.contains(&pair[1]) {
+                    let sentence = format!("there is no crate `{}`", pair[1]);
+                    findings.push(Finding::new(&file.path, number, sentence));
+                }
+            }
+        }
+    }
+    findings
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +153,10 @@ mod tests {
             ("docs/retry.md", ""),
             ("README.md", ""),
             ("crates/core/src/lib.rs", ""),
+            (
+                "crates/core/Cargo.toml",
+                "[package]\nname = \"steadfast-core\"\n",
+            ),
         ]);
         check(&tree)
             .into_iter()
@@ -161,5 +201,13 @@ mod tests {
             ]
         );
         assert!(findings("`cargo xtask test -- claims`, `cargo xtask`").is_empty());
+    }
+
+    #[test]
+    fn a_crate_that_does_not_exist_is_found() {
+        let found = findings("run `cargo test -p steadfast-heart jitter`");
+        assert_eq!(found, ["there is no crate `steadfast-heart`"]);
+        let fine = "`cargo test -p steadfast-core jitter`, `mkdir -p corpus && cargo fuzz run`";
+        assert!(findings(fine).is_empty());
     }
 }

@@ -8,19 +8,12 @@ mod nodes;
 mod snapshot;
 mod targets;
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{path::Path, sync::Arc};
 
 use clap::builder::RangedU64ValueParser;
-use steadfast::{PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, store::Store};
 use steadfast_core::{Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, Invalid};
 
-use super::{Args, figure::Report, postgres_bare::connect};
+use super::{Args, figure::Report, stores::Stores};
 use crate::settings::DurationArg;
 
 #[derive(clap::Args)]
@@ -69,63 +62,10 @@ async fn measure(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyho
     claims::gates(args, stores, report).await?;
     claims::creates(args, stores, report).await?;
     claims::held(args, stores, report).await?;
-    if stores.url.is_some() {
+    if !stores.are_files() {
         nodes::hot_gate(args, stores, report).await?;
     }
     Ok(())
-}
-
-/// Where the stores of this run are: files in a directory, or schemas of a database.
-struct Stores<'a> {
-    url: Option<&'a str>,
-    dir: &'a Path,
-    count: AtomicUsize,
-}
-
-impl<'a> Stores<'a> {
-    fn new(url: Option<&'a str>, dir: &'a Path) -> Self {
-        Self {
-            url,
-            dir,
-            count: AtomicUsize::new(0),
-        }
-    }
-
-    /// A new one, which is empty.
-    async fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
-        let number = self.count.fetch_add(1, Ordering::Relaxed);
-        Ok(match self.url {
-            Some(url) => Arc::new(open_schema(url, &schema(number)).await?),
-            None => {
-                let file = self.dir.join(format!("flow-{number}.db"));
-                Arc::new(SqliteStore::open(file, SqliteOptions::default())?)
-            }
-        })
-    }
-
-    /// The schema that the next store gets.
-    fn next_schema(&self) -> String {
-        schema(self.count.fetch_add(1, Ordering::Relaxed))
-    }
-
-    async fn remove(&self) -> anyhow::Result<()> {
-        let Some(url) = self.url else { return Ok(()) };
-        let client = connect(url).await?;
-        for number in 0..self.count.load(Ordering::Relaxed) {
-            let sql = format!("DROP SCHEMA IF EXISTS {} CASCADE", schema(number));
-            client.batch_execute(&sql).await?;
-        }
-        Ok(())
-    }
-}
-
-fn schema(number: usize) -> String {
-    format!("steadfast_bench_{}_{number}", std::process::id())
-}
-
-async fn open_schema(url: &str, schema: &str) -> anyhow::Result<PostgresStore> {
-    let options = PostgresOptions::default().schema(schema);
-    Ok(PostgresStore::open(url, options).await?)
 }
 
 /// One gate of a queue.
@@ -133,17 +73,4 @@ fn queue_gate(queue: &str, limits: GateLimits) -> Result<Arc<Gates>, Invalid> {
     let id = GateId::new(None, GateScope::Queue, queue)?;
     let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
     Ok(Arc::new(gates))
-}
-
-/// A number with its thousands apart.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

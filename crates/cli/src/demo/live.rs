@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     limits::{DEMO_TICKS, DEMO_WEBHOOKS, HISTORY_DEFAULT},
-    output::{has_colours, print_line},
+    output::{mark_of, print_line},
     show::{attempt_name, attempt_summary},
 };
 
@@ -85,15 +85,7 @@ async fn attempt_line(
     let attempt = attempts
         .find(|attempt| attempt.attempt == notice.attempt)
         .with_context(|| format!("an attempt of {} has no record", notice.job))?;
-    let (mark, colour) = match attempt.status {
-        AttemptStatus::Success => ("✓", "32"),
-        _ => ("✗", "31"),
-    };
-    let mark = if has_colours() {
-        format!("\x1b[{colour}m{mark}\x1b[0m")
-    } else {
-        mark.to_owned()
-    };
+    let mark = mark_of(attempt.status == AttemptStatus::Success);
     let decision = explain::decision_brief(&attempt);
     let decision = decision.map_or(String::new(), |decision| format!(" → {decision}"));
     let attempt = AttemptBody::new(attempt, &notice.kind);

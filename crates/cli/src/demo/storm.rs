@@ -224,6 +224,15 @@ async fn show_seconds(sides: &[Side; 2], started: Instant, storm: Storm) -> anyh
     Ok(())
 }
 
+/// What the figures are good for.
+const CONCLUSION: &str = "\
+watch only tells that the target is unhealthy: jobs go on calling it, and those
+whose retries run out meanwhile become dead letters. auto holds them back,
+probes the target now and then, and lets them start again step by step, so that
+no attempt is spent on an outage. It takes some seconds to find one, so a short
+one makes little difference. Set it for a target with:
+  steadfast destinations set https://api.example.com --hold auto";
+
 /// Calls of one second; a full bar is four times the load.
 fn bar(calls: u64) -> String {
     let full = u64::from(STORM_JOBS_PER_SECOND) * 4;
@@ -234,9 +243,9 @@ fn bar(calls: u64) -> String {
 
 fn print_results(tracks: &[Track; 2]) -> anyhow::Result<()> {
     let [watch, auto] = tracks;
-    print_line!("\n{:<36} {:>10} {:>10}", "", watch.name, auto.name)?;
+    print_line!("\n{:<38} {:>10} {:>10}", "", watch.name, auto.name)?;
     for (name, value) in picture::FIGURES {
-        print_line!("{name:<36} {:>10} {:>10}", value(watch), value(auto))?;
+        print_line!("{name:<38} {:>10} {:>10}", value(watch), value(auto))?;
     }
-    Ok(())
+    Ok(print_line!("\n{CONCLUSION}")?)
 }

@@ -48,7 +48,8 @@ pub fn print_next_steps(url: &str, is_kept: bool) -> anyhow::Result<()> {
     print_heading("where to go next")?;
     if is_kept {
         print_line!("  {url}/           the dashboard; the server runs until Ctrl-C")?;
-        print_line!("  {url}/api/docs   the API, to try out")?;
+        print_line!("  {url}/docs/      the book")?;
+        print_line!("  {url}/api/docs   the API, with commands that run")?;
         print_line!("  steadfast jobs list --url {url}")?;
         print_line!("  steadfast dlq requeue --all --url {url}")?;
         return Ok(());

@@ -1,12 +1,13 @@
 //! Who may use the API, and what follows from it for the addresses that jobs may connect to.
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use steadfast::{http::AddressPolicy, store::Store};
-use steadfast_server::admin_key;
+use steadfast_server::{admin_key, keys};
 
 use crate::{
     exit::usage,
-    settings::{Settings, StoreUrl},
+    output::print_line,
+    settings::{LogFormat, Settings, StoreUrl},
 };
 
 const ADMIN_KEY: &str = "STEADFAST_ADMIN_KEY";
@@ -26,7 +27,8 @@ impl Access {
             StoreUrl::Memory => true,
             StoreUrl::Postgres(_) => false,
         };
-        if has_no_keys && !settings.listen.ip().is_loopback() && given_key()?.is_none() {
+        let gets_one = settings.print_first_key || given_key()?.is_some();
+        if has_no_keys && !settings.listen.ip().is_loopback() && !gets_one {
             bail!(refusal(settings));
         }
         Ok(())
@@ -36,9 +38,13 @@ impl Access {
     /// address anyway, so its jobs may, too.
     pub async fn decide(settings: &Settings, store: &dyn Store) -> anyhow::Result<Self> {
         if let Some(key) = given_key()? {
-            admin_key::ensure(store, &key).await?;
+            admin_key::ensure(store, &key, ADMIN_KEY).await?;
         }
-        let has_keys = !steadfast_server::keys::list(store).await?.is_empty();
+        let mut has_keys = !keys::list(store).await?.is_empty();
+        if !has_keys && settings.print_first_key {
+            make_first_key(settings, store).await?;
+            has_keys = true;
+        }
         let is_loopback = settings.listen.ip().is_loopback();
         if !is_loopback && !has_keys {
             bail!(refusal(settings));
@@ -65,6 +71,23 @@ fn given_key() -> anyhow::Result<Option<String>> {
     let key = key.to_string_lossy().into_owned();
     admin_key::check(&key).map_err(|error| usage(error.to_string()))?;
     Ok(Some(key))
+}
+
+/// Shows a new admin key and then stores it: one that was not seen must not be the only one. Nodes
+/// that start at once on an empty database make one each, and each prints its own.
+async fn make_first_key(settings: &Settings, store: &dyn Store) -> anyhow::Result<()> {
+    let key = admin_key::generate();
+    let printed = match settings.log.format {
+        LogFormat::Text => print_line!("first API key, printed this once: {key}"),
+        // A program reads these lines.
+        LogFormat::Json => print_line!(
+            "{}",
+            serde_json::json!({"message": "first API key, printed this once", "key": key})
+        ),
+    };
+    printed.context("the first API key cannot be printed")?;
+    admin_key::ensure(store, &key, "first key").await?;
+    Ok(())
 }
 
 fn refusal(settings: &Settings) -> String {

@@ -28,7 +28,7 @@ use tracing_subscriber::{
 use super::repeats::Repeats;
 
 use crate::{
-    output,
+    output::{self, is_direction_mark},
     settings::{LogFormat, LogSettings},
 };
 
@@ -59,11 +59,6 @@ fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt
     }
     let mut escaping = EscapingWriter(writer);
     write!(escaping, "{value:?}")
-}
-
-/// Marks of bidirectional text: U+202E alone shows the rest of a line backwards.
-fn is_direction_mark(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Escapes control characters.

@@ -62,6 +62,7 @@ fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<Strin
         ),
         format!("  store     {store}"),
         format!("  dashboard {url}/"),
+        format!("  book      {url}/docs/"),
         format!("  API       {url}/api/docs"),
         format!("  health    {url}/healthz, {url}/readyz"),
         format!("  metrics   {url}/metrics"),

@@ -5,9 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::Context as _;
-
 use super::Settings;
+use crate::exit::usage;
 
 /// Read if it exists and no other file is named.
 const DEFAULT_FILE: &str = "steadfast.toml";
@@ -20,7 +19,7 @@ pub fn read(named: Option<&Path>) -> anyhow::Result<Settings> {
         Err(error) if error.kind() == ErrorKind::NotFound && named.is_none() => {
             Ok(Settings::default())
         }
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        Err(error) => Err(usage(format!("cannot read {}: {error}", path.display()))),
     }
 }
 
@@ -36,7 +35,7 @@ pub fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
         };
         let shown = line.and_then(|line| text.lines().nth(line - 1));
         let shown = shown.map_or(String::new(), |shown| format!("\n  {}", shown.trim()));
-        crate::exit::usage(format!(
+        usage(format!(
             "{place}: {}{shown}\n  steadfast.example.toml lists every setting",
             error.message()
         ))

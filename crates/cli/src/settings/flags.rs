@@ -28,6 +28,9 @@ pub struct Flags {
         value_name = "HOSTS"
     )]
     pub allowed_hosts: Option<Vec<String>>,
+    /// The path under which a proxy shows this server, such as /steadfast.
+    #[arg(long, env = "STEADFAST_BASE_PATH", value_name = "PATH")]
+    pub base_path: Option<String>,
     /// The largest body of a request, in bytes [default: 1048576].
     #[arg(long, env = "STEADFAST_BODY_BYTES_MAX", value_name = "BYTES")]
     pub body_bytes_max: Option<usize>,
@@ -49,6 +52,9 @@ pub struct Flags {
     /// For one start: it is no setting, which would accept every later loss, too.
     #[arg(long)]
     pub accept_loss: bool,
+    /// If the store has no API key, make one of scope admin and print it, once.
+    #[arg(long, env = "STEADFAST_PRINT_FIRST_KEY", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub print_first_key: Option<bool>,
     /// The clock of the store: system, or manual for tests of workers, which move it with
     /// POST /api/v1/test/advance; only with --store memory: [default: system].
     #[arg(long, env = "STEADFAST_CLOCK", value_name = "CLOCK")]
@@ -144,6 +150,7 @@ impl Flags {
     pub fn apply_to(&self, settings: &mut Settings) {
         set(&self.listen, &mut settings.listen);
         set(&self.allowed_hosts, &mut settings.allowed_hosts);
+        set(&self.base_path, &mut settings.base_path);
         set(&self.body_bytes_max, &mut settings.body_bytes_max);
         set(&self.connections, &mut settings.connections);
         set(
@@ -153,6 +160,7 @@ impl Flags {
         set(&self.store, &mut settings.store);
         set(&self.share, &mut settings.share);
         settings.accept_loss = self.accept_loss;
+        set(&self.print_first_key, &mut settings.print_first_key);
         set(&self.clock, &mut settings.clock);
         set_option(&self.node, &mut settings.node);
         set(&self.queues, &mut settings.queues);

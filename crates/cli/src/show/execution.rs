@@ -1,9 +1,9 @@
 //! The execution log: the attempts of a job, as a table.
 
-use comfy_table::{CellAlignment, Table};
+use comfy_table::CellAlignment;
 use steadfast_api::AttemptBody;
 
-use super::{attempt_name, attempt_result, boxed_table, status_cell, thousands};
+use super::{Table, attempt_name, attempt_result, boxed_table, status_cell, thousands};
 
 /// Attempts in the order in which they happened. A line marks where a person requeued the job,
 /// after which the retries count from the beginning.

@@ -2,13 +2,12 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use comfy_table::Table;
 use steadfast_api::{AttemptBody, JobBody};
 use steadfast_core::{JobLabel, OnFailure, Timestamp, explain};
 
 use super::{
-    brief, describe_failure, moment, now, plain_table, relative, shorten, status_cell,
-    terminal_width,
+    Table, brief, describe_failure, moment, now, plain_table, relative, shorten, stacked_lines,
+    status_cell, terminal_width,
 };
 use crate::limits::{AFTER_SHOWN_MAX, FAILURE_CHARS_MAX, SUMMARY_CHARS_MAX};
 
@@ -22,7 +21,7 @@ pub fn job_title(job: &JobBody) -> String {
 }
 
 /// What a job does, in a few words: `POST api.example.com/orders`, or its kind.
-fn job_summary(job: &JobBody) -> String {
+pub fn job_summary(job: &JobBody) -> String {
     let Some(http) = &job.http else {
         return job.kind.to_string();
     };
@@ -32,7 +31,17 @@ fn job_summary(job: &JobBody) -> String {
     shorten(&format!("{} {place}", http.method), SUMMARY_CHARS_MAX)
 }
 
-pub fn job_table(jobs: &[JobBody]) -> Table {
+/// The column of what a job does.
+const JOB: usize = 2; // not a limit: a place in the table
+/// The column of its newest failure.
+const FAILURE: usize = 6; // not a limit: a place in the table
+
+/// A list of jobs, line by line.
+pub fn job_lines(jobs: &[JobBody]) -> String {
+    stacked_lines(job_table(jobs), [JOB, FAILURE])
+}
+
+fn job_table(jobs: &[JobBody]) -> Table {
     let now = now();
     let mut table = plain_table([
         "id",
@@ -65,8 +74,7 @@ fn when(job: &JobBody, now: Timestamp) -> String {
     }
 }
 
-/// Why it ended, and the first line of its newest failure. Lists are cut at the width of the
-/// terminal; where that is unknown, this column is.
+/// Why it ended, and the first line of its newest failure.
 fn last_failure(job: &JobBody) -> String {
     if job.label == JobLabel::Succeeded {
         return String::new();
@@ -76,16 +84,20 @@ fn last_failure(job: &JobBody) -> String {
     }
     let failure = job.failure.as_ref().map(|failure| {
         let failure = describe_failure(failure);
-        let line = failure.lines().next().unwrap_or_default();
-        match terminal_width() {
-            Some(_) => line.to_owned(),
-            None => shorten(line, FAILURE_CHARS_MAX),
-        }
+        failure_cell(failure.lines().next().unwrap_or_default())
     });
     match (&job.explanation, failure) {
         (Some(reason), Some(failure)) => format!("{reason}: {failure}"),
         (Some(reason), None) => reason.clone(),
         (None, failure) => failure.unwrap_or_default(),
+    }
+}
+
+/// A failure in a list: cut at the width of the terminal with its line, or here if that is unknown.
+pub fn failure_cell(line: &str) -> String {
+    match terminal_width() {
+        Some(_) => line.to_owned(),
+        None => shorten(line, FAILURE_CHARS_MAX),
     }
 }
 
@@ -155,6 +167,7 @@ pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, 
         ("start before", start_before),
         ("after", after_text(job)),
         ("dependants", job.dependants.map(|count| count.to_string())),
+        ("batch", job.batch.map(|batch| batch.to_string())),
         ("payload", payload),
     ];
     for (name, value) in optional {

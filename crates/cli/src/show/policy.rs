@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table};
+use comfy_table::CellAlignment;
 use steadfast_api::{DelayRangeBody, PolicyPreviewBody};
 
-use super::{bar, brief, plain_table};
+use super::{Table, bar, brief, plain_table};
 use crate::limits::BAR_CHARS;
 
 /// When each attempt would start if every one failed at once, with a bar per typical start.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table};
+use comfy_table::CellAlignment;
 use steadfast_api::{PolicyReplayBody, ReplayFiguresBody};
 
-use super::{bar, brief, plain_table, thousands};
+use super::{Table, bar, brief, plain_table, thousands};
 use crate::limits::BAR_CHARS;
 
 /// What was, beside what would have been, with a bar for each.

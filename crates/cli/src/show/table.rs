@@ -1,11 +1,19 @@
 //! Tables: plain columns for lists, which programs can cut, and a box for the execution log.
 
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+};
+
 use comfy_table::{
-    Cell, Color, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle,
+    Cell, Color, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle, Row, TableStyle,
 };
 
 use super::shorten;
-use crate::{limits::WIDTH_DEFAULT, output};
+use crate::{
+    limits::{WIDTH_DEFAULT, WIDTH_NARROW},
+    output,
+};
 
 const BOX: TableStyle = TableStyle::new()
     .top_border(LineStyle::new('┌', '─', '┬', '┐'))
@@ -14,9 +22,56 @@ const BOX: TableStyle = TableStyle::new()
     .content_lines(ContentLineStyle::new('│', '│', '│'))
     .bottom_border(LineStyle::new('└', '─', '┴', '┘'));
 
+/// A table whose cells hold nothing that changes a terminal. Control characters are escaped before
+/// the columns are laid out: afterwards they would be wider than their column.
+pub struct Table {
+    inner: comfy_table::Table,
+    /// Whether a row is a line, whatever its cells hold.
+    has_lines: bool,
+}
+
+impl Table {
+    pub fn add_row(&mut self, row: impl Into<Row>) {
+        let row: Row = row.into();
+        let cells = row.cell_iter().map(|cell| {
+            let content = cell.content();
+            let mut shown = output::escape(&content);
+            if self.has_lines {
+                shown = shown.replace('\n', " ");
+            }
+            match shown {
+                escaped if escaped == content => cell.clone(),
+                escaped => Cell::new(escaped),
+            }
+        });
+        let cells: Vec<Cell> = cells.collect();
+        self.inner.add_row(cells);
+    }
+}
+
+impl Deref for Table {
+    type Target = comfy_table::Table;
+
+    fn deref(&self) -> &Self::Target {
+        &self.inner
+    }
+}
+
+impl DerefMut for Table {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.inner
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
 /// Columns without lines. Rows are never wrapped, so that one thing is one line.
 pub fn plain_table<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
+    let mut table = comfy_table::Table::new();
     table
         .load_style(comfy_table::presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled)
@@ -25,7 +80,10 @@ pub fn plain_table<const N: usize>(header: [&str; N]) -> Table {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    table
+    Table {
+        inner: table,
+        has_lines: true,
+    }
 }
 
 /// The lines of a plain table, cut at the width of the terminal: the last column matters least.
@@ -47,21 +105,59 @@ fn lines_within(table: &Table, width: Option<u16>) -> String {
     }
 }
 
+/// The lines of a plain table. In a narrow terminal these columns stand below their row, where there
+/// is room to read them.
+pub fn stacked_lines<const N: usize>(table: Table, below: [usize; N]) -> String {
+    stacked_within(table, below, terminal_width())
+}
+
+fn stacked_within<const N: usize>(
+    mut table: Table,
+    below: [usize; N],
+    width: Option<u16>,
+) -> String {
+    let Some(width) = width.filter(|width| *width < WIDTH_NARROW) else {
+        return lines_within(&table, width);
+    };
+    let mut texts = vec![Vec::new(); table.row_count()];
+    for column in below {
+        for (text, cell) in texts.iter_mut().zip(table.column_cells_iter(column)) {
+            text.extend(cell.map(Cell::content).filter(|text| !text.is_empty()));
+        }
+        if let Some(column) = table.column_mut(column) {
+            column.set_constraint(ColumnConstraint::Hidden);
+        }
+    }
+    let rows = lines_within(&table, Some(width));
+    let mut rows = rows.lines();
+    let mut lines: Vec<String> = rows.next().map(str::to_owned).into_iter().collect();
+    for (row, text) in rows.zip(texts) {
+        lines.push(row.to_owned());
+        if !text.is_empty() {
+            lines.push(shorten(&format!("  {}", text.join(": ")), width.into()));
+        }
+    }
+    lines.join("\n")
+}
+
 /// A box that fits the terminal; long cells are wrapped.
 pub fn boxed_table<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
+    let mut table = comfy_table::Table::new();
     table
         .load_style(BOX)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(header);
     apply_colours(&mut table);
     table.set_width(terminal_width().unwrap_or(WIDTH_DEFAULT));
-    table
+    Table {
+        inner: table,
+        has_lines: false,
+    }
 }
 
 /// The width of the terminal, if standard output is one and its width is known.
 pub fn terminal_width() -> Option<u16> {
-    known_width(Table::new().width())
+    known_width(comfy_table::Table::new().width())
 }
 
 /// A width of 0 means unknown: terminals of CI runners and `docker exec -t` report it.
@@ -69,7 +165,7 @@ fn known_width(width: Option<u16>) -> Option<u16> {
     width.filter(|width| *width > 0)
 }
 
-fn apply_colours(table: &mut Table) {
+fn apply_colours(table: &mut comfy_table::Table) {
     if output::has_colours() {
         table.enforce_styling();
     } else {
@@ -96,6 +192,55 @@ pub fn status_cell(text: &str) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escaped_characters_have_room_in_their_column() {
+        let mut table = boxed_table(["Attempt", "Notes"]);
+        table.set_width(60);
+        table.add_row([
+            "Initial",
+            "no\u{7} \u{1b}[2Jdisk\r, as the driver says, and nothing else",
+        ]);
+        table.add_row(["Retry #1", "plain\ntwo lines"]);
+        let text = table.to_string();
+        assert!(text.contains("no\\u0007"), "{text}");
+        assert!(text.contains("two lines"), "{text}");
+        for line in text.lines() {
+            assert_eq!(line.chars().count(), 60, "{text}");
+        }
+        let mut table = plain_table(["id", "failure", "age"]);
+        table.add_row(["job_1", "a\u{7}", "1s"]);
+        table.add_row(["job_2", "b", "2s"]);
+        assert_eq!(
+            lines_within(&table, None),
+            "ID     FAILURE  AGE\njob_1  a\\u0007  1s\njob_2  b        2s"
+        );
+    }
+
+    #[test]
+    fn long_columns_stand_below_their_row_in_a_narrow_terminal() {
+        let table = || {
+            let mut table = plain_table(["id", "job", "age", "failure"]);
+            table.add_row([
+                "job_1",
+                "POST a.example",
+                "1s",
+                "timeout: no response in 30s",
+            ]);
+            table.add_row(["job_2", "resize\nimages", "2s", ""]);
+            table
+        };
+        assert_eq!(
+            stacked_within(table(), [1, 3], Some(30)),
+            "ID     AGE\njob_1  1s\n  POST a.example: timeout: no…\njob_2  2s\n  resize images"
+        );
+        let wide = stacked_within(table(), [1, 3], Some(WIDTH_NARROW));
+        assert_eq!(wide, lines_within(&table(), Some(WIDTH_NARROW)));
+        assert_eq!(
+            stacked_within(table(), [1, 3], None),
+            lines_within(&table(), None)
+        );
+    }
 
     #[test]
     fn a_terminal_of_width_0_is_one_of_unknown_width() {

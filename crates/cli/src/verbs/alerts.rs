@@ -1,6 +1,5 @@
 //! `steadfast alerts`: what is wrong now, and what was.
 
-use steadfast_api::TenantPageQuery;
 use steadfast_core::AlertStatus;
 
 use crate::{
@@ -13,6 +12,9 @@ use crate::{
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  steadfast alerts\n  steadfast alerts --firing --json")]
 pub struct Args {
+    /// There is nothing else to do with them, but people try the word that other commands have.
+    #[arg(hide = true, value_parser = ["list"])]
+    _verb: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
     /// Only this tenant; for keys that see all tenants.
@@ -25,13 +27,10 @@ pub struct Args {
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let server = args.server.connect()?;
-    let page = |after| TenantPageQuery {
-        tenant: args.tenant.clone(),
-        after,
-        ..TenantPageQuery::default()
-    };
     let mut list = server
-        .fetch_pages(|after| server.client.list_alerts(&page(after)))
+        .fetch_all(args.tenant.as_ref(), |query| {
+            server.client.list_alerts(query)
+        })
         .await?;
     if args.firing {
         list.alerts

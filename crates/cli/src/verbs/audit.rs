@@ -4,8 +4,8 @@ use steadfast_api::{AuditList, AuditQuery};
 use steadfast_core::Timestamp;
 
 use crate::{
-    limits::LIST_DEFAULT,
     output::print_line,
+    page::{PageArgs, print_page},
     server_args::ServerArgs,
     show::{age, now, plain_table, table_lines},
 };
@@ -15,6 +15,9 @@ use crate::{
     after_help = "Examples:\n  steadfast audit\n  steadfast audit --subject job_…\n  steadfast audit --action gate. --by ann\n  steadfast audit --from 2026-11-01T00:00:00Z --json"
 )]
 pub struct Args {
+    /// There is nothing else to do with them, but people try the word that other commands have.
+    #[arg(hide = true, value_parser = ["list"])]
+    _verb: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
     /// Only this tenant; for keys that see all tenants.
@@ -35,12 +38,8 @@ pub struct Args {
     /// Before this time.
     #[arg(long, value_name = "TIME")]
     before: Option<Timestamp>,
-    /// How many, up to 500.
-    #[arg(long, default_value_t = LIST_DEFAULT)]
-    limit: usize,
-    /// Continue after this cursor, which the page before ended with.
-    #[arg(long, value_name = "CURSOR")]
-    after: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
@@ -52,8 +51,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         by: args.by,
         from: args.from,
         before: args.before,
-        limit: Some(args.limit),
-        after: args.after,
+        limit: Some(args.page.limit),
+        after: args.page.after,
     };
     let list = server.call(server.client.list_audit(&query)).await?;
     list.as_ref().map_or(Ok(()), print_list)
@@ -75,9 +74,5 @@ fn print_list(list: &AuditList) -> anyhow::Result<()> {
             detail,
         ]);
     }
-    print_line!("{}", table_lines(&table))?;
-    if let Some(next) = &list.next_cursor {
-        print_line!("more: --after {next}")?;
-    }
-    Ok(())
+    print_page(&table_lines(&table), list.next_cursor.as_ref())
 }

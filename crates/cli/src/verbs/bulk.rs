@@ -159,8 +159,7 @@ impl BulkArgs {
             }
             (true, _) => {
                 let schedule = self.filter.schedule_id(server).await?;
-                let mut filter = self.filter.clone().query(schedule, 1, None);
-                filter.limit = None;
+                let mut filter = self.filter.clone().query(schedule);
                 filter.label = work.label;
                 request.filter = Some(filter);
             }

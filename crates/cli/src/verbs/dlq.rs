@@ -1,7 +1,7 @@
 //! `steadfast dlq`: dead letters, requeued or discarded.
 
 use clap::Subcommand;
-use steadfast_api::{BulkResult, DeadLettersRequest};
+use steadfast_api::{BulkResult, DeadLettersRequest, JobQuery};
 use steadfast_client::Request;
 use steadfast_core::{OperationKind, Payload};
 
@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     exit::{ExitError, usage},
-    limits::LIST_DEFAULT,
     output::{self, print_line},
+    page::PageArgs,
     server_args::{Server, ServerArgs},
     show::quantity,
 };
@@ -38,12 +38,8 @@ enum Verb {
     List {
         #[command(flatten)]
         filter: Box<JobFilterArgs>,
-        /// How many, up to 500.
-        #[arg(long, default_value_t = LIST_DEFAULT)]
-        limit: usize,
-        /// Continue after this cursor, which the page before ended with.
-        #[arg(long, value_name = "CURSOR")]
-        after: Option<String>,
+        #[command(flatten)]
+        page: PageArgs,
     },
     /// Requeue dead letters, each with a new retry budget.
     #[command(
@@ -71,13 +67,13 @@ enum Verb {
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let server = &args.server.connect()?;
     match args.verb {
-        Verb::List {
-            filter,
-            limit,
-            after,
-        } => {
+        Verb::List { filter, page } => {
             let schedule = filter.schedule_id(server).await?;
-            let query = filter.query(schedule, limit, after);
+            let query = JobQuery {
+                limit: Some(page.limit),
+                after: page.after,
+                ..filter.query(schedule)
+            };
             let request = server.client.list_dead_letters(&query);
             match server.call(request).await? {
                 Some(list) => print_jobs(&list, "no dead letters"),

@@ -3,15 +3,18 @@
 use clap::Subcommand;
 use steadfast_api::{
     CreateEndpointRequest, EditEndpointRequest, EndpointBody, EndpointList, EndpointWithSecret,
-    JobBody, PageQuery, RotateSecretRequest, TenantPageQuery,
+    JobBody, PageQuery, RotateSecretRequest,
 };
 use steadfast_client::Request;
 use steadfast_core::{BodyFormat, EventType};
 
-use super::jobs::{follow_job, print_jobs};
+use super::{
+    jobs::{follow_job, print_jobs},
+    the_only_one,
+};
 use crate::{
-    limits::LIST_DEFAULT,
     output::{self, print_line},
+    page::PageArgs,
     server_args::{Server, ServerArgs},
     settings::{DurationArg, RetryArg},
     show::{age, now, plain_table, table_lines},
@@ -19,7 +22,7 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  steadfast endpoints create https://example.com/steadfast\n  steadfast endpoints create https://hooks.slack.com/… --format slack --events alert.fired,alert.resolved\n  steadfast endpoints rotate end_…"
+    after_help = "Examples:\n  steadfast endpoints create https://example.com/steadfast\n  steadfast endpoints create https://hooks.slack.com/… --format slack \\\n    --events alert.fired,alert.resolved\n  steadfast endpoints test https://example.com/steadfast\n  steadfast endpoints rotate end_…"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -44,7 +47,11 @@ enum Verb {
     Create(Box<CreateArgs>),
     /// Show an endpoint.
     #[command(after_help = "Example:\n  steadfast endpoints show end_…")]
-    Show { id: String },
+    Show {
+        /// Its id or its URL.
+        #[arg(value_name = "ENDPOINT")]
+        id: String,
+    },
     /// Change an endpoint; what is not given stays as it is.
     #[command(
         after_help = "Examples:\n  steadfast endpoints edit end_… --to https://example.com/v2\n  steadfast endpoints edit end_… --events job.failed,endpoint.disabled"
@@ -52,15 +59,25 @@ enum Verb {
     Edit(Box<EditArgs>),
     /// Enable an endpoint, and send the deliveries that wait for it.
     #[command(after_help = "Example:\n  steadfast endpoints enable end_…")]
-    Enable { id: String },
+    Enable {
+        /// Its id or its URL.
+        #[arg(value_name = "ENDPOINT")]
+        id: String,
+    },
     /// Disable an endpoint: its deliveries wait until it is enabled, at most for seven days.
     #[command(after_help = "Example:\n  steadfast endpoints disable end_…")]
-    Disable { id: String },
+    Disable {
+        /// Its id or its URL.
+        #[arg(value_name = "ENDPOINT")]
+        id: String,
+    },
     /// Send a test event, and follow its delivery.
     #[command(
         after_help = "The exit code is 1 if the delivery fails.\n\nExample:\n  steadfast endpoints test end_…"
     )]
     Test {
+        /// Its id or its URL.
+        #[arg(value_name = "ENDPOINT")]
         id: String,
         /// Do not follow the delivery.
         #[arg(long)]
@@ -71,13 +88,11 @@ enum Verb {
         after_help = "`jobs history` shows the attempts of one.\n\nExamples:\n  steadfast endpoints deliveries end_…\n  steadfast jobs history job_…"
     )]
     Deliveries {
+        /// Its id or its URL.
+        #[arg(value_name = "ENDPOINT")]
         id: String,
-        /// How many, up to 500.
-        #[arg(long, default_value_t = LIST_DEFAULT)]
-        limit: usize,
-        /// Continue after this cursor, which the page before ended with.
-        #[arg(long, value_name = "CURSOR")]
-        after: Option<String>,
+        #[command(flatten)]
+        page: PageArgs,
     },
     /// Send a delivery that has ended once more.
     #[command(after_help = "Example:\n  steadfast endpoints resend job_…")]
@@ -88,10 +103,16 @@ enum Verb {
     },
     /// Delete an endpoint; its deliveries are cancelled.
     #[command(after_help = "Example:\n  steadfast endpoints delete end_…")]
-    Delete { id: String },
+    Delete {
+        /// Its id or its URL.
+        #[arg(value_name = "ENDPOINT")]
+        id: String,
+    },
     /// Create a new secret; the old one signs beside it for a while.
     #[command(after_help = "Example:\n  steadfast endpoints rotate end_… --overlap 2d")]
     Rotate {
+        /// Its id or its URL.
+        #[arg(value_name = "ENDPOINT")]
         id: String,
         /// How long the old secret signs beside the new one [default: 24h].
         #[arg(long, value_name = "DURATION")]
@@ -124,6 +145,8 @@ struct CreateArgs {
 
 #[derive(clap::Args)]
 struct EditArgs {
+    /// Its id or its URL.
+    #[arg(value_name = "ENDPOINT")]
     id: String,
     /// The URL that receives them, those that wait too.
     #[arg(long, value_name = "URL")]
@@ -142,19 +165,32 @@ struct EditArgs {
     retry: Option<RetryArg>,
 }
 
-pub async fn run(args: Args) -> anyhow::Result<()> {
+impl Verb {
+    /// The endpoint that is named, by its id or its URL.
+    fn endpoint(&mut self) -> Option<&mut String> {
+        match self {
+            Verb::List { .. } | Verb::Create(_) | Verb::Resend { .. } => None,
+            Verb::Edit(edit) => Some(&mut edit.id),
+            Verb::Show { id }
+            | Verb::Enable { id }
+            | Verb::Disable { id }
+            | Verb::Test { id, .. }
+            | Verb::Deliveries { id, .. }
+            | Verb::Delete { id }
+            | Verb::Rotate { id, .. } => Some(id),
+        }
+    }
+}
+
+pub async fn run(mut args: Args) -> anyhow::Result<()> {
     let server = args.server.connect()?;
     let client = &server.client;
+    if let Some(name) = args.verb.endpoint() {
+        *name = endpoint_id(&server, name).await?;
+    }
     match args.verb {
         Verb::List { tenant } => {
-            let page = |after| TenantPageQuery {
-                tenant: tenant.clone(),
-                after,
-                ..TenantPageQuery::default()
-            };
-            let list = server
-                .fetch_pages(|after| client.list_endpoints(&page(after)))
-                .await?;
+            let list = all_endpoints(&server, tenant).await?;
             match server.json {
                 true => output::print_json(&list),
                 false => print_list(&list),
@@ -193,12 +229,12 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             let delivery = server.fetch(request).await?;
             follow_job(&server, &delivery.id.to_string()).await
         }
-        Verb::Deliveries { id, limit, after } => {
-            let page = PageQuery {
-                limit: Some(limit),
-                after,
+        Verb::Deliveries { id, page } => {
+            let query = PageQuery {
+                limit: Some(page.limit),
+                after: page.after,
             };
-            match server.call(client.list_deliveries(&id, &page)).await? {
+            match server.call(client.list_deliveries(&id, &query)).await? {
                 Some(list) => print_jobs(&list, "no deliveries"),
                 None => Ok(()),
             }
@@ -211,6 +247,22 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             Ok(())
         }
     }
+}
+
+async fn all_endpoints(server: &Server, tenant: Option<String>) -> anyhow::Result<EndpointList> {
+    let list = |query: &_| server.client.list_endpoints(query);
+    server.fetch_all(tenant.as_ref(), list).await
+}
+
+/// The id of an endpoint that is named by its id or its URL.
+async fn endpoint_id(server: &Server, text: &str) -> anyhow::Result<String> {
+    if !text.contains("://") {
+        return Ok(text.to_owned());
+    }
+    let mut list = all_endpoints(server, None).await?;
+    list.endpoints.retain(|endpoint| endpoint.url == text);
+    let ids = list.endpoints.iter().map(|endpoint| endpoint.id);
+    the_only_one(ids, "endpoint", text)
 }
 
 async fn change(server: &Server, request: Request<EndpointBody>) -> anyhow::Result<()> {

@@ -8,7 +8,7 @@ use crate::{
     limits,
     output::print_line,
     server_args::ServerArgs,
-    show::{age, moment, now, plain_table, quantity, shorten, status_cell, table_lines},
+    show::{age, failure_cell, moment, now, plain_table, quantity, stacked_lines, status_cell},
 };
 
 #[derive(clap::Args)]
@@ -131,6 +131,9 @@ impl ListArgs {
     }
 }
 
+/// The column of what failed.
+const FAILURE: usize = 7; // not a limit: a place in the table
+
 fn print_list(list: &FailureList) -> anyhow::Result<()> {
     if list.failures.is_empty() {
         return Ok(print_line!("no failures match")?);
@@ -155,10 +158,10 @@ fn print_list(list: &FailureList) -> anyhow::Result<()> {
             status_cell(group.state.as_str()),
             age(group.first_seen, now).into(),
             age(group.last_seen, now).into(),
-            shorten(&sentence(group), limits::FAILURE_CHARS_MAX).into(),
+            failure_cell(&sentence(group)).into(),
         ]);
     }
-    print_line!("{}", table_lines(&table))?;
+    print_line!("{}", stacked_lines(table, [FAILURE]))?;
     if list.next_cursor.is_some() {
         print_line!("there are more: raise --limit, or narrow the list")?;
     }

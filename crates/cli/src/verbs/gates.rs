@@ -4,7 +4,7 @@ use std::{fmt::Display, str::FromStr};
 
 use clap::{Subcommand, builder::NonEmptyStringValueParser};
 use serde_json::{Value, json};
-use steadfast_api::{GateBody, GateList, TenantPageQuery, TenantQuery};
+use steadfast_api::{GateBody, GateList, TenantQuery};
 use steadfast_core::{GatePatch, GateScope, HealthPatch, HoldMode, PausePatch, Rate, Timestamp};
 
 use super::{confirm, read_json};
@@ -48,8 +48,8 @@ enum Verb {
     Delete {
         #[command(flatten)]
         gate: GateArgs,
-        /// Do not ask.
-        #[arg(long)]
+        /// Do not ask for confirmation.
+        #[arg(long, short)]
         yes: bool,
     },
 }
@@ -144,13 +144,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     };
     match args.verb {
         Verb::List => {
-            let page = |after| TenantPageQuery {
-                tenant: query.tenant.clone(),
-                after,
-                ..TenantPageQuery::default()
-            };
             let list = server
-                .fetch_pages(|after| client.list_gates(&page(after)))
+                .fetch_all(query.tenant.as_ref(), |query| client.list_gates(query))
                 .await?;
             match server.json {
                 true => output::print_json(&list),

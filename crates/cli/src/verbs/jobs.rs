@@ -7,7 +7,7 @@ mod watch;
 use clap::Subcommand;
 use steadfast_api::{AttemptBody, EditJobRequest, JobBody, PageQuery, RetryJobRequest};
 use steadfast_client::Request;
-use steadfast_core::{JobId, OperationKind, Timestamp};
+use steadfast_core::{JobId, JobLabel, OperationKind, Timestamp};
 
 use super::{
     bulk::{self, BulkWork, CanaryArgs, JobBulkArgs},
@@ -48,7 +48,10 @@ enum Verb {
     List(list::Args),
     /// Show a job: what it is, its state, and its attempts.
     #[command(after_help = "Example:\n  steadfast jobs show job_…")]
-    Show { id: String },
+    Show {
+        /// The job, as job_….
+        id: String,
+    },
     /// Show the attempts of a job, or of all runs of a schedule.
     #[command(
         after_help = "Examples:\n  steadfast jobs history job_…\n  steadfast jobs history sch_… --limit 50"
@@ -62,10 +65,13 @@ enum Verb {
     },
     /// Show why a job has not started: everything that stands in its way, and when it will start.
     #[command(after_help = "Example:\n  steadfast jobs why job_…")]
-    Why { id: String },
+    Why {
+        /// The job, as job_….
+        id: String,
+    },
     /// Cancel a job: at once if it waits; a running attempt is asked to stop.
     #[command(
-        after_help = "Examples:\n  steadfast jobs cancel job_…\n  steadfast jobs cancel --queue mail --label retrying --dry-run\n  steadfast jobs cancel --tag order:4711 --yes"
+        after_help = "Examples:\n  steadfast jobs cancel job_…\n  steadfast jobs cancel --queue mail --label retrying --dry-run\n  steadfast jobs cancel --tag order=4711 --yes"
     )]
     Cancel(Box<JobBulkArgs>),
     /// Retry a job that failed or was cancelled, with a new retry budget.
@@ -88,7 +94,7 @@ enum Verb {
     RunNow(Box<JobBulkArgs>),
     /// Give waiting jobs another retry policy.
     #[command(
-        after_help = "Examples:\n  steadfast jobs edit-policy patient --queue mail --yes\n  steadfast jobs edit-policy '{\"maxRetries\": 9}' --tag order:4711 --dry-run"
+        after_help = "Examples:\n  steadfast jobs edit-policy patient --queue mail --yes\n  steadfast jobs edit-policy '{\"maxRetries\": 9}' --tag order=4711 --dry-run"
     )]
     EditPolicy {
         /// The policy: a preset's name, or JSON.
@@ -116,6 +122,7 @@ enum Verb {
 
 #[derive(clap::Args)]
 struct EditArgs {
+    /// The job, as job_….
     id: String,
     /// A new payload: JSON, @FILE, or - for standard input.
     #[arg(long, value_name = "JSON")]
@@ -260,6 +267,18 @@ async fn show(server: &Server, id: &str) -> anyhow::Result<()> {
     }
     if !attempts.is_empty() {
         print_line!("\n{}", execution_log(attempts.iter()))?;
+    }
+    if job.label == JobLabel::Ready || !job.waiting_for.is_empty() {
+        print_what_it_waits_for(server, id).await?;
+    }
+    Ok(())
+}
+
+/// A job that is due and does not start is what people ask about most.
+async fn print_what_it_waits_for(server: &Server, id: &str) -> anyhow::Result<()> {
+    let explanation = server.fetch(server.client.explain_job(id)).await?;
+    if !explanation.blockers.is_empty() {
+        print_line!("\n{}", start_lines(&explanation, now()).join("\n"))?;
     }
     Ok(())
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
-use steadfast::{Tenant, Timestamp, store::Store};
+use steadfast::{Tenant, Timestamp, operation::Actor, store::Store};
 use steadfast_api::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, PageQuery, Scope};
 use steadfast_server::keys::{self, NewKey, Revocation};
 
+use super::the_only_one;
 use crate::{
     exit::{ExitError, usage},
     output::{self, print_line},
@@ -55,8 +56,14 @@ enum Verb {
     #[command(after_help = "Example:\n  steadfast keys list --store sqlite:steadfast.db")]
     List,
     /// Revoke a key. Nodes stop accepting it within seconds.
-    #[command(after_help = "Example:\n  steadfast keys delete key_…")]
-    Delete { id: String },
+    #[command(
+        after_help = "Examples:\n  steadfast keys delete key_…\n  steadfast keys delete 'image workers'"
+    )]
+    Delete {
+        /// Its id or its name.
+        #[arg(value_name = "KEY")]
+        id: String,
+    },
 }
 
 const FIRST_KEY: &str = "This is the first key: from now on every request needs one, and jobs may connect to public\naddresses only, unless the settings allow more.";
@@ -93,25 +100,45 @@ async fn over_api(server: &Server, verb: Verb, was_open: bool) -> anyhow::Result
             }
         }
         Verb::List => {
-            let page = |after| PageQuery {
-                after,
-                ..PageQuery::default()
-            };
-            let list = server
-                .fetch_pages(|after| client.list_keys(&page(after)))
-                .await?;
+            let list = all_keys(server).await?;
             match server.json {
                 true => output::print_json(&list)?,
                 false => print_list(&list)?,
             }
         }
         Verb::Delete { id } => {
+            let id = match id.starts_with("key_") {
+                true => id,
+                false => id_by_name(&all_keys(server).await?, &id)?,
+            };
             if server.call(client.revoke_key(&id)).await?.is_some() {
                 print_line!("{id} revoked")?;
             }
         }
     }
     Ok(())
+}
+
+async fn all_keys(server: &Server) -> anyhow::Result<KeyList> {
+    let page = |after| PageQuery {
+        after,
+        ..PageQuery::default()
+    };
+    let list = server.fetch_pages(|after| server.client.list_keys(&page(after)));
+    list.await
+}
+
+async fn stored_keys(store: &dyn Store) -> anyhow::Result<KeyList> {
+    let keys = keys::list(store).await.context("cannot list keys")?;
+    Ok(KeyList {
+        keys: keys.iter().map(KeyBody::from).collect(),
+        next_cursor: None,
+    })
+}
+
+fn id_by_name(list: &KeyList, name: &str) -> anyhow::Result<String> {
+    let named = list.keys.iter().filter(|key| key.name == name);
+    the_only_one(named.map(|key| key.id), "key", name)
 }
 
 async fn open(store: &StoreUrl) -> anyhow::Result<Arc<dyn Store>> {
@@ -140,6 +167,7 @@ async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Resul
                 tenant,
                 expires_at: expires.map(|after| store.now().plus(after.0)),
                 created_by: None,
+                by: Some(Actor::named("cli")),
             };
             let (key, token) = keys::create(store, new).await?;
             let created = KeyWithToken {
@@ -152,19 +180,19 @@ async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Resul
             print_token(&created)
         }
         Verb::List => {
-            let keys = keys::list(store).await.context("cannot list keys")?;
-            let list = KeyList {
-                keys: keys.iter().map(KeyBody::from).collect(),
-                next_cursor: None,
-            };
+            let list = stored_keys(store).await?;
             if is_json {
                 return output::print_json(&list);
             }
             print_list(&list)
         }
         Verb::Delete { id } => {
+            let id = match id.starts_with("key_") {
+                true => id,
+                false => id_by_name(&stored_keys(store).await?, &id)?,
+            };
             let revocation = match id.parse() {
-                Ok(id) => keys::revoke(store, id).await?,
+                Ok(id) => keys::revoke(store, id, Some(Actor::named("cli"))).await?,
                 Err(_) => Revocation::NotFound,
             };
             match revocation {

@@ -2,14 +2,14 @@
 
 use anyhow::Context as _;
 use clap::Subcommand;
-use indicatif::{ProgressBar, ProgressStyle};
 use steadfast_api::{OperationBody, OperationJobQuery, OperationList, OperationQuery};
 use steadfast_core::OperationStatus;
 
 use crate::{
     exit::ExitError,
-    limits::{FOLLOW_FIRST, LIST_DEFAULT, PROGRESS_EVERY, WATCH_EVERY},
+    limits::{FOLLOW_FIRST, PROGRESS_EVERY, WATCH_EVERY},
     output::{self, print_line},
+    page::{PageArgs, print_page},
     server_args::{Server, ServerArgs},
     show::{age, moment, now, plain_table, status_cell, table_lines, thousands},
 };
@@ -38,18 +38,15 @@ enum Verb {
         /// Only those that have not ended.
         #[arg(long)]
         open: bool,
-        /// How many, up to 500.
-        #[arg(long, default_value_t = LIST_DEFAULT)]
-        limit: usize,
-        /// Continue after this cursor, which the page before ended with.
-        #[arg(long, value_name = "CURSOR")]
-        after: Option<String>,
+        #[command(flatten)]
+        page: PageArgs,
     },
     /// Show an operation: which jobs, how far it has come, and by whom it was created.
     #[command(
         after_help = "Examples:\n  steadfast operations show opr_…\n  steadfast operations show opr_… --watch"
     )]
     Show {
+        /// The operation, as opr_….
         id: String,
         /// Follow it to its end.
         #[arg(long)]
@@ -60,48 +57,52 @@ enum Verb {
         after_help = "Examples:\n  steadfast operations results opr_…\n  steadfast operations results opr_… --not-changed"
     )]
     Results {
+        /// The operation, as opr_….
         id: String,
         /// Only those that were left as they are.
         #[arg(long)]
         not_changed: bool,
-        /// How many, up to 500.
-        #[arg(long, default_value_t = LIST_DEFAULT)]
-        limit: usize,
-        /// Continue after this cursor, which the page before ended with.
-        #[arg(long, value_name = "CURSOR")]
-        after: Option<String>,
+        #[command(flatten)]
+        page: PageArgs,
     },
     /// Print what an operation did and what it did not, as a sentence.
     #[command(
         after_help = "The exit code is 1 if the operation was cancelled or has stopped itself.\n\nExample:\n  steadfast operations report opr_…"
     )]
-    Report { id: String },
+    Report {
+        /// The operation, as opr_….
+        id: String,
+    },
     /// Halt an operation until it is resumed.
     #[command(after_help = "Example:\n  steadfast operations pause opr_…")]
-    Pause { id: String },
+    Pause {
+        /// The operation, as opr_….
+        id: String,
+    },
     /// Let a paused operation go on.
     #[command(after_help = "Example:\n  steadfast operations resume opr_…")]
-    Resume { id: String },
+    Resume {
+        /// The operation, as opr_….
+        id: String,
+    },
     /// End an operation; the jobs that it has not come to are left alone.
     #[command(after_help = "Example:\n  steadfast operations cancel opr_…")]
-    Cancel { id: String },
+    Cancel {
+        /// The operation, as opr_….
+        id: String,
+    },
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let server = &args.server.connect()?;
     let client = &server.client;
     let changed = match args.verb {
-        Verb::List {
-            tenant,
-            open,
-            limit,
-            after,
-        } => {
+        Verb::List { tenant, open, page } => {
             let query = OperationQuery {
                 tenant,
                 open: open.then_some(true),
-                limit: Some(limit),
-                after,
+                limit: Some(page.limit),
+                after: page.after,
             };
             let list = server.call(client.list_operations(&query)).await?;
             return list.as_ref().map_or(Ok(()), print_list);
@@ -110,13 +111,12 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Verb::Results {
             id,
             not_changed,
-            limit,
-            after,
+            page,
         } => {
             let query = OperationJobQuery {
                 not_changed: not_changed.then_some(true),
-                limit: Some(limit),
-                after,
+                limit: Some(page.limit),
+                after: page.after,
             };
             return print_results(server, &id, &query).await;
         }
@@ -139,10 +139,7 @@ pub async fn follow(
     server: &Server,
     mut operation: OperationBody,
 ) -> anyhow::Result<OperationBody> {
-    let bar = ProgressBar::new(operation.total);
-    let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} {msg}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.set_prefix(operation.id.to_string());
+    let bar = output::progress_bar(operation.id, operation.total);
     let mut pause = FOLLOW_FIRST;
     while operation.status == OperationStatus::Running {
         tokio::time::sleep(pause).await;
@@ -268,11 +265,7 @@ fn print_list(list: &OperationList) -> anyhow::Result<()> {
             jobs.into(),
         ]);
     }
-    print_line!("{}", table_lines(&table))?;
-    if let Some(next) = &list.next_cursor {
-        print_line!("more: --after {next}")?;
-    }
-    Ok(())
+    print_page(&table_lines(&table), list.next_cursor.as_ref())
 }
 
 async fn print_results(server: &Server, id: &str, query: &OperationJobQuery) -> anyhow::Result<()> {
@@ -289,11 +282,7 @@ async fn print_results(server: &Server, id: &str, query: &OperationJobQuery) -> 
         let outcome = job.outcome.map_or("", |outcome| outcome.as_str());
         table.add_row([job.job.to_string().as_str(), result, outcome]);
     }
-    print_line!("{}", table_lines(&table))?;
-    if let Some(next) = &list.next_cursor {
-        print_line!("more: --after {next}")?;
-    }
-    Ok(())
+    print_page(&table_lines(&table), list.next_cursor.as_ref())
 }
 
 const _: () = assert!(FOLLOW_FIRST.as_nanos() < WATCH_EVERY.as_nanos());

@@ -1,7 +1,7 @@
 //! `steadfast queues`: how full they are, and whether they are paused.
 
 use clap::Subcommand;
-use steadfast_api::{PauseQueueRequest, QueueList, TenantPageQuery, TenantQuery};
+use steadfast_api::{PauseQueueRequest, QueueList, TenantQuery};
 use steadfast_core::{Pause, Timestamp};
 
 use crate::{
@@ -62,13 +62,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     };
     let (request, sentence) = match args.verb {
         Verb::List => {
-            let page = |after| TenantPageQuery {
-                tenant: query.tenant.clone(),
-                after,
-                ..TenantPageQuery::default()
-            };
             let list = server
-                .fetch_pages(|after| client.list_queues(&page(after)))
+                .fetch_all(query.tenant.as_ref(), |query| client.list_queues(query))
                 .await?;
             return match server.json {
                 true => output::print_json(&list),

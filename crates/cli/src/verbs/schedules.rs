@@ -11,8 +11,9 @@ use steadfast_core::{Dst, ScheduleId, Timestamp, Zone};
 
 use super::name_of;
 use crate::{
-    limits::{LIST_DEFAULT, TICKS_DEFAULT, UPCOMING_TICKS},
+    limits::{TICKS_DEFAULT, UPCOMING_TICKS},
     output::print_line,
+    page::{PageArgs, print_page},
     server_args::{Server, ServerArgs},
     show::{
         local_time, moment_in, now, plain_table, relative, status_cell, table_lines, template_facts,
@@ -42,12 +43,8 @@ enum Verb {
         /// Only this tenant; for keys that see all tenants.
         #[arg(long)]
         tenant: Option<String>,
-        /// How many, up to 500.
-        #[arg(long, default_value_t = LIST_DEFAULT)]
-        limit: usize,
-        /// Continue after this cursor, which the page before ended with.
-        #[arg(long, value_name = "CURSOR")]
-        after: Option<String>,
+        #[command(flatten)]
+        page: PageArgs,
     },
     /// Show a schedule and its next ticks.
     #[command(after_help = "Example:\n  steadfast schedules show nightly")]
@@ -96,15 +93,11 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     match args.verb {
         Verb::Create(create) => create::run(&server, *create).await?,
         Verb::Edit(edit) => edit::run(&server, *edit).await?,
-        Verb::List {
-            tenant,
-            limit,
-            after,
-        } => {
+        Verb::List { tenant, page } => {
             let query = ScheduleQuery {
                 tenant,
-                limit: Some(limit),
-                after,
+                limit: Some(page.limit),
+                after: page.after,
             };
             if let Some(list) = server.call(client.list_schedules(&query)).await? {
                 print_list(&list)?;
@@ -207,11 +200,7 @@ fn print_list(list: &ScheduleList) -> anyhow::Result<()> {
             next,
         ]);
     }
-    print_line!("{}", table_lines(&table))?;
-    if let Some(cursor) = &list.next_cursor {
-        print_line!("more: --after {cursor}")?;
-    }
-    Ok(())
+    print_page(&table_lines(&table), list.next_cursor.as_ref())
 }
 
 fn print_schedule(schedule: &ScheduleBody) -> anyhow::Result<()> {

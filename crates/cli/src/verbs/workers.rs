@@ -1,6 +1,6 @@
 //! `steadfast workers`: which workers there are, and what they claim.
 
-use steadfast_api::{TenantPageQuery, WorkerBody};
+use steadfast_api::WorkerBody;
 
 use crate::{
     output::{self, print_line},
@@ -11,6 +11,9 @@ use crate::{
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  steadfast workers\n  steadfast workers --alive --json")]
 pub struct Args {
+    /// There is nothing else to do with them, but people try the word that other commands have.
+    #[arg(hide = true, value_parser = ["list"])]
+    _verb: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
     /// Only this tenant; for keys that see all tenants.
@@ -23,13 +26,10 @@ pub struct Args {
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let server = args.server.connect()?;
-    let page = |after| TenantPageQuery {
-        tenant: args.tenant.clone(),
-        after,
-        ..TenantPageQuery::default()
-    };
     let mut list = server
-        .fetch_pages(|after| server.client.list_workers(&page(after)))
+        .fetch_all(args.tenant.as_ref(), |query| {
+            server.client.list_workers(query)
+        })
         .await?;
     if args.alive {
         list.workers.retain(|worker| worker.alive);

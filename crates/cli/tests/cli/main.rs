@@ -3,9 +3,12 @@
 
 mod commands;
 mod demo;
+mod dev;
 mod doctor;
 mod forecast;
 mod help;
+mod manual;
+mod naming;
 mod node;
 mod operations;
 mod policies;

@@ -103,3 +103,27 @@ fn endpoints_are_changed_halted_and_their_deliveries_listed() {
     );
     assert_snapshot!(transcript.finish());
 }
+
+#[test]
+fn a_batch_is_created_added_to_closed_and_followed() {
+    let node = start();
+    let mut transcript = Transcript::new(&node);
+    transcript.run(&["batches", "list"]);
+    let open = ["batches", "create", "--open", "--name", "import 7"];
+    let callback = ["--on-success", "{\"kind\": \"publish\"}"];
+    transcript.run(&[&open[..], &callback].concat());
+    let list = node.json(&["batches", "list", "--unfinished"]);
+    let id = list["batches"][0]["id"].as_str().unwrap();
+    let job = ["jobs", "create", "--kind", "page", "--batch", id];
+    let job = node.json(&job)["id"].as_str().unwrap().to_owned();
+    assert_eq!(node.json(&["jobs", "show", &job])["batch"], *id);
+    transcript.run(&["batches", "close", id]);
+    transcript.run(&["jobs", "create", "--kind", "page", "--batch", id]);
+    transcript.run(&["batches", "jobs", id]);
+    transcript.run(&["batches", "jobs", id, "--state", "failed"]);
+    node.json(&["jobs", "cancel", &job]);
+    transcript.run(&["batches", "show", id, "--watch"]);
+    transcript.run(&["batches", "list"]);
+    transcript.run(&["batches", "show", "bat_00000000000000000000000000"]);
+    assert_snapshot!(transcript.finish());
+}

@@ -10,6 +10,7 @@ const PORT_0: [&str; 2] = ["--listen", "127.0.0.1:0"];
 fn a_node_says_where_it_is_answers_and_stops_on_a_signal() {
     let node = Node::start(&PORT_0);
     for wanted in [
+        "book      http",
         "/api/docs",
         "/healthz",
         "/metrics",
@@ -59,8 +60,9 @@ fn mistakes_on_the_command_line_are_answered_with_the_right_form() {
         (&["--retry", "impatient"], 2, "aggressive"),
         (&["--log-level", "=x="], 2, "log.level"),
         (&["--max-retries", "101"], 2, "must be at most 100"),
-        (&["--config", "none.toml"], 1, "cannot read none.toml"),
-        (&["--outbound-allow", "10.0.0.1/8"], 1, "10.0.0.0/8 meant?"),
+        (&["--config", "none.toml"], 2, "cannot read none.toml"),
+        (&["--outbound-allow", "10.0.0.1/8"], 2, "10.0.0.0/8 meant?"),
+        (&["--outbound-ca-file", "none.pem"], 2, "cannot read"),
     ] {
         let output = run(
             &[&["serve", "--listen", "127.0.0.1:0"][..], args].concat(),
@@ -320,7 +322,10 @@ fn the_settings_of_the_file_are_in_force() {
 #[test]
 fn the_benchmark_prints_one_json_object_per_figure() {
     let dir = dir();
-    let names = bench_figures("--jobs 2000 --backlog 30000 --starts 5", &dir);
+    let names = bench_figures(
+        "--jobs 2000 --backlog 30000 --starts 5 --requests 500 --calls 50",
+        &dir,
+    );
     for wanted in [
         "enqueue",
         "lifecycle",
@@ -349,6 +354,28 @@ fn the_benchmark_of_flow_control_can_be_short() {
         "claim, 1,000 jobs held back",
         "10 jobs beside 1,000",
         "beside 50 that hang, p99",
+    ] {
+        assert!(
+            names.iter().any(|name| name == wanted),
+            "{wanted} is missing in {names:?}"
+        );
+    }
+}
+
+#[test]
+fn the_benchmark_of_operations_can_be_short() {
+    let dir = dir();
+    let names = bench_figures(
+        "--operations --jobs 500 --tagged 500 --dead 300 --starts 5",
+        &dir,
+    );
+    for wanted in [
+        "fingerprint of a failure",
+        "create, unique",
+        "create, two tags",
+        "list by tag, 500 jobs",
+        "requeue of 300 dead letters",
+        "start beside an operation, p99",
     ] {
         assert!(
             names.iter().any(|name| name == wanted),
@@ -399,6 +426,59 @@ fn the_first_admin_key_can_be_given_in_the_environment() {
     let stored = std::fs::read(node.dir.path().join("steadfast.db")).unwrap();
     let contains = stored.windows(KEY.len()).any(|it| it == KEY.as_bytes());
     assert!(!contains, "only a hash is stored");
+}
+
+#[test]
+fn the_first_key_is_printed_once_where_that_is_asked_for() {
+    const SAYS: &str = "first API key, printed this once: ";
+    let place = dir();
+    let store = format!("sqlite:{}", place.path().join("jobs.db").display());
+    let start = |variables: &[(&str, &str)]| {
+        let args = ["--listen", "0.0.0.0:0", "--store", &store];
+        Node::start_with(dir(), &args, variables)
+    };
+    let asked = [("STEADFAST_PRINT_FIRST_KEY", "true")];
+    let node = start(&asked);
+    let key = node.welcome.lines().find_map(|it| it.strip_prefix(SAYS));
+    let key = key.unwrap().to_owned();
+    assert!(node.welcome.contains("needed: Authorization"));
+    assert!(node.stop());
+
+    let node = start(&asked);
+    assert!(!node.welcome.contains(SAYS), "{}", node.welcome);
+    let port = node.url.rsplit(':').next().unwrap();
+    let url = format!("http://127.0.0.1:{port}");
+    let listed = node.run(&["keys", "list", "--url", &url, "--api-key", &key]);
+    assert!(listed.out.contains("first key"), "{listed:?}");
+    let rows = listed.out.lines().filter(|line| line.contains("key_"));
+    assert_eq!(rows.count(), 1, "{listed:?}");
+    assert!(node.stop());
+}
+
+#[test]
+fn a_first_key_that_could_not_be_printed_is_not_made() {
+    let dir = dir();
+    let mut command = steadfast(&["serve", "--print-first-key"], dir.path());
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    command.args(PORT_0).stdout(full.unwrap());
+    let output = output_of(command);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.err.contains("cannot be printed"), "{output:?}");
+    let made = run(
+        &[
+            "keys",
+            "create",
+            "--store",
+            "sqlite:steadfast.db",
+            "--scope",
+            "read",
+        ],
+        &dir,
+    );
+    assert!(
+        made.err.contains("must be admin for the first key"),
+        "{made:?}"
+    );
 }
 
 #[test]

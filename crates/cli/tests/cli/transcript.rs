@@ -84,7 +84,7 @@ fn mask_ids(text: &str) -> String {
             continue;
         }
         match word.split_once('_') {
-            Some((kind @ ("job" | "sch" | "end" | "key" | "opr" | "sf"), digits))
+            Some((kind @ ("job" | "sch" | "bat" | "end" | "key" | "opr" | "sf"), digits))
                 if digits.len() >= 26 =>
             {
                 masked.push_str(kind);

@@ -4,6 +4,7 @@
 //! ordinary test; `STEADFAST_PROVE_TIMES` multiplies it, and each prints its counts.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod batches;
 mod broken_polls;
 mod disk;
 mod disk_full;
@@ -12,6 +13,7 @@ mod gates;
 mod hostile;
 mod http;
 mod kill_cycles;
+mod kill_operations;
 mod kill_server;
 mod ledger;
 mod load;
@@ -19,6 +21,7 @@ mod locked_rows;
 mod node;
 mod postgres;
 mod postgres_faults;
+mod postgres_page;
 #[path = "../common/process.rs"]
 mod process;
 mod proxy;

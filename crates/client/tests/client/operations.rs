@@ -401,7 +401,8 @@ async fn events_come_as_they_happen() {
 /// The client's methods have the names of the API's description.
 #[tokio::test]
 async fn every_operation_of_the_api_has_a_method() {
-    const SOURCES: [&str; 10] = [
+    const SOURCES: [&str; 11] = [
+        include_str!("../../src/batches.rs"),
         include_str!("../../src/claims.rs"),
         include_str!("../../src/destinations.rs"),
         include_str!("../../src/endpoints.rs"),

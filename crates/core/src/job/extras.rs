@@ -3,6 +3,7 @@
 use super::{Job, NewJob};
 use crate::{
     dependencies::{Dependencies, OnFailure},
+    id::BatchId,
     start_deadline::{ExpiryAction, StartBefore, StartDeadline},
     time::Timestamp,
     unique::{Debounce, Unique},
@@ -18,6 +19,8 @@ pub struct JobExtras {
     pub start_deadline: Option<StartDeadline>,
     /// It waits for other jobs, and what it does if one of them fails.
     pub after: Option<OnFailure>,
+    /// The batch that it is counted in.
+    pub batch: Option<BatchId>,
 }
 
 /// What only some requests for a job have.
@@ -32,6 +35,8 @@ pub struct NewJobExtras {
     pub start_before: Option<(StartBefore, ExpiryAction)>,
     /// The jobs that it waits for.
     pub after: Option<Dependencies>,
+    /// The batch that it is added to.
+    pub batch: Option<BatchId>,
 }
 
 impl NewJobExtras {
@@ -41,6 +46,7 @@ impl NewJobExtras {
             unique: self.unique.clone(),
             start_deadline: self.start_deadline(now),
             after: self.after.as_ref().map(Dependencies::on_failure),
+            batch: self.batch,
         }
     }
 
@@ -53,7 +59,8 @@ impl NewJobExtras {
         Some(StartDeadline::stored(at, on_expiry))
     }
 
-    /// What tells two requests apart, as texts.
+    /// What tells two requests apart, as texts. The batch does not: a job that exists by its key is the
+    /// same job in whichever batch it is asked for.
     pub(super) fn texts(&self) -> Vec<String> {
         let mut texts = Vec::new();
         if let Some(unique) = &self.unique {
@@ -102,6 +109,11 @@ impl NewJob {
         self.extras()?.after.as_ref()
     }
 
+    /// The batch that it is added to.
+    pub fn batch(&self) -> Option<BatchId> {
+        self.extras()?.batch
+    }
+
     /// Until when it may start its first attempt, if it is stored at `now`.
     pub fn start_deadline(&self, now: Timestamp) -> Option<StartDeadline> {
         self.extras()?.start_deadline(now)
@@ -112,6 +124,11 @@ impl Job {
     /// What makes it the only one of its key.
     pub fn unique(&self) -> Option<&Unique> {
         self.extras.as_ref()?.unique.as_ref()
+    }
+
+    /// The batch that it is counted in.
+    pub fn batch(&self) -> Option<BatchId> {
+        self.extras.as_ref()?.batch
     }
 
     /// Until when it may start its first attempt.

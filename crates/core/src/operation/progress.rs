@@ -251,9 +251,10 @@ impl fmt::Display for Operation {
         let (kind, total, progress) = (self.kind, self.total, &self.progress);
         let (worked, changed) = (progress.worked, progress.changed);
         let at_least = if self.is_lower_bound { "at least " } else { "" };
+        let jobs = if total == 1 { "job" } else { "jobs" };
         write!(
             f,
-            "{kind} of {at_least}{total} jobs is {}: {changed} changed",
+            "{kind} of {at_least}{total} {jobs} is {}: {changed} changed",
             progress.status
         )?;
         let refused = worked.saturating_sub(changed);

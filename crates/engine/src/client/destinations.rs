@@ -3,8 +3,8 @@
 use std::{cmp::Reverse, sync::Arc};
 
 use steadfast_core::{
-    Destination, DestinationHealth, Gates, HealthInput, HealthRules, HealthStatus, HealthSubject,
-    HoldCommand, HoldMode, Invalid, Tenant, Timestamp, limits,
+    Destination, DestinationHealth, GateId, GatePatch, GateScope, Gates, HealthInput, HealthRules,
+    HealthStatus, HealthSubject, HoldCommand, HoldMode, Invalid, Tenant, Timestamp, limits,
 };
 
 use super::{Client, ClientError};
@@ -43,6 +43,8 @@ pub struct DestinationFilter {
     pub tenant: Option<Tenant>,
     /// Those with this status now.
     pub status: Option<HealthStatus>,
+    /// Those that are not healthy now.
+    pub is_troubled: bool,
 }
 
 /// How many destinations have each status. Those of which nothing is known are not counted.
@@ -73,6 +75,18 @@ impl DestinationFilter {
         self.status = Some(status);
         self
     }
+
+    /// Sets [`DestinationFilter::is_troubled`].
+    #[must_use]
+    pub fn with_trouble(mut self) -> Self {
+        self.is_troubled = true;
+        self
+    }
+
+    fn wants(&self, status: HealthStatus) -> bool {
+        let is_right = self.status.is_none_or(|wanted| wanted == status);
+        is_right && !(self.is_troubled && status == HealthStatus::Healthy)
+    }
 }
 
 impl Client {
@@ -90,9 +104,8 @@ impl Client {
             .known_destinations()
             .filter(|destination| after.is_none_or(|after| *destination > after))
             .filter(|destination| {
-                let is_wanted =
-                    |status| state_of(&gates, destination, tenant, now).status == status;
-                filter.status.is_none_or(is_wanted)
+                let is_any = filter.status.is_none() && !filter.is_troubled;
+                is_any || filter.wants(state_of(&gates, destination, tenant, now).status)
             });
         let (mut found, mut others) = (Vec::new(), Vec::new());
         for destination in wanted {
@@ -200,6 +213,21 @@ impl Client {
         Ok(counts)
     }
 
+    /// Changes some settings of a destination, which are those of its gate, and leaves the others;
+    /// for jobs of a tenant, or of all.
+    pub async fn change_destination(
+        &self,
+        tenant: Option<Tenant>,
+        destination: &Destination,
+        changes: &GatePatch,
+    ) -> Result<(), ClientError> {
+        let name = destination.as_str();
+        let record = self.audit_record("destination.edit", name, tenant.as_ref());
+        let id = GateId::new(tenant, GateScope::Destination, name)?;
+        self.change_gate_as(record, id, changes, None).await?;
+        Ok(())
+    }
+
     async fn command_destination(
         &self,
         destination: &Destination,
@@ -217,6 +245,23 @@ impl Client {
             command: Some(command),
             ..HealthInput::default()
         };
+        let action = match command {
+            HoldCommand::Hold { .. } => "destination.hold",
+            HoldCommand::Release { .. } => "destination.release",
+        };
+        // It is for the jobs of all tenants. Each of the documents is stored with the same record,
+        // which is stored once.
+        let record = self.audit_record(action, destination.as_str(), None);
+        let record = match (record, command) {
+            (
+                Some(record),
+                HoldCommand::Hold {
+                    reason: Some(reason),
+                    ..
+                },
+            ) => Some(record.with_detail(reason)),
+            (record, _) => record,
+        };
         let rules = gates.health_rules(destination);
         let mut subjects = vec![HealthSubject::from(destination.clone())];
         // Who releases a destination means what is held for single tenants as well.
@@ -227,7 +272,9 @@ impl Client {
         }
         subjects.sort_unstable();
         for subject in subjects {
-            let result = health_documents::step(self.store(), &subject, input, &rules).await?;
+            let record = record.as_ref();
+            let step = health_documents::step_by(self.store(), &subject, input, &rules, record);
+            let result = step.await?;
             if matches!(result, StepResult::Contended) {
                 let what = format_args!("destination {destination}");
                 return Err(ClientError::contended(what));

@@ -1,11 +1,13 @@
 //! Endpoints: listed, created, changed, deleted.
 
+use std::time::Duration;
+
 use steadfast_core::{
-    Actor, Endpoint, EndpointId, EventType, Invalid, Job, JobCommand, JobId, JobLabel, JobState,
-    Kind, NewJob, OperationKind, Payload, Tenant, WebhookEvent, WebhookTarget, tag_text,
+    Actor, AuditRecord, Endpoint, EndpointId, EventType, Invalid, Job, JobCommand, JobId, JobLabel,
+    JobState, Kind, NewJob, OperationKind, Payload, Tenant, WebhookEvent, WebhookSecret, tag_text,
 };
 use steadfast_store::{
-    Document, DocumentKind, DocumentSaveResult, JobFilter, JobPageRequest, Page, StoreError,
+    Document, DocumentKind, DocumentSaveResult, JobFilter, JobPageRequest, Outbox, Page, StoreError,
 };
 
 use super::{Client, ClientError, OperationRequest};
@@ -30,7 +32,8 @@ impl Client {
             body: Payload::encode(&endpoint)?,
             revision: 0,
         };
-        self.store().save_document(document, Vec::new()).await?;
+        let record = self.endpoint_record("create", &endpoint);
+        self.store().save_document(document, record.into()).await?;
         self.endpoint_cache().refresh().await?;
         Ok(endpoint)
     }
@@ -42,18 +45,38 @@ impl Client {
         tenant: Option<&Tenant>,
         change: impl Fn(&mut Endpoint),
     ) -> Result<Option<Endpoint>, ClientError> {
-        self.change_endpoint_with(id, tenant, change, |_| Vec::new())
-            .await
+        let changed = self.change_endpoint_with(id, tenant, "edit", change, |_| Vec::new());
+        Ok(changed.await?.map(|(endpoint, _)| endpoint))
     }
 
-    /// The same, and stores jobs with the change.
+    /// Gives an endpoint another secret; the one before it is valid for a while longer.
+    pub async fn rotate_endpoint(
+        &self,
+        id: EndpointId,
+        tenant: Option<&Tenant>,
+        secret: &WebhookSecret,
+        overlap: Duration,
+    ) -> Result<Option<Endpoint>, ClientError> {
+        let now = self.now();
+        let rotate = |endpoint: &mut Endpoint| endpoint.rotate(secret.clone(), overlap, now);
+        let changed = self.change_endpoint_with(id, tenant, "rotate", rotate, |_| Vec::new());
+        Ok(changed.await?.map(|(endpoint, _)| endpoint))
+    }
+
+    fn endpoint_record(&self, verb: &str, endpoint: &Endpoint) -> Option<AuditRecord> {
+        let action = format!("endpoint.{verb}");
+        self.audit_record(&action, endpoint.id.to_string(), Some(&endpoint.tenant))
+    }
+
+    /// The same, and stores jobs with the change. Says also whether there was one.
     async fn change_endpoint_with(
         &self,
         id: EndpointId,
         tenant: Option<&Tenant>,
+        verb: &str,
         change: impl Fn(&mut Endpoint),
         outbox: impl Fn(&Endpoint) -> Vec<NewJob>,
-    ) -> Result<Option<Endpoint>, ClientError> {
+    ) -> Result<Option<(Endpoint, bool)>, ClientError> {
         for _ in 0..REVISION_TRIES_MAX {
             let Some((mut document, mut endpoint)) = self.stored_endpoint(id, tenant).await? else {
                 return Ok(None);
@@ -61,17 +84,20 @@ impl Client {
             let before = endpoint.clone();
             change(&mut endpoint);
             if endpoint == before {
-                return Ok(Some(endpoint));
+                return Ok(Some((endpoint, false)));
             }
             if (&endpoint.retry, &endpoint.events) != (&before.retry, &before.events) {
                 self.check_endpoint(&endpoint)?;
             }
             document.body = Payload::encode(&endpoint)?;
-            let outbox = outbox(&endpoint);
+            let outbox = Outbox {
+                jobs: outbox(&endpoint),
+                audit: self.endpoint_record(verb, &endpoint),
+            };
             let saved = self.store().save_document(document, outbox).await?;
             if let DocumentSaveResult::Done(_) = saved {
                 self.endpoint_cache().refresh().await?;
-                return Ok(Some(endpoint));
+                return Ok(Some((endpoint, true)));
             }
         }
         Err(ClientError::contended(id))
@@ -83,14 +109,14 @@ impl Client {
         id: EndpointId,
         tenant: Option<&Tenant>,
     ) -> Result<Option<Endpoint>, ClientError> {
-        self.change_endpoint(id, tenant, |endpoint| {
-            endpoint.disabled = true;
-            endpoint.disabled_reason = None;
-        })
-        .await
+        let now = self.now();
+        let disable = |endpoint: &mut Endpoint| endpoint.disable(None, now);
+        let changed = self.change_endpoint_with(id, tenant, "disable", disable, |_| Vec::new());
+        Ok(changed.await?.map(|(endpoint, _)| endpoint))
     }
 
-    /// Enables an endpoint. An operation sends the deliveries that wait for it, so many a second.
+    /// Enables an endpoint that is disabled. An operation sends the deliveries that wait for it, so
+    /// many a second. To repeat it, because no answer came, sends those that were never tried.
     pub async fn enable_endpoint(
         &self,
         id: EndpointId,
@@ -98,15 +124,21 @@ impl Client {
         by: Actor,
         pace: Option<u32>,
     ) -> Result<Option<Endpoint>, ClientError> {
-        let changed = self.change_endpoint(id, tenant, |endpoint| {
-            endpoint.disabled = false;
-            endpoint.disabled_reason = None;
-        });
-        let Some(endpoint) = changed.await? else {
+        let changed = self
+            .by(by.clone())
+            .change_endpoint_with(id, tenant, "enable", Endpoint::enable, |_| Vec::new())
+            .await?;
+        let Some((endpoint, was_disabled)) = changed else {
             return Ok(None);
         };
         // A delivery that has been tried is labelled otherwise than one that has not.
-        for label in [JobLabel::Scheduled, JobLabel::Retrying] {
+        let labels: &[JobLabel] = match was_disabled {
+            true => &[JobLabel::Scheduled, JobLabel::Retrying],
+            // The node that enabled it may have died here. Deliveries that have been tried may have
+            // failed since, and wait for their retries.
+            false => &[JobLabel::Scheduled],
+        };
+        for label in labels.iter().copied() {
             let mut request = OperationRequest::new(OperationKind::RunNow, by.clone());
             request.tenant = Some(endpoint.tenant.clone());
             request.filter = JobFilter {
@@ -130,18 +162,21 @@ impl Client {
         Ok(Some(endpoint))
     }
 
-    /// Disables an endpoint whose target says that it is gone, and reports that to the endpoints of
-    /// its tenant that are subscribed to it.
+    /// Disables an endpoint whose target says that it is gone, unless it has another address by now,
+    /// and reports that to the endpoints of its tenant that are subscribed to it.
     #[cfg(feature = "http")]
-    pub(crate) async fn disable_gone_endpoint(&self, id: EndpointId) -> Result<(), ClientError> {
+    pub(crate) async fn disable_gone_endpoint(
+        &self,
+        id: EndpointId,
+        url: &str,
+    ) -> Result<(), ClientError> {
         let now = self.now();
         let reason = "the target answered 410: it is gone";
         let endpoints = self.endpoint_cache().refresh_if_changed().await?;
         let subscriptions = endpoints.subscriptions();
         let disable = |endpoint: &mut Endpoint| {
-            if !endpoint.disabled {
-                endpoint.disabled = true;
-                endpoint.disabled_reason = Some(reason.to_owned());
+            if !endpoint.disabled && endpoint.url == url {
+                endpoint.disable(Some(reason), now);
             }
         };
         let report = |endpoint: &Endpoint| {
@@ -151,13 +186,14 @@ impl Client {
             let event = WebhookEvent::of_endpoint(disabled, endpoint, Some(reason), now, seed);
             let is_other = |job: &NewJob| {
                 let target = job.webhook.as_ref().map(|webhook| &webhook.target);
-                target != Some(&WebhookTarget::Endpoint { endpoint: id })
+                target != Some(&steadfast_core::WebhookTarget::Endpoint { endpoint: id })
             };
             let mut jobs = subscriptions.deliver(&event);
             jobs.retain(is_other);
             jobs
         };
-        self.change_endpoint_with(id, None, disable, report).await?;
+        self.change_endpoint_with(id, None, "disable", disable, report)
+            .await?;
         Ok(())
     }
 
@@ -174,15 +210,19 @@ impl Client {
             let expected = "must be short enough for an event";
             Invalid::new("description", "too long", expected)
         })?;
-        Ok(super::first(self.store_all(vec![delivery]).await?)?.job())
+        let record = self.endpoint_record("test", endpoint);
+        Ok(super::first(self.store_all_with(vec![delivery], record).await?)?.job())
     }
 
     /// Sends a delivery that has ended once more: the same body under the same event id. One that
     /// has failed is retried; one that has succeeded gets a new delivery beside it.
     pub async fn resend_delivery(&self, delivery: Job, by: Actor) -> Result<Job, ClientError> {
+        let client = self.by(by);
+        let subject = delivery.id.to_string();
+        let record = client.audit_record("delivery.resend", subject, Some(&delivery.tenant));
         if delivery.progress.state != JobState::Succeeded {
             let retry = JobCommand::Retry { payload: None };
-            return self.command_by(&delivery, retry, by).await;
+            return self.command_with(&delivery, retry, record).await;
         }
         let id = self.random().job_id(self.now());
         let Job {
@@ -207,7 +247,7 @@ impl Client {
             Some(trace) => job.with_traceparent(trace),
             None => job,
         };
-        Ok(super::first(self.store_all(vec![job]).await?)?.job())
+        Ok(super::first(self.store_all_with(vec![job], record).await?)?.job())
     }
 
     /// A page of the deliveries to an endpoint, newest first.
@@ -236,12 +276,13 @@ impl Client {
         id: EndpointId,
         tenant: Option<&Tenant>,
     ) -> Result<bool, ClientError> {
-        if self.stored_endpoint(id, tenant).await?.is_none() {
+        let Some((_, endpoint)) = self.stored_endpoint(id, tenant).await? else {
             return Ok(false);
-        }
+        };
+        let record = self.endpoint_record("delete", &endpoint);
         let store = self.store();
         let deleted = store
-            .delete_document(DocumentKind::Endpoint, id.to_string())
+            .delete_document(DocumentKind::Endpoint, id.to_string(), record)
             .await?;
         self.endpoint_cache().refresh().await?;
         Ok(deleted)
@@ -285,5 +326,33 @@ pub fn endpoint_deliveries(endpoint: &Endpoint) -> JobFilter {
         kind: Some(Kind::webhook()),
         tags: vec![tag_text("endpoint", &endpoint.id.to_string())],
         ..JobFilter::default()
+    }
+}
+
+#[cfg(all(test, feature = "http"))]
+mod tests {
+    use std::sync::Arc;
+
+    use steadfast_core::Timestamp;
+    use steadfast_store::MemoryStore;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_old_address_that_is_gone_does_not_disable_the_new_one() {
+        let client = Client::new(Arc::new(MemoryStore::default()));
+        let id = EndpointId::from_bits(1);
+        let url = "https://example.com/new";
+        let endpoint = Endpoint::new(id, Tenant::default(), url, Timestamp::EPOCH);
+        client.create_endpoint(endpoint).await.unwrap();
+        for (url, is_disabled) in [
+            ("https://example.com/old", false),
+            ("https://example.com/new", true),
+        ] {
+            client.disable_gone_endpoint(id, url).await.unwrap();
+            let found = client.find_endpoint(id, None).await.unwrap().unwrap();
+            assert_eq!(found.disabled, is_disabled, "{url}");
+            assert_eq!(found.disabled_at.is_some(), is_disabled, "{url}");
+        }
     }
 }

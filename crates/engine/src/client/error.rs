@@ -1,7 +1,7 @@
 //! What can go wrong when a program asks something of the engine.
 
 use steadfast_core::{
-    IdempotencyKey, Invalid, OperationId, OperationRefusal, Queue, Schedule, ScheduleId,
+    BatchId, IdempotencyKey, Invalid, OperationId, OperationRefusal, Queue, Schedule, ScheduleId,
 };
 use steadfast_store::{CommandError, EnqueueError, StoreError};
 
@@ -77,6 +77,18 @@ pub enum ClientError {
         /// How many a tenant may have.
         most: usize,
     },
+    /// There is no batch of this id.
+    #[error("there is no {0}")]
+    BatchNotFound(BatchId),
+    /// The tenant has as many unfinished batches as it may have.
+    #[error(
+        "{most} batches have not ended, and may not be more: close those that are open, or wait for \
+         their jobs"
+    )]
+    TooManyBatches {
+        /// How many a tenant may have.
+        most: usize,
+    },
     /// The store took jobs and did not say what became of each.
     #[error("the store did not return a result for every job")]
     MissingResult,
@@ -87,7 +99,9 @@ impl ClientError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Store(error) | Self::Enqueue(EnqueueError::Store(error)) => error.is_transient(),
-            Self::Contended { .. } | Self::TooManyOperations { .. } => true,
+            Self::Contended { .. }
+            | Self::TooManyOperations { .. }
+            | Self::TooManyBatches { .. } => true,
             Self::Invalid(_)
             | Self::Enqueue(_)
             | Self::Command(_)
@@ -98,6 +112,7 @@ impl ClientError {
             | Self::PausedForAll { .. }
             | Self::OperationNotFound(_)
             | Self::OperationRefused(_)
+            | Self::BatchNotFound(_)
             | Self::MissingResult => false,
         }
     }

@@ -1,15 +1,17 @@
 //! Why jobs have not started, and when they will.
 
+use std::time::Duration;
+
 use steadfast_core::{
-    Blocker, BlockerKind, Job, JobId, JobReading, JobState, Kind, PrerequisiteState, Queue,
-    QueueExplanation, QueueFacts, StartExplanation, StartFacts, Sublane, Tenant, Timestamp,
-    WorkerName, WorkerReading,
+    Blocker, BlockerKind, Job, JobId, JobReading, JobState, Kind, Queue, QueueExplanation,
+    QueueFacts, StartExplanation, StartFacts, Sublane, Tenant, Timestamp, WorkerName,
+    WorkerReading,
 };
-use steadfast_store::{JobLinks, PageRequest, StartQuery, StartReading};
+use steadfast_store::{JobLinks, MinuteStats, PageRequest, StartQuery, StartReading};
 
 use super::{Client, ClientError};
 use crate::{
-    limits::{DEPENDANTS_COUNT_MAX, EXPLAINED_PREREQUISITES_MAX, START_PACE_WINDOW},
+    limits::{DEPENDANTS_COUNT_MAX, EXPLAINED_PREREQUISITES_MAX, MINUTE, START_PACE_WINDOW},
     node_heartbeat::NodeState,
     stats::Stats,
 };
@@ -143,14 +145,14 @@ impl Client {
         Ok(facts.explain(now))
     }
 
-    /// Some of the jobs that a job waits for and that have not succeeded.
+    /// Some of the jobs that hold a job back.
     async fn runs_after(&self, job: &Job, now: Timestamp) -> Result<Vec<JobReading>, ClientError> {
-        if !job.is_blocked() {
+        let Some(on_failure) = job.on_failure().filter(|_| job.is_blocked()) else {
             return Ok(Vec::new());
-        }
+        };
         let links = self.store().job_links(job.id, 0).await?;
         let open = links.after.into_iter();
-        let open = open.filter(|(_, state)| *state != PrerequisiteState::Succeeded);
+        let open = open.filter(|(_, state)| state.holds_back(on_failure));
         let some = open.take(EXPLAINED_PREREQUISITES_MAX).map(|(id, _)| id);
         let some = self.store().get_jobs(some.collect()).await?;
         let readings = some.into_iter().flatten().map(|other| JobReading {
@@ -170,12 +172,7 @@ impl Client {
     async fn pace(&self, tenant: &Tenant, now: Timestamp) -> Result<Option<f64>, ClientError> {
         let since = now.minus(START_PACE_WINDOW);
         let minutes = self.minutes(Some(tenant.clone()), since).await?;
-        let attempts: u64 = minutes.iter().map(|minute| minute.tally.attempts).sum();
-        let first = minutes.first().map(|minute| minute.at);
-        let seconds = first.map_or(0.0, |first| now.since(first).as_secs_f64());
-        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let attempts = attempts as f64;
-        Ok((seconds >= 1.0).then(|| attempts / seconds))
+        Ok(ends_per_second(&minutes, now))
     }
 
     /// Who serves a queue of a tenant, and a kind if one is named.
@@ -275,4 +272,44 @@ fn node_serves(node: &NodeState, queue: &Queue, kind: Option<&Kind>) -> bool {
     let runs = |kind: &Kind| node.kinds.as_ref().is_none_or(|kinds| kinds.contains(kind));
     let has_handlers = node.kinds.as_ref().is_none_or(|kinds| !kinds.is_empty());
     (node.queues.is_empty() || node.queues.contains(queue)) && kind.map_or(has_handlers, runs)
+}
+
+/// How many attempts ended in a second of the minutes in which any did: one without says nothing of
+/// how many could have.
+fn ends_per_second(minutes: &[MinuteStats], now: Timestamp) -> Option<f64> {
+    let (mut attempts, mut time) = (0, Duration::ZERO);
+    for minute in minutes.iter().filter(|minute| minute.tally.attempts > 0) {
+        attempts += minute.tally.attempts;
+        time += now.since(minute.at).min(MINUTE);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let attempts = attempts as f64;
+    (time >= Duration::from_secs(1)).then(|| attempts / time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use steadfast_core::Tally;
+
+    use super::*;
+
+    #[test]
+    fn the_pace_is_that_of_the_minutes_in_which_something_ended() {
+        let now = Timestamp::from_micros(600_000_000).plus(Duration::from_secs(30));
+        let pace = |ended: &[(u64, u64)]| {
+            let minutes = ended.iter().map(|(ago, attempts)| MinuteStats {
+                at: Timestamp::from_micros(600_000_000).minus(Duration::from_secs(ago * 60)),
+                tally: Tally {
+                    attempts: *attempts,
+                    ..Tally::default()
+                },
+            });
+            ends_per_second(&minutes.collect::<Vec<_>>(), now)
+        };
+        assert_eq!(pace(&[(2, 120), (1, 60), (0, 60)]), Some(240.0 / 150.0));
+        assert_eq!(pace(&[(4, 120), (3, 0), (2, 0), (1, 0)]), Some(2.0));
+        assert_eq!(pace(&[(4, 0), (0, 30)]), Some(1.0));
+        assert_eq!(pace(&[(4, 0), (0, 0)]), None);
+        assert_eq!(pace(&[]), None);
+    }
 }

@@ -54,6 +54,9 @@ impl Client {
         by: Option<&str>,
     ) -> Result<Option<FailureGroup>, ClientError> {
         let by = by.map(str::to_owned);
-        Ok(self.store().mark_failure(key, mark, by).await?)
+        let subject = key.fingerprint.to_string();
+        let record = self.audit_record("failure.edit", subject, Some(&key.tenant));
+        let record = record.map(|record| record.with_detail(mark.to_string()));
+        Ok(self.store().mark_failure(key, mark, by, record).await?)
     }
 }

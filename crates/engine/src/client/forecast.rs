@@ -1,5 +1,7 @@
 //! How many jobs are coming.
 
+use std::cmp::Reverse;
+
 use steadfast_core::{Destination, DueForecast, ForecastRecord, Queue, Tenant, Timestamp, limits};
 use steadfast_store::DocumentKind;
 
@@ -77,30 +79,40 @@ impl Client {
         queues.retain(|it| total(&it.forecast) > 0.0);
         queues.sort_by(|a, b| total(&b.forecast).total_cmp(&total(&a.forecast)));
         queues.truncate(FORECAST_QUEUES_MAX);
+        let (destinations, is_cut) = self
+            .destination_forecasts(tenant, now, until, minutes)
+            .await?;
         Ok(Forecasts {
             from: minute_of(now),
             queues,
-            destinations: self
-                .destination_forecasts(tenant, now, until, minutes)
-                .await?,
-            is_cut: list.is_cut,
+            destinations,
+            is_cut: list.is_cut || is_cut,
         })
     }
 
+    /// Of those with the most attempts lately. Says also whether there are more.
     async fn destination_forecasts(
         &self,
         tenant: Option<Tenant>,
         now: Timestamp,
         until: Timestamp,
         minutes: usize,
-    ) -> Result<Vec<DestinationForecast>, ClientError> {
+    ) -> Result<(Vec<DestinationForecast>, bool), ClientError> {
         let filter = DestinationFilter {
             tenant: tenant.clone(),
             ..DestinationFilter::default()
         };
-        let known = self.destinations(&filter, None, FORECAST_DESTINATIONS_MAX);
+        let mut known = self.destinations(&filter, None, usize::MAX).await?;
+        known.sort_by_cached_key(|state| {
+            let attempts = state
+                .health
+                .minutes()
+                .map(|(_, attempts, _)| u64::from(attempts));
+            Reverse(attempts.sum::<u64>())
+        });
+        let is_cut = known.len() > FORECAST_DESTINATIONS_MAX;
         let mut found = Vec::new();
-        for state in known.await? {
+        for state in known.into_iter().take(FORECAST_DESTINATIONS_MAX) {
             let (destination, most) = (state.destination.clone(), FORECAST_JOBS_COUNTED_MAX);
             let waiting = self
                 .store()
@@ -122,7 +134,7 @@ impl Client {
         }
         found.retain(|it| total(&it.forecast) > 0.0);
         found.sort_by(|a, b| total(&b.forecast).total_cmp(&total(&a.forecast)));
-        Ok(found)
+        Ok((found, is_cut))
     }
 
     async fn forecast_record(&self) -> Result<ForecastRecord, ClientError> {

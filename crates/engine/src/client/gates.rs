@@ -1,8 +1,8 @@
 //! Gates: listed, set, changed, deleted.
 
 use steadfast_core::{
-    ClosedBy, Gate, GateId, GateLimits, GatePatch, GateScope, GateState, Invalid, Payload, Room,
-    Tenant, Timestamp,
+    AuditRecord, ClosedBy, Gate, GateId, GateLimits, GatePatch, GateScope, GateState, Invalid,
+    Payload, Room, Tenant, Timestamp,
 };
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult};
 
@@ -100,7 +100,8 @@ impl Client {
             }
             Ok(limits)
         };
-        self.write_gate(id, replace).await
+        let record = self.gate_record("gate.set", &id);
+        self.write_gate(id, record, replace).await
     }
 
     /// Changes the limits of a gate that are named and leaves the others; a gate that is left
@@ -111,16 +112,34 @@ impl Client {
         changes: &GatePatch,
         by: Option<&str>,
     ) -> Result<Gate, ClientError> {
+        let record = self.gate_record("gate.edit", &id);
+        self.change_gate_as(record, id, changes, by).await
+    }
+
+    /// The same, as the command of a record.
+    pub(super) async fn change_gate_as(
+        &self,
+        record: Option<AuditRecord>,
+        id: GateId,
+        changes: &GatePatch,
+        by: Option<&str>,
+    ) -> Result<Gate, ClientError> {
         let now = self.now();
-        self.write_gate(id, |id, before| changes.over(id, before, by, now))
+        self.write_gate(id, record, |id, before| changes.over(id, before, by, now))
             .await
+    }
+
+    fn gate_record(&self, action: &str, id: &GateId) -> Option<AuditRecord> {
+        let subject = format!("{}/{}", id.scope, id.key);
+        self.audit_record(action, subject, id.tenant.as_ref())
     }
 
     /// Deletes a gate, and returns whether one was set. Jobs that it held back may start.
     pub async fn delete_gate(&self, id: &GateId) -> Result<bool, ClientError> {
+        let record = self.gate_record("gate.delete", id);
         let deleted = self
             .store()
-            .delete_document(DocumentKind::Gate, document_id(id))
+            .delete_document(DocumentKind::Gate, document_id(id), record)
             .await?;
         self.gate_cache().refresh_all().await?;
         Ok(deleted)
@@ -129,6 +148,7 @@ impl Client {
     async fn write_gate(
         &self,
         id: GateId,
+        record: Option<AuditRecord>,
         change: impl Fn(&GateId, &GateLimits) -> Result<GateLimits, Invalid>,
     ) -> Result<Gate, ClientError> {
         let (kind, key) = (DocumentKind::Gate, document_id(&id));
@@ -138,13 +158,18 @@ impl Client {
             let before = decode_documents::<Gate>(stored.into_iter().collect()).next();
             let before = before.map(|(_, gate)| gate.limits);
             let limits = change(&id, &before.clone().unwrap_or_default())?;
+            let is_unchanged = before.as_ref() == Some(&limits);
             let id = id.clone();
             let gate = Gate { id, limits };
+            if is_unchanged {
+                return Ok(gate);
+            }
+            let record = record.clone().map(|record| describe(record, &gate.limits));
             let is_written = if gate.limits == GateLimits::default() {
                 revision == 0
                     || self
                         .store()
-                        .delete_document_at(kind, key.clone(), revision)
+                        .delete_document_at(kind, key.clone(), revision, record)
                         .await?
             } else {
                 if revision == 0 {
@@ -156,7 +181,7 @@ impl Client {
                     body: Payload::encode(&gate)?,
                     revision,
                 };
-                let saved = self.store().save_document(document, Vec::new()).await?;
+                let saved = self.store().save_document(document, record.into()).await?;
                 matches!(saved, DocumentSaveResult::Done(_))
             };
             if is_written {
@@ -190,6 +215,14 @@ impl Client {
             return Err(too_many(whose.to_owned(), GATES_MAX));
         }
         Ok(())
+    }
+}
+
+/// Adds what the gate lets through from now on.
+fn describe(record: AuditRecord, limits: &GateLimits) -> AuditRecord {
+    match Payload::encode(limits) {
+        Ok(text) => record.with_detail(text.as_str()),
+        Err(_) => record,
     }
 }
 

@@ -141,7 +141,7 @@ impl Client {
             revision: 0,
         };
         let audit = self
-            .audit_record(request.by, "operation.create", record.id.to_string())
+            .new_record(request.by, "operation.create", record.id.to_string())
             .of_tenant(record.tenant.clone())
             .with_detail(describe(&record));
         let most = OPERATIONS_OPEN_MAX;
@@ -299,7 +299,7 @@ impl Client {
     ) -> Result<OperationRecord, ClientError> {
         let known = self.operation(id).await?;
         let known = known.ok_or(ClientError::OperationNotFound(id))?;
-        let audit = self.audit_record(by, action, id.to_string());
+        let audit = self.new_record(by, action, id.to_string());
         let audit = audit.of_tenant(known.tenant);
         let change = self.store().change_operation(id, event, Some(audit));
         match change.await? {
@@ -318,40 +318,41 @@ impl Client {
         command: JobCommand,
         by: Actor,
     ) -> Result<Job, ClientError> {
-        self.check_command(&command)?;
         let action = action_of(&command);
-        let audit = self.audit_record(by, action, job.id.to_string());
+        let audit = self.new_record(by, action, job.id.to_string());
         let audit = audit.of_tenant(Some(job.tenant.clone()));
-        let results = self.run_command(vec![job.id], command, Some(audit)).await?;
+        self.command_with(job, command, Some(audit)).await
+    }
+
+    /// The same, with another record.
+    pub(super) async fn command_with(
+        &self,
+        job: &Job,
+        command: JobCommand,
+        audit: Option<AuditRecord>,
+    ) -> Result<Job, ClientError> {
+        self.check_command(&command)?;
+        let results = self.run_command(vec![job.id], command, audit).await?;
         let result = results.into_iter().next();
         Ok(result.unwrap_or(Err(CommandError::NotFound(job.id)))?)
     }
 
-    /// Carries out a command on each of these jobs, as [`Client::command_each`] does, and stores this
-    /// record of it with that.
-    pub async fn command_each_by(
+    /// The record of a command that the actor of this client gives, to be stored with what it
+    /// changes; `None` if the client has no actor.
+    pub fn audit_record(
         &self,
-        ids: Vec<JobId>,
-        command: JobCommand,
-        audit: AuditRecord,
-    ) -> Result<u64, ClientError> {
-        self.check_command(&command)?;
-        if ids.is_empty() {
-            return Ok(0);
-        }
-        let results = self.run_command(ids, command, Some(audit)).await?;
-        Ok(results.iter().filter(|result| result.is_ok()).count() as u64)
+        action: &str,
+        subject: impl Into<String>,
+        tenant: Option<&Tenant>,
+    ) -> Option<AuditRecord> {
+        let by = self.actor.as_deref()?.clone();
+        let record = self.new_record(by, action, subject);
+        Some(record.of_tenant(tenant.cloned()))
     }
 
-    /// A record of a command, to be stored with [`Client::save_audit`].
-    pub fn audit_record(&self, by: Actor, action: &str, subject: impl Into<String>) -> AuditRecord {
+    fn new_record(&self, by: Actor, action: &str, subject: impl Into<String>) -> AuditRecord {
         let now = self.now();
         AuditRecord::new(self.random().audit_id(now), now, by, action, subject)
-    }
-
-    /// Stores who did what.
-    pub async fn save_audit(&self, record: AuditRecord) -> Result<(), ClientError> {
-        Ok(self.store().save_audit(record).await?)
     }
 
     /// A page of what was done, newest first.
@@ -380,8 +381,9 @@ pub(super) fn action_of(command: &JobCommand) -> &'static str {
 /// What an operation does, for its audit record.
 fn describe(record: &OperationRecord) -> String {
     let Operation { kind, total, .. } = record.operation;
+    let jobs = if total == 1 { "job" } else { "jobs" };
     if record.is_named {
-        return format!("{kind} of {total} named jobs");
+        return format!("{kind} of {total} named {jobs}");
     }
-    format!("{kind} of {total} jobs: {}", record.filter)
+    format!("{kind} of {total} {jobs}: {}", record.filter)
 }

@@ -16,9 +16,14 @@ impl Client {
         pause: PausePatch,
         by: Option<&str>,
     ) -> Result<(), ClientError> {
+        let action = match pause {
+            PausePatch::Resume => "queue.resume",
+            _ => "queue.pause",
+        };
+        let record = self.audit_record(action, queue.as_str(), Some(&tenant));
         let id = GateId::new(Some(tenant), GateScope::Queue, queue.as_str())?;
         let patch = GatePatch::default().paused(pause);
-        self.change_gate(id, &patch, by).await?;
+        self.change_gate_as(record, id, &patch, by).await?;
         Ok(())
     }
 

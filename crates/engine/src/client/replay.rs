@@ -128,6 +128,8 @@ struct RecordBuilder<'a> {
     by_lane: HashMap<(Tenant, Queue, Kind), Arc<RetryPolicy>>,
     /// One failure of each cause: most are alike, and are kept once.
     failures: HashMap<FailureFingerprint, Arc<Failure>>,
+    /// When the oldest job was created of which there is an attempt.
+    first_created_at: Option<Timestamp>,
     is_cut: bool,
 }
 
@@ -145,6 +147,7 @@ impl<'a> RecordBuilder<'a> {
             policies: HashMap::new(),
             by_lane: HashMap::new(),
             failures: HashMap::new(),
+            first_created_at: None,
             is_cut: false,
         };
         // A policy that breaks a rule is refused even if there are no jobs.
@@ -203,6 +206,8 @@ impl<'a> RecordBuilder<'a> {
             }
         }
         self.attempts.push(recorded);
+        let first = self.first_created_at.unwrap_or(job.created_at);
+        self.first_created_at = Some(first.min(job.created_at));
         // What starts at most once is retried by no policy.
         if job.guarantee == Guarantee::AtLeastOnce && !self.policies.contains_key(&job.id) {
             let new = self.new_policy(&job.tenant, &job.queue, &job.kind)?;
@@ -228,9 +233,9 @@ impl<'a> RecordBuilder<'a> {
     }
 
     fn finish(self) -> Result<ReplayRecord, ClientError> {
-        let first = self.attempts.iter().map(|attempt| attempt.started_at).min();
+        let first = self.first_created_at.filter(|_| self.is_cut);
         Ok(ReplayRecord {
-            since: first.filter(|_| self.is_cut).unwrap_or(self.since),
+            since: first.unwrap_or(self.since),
             history: ReplayHistory::new(self.attempts)?,
             policies: self.policies,
             is_cut: self.is_cut,

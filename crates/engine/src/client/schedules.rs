@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    IdempotencyKey, Invalid, JobId, NewJob, PolicyPatch, Schedule, ScheduleId, ScheduleName,
-    ScheduleProgress, Tenant, Timestamp, Timetable,
+    AuditRecord, IdempotencyKey, Invalid, JobId, NewJob, PolicyPatch, Schedule, ScheduleId,
+    ScheduleName, ScheduleProgress, Tenant, Timestamp, Timetable,
 };
 use steadfast_store::{
     FireRequest, FireResult, Page, PageRequest, ScheduleCreateResult, ScheduleFilter,
@@ -46,7 +46,12 @@ impl Client {
                 .store()
                 .list_schedules(filter, PageRequest::first(1))
                 .await?;
-            let schedule = match stored.items.into_iter().next() {
+            let stored = stored.items.into_iter().next();
+            let verb = match stored {
+                None => "create",
+                Some(_) => "edit",
+            };
+            let schedule = match stored {
                 Some(stored) if !may_replace(&stored, &template) => {
                     let schedule = Box::new(stored);
                     return Err(ClientError::NameTaken { schedule });
@@ -62,7 +67,7 @@ impl Client {
                     self.new_schedule(name.clone(), timetable.clone(), template.clone(), now)?
                 }
             };
-            if let Some(saved) = self.save_if_unchanged(schedule).await? {
+            if let Some(saved) = self.save_if_unchanged(schedule, verb).await? {
                 return Ok(saved);
             }
         }
@@ -85,7 +90,11 @@ impl Client {
         let schedule = self.new_schedule(name.clone(), timetable, template, self.now())?;
         let result = self
             .store()
-            .create_schedule(schedule.clone(), fingerprint)
+            .create_schedule(
+                schedule.clone(),
+                fingerprint,
+                self.schedule_record("create", &schedule),
+            )
             .await?;
         match result {
             ScheduleCreateResult::Created(schedule) => Ok(CreateResult::New(schedule)),
@@ -151,7 +160,7 @@ impl Client {
     ) -> Result<Schedule, ClientError> {
         let template = edit.job.clone().map(|job| self.template(job));
         let template = template.transpose()?;
-        self.change_schedule(id, |schedule, now| {
+        self.change_schedule(id, "edit", |schedule, now| {
             let timetable = edit.apply_to(&schedule.timetable)?;
             set_timetable(schedule, timetable, now)?;
             if let Some(template) = &template {
@@ -203,7 +212,7 @@ impl Client {
 
     /// Stops the ticks of a schedule until it is resumed; runs that exist go on.
     pub async fn pause_schedule(&self, id: ScheduleId) -> Result<Schedule, ClientError> {
-        self.change_schedule(id, |schedule, _| {
+        self.change_schedule(id, "pause", |schedule, _| {
             schedule.paused = true;
             Ok(())
         })
@@ -212,7 +221,7 @@ impl Client {
 
     /// Goes on with the next tick; those that passed during the pause are not made up for.
     pub async fn resume_schedule(&self, id: ScheduleId) -> Result<Schedule, ClientError> {
-        self.change_schedule(id, |schedule, now| {
+        self.change_schedule(id, "resume", |schedule, now| {
             if std::mem::take(&mut schedule.paused) {
                 schedule.progress = schedule.timetable.resume(&schedule.progress, now);
             }
@@ -223,18 +232,43 @@ impl Client {
 
     /// Deletes a schedule; runs that exist go on.
     pub async fn delete_schedule(&self, id: ScheduleId) -> Result<(), ClientError> {
-        if self.store().delete_schedule(id).await? {
+        let tenant = match self.actor.is_some() {
+            true => self.tenant_of_schedule(id).await?,
+            false => None,
+        };
+        let record = self.audit_record("schedule.delete", id.to_string(), tenant.as_ref());
+        if self.store().delete_schedule(id, record).await? {
             Ok(())
         } else {
             Err(ClientError::ScheduleNotFound(id))
         }
     }
 
+    /// Also of a schedule that cannot be read.
+    async fn tenant_of_schedule(&self, id: ScheduleId) -> Result<Option<Tenant>, ClientError> {
+        if let Some(schedule) = self.find_schedule(id).await? {
+            return Ok(Some(schedule.template.tenant));
+        }
+        let (rows, id) = (self.damaged().await?.rows, id.to_string());
+        let mut rows = rows.into_iter();
+        let row = rows.find(|row| row.table == "schedule" && row.id == id);
+        Ok(row.and_then(|row| row.tenant))
+    }
+
+    fn schedule_record(&self, verb: &str, schedule: &Schedule) -> Option<AuditRecord> {
+        let action = format!("schedule.{verb}");
+        let record = self.audit_record(&action, schedule.id.to_string(), Some(schedule.tenant()));
+        record.map(|record| record.with_detail(schedule.name.as_str()))
+    }
+
     /// Creates one run now, beside the timetable.
     pub async fn run_schedule_now(&self, id: ScheduleId) -> Result<JobId, ClientError> {
         let mut now = self.now();
+        // The same for each try, so that there is one.
+        let mut record = None;
         for _ in 0..REVISION_TRIES_MAX {
             let schedule = self.stored_schedule(id).await?;
+            record = record.or_else(|| self.schedule_record("run_now", &schedule));
             let run = schedule.run(now, self.random().job_id(now));
             let job = run.id;
             let request = FireRequest {
@@ -244,6 +278,7 @@ impl Client {
                 skipped: Vec::new(),
                 cancel: None,
                 subscriptions: Arc::default(),
+                audit: record.clone(),
                 progress: schedule.progress,
             };
             let fired = self.store().fire_schedules(vec![request]).await? == [FireResult::Done];
@@ -269,12 +304,17 @@ impl Client {
     async fn change_schedule(
         &self,
         id: ScheduleId,
+        verb: &str,
         change: impl Fn(&mut Schedule, Timestamp) -> Result<(), Invalid>,
     ) -> Result<Schedule, ClientError> {
         for _ in 0..REVISION_TRIES_MAX {
-            let mut schedule = self.stored_schedule(id).await?;
+            let stored = self.stored_schedule(id).await?;
+            let mut schedule = stored.clone();
             change(&mut schedule, self.now())?;
-            if let Some(saved) = self.save_if_unchanged(schedule).await? {
+            if schedule == stored {
+                return Ok(schedule);
+            }
+            if let Some(saved) = self.save_if_unchanged(schedule, verb).await? {
                 return Ok(saved);
             }
         }
@@ -282,8 +322,13 @@ impl Client {
     }
 
     /// `None` if another program has written the schedule since it was read.
-    async fn save_if_unchanged(&self, schedule: Schedule) -> Result<Option<Schedule>, StoreError> {
-        Ok(match self.store().save_schedule(schedule).await? {
+    async fn save_if_unchanged(
+        &self,
+        schedule: Schedule,
+        verb: &str,
+    ) -> Result<Option<Schedule>, StoreError> {
+        let record = self.schedule_record(verb, &schedule);
+        Ok(match self.store().save_schedule(schedule, record).await? {
             ScheduleSaveResult::Done(saved) => Some(saved),
             _ => None,
         })

@@ -33,7 +33,7 @@ pub struct RecordedResponse {
     location: Option<String>,
 }
 
-/// How long each phase took. Over a connection that was kept from before, only the last is set.
+/// How long each phase took. Over a connection that was kept from before, only the last two are set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timings {
@@ -45,6 +45,8 @@ pub struct Timings {
     pub tls: Option<Duration>,
     /// From the request to the head of the response.
     pub first_byte: Option<Duration>,
+    /// Reading the body, as far as it was read.
+    pub body: Option<Duration>,
 }
 
 impl RecordedResponse {
@@ -165,6 +167,7 @@ struct TimingsRecord {
     connect_ms: Option<f64>,
     tls_ms: Option<f64>,
     first_byte_ms: Option<f64>,
+    body_ms: Option<f64>,
 }
 
 impl From<Timings> for TimingsRecord {
@@ -176,6 +179,7 @@ impl From<Timings> for TimingsRecord {
             connect_ms: timings.connect.map(ms),
             tls_ms: timings.tls.map(ms),
             first_byte_ms: timings.first_byte.map(ms),
+            body_ms: timings.body.map(ms),
         }
     }
 }

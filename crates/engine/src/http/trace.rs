@@ -47,8 +47,13 @@ impl Trace {
         self.entered = now;
     }
 
+    /// The phases so far; that of the body counts until now.
     pub fn timings(&self) -> Timings {
-        self.timings
+        let is_body = self.phase == Phase::Body;
+        Timings {
+            body: is_body.then(|| self.entered.elapsed()),
+            ..self.timings
+        }
     }
 
     /// The failure of a call that took longer than it may.

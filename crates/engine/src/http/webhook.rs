@@ -10,7 +10,8 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, header::CONTENT_TYPE};
 use http_body_util::Full;
 use steadfast_core::{
-    Failure, FailureClass, Job, Outcome, Timestamp, WebhookSecret, WebhookTarget, duration,
+    Endpoint, Failure, FailureClass, Job, Outcome, Timestamp, WebhookSecret, WebhookTarget,
+    duration,
 };
 
 use super::{
@@ -64,7 +65,7 @@ impl Handler for WebhookHandler {
         };
         let outcome = self.outbound.attempt(request, &attempt, &wanted).await;
         if is_gone(&outcome) {
-            disable_endpoint(&attempt).await;
+            disable_endpoint(&attempt, &destination.url).await;
         }
         outcome
     }
@@ -83,12 +84,12 @@ fn is_gone(outcome: &Outcome) -> bool {
 }
 
 /// If that fails, the next delivery tries it again.
-async fn disable_endpoint(attempt: &AttemptContext) {
+async fn disable_endpoint(attempt: &AttemptContext, url: &str) {
     let target = attempt.job().webhook.as_ref().map(|it| &it.target);
     let Some(WebhookTarget::Endpoint { endpoint }) = target else {
         return;
     };
-    let disabled = attempt.client().disable_gone_endpoint(*endpoint).await;
+    let disabled = attempt.client().disable_gone_endpoint(*endpoint, url).await;
     if let Err(error) = disabled {
         tracing::warn!(%endpoint, %error, "its target is gone, and it could not be disabled");
     }
@@ -128,7 +129,7 @@ async fn destination(attempt: &AttemptContext, now: Timestamp) -> Result<Destina
                 message: "the endpoint was deleted".to_owned(),
             })?;
             if endpoint.disabled {
-                return Err(while_disabled(attempt.job(), now));
+                return Err(while_disabled(attempt.job(), &endpoint, now));
             }
             Ok(Destination {
                 url: endpoint.url.clone(),
@@ -143,8 +144,12 @@ async fn destination(attempt: &AttemptContext, now: Timestamp) -> Result<Destina
 }
 
 /// A disabled endpoint may be enabled again, and then nothing is lost.
-fn while_disabled(job: &Job, now: Timestamp) -> Outcome {
-    if now.since(job.created_at) < DISABLED_WAIT_MAX {
+fn while_disabled(job: &Job, endpoint: &Endpoint, now: Timestamp) -> Outcome {
+    // An endpoint that an older version disabled does not say since when.
+    let since = endpoint
+        .disabled_at
+        .map_or(job.created_at, |at| at.max(job.created_at));
+    if now.since(since) < DISABLED_WAIT_MAX {
         return Outcome::Snoozed(disabled_snooze(job));
     }
     let waited = duration::format(DISABLED_WAIT_MAX);

@@ -114,6 +114,16 @@ impl Roles {
         Ok(())
     }
 
+    /// Ends one batch of jobs that did not start in time.
+    pub async fn expire(&self) -> Result<usize, StoreError> {
+        self.0.expirer(Duration::ZERO).expire().await
+    }
+
+    /// Does one batch of what follows for jobs that wait for others.
+    pub async fn follow(&self) -> Result<bool, StoreError> {
+        self.0.link_runner().follow().await
+    }
+
     /// One tick of the operation runner.
     pub async fn operate(&self) -> Result<(), StoreError> {
         self.0.operation_runner().tick().await?;

@@ -4,16 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use steadfast_core::{
-    AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, BodyFormat, CommitResult,
-    Endpoint, EndpointId, EndpointSecret, EventType, Failure, FailureClass, FailureMark, Job,
-    JobId, Kind, Outcome, Payload, PolicyPatch, Preset, Queue, Tenant, WebhookSecret,
+    AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, CommitResult, Endpoint,
+    EndpointId, EndpointSecret, EventType, Failure, FailureClass, FailureMark, Job, JobId, Kind,
+    Outcome, Payload, PolicyPatch, Preset, Queue, Tenant, WebhookSecret,
 };
 use steadfast_engine::{
     Client, Context, Engine, EngineConfig, JobError, JobKind as _, JobRequest, testing::TestEngine,
 };
 use steadfast_store::{
     Document, DocumentKind, DocumentStore as _, FailureFilter, JobFilter, JobPageRequest,
-    ManualClock, MemoryStore, PageRequest, Store,
+    ManualClock, MemoryStore, Outbox, PageRequest, Store,
 };
 
 use crate::{
@@ -97,21 +97,14 @@ pub fn only(rule: AlertRule) -> AlertSettings {
 }
 
 async fn endpoint(client: &Client, tenant: &str, number: u128, events: &[EventType]) {
+    let (id, tenant) = (EndpointId::from_bits(number), Tenant::new(tenant).unwrap());
     let endpoint = Endpoint {
-        id: EndpointId::from_bits(number),
-        tenant: Tenant::new(tenant).unwrap(),
-        url: "https://example.com/hook".to_owned(),
-        description: String::new(),
         events: events.to_vec(),
-        format: BodyFormat::Standard,
-        retry: PolicyPatch::default(),
         secrets: vec![EndpointSecret {
             secret: WebhookSecret::new("whsec_c2VjcmV0"),
             expires_at: None,
         }],
-        disabled: false,
-        disabled_reason: None,
-        created_at: client.now(),
+        ..Endpoint::new(id, tenant, "https://example.com/hook", client.now())
     };
     client.create_endpoint(endpoint).await.unwrap();
 }
@@ -418,7 +411,11 @@ async fn an_alert_of_a_tenant_that_has_nothing_any_more_resolves() {
             revision: 0,
             ..document
         };
-        empty.store.save_document(new, Vec::new()).await.unwrap();
+        empty
+            .store
+            .save_document(new, Outbox::default())
+            .await
+            .unwrap();
     }
     let engine = empty.engine(AlertSettings::default());
     assert_eq!(engine.watch().await.unwrap(), 1);
@@ -438,7 +435,7 @@ async fn a_state_that_cannot_be_read_is_written_over() {
     };
     fixture
         .store
-        .save_document(broken, Vec::new())
+        .save_document(broken, Outbox::default())
         .await
         .unwrap();
     dead_letter(&engine, "acme").await;

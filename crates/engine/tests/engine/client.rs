@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use steadfast_core::{
-    BodyFormat, Endpoint, EndpointId, EventType, JobState, Payload, PolicyPatch, Preset, RetryRule,
-    RuleAction, StatusRange, Tenant,
+    Endpoint, EndpointId, JobState, Payload, PolicyPatch, Preset, RetryRule, RuleAction,
+    StatusRange, Tenant,
 };
 use steadfast_engine::{
     Client, ClientError, Context, CreateResult, Engine, JobError, JobKind as _, testing::TestEngine,
 };
-use steadfast_store::{DocumentKind, DocumentStore as _, MemoryStore};
+use steadfast_store::{DocumentKind, DocumentStore as _, MemoryStore, Outbox};
 use tokio::sync::Semaphore;
 
 use crate::common::{Flaky, fails, test_engine};
@@ -87,26 +87,15 @@ async fn a_change_that_always_comes_second_is_given_up() {
     let store = Arc::new(MemoryStore::default());
     let client = Client::new(store.clone());
     let id = EndpointId::from_bits(1);
-    let endpoint = Endpoint {
-        id,
-        tenant: Tenant::default(),
-        url: "https://example.com/hook".to_owned(),
-        description: String::new(),
-        events: vec![EventType::JobFailed],
-        format: BodyFormat::Standard,
-        retry: PolicyPatch::default(),
-        secrets: Vec::new(),
-        disabled: false,
-        disabled_reason: None,
-        created_at: client.now(),
-    };
+    let url = "https://example.com/hook";
+    let endpoint = Endpoint::new(id, Tenant::default(), url, client.now());
     client.create_endpoint(endpoint).await.unwrap();
     // Another program writes between each reading and writing. A store in memory never waits.
     let overtake = |endpoint: &mut Endpoint| {
         endpoint.description.push('x');
         let documents = store.list_documents(DocumentKind::Endpoint);
         let mut documents = documents.now_or_never().unwrap().unwrap();
-        let saved = store.save_document(documents.remove(0), Vec::new());
+        let saved = store.save_document(documents.remove(0), Outbox::default());
         saved.now_or_never().unwrap().unwrap();
     };
     let error = client

@@ -289,7 +289,8 @@ async fn destinations_are_listed_by_name_and_forgotten_a_week_after_their_last_i
     assert_eq!(list(all(), None).await, names);
     assert_eq!(list(all(), Some(names[0])).await, names[1..]);
     let healthy = all().with_status(HealthStatus::Healthy);
-    assert_eq!(list(healthy, None).await, [""; 0]);
+    assert_eq!(list(healthy.clone(), None).await, [""; 0]);
+    assert_eq!(list(all().with_trouble(), None).await, names);
     let of_acme = all().with_tenant(Tenant::new("acme").unwrap());
     assert_eq!(list(of_acme, None).await, [""; 0]);
 
@@ -307,6 +308,8 @@ async fn destinations_are_listed_by_name_and_forgotten_a_week_after_their_last_i
         node.run_due().await.unwrap();
     }
     assert_eq!(kept().await, 2);
+    assert_eq!(list(all().with_trouble(), None).await, [""; 0]);
+    assert_eq!(list(healthy, None).await, names);
     node.advance(8 * 24 * 60 * MINUTE).await.unwrap();
     node.run_due().await.unwrap();
     assert_eq!(kept().await, 0);

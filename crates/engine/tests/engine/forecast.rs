@@ -60,6 +60,7 @@ async fn a_storm_fires_before_it_comes_and_is_over_when_it_was_worked_off() {
 async fn forecasts_are_held_against_what_came() {
     let fixture = Fixture::new();
     let engine = fixture.engine(only(AlertRule::Storm));
+    let other = fixture.engine(only(AlertRule::Storm));
     let client = engine.client();
     for _ in 0..30 {
         let jobs = (0..20).map(|_| fails(0).job());
@@ -68,6 +69,7 @@ async fn forecasts_are_held_against_what_came() {
         fixture.watch_after(&engine, MINUTE).await;
         // A second look in the same minute, of this node or of another, changes nothing.
         engine.watch().await.unwrap();
+        other.watch().await.unwrap();
     }
     let forecasts = client.forecast(None, 10).await.unwrap();
     let error = forecasts.queues[0].error.unwrap();

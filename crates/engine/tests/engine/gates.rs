@@ -7,7 +7,7 @@ use steadfast_core::{
 };
 use steadfast_engine::{Client, ClientError, Engine, JobKind as _};
 use steadfast_store::{
-    ClaimRequest, Document, DocumentKind, DocumentStore as _, ManualClock, MemoryStore,
+    ClaimRequest, Document, DocumentKind, DocumentStore as _, ManualClock, MemoryStore, Outbox,
 };
 use tokio::time::Instant;
 
@@ -162,7 +162,10 @@ async fn a_tenant_sees_the_gates_of_its_jobs_and_there_is_an_end_to_them() {
             body: Payload::encode(&gate).unwrap(),
             revision: 0,
         };
-        store.save_document(document, Vec::new()).await.unwrap();
+        store
+            .save_document(document, Outbox::default())
+            .await
+            .unwrap();
     }
     let one_more = |tenant| gate(Some(tenant), GateScope::Kind, "mail");
     let refused = client.set_gate(one_more("acme"), &most, None).await;

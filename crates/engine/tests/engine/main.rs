@@ -7,6 +7,7 @@
 
 mod after;
 mod alerts;
+mod batches;
 mod bulk;
 mod client;
 mod common;

@@ -13,8 +13,8 @@ use std::{
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    BodyFormat, CommitResult, Endpoint, EndpointId, EventType, Jitter, Job, JobEdit, JobState,
-    Kind, Outcome, PolicyPatch, Tenant, Timestamp, Transition, Webhook, WebhookTarget, WorkerName,
+    Actor, CommitResult, Endpoint, EndpointId, EventType, Jitter, Job, JobEdit, JobState, Kind,
+    Outcome, PolicyPatch, Tenant, Timestamp, Transition, Webhook, WebhookTarget, WorkerName,
 };
 use steadfast_engine::{
     Client, ClientError, Context, Engine, EngineBuilder, EngineConfig, JobError, JobKind,
@@ -23,8 +23,8 @@ use steadfast_engine::{
     testing::TestEngine,
 };
 use steadfast_store::{
-    ClaimRequest, JobFilter, JobPageRequest, LayeredStore, ManualClock, MemoryStore, Store,
-    StoreError, StoreLayer,
+    ClaimRequest, JobFilter, JobPageRequest, LayeredStore, ManualClock, MemoryStore,
+    OperationFilter, PageRequest, Store, StoreError, StoreLayer,
 };
 
 use crate::{
@@ -74,19 +74,7 @@ fn endpoint(target: &Target) -> Endpoint {
 }
 
 fn endpoint_of(url: &str) -> Endpoint {
-    Endpoint {
-        id: ENDPOINT,
-        tenant: Tenant::default(),
-        url: url.to_owned(),
-        description: String::new(),
-        events: EventType::OF_JOBS.to_vec(),
-        format: BodyFormat::Standard,
-        retry: PolicyPatch::default(),
-        secrets: Vec::new(),
-        disabled: false,
-        disabled_reason: None,
-        created_at: Timestamp::EPOCH,
-    }
+    Endpoint::new(ENDPOINT, Tenant::default(), url, Timestamp::EPOCH)
 }
 
 async fn deliveries(node: &TestEngine) -> Vec<Job> {
@@ -205,6 +193,75 @@ async fn deliveries_of_a_disabled_endpoint_wait_until_it_is_enabled() {
         deliveries(&one).await[0].progress.state,
         JobState::Succeeded
     );
+}
+
+#[tokio::test]
+async fn a_delivery_waits_seven_days_for_an_endpoint_counted_from_when_that_was_disabled() {
+    let target = Target::start(|_| ok("")).await;
+    let [one, other] = nodes().await;
+    let client = one.client();
+    client.create_endpoint(endpoint(&target)).await.unwrap();
+    client.disable_endpoint(ENDPOINT, None).await.unwrap();
+    end_a_job(&other).await;
+    let day = Duration::from_secs(86_400);
+    other.advance(6 * day).await.unwrap();
+    let delivery = deliveries(&one).await.remove(0);
+    assert_eq!(delivery.progress.state, JobState::Waiting);
+    other.advance(2 * day).await.unwrap();
+    let delivery = deliveries(&one).await.remove(0);
+    assert_eq!(delivery.progress.state, JobState::Failed);
+    let failure = delivery.progress.failure.clone().unwrap();
+    assert_eq!(failure.class.as_str(), "endpoint_disabled");
+
+    let by = Actor::named("test");
+    let enabled = client.enable_endpoint(ENDPOINT, None, by.clone(), None);
+    assert_eq!(enabled.await.unwrap().unwrap().disabled_at, None);
+    client.disable_endpoint(ENDPOINT, None).await.unwrap();
+    client.resend_delivery(delivery, by).await.unwrap();
+    other.run_due().await.unwrap();
+    let delivery = deliveries(&one).await.remove(0);
+    assert_eq!(
+        delivery.progress.state,
+        JobState::Waiting,
+        "it has not waited yet"
+    );
+    assert!(target.seen().is_empty());
+}
+
+#[tokio::test]
+async fn enabling_an_endpoint_that_is_enabled_leaves_its_retries_alone() {
+    let target = Target::start(|_| answer("503 Service Unavailable", "", "")).await;
+    let [one, other] = nodes().await;
+    let client = one.client();
+    client.create_endpoint(endpoint(&target)).await.unwrap();
+    end_a_job(&other).await;
+    assert_eq!(target.seen().len(), 1);
+    let by = Actor::named("test");
+    let enabled = client.enable_endpoint(ENDPOINT, None, by, None);
+    assert!(!enabled.await.unwrap().unwrap().disabled);
+    let page = PageRequest::first(1);
+    let operations = client.operations(OperationFilter::default(), page);
+    assert!(operations.await.unwrap().items.is_empty());
+}
+
+#[tokio::test]
+async fn enabling_an_endpoint_once_more_sends_what_waits_since_it_was_disabled() {
+    let target = Target::start(|_| ok("")).await;
+    let [one, other] = nodes().await;
+    let client = one.client();
+    client.create_endpoint(endpoint(&target)).await.unwrap();
+    client.disable_endpoint(ENDPOINT, None).await.unwrap();
+    end_a_job(&other).await;
+    other.run_due().await.unwrap();
+    assert_eq!(deliveries(&one).await[0].progress.snoozes, 1);
+    // The node that enabled it died before it made the operation.
+    let enabled = client.change_endpoint(ENDPOINT, None, Endpoint::enable);
+    assert!(!enabled.await.unwrap().unwrap().disabled);
+    let enabled = client.enable_endpoint(ENDPOINT, None, Actor::named("test"), None);
+    assert!(!enabled.await.unwrap().unwrap().disabled);
+    let page = PageRequest::first(2);
+    let operations = client.operations(OperationFilter::default(), page);
+    assert_eq!(operations.await.unwrap().items.len(), 1);
 }
 
 /// The policy that a delivery of an event gets.

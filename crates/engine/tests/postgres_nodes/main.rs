@@ -10,8 +10,8 @@ use std::{
 
 use node::{Cluster, MAX_RETRIES, Tick, Work};
 use steadfast_core::{
-    AttemptStatus, BodyFormat, EndReason, Endpoint, EndpointId, EventType, Guarantee, Job, JobId,
-    JobState, Kind, MissedTickPolicy, NewJob, OverlapPolicy, PolicyPatch, Tenant, Timestamp,
+    AttemptStatus, EndReason, Endpoint, EndpointId, Guarantee, Job, JobId, JobState, Kind,
+    MissedTickPolicy, NewJob, OverlapPolicy, Tenant, Timestamp,
 };
 use steadfast_engine::{Client, JobKind as _, JobRequest, ScheduleRequest};
 use steadfast_store::{JobFilter, JobPageRequest, JobStore as _, PageRequest};
@@ -238,19 +238,12 @@ async fn what_one_process_does_to_an_endpoint_holds_at_once_for_another() {
 }
 
 fn endpoint(id: EndpointId) -> Endpoint {
-    Endpoint {
+    Endpoint::new(
         id,
-        tenant: Tenant::default(),
-        url: "http://127.0.0.1:9/".to_owned(),
-        description: String::new(),
-        events: EventType::OF_JOBS.to_vec(),
-        format: BodyFormat::Standard,
-        retry: PolicyPatch::default(),
-        secrets: Vec::new(),
-        disabled: false,
-        disabled_reason: None,
-        created_at: Timestamp::EPOCH,
-    }
+        Tenant::default(),
+        "http://127.0.0.1:9/",
+        Timestamp::EPOCH,
+    )
 }
 
 impl Cluster {

@@ -71,6 +71,7 @@ pub async fn claim(
                 info,
                 first_seen: now,
                 last_seen: now,
+                version_since: None,
             }
         });
     let wait = body.wait.map_or(Duration::ZERO, |wait| wait.get());

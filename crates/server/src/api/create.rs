@@ -125,13 +125,11 @@ impl RequestReader<'_> {
     }
 
     fn job(&self, body: CreateJobRequest) -> Result<JobRequest, Problem> {
-        let shorthands = Shorthands {
-            max_retries: body.max_retries,
-            max_retry_count: body.max_retry_count,
-            max_attempts: body.max_attempts,
-            retry_delay: body.retry_delay.map(|delay| delay.get()),
-            use_exponential_backoff: body.use_exponential_backoff,
-        };
+        if body.like.is_some() {
+            let detail = "like is for a job that is created alone, with POST /jobs";
+            return Err(Problem::invalid("like", detail));
+        }
+        let shorthands = shorthands(&body);
         let tenant = query::tenant(body.tenant.as_deref(), self.caller)?;
         let retry = body.retry.clone().unwrap_or_default();
         let retry = retry.with_shorthands(&shorthands)?;
@@ -249,6 +247,17 @@ impl RequestReader<'_> {
     }
 }
 
+/// Fields of a policy that stand beside it.
+pub fn shorthands(body: &CreateJobRequest) -> Shorthands {
+    Shorthands {
+        max_retries: body.max_retries,
+        max_retry_count: body.max_retry_count,
+        max_attempts: body.max_attempts,
+        retry_delay: body.retry_delay.map(|delay| delay.get()),
+        use_exponential_backoff: body.use_exponential_backoff,
+    }
+}
+
 /// What only some requests have.
 fn with_extras(mut request: JobRequest, body: &CreateJobRequest) -> JobRequest {
     if let Some(unique) = &body.unique {
@@ -271,6 +280,9 @@ fn with_extras(mut request: JobRequest, body: &CreateJobRequest) -> JobRequest {
     }
     if let Some(action) = body.on_failure {
         request = request.on_failure(action);
+    }
+    if let Some(batch) = body.batch {
+        request = request.batch(batch);
     }
     request
 }

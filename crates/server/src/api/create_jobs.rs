@@ -13,12 +13,12 @@ use axum::{
 use futures_util::{FutureExt as _, future::BoxFuture};
 use serde::Deserialize;
 use steadfast_api::{CreateJobRequest, CreateJobsRequest, CreateRequest, JobList, ScheduleBody};
-use steadfast_core::{Schedule, Traceparent, limits as core_limits};
+use steadfast_core::{JobId, Schedule, Traceparent, limits as core_limits};
 use steadfast_engine::{ClientError, CreateResult, JobRequest, ScheduleRequest};
 
 use super::{
     create::{JobOrSchedule, RequestReader, describe_work, may_replace},
-    jobs,
+    jobs, like,
 };
 use crate::{
     access::{Caller, Writes},
@@ -85,40 +85,56 @@ pub async fn create(
 /// writer and the policy cache this took a create over HTTP from 0.36 to 0.46 of an echo server.
 fn start_create<'a>(
     app: &'a App,
-    caller: &Caller,
+    caller: &'a Caller,
     headers: CreateHeaders,
     bytes: &[u8],
 ) -> Result<BoxFuture<'a, Result<Response, Problem>>, Problem> {
     let reader = RequestReader { app, caller };
-    let CreateHeaders { key, traceparent } = headers;
     let mut one: CreateJobRequest = match body::parse(bytes) {
         Ok(one) => one,
-        Err(_) if is_list(bytes) && key.is_some() => {
-            let detail = "the header Idempotency-Key is for a single job; give each job of the list \
-                          its own idempotencyKey";
-            return Err(Problem::invalid("Idempotency-Key", detail));
-        }
         Err(_) if is_list(bytes) => {
+            let traceparent = headers.of_many()?;
             let requests = read_many(&reader, body::parse(bytes)?, traceparent)?;
             return Ok(create_many(app, requests).boxed());
         }
         Err(problem) => return Err(problem),
     };
-    one.idempotency_key = match (one.idempotency_key, key) {
-        (Some(field), Some(header)) if field != header => {
-            let detail = "idempotencyKey and the header Idempotency-Key differ; send one of them";
-            return Err(Problem::invalid("idempotencyKey", detail));
-        }
-        (field, header) => field.or(header),
-    };
-    one.traceparent = one.traceparent.or(traceparent);
-    Ok(match reader.job_or_schedule(one)? {
+    one.idempotency_key = headers.key_beside(one.idempotency_key)?;
+    one.traceparent = one.traceparent.or(headers.traceparent);
+    if let Some(id) = one.like.take() {
+        return Ok(create_like(app, caller.clone(), id, one).boxed());
+    }
+    Ok(start_one(app, caller, reader.job_or_schedule(one)?))
+}
+
+fn start_one<'a>(
+    app: &'a App,
+    caller: &'a Caller,
+    request: JobOrSchedule,
+) -> BoxFuture<'a, Result<Response, Problem>> {
+    match request {
         JobOrSchedule::Job(request) => create_one(app, app.client.create(request)).boxed(),
         JobOrSchedule::Schedule {
             request,
             idempotency_key,
-        } => create_schedule(app, *request, idempotency_key).boxed(),
-    })
+        } => create_schedule(app, caller, *request, idempotency_key).boxed(),
+    }
+}
+
+/// One with all that another has and the request does not say.
+async fn create_like(
+    app: &App,
+    caller: Caller,
+    id: JobId,
+    body: CreateJobRequest,
+) -> Result<Response, Problem> {
+    let stored = jobs::find(app, &caller, id).await?;
+    let body = like::fill(&stored, body)?;
+    let reader = RequestReader {
+        app,
+        caller: &caller,
+    };
+    start_one(app, &caller, reader.job_or_schedule(body)?).await
 }
 
 fn is_list(bytes: &[u8]) -> bool {
@@ -148,7 +164,7 @@ async fn create_one(
 }
 
 /// The response to a request that was met before.
-fn replayed(body: impl IntoResponse) -> Response {
+pub fn replayed(body: impl IntoResponse) -> Response {
     let mut response = body.into_response();
     let headers = response.headers_mut();
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
@@ -157,10 +173,11 @@ fn replayed(body: impl IntoResponse) -> Response {
 
 async fn create_schedule(
     app: &App,
+    caller: &Caller,
     request: ScheduleRequest,
     idempotency_key: Option<String>,
 ) -> Result<Response, Problem> {
-    let client = &app.client;
+    let client = caller.client(app).await?;
     let result = match &idempotency_key {
         Some(key) => client.create_schedule(request, key).await,
         None => {
@@ -206,7 +223,7 @@ fn without_job_prefix(mut problem: Problem) -> Problem {
     problem
 }
 
-fn read_many(
+pub fn read_many(
     reader: &RequestReader<'_>,
     body: CreateJobsRequest,
     traceparent: Option<String>,
@@ -230,7 +247,7 @@ fn read_many(
     requests.collect()
 }
 
-async fn create_many(app: &App, requests: Vec<JobRequest>) -> Result<Response, Problem> {
+pub async fn create_many(app: &App, requests: Vec<JobRequest>) -> Result<Response, Problem> {
     let results = app.client.create_all(requests).await?.into_iter();
     let now = app.client.now();
     let jobs = results.map(|result| {
@@ -261,14 +278,14 @@ pub fn created(collection: &str, id: impl Display, body: impl IntoResponse) -> R
 }
 
 /// What the headers of a create say of its jobs.
-struct CreateHeaders {
+pub struct CreateHeaders {
     key: Option<String>,
-    traceparent: Option<String>,
+    pub traceparent: Option<String>,
 }
 
 impl CreateHeaders {
     /// Tracers add `traceparent` by themselves; one that is wrong is none, as the standard says.
-    fn read(headers: &HeaderMap) -> Result<Self, Problem> {
+    pub fn read(headers: &HeaderMap) -> Result<Self, Problem> {
         let traceparent = headers.get("traceparent");
         let traceparent = traceparent.and_then(|value| value.to_str().ok());
         let is_right = |text: &&str| Traceparent::new(text).is_ok();
@@ -276,6 +293,28 @@ impl CreateHeaders {
             key: header_key(headers)?,
             traceparent: traceparent.filter(is_right).map(str::to_owned),
         })
+    }
+
+    /// The key of the header, or of the field of the same meaning.
+    pub fn key_beside(&self, field: Option<String>) -> Result<Option<String>, Problem> {
+        match (field, &self.key) {
+            (Some(field), Some(header)) if field != *header => {
+                let detail =
+                    "idempotencyKey and the header Idempotency-Key differ; send one of them";
+                Err(Problem::invalid("idempotencyKey", detail))
+            }
+            (field, header) => Ok(field.or_else(|| header.clone())),
+        }
+    }
+
+    /// The trace of many jobs, each of which has a key of its own.
+    pub fn of_many(self) -> Result<Option<String>, Problem> {
+        if self.key.is_some() {
+            let detail = "the header Idempotency-Key is for a single job; give each job of the list \
+                          its own idempotencyKey";
+            return Err(Problem::invalid("Idempotency-Key", detail));
+        }
+        Ok(self.traceparent)
     }
 }
 

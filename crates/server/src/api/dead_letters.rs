@@ -1,13 +1,13 @@
 //! Dead letters: listed, requeued, or discarded, one or all that match.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use axum::extract::State;
 use steadfast_api::{BulkResult, DeadLettersRequest, JobList, JobQuery};
 use steadfast_core::{
-    AuditRecord, FailureClass, JobCommand, JobId, Kind, OperationKind, Queue, limits as core_limits,
+    FailureClass, Job, JobCommand, JobId, Kind, OperationKind, Queue, limits as core_limits,
 };
-use steadfast_engine::OperationRequest;
+use steadfast_engine::{ClientError, OperationRequest};
 use steadfast_store::{JobCount, JobFilter};
 
 use super::{
@@ -116,7 +116,7 @@ async fn resolve(
             operation: None,
         }));
     }
-    by_operation(app, caller, filter, &command).await
+    by_operation(app, caller, filter, None, &command).await
 }
 
 /// An operation does the work, and goes on if the client hangs up.
@@ -124,6 +124,7 @@ async fn by_operation(
     app: &App,
     caller: &Caller,
     filter: JobFilter,
+    ids: Option<Vec<JobId>>,
     command: &JobCommand,
 ) -> Answer<BulkResult> {
     let _permit = app.try_wait(caller.tenant.as_ref())?;
@@ -131,10 +132,11 @@ async fn by_operation(
         JobCommand::Discard => OperationKind::Discard,
         _ => OperationKind::Requeue,
     };
-    let by = caller.actor(app, "api").await?;
+    let by = caller.actor(app).await?;
     let mut request = OperationRequest::new(kind, by);
     request.filter = filter;
-    request.all = true;
+    request.all = ids.is_none();
+    request.ids = ids;
     request.pace = Some(app.bulk_pace());
     let record = create_and_wait(app, request, limits::DEAD_LETTERS_WAIT_MAX).await?;
     Ok(Json(BulkResult {
@@ -168,24 +170,22 @@ async fn by_ids(
     let parsed: Vec<JobId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
     let jobs = app.client.jobs_of(parsed).await?.into_iter().flatten();
     let visible = jobs.filter(|job| caller.sees(&job.tenant) && job.is_dead_letter());
-    let mut found = Vec::new();
-    let mut tenants = BTreeSet::new();
-    for job in visible {
-        if let Some(payload) = &body.payload {
-            checked_payload(&job, payload.clone())?;
+    let found: Vec<Job> = visible.collect();
+    if let Some(payload) = &body.payload {
+        for job in &found {
+            checked_payload(job, payload.clone())?;
         }
-        found.push(job.id);
-        tenants.insert(job.tenant);
     }
-    let count = if body.dry_run {
-        found.len() as u64
-    } else {
-        let names: Vec<String> = found.iter().map(JobId::to_string).collect();
-        let audit = audit_record(app, caller, &command, names.join(" ")).await?;
-        let of_one = tenants.pop_first().filter(|_| tenants.is_empty());
-        let audit = audit.of_tenant(of_one);
-        app.client.command_each_by(found, command, audit).await?
-    };
+    let is_one_by_one = body.payload.is_some() || found.len() < 2;
+    if !body.dry_run && !is_one_by_one {
+        let filter = dead_letter_filter(body, caller)?;
+        let ids = found.iter().map(|job| job.id).collect();
+        return by_operation(app, caller, filter, Some(ids), &command).await;
+    }
+    let mut count = found.len() as u64;
+    if !body.dry_run {
+        count = one_by_one(app, caller, &found, &command).await?;
+    }
     Ok(Json(BulkResult {
         count,
         dry_run: body.dry_run,
@@ -194,18 +194,27 @@ async fn by_ids(
     }))
 }
 
-async fn audit_record(
+/// Each with its own audit record. Those that do not allow it any more are passed over.
+async fn one_by_one(
     app: &App,
     caller: &Caller,
+    jobs: &[Job],
     command: &JobCommand,
-    subject: String,
-) -> Result<AuditRecord, Problem> {
-    let action = match command {
-        JobCommand::Discard => "dlq.discard",
-        _ => "dlq.requeue",
-    };
-    let by = caller.actor(app, "api").await?;
-    Ok(app.client.audit_record(by, action, subject))
+) -> Result<u64, Problem> {
+    let by = caller.actor(app).await?;
+    let mut count = 0;
+    for job in jobs {
+        match app
+            .client
+            .command_by(job, command.clone(), by.clone())
+            .await
+        {
+            Ok(_) => count += 1,
+            Err(ClientError::Command(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(count)
 }
 
 fn dead_letter_filter(body: &DeadLettersRequest, caller: &Caller) -> Result<JobFilter, Problem> {

@@ -7,7 +7,7 @@ use steadfast_api::{
     DestinationBody, DestinationList, DestinationQuery, DestinationSettings,
     HoldDestinationRequest, SetDestinationRequest, TenantQuery,
 };
-use steadfast_core::{Destination, GateId, GatePatch, GateScope, Invalid, Tenant, Timestamp};
+use steadfast_core::{Destination, GatePatch, Invalid, Tenant, Timestamp};
 use steadfast_engine::{DestinationFilter, DestinationState};
 
 use super::{Answer, cursor, query};
@@ -175,8 +175,10 @@ async fn change(
 ) -> Answer<DestinationBody> {
     let tenant = query::query_tenant(query, caller)?;
     let destination = origin(key)?;
-    let id = GateId::new(tenant.clone(), GateScope::Destination, destination.as_str())?;
-    app.client.change_gate(id, changes, None).await?;
+    let client = caller.client(app).await?;
+    client
+        .change_destination(tenant.clone(), &destination, changes)
+        .await?;
     let state = find(app, caller, &destination, tenant.as_ref()).await?;
     Ok(Json(body_of(&state, caller, app.client.now())))
 }
@@ -198,9 +200,8 @@ pub async fn hold(
     let by = caller.name(&app).await?;
     let HoldDestinationRequest { reason, until } = request;
     let destination = origin(&key)?;
-    let held = app
-        .client
-        .hold_destination(&destination, by.as_deref(), reason.as_deref(), until);
+    let client = caller.client(&app).await?;
+    let held = client.hold_destination(&destination, by.as_deref(), reason.as_deref(), until);
     let state = held.await?;
     Ok(Json(body_of(&state, &caller, app.client.now())))
 }
@@ -219,7 +220,8 @@ pub async fn release(
     require_all_tenants(&caller)?;
     let by = caller.name(&app).await?;
     let destination = origin(&key)?;
-    let released = app.client.release_destination(&destination, by.as_deref());
+    let client = caller.client(&app).await?;
+    let released = client.release_destination(&destination, by.as_deref());
     let state = released.await?;
     Ok(Json(body_of(&state, &caller, app.client.now())))
 }

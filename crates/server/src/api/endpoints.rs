@@ -62,10 +62,8 @@ pub async fn create(
     }
     let secret = secret_or_new(body.secret.as_deref())?;
     let now = app.client.now();
+    let id = EndpointId::new(now, rand::random());
     let endpoint = Endpoint {
-        id: EndpointId::new(now, rand::random()),
-        tenant,
-        url: body.url,
         description: body.description,
         events: match &body.events {
             Some(events) => check_subscription(events)?,
@@ -77,11 +75,10 @@ pub async fn create(
             secret: secret.clone(),
             expires_at: None,
         }],
-        disabled: false,
-        disabled_reason: None,
-        created_at: now,
+        ..Endpoint::new(id, tenant, body.url, now)
     };
-    let endpoint = app.client.create_endpoint(endpoint).await?;
+    let client = caller.client(&app).await?;
+    let endpoint = client.create_endpoint(endpoint).await?;
     let body = EndpointWithSecret::new(&endpoint, &secret, now);
     Ok((StatusCode::CREATED, Json(body)))
 }
@@ -151,7 +148,6 @@ fn body_for(caller: &Caller, endpoint: &Endpoint, now: Timestamp) -> EndpointBod
 pub async fn find(app: &App, caller: &Caller, id: EndpointId) -> Result<Endpoint, Problem> {
     let found = app.client.find_endpoint(id, caller.tenant.as_ref()).await?;
     let endpoint = found.ok_or_else(|| Problem::not_found(id))?;
-    caller.note_tenant(&endpoint.tenant);
     Ok(endpoint)
 }
 
@@ -204,7 +200,8 @@ pub async fn edit(
         endpoint.retry = edit.retry.unwrap_or(endpoint.retry.clone());
     };
     let tenant = caller.tenant.as_ref();
-    let endpoint = app.client.change_endpoint(id, tenant, change).await?;
+    let client = caller.client(&app).await?;
+    let endpoint = client.change_endpoint(id, tenant, change).await?;
     answer(&app, &caller, id, endpoint)
 }
 
@@ -231,7 +228,7 @@ pub async fn enable(
     Id(id): Id<EndpointId>,
 ) -> Answer<EndpointBody> {
     find(&app, &caller, id).await?;
-    let by = caller.actor(&app, "api").await?;
+    let by = caller.actor(&app).await?;
     let pace = Some(app.bulk_pace());
     let tenant = caller.tenant.as_ref();
     let endpoint = app.client.enable_endpoint(id, tenant, by, pace).await?;
@@ -252,7 +249,8 @@ pub async fn disable(
 ) -> Answer<EndpointBody> {
     find(&app, &caller, id).await?;
     let tenant = caller.tenant.as_ref();
-    let endpoint = app.client.disable_endpoint(id, tenant).await?;
+    let client = caller.client(&app).await?;
+    let endpoint = client.disable_endpoint(id, tenant).await?;
     answer(&app, &caller, id, endpoint)
 }
 
@@ -268,18 +266,19 @@ pub async fn test(
     Id(id): Id<EndpointId>,
 ) -> Answer<JobBody> {
     let endpoint = find(&app, &caller, id).await?;
-    let delivery = send_test(&app, &endpoint).await?;
+    let delivery = send_test(&app, &caller, &endpoint).await?;
     Ok(Json(job_body(&app, delivery, app.client.now())))
 }
 
 /// Sends a test to an endpoint that is not disabled.
-pub async fn send_test(app: &App, endpoint: &Endpoint) -> Result<Job, Problem> {
+pub async fn send_test(app: &App, caller: &Caller, endpoint: &Endpoint) -> Result<Job, Problem> {
     if endpoint.disabled {
         let id = endpoint.id;
         let detail = format!("{id} is disabled, so nothing is sent to it: enable it first");
         return Err(Problem::new(StatusCode::CONFLICT, "disabled", detail));
     }
-    Ok(app.client.test_endpoint(endpoint).await?)
+    let client = caller.client(app).await?;
+    Ok(client.test_endpoint(endpoint).await?)
 }
 
 /// List the deliveries to an endpoint, newest first. They are jobs; their attempts are in the
@@ -315,7 +314,7 @@ pub async fn resend(
     Writes(caller): Writes,
     Id(id): Id<JobId>,
 ) -> Answer<JobBody> {
-    let by = caller.actor(&app, "api").await?;
+    let by = caller.actor(&app).await?;
     let job = resend_by(&app, &caller, id, by).await?;
     Ok(Json(job_body(&app, job, app.client.now())))
 }
@@ -342,7 +341,8 @@ pub async fn delete(
     Id(id): Id<EndpointId>,
 ) -> Result<StatusCode, Problem> {
     let tenant = caller.tenant.as_ref();
-    if app.client.delete_endpoint(id, tenant).await? {
+    let client = caller.client(&app).await?;
+    if client.delete_endpoint(id, tenant).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Problem::not_found(id))
@@ -371,10 +371,10 @@ pub async fn rotate(
         let detail = format!("overlap must be at most {most}");
         return Err(Problem::invalid("overlap", detail));
     }
-    let now = app.client.now();
-    let rotate = |endpoint: &mut Endpoint| endpoint.rotate(secret.clone(), overlap, now);
+    let client = caller.client(&app).await?;
     let tenant = caller.tenant.as_ref();
-    let endpoint = app.client.change_endpoint(id, tenant, rotate).await?;
-    let endpoint = endpoint.ok_or_else(|| Problem::not_found(id))?;
+    let rotated = client.rotate_endpoint(id, tenant, &secret, overlap).await?;
+    let endpoint = rotated.ok_or_else(|| Problem::not_found(id))?;
+    let now = app.client.now();
     Ok(Json(EndpointWithSecret::new(&endpoint, &secret, now)))
 }

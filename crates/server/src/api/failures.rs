@@ -82,9 +82,8 @@ pub async fn mark(
     let tenant = query::query_tenant(&query, &caller)?;
     let group = find(&app, &fingerprint, tenant.as_ref()).await?;
     let by = caller.name(&app).await?;
-    let marked = app
-        .client
-        .mark_failure(group.key, request.state, by.as_deref());
+    let client = caller.client(&app).await?;
+    let marked = client.mark_failure(group.key, request.state, by.as_deref());
     let group = marked.await?.ok_or_else(|| not_found(&fingerprint))?;
     Ok(Json(FailureGroupBody::new(group, app.client.now())))
 }

@@ -38,6 +38,7 @@ pub async fn read(
         let detail = format!("minutes is {asked}: must be between 1 and {most}");
         return Err(Problem::invalid("minutes", detail));
     }
+    let _permit = app.try_forecast(&caller)?;
     let forecasts = app.client.forecast(tenant, minutes).await?;
     Ok(Json(forecast_body(&forecasts)))
 }

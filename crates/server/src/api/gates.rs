@@ -110,7 +110,11 @@ pub async fn set(
 ) -> Answer<GateBody> {
     let id = path.writable_id(&query, &caller)?;
     let by = caller.name(&app).await?;
-    let gate = app.client.set_gate(id, &limits, by.as_deref()).await?;
+    let gate = caller
+        .client(&app)
+        .await?
+        .set_gate(id, &limits, by.as_deref())
+        .await?;
     answer(&app, gate).await
 }
 
@@ -137,7 +141,11 @@ pub async fn edit(
 ) -> Answer<GateBody> {
     let id = path.writable_id(&query, &caller)?;
     let by = caller.name(&app).await?;
-    let gate = app.client.change_gate(id, &changes, by.as_deref()).await?;
+    let gate = caller
+        .client(&app)
+        .await?
+        .change_gate(id, &changes, by.as_deref())
+        .await?;
     answer(&app, gate).await
 }
 
@@ -158,7 +166,7 @@ pub async fn delete(
     Params(query): Params<TenantQuery>,
 ) -> Result<StatusCode, Problem> {
     let id = path.writable_id(&query, &caller)?;
-    match app.client.delete_gate(&id).await? {
+    match caller.client(&app).await?.delete_gate(&id).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::not_found(format!("gate for {id}"))),
     }

@@ -310,7 +310,7 @@ pub async fn run_now(
 
 async fn command(app: &App, caller: &Caller, id: JobId, command: JobCommand) -> Answer<JobBody> {
     let job = find(app, caller, id).await?;
-    let by = caller.actor(app, "api").await?;
+    let by = caller.actor(app).await?;
     let job = app.client.command_by(&job, command, by).await?;
     Ok(Json(job_body(app, job, app.client.now())))
 }

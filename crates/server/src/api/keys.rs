@@ -42,6 +42,7 @@ pub async fn create(
         tenant: query::tenant(body.tenant.as_deref(), &caller)?,
         expires_at: body.expires_at,
         created_by: creator.map(|known| known.key.clone()),
+        by: Some(caller.actor(&app).await?),
     };
     let (key, token) = keys::create(&*app.node.store(), new).await?;
     app.keys.refresh().await?;
@@ -118,7 +119,8 @@ pub async fn delete(
     let key = keys.iter().find(|key| key.id == id && sees(&caller, key));
     key.ok_or_else(|| Problem::not_found(id))?;
     let conflict = |code, detail| Err(Problem::new(StatusCode::CONFLICT, code, detail));
-    match keys::revoke(&*store, id).await? {
+    let by = caller.actor(&app).await?;
+    match keys::revoke(&*store, id, Some(by)).await? {
         Revocation::Done => {
             app.keys.refresh().await?;
             Ok(StatusCode::NO_CONTENT)

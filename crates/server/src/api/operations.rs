@@ -75,14 +75,17 @@ pub async fn create(
     Ok((StatusCode::CREATED, [("location", location)], body).into_response())
 }
 
-/// Creates an operation, and waits for its end, at most for so long.
+/// Creates an operation, and waits for its end, at most for so long and until this node stops.
 pub async fn create_and_wait(
     app: &App,
     request: OperationRequest,
     at_most: Duration,
 ) -> Result<OperationRecord, Problem> {
     let record = app.client.create_operation(request).await?;
-    let found = app.client.wait_for_operation(record.id, at_most).await?;
+    let found = tokio::select! {
+        found = app.client.wait_for_operation(record.id, at_most) => found?,
+        () = app.node.stopping() => None,
+    };
     Ok(found.unwrap_or(record))
 }
 
@@ -124,7 +127,7 @@ async fn request(
             Some(Arc::new(policy.map_err(|error| error.within("retry"))?))
         }
     };
-    let mut request = OperationRequest::new(body.kind, caller.actor(app, "api").await?);
+    let mut request = OperationRequest::new(body.kind, caller.actor(app).await?);
     request.tenant = tenant;
     request.ids = body.ids;
     request.filter = JobFilter {
@@ -222,7 +225,7 @@ pub async fn pause(
     Id(id): Id<OperationId>,
 ) -> Answer<OperationBody> {
     find(&app, &caller, id).await?;
-    let by = caller.actor(&app, "api").await?;
+    let by = caller.actor(&app).await?;
     Ok(Json(operation_body(
         app.client.pause_operation(id, by).await?,
     )))
@@ -240,7 +243,7 @@ pub async fn resume(
     Id(id): Id<OperationId>,
 ) -> Answer<OperationBody> {
     find(&app, &caller, id).await?;
-    let by = caller.actor(&app, "api").await?;
+    let by = caller.actor(&app).await?;
     Ok(Json(operation_body(
         app.client.resume_operation(id, by).await?,
     )))
@@ -258,7 +261,7 @@ pub async fn cancel(
     Id(id): Id<OperationId>,
 ) -> Answer<OperationBody> {
     find(&app, &caller, id).await?;
-    let by = caller.actor(&app, "api").await?;
+    let by = caller.actor(&app).await?;
     Ok(Json(operation_body(
         app.client.cancel_operation(id, by).await?,
     )))

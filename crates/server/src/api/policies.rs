@@ -11,7 +11,7 @@ use steadfast_engine::ReplayRequest;
 
 use super::{Answer, query};
 use crate::{
-    access::Reads,
+    access::{Caller, Reads},
     app::App,
     body::Body,
     json::Json,
@@ -55,16 +55,17 @@ pub async fn replay(
     Body(body): Body<ReplayPolicyRequest>,
 ) -> Answer<PolicyReplayBody> {
     let tenant = query::tenant(body.tenant.as_deref(), &caller)?;
-    Ok(Json(run_replay(&app, body, tenant).await?))
+    Ok(Json(run_replay(&app, &caller, body, tenant).await?))
 }
 
 /// Runs a replay over the jobs of a tenant, or of all.
 pub async fn run_replay(
     app: &App,
+    caller: &Caller,
     body: ReplayPolicyRequest,
     tenant: Option<Tenant>,
 ) -> Result<PolicyReplayBody, Problem> {
-    let permit = app.try_replay(tenant.as_ref())?;
+    let permit = app.try_replay(caller)?;
     let destination = body.destination.as_deref().map(Destination::new);
     let request = ReplayRequest {
         tenant,

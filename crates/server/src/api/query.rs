@@ -3,7 +3,9 @@
 use std::str::FromStr;
 
 use steadfast_api::{JobQuery, MinutesQuery, ScheduleQuery, TenantQuery};
-use steadfast_core::{FailureClass, Kind, Queue, ScheduleId, Tenant, limits as core_limits};
+use steadfast_core::{
+    Destination, FailureClass, Kind, Queue, ScheduleId, Tenant, limits as core_limits,
+};
 use steadfast_store::{JobFilter, JobPageRequest, PageRequest};
 
 use super::cursor;
@@ -17,6 +19,10 @@ pub fn job_filter(query: &JobQuery, caller: &Caller) -> Result<JobFilter, Proble
         kind: query.kind.as_deref().map(Kind::new).transpose()?,
         label: query.label,
         schedule: query.schedule,
+        destination: match &query.destination {
+            Some(text) => Some(Destination::new(text)?),
+            None => None,
+        },
         created_from: query.from,
         created_before: query.before,
         failed_from: query.failed_from,

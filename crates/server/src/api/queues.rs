@@ -86,9 +86,8 @@ pub async fn pause(
     let by = caller.name(&app).await?;
     let PauseQueueRequest { reason, until } = request;
     let (queue, pause) = (Queue::new(&name)?, PausePatch::Pause { reason, until });
-    let paused = app
-        .client
-        .pause_queue_with(tenant, queue, pause, by.as_deref());
+    let client = caller.client(&app).await?;
+    let paused = client.pause_queue_with(tenant, queue, pause, by.as_deref());
     paused.await.map_err(without_prefix)?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -148,6 +147,7 @@ pub async fn resume(
     Params(query): Params<TenantQuery>,
 ) -> Result<StatusCode, Problem> {
     let tenant = query::query_tenant(&query, &caller)?.unwrap_or_default();
-    app.client.resume_queue(tenant, Queue::new(&name)?).await?;
+    let client = caller.client(&app).await?;
+    client.resume_queue(tenant, Queue::new(&name)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -41,7 +41,8 @@ pub async fn create(
 ) -> Result<Response, Problem> {
     let (app, caller) = (&*app, &caller);
     let request = RequestReader { app, caller }.schedule(body)?;
-    let schedule = app.client.schedule(request).await?;
+    let client = caller.client(app).await?;
+    let schedule = client.schedule(request).await?;
     let id = schedule.id;
     Ok(created("schedules", id, Json(ScheduleBody::from(schedule))))
 }
@@ -145,7 +146,8 @@ pub async fn edit(
         missed: body.missed,
         job: job.transpose()?,
     };
-    let schedule = app.client.edit_schedule(id, edit).await?;
+    let client = caller.client(app).await?;
+    let schedule = client.edit_schedule(id, edit).await?;
     Ok(Json(schedule.into()))
 }
 
@@ -166,7 +168,7 @@ pub async fn delete(
         (Err(problem), Ok(id)) if problem.code == "damaged" => id,
         (found, _) => found?.id,
     };
-    app.client.delete_schedule(id).await?;
+    caller.client(&app).await?.delete_schedule(id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -182,7 +184,7 @@ pub async fn pause(
     Id(id): Id<String>,
 ) -> Answer<ScheduleBody> {
     let id = find(&app, &caller, &id).await?.id;
-    let schedule = app.client.pause_schedule(id).await?;
+    let schedule = caller.client(&app).await?.pause_schedule(id).await?;
     Ok(Json(schedule.into()))
 }
 
@@ -198,7 +200,7 @@ pub async fn resume(
     Id(id): Id<String>,
 ) -> Answer<ScheduleBody> {
     let id = find(&app, &caller, &id).await?.id;
-    let schedule = app.client.resume_schedule(id).await?;
+    let schedule = caller.client(&app).await?.resume_schedule(id).await?;
     Ok(Json(schedule.into()))
 }
 
@@ -214,7 +216,8 @@ pub async fn run_now(
     Id(id): Id<String>,
 ) -> Result<(StatusCode, Json<JobBody>), Problem> {
     let id = find(&app, &caller, &id).await?.id;
-    let run: JobId = app.client.run_schedule_now(id).await?;
+    let client = caller.client(&app).await?;
+    let run: JobId = client.run_schedule_now(id).await?;
     let job = caller.job(app.client.job(run).await?, run)?;
     let body = job_body(&app, job, app.client.now());
     Ok((StatusCode::CREATED, Json(body)))

@@ -23,6 +23,7 @@ struct AuditPage {
     next: Option<String>,
     first: Option<String>,
     shows_tenants: bool,
+    is_filtered: bool,
 }
 
 /// A command on a page.
@@ -52,7 +53,7 @@ impl AuditRow {
     }
 }
 
-/// Jobs, operations and schedules have pages of their own.
+/// Jobs, batches, operations and schedules have pages of their own.
 fn address(subject: &str) -> Option<String> {
     let is_id = |prefix: &str| {
         let rest = subject.strip_prefix(prefix);
@@ -60,6 +61,7 @@ fn address(subject: &str) -> Option<String> {
     };
     let pages = [
         ("job_", "jobs"),
+        ("bat_", "batches"),
         ("opr_", "operations"),
         ("sch_", "schedules"),
     ];
@@ -93,6 +95,9 @@ pub async fn page(viewer: Viewer) -> PageResult {
             .map(|next| here(fields, "/audit", &next.to_string())),
         first: after.map(|_| here(fields, "/audit", "")),
         shows_tenants: viewer.caller.tenant.is_none(),
+        is_filtered: ["action", "subject", "by", "tenant"]
+            .iter()
+            .any(|name| fields.get(name).is_some()),
         fields: viewer.fields,
         frame,
     })

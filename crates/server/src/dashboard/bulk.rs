@@ -110,7 +110,7 @@ pub async fn act(editor: Editor) -> PageResult {
     let action = BulkAction::parse(form.get("action"))?;
     let back = form.get("back").unwrap_or("/jobs");
     let dead_letters = form.get("deadLetters").is_some();
-    let by = viewer.caller.actor(&viewer.app, "dashboard").await?;
+    let by = viewer.caller.actor(&viewer.app).await?;
     let mut request = OperationRequest::new(action.kind(dead_letters), by);
     if form.get("scope") == Some("selected") {
         let ids = form.all("id").take(core_limits::BULK_JOBS_MAX);

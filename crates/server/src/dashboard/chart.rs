@@ -6,6 +6,8 @@
 mod coming;
 mod hours;
 mod minutes;
+mod phases;
+mod plot;
 mod policy;
 mod strip;
 mod timeline;
@@ -16,12 +18,15 @@ use askama::filters::{Escaper as _, HtmlSafe};
 
 pub use coming::coming;
 pub use hours::sparkline;
-pub use minutes::{TimeBuckets, rates, throughput};
+pub use minutes::{lateness, queue_minutes, rates, throughput};
+pub use phases::phases;
+pub use plot::{Marker, TimeBuckets};
 pub use policy::{curve, herd};
 pub use strip::strip;
 pub use timeline::{Mark, Segment, is_logarithmic, timeline};
 
 /// A finished chart.
+#[derive(Default)]
 pub struct Svg(String);
 
 impl fmt::Display for Svg {
@@ -59,6 +64,13 @@ impl SvgBuilder {
         let title = escaped(title);
         self.write(format_args!(
             r#"<rect class="{class}" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" rx="1.5"><title>{title}</title></rect>"#
+        ));
+    }
+
+    /// Without a text of its own.
+    fn bar(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
+        self.write(format_args!(
+            r#"<rect class="{class}" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}"/>"#
         ));
     }
 
@@ -100,6 +112,15 @@ impl SvgBuilder {
     }
 
     fn finish(self) -> Svg {
+        self.scaled("")
+    }
+
+    /// As wide and as high as the style sheet says.
+    fn stretched(self) -> Svg {
+        self.scaled(r#" preserveAspectRatio="none""#)
+    }
+
+    fn scaled(self, how: &str) -> Svg {
         let Self {
             body,
             width,
@@ -109,7 +130,7 @@ impl SvgBuilder {
         } = self;
         let (title, summary) = (escaped(&self.title), escaped(&self.summary));
         Svg(format!(
-            r#"<svg class="chart chart-{id}" viewBox="0 0 {width:.0} {height:.0}" role="img"><title>{title}</title><desc>{summary}</desc>{body}</svg>"#
+            r#"<svg class="chart chart-{id}" viewBox="0 0 {width:.0} {height:.0}"{how} role="img"><title>{title}</title><desc>{summary}</desc>{body}</svg>"#
         ))
     }
 }
@@ -126,7 +147,7 @@ fn escaped(text: &str) -> String {
 fn round_up(value: u64) -> u64 {
     let mut size = 1_u64;
     loop {
-        for step in [1, 2, 5] {
+        for step in [1, 2, 3, 4, 6, 8] {
             let round = size.saturating_mul(step);
             if round >= value {
                 return round;
@@ -157,6 +178,6 @@ mod tests {
     #[test]
     fn axes_end_at_round_numbers() {
         let ends = [0, 1, 3, 7, 11, 180, 5_001].map(round_up);
-        assert_eq!(ends, [1, 1, 5, 10, 20, 200, 10_000]);
+        assert_eq!(ends, [1, 1, 3, 8, 20, 200, 6_000]);
     }
 }

@@ -2,15 +2,14 @@
 
 use askama::Template;
 use steadfast_core::{EndReason, JobId};
-use steadfast_engine::Stats;
 use steadfast_store::{FailureFilter, JobFilter, JobPageRequest, PageRequest};
 
 use super::{
     failures::FailureRow,
     fields::Fields,
-    format::thousands,
     frame::{Frame, render},
     jobs::{JobRow, list_jobs},
+    list_head::{ListHead, answer_search},
     operations::{OperationRow, open_operations},
     page_error::PageResult,
     viewer::Viewer,
@@ -22,6 +21,7 @@ use crate::{api::query, limits};
 struct DeadLettersPage {
     frame: Frame,
     fields: Fields,
+    head: ListHead,
     filters: Vec<(&'static str, String)>,
     reasons: &'static [EndReason],
     groups: Vec<FailureRow>,
@@ -29,13 +29,15 @@ struct DeadLettersPage {
     rows: Vec<JobRow>,
     next: Option<String>,
     first: Option<String>,
-    total: String,
     back: String,
     bulk: Vec<OperationRow>,
     shows_tenants: bool,
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
+    if let Some(answer) = answer_search(&viewer, "/dead-letters").await? {
+        return Ok(answer);
+    }
     let filter = JobFilter {
         dead_letters: true,
         ..query::job_filter(&viewer.fields.job_query()?, &viewer.caller)?
@@ -44,14 +46,12 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let client = &viewer.app.client;
     let groups = PageRequest::first(limits::PAGE_FAILURES_MAX);
     let groups = client.failures(failure_filter(&filter), groups).await?;
-    let lanes = viewer.app.lane_stats.get(client, filter.tenant.as_ref());
-    let stats: Stats = lanes.await?.into_iter().collect();
     let after = viewer.fields.get("after").map(str::parse::<JobId>);
     let page = JobPageRequest {
         limit: limits::PAGE_DEFAULT,
         after: after.transpose()?,
     };
-    let (jobs, next) = list_jobs(&viewer.app, filter, page).await?;
+    let (jobs, next) = list_jobs(&viewer.app, filter.clone(), page).await?;
     let here = |changes: &[(&str, &str)]| {
         let mut changes = changes.to_vec();
         changes.extend([("did", ""), ("n", "")]);
@@ -59,6 +59,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     };
     let row = |group| FailureRow::of(group, &frame);
     render(&DeadLettersPage {
+        head: ListHead::of(&viewer, "/dead-letters", &filter, &jobs).await?,
         filters: viewer.fields.filters(),
         reasons: EndReason::ALL,
         has_more_groups: groups.next.is_some(),
@@ -66,7 +67,6 @@ pub async fn page(viewer: Viewer) -> PageResult {
         rows: jobs.iter().map(|job| JobRow::of(job, &frame)).collect(),
         next: next.map(|next| here(&[("after", &next.to_string())])),
         first: page.after.map(|_| here(&[("after", "")])),
-        total: thousands(stats.dead_letters),
         back: here(&[]),
         bulk: open_operations(&viewer.app, viewer.caller.tenant.as_ref(), &frame).await?,
         shows_tenants: viewer.caller.tenant.is_none(),
@@ -81,6 +81,7 @@ fn failure_filter(filter: &JobFilter) -> FailureFilter {
         tenant: filter.tenant.clone(),
         queue: filter.queue.clone(),
         kind: filter.kind.clone(),
+        destination: filter.destination.clone(),
         class: filter.failure_class.clone(),
         text: filter.failure_text.clone(),
         fingerprint: filter.fingerprint,

@@ -1,4 +1,4 @@
-//! The question before something is deleted for good.
+//! The question before something is deleted for good, or a job is discarded.
 
 use askama::Template;
 
@@ -8,12 +8,14 @@ use super::{
     viewer::Viewer,
 };
 
-/// What is to be deleted.
+/// What is to be deleted or discarded.
 pub struct Deletion {
     pub name: String,
     /// What follows, as a sentence.
     pub consequence: &'static str,
     pub verb: &'static str,
+    /// `delete`, or another action that asks.
+    pub action: &'static str,
     /// Where the answer is sent to.
     pub path: String,
     pub id: String,

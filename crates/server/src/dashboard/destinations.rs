@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use serde_json::{Map, json};
-use steadfast_api::{DestinationBody, DestinationMinute, IncidentBody};
+use steadfast_api::{DestinationBody, IncidentBody};
 use steadfast_core::{
     Destination, HealthStatus, Tally, Tenant, Timestamp,
     explain::{brief, thousands},
@@ -12,8 +12,8 @@ use steadfast_engine::{DestinationFilter, DestinationState};
 use steadfast_store::MinuteStats;
 
 use super::{
-    chart::{self, Svg, TimeBuckets},
-    format::PageTime,
+    chart::{self, Marker, Svg, TimeBuckets},
+    format::{PageTime, shorten},
     frame::{Frame, redirect_back, render},
     page_error::PageResult,
     viewer::{Editor, Viewer},
@@ -38,12 +38,12 @@ struct DestinationsPage {
     may_hold: bool,
 }
 
-struct DestinationRow {
-    body: DestinationBody,
-    chip: &'static str,
-    status: &'static str,
+pub struct DestinationRow {
+    pub body: DestinationBody,
+    pub chip: &'static str,
+    pub status: &'static str,
     /// What is to say about it now.
-    notes: Vec<String>,
+    pub notes: Vec<String>,
     incidents: Vec<IncidentRow>,
     /// The tenant of the gate that its reader may change; empty for all.
     tenant: String,
@@ -78,10 +78,10 @@ pub async fn page(viewer: Viewer) -> PageResult {
         }
         None => None,
     };
-    let minutes = shown.as_ref().map(|shown| &shown.body.minutes);
-    let chart = minutes.filter(|minutes| !minutes.is_empty());
+    let charted = shown.as_ref().map(|shown| &shown.body);
+    let charted = charted.filter(|body| !body.minutes.is_empty());
     render(&DestinationsPage {
-        chart: chart.map(|minutes| outcome_chart(minutes, frame.now)),
+        chart: charted.map(|body| outcome_chart(body, frame.now)),
         rows: found.iter().map(row).collect(),
         has_more,
         shown,
@@ -90,9 +90,9 @@ pub async fn page(viewer: Viewer) -> PageResult {
     })
 }
 
-/// Of the last hour.
-fn outcome_chart(minutes: &[DestinationMinute], now: Timestamp) -> Svg {
-    let minutes = minutes.iter().map(|minute| {
+/// Of the last hour, with its incidents.
+fn outcome_chart(body: &DestinationBody, now: Timestamp) -> Svg {
+    let minutes = body.minutes.iter().map(|minute| {
         let (attempts, failures) = (minute.attempts.into(), minute.failed.into());
         MinuteStats {
             at: minute.at,
@@ -105,10 +105,27 @@ fn outcome_chart(minutes: &[DestinationMinute], now: Timestamp) -> Svg {
         }
     });
     let minutes: Vec<MinuteStats> = minutes.collect();
-    chart::throughput(&TimeBuckets::new(now, TimeBuckets::HOUR), &minutes)
+    let buckets = TimeBuckets::new(now, TimeBuckets::HOUR);
+    chart::throughput(&buckets, &minutes, &incident_markers(body, now))
 }
 
-fn row_of(body: DestinationBody, tenant: Option<&Tenant>, frame: &Frame) -> DestinationRow {
+/// When it did not work, for charts.
+pub fn incident_markers(body: &DestinationBody, now: Timestamp) -> Vec<Marker> {
+    let incidents = body.incident.iter().chain(&body.past_incidents);
+    incidents
+        .map(|incident| Marker {
+            class: "incident",
+            at: incident.began_at,
+            until: Some(incident.ended_at.unwrap_or(now)),
+            text: shorten(
+                &format!("{}: {}", body.destination, incident.cause),
+                limits::CELL_CHARS_MAX,
+            ),
+        })
+        .collect()
+}
+
+pub fn row_of(body: DestinationBody, tenant: Option<&Tenant>, frame: &Frame) -> DestinationRow {
     let incidents = body.incident.iter().chain(&body.past_incidents);
     let incidents = incidents.map(|incident| {
         let end = incident.ended_at.unwrap_or(frame.now);

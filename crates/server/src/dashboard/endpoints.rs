@@ -121,6 +121,7 @@ async fn confirm_deletion(viewer: &Viewer, id: EndpointId) -> PageResult {
         name: endpoint.url.clone(),
         consequence: "It receives no more webhooks, its secrets are lost, and deliveries that wait for it are cancelled. To halt it for a while, disable it.",
         verb: "Delete endpoint",
+        action: "delete",
         path: "/endpoints/act".to_owned(),
         id: id.to_string(),
         back: "/endpoints".to_owned(),
@@ -135,14 +136,14 @@ async fn halt_or_send(
     action: &str,
 ) -> Result<&'static str, PageError> {
     let Viewer { app, caller, .. } = viewer;
-    let by = caller.actor(app, "dashboard").await?;
+    let by = caller.actor(app).await?;
     if action == "resend" {
         api::endpoints::resend_by(app, caller, form.id("id")?, by).await?;
         return Ok("resend");
     }
     let endpoint = api::endpoints::find(app, caller, form.id("id")?).await?;
     let (id, tenant) = (endpoint.id, caller.tenant.as_ref());
-    let client = &app.client;
+    let client = caller.client(app).await?;
     match action {
         "enable" => {
             let pace = Some(app.bulk_pace());
@@ -154,7 +155,7 @@ async fn halt_or_send(
             Ok("disable")
         }
         _ => {
-            api::endpoints::send_test(app, &endpoint).await?;
+            api::endpoints::send_test(app, caller, &endpoint).await?;
             Ok("test")
         }
     }

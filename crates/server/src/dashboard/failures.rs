@@ -9,9 +9,9 @@ use steadfast_store::{FailureCursor, PageRequest};
 
 use super::{
     chart::{Svg, sparkline},
-    fields::Fields,
     format::{PageTime, shorten, thousands},
     frame::{Frame, redirect_back, render},
+    list_head::{ListHead, answer_failure_search},
     page_error::PageResult,
     viewer::{Editor, Viewer},
 };
@@ -27,8 +27,7 @@ use crate::{
 #[template(path = "failures.html")]
 struct FailuresPage {
     frame: Frame,
-    fields: Fields,
-    states: &'static [FailureState],
+    head: ListHead,
     rows: Vec<FailureRow>,
     shown: Option<FailureRow>,
     next: Option<String>,
@@ -102,11 +101,17 @@ const FILTERS: [&str; 9] = [
 ];
 
 pub async fn page(viewer: Viewer) -> PageResult {
+    if let Some(answer) = answer_failure_search(&viewer).await? {
+        return Ok(answer);
+    }
     let fields = &viewer.fields;
-    let filters = FILTERS.iter().filter_map(|name| {
+    let conditions = FILTERS.iter().filter_map(|name| {
         let value = fields.get(name)?;
-        Some(((*name).into(), value.to_owned().into()))
+        Some((*name, value.to_owned()))
     });
+    let conditions: Vec<(&'static str, String)> = conditions.collect();
+    let filters = conditions.iter().cloned();
+    let filters = filters.map(|(name, value)| (name.into(), value.into()));
     let query: FailureQuery = query_fields::read(filters).map_err(Problem::from)?;
     let filter = api::failures::filter(&query, &viewer.caller)?;
     let client = &viewer.app.client;
@@ -138,15 +143,16 @@ pub async fn page(viewer: Viewer) -> PageResult {
     };
     let (groups, next) = listed.map_or((Vec::new(), None), |page| (page.items, page.next));
     let row = |group| FailureRow::of(group, &frame);
+    let rows: Vec<FailureRow> = groups.into_iter().map(row).collect();
+    let destinations = rows.iter().flat_map(|row| row.body.destinations.clone());
     render(&FailuresPage {
-        states: FailureState::ALL,
-        rows: groups.into_iter().map(row).collect(),
+        head: ListHead::of_failures(&viewer, &conditions, destinations).await?,
+        rows,
         shown: shown.map(row),
         next: next.map(|next| here(&[("after", &next.to_string())])),
         first: has_after.then(|| here(&[("after", "")])),
         back: here(&[]),
         shows_tenants: viewer.caller.tenant.is_none(),
-        fields: viewer.fields,
         frame,
     })
 }

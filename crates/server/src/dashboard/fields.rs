@@ -10,12 +10,13 @@ use crate::{limits, problem::Problem, query_fields};
 pub struct Fields(Vec<(String, String)>);
 
 /// The fields that filter a list of jobs.
-const FILTERS: [&str; 12] = [
+const FILTERS: [&str; 13] = [
     "label",
     "queue",
     "kind",
     "tenant",
     "schedule",
+    "destination",
     "from",
     "before",
     "text",
@@ -45,6 +46,11 @@ impl Fields {
 
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
+    }
+
+    /// Whether the field was sent, even if it is empty.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(key, _)| key == name)
     }
 
     /// For a form that keeps what was entered; empty if the field is absent.

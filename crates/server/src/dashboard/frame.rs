@@ -1,5 +1,7 @@
 //! What all pages share: the frame around them, redirects, and the security headers.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::{
     http::{HeaderName, HeaderValue, StatusCode, Uri, header},
@@ -11,37 +13,15 @@ use super::{
     fields::Fields,
     format::{PageTime, thousands},
     page_error::PageResult,
+    sections::{self, SectionCounts, SectionGroup},
     viewer::Viewer,
 };
 use crate::problem::Problem;
 
 /// Nothing from other origins, nothing inline, and no embedding in another site's frame.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
-    img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; \
-    base-uri 'none'";
-
-/// The page that describes the API is made by a library, which sets styles from its script.
-const DOCS_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; \
-    script-src 'self'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; \
-    form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
-
-const SECTIONS: [(&str, &str); 15] = [
-    ("/", "Overview"),
-    ("/jobs", "Jobs"),
-    ("/schedules", "Schedules"),
-    ("/dead-letters", "Dead letters"),
-    ("/failures", "Failures"),
-    ("/operations", "Operations"),
-    ("/queues", "Queues"),
-    ("/gates", "Gates"),
-    ("/destinations", "Destinations"),
-    ("/nodes", "Nodes"),
-    ("/alerts", "Alerts"),
-    ("/endpoints", "Endpoints"),
-    ("/keys", "Keys"),
-    ("/audit", "Audit"),
-    ("/simulator", "Simulator"),
-];
+    font-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; \
+    frame-ancestors 'none'; base-uri 'none'";
 
 pub struct Frame {
     pub title: String,
@@ -56,6 +36,7 @@ pub struct Frame {
     pub now: Timestamp,
     /// The address under which the browser sees this server.
     pub url: String,
+    pub counts: Arc<SectionCounts>,
 }
 
 impl Frame {
@@ -74,6 +55,7 @@ impl Frame {
             message: action_message(&viewer.fields),
             now: viewer.app.client.now(),
             url: viewer.url.clone(),
+            counts: viewer.counts.clone(),
         }
     }
 
@@ -92,6 +74,7 @@ impl Frame {
             message: None,
             now: Timestamp::EPOCH,
             url: String::new(),
+            counts: Arc::default(),
         }
     }
 
@@ -115,11 +98,8 @@ impl Frame {
         self.section == section
     }
 
-    pub fn sections(&self) -> &'static [(&'static str, &'static str)] {
-        if self.section.is_empty() {
-            return &[];
-        }
-        &SECTIONS
+    pub fn groups(&self) -> Vec<SectionGroup> {
+        sections::groups(&self.counts)
     }
 }
 
@@ -136,10 +116,11 @@ fn action_message(fields: &Fields) -> Option<String> {
         "cancel" => format!("Requested cancellation of {jobs}."),
         "retry" => format!("Requeued {jobs} with a new retry budget."),
         "run-now" => format!("Scheduled {jobs} to run now."),
-        "edit" => "Saved the payload.".to_owned(),
+        "edit" => "Saved. Attempts from now on use it.".to_owned(),
         "discard" => format!("Discarded {jobs}."),
         "nothing" => "No job was selected, so nothing was changed.".to_owned(),
         "create" => "Created.".to_owned(),
+        "existing" => "There was such a job already: this one. None was created.".to_owned(),
         "saved" => "Saved.".to_owned(),
         "mark" => "Marked.".to_owned(),
         "set" => "Set. It holds on all nodes within two seconds.".to_owned(),
@@ -150,6 +131,7 @@ fn action_message(fields: &Fields) -> Option<String> {
         "disable" => "Disabled. Deliveries wait until it is enabled.".to_owned(),
         "test" => "Sent a test. It is the newest delivery.".to_owned(),
         "resend" => "Sent again.".to_owned(),
+        "closed" => "Closed. No more jobs can be added.".to_owned(),
         "pause" => "Paused.".to_owned(),
         "resume" => "Resumed.".to_owned(),
         "delete" => "Deleted.".to_owned(),
@@ -197,18 +179,10 @@ pub fn render(page: &impl Template) -> PageResult {
     Ok(([(header::CONTENT_TYPE, html_type)], html).into_response())
 }
 
-pub fn with_security_headers(response: Response) -> Response {
-    with_policy(response, CONTENT_SECURITY_POLICY)
-}
-
-pub fn with_docs_headers(response: Response) -> Response {
-    with_policy(response, DOCS_SECURITY_POLICY)
-}
-
-fn with_policy(mut response: Response, policy: &'static str) -> Response {
+pub fn with_security_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
-        (header::CONTENT_SECURITY_POLICY, policy),
+        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "same-origin"),
         (

@@ -226,6 +226,7 @@ fn confirm_deletion(viewer: &Viewer, form: &Fields) -> PageResult {
         name: id.to_string(),
         consequence: "What it held back may start at once.",
         verb: "Delete gate",
+        action: "delete",
         path: "/gates/act".to_owned(),
         id: id_text(&id),
         back: "/gates".to_owned(),
@@ -268,6 +269,5 @@ pub async fn act(editor: Editor) -> PageResult {
         }
         _ => return Err(Problem::invalid("action", "there is no such action").into()),
     };
-    viewer.app.lane_stats.clear().await;
     Ok(redirect_back("/gates", did, None))
 }

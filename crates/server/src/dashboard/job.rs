@@ -3,30 +3,34 @@
 use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{
-    Attempt, AttemptForecast, AttemptStatus, Job, JobCommand, JobEdit, JobId, JobState, Kind, Note,
-    Tenant, Timestamp,
+    Attempt, AttemptForecast, Job, JobCommand, JobEdit, JobId, JobState, Kind, Note, Payload,
+    PolicyPatch, Priority, Timestamp,
     explain::{self, brief},
     tag_text,
 };
 use steadfast_store::{AuditFilter, JobFilter, JobLinks, JobPageRequest, PageRequest};
 
 use super::{
+    attempts::{AttemptRow, requeued_by, retry_name, status_class},
     audit::AuditRow,
     chart::{self, Svg},
-    fields::parse_id,
+    deletion::Deletion,
+    fields::{Fields, parse_id},
     format::{Countdown, Excerpt, PageTime},
     frame::{Frame, redirect_back, render},
+    http_view::RequestView,
     jobs::JobRow,
     operations::OperationRow,
     page_error::{PageError, PageResult},
     payload_view,
     start::StartPanel,
+    summary::{self, Summary},
     viewer::{Editor, Viewer},
 };
 use crate::{
     App,
     api::{explain::request as explain_request, jobs::checked_payload},
-    limits,
+    body, limits,
     problem::Problem,
 };
 
@@ -36,10 +40,13 @@ struct JobDetailPage {
     frame: Frame,
     row: JobRow,
     job: Job,
-    note: Option<String>,
+    note: Option<Note>,
     policy: String,
+    /// The request that it sends, if it is an HTTP job.
+    request: Option<RequestView>,
     reason: Option<&'static str>,
-    timeline: Svg,
+    /// `None` if nothing has happened and no time of what will is known.
+    timeline: Option<Svg>,
     is_logarithmic: bool,
     next: Option<(PageTime, Countdown)>,
     forecast: Vec<ForecastRow>,
@@ -60,6 +67,10 @@ struct JobDetailPage {
     /// The operations that have looked at it, the newest first.
     operations: Vec<OperationRow>,
     links: JobLinks,
+    /// The first of the jobs that wait for it, or did.
+    dependants: Vec<JobRow>,
+    /// The steps that were done, whichever attempt did them.
+    steps: Vec<(String, Excerpt)>,
 }
 
 /// The actions that make sense for the job as it stands.
@@ -93,101 +104,11 @@ struct ForecastRow {
     delay: String,
 }
 
-/// An attempt that has ended.
-struct AttemptRow {
-    number: u32,
-    /// Unlike the number, it is unique: a snoozed attempt is repeated under its number.
-    fence: u32,
-    retry: String,
-    is_first_after_requeue: bool,
-    /// Who has requeued it before this attempt, if that is known.
-    requeued_by: Option<String>,
-    status: &'static str,
-    class: &'static str,
-    started: PageTime,
-    took: String,
-    worker: String,
-    failure: Option<String>,
-    /// The query string of the failure's group.
-    failure_address: Option<String>,
-    output: Option<Excerpt>,
-    note: Option<String>,
-    trace: Option<Excerpt>,
-    explanation: Option<String>,
-    next: Option<PageTime>,
-}
-
-impl AttemptRow {
-    fn of(attempt: &Attempt, tenant: &Tenant, frame: &Frame) -> Self {
-        let next = attempt.decision.as_ref().and_then(|it| it.next_run_at);
-        let trace = attempt.failure.as_ref().and_then(|it| it.trace.as_ref());
-        let worker = attempt.worker.as_ref().map(ToString::to_string);
-        Self {
-            number: attempt.attempt,
-            fence: attempt.fence.0,
-            retry: retry_name(attempt.retry_count()),
-            is_first_after_requeue: attempt.is_first_after_requeue(),
-            requeued_by: None,
-            status: attempt.status.as_str(),
-            class: status_class(attempt.status),
-            started: frame.time(attempt.started_at),
-            took: brief(attempt.duration()),
-            worker: worker.unwrap_or_default(),
-            failure: attempt.failure.as_ref().map(ToString::to_string),
-            failure_address: attempt
-                .failure
-                .as_ref()
-                .and_then(|failure| failure.fingerprint)
-                .map(|fingerprint| format!("fingerprint={fingerprint}&tenant={tenant}")),
-            output: attempt.output.as_ref().map(|it| Excerpt::json(it.as_str())),
-            note: attempt.note.as_deref().map(shown_note),
-            trace: trace.cloned().map(Excerpt::of),
-            explanation: explain::decision(attempt),
-            next: next.map(|at| frame.time(at)),
-        }
-    }
-}
-
-/// Who gave the newest command before the first attempt of a new budget.
-fn requeued_by(
-    attempt: &Attempt,
-    commands: &[AuditRow],
-    operations: &[OperationRow],
-) -> Option<String> {
-    let commands = commands.iter().filter(|it| it.action == "job.retry");
-    let operations = operations.iter().filter(|it| it.tries_again());
-    let commands = commands.map(|it| (it.at.at, &it.by));
-    let all = commands.chain(operations.map(|it| (it.created_at.at, &it.by)));
-    let before = all.filter(|(at, _)| *at <= attempt.started_at);
-    let newest = before.max_by_key(|(at, _)| *at)?;
-    attempt.is_first_after_requeue().then(|| newest.1.clone())
-}
-
-fn shown_note(stored: &str) -> String {
-    Note::read(stored).to_string()
-}
-
-/// The name of an attempt within its retry budget.
-fn retry_name(retry_count: u32) -> String {
-    match retry_count {
-        0 => "first attempt".to_owned(),
-        retry => format!("retry {retry}"),
-    }
-}
-
 fn output_name(kind: &Kind) -> &'static str {
     if *kind == Kind::http() || *kind == Kind::webhook() {
         "Response"
     } else {
         "Result"
-    }
-}
-
-fn status_class(status: AttemptStatus) -> &'static str {
-    match status {
-        AttemptStatus::Success => "good",
-        AttemptStatus::Failed | AttemptStatus::Lost => "bad",
-        AttemptStatus::Snoozed | AttemptStatus::Cancelled | AttemptStatus::Released => "grey",
     }
 }
 
@@ -209,19 +130,21 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let attempts = listed.items.iter();
     let commands = commands(&viewer.app, &job, &frame).await?;
     let operations = operations(&viewer, &job, &frame).await?;
+    let links = viewer.app.client.links(job.id).await?;
     render(&JobDetailPage {
         row: JobRow::of(&job, &frame),
-        note: job.progress.note.as_deref().map(shown_note),
+        note: job.progress.note.as_deref().map(Note::read),
+        request: RequestView::of(&job, frame.may_write),
         policy: explain::policy(&job.policy),
         reason: job.progress.reason.map(explain::reason),
-        timeline: chart::timeline(&segments, summary),
+        timeline: (!segments.is_empty()).then(|| chart::timeline(&segments, summary)),
         is_logarithmic: chart::is_logarithmic(&segments),
         next: is_due_later.then(|| (next, next.countdown())),
         forecast: forecast_rows(&forecast, &frame),
         attempts: attempts
             .map(|it| AttemptRow {
                 requeued_by: requeued_by(it, &commands, &operations),
-                ..AttemptRow::of(it, &job.tenant, &frame)
+                ..AttemptRow::of(it, &job, &frame)
             })
             .collect(),
         more_attempts: listed.next.is_some(),
@@ -235,7 +158,9 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         start: start_panel(&viewer, &job, &frame).await?,
         commands,
         operations,
-        links: viewer.app.client.links(job.id).await?,
+        steps: steps(&viewer.app, &job).await?,
+        dependants: dependants(&viewer.app, &links, &job, &frame).await?,
+        links,
         job,
         frame,
     })
@@ -254,7 +179,7 @@ async fn start_panel(
     Ok(explanation.map(|it| StartPanel::of(it, frame)))
 }
 
-async fn find(viewer: &Viewer, text: &str) -> Result<Job, PageError> {
+pub async fn find(viewer: &Viewer, text: &str) -> Result<Job, PageError> {
     let id: JobId = parse_id(text)?;
     Ok(viewer.caller.job(viewer.app.client.job(id).await?, id)?)
 }
@@ -350,6 +275,36 @@ async fn deliveries(app: &App, job: &Job, frame: &Frame) -> Result<Vec<JobRow>, 
     Ok(listed.map(|job| JobRow::of(&job, frame)).collect())
 }
 
+/// The first of the jobs that wait for this one, or did.
+async fn dependants(
+    app: &App,
+    links: &JobLinks,
+    job: &Job,
+    frame: &Frame,
+) -> Result<Vec<JobRow>, PageError> {
+    if links.dependants.count == 0 {
+        return Ok(Vec::new());
+    }
+    let store = app.node.store();
+    let ids = store.list_dependants(job.id, limits::JOB_LINKS_SHOWN);
+    let found = store.get_listed_jobs(ids.await?).await?;
+    let mut found: Vec<Job> = found.into_iter().flatten().collect();
+    summary::read_payloads(app, &mut found).await;
+    Ok(found.iter().map(|job| JobRow::of(job, frame)).collect())
+}
+
+async fn steps(app: &App, job: &Job) -> Result<Vec<(String, Excerpt)>, PageError> {
+    if job.progress.attempt == 0 {
+        return Ok(Vec::new());
+    }
+    let store = app.node.store();
+    let found = store.list_steps(job.id, limits::JOB_STEPS_SHOWN).await?;
+    let shown = found
+        .into_iter()
+        .map(|(name, result)| (name.to_string(), Excerpt::json(result.as_str())));
+    Ok(shown.collect())
+}
+
 /// The newest commands on this job.
 async fn commands(app: &App, job: &Job, frame: &Frame) -> Result<Vec<AuditRow>, PageError> {
     let filter = AuditFilter {
@@ -362,7 +317,7 @@ async fn commands(app: &App, job: &Job, frame: &Frame) -> Result<Vec<AuditRow>, 
     Ok(found.map(|record| AuditRow::of(record, frame)).collect())
 }
 
-/// The newest operations on this job that the viewer may see.
+/// The newest operations on this job; only those that the viewer may see have a link.
 async fn operations(
     viewer: &Viewer,
     job: &Job,
@@ -386,6 +341,11 @@ async fn operations(
 pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
     let job = find(&viewer, &id).await?;
+    let here = format!("/jobs/{}", job.id);
+    let back = form.get("back").unwrap_or(&here);
+    if form.get("action") == Some("discard") && form.get("confirmed").is_none() {
+        return discard_page(&viewer, &job, back);
+    }
     let payload = match form.get("payload") {
         Some(text) => {
             let payload = payload_view::unmask(&job.kind, &job.payload, text)?;
@@ -398,17 +358,54 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
         Some("retry") => (JobCommand::Retry { payload }, "retry"),
         Some("run-now") => (JobCommand::RunNow, "run-now"),
         Some("discard") => (JobCommand::Discard, "discard"),
-        Some("edit") => {
-            let edit = JobEdit {
-                payload,
-                ..JobEdit::default()
-            };
-            (JobCommand::Edit(edit), "edit")
-        }
+        Some("edit") => (JobCommand::Edit(edit(&job, &form, payload)?), "edit"),
         _ => return Err(Problem::invalid("action", "there is no such action").into()),
     };
-    let by = viewer.caller.actor(&viewer.app, "dashboard").await?;
+    let by = viewer.caller.actor(&viewer.app).await?;
     viewer.app.client.command_by(&job, command, by).await?;
-    let here = format!("/jobs/{}", job.id);
-    Ok(redirect_back(form.get("back").unwrap_or(&here), did, None))
+    Ok(redirect_back(back, did, None))
+}
+
+fn discard_page(viewer: &Viewer, job: &Job, back: &str) -> PageResult {
+    let deletion = Deletion {
+        name: Summary::of(job).title,
+        consequence: "It is not retried, and leaves the list of dead letters. It stays among the \
+            jobs with its history until its retention is over.",
+        verb: "Discard",
+        action: "discard",
+        path: format!("/jobs/{}/act", job.id),
+        id: job.id.to_string(),
+        back: back.to_owned(),
+    };
+    deletion.page(viewer, "/jobs")
+}
+
+/// The changes that the form means. A field that is empty stays as it is.
+fn edit(job: &Job, form: &Fields, payload: Option<Payload>) -> Result<JobEdit, PageError> {
+    let priority = match form.get("priority").map(str::parse::<u8>) {
+        None => None,
+        Some(Ok(priority)) => Some(Priority::new(priority)?),
+        Some(Err(_)) => {
+            let detail = "priority must be a number from 0 to 9";
+            return Err(Problem::invalid("priority", detail).into());
+        }
+    };
+    let run_at = form.get("runAt").map(str::parse).transpose()?;
+    let policy = match form.get("retry") {
+        Some(text) => {
+            let patch: PolicyPatch = match text.starts_with('{') {
+                true => body::parse(text.as_bytes())?,
+                false => PolicyPatch::preset(text.parse()?),
+            };
+            let policy = patch.over(&job.policy);
+            Some(policy.map_err(|error| error.within("retry"))?.into())
+        }
+        None => None,
+    };
+    Ok(JobEdit {
+        payload,
+        policy,
+        run_at,
+        priority: priority.filter(|it| *it != job.priority),
+    })
 }

@@ -1,17 +1,17 @@
 //! The list of jobs.
 
 use askama::Template;
-use steadfast_core::{Job, JobId, JobLabel};
-use steadfast_engine::Stats;
+use steadfast_core::{Job, JobId, JobLabel, JobState};
 use steadfast_store::{JobFilter, JobPageRequest};
 
 use super::{
     fields::Fields,
-    format::{PageTime, shorten, thousands},
+    format::{PageTime, shorten},
     frame::{Frame, render},
+    list_head::{ListHead, answer_search},
     operations::{OperationRow, open_operations},
-    overview::count_of_label,
     page_error::{PageError, PageResult},
+    summary::{Summary, read_payloads},
     viewer::Viewer,
 };
 use crate::{App, api::query, job_search::find_page, limits};
@@ -21,11 +21,10 @@ use crate::{App, api::query, job_search::find_page, limits};
 struct JobListPage {
     frame: Frame,
     fields: Fields,
+    head: ListHead,
     filters: Vec<(&'static str, String)>,
     labels: &'static [JobLabel],
     rows: Vec<JobRow>,
-    /// How many match, if the counters of the lanes give it.
-    total: Option<String>,
     next: Option<String>,
     first: Option<String>,
     back: String,
@@ -37,12 +36,15 @@ struct JobListPage {
 pub struct JobRow {
     pub id: String,
     pub label: &'static str,
+    pub summary: Summary,
     pub kind: String,
     pub queue: String,
     pub tenant: String,
     /// Of the present retry budget.
     pub attempts: String,
     pub run_at: PageTime,
+    /// What happens or happened to it, and when.
+    pub when: (&'static str, PageTime),
     pub created_at: PageTime,
     pub failure: String,
     /// The query string of the failure's group.
@@ -61,15 +63,42 @@ impl JobRow {
         Self {
             id: job.id.to_string(),
             label: label.as_str(),
+            summary: Summary::of(job),
             kind: job.kind.to_string(),
             queue: job.queue.to_string(),
             tenant: job.tenant.to_string(),
             attempts: format!("{attempts} of {}", job.policy.max_attempts()),
             run_at: frame.time(job.earliest_run_at()),
+            when: when(job, frame),
             created_at: frame.time(job.created_at),
             failure: failure.unwrap_or_default(),
             failure_address: failure_address(job),
         }
+    }
+
+    /// The end of the id, which tells jobs of the same time apart.
+    pub fn short_id(&self) -> &str {
+        let start = self.id.len().saturating_sub(SHORT_ID_CHARS);
+        self.id.get(start..).unwrap_or(&self.id)
+    }
+}
+
+/// Thirty bits, which are random: enough to tell the jobs of a page apart.
+const SHORT_ID_CHARS: usize = 6; // not a limit: layout of a row
+
+fn when(job: &Job, frame: &Frame) -> (&'static str, PageTime) {
+    let progress = &job.progress;
+    match progress.state {
+        JobState::Running => {
+            let started = progress.started_at.unwrap_or(job.created_at);
+            ("started", frame.time(started))
+        }
+        state if state.is_final() => {
+            let finished = progress.finished_at.unwrap_or(job.created_at);
+            ("ended", frame.time(finished))
+        }
+        _ if job.is_blocked() => ("waits for others", frame.time(job.created_at)),
+        _ => ("due", frame.time(job.earliest_run_at())),
     }
 }
 
@@ -80,6 +109,9 @@ fn failure_address(job: &Job) -> Option<String> {
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
+    if let Some(answer) = answer_search(&viewer, "/jobs").await? {
+        return Ok(answer);
+    }
     let filter = query::job_filter(&viewer.fields.job_query()?, &viewer.caller)?;
     let after = viewer.fields.get("after").map(str::parse::<JobId>);
     let page = JobPageRequest {
@@ -87,8 +119,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         after: after.transpose()?,
     };
     let frame = Frame::of(&viewer, "/jobs", "Jobs");
-    let total = total(&viewer.app, &filter).await?;
-    let (jobs, next) = list_jobs(&viewer.app, filter, page).await?;
+    let (jobs, next) = list_jobs(&viewer.app, filter.clone(), page).await?;
     let here = |changes: &[(&str, &str)]| {
         let mut changes = changes.to_vec();
         changes.extend([("did", ""), ("n", "")]);
@@ -96,10 +127,10 @@ pub async fn page(viewer: Viewer) -> PageResult {
     };
     let next = next.map(|next| here(&[("after", &next.to_string())]));
     render(&JobListPage {
+        head: ListHead::of(&viewer, "/jobs", &filter, &jobs).await?,
         rows: jobs.iter().map(|job| JobRow::of(job, &frame)).collect(),
         filters: viewer.fields.filters(),
         labels: JobLabel::ALL,
-        total,
         next,
         first: page.after.map(|_| here(&[("after", "")])),
         back: here(&[]),
@@ -117,34 +148,7 @@ pub async fn list_jobs(
     page: JobPageRequest,
 ) -> Result<(Vec<Job>, Option<JobId>), PageError> {
     let found = find_page(&app.client, filter, page, limits::PAGE_LIST_TIME_MAX).await?;
-    Ok((found.items, found.next))
-}
-
-/// How many jobs match, if the filter has only conditions that the lanes are counted by.
-async fn total(app: &App, filter: &JobFilter) -> Result<Option<String>, PageError> {
-    let lane_filter = JobFilter {
-        tenant: filter.tenant.clone(),
-        queue: filter.queue.clone(),
-        kind: filter.kind.clone(),
-        label: filter.label,
-        ..JobFilter::default()
-    };
-    if lane_filter != *filter {
-        return Ok(None);
-    }
-    let mut lanes = app
-        .lane_stats
-        .get(&app.client, filter.tenant.as_ref())
-        .await?;
-    lanes.retain(|lane| {
-        filter.queue.as_ref().is_none_or(|it| *it == lane.queue)
-            && filter.kind.as_ref().is_none_or(|it| *it == lane.kind)
-    });
-    let stats: Stats = lanes.into_iter().collect();
-    let sum = JobLabel::ALL
-        .iter()
-        .filter(|label| filter.label.is_none_or(|it| it == **label))
-        .map(|label| count_of_label(&stats, *label))
-        .sum();
-    Ok(Some(thousands(sum)))
+    let mut jobs = found.items;
+    read_payloads(app, &mut jobs).await;
+    Ok((jobs, found.next))
 }

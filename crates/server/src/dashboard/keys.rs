@@ -101,6 +101,7 @@ async fn confirm_revocation(viewer: Viewer, writes: Writes, id: KeyId) -> PageRe
             _ => "Programs that use it are refused within seconds, and its sessions end.",
         },
         verb: "Revoke key",
+        action: "delete",
         path: "/keys/act".to_owned(),
         id: id.to_string(),
         back: "/keys".to_owned(),

@@ -26,6 +26,7 @@ struct NodesPage {
     name: String,
     nodes: Vec<NodeRow>,
     workers: Vec<WorkerRow>,
+    versions: Vec<VersionRow>,
     known: Vec<KnownWorkerRow>,
     /// How many more workers there are.
     hidden: usize,
@@ -58,6 +59,48 @@ impl NodeRow {
             state,
         }
     }
+}
+
+/// A version of a program, and who runs it.
+struct VersionRow {
+    version: String,
+    program: &'static str,
+    alive: usize,
+    gone: usize,
+    since: PageTime,
+}
+
+/// The newest version first.
+fn versions(nodes: &[NodeState], workers: &[WorkerState], frame: &Frame) -> Vec<VersionRow> {
+    let nodes = nodes.iter().map(|it| {
+        (
+            ("nodes", &it.version),
+            it.is_alive(frame.now),
+            it.started_at,
+        )
+    });
+    let workers = workers.iter().filter_map(|it| {
+        let version = it.info.version.as_ref()?;
+        let since = it.version_since.unwrap_or(it.first_seen);
+        Some((("workers", version), it.is_alive(frame.now), since))
+    });
+    let mut rows: BTreeMap<(&'static str, &String), VersionRow> = BTreeMap::new();
+    for (key, is_alive, since) in nodes.chain(workers) {
+        let row = rows.entry(key).or_insert_with(|| VersionRow {
+            version: key.1.clone(),
+            program: key.0,
+            alive: 0,
+            gone: 0,
+            since: frame.time(since),
+        });
+        row.alive += usize::from(is_alive);
+        row.gone += usize::from(!is_alive);
+        row.since.at = row.since.at.min(since);
+    }
+    let mut rows: Vec<VersionRow> = rows.into_values().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.since.at));
+    rows.truncate(limits::PAGE_WORKERS_MAX);
+    rows
 }
 
 /// A worker that has claimed within the last day.
@@ -139,18 +182,22 @@ pub async fn page(viewer: Viewer) -> PageResult {
         None => app.client.nodes().await?,
         Some(_) => Vec::new(),
     };
-    let nodes = nodes.into_iter();
     let tenant = viewer.caller.tenant.as_ref();
     let most = limits::WORKERS_PER_TENANT_MAX;
     let mut known = workers::page(&*app.node.store(), tenant, None, most + 1).await?;
     let has_more = known.len() > most;
+    let versions = versions(&nodes, &known, &frame);
     known.sort_by_key(|state| std::cmp::Reverse(state.last_seen));
     let hidden = known.len().saturating_sub(limits::PAGE_WORKERS_MAX);
     known.truncate(limits::PAGE_WORKERS_MAX);
     let known = known.into_iter();
     render(&NodesPage {
         name: app.node.name().to_string(),
-        nodes: nodes.map(|state| NodeRow::of(state, &frame)).collect(),
+        versions,
+        nodes: nodes
+            .into_iter()
+            .map(|state| NodeRow::of(state, &frame))
+            .collect(),
         workers: holders.into_values().collect(),
         known: known
             .map(|state| KnownWorkerRow::of(state, &frame))

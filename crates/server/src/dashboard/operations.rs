@@ -2,14 +2,16 @@
 
 use askama::Template;
 use axum::extract::Path;
-use steadfast_core::{JobId, OperationId, OperationJob, OperationStatus, Tenant};
+use steadfast_core::{Job, JobId, OperationId, OperationJob, OperationStatus, Tenant};
 use steadfast_store::{OperationFilter, OperationJobFilter, OperationRecord, Page, PageRequest};
 
 use super::{
     fields::{Fields, parse_id},
     format::{PageTime, shorten, thousands},
     frame::{Frame, redirect_back, render},
+    jobs::JobRow,
     page_error::{PageError, PageResult},
+    summary::read_payloads,
     viewer::{Editor, Viewer},
 };
 use crate::{App, api, limits, problem::Problem};
@@ -39,15 +41,18 @@ struct OperationPage {
 /// What was done to a job.
 struct ResultRow {
     job: JobId,
+    /// What it is; `None` if it was deleted.
+    row: Option<JobRow>,
     result: Option<String>,
     outcome: Option<String>,
 }
 
 impl ResultRow {
-    fn of(job: &OperationJob) -> Self {
+    fn of(job: &OperationJob, row: Option<JobRow>) -> Self {
         let words = |name: &str| name.replace('_', " ");
         Self {
             job: job.job,
+            row,
             result: job.result.map(|result| words(result.as_str())),
             outcome: job.outcome.map(|outcome| words(outcome.as_str())),
         }
@@ -218,9 +223,17 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let title = format!("{} {id}", record.operation.kind);
     let frame = Frame::of(&viewer, "/operations", title);
     let path = format!("/operations/{id}");
+    let ids = jobs.items.iter().map(|it| it.job).collect();
+    let listed = viewer.app.node.store().get_listed_jobs(ids).await?;
+    let mut listed: Vec<Job> = listed.into_iter().flatten().collect();
+    read_payloads(&viewer.app, &mut listed).await;
+    let rows = jobs.items.iter().map(|it| {
+        let job = listed.iter().find(|job| job.id == it.job);
+        ResultRow::of(it, job.map(|job| JobRow::of(job, &frame)))
+    });
     render(&OperationPage {
         row: OperationRow::of(&record, &frame),
-        jobs: jobs.items.iter().map(ResultRow::of).collect(),
+        jobs: rows.collect(),
         is_not_changed_only,
         next: jobs.next.map(|next| here(fields, &path, &next.to_string())),
         first: after.map(|_| here(fields, &path, "")),
@@ -232,7 +245,7 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
     let id: OperationId = parse_id(&id)?;
     api::operations::find(&viewer.app, &viewer.caller, id).await?;
-    let by = viewer.caller.actor(&viewer.app, "dashboard").await?;
+    let by = viewer.caller.actor(&viewer.app).await?;
     let client = &viewer.app.client;
     let did = match form.get("action") {
         Some("pause") => client.pause_operation(id, by).await.map(|_| "pause"),

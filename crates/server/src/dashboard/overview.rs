@@ -1,22 +1,31 @@
-//! The overview: counts, rates, and what fails most.
+//! The overview: is it healthy, what is failing, how far behind.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use askama::Template;
+use steadfast_api::DestinationBody;
 use steadfast_core::{
-    AlertState, AlertStatus, DueForecast, JobLabel, Kind, Tenant, explain::brief,
+    AlertState, AlertStatus, DueForecast, HealthStatus, JobLabel, Queue, Tenant, Timestamp,
+    explain::brief,
 };
 use steadfast_engine::{Forecasts, Stats};
-use steadfast_store::{JobFilter, JobPageRequest, LaneStats};
+use steadfast_store::LaneStats;
 
 use super::{
-    chart::{self, Svg, TimeBuckets},
+    chart::{self, Marker, Svg, TimeBuckets},
+    destinations::{DestinationRow, incident_markers, row_of},
+    failures::FailureRow,
     format::{PageTime, format_percent, thousands},
     frame::{Frame, render},
-    page_error::{PageError, PageResult},
+    health_summary::HealthSummary,
+    overview_facts::{self, OverviewFacts},
+    page_error::PageResult,
     viewer::Viewer,
 };
-use crate::{App, limits};
+use crate::{api::destinations::body_of, lateness::LatenessCounts, limits};
 
 #[derive(Template)]
 #[template(path = "overview.html")]
@@ -24,25 +33,60 @@ struct OverviewPage {
     frame: Frame,
     tenant: String,
     is_day: bool,
-    tiles: Vec<Tile>,
-    dead_letters: String,
+    is_empty: bool,
+    health: HealthSummary,
+    failing: FailingFigures,
+    behind: BehindFigures,
     firing: Vec<AlertState>,
-    overdue: Option<(PageTime, String)>,
-    rate: String,
-    retry_success: String,
+    tiles: Vec<Tile>,
     /// How far back the recent figures reach.
     recent: String,
     throughput: Svg,
     rates: Svg,
-    kinds: Vec<FailureCount>,
-    destinations: Vec<FailureCount>,
+    lateness: Svg,
+    /// What is marked in the charts, in words.
+    events: Vec<(&'static str, PageTime, String)>,
+    failures: Vec<FailureRow>,
+    destinations: Vec<DestinationRow>,
+    queues: Vec<QueueLine>,
+    hidden_queues: usize,
     coming: Vec<ComingRow>,
-    is_empty: bool,
 }
 
 struct Tile {
     label: &'static str,
     count: String,
+}
+
+/// What is failing.
+struct FailingFigures {
+    retry_rate: String,
+    failed: String,
+    attempts: String,
+    dead_letters: String,
+    retry_success: String,
+}
+
+/// How far behind it is.
+struct BehindFigures {
+    overdue: Option<(PageTime, String)>,
+    ready: String,
+    /// p50, p95 and p99.
+    late: Option<[String; 3]>,
+    /// When the jobs that are due will have started, at the rate of the last minutes.
+    cleared_in: Option<String>,
+}
+
+/// A queue of all tenants that are looked at.
+struct QueueLine {
+    name: String,
+    picture: Svg,
+    ready: String,
+    running: String,
+    retrying: String,
+    oldest: Option<PageTime>,
+    retry_rate: String,
+    is_paused: bool,
 }
 
 /// What is coming in a queue or for a destination.
@@ -53,54 +97,207 @@ struct ComingRow {
     error: String,
 }
 
-/// A kind or host that fails often.
-struct FailureCount {
-    name: String,
-    count: String,
-}
-
 pub async fn page(viewer: Viewer) -> PageResult {
     let requested = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
     let tenant = viewer.caller.choose(requested)?;
     let app = &viewer.app;
     let frame = Frame::of(&viewer, "/", "Overview");
     let is_day = viewer.fields.get("span") == Some("day");
-    let length = if is_day {
-        TimeBuckets::DAY
-    } else {
-        TimeBuckets::HOUR
+    let length = match is_day {
+        true => TimeBuckets::DAY,
+        false => TimeBuckets::HOUR,
     };
     let buckets = TimeBuckets::new(frame.now, length);
     let minutes = app.client.minutes(tenant.clone(), buckets.start()).await?;
     let lanes = app.lane_stats.get(&app.client, tenant.as_ref()).await?;
     let mut firing = app.client.alerts(tenant.as_ref()).await?;
     firing.retain(|alert| alert.status == AlertStatus::Firing);
-    let kinds = failing_kinds(&lanes);
-    let coming = app.forecasts.get(&app.client, tenant.clone()).await?;
+    let minutes_ahead = usize::try_from(limits::FORECAST_MINUTES_DEFAULT).unwrap_or(usize::MAX);
+    let forecast = app.client.forecast(tenant.clone(), minutes_ahead);
+    let coming = app.forecasts.get(tenant.as_ref(), forecast).await?;
+    let facts = overview_facts::facts(app, tenant.as_ref()).await?;
+    let bodies = facts.destinations.iter();
+    let bodies = bodies.map(|state| body_of(state, &viewer.caller, frame.now));
+    let bodies: Vec<DestinationBody> = bodies.collect();
+    let markers = markers(&facts, &bodies, frame.now);
+    let (queues, hidden_queues) = queue_lines(&lanes, &facts, &frame);
     let stats: Stats = lanes.into_iter().collect();
     let due = stats.oldest_ready.filter(|due| *due <= frame.now);
+    let late = &app.metrics.recent_lateness;
+    let recent = late.since(tenant.as_ref(), frame.now.minus(limits::RECENT_WINDOW));
     render(&OverviewPage {
         is_empty: stats.total.attempts == 0 && count_jobs(&stats) == 0,
+        health: HealthSummary::of(&facts, &bodies, &firing, due, frame.now),
+        failing: FailingFigures::of(&stats),
+        behind: BehindFigures::of(&stats, &recent, &frame),
         tiles: tiles(&stats),
-        dead_letters: thousands(stats.dead_letters),
-        firing,
-        overdue: due.map(|due| (frame.time(due), brief(frame.now.since(due)))),
-        rate: format_percent(stats.recent.retry_rate()),
-        retry_success: format_percent(stats.retry_success_rate()),
         recent: brief(limits::RECENT_WINDOW),
-        throughput: chart::throughput(&buckets, &minutes),
-        rates: chart::rates(&buckets, &minutes),
-        kinds,
+        throughput: chart::throughput(&buckets, &minutes, &markers),
+        rates: chart::rates(&buckets, &minutes, &markers),
+        lateness: chart::lateness(
+            &buckets,
+            &late.spans(tenant.as_ref(), buckets.length),
+            &markers,
+        ),
+        events: events(markers, buckets.start(), &frame),
+        failures: failure_rows(&facts, &frame),
+        destinations: destination_rows(bodies, &frame),
+        queues,
+        hidden_queues,
         coming: coming_rows(&coming),
-        destinations: if stats.dead_letters == 0 {
-            Vec::new()
-        } else {
-            failing_destinations(app, tenant).await?
-        },
         tenant: viewer.fields.value("tenant").to_owned(),
+        firing,
         is_day,
         frame,
     })
+}
+
+impl FailingFigures {
+    fn of(stats: &Stats) -> Self {
+        Self {
+            retry_rate: format_percent(stats.recent.retry_rate()),
+            failed: thousands(stats.recent.failures),
+            attempts: thousands(stats.recent.attempts),
+            dead_letters: thousands(stats.dead_letters),
+            retry_success: format_percent(stats.retry_success_rate()),
+        }
+    }
+}
+
+impl BehindFigures {
+    fn of(stats: &Stats, late: &LatenessCounts, frame: &Frame) -> Self {
+        let due = stats.oldest_ready.filter(|due| *due <= frame.now);
+        let quantiles = [0.5, 0.95, 0.99].map(|share| late.quantile(share));
+        let per_second = stats.recent.attempts as f64 / limits::RECENT_WINDOW.as_secs_f64();
+        let seconds = stats.ready as f64 / per_second;
+        let cleared_in = (stats.ready > 0 && per_second > 0.0)
+            .then(|| Duration::try_from_secs_f64(seconds.ceil()).ok());
+        Self {
+            overdue: due.map(|due| (frame.time(due), brief(frame.now.since(due)))),
+            ready: thousands(stats.ready),
+            late: match quantiles {
+                [Some(half), Some(most), Some(nearly)] => Some([half, most, nearly].map(brief)),
+                _ => None,
+            },
+            cleared_in: cleared_in.flatten().map(brief),
+        }
+    }
+}
+
+/// Deploys and incidents, for the charts.
+fn markers(facts: &OverviewFacts, bodies: &[DestinationBody], now: Timestamp) -> Vec<Marker> {
+    let incidents = bodies.iter().flat_map(|body| incident_markers(body, now));
+    let deploys = facts.deploys.iter().map(|deploy| Marker {
+        class: "deploy",
+        at: deploy.at,
+        until: None,
+        text: deploy.text.clone(),
+    });
+    incidents.chain(deploys).collect()
+}
+
+/// The newest markers within the charts.
+fn events(
+    markers: Vec<Marker>,
+    start: Timestamp,
+    frame: &Frame,
+) -> Vec<(&'static str, PageTime, String)> {
+    let mut shown: Vec<Marker> = markers
+        .into_iter()
+        .filter(|marker| marker.until.unwrap_or(marker.at) >= start)
+        .collect();
+    shown.sort_by_key(|marker| std::cmp::Reverse(marker.at));
+    shown.truncate(limits::OVERVIEW_ROWS_MAX);
+    let rows = shown.into_iter();
+    rows.map(|it| (it.class, frame.time(it.at), it.text))
+        .collect()
+}
+
+fn failure_rows(facts: &OverviewFacts, frame: &Frame) -> Vec<FailureRow> {
+    let groups = facts.failures.iter().cloned();
+    groups.map(|group| FailureRow::of(group, frame)).collect()
+}
+
+/// Those that do not work first.
+fn destination_rows(mut bodies: Vec<DestinationBody>, frame: &Frame) -> Vec<DestinationRow> {
+    bodies.sort_by_key(|body| {
+        let rank = match body.status {
+            HealthStatus::Held => 0,
+            HealthStatus::Probing => 1,
+            HealthStatus::Ramping => 2,
+            HealthStatus::Healthy => 3,
+        };
+        (rank, std::cmp::Reverse(body.failed))
+    });
+    bodies.truncate(limits::OVERVIEW_ROWS_MAX);
+    let rows = bodies.into_iter();
+    rows.map(|body| row_of(body, None, frame)).collect()
+}
+
+/// Queues with the most to do or done, and how many are left out.
+fn queue_lines(
+    lanes: &[LaneStats],
+    facts: &OverviewFacts,
+    frame: &Frame,
+) -> (Vec<QueueLine>, usize) {
+    let mut queues: BTreeMap<&Queue, Vec<&LaneStats>> = BTreeMap::new();
+    for lane in lanes {
+        queues.entry(&lane.queue).or_default().push(lane);
+    }
+    let buckets = TimeBuckets::new(frame.now, TimeBuckets::HOUR);
+    let mut busy: Vec<BusyQueue> = queues
+        .into_iter()
+        .map(|(queue, lanes)| BusyQueue::of(queue, &lanes, facts, buckets.count()))
+        .collect();
+    busy.sort_by_key(|it| (std::cmp::Reverse(it.weight()), it.queue));
+    let hidden = busy.len().saturating_sub(limits::OVERVIEW_QUEUES_MAX);
+    busy.truncate(limits::OVERVIEW_QUEUES_MAX);
+    let lines = busy.into_iter().map(|it| QueueLine {
+        name: it.queue.to_string(),
+        picture: chart::queue_minutes(&buckets, &it.minutes),
+        ready: thousands(it.stats.ready),
+        running: thousands(it.stats.running),
+        retrying: thousands(it.stats.retrying),
+        oldest: it
+            .stats
+            .oldest_ready
+            .filter(|at| *at <= frame.now)
+            .map(|at| frame.time(at)),
+        retry_rate: format_percent(it.stats.recent.retry_rate()),
+        is_paused: it.is_paused,
+    });
+    (lines.collect(), hidden)
+}
+
+struct BusyQueue<'a> {
+    queue: &'a Queue,
+    stats: Stats,
+    minutes: Vec<u64>,
+    is_paused: bool,
+}
+
+impl<'a> BusyQueue<'a> {
+    fn of(queue: &'a Queue, lanes: &[&LaneStats], facts: &OverviewFacts, minutes: usize) -> Self {
+        let tenants: BTreeSet<&Tenant> = lanes.iter().map(|lane| &lane.tenant).collect();
+        let mut sums = vec![0; minutes];
+        for tenant in tenants {
+            for (sum, count) in sums.iter_mut().zip(facts.minutes_of(tenant, queue)) {
+                *sum += count;
+            }
+        }
+        Self {
+            queue,
+            stats: lanes.iter().copied().cloned().collect(),
+            minutes: sums,
+            is_paused: lanes.iter().any(|lane| lane.paused),
+        }
+    }
+
+    /// What it did and has to do.
+    fn weight(&self) -> u64 {
+        let waiting = self.stats.ready + self.stats.running + self.stats.retrying;
+        self.minutes.iter().sum::<u64>().saturating_add(waiting)
+    }
 }
 
 fn coming_rows(forecasts: &Forecasts) -> Vec<ComingRow> {
@@ -152,69 +349,4 @@ fn tiles(stats: &Stats) -> Vec<Tile> {
         count: thousands(count_of_label(stats, *label)),
     };
     JobLabel::ALL.iter().map(tile).collect()
-}
-
-fn top_failures(counts: BTreeMap<String, u64>) -> Vec<FailureCount> {
-    let mut top: Vec<(String, u64)> = counts.into_iter().filter(|(_, it)| *it > 0).collect();
-    top.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    top.truncate(limits::TOP_FAILURES_MAX);
-    let rows = top.into_iter().map(|(name, number)| FailureCount {
-        name,
-        count: thousands(number),
-    });
-    rows.collect()
-}
-
-/// Kinds by their recent failed attempts.
-fn failing_kinds(lanes: &[LaneStats]) -> Vec<FailureCount> {
-    let mut counts = BTreeMap::new();
-    for lane in lanes {
-        *counts.entry(lane.kind.to_string()).or_default() += lane.recent.failures;
-    }
-    top_failures(counts)
-}
-
-/// Hosts by the newest dead letters of kind `http`.
-async fn failing_destinations(
-    app: &App,
-    tenant: Option<Tenant>,
-) -> Result<Vec<FailureCount>, PageError> {
-    let filter = JobFilter {
-        tenant,
-        kind: Some(Kind::http()),
-        ..JobFilter::dead_letters()
-    };
-    let listed = app
-        .client
-        .jobs(filter, JobPageRequest::first(limits::DESTINATIONS_SCAN_MAX))
-        .await?;
-    let mut counts = BTreeMap::new();
-    for job in listed.items {
-        if let Some(host) = host(job.payload.as_str()) {
-            *counts.entry(host).or_default() += 1;
-        }
-    }
-    Ok(top_failures(counts))
-}
-
-/// The host of the request that a payload describes.
-fn host(payload: &str) -> Option<String> {
-    let request: serde_json::Value = serde_json::from_str(payload).ok()?;
-    let url = request.get("url")?.as_str()?;
-    let uri: axum::http::Uri = url.parse().ok()?;
-    uri.scheme()?;
-    Some(uri.authority()?.host().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_destination_is_a_host_without_port_or_password() {
-        let host = |url: &str| host(&format!(r#"{{"url":"{url}"}}"#));
-        assert_eq!(host("https://a.example:8443/x"), Some("a.example".into()));
-        assert_eq!(host("http://u:p@b.example/"), Some("b.example".into()));
-        assert_eq!(host("nonsense"), None);
-    }
 }

@@ -11,11 +11,11 @@ use serde_json::{
     Value,
     value::{RawValue, to_raw_value},
 };
-use steadfast_core::{Invalid, Kind, Payload};
+use steadfast_core::{Destination, Invalid, Kind, Payload};
 
 use super::format::Excerpt;
 
-/// Not allowed in a header, so it cannot be sent by mistake.
+/// A header that comes back with it has its stored value, or is refused.
 const MASK: &str = "••••••";
 const HIDDEN_BODY: &str = "shown to keys of scope tenant or admin";
 
@@ -32,7 +32,8 @@ pub fn editable(kind: &Kind, payload: &Payload) -> String {
     pretty.unwrap_or(text)
 }
 
-fn shown(kind: &Kind, payload: &Payload, may_write: bool) -> String {
+/// The payload as text, with headers masked and the body only for those who may write.
+pub fn shown(kind: &Kind, payload: &Payload, may_write: bool) -> String {
     if *kind != Kind::http() {
         return payload.as_str().to_owned();
     }
@@ -67,12 +68,26 @@ pub fn unmask(kind: &Kind, stored: &Payload, edited: &str) -> Result<Payload, In
         return Ok(typed);
     };
     let stored = stored.decode::<Value>().unwrap_or_default();
+    let stored_url = stored.get("url").and_then(Value::as_str);
+    let url = request.get("url").map(|it| it.get());
+    let url = url.and_then(|text| serde_json::from_str::<String>(text).ok());
+    let is_same_host =
+        url.as_deref().and_then(Destination::of_url) == stored_url.and_then(Destination::of_url);
     let stored = stored.get("headers").and_then(Value::as_object);
     for (name, value) in &mut headers {
         let mut known = stored.into_iter().flatten();
         let known = known.find(|(known, _)| known.eq_ignore_ascii_case(name));
-        if let (true, Some((_, known))) = (*value == MASK, known) {
-            *value = known.clone();
+        match known {
+            _ if *value != MASK => {}
+            Some(_) if !is_same_host => {
+                let expected = "must be typed again: it was stored for another host";
+                return Err(Invalid::new(format!("headers.{name}"), "masked", expected));
+            }
+            Some((_, known)) => *value = known.clone(),
+            None => {
+                let expected = "must be its value: none is stored";
+                return Err(Invalid::new(format!("headers.{name}"), "masked", expected));
+            }
         }
     }
     if let Ok(headers) = to_raw_value(&headers) {
@@ -108,19 +123,30 @@ mod tests {
     fn a_masked_value_that_comes_back_is_the_stored_one_and_others_are_as_typed() {
         let edited = editable(&Kind::http(), &stored())
             .replace("4242", "12345678901234567890.50")
-            .replace(
-                "\"x\": \"••••••\"",
-                "\"x\": \"new\", \"authorization2\": \"••••••\"",
-            );
+            .replace("\"x\": \"••••••\"", "\"x\": \"new\"");
         let payload = unmask(&Kind::http(), &stored(), &edited).unwrap();
         let text = payload.as_str();
         assert!(text.contains("Bearer hunter2"), "{text}");
         assert!(text.contains(r#""x":"new""#), "{text}");
         assert!(text.contains("12345678901234567890.50"), "{text}");
-        assert!(
-            text.contains(r#""authorization2":"••••••""#),
-            "unknown: refused later"
-        );
+        let unknown = edited.replace("\"x\": \"new\"", "\"y\": \"••••••\"");
+        let refused = unmask(&Kind::http(), &stored(), &unknown).unwrap_err();
+        assert!(refused.to_string().contains("headers.y"), "{refused}");
         assert!(unmask(&Kind::http(), &stored(), "{").is_err());
+    }
+
+    #[test]
+    fn a_masked_value_is_sent_to_no_other_host() {
+        let edited = editable(&Kind::http(), &stored());
+        for (url, is_sent) in [
+            ("https://x.example/other", true),
+            ("https://y.example/?q=1", false),
+            ("http://x.example/?q=1", false),
+            ("https://x.example:8443/", false),
+        ] {
+            let edited = edited.replace("https://x.example/?q=1", url);
+            let unmasked = unmask(&Kind::http(), &stored(), &edited);
+            assert_eq!(unmasked.is_ok(), is_sent, "{url}");
+        }
     }
 }

@@ -8,8 +8,10 @@ use steadfast_engine::Stats;
 use steadfast_store::LaneStats;
 
 use super::{
+    chart::{self, Svg, TimeBuckets},
     format::{PageTime, format_percent, thousands},
     frame::{Frame, redirect_back, render},
+    overview_facts,
     page_error::PageResult,
     viewer::{Editor, Viewer},
 };
@@ -37,8 +39,21 @@ struct QueueRow {
     scheduled: String,
     dead_letters: String,
     oldest: Option<PageTime>,
-    recent_attempts: String,
     retry_rate: String,
+    /// Attempts of the last hour.
+    picture: Svg,
+}
+
+impl QueueRow {
+    fn counts(&self) -> [(&'static str, &String); 5] {
+        [
+            ("Ready", &self.ready),
+            ("Running", &self.running),
+            ("Retrying", &self.retrying),
+            ("Scheduled", &self.scheduled),
+            ("Dead letters", &self.dead_letters),
+        ]
+    }
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
@@ -55,6 +70,8 @@ pub async fn page(viewer: Viewer) -> PageResult {
         let name = (lane.tenant.clone(), lane.queue.clone());
         queues.entry(name).or_default().push(lane);
     }
+    let facts = overview_facts::facts(&viewer.app, tenant.as_ref()).await?;
+    let buckets = TimeBuckets::new(frame.now, TimeBuckets::HOUR);
     let pauses = QueuePauses::read(&viewer.app).await?;
     let hidden = queues.len().saturating_sub(limits::PAGE_QUEUES_MAX);
     let rows = queues.into_iter().take(limits::PAGE_QUEUES_MAX);
@@ -63,8 +80,10 @@ pub async fn page(viewer: Viewer) -> PageResult {
             .map(|((tenant, queue), lanes)| {
                 let pause = pauses.of(&tenant, &queue);
                 let pause = pause.map_or(String::new(), |pause| pause.describe(frame.now));
+                let minutes = facts.minutes_of(&tenant, &queue);
                 QueueRow {
                     pause,
+                    picture: chart::queue_minutes(&buckets, minutes),
                     ..queue_row(tenant, queue, lanes, &frame)
                 }
             })
@@ -90,8 +109,8 @@ fn queue_row(tenant: Tenant, queue: Queue, lanes: Vec<LaneStats>, frame: &Frame)
         scheduled: thousands(stats.scheduled),
         dead_letters: thousands(stats.dead_letters),
         oldest: stats.oldest_ready.map(|at| frame.time(at)),
-        recent_attempts: thousands(stats.recent.attempts),
         retry_rate: format_percent(stats.recent.retry_rate()),
+        picture: Svg::default(),
     }
 }
 
@@ -100,7 +119,7 @@ pub async fn act(editor: Editor) -> PageResult {
     let requested = form.get("tenant").map(Tenant::new).transpose()?;
     let tenant = viewer.caller.choose(requested)?.unwrap_or_default();
     let queue = Queue::new(form.value("queue"))?;
-    let client = &viewer.app.client;
+    let client = viewer.caller.client(&viewer.app).await?;
     let did = match form.get("action") {
         Some("pause") => {
             let by = viewer.caller.name(&viewer.app).await?;
@@ -120,6 +139,5 @@ pub async fn act(editor: Editor) -> PageResult {
         }
         _ => return Err(Problem::invalid("action", "there is no such action").into()),
     };
-    viewer.app.lane_stats.clear().await;
     Ok(redirect_back("/queues", did, None))
 }

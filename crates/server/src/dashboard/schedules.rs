@@ -310,7 +310,7 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
     let schedule = find(&viewer, &id).await?;
     let id = schedule.id;
-    let client = &viewer.app.client;
+    let client = viewer.caller.client(&viewer.app).await?;
     let back = form.get("back").unwrap_or("/schedules");
     match form.get("action") {
         Some("pause") => {
@@ -330,6 +330,7 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
                 name: schedule.name.to_string(),
                 consequence: "It makes no more jobs. Jobs that it has made stay.",
                 verb: "Delete schedule",
+                action: "delete",
                 path: format!("/schedules/{id}/act"),
                 id: id.to_string(),
                 back: format!("/schedules/{id}"),

@@ -133,7 +133,7 @@ async fn replay_chosen(viewer: &Viewer, retry: &PolicyPatch) -> Option<Result<Re
     }
     let run = async || -> Result<PolicyReplayBody, Problem> {
         let tenant = query::tenant(viewer.fields.get("tenant"), &viewer.caller)?;
-        run_replay(&viewer.app, request, tenant).await
+        run_replay(&viewer.app, &viewer.caller, request, tenant).await
     };
     let result = run().await;
     Some(match result {

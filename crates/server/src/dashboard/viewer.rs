@@ -8,16 +8,22 @@ use std::sync::Arc;
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
-    http::{HeaderMap, header, request::Parts, uri::Authority},
+    http::{HeaderMap, Method, header, request::Parts, uri::Authority},
 };
 
-use super::{fields::Fields, page_audit::FormSlot, page_error::PageError};
+use super::{
+    fields::Fields,
+    page_caches::EditorSlot,
+    page_error::PageError,
+    sections::{self, SectionCounts},
+};
 use crate::{
     App,
     access::{self, Caller, Writes},
     body,
     keys::Scope,
     limits,
+    mount::MountPath,
     problem::Problem,
 };
 
@@ -33,6 +39,8 @@ pub struct Viewer {
     pub fields: Fields,
     /// The address under which the browser sees this server.
     pub url: String,
+    /// For the sections beside the page; none while an action is on its way.
+    pub counts: Arc<SectionCounts>,
 }
 
 impl Viewer {
@@ -64,24 +72,34 @@ impl FromRequestParts<Arc<App>> for Viewer {
             let next = path.map_or("/", |path| path.as_str());
             return Err(PageError::SignIn(next.to_owned()));
         };
+        // A request for events shows none, and an action mostly leads to another page.
+        let is_page = parts.method == Method::GET && !parts.uri.path().starts_with("/ui/");
+        let counts = match is_page {
+            true => sections::counts(app, caller.tenant.as_ref()).await,
+            false => Arc::default(),
+        };
         Ok(Self {
             app: app.clone(),
             caller,
             session,
             fields,
-            url: own_url(&parts.headers),
+            url: own_url(parts),
+            counts,
         })
     }
 }
 
-fn own_url(headers: &HeaderMap) -> String {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+/// The address under which the browser sees this server.
+pub fn own_url(parts: &Parts) -> String {
+    let header = |name: &str| parts.headers.get(name).and_then(|it| it.to_str().ok());
     let host = header("host").filter(|host| host.parse::<Authority>().is_ok());
     let scheme = match header("x-forwarded-proto") {
         Some("https") => "https",
         _ => "http",
     };
-    format!("{scheme}://{}", host.unwrap_or("127.0.0.1"))
+    let path = parts.extensions.get::<MountPath>();
+    let path = path.map_or("", |path| &path.0);
+    format!("{scheme}://{}{path}", host.unwrap_or("127.0.0.1"))
 }
 
 /// The caller of a session, and its token.
@@ -133,18 +151,17 @@ impl FromRequest<Arc<App>> for Editor {
         let (mut parts, body) = request.into_parts();
         app.own_hosts.require_own_page(&parts.headers)?;
         let mut viewer = Viewer::from_request_parts(&mut parts, app).await?;
-        viewer.caller.about = Some(Arc::default());
-        let slot = parts.extensions.get::<FormSlot>().cloned();
+        viewer.caller.way = "dashboard";
         viewer.caller.clone().may(&[Scope::Admin, Scope::Tenant])?;
+        if let Some(slot) = parts.extensions.get::<EditorSlot>() {
+            slot.set(viewer.caller.tenant.as_ref());
+        }
         let bytes = body::collect(
             Request::from_parts(parts, body),
             app.settings.body_bytes_max,
         )
         .await?;
         let form = Fields::parse(&bytes);
-        if let Some(slot) = slot {
-            slot.set(&viewer.caller, &form);
-        }
         Ok(Self { viewer, form })
     }
 }

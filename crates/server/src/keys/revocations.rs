@@ -7,9 +7,9 @@
 //! works and no longer counts; it can be revoked again.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{KeyId, Payload};
+use steadfast_core::{Actor, AuditId, AuditRecord, KeyId, Payload};
 use steadfast_engine::decode_documents;
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store, StoreError};
 
 use super::{Key, KeyError, Scope, list};
 use crate::limits::DOCUMENT_TRIES_MAX;
@@ -36,8 +36,13 @@ struct Revocations {
     keys: Vec<KeyId>,
 }
 
-/// Revokes a key, unless no admin key would remain. Nodes refuse it within seconds.
-pub async fn revoke(store: &dyn Store, id: KeyId) -> Result<Revocation, KeyError> {
+/// Revokes a key, unless no admin key would remain, and stores who did so with that. Nodes refuse it
+/// within seconds.
+pub async fn revoke(
+    store: &dyn Store,
+    id: KeyId,
+    by: Option<Actor>,
+) -> Result<Revocation, KeyError> {
     for _ in 0..DOCUMENT_TRIES_MAX {
         // Before the keys: what was deleted since then is then counted as gone.
         let (mut revocations, mut document) = read(store).await?;
@@ -45,8 +50,12 @@ pub async fn revoke(store: &dyn Store, id: KeyId) -> Result<Revocation, KeyError
         let Some(key) = keys.iter().find(|key| key.id == id) else {
             return Ok(Revocation::NotFound);
         };
+        let audit = by.clone().map(|by| {
+            let record = audit_record(store, by, "key.delete", key);
+            record.with_detail(key.name.clone())
+        });
         if key.scope != Scope::Admin {
-            return delete(store, &keys, id).await;
+            return delete(store, &keys, id, audit).await;
         }
         let now = store.now();
         let remains = |it: &&Key| {
@@ -61,8 +70,8 @@ pub async fn revoke(store: &dyn Store, id: KeyId) -> Result<Revocation, KeyError
             .retain(|going| *going != id && keys.iter().any(|key| key.id == *going));
         revocations.keys.push(id);
         document.body = Payload::encode(&revocations)?;
-        match store.save_document(document, Vec::new()).await? {
-            DocumentSaveResult::Done(_) => return delete(store, &keys, id).await,
+        match store.save_document(document, Outbox::default()).await? {
+            DocumentSaveResult::Done(_) => return delete(store, &keys, id, audit).await,
             DocumentSaveResult::Outdated(_) => {}
         }
     }
@@ -88,16 +97,23 @@ async fn read(store: &dyn Store) -> Result<(Revocations, Document), StoreError> 
 
 /// Deletes a key, its sessions, and the keys that end with it. Those end with it in any case; what
 /// remains of them if the process ends here is not accepted.
-async fn delete(store: &dyn Store, keys: &[Key], id: KeyId) -> Result<Revocation, KeyError> {
+async fn delete(
+    store: &dyn Store,
+    keys: &[Key],
+    id: KeyId,
+    mut audit: Option<AuditRecord>,
+) -> Result<Revocation, KeyError> {
     let mut going = vec![id];
     let mut next = 0;
     let mut was_there = false;
     while let Some(id) = going.get(next).copied() {
         next += 1;
         let text = id.to_string();
-        let deleted = store.delete_document(DocumentKind::Key, text.clone());
+        let deleted = store.delete_document(DocumentKind::Key, text.clone(), audit.take());
         was_there |= deleted.await?;
-        store.delete_document(DocumentKind::Session, text).await?;
+        store
+            .delete_document(DocumentKind::Session, text, None)
+            .await?;
         let ending = keys.iter().filter(|key| key.ends_with == Some(id));
         going.extend(ending.map(|key| key.id));
     }
@@ -105,4 +121,11 @@ async fn delete(store: &dyn Store, keys: &[Key], id: KeyId) -> Result<Revocation
         true => Revocation::Done,
         false => Revocation::NotFound,
     })
+}
+
+/// The record of a command on a key.
+pub(super) fn audit_record(store: &dyn Store, by: Actor, action: &str, key: &Key) -> AuditRecord {
+    let now = store.now();
+    let id = AuditId::new(now, rand::random());
+    AuditRecord::new(id, now, by, action, key.id.to_string()).of_tenant(key.tenant.clone())
 }

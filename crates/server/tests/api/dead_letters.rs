@@ -135,6 +135,14 @@ async fn a_discarded_letter_is_kept_as_a_job_and_never_listed_again() {
         each(left["jobs"].as_array().unwrap(), "id"),
         [ids[1].clone()]
     );
+    let more = dead(&server.http, "b", "forbidden", 2).await;
+    let done = server
+        .http
+        .post(discard, json!({"ids": more}))
+        .await
+        .is(200);
+    assert_eq!(done["count"], 2);
+    assert!(done["operation"].is_string(), "several are an operation");
     let both = json!({"ids": [ids[1]], "queue": "a"});
     let both = server.http.post(discard, both).await;
     both.is_problem(422, "invalid", Some("ids"));

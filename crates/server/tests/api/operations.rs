@@ -387,7 +387,7 @@ async fn each_command_leaves_one_record_of_its_tenant() {
         json!([
             ["queue.pause", "mail", "acme"],
             ["job.cancel", a, "default"],
-            ["dlq.discard", b, "default"],
+            ["job.discard", b, "default"],
             ["operation.create", operation, null],
         ])
     );

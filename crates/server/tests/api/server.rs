@@ -16,7 +16,7 @@ use steadfast_server::{
     keys::{self, NewKey, Scope},
 };
 use steadfast_store::{
-    ClaimRequest, CommitResult, Document, DocumentKind, DocumentSaveResult, SqliteOptions,
+    ClaimRequest, CommitResult, Document, DocumentKind, DocumentSaveResult, Outbox, SqliteOptions,
     SqliteStore, Store, rusqlite,
 };
 use tempfile::TempDir;
@@ -122,7 +122,7 @@ impl Server {
             body: Payload::encode(health).unwrap(),
             revision: 0,
         };
-        let saved = self.store.save_document(document, Vec::new()).await;
+        let saved = self.store.save_document(document, Outbox::default()).await;
         assert!(matches!(saved, Ok(DocumentSaveResult::Done(_))));
     }
 
@@ -187,7 +187,7 @@ impl Server {
     pub async fn delete_all_keys(&self) {
         for key in keys::list(&*self.store).await.unwrap() {
             let (kind, id) = (DocumentKind::Key, key.id.to_string());
-            assert!(self.store.delete_document(kind, id).await.unwrap());
+            assert!(self.store.delete_document(kind, id, None).await.unwrap());
         }
     }
 

@@ -206,7 +206,13 @@ async fn a_trace_is_kept_with_the_attempt_and_not_with_the_job() {
     let attempts = server.http.attempts(&id).await;
     assert_eq!(attempts[0]["failure"]["trace"], trace);
     let page = server.http.get(&format!("/jobs/{id}")).await;
-    assert!(page.body.contains(trace), "{}", page.body);
+    for line in trace.lines() {
+        assert!(
+            page.body.contains(&format!("<li>{line}</li>")),
+            "{}",
+            page.body
+        );
+    }
 }
 
 #[tokio::test]

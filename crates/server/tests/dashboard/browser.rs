@@ -1,26 +1,87 @@
-//! A real browser, started for a test and stopped with it.
+//! A real browser, started once for all tests and stopped with them.
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpStream,
+    io::{BufRead as _, BufReader},
+    os::unix::process::CommandExt as _,
     process::{Child, Command, Stdio},
+    sync::LazyLock,
     time::Duration,
 };
 
+use serde_json::{Value, json};
+use tempfile::TempDir;
 use thirtyfour::{error::WebDriverErrorInner, prelude::*};
 use tokio::sync::{Mutex, MutexGuard};
 
-/// One browser at a time: several would only compete for the processor.
-static ONE_BROWSER: Mutex<()> = Mutex::const_new(());
+/// One test at a time uses it: several would only compete for the processor.
+static ONE_TEST: Mutex<()> = Mutex::const_new(());
+
+static PROCESSES: LazyLock<BrowserProcesses> = LazyLock::new(BrowserProcesses::start);
 
 /// Longer than anything takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(30);
-const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The browser and its driver. A shell starts both, and stops them when this program has ended, even
+/// if it was killed: then nothing holds the other end of its input any more.
+struct BrowserProcesses {
+    driver_port: u16,
+    browser_port: u16,
+    _shell: Child,
+    _profile: TempDir,
+}
+
+const SHELL: &str = r#"
+chromium --headless=new --no-sandbox --disable-dev-shm-usage --disable-gpu --hide-scrollbars \
+  --remote-debugging-port=0 --user-data-dir="$1" about:blank >/dev/null 2>&1 &
+chromedriver --port=0 2>/dev/null &
+tries=600
+until [ -s "$1/DevToolsActivePort" ] || [ $tries = 0 ]; do sleep 0.05; tries=$((tries - 1)); done
+echo "browser on port $(head -n 1 "$1/DevToolsActivePort")."
+cat >/dev/null
+kill 0
+"#;
+
+impl BrowserProcesses {
+    fn start() -> Self {
+        let profile = tempfile::tempdir().unwrap();
+        let mut shell = Command::new("sh")
+            .args(["-c", SHELL, "sh"])
+            .arg(profile.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let (mut driver_port, mut browser_port) = (None, None);
+        let lines = BufReader::new(shell.stdout.take().unwrap()).lines();
+        for line in lines.map_while(Result::ok) {
+            let port = |after: &str| {
+                let port = line.split(after).nth(1)?;
+                port.trim_end_matches('.').parse::<u16>().ok()
+            };
+            driver_port = driver_port.or(port("successfully on port "));
+            browser_port = browser_port.or(port("browser on port "));
+            let is_last = line.starts_with("browser on port ") && browser_port.is_none();
+            if (driver_port.is_some() && browser_port.is_some()) || is_last {
+                break;
+            }
+        }
+        let (Some(driver_port), Some(browser_port)) = (driver_port, browser_port) else {
+            panic!("a browser is needed: apt-get install chromium chromium-driver");
+        };
+        Self {
+            driver_port,
+            browser_port,
+            _shell: shell,
+            _profile: profile,
+        }
+    }
+}
 
 pub struct Browser {
     pub driver: WebDriver,
-    process: Child,
-    port: u16,
     _guard: MutexGuard<'static, ()>,
 }
 
@@ -32,58 +93,62 @@ pub struct BrowserOptions {
 }
 
 impl Browser {
+    /// The one browser, as if it were new.
     pub async fn start(options: BrowserOptions) -> Self {
-        let guard = ONE_BROWSER.lock().await;
-        let mut process = Command::new("chromedriver")
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|error| {
-                panic!("chromedriver is needed ({error}): apt-get install chromium chromium-driver")
-            });
-        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let port: u16 = lines
-            .map_while(Result::ok)
-            .find_map(|line| {
-                let port = line.split("successfully on port ").nth(1)?;
-                port.trim_end_matches('.').parse().ok()
-            })
-            .unwrap_or_else(|| panic!("chromedriver did not print its port"));
+        let guard = ONE_TEST.lock().await;
+        let BrowserProcesses {
+            driver_port,
+            browser_port,
+            ..
+        } = &*PROCESSES;
         let mut caps = DesiredCapabilities::chrome();
-        let size = if options.phone {
-            "420,900"
-        } else {
-            "1280,1180"
-        };
-        for arg in [
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-dev-shm-usage",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            &format!("--window-size={size}"),
-            &format!(
-                "--blink-settings=preferredColorScheme={}",
-                u8::from(!options.dark)
-            ),
-        ] {
-            caps.add_arg(arg).unwrap();
-        }
-        if options.without_scripts {
-            let prefs =
-                serde_json::json!({"profile.managed_default_content_settings.javascript": 2});
-            caps.add_experimental_option("prefs", prefs).unwrap();
-        }
-        let driver = WebDriver::new(format!("http://127.0.0.1:{port}"), caps)
+        caps.set_debugger_address(&format!("127.0.0.1:{browser_port}"))
+            .unwrap();
+        let driver = WebDriver::new(format!("http://127.0.0.1:{driver_port}"), caps)
             .await
             .unwrap();
-        Self {
+        let browser = Self {
             driver,
-            process,
-            port,
             _guard: guard,
-        }
+        };
+        // A page that waits for a connection would wait for a minute.
+        let limited = browser.driver.set_page_load_timeout(TIMEOUT).await;
+        limited.unwrap();
+        browser.set(options).await;
+        // Cookies are those of a host, whatever its port.
+        browser.tell("Network.clearBrowserCookies", json!({})).await;
+        browser
+    }
+
+    /// Another theme or size, with the same pages.
+    pub async fn set(&self, options: BrowserOptions) {
+        let theme = if options.dark { "dark" } else { "light" };
+        let theme = json!([{"name": "prefers-color-scheme", "value": theme}]);
+        self.tell("Emulation.setEmulatedMedia", json!({"features": theme}))
+            .await;
+        let (width, height) = if options.phone {
+            (390, 844)
+        } else {
+            (1280, 1180)
+        };
+        let size = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": options.phone,
+        });
+        self.tell("Emulation.setDeviceMetricsOverride", size).await;
+        let off = json!({"value": options.without_scripts});
+        self.tell("Emulation.setScriptExecutionDisabled", off).await;
+    }
+
+    /// Runs a script in every page from now on, before those of the page.
+    pub async fn load_everywhere(&self, script: &str) {
+        let script = json!({"source": script});
+        self.tell("Page.addScriptToEvaluateOnNewDocument", script)
+            .await;
+    }
+
+    async fn tell(&self, command: &str, parameters: Value) {
+        let told = self.driver.cdp().send_raw(command, parameters).await;
+        told.unwrap();
     }
 
     /// The first matching element, once there is one: the page may still be loading.
@@ -150,20 +215,9 @@ impl Browser {
         }
     }
 
+    /// Leaves the page, so that it asks for no more, and makes room for the next test.
     pub async fn quit(self) {
+        self.driver.goto("about:blank").await.unwrap();
         self.driver.clone().quit().await.unwrap();
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        // A driver that is killed leaves its browser running; one that is shut down stops it.
-        if let Ok(mut driver) = TcpStream::connect(("127.0.0.1", self.port)) {
-            let sent = driver.write_all(b"GET /shutdown HTTP/1.1\r\nhost: localhost\r\n\r\n");
-            let mut response = Vec::new();
-            let _answered = sent.and_then(|()| driver.read_to_end(&mut response));
-        }
-        let _killed = self.process.kill();
-        let _reaped = self.process.wait();
     }
 }

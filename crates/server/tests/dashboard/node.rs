@@ -2,6 +2,7 @@
 
 use std::{
     net::SocketAddr,
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicI64, Ordering},
@@ -10,6 +11,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use steadfast_core::{Timestamp, WorkerName};
 use steadfast_engine::{Client, Context, Engine, EngineConfig, JobError, JobKind, NodeHandle};
 use steadfast_server::{
@@ -58,6 +60,8 @@ async fn fail(_: FailingJob, _: Context) -> Result<(), JobError> {
     Err(JobError::failure("error", format!("boom {MARKUP}")))
 }
 
+type StopFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 pub struct TestNode {
     pub address: SocketAddr,
     pub clock: ShiftedClock,
@@ -76,24 +80,63 @@ impl TestNode {
     }
 
     pub async fn on(store: Arc<dyn Store>, clock: ShiftedClock) -> Self {
+        Self::serve(store, clock, "", |listener, app, stopped| {
+            tokio::spawn(steadfast_server::serve(listener, app, stopped));
+        })
+        .await
+    }
+
+    /// Behind a proxy that shows it below a path.
+    pub async fn below(base_path: &str) -> Self {
+        let clock = ShiftedClock::default();
+        let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+        Self::serve(store, clock, base_path, |listener, app, stopped| {
+            tokio::spawn(steadfast_server::serve(listener, app, stopped));
+        })
+        .await
+    }
+
+    /// In a router of another program.
+    pub async fn nested(path: &'static str) -> Self {
+        let clock = ShiftedClock::default();
+        let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+        Self::serve(store, clock, "", |listener, app, stopped| {
+            let home = axum::routing::get(|| async { "home" });
+            let router = axum::Router::new().route("/", home);
+            let router = router.nest(path, steadfast_server::mount(app));
+            let served = axum::serve(listener, router).with_graceful_shutdown(stopped);
+            tokio::spawn(served.into_future());
+        })
+        .await
+    }
+
+    async fn serve(
+        store: Arc<dyn Store>,
+        clock: ShiftedClock,
+        base_path: &str,
+        serve: impl FnOnce(TcpListener, App, StopFuture),
+    ) -> Self {
         let config = EngineConfig::default().with_worker(WorkerName::new("node-1").unwrap());
+        let metrics = Arc::new(Metrics::default());
         let engine = Engine::builder(store)
             .config(config)
             .handler(fail)
+            .observer(metrics.clone())
             .start()
             .unwrap();
         let settings = Settings {
             open: true,
+            base_path: base_path.to_owned(),
             ..Settings::default()
         };
-        let metrics = Arc::new(Metrics::default());
         let app = App::new(engine.client(), engine.node(), metrics, settings);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
-        tokio::spawn(steadfast_server::serve(listener, app, async {
+        let stopped = Box::pin(async {
             let _gone = stopped.await;
-        }));
+        });
+        serve(listener, app, stopped);
         Self {
             address,
             clock,
@@ -133,6 +176,18 @@ impl TestNode {
         self.request("POST", path, &[origin], form).await
     }
 
+    /// A request to the API, which must succeed.
+    pub async fn api(&self, method: &str, path: &str, body: Value) -> Value {
+        let json = ("content-type", "application/json");
+        let path = format!("/api/v1{path}");
+        let found = self
+            .request(method, &path, &[json], &body.to_string())
+            .await;
+        let is_good = (200..300).contains(&found.status);
+        assert!(is_good, "{method} {path}: {}", found.body);
+        serde_json::from_str(&found.body).unwrap()
+    }
+
     pub async fn request(
         &self,
         method: &str,
@@ -145,7 +200,8 @@ impl TestNode {
             self.address,
             body.len()
         );
-        if !body.is_empty() {
+        let is_form = !headers.iter().any(|(name, _)| *name == "content-type");
+        if is_form && !body.is_empty() {
             request.push_str("content-type: application/x-www-form-urlencoded\r\n");
         }
         for (name, value) in headers {

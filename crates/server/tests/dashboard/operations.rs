@@ -1,5 +1,9 @@
 //! Work on many jobs, on its pages.
 
+use serde_json::{Value, json};
+use steadfast_core::Payload;
+use steadfast_engine::{BatchRequest, JobRequest};
+
 use crate::{node::TestNode, pages::dead_letter};
 
 #[tokio::test]
@@ -79,5 +83,125 @@ async fn an_endpoint_has_a_page_with_its_deliveries_and_everything_that_can_be_d
     for action in ["create", "edit", "disable", "enable", "test"] {
         assert!(audit.contains(&format!("endpoint.{action}")), "{audit}");
     }
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_batch_has_a_page_with_its_counts_and_its_jobs() {
+    let node = TestNode::start().await;
+    let job = |kind: &str| JobRequest::new(kind, Payload::default());
+    let request = BatchRequest::new()
+        .name("import <7>")
+        .open()
+        .jobs([job("page"), job("page")])
+        .on_end(job("summary"));
+    let created = node.client.create_batch(request).await.unwrap();
+    let (id, member) = (created.batch.id, created.jobs[0].clone().job().id);
+    let path = format!("/batches/{id}");
+    let list = node.get("/batches?unfinished=1").await.body;
+    assert!(list.contains(&format!("href=\"{path}\"")), "{list}");
+    assert!(list.contains("import &#60;7&#62;"), "{list}");
+    let page = node.get(&format!("/jobs/{member}")).await.body;
+    assert!(page.contains(&format!("href=\"{path}\"")), "{page}");
+    let page = node.get(&path).await.body;
+    assert!(page.contains("0 of 2 ended"), "{page}");
+    assert!(page.contains("value=\"close\""), "{page}");
+    assert_eq!(
+        node.post(&format!("{path}/act"), "action=close")
+            .await
+            .status,
+        303
+    );
+    let page = node.get(&path).await.body;
+    assert!(
+        page.contains("chip-running") && !page.contains("value=\"close\""),
+        "{page}"
+    );
+    node.client.cancel(member).await.unwrap();
+    let page = node.get(&format!("{path}?state=cancelled")).await.body;
+    assert!(page.contains(&format!("href=\"/jobs/{member}\"")), "{page}");
+    let none = node.get(&format!("{path}?state=failed")).await.body;
+    assert!(
+        !none.contains(&format!("href=\"/jobs/{member}\"")),
+        "{none}"
+    );
+    let audit = node.get("/audit?action=batch.").await.body;
+    assert!(audit.contains("batch.close"), "{audit}");
+    let unknown = "/batches/bat_00000000000000000000000000";
+    assert_eq!(node.get(unknown).await.status, 404);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn jobs_of_a_batch_are_summed_up_and_one_that_waits_for_others_has_no_times() {
+    let node = TestNode::start().await;
+    let job = |number: u32| json!({"kind": "page.import", "payload": {"page": number}});
+    let body = json!({"jobs": [job(1), job(2)]});
+    let batch = node.api("POST", "/batches", body).await;
+    let path = format!("/batches/{}", batch["id"].as_str().unwrap());
+    let page = node.get(&path).await.body;
+    let summary = ">page.import</a> <span class=\"detail\">page 2</span>";
+    assert!(page.contains(summary), "{page}");
+
+    let members = node.api("GET", &format!("{path}/jobs"), Value::Null).await;
+    let first = &members["jobs"][0]["id"];
+    let body = json!({"kind": "publish", "after": [first], "onFailure": "wait"});
+    let blocked = node.api("POST", "/jobs", body).await;
+    let list = node.get("/jobs?kind=publish").await.body;
+    assert!(list.contains(">waits for others<"), "{list}");
+    let path = format!("/jobs/{}", blocked["id"].as_str().unwrap());
+    let page = node.get(&path).await.body;
+    assert!(page.contains("It runs after"), "{page}");
+    for wrong in ["<h2>Upcoming", "wide-chart"] {
+        assert!(!page.contains(wrong), "{wrong}: {page}");
+    }
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn failures_are_searched_by_a_line_and_an_operation_says_what_its_jobs_are() {
+    let node = TestNode::start().await;
+    let job = dead_letter(&node, "default", "row 7 is broken").await;
+    let found = node.get("/failures?q=new+kind%3Aworker.kind+broken").await;
+    let expected = "/failures?state=new&kind=worker.kind&text=broken";
+    assert_eq!(found.header("location"), Some(expected));
+    let page = node.get(expected).await.body;
+    assert!(page.contains("row # is broken"), "{page}");
+    assert!(page.contains("value=\"state:new kind:worker.kind text:broken\""));
+    let none = node.get("/failures?text=something+else").await.body;
+    assert!(none.contains("No failures match"), "{none}");
+
+    let form = "scope=all&deadLetters=1&action=retry&confirmed=1&canary=1&back=/";
+    let response = node.post("/jobs/act", form).await;
+    let page = node.get(response.header("location").unwrap()).await.body;
+    let link = format!("<a href=\"/jobs/{}\" data-row>worker.kind</a>", job.id);
+    assert!(page.contains(&link), "{page}");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn jobs_are_found_by_the_system_that_they_call() {
+    let node = TestNode::start().await;
+    for (kind, destination) in [
+        ("near", "https://near.example"),
+        ("far", "https://far.example"),
+    ] {
+        let body = json!({"kind": kind, "destination": destination, "delay": "1h"});
+        node.api("POST", "/jobs", body).await;
+    }
+    let found = node.get("/jobs?q=destination%3Ahttps%3A%2F%2Ffar.example");
+    let path = found.await.header("location").unwrap().to_owned();
+    assert_eq!(path, "/jobs?destination=https%3A%2F%2Ffar.example");
+    let page = node.get(&path).await.body;
+    assert!(page.contains(">far</a>") && !page.contains(">near</a>"));
+    let word = "<option value=\"destination:https://far.example\">";
+    assert!(page.contains(word), "{page}");
+    let refused = node.get("/api/v1/jobs?destination=far").await;
+    assert_eq!(refused.status, 422);
+    assert!(
+        refused.body.contains("\"field\":\"destination\""),
+        "{}",
+        refused.body
+    );
     node.stop().await;
 }

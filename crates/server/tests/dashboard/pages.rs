@@ -9,7 +9,8 @@ use crate::{
     seed,
 };
 
-pub const PAGES: [&str; 25] = [
+pub const PAGES: [&str; 28] = [
+    "/jobs/new",
     "/",
     "/?span=day",
     "/jobs",
@@ -19,6 +20,8 @@ pub const PAGES: [&str; 25] = [
     "/dead-letters?reason=exhausted",
     "/failures",
     "/failures?state=new&class=http",
+    "/batches",
+    "/batches?unfinished=1",
     "/operations",
     "/operations?open=1",
     "/audit",
@@ -119,7 +122,16 @@ async fn an_unknown_address_is_answered_with_a_page_and_below_api_with_json() {
 #[tokio::test]
 async fn assets_are_revalidated_by_their_hash() {
     let node = TestNode::start().await;
-    for file in ["/ui/steadfast.css", "/ui/steadfast.js", "/ui/icon.svg"] {
+    for file in [
+        "/ui/steadfast.css",
+        "/ui/parts.css",
+        "/ui/charts.css",
+        "/ui/jobs.css",
+        "/ui/keyboard.css",
+        "/ui/keyboard.js",
+        "/ui/steadfast.js",
+        "/ui/icon.svg",
+    ] {
         let response = node.get(file).await;
         assert_eq!(response.status, 200, "{file}");
         assert!(!response.body.contains("//cdn") && !response.body.contains("@import"));
@@ -130,6 +142,8 @@ async fn assets_are_revalidated_by_their_hash() {
         assert_eq!(again.status, 304, "{file}");
     }
     assert_eq!(node.get("/ui/../Cargo.toml").await.status, 404);
+    let licence = node.get("/ui/inter-LICENSE.txt").await.body;
+    assert!(licence.contains("SIL OPEN FONT LICENSE"), "{licence}");
     node.stop().await;
 }
 
@@ -211,7 +225,14 @@ async fn an_action_from_another_site_is_refused_and_changes_nothing() {
     }
     let kept = node.client.job(job.id).await.unwrap().unwrap();
     assert!(kept.is_dead_letter());
-    let response = node.post(&path, "action=discard").await;
+    // It asks first, and asking changes nothing.
+    let asked = node.post(&path, "action=discard&back=/dead-letters").await;
+    assert_eq!(asked.status, 200, "{}", asked.body);
+    assert!(asked.body.contains("<h1>Discard?</h1>"), "{}", asked.body);
+    assert!(asked.body.contains("value=\"/dead-letters\""));
+    let kept = node.client.job(job.id).await.unwrap().unwrap();
+    assert!(kept.is_dead_letter());
+    let response = node.post(&path, "action=discard&confirmed=1").await;
     assert_eq!(response.status, 303, "{}", response.body);
     let gone = node.client.job(job.id).await.unwrap().unwrap();
     assert!(!gone.is_dead_letter());
@@ -422,7 +443,7 @@ async fn a_page_that_does_not_exist_keeps_the_navigation_and_an_empty_one_names_
         assert!(body.contains(&address), "{page}: {body}");
         assert!(!body.contains("authorization"), "{page}");
     }
-    let docs = node.get("/api/docs/").await;
+    let docs = node.get("/api/docs").await;
     for (name, value) in [
         ("content-security-policy", "frame-ancestors 'none'"),
         ("x-content-type-options", "nosniff"),

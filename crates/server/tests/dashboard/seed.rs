@@ -11,7 +11,7 @@ use steadfast_core::{
     Preset, WorkerName,
 };
 use steadfast_engine::{JobRequest, ScheduleRequest, Settlement};
-use steadfast_store::{ClaimRequest, Document, DocumentKind};
+use steadfast_store::{ClaimRequest, Document, DocumentKind, Outbox};
 
 use crate::node::TestNode;
 
@@ -276,7 +276,11 @@ async fn destinations(node: &TestNode) {
             body: Payload::encode(&health).unwrap(),
             revision: 0,
         };
-        let saved = node.node.store().save_document(document, Vec::new()).await;
+        let saved = node
+            .node
+            .store()
+            .save_document(document, Outbox::default())
+            .await;
         saved.unwrap();
     }
     let held = "https://pay.example".parse().unwrap();

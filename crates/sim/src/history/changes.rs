@@ -33,10 +33,16 @@ impl History {
             return;
         };
         let before = known.state;
+        let was_late = known.is_late(now);
         if let JobCommand::Retry { .. } = command {
             known.used = 0;
+            known.start_before = None;
         }
         known.follow(job);
+        self.note_end(id);
+        let Some(known) = self.jobs.get_mut(&id) else {
+            return;
+        };
         match command {
             JobCommand::Cancel => {
                 known.cancelled = true;
@@ -48,11 +54,19 @@ impl History {
                     let why = format!("tried again though it was {before}");
                     self.broken(Invariant::SettledStays, id, why);
                 }
+                self.check_unique(id);
+                self.block_again(id, job.progress.attempt);
+            }
+            JobCommand::Expire => {
+                self.exercise(Invariant::NotLate);
+                if before != JobState::Waiting || !was_late {
+                    let why = format!("ended as late while {before}, late: {was_late}");
+                    self.broken(Invariant::NotLate, id, why);
+                }
             }
             JobCommand::RunNow
             | JobCommand::Edit(_)
             | JobCommand::Discard
-            | JobCommand::Expire
             | JobCommand::Follow(_) => {}
         }
         self.told(id, news, now);
@@ -69,7 +83,7 @@ impl History {
         }
     }
 
-    fn told(&mut self, id: JobId, news: &[Option<Job>], now: Timestamp) {
+    pub(super) fn told(&mut self, id: JobId, news: &[Option<Job>], now: Timestamp) {
         if !news.is_empty() {
             self.exercise(Invariant::OutboxWithTransition);
         }
@@ -99,10 +113,12 @@ impl History {
                 && !known.is_dead_letter()
                 && ended_at.is_some_and(|ended_at| ended_at < ended_before)
                 && !key_lives;
+            let has_succeeded = known.state == JobState::Succeeded;
             let key = known.key.clone().map(|key| (known.tenant.clone(), key));
             if let Some(key) = key {
                 self.keys.remove(&key);
             }
+            self.note_deleted(id, has_succeeded);
             self.exercise(Invariant::JobsStay);
             if !may_go {
                 self.broken(

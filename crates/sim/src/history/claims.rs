@@ -8,10 +8,22 @@ use steadfast_core::{
 use steadfast_store::{ClaimRequest, EnqueueResult, RenewResult, Renewal};
 
 use super::{Event, History};
-use crate::{Invariant, audit::made_by, expected::ExpectedClaim};
+use crate::{
+    Invariant,
+    audit::made_by,
+    expected::{ExpectedClaim, ExpectedJob},
+};
 
 impl History {
-    pub fn enqueued(&mut self, new: &NewJob, answer: EnqueueResult, now: Timestamp) {
+    /// `stored` is the job of the answer as it can be read now, unless a later request of the same
+    /// batch has the same answer.
+    pub fn enqueued(
+        &mut self,
+        new: &NewJob,
+        answer: EnqueueResult,
+        stored: Option<&Job>,
+        now: Timestamp,
+    ) {
         let known_key = new.idempotency_key.as_ref().and_then(|key| {
             let key = (new.tenant.clone(), key.clone());
             self.keys.get(&key).copied()
@@ -24,7 +36,16 @@ impl History {
                 let why = format!("its key already made {old}");
                 self.broken(Invariant::OneKeyOneJob, id, why);
             }
-            (EnqueueResult::Created(_, at), None) => self.learn(&new.clone().into_job(at), now),
+            (EnqueueResult::Created(id, at), None) => {
+                self.learn(&new.clone().into_job(at), now);
+                self.check_unique(id);
+                self.note_after(id, new);
+                self.note_batch(id, new);
+                let stored = stored.filter(|_| new.extras().is_some());
+                if let (Some(known), Some(stored)) = (self.jobs.get_mut(&id), stored) {
+                    known.run_at = stored.progress.run_at;
+                }
+            }
             (EnqueueResult::Existing(id), Some(old)) if id != old => {
                 let why = format!("its key belongs to {old}");
                 self.broken(Invariant::OneKeyOneJob, id, why);
@@ -32,8 +53,9 @@ impl History {
             (EnqueueResult::Existing(id), _) if !self.jobs.contains_key(&id) => {
                 self.broken(Invariant::JobsStay, id, "it never was made");
             }
-            (EnqueueResult::Existing(id) | EnqueueResult::Unique(id, _), _) => {
-                self.tell(now, id, Event::EnqueuedAgain);
+            (EnqueueResult::Existing(id), _) => self.tell(now, id, Event::EnqueuedAgain),
+            (EnqueueResult::Unique(id, result), _) => {
+                self.answered_with_other(new, id, result, stored, now);
             }
         }
     }
@@ -66,7 +88,8 @@ impl History {
 
     fn check_claim(&mut self, request: &ClaimRequest, claim: &Claim, now: Timestamp) {
         use Invariant::{
-            AtMostOnce, AttemptsHaveABudget, CancelledStays, NotEarly, SettledStays, TenantsApart,
+            AfterOthers, AttemptsHaveABudget, CancelledStays, NotEarly, NotLate, SettledStays,
+            TenantsApart,
         };
         let job = claim.job();
         let (id, fence) = (job.id, claim.fence());
@@ -81,17 +104,14 @@ impl History {
             run_at,
         };
         self.tell(now, id, event);
-        self.exercise(NotEarly);
-        if request.tenant.is_some() {
-            self.exercise(TenantsApart);
-        }
-        if known.used > 0 {
-            self.exercise(AttemptsHaveABudget);
-        }
-        if known.guarantee == Guarantee::AtMostOnce {
-            self.exercise(AtMostOnce);
-        }
+        self.exercise_claim(request, &known);
         let checks = [
+            (NotLate, known.is_late(now), "claimed too late"),
+            (
+                AfterOthers,
+                known.is_blocked,
+                "claimed while it waits for others",
+            ),
             (CancelledStays, known.cancelled, "claimed after a cancel"),
             (
                 SettledStays,
@@ -130,6 +150,29 @@ impl History {
         }
         let held = Self::held(job, &request.gates, now);
         self.note_claim(job, fence, held);
+    }
+
+    /// Counts what a claim may break.
+    fn exercise_claim(&mut self, request: &ClaimRequest, known: &ExpectedJob) {
+        use Invariant::{
+            AfterOthers, AtMostOnce, AttemptsHaveABudget, NotEarly, NotLate, TenantsApart,
+        };
+        self.exercise(NotEarly);
+        if request.tenant.is_some() {
+            self.exercise(TenantsApart);
+        }
+        if known.used > 0 {
+            self.exercise(AttemptsHaveABudget);
+        }
+        if known.guarantee == Guarantee::AtMostOnce {
+            self.exercise(AtMostOnce);
+        }
+        if known.start_before.is_some() {
+            self.exercise(NotLate);
+        }
+        if !known.after.is_empty() {
+            self.exercise(AfterOthers);
+        }
     }
 
     fn note_claim(&mut self, job: &Job, fence: Fence, held: Duration) {

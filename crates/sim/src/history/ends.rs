@@ -112,7 +112,9 @@ impl History {
             None | Some(AttemptStatus::Snoozed | AttemptStatus::Released)
         );
         known.used -= u32::from(takes_the_count_back);
+        known.has_snoozed |= status == Some(AttemptStatus::Snoozed);
         let is_due_news = wants_news(known, transition);
+        self.note_end(id);
         if settled.is_some() {
             self.broken(Invariant::SettledStays, id, "its claim was settled twice");
         }

@@ -154,12 +154,13 @@ impl History {
     }
 
     /// A clock that is set back makes times come again.
-    pub fn clock_set_back(&mut self) {
+    pub fn clock_set_back(&mut self, from: Timestamp) {
         for gate in self.flow.known.values_mut() {
             gate.starts.clear();
         }
         self.probes.clear();
         self.set_backs += 1;
+        self.latest = self.latest.max(Some(from));
     }
 
     pub(super) fn running(&mut self) -> RunningCounts {
@@ -362,7 +363,8 @@ impl History {
                 self.exercise(Invariant::PriorityFirst);
                 // Starts of others may have opened its gate.
                 if known.priority > *lowest && known.used == 0 {
-                    let why = "passed over by a claim of something that should come later";
+                    let why = self.describe_gates(&known, running);
+                    let why = format!("passed over by a claim of something less urgent: {why}");
                     self.broken(Invariant::PriorityFirst, id, why);
                 }
             }
@@ -411,7 +413,8 @@ impl History {
             is_exercised |= had > 0;
             // One job each, and one that may have weighed as much as any before weights changed.
             let (own, others) = (weight(behind), weight(other));
-            let most = own * others + 2 * others + (1 + batch) * own;
+            // The other one may have been behind by as much when this one began to wait.
+            let most = 2 * (own * others + 2 * others + (1 + batch) * own);
             if had > 0 && *lag > most {
                 unfair = Some(format!(
                     "{other} was served while {behind} waited, {lag} of {most} too much"
@@ -473,10 +476,13 @@ impl History {
     }
 
     fn is_wanted(&self, known: &ExpectedJob, request: &ClaimRequest, now: Timestamp) -> bool {
+        // What a claim has found too late may stay so when the clock is set back.
+        let latest = self.latest.map_or(now, |latest| latest.max(now));
         known.state == JobState::Waiting
             && !known.gone
             && !known.cancelled
             && known.run_at <= now
+            && !known.is_late(latest)
             && request
                 .tenant
                 .as_ref()

@@ -35,7 +35,7 @@ impl BuggyStore {
                 answers.extend(lost);
                 Ok(answers)
             }
-            _ => self.inner.enqueue(jobs).await,
+            _ => self.promise_wrongly(jobs).await,
         }
     }
 

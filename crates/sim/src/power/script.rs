@@ -3,15 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Claim, Dice, EventType, Failure, FailureClass, Fence, IdempotencyKey, JobCommand, JobId, Kind,
-    NewJob, Outcome, Payload, PolicyPatch, Priority, RunAt, Schedule, ScheduleId, ScheduleName,
-    ScheduleProgress, StepName, Subscriptions, TickRule, Timetable, Transition, Webhook,
-    WebhookTarget, WorkerName, after_attempt,
+    Actor, AuditId, AuditRecord, Claim, Dice, EventType, Failure, FailureClass, Fence,
+    IdempotencyKey, JobCommand, JobId, Kind, NewJob, Outcome, Payload, PolicyPatch, Priority,
+    RunAt, Schedule, ScheduleId, ScheduleName, ScheduleProgress, StepName, Subscriptions, TickRule,
+    Timetable, Transition, Webhook, WebhookTarget, WorkerName, after_attempt,
 };
 use steadfast_store::{
     BaseStore as _, ClaimRequest, Clock as _, CommitResult, Document, DocumentKind,
     DocumentSaveResult, DocumentStore as _, EnqueueError, FireRequest, FireResult, JobStore as _,
-    Renewal, ScheduleSaveResult, ScheduleStore as _,
+    Outbox, Renewal, ScheduleSaveResult, ScheduleStore as _,
 };
 
 use super::{
@@ -137,9 +137,10 @@ impl Play {
             created_at: now,
             revision: 0,
         };
+        let audit = Some(self.audit("schedule.create"));
         let saved = self
             .call("save a schedule", async |store| {
-                store.save_schedule(schedule.clone()).await
+                store.save_schedule(schedule.clone(), audit.clone()).await
             })
             .await;
         match saved {
@@ -163,6 +164,7 @@ impl Play {
             skipped: Vec::new(),
             cancel: None,
             subscriptions: Arc::default(),
+            audit: Some(self.audit("schedule.run_now")),
             progress,
         };
         let fired = self
@@ -186,7 +188,10 @@ impl Play {
             body: payload(revision),
             revision,
         };
-        let outbox = vec![self.job(40, 0)];
+        let outbox = Outbox {
+            jobs: vec![self.job(40, 0)],
+            audit: Some(self.audit("alert.edit")),
+        };
         let saved = self
             .call("save a document", async |store| {
                 store.save_document(document.clone(), outbox.clone()).await
@@ -196,6 +201,12 @@ impl Play {
             DocumentSaveResult::Done(document) => document.revision,
             other => panic!("not saved: {other:?}"),
         }
+    }
+
+    fn audit(&mut self, action: &str) -> AuditRecord {
+        let now = self.clock.now();
+        let id = AuditId::new(now, self.number());
+        AuditRecord::new(id, now, Actor::named("kim"), action, "it")
     }
 
     async fn enqueue(&mut self, jobs: &[NewJob]) {

@@ -8,8 +8,8 @@ use std::{
 
 use steadfast_core::{JobId, StepName, Timestamp};
 use steadfast_store::{
-    AttemptOwner, DocumentKind, JobFilter, JobPageRequest, LaneStats, PageRequest, ScheduleFilter,
-    Store, StoreError,
+    AttemptOwner, AuditFilter, DocumentKind, JobFilter, JobPageRequest, LaneStats, PageRequest,
+    ScheduleFilter, Store, StoreError,
 };
 
 const PAGE: usize = 100;
@@ -47,6 +47,10 @@ impl World {
             }
         }
         world.read_schedules(store).await?;
+        let audit = store.list_audit(AuditFilter::default(), PageRequest::first(PAGE));
+        for record in audit.await?.items {
+            world.add(&format!("audit {}", record.id), &record);
+        }
         for lane in store.lane_stats(Timestamp::EPOCH).await? {
             let name = format!("lane {} {} {}", lane.tenant, lane.queue, lane.kind);
             world.add(&name, &counts(&lane));

@@ -2,13 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rand::{RngExt as _, rngs::StdRng};
-use steadfast_core::{Claim, Gate, HoldMode, JobId, Kind, Outcome, Timestamp, WorkerName};
+use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
+use steadfast_core::{
+    Actor, BatchId, Claim, Gate, HoldMode, JobCommand, JobId, Kind, OperationId, OperationStatus,
+    Outcome, Tenant, Timestamp, WorkerName,
+};
 use steadfast_engine::{
     DestinationFilter, EngineConfig, HeldClaims, NodeHandle, Settlement, testing::Roles,
 };
 use steadfast_store::{
-    ClaimRequest, Clock as _, DocumentKind, EnqueueError, JobStore as _, Renewal, Store, StoreError,
+    ClaimRequest, Clock as _, DocumentKind, EnqueueError, JobStore as _, LinkStore as _,
+    OperationFilter, Outbox, PageRequest, Renewal, Store, StoreError,
 };
 
 use crate::{
@@ -20,6 +24,8 @@ use crate::{
 
 const NODES: usize = 3;
 const CLAIM_MAX: usize = 4;
+/// More than there ever are.
+const BATCHES_MAX: usize = 1_000;
 
 pub struct Nodes {
     store: Arc<FaultyStore>,
@@ -89,9 +95,21 @@ impl Nodes {
     }
 
     /// A client asks for a job, and asks again if it heard nothing, or gives up.
-    pub fn enqueue(&self, random: &mut StdRng, inbox: &Inbox, now: Timestamp) {
+    pub fn enqueue(
+        &self,
+        random: &mut StdRng,
+        inbox: &Inbox,
+        others: &[(JobId, Tenant)],
+        open: &[(BatchId, Tenant)],
+        now: Timestamp,
+    ) {
         let count = random.random_range(1..3);
-        let jobs: Vec<_> = (0..count).map(|_| workload::job(random, now)).collect();
+        let mut jobs = Vec::new();
+        for _ in 0..count {
+            let job = workload::job(random, now);
+            let job = workload::with_promises(random, job, others);
+            jobs.push(workload::added_to_batch(random, job, open));
+        }
         let (store, backoff) = (self.store.clone(), random.random_range(1..4));
         let (node, _) = self.any(random);
         inbox.spawn(node, async move {
@@ -102,7 +120,9 @@ impl Nodes {
                     | Err(
                         EnqueueError::Conflict { .. }
                         | EnqueueError::NotUnique { .. }
-                        | EnqueueError::UnknownPrerequisite { .. },
+                        | EnqueueError::UnknownPrerequisite { .. }
+                        | EnqueueError::UnknownBatch { .. }
+                        | EnqueueError::BatchRefused { .. },
                     ) => {
                         return;
                     }
@@ -157,6 +177,12 @@ impl Nodes {
         });
     }
 
+    /// A node keeps what it runs, and does nothing else.
+    pub fn keep_leases(&self, node: usize, inbox: &Inbox) {
+        let roles = self.nodes[node].roles.clone();
+        inbox.spawn(node, async move { forgive(roles.keep().await) });
+    }
+
     pub fn sweep(&self, random: &mut StdRng, inbox: &Inbox) {
         let (node, roles) = self.any(random);
         inbox.spawn(node, async move { forgive(roles.sweep().await) });
@@ -184,9 +210,86 @@ impl Nodes {
         let id = ids[random.random_range(0..ids.len())];
         let command = workload::command(random, now);
         let (node, roles) = self.any(random);
+        inbox.spawn(node, command_by_person(roles, id, command));
+    }
+
+    /// A person decides what becomes of a job.
+    pub fn decide(&self, node: usize, inbox: &Inbox, job: JobId, command: JobCommand) {
+        let roles = self.nodes[node].roles.clone();
+        inbox.spawn(node, command_by_person(roles, job, command));
+    }
+
+    /// A client asks for jobs that are counted together, and asks again if it heard nothing.
+    pub fn create_batch(
+        &self,
+        random: &mut StdRng,
+        inbox: &Inbox,
+        others: &[(JobId, Tenant)],
+        now: Timestamp,
+    ) {
+        let batch = workload::batch(random, others, now);
+        let (store, times) = (self.store.clone(), random.random_range(1..4));
+        let (node, _) = self.any(random);
         inbox.spawn(node, async move {
-            // Many are refused, rightly.
-            let _refused = roles.client().command(id, command).await;
+            for _ in 0..times {
+                match store.create_batch(batch.clone(), BATCHES_MAX).await {
+                    Err(EnqueueError::Store(_)) => pause().await,
+                    _ => return,
+                }
+            }
+        });
+    }
+
+    /// A client says that a batch has all of its jobs.
+    pub fn close_batch(&self, random: &mut StdRng, inbox: &Inbox, open: &[(BatchId, Tenant)]) {
+        let Some((id, _)) = open.choose(random).cloned() else {
+            return;
+        };
+        let (store, (node, _)) = (self.store.clone(), self.any(random));
+        inbox.spawn(
+            node,
+            async move { forgive(store.close_batch(id, None).await) },
+        );
+    }
+
+    pub fn follow(&self, random: &mut StdRng, inbox: &Inbox) {
+        let (node, roles) = self.any(random);
+        inbox.spawn(node, async move { forgive(roles.follow().await) });
+    }
+
+    pub fn expire(&self, random: &mut StdRng, inbox: &Inbox) {
+        let (node, roles) = self.any(random);
+        inbox.spawn(node, async move { forgive(roles.expire().await) });
+    }
+
+    pub fn operate(&self, random: &mut StdRng, inbox: &Inbox) {
+        let (node, roles) = self.any(random);
+        inbox.spawn(node, async move { forgive(roles.operate().await) });
+    }
+
+    /// A person asks for work on many jobs.
+    pub fn create_operation(&self, random: &mut StdRng, inbox: &Inbox, ids: &[JobId]) {
+        let request = workload::operation(random, ids);
+        let (node, roles) = self.any(random);
+        inbox.spawn(node, async move {
+            let _refused = roles.client().create_operation(request).await;
+        });
+    }
+
+    /// A person halts an operation, lets it go on, or ends it.
+    pub fn change_operation(&self, random: &mut StdRng, inbox: &Inbox, open: Vec<OperationId>) {
+        let Some(id) = open.choose(random).copied() else {
+            return;
+        };
+        let change = random.random_range(0..4);
+        let (node, roles) = self.any(random);
+        inbox.spawn(node, async move {
+            let (client, by) = (roles.client(), Actor::named("a person"));
+            let _refused = match change {
+                0 => client.cancel_operation(id, by).await,
+                1 => client.pause_operation(id, by).await,
+                _ => client.resume_operation(id, by).await,
+            };
         });
     }
 
@@ -265,6 +368,10 @@ impl Nodes {
             forgive(roles.keep().await);
             forgive(roles.sweep().await);
             forgive(roles.fire().await);
+            forgive(roles.expire().await);
+            while matches!(roles.follow().await, Ok(true)) {}
+            resume_all(&roles).await;
+            forgive(roles.operate().await);
             for claim in roles.claim(None, 20).await.unwrap_or_default() {
                 spawner.spawn(node, attempt(roles.clone(), script.clone(), claim));
             }
@@ -336,6 +443,34 @@ async fn work(door: NodeHandle, script: Arc<Script>, claim: Claim) {
     }
 }
 
+async fn command_by_person(roles: Arc<Roles>, id: JobId, command: JobCommand) {
+    let client = roles.client();
+    if let Ok(Some(job)) = client.job(id).await {
+        // Many are refused, rightly.
+        let _refused = client
+            .command_by(&job, command, Actor::named("a person"))
+            .await;
+    }
+}
+
+/// What a person has halted would never end.
+async fn resume_all(roles: &Roles) {
+    let client = roles.client();
+    let filter = OperationFilter {
+        is_open: true,
+        ..OperationFilter::default()
+    };
+    let Ok(open) = client.operations(filter, PageRequest::first(50)).await else {
+        return;
+    };
+    for record in open.items {
+        if record.operation.progress.status == OperationStatus::Paused {
+            let by = Actor::named("a person");
+            let _refused = client.resume_operation(record.id, by).await;
+        }
+    }
+}
+
 /// What a person holds for good would keep jobs from their end.
 async fn release_all(roles: &Roles) {
     let client = roles.client();
@@ -353,11 +488,11 @@ async fn set_gate(store: &dyn Store, gate: &Gate, deletes: bool) -> Result<(), S
     let id = gate.id.to_string();
     let known = store.get_document(DocumentKind::Gate, id.clone()).await?;
     if deletes {
-        store.delete_document(DocumentKind::Gate, id).await?;
+        store.delete_document(DocumentKind::Gate, id, None).await?;
     } else {
         let revision = known.map_or(0, |known| known.revision);
         let document = workload::document(gate, revision);
-        store.save_document(document, Vec::new()).await?;
+        store.save_document(document, Outbox::default()).await?;
     }
     Ok(())
 }

@@ -41,6 +41,10 @@ pub async fn a_job_starts_when_all_that_it_waits_for_have_succeeded(f: Fixture) 
     f.end(claim, success()).await;
     let links = f.store.job_links(others[0], 10).await.unwrap();
     assert_eq!((links.after.len(), links.dependants.count), (0, 1));
+    let listed = async |id, limit| f.store.list_dependants(id, limit).await.unwrap();
+    assert_eq!(listed(others[0], 10).await, [waiting]);
+    assert_eq!(listed(others[0], 0).await, []);
+    assert_eq!(listed(waiting, 10).await, []);
 }
 
 pub async fn a_job_waits_for_its_time_as_well(f: Fixture) {
@@ -110,6 +114,50 @@ pub async fn a_dead_letter_that_is_discarded_fails_those_behind_it(f: Fixture) {
     assert_eq!(follow(&f).await, [waiting]);
     assert_eq!(f.read(waiting).await.progress.state, JobState::Failed);
     f.claim_of(runs).await;
+}
+
+pub async fn a_discarded_job_that_is_retried_and_succeeds_lets_those_behind_it_be_retried(
+    f: Fixture,
+) {
+    let first = f.ended(f.job(), permanent("no")).await;
+    let waiting = f.enqueue_one(after(&f, &[first.id], OnFailure::Wait)).await;
+    f.command(first.id, JobCommand::Discard).await;
+    assert_eq!(follow(&f).await, [waiting]);
+    f.command(first.id, retry()).await;
+    let claim = f.claim_of(first.id).await;
+    f.end(claim, success()).await;
+    assert_eq!(follow(&f).await, []);
+    let links = f.store.job_links(waiting, 0).await.unwrap();
+    assert_eq!(links.after, [(first.id, PrerequisiteState::Succeeded)]);
+    assert!(!f.command(waiting, retry()).await.is_blocked());
+    f.claim_of(waiting).await;
+}
+
+pub async fn a_job_that_has_started_waits_for_no_other_again(f: Fixture) {
+    let first = f.ended(f.job(), permanent("no")).await;
+    let behind = f.enqueue_one(after(&f, &[first.id], OnFailure::Run)).await;
+    let claim = f.claim_of(behind).await;
+    f.end(claim, permanent("no")).await;
+    f.command(first.id, retry()).await;
+    assert!(!f.command(behind, retry()).await.is_blocked());
+}
+
+pub async fn many_that_wait_for_one_do_not_hold_up_those_of_another(f: Fixture) {
+    let (first, second) = (f.claimed(f.job()).await, f.claimed(f.job()).await);
+    let jobs = (0..50).map(|_| after(&f, &[first.job().id], OnFailure::Wait));
+    f.enqueue(jobs.collect()).await;
+    let other = after(&f, &[second.job().id], OnFailure::Wait);
+    let other = f.enqueue_one(other).await;
+    f.end(first, success()).await;
+    f.end(second, success()).await;
+    let mut released = Vec::new();
+    for _ in 0..3 {
+        let round = f.store.follow_links(3, Arc::default()).await.unwrap();
+        released.extend(round.changed.iter().map(|job| job.id));
+    }
+    assert!(released.contains(&other), "{} came first", released.len());
+    follow(&f).await;
+    assert_eq!(f.claim(100).await.len(), 51);
 }
 
 pub async fn commands_to_a_job_that_waits_for_others_are_as_its_table_says(f: Fixture) {

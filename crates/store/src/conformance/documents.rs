@@ -3,7 +3,7 @@
 use steadfast_core::JobState;
 
 use super::fixture::{Fixture, json, key, success};
-use crate::{CommitResult, Document, DocumentKind, DocumentSaveResult, DocumentVersions};
+use crate::{CommitResult, Document, DocumentKind, DocumentSaveResult, DocumentVersions, Outbox};
 
 pub async fn a_document_is_kept_as_it_was_saved(f: Fixture) {
     let saved = f.save_document(document("a", r#"{"n":  1.0}"#)).await;
@@ -64,7 +64,11 @@ pub async fn a_document_is_saved_only_over_the_revision_it_was_read_at(f: Fixtur
             revision,
             ..first.clone()
         };
-        let answer = f.store.save_document(late, Vec::new()).await.unwrap();
+        let answer = f
+            .store
+            .save_document(late, Outbox::default())
+            .await
+            .unwrap();
         assert_eq!(answer, DocumentSaveResult::Outdated(Some(second.clone())));
     }
     assert_eq!(f.documents(DocumentKind::Endpoint).await, [second]);
@@ -74,11 +78,15 @@ pub async fn a_document_that_is_gone_is_not_saved_over(f: Fixture) {
     let saved = f.save_document(document("a", "1")).await;
     let delete = || {
         f.store
-            .delete_document(DocumentKind::Endpoint, "a".to_owned())
+            .delete_document(DocumentKind::Endpoint, "a".to_owned(), None)
     };
     assert!(delete().await.unwrap());
     assert!(!delete().await.unwrap());
-    let answer = f.store.save_document(saved, Vec::new()).await.unwrap();
+    let answer = f
+        .store
+        .save_document(saved, Outbox::default())
+        .await
+        .unwrap();
     assert_eq!(answer, DocumentSaveResult::Outdated(None));
     assert!(f.documents(DocumentKind::Endpoint).await.is_empty());
     assert_eq!(f.save_document(document("a", "2")).await.revision, 1);
@@ -87,7 +95,7 @@ pub async fn a_document_that_is_gone_is_not_saved_over(f: Fixture) {
 pub async fn the_outbox_of_a_document_is_written_with_it_or_not_at_all(f: Fixture) {
     let job = f.job_with(|job| job.idempotency_key = key("k"));
     let namesake = f.job_with(|job| job.idempotency_key = key("k"));
-    let outbox = vec![job.clone(), job.clone(), namesake.clone()];
+    let outbox = vec![job.clone(), job.clone(), namesake.clone()].into();
     let answer = f.store.save_document(document("a", "1"), outbox);
     let DocumentSaveResult::Done(saved) = answer.await.unwrap() else {
         panic!("not saved");
@@ -100,7 +108,7 @@ pub async fn the_outbox_of_a_document_is_written_with_it_or_not_at_all(f: Fixtur
         revision: 7,
         ..saved
     };
-    let answer = f.store.save_document(outdated, vec![late.clone()]);
+    let answer = f.store.save_document(outdated, vec![late.clone()].into());
     assert!(matches!(answer.await, Ok(DocumentSaveResult::Outdated(_))));
     assert_eq!(f.find(late.id).await, None);
     f.claim_of(job.id).await;
@@ -122,7 +130,7 @@ pub async fn documents_are_apart_by_kind_and_id(f: Fixture) {
     assert!(f.documents(DocumentKind::Alert).await.is_empty());
     let there = f
         .store
-        .delete_document(DocumentKind::Alert, "a".to_owned())
+        .delete_document(DocumentKind::Alert, "a".to_owned(), None)
         .await;
     assert!(!there.unwrap());
 }
@@ -134,7 +142,7 @@ pub async fn a_document_that_was_changed_is_not_deleted_as_it_was(f: Fixture) {
         let Document {
             kind, id, revision, ..
         } = document.clone();
-        f.store.delete_document_at(kind, id, revision)
+        f.store.delete_document_at(kind, id, revision, None)
     };
     let version = async || {
         let versions = f.store.document_versions().await.unwrap();
@@ -154,7 +162,10 @@ pub async fn of_two_savers_one_is_outdated(f: Fixture) {
         let store = f.store.clone();
         tokio::spawn(async move {
             let document = document("a", &n.to_string());
-            store.save_document(document, Vec::new()).await.unwrap()
+            store
+                .save_document(document, Outbox::default())
+                .await
+                .unwrap()
         })
     });
     let saves: Vec<_> = saves.collect();
@@ -205,10 +216,10 @@ pub async fn every_change_of_a_kind_moves_its_version(f: Fixture) {
         assert!(moved(kind).await, "{kind} created");
         f.save_document(saved).await;
         assert!(moved(kind).await, "{kind} replaced");
-        let late = f.store.save_document(new, Vec::new()).await.unwrap();
+        let late = f.store.save_document(new, Outbox::default()).await.unwrap();
         assert!(matches!(late, DocumentSaveResult::Outdated(_)));
         assert!(!moved(kind).await, "{kind} left alone");
-        let delete = || f.store.delete_document(kind, "a".to_owned());
+        let delete = || f.store.delete_document(kind, "a".to_owned(), None);
         assert!(delete().await.unwrap());
         assert!(moved(kind).await, "{kind} deleted");
         assert!(!delete().await.unwrap());
@@ -220,7 +231,7 @@ pub async fn every_change_of_a_kind_moves_its_version(f: Fixture) {
             ..document("a", "1")
         };
         f.save_document(document).await;
-        let deleted = f.store.delete_document(kind, "a".to_owned()).await;
+        let deleted = f.store.delete_document(kind, "a".to_owned(), None).await;
         assert!(deleted.unwrap());
         assert!(!moved(kind).await, "{kind} is not counted");
     }
@@ -266,7 +277,7 @@ pub async fn a_transition_is_sent_back_if_endpoints_changed_since(f: Fixture) {
     // The answer was lost, and the endpoints went on since.
     let there = f
         .store
-        .delete_document(DocumentKind::Endpoint, "a".to_owned());
+        .delete_document(DocumentKind::Endpoint, "a".to_owned(), None);
     assert!(there.await.unwrap());
     assert_eq!(f.commit(decided_again).await, CommitResult::Done);
 }
@@ -290,7 +301,7 @@ fn document(id: &str, body: &str) -> Document {
 
 impl Fixture {
     async fn save_document(&self, document: Document) -> Document {
-        match self.store.save_document(document, Vec::new()).await {
+        match self.store.save_document(document, Outbox::default()).await {
             Ok(DocumentSaveResult::Done(saved)) => saved,
             other => panic!("not saved: {other:?}"),
         }

@@ -105,7 +105,7 @@ pub async fn a_queued_tick_is_due_when_no_run_is_unfinished(f: Fixture) {
         assert_eq!(due.len(), 1, "{name}");
         assert_eq!(due[0].schedule, schedule, "{name}");
         assert_eq!(due[0].unfinished, None, "{name}");
-        assert!(f.store.delete_schedule(schedule.id).await.unwrap());
+        assert!(f.store.delete_schedule(schedule.id, None).await.unwrap());
     }
 }
 

@@ -218,7 +218,10 @@ pub async fn a_fixed_failure_that_comes_back_has_regressed(f: Fixture) {
     assert_eq!(new, std::slice::from_ref(&group));
     let mark = async |mark| {
         let by = Some("kim".to_owned());
-        let marked = f.store.mark_failure(group.key.clone(), mark, by).await;
+        let marked = f
+            .store
+            .mark_failure(group.key.clone(), mark, by, None)
+            .await;
         marked.unwrap().unwrap()
     };
     let known = mark(FailureMark::Known).await;
@@ -234,7 +237,9 @@ pub async fn a_fixed_failure_that_comes_back_has_regressed(f: Fixture) {
     assert_eq!(group.state(f.now()), FailureState::Regressed);
     assert_eq!(f.store.new_failures(10).await.unwrap(), [group]);
     let unknown = FailureKey::new(tenant("unknown"), FailureFingerprint::OTHER);
-    let marked = f.store.mark_failure(unknown, FailureMark::Known, None);
+    let marked = f
+        .store
+        .mark_failure(unknown, FailureMark::Known, None, None);
     assert_eq!(marked.await.unwrap(), None);
 }
 

@@ -126,7 +126,7 @@ pub async fn ticks_of_different_schedules_are_apart(f: Fixture) {
 
 pub async fn a_deleted_schedule_fires_nothing(f: Fixture) {
     let schedule = f.saved_schedule("nightly").await;
-    assert!(f.store.delete_schedule(schedule.id).await.unwrap());
+    assert!(f.store.delete_schedule(schedule.id, None).await.unwrap());
     let tick = f.clock.advance(secs(60));
     let firing = f.firing(&schedule, &[tick]);
     assert_eq!(f.fire(firing).await, FireResult::Outdated);

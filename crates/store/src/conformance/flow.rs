@@ -90,6 +90,31 @@ pub async fn within_a_tenant_priority_and_time_decide(f: Fixture) {
     assert_eq!(ids_of(&f.claim(5).await), expected);
 }
 
+pub async fn room_that_a_loud_tenant_leaves_is_for_others(f: Fixture) {
+    let gates = gates(1, [gate(None, GateScope::Kind, "mail", at_most(1))]);
+    let jobs = |count: usize, of: &str, kind: &str, priority: u8| {
+        let (kind, priority) = (Kind::new(kind).unwrap(), Priority::new(priority).unwrap());
+        let change = |job: &mut NewJob| (job.kind, job.priority) = (kind.clone(), priority);
+        let mut jobs = tenant_jobs(&f, of, count);
+        jobs.iter_mut().for_each(change);
+        f.enqueue(jobs)
+    };
+    jobs(1, "quiet", "mail", 5).await;
+    let running = claim(&f, &gates, 1).await.claims.remove(0);
+    jobs(1, "loud", "mail", 2).await;
+    let urgent = jobs(1, "quiet", "mail", 9).await;
+    assert_eq!(claim(&f, &gates, 10).await.claims.len(), 0);
+    // The loud tenant has had less and could start at the gate, but has more urgent things to do.
+    jobs(20, "loud", "other", 9).await;
+    jobs(20, "quiet", "other", 1).await;
+    f.end(running, success()).await;
+    let mut started = Vec::new();
+    while !by_tenant(&started).iter().any(|(name, _)| name == "quiet") {
+        started = claim(&f, &gates, 1).await.claims;
+    }
+    assert_eq!(ids_of(&started), urgent);
+}
+
 pub async fn no_more_run_than_a_gate_allows(f: Fixture) {
     let gates = gates(1, [gate(None, GateScope::Queue, "default", at_most(2))]);
     let ids = f.enqueue(f.jobs(5)).await;

@@ -166,35 +166,39 @@ pub async fn a_schedule_is_created_once_for_its_key(f: Fixture) {
     let asked = keyed_schedule(&f, "nightly", "k");
     let mut expected = asked.clone();
     expected.revision = 1;
-    let created = f.store.create_schedule(asked, [1; 16]).await.unwrap();
+    let created = f.store.create_schedule(asked, [1; 16], None).await.unwrap();
     assert_eq!(created, ScheduleCreateResult::Created(expected.clone()));
     assert_eq!(f.read_schedule(expected.id).await, expected);
     let again = keyed_schedule(&f, "nightly", "k");
-    let again = f.store.create_schedule(again, [1; 16]).await.unwrap();
+    let again = f.store.create_schedule(again, [1; 16], None).await.unwrap();
     assert_eq!(again, ScheduleCreateResult::Existing(expected));
 }
 
 pub async fn a_schedules_key_with_another_request_is_taken(f: Fixture) {
     let first = keyed_schedule(&f, "nightly", "k");
     f.store
-        .create_schedule(first.clone(), [1; 16])
+        .create_schedule(first.clone(), [1; 16], None)
         .await
         .unwrap();
     for (name, print) in [("nightly", [2; 16]), ("weekly", [2; 16])] {
         let other = keyed_schedule(&f, name, "k");
-        let answer = f.store.create_schedule(other, print).await.unwrap();
+        let answer = f.store.create_schedule(other, print, None).await.unwrap();
         assert_eq!(answer, ScheduleCreateResult::KeyTaken, "{name}");
     }
     let mut theirs = keyed_schedule(&f, "nightly", "k");
     theirs.template.tenant = tenant("acme");
-    let answer = f.store.create_schedule(theirs, [2; 16]).await.unwrap();
+    let answer = f
+        .store
+        .create_schedule(theirs, [2; 16], None)
+        .await
+        .unwrap();
     assert!(matches!(answer, ScheduleCreateResult::Created(_)));
 }
 
 pub async fn a_schedule_does_not_take_the_name_of_another(f: Fixture) {
     let stored = f.saved_schedule("nightly").await;
     let asked = keyed_schedule(&f, "nightly", "k");
-    let answer = f.store.create_schedule(asked, [1; 16]).await.unwrap();
+    let answer = f.store.create_schedule(asked, [1; 16], None).await.unwrap();
     assert_eq!(answer, ScheduleCreateResult::NameTaken(stored.clone()));
     assert_eq!(f.read_schedule(stored.id).await, stored);
     // The key of a schedule that was not stored is still free.
@@ -205,7 +209,7 @@ pub async fn a_schedules_key_stays_when_it_is_changed_and_goes_with_it(f: Fixtur
     let asked = keyed_schedule(&f, "nightly", "k");
     let id = asked.id;
     f.store
-        .create_schedule(asked.clone(), [1; 16])
+        .create_schedule(asked.clone(), [1; 16], None)
         .await
         .unwrap();
     let mut changed = f.read_schedule(id).await;
@@ -215,25 +219,25 @@ pub async fn a_schedules_key_stays_when_it_is_changed_and_goes_with_it(f: Fixtur
     assert_eq!(changed.template.idempotency_key, key("k"));
     let again = f
         .store
-        .create_schedule(asked.clone(), [1; 16])
+        .create_schedule(asked.clone(), [1; 16], None)
         .await
         .unwrap();
     assert_eq!(again, ScheduleCreateResult::Existing(changed));
 
-    assert!(f.store.delete_schedule(id).await.unwrap());
+    assert!(f.store.delete_schedule(id, None).await.unwrap());
     let other = keyed_schedule(&f, "weekly", "k");
-    let answer = f.store.create_schedule(other, [2; 16]).await.unwrap();
+    let answer = f.store.create_schedule(other, [2; 16], None).await.unwrap();
     assert!(matches!(answer, ScheduleCreateResult::Created(_)));
 }
 
 pub async fn jobs_and_schedules_share_their_keys(f: Fixture) {
     f.enqueue_one(keyed(&f, "job")).await;
     let asked = keyed_schedule(&f, "nightly", "job");
-    let answer = f.store.create_schedule(asked, [1; 16]).await.unwrap();
+    let answer = f.store.create_schedule(asked, [1; 16], None).await.unwrap();
     assert_eq!(answer, ScheduleCreateResult::KeyTaken);
 
     let asked = keyed_schedule(&f, "nightly", "schedule");
-    f.store.create_schedule(asked, [1; 16]).await.unwrap();
+    f.store.create_schedule(asked, [1; 16], None).await.unwrap();
     let answer = f.store.enqueue(vec![keyed(&f, "schedule")]).await;
     assert!(matches!(answer, Err(EnqueueError::Conflict { .. })));
 }
@@ -241,7 +245,7 @@ pub async fn jobs_and_schedules_share_their_keys(f: Fixture) {
 pub async fn racing_creates_of_a_keyed_schedule_make_one(f: Fixture) {
     let create = || {
         f.store
-            .create_schedule(keyed_schedule(&f, "nightly", "k"), [1; 16])
+            .create_schedule(keyed_schedule(&f, "nightly", "k"), [1; 16], None)
     };
     let (a, b, c, d) = tokio::join!(create(), create(), create(), create());
     let answers = [a, b, c, d].map(Result::unwrap);

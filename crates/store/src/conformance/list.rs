@@ -263,7 +263,7 @@ fn random_filter(random: &mut StdRng, jobs: &[Job]) -> JobFilter {
     let mut filter = JobFilter::default();
     for _ in 0..random.random_range(1..4) {
         let job = jobs.choose(random).unwrap();
-        match random.random_range(0..11) {
+        match random.random_range(0..12) {
             0 => filter.tenant = TENANTS.choose(random).map(|name| tenant(name)),
             1 => filter.queue = QUEUES.choose(random).map(|name| queue(name)),
             2 => filter.kind = KINDS.choose(random).map(|name| kind(name)),
@@ -273,6 +273,7 @@ fn random_filter(random: &mut StdRng, jobs: &[Job]) -> JobFilter {
             6 => filter.created_before = Some(job.created_at),
             7 => filter.failure_text = MESSAGES.choose(random).map(|text| text[..3].to_uppercase()),
             8 => filter.failure_class = CLASSES.choose(random).cloned(),
+            10 => filter.destination.clone_from(&job.destination),
             9 => filter.reason = EndReason::ALL.choose(random).copied(),
             _ => filter.dead_letters = true,
         }
@@ -313,6 +314,33 @@ pub async fn lists_come_without_payloads(f: Fixture) {
         .map(|(key, value)| (&**key, &**value))
         .collect();
     assert_eq!(request, [("method", "PUT"), ("url", "http://a/b")]);
+}
+
+pub async fn jobs_are_read_as_lists_show_them(f: Fixture) {
+    let body = "x".repeat(100_000);
+    let request = format!(r#"{{"url":"http://a/b","method":"PUT","body":"{body}"}}"#);
+    let http = f.job_with(|job| {
+        job.kind = Kind::http();
+        job.payload = Payload::from_json(&request).unwrap();
+    });
+    let mut ids = vec![f.enqueue_one(http).await];
+    for payload in [format!(r#""{body}""#), r#"{"n":1}"#.to_owned()] {
+        let job = f.job_with(|job| job.payload = json(&payload));
+        ids.push(f.enqueue_one(job).await);
+    }
+    ids.push(f.id());
+    let mut listed = found(&f, &JobFilter::default(), 10).await;
+    listed.reverse();
+    let read = f.store.get_listed_jobs(ids.clone()).await.unwrap();
+    let (last, read) = read.split_last().unwrap();
+    assert_eq!(*last, None);
+    assert!(read.iter().flatten().eq(&listed), "{read:?}");
+    let short = async |bytes| f.store.short_payloads(ids.clone(), bytes).await.unwrap();
+    let own = Some(json(r#"{"n":1}"#));
+    assert_eq!(short(7).await, [None, None, own.clone(), None]);
+    assert_eq!(short(6).await, [None, None, None, None]);
+    let long = Some(json(&format!(r#""{body}""#)));
+    assert_eq!(short(100_002).await, [None, long, own, None]);
 }
 
 /// However many jobs others have, a page is as long as it was asked to be.

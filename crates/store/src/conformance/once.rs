@@ -41,6 +41,23 @@ pub async fn steps_are_apart_by_job_and_name(f: Fixture) {
     assert_eq!(f.store.step_result(ids[1], step("b")).await.unwrap(), None);
 }
 
+pub async fn steps_are_listed_by_name(f: Fixture) {
+    let ids = f.enqueue(f.jobs(2)).await;
+    for name in ["b", "a", "B"] {
+        let result = json(&format!("\"{name}\""));
+        f.store.save_step(ids[0], step(name), result).await.unwrap();
+    }
+    let listed = f.store.list_steps(ids[0], 9).await.unwrap();
+    let shown = listed
+        .iter()
+        .map(|(name, result)| (name.as_str(), result.as_str()));
+    let expected = [("B", "\"B\""), ("a", "\"a\""), ("b", "\"b\"")];
+    assert_eq!(shown.collect::<Vec<_>>(), expected);
+    let first = f.store.list_steps(ids[0], 1).await.unwrap();
+    assert_eq!(first, listed[..1]);
+    assert_eq!(f.store.list_steps(ids[1], 9).await.unwrap(), []);
+}
+
 pub async fn a_step_outlives_its_attempt(f: Fixture) {
     let claim = f.claimed(f.job()).await;
     let id = claim.job().id;

@@ -33,7 +33,7 @@ impl Fixture {
     }
 
     pub(super) async fn save(&self, schedule: Schedule) -> Schedule {
-        match self.store.save_schedule(schedule).await.unwrap() {
+        match self.store.save_schedule(schedule, None).await.unwrap() {
             ScheduleSaveResult::Done(stored) => stored,
             other => panic!("not saved: {other:?}"),
         }
@@ -74,6 +74,7 @@ impl Fixture {
             skipped: Vec::new(),
             cancel: None,
             subscriptions: Arc::default(),
+            audit: None,
             progress: ScheduleProgress {
                 next_tick: last_tick.map(|tick| tick.plus(EVERY)),
                 last_tick,

@@ -217,7 +217,7 @@ pub async fn one_of_several_schedules_gets_a_name(f: Fixture) {
         let schedule = f.schedule("nightly");
         ids.push(schedule.id);
         let store = f.store.clone();
-        callers.spawn(async move { store.save_schedule(schedule).await.unwrap() });
+        callers.spawn(async move { store.save_schedule(schedule, None).await.unwrap() });
     }
     let mut winners = BTreeSet::new();
     let mut done = 0;

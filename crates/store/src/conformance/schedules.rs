@@ -18,7 +18,7 @@ pub async fn a_schedule_is_stored_as_it_was_asked(f: Fixture) {
         let mut expected = asked.clone();
         expected.revision = 1;
         assert_eq!(
-            f.store.save_schedule(asked).await.unwrap(),
+            f.store.save_schedule(asked, None).await.unwrap(),
             ScheduleSaveResult::Done(expected.clone())
         );
         assert_eq!(f.read_schedule(expected.id).await, expected);
@@ -45,7 +45,7 @@ pub async fn a_change_of_an_older_revision_is_outdated(f: Fixture) {
         let mut late = first.clone();
         late.revision = revision;
         late.paused = true;
-        let saved = f.store.save_schedule(late).await.unwrap();
+        let saved = f.store.save_schedule(late, None).await.unwrap();
         assert_eq!(
             saved,
             ScheduleSaveResult::Outdated(stored.clone()),
@@ -57,21 +57,25 @@ pub async fn a_change_of_an_older_revision_is_outdated(f: Fixture) {
 
 pub async fn a_change_of_a_deleted_schedule_finds_it_gone(f: Fixture) {
     let schedule = f.saved_schedule("nightly").await;
-    assert!(f.store.delete_schedule(schedule.id).await.unwrap());
-    let saved = f.store.save_schedule(schedule.clone()).await.unwrap();
+    assert!(f.store.delete_schedule(schedule.id, None).await.unwrap());
+    let saved = f.store.save_schedule(schedule.clone(), None).await.unwrap();
     assert_eq!(saved, ScheduleSaveResult::Gone);
     assert_eq!(f.find_schedule(schedule.id).await, None);
 }
 
 pub async fn a_name_is_unique_within_its_tenant(f: Fixture) {
     let first = f.saved_schedule("nightly").await;
-    let saved = f.store.save_schedule(f.schedule("nightly")).await.unwrap();
+    let saved = f
+        .store
+        .save_schedule(f.schedule("nightly"), None)
+        .await
+        .unwrap();
     assert_eq!(saved, ScheduleSaveResult::Outdated(first.clone()));
 
     let other = f.saved_schedule("weekly").await;
     let mut renamed = other.clone();
     renamed.name = first.name.clone();
-    let saved = f.store.save_schedule(renamed).await.unwrap();
+    let saved = f.store.save_schedule(renamed, None).await.unwrap();
     assert_eq!(saved, ScheduleSaveResult::Outdated(first));
     assert_eq!(f.read_schedule(other.id).await, other);
 
@@ -87,13 +91,13 @@ pub async fn the_revision_is_looked_at_before_the_name(f: Fixture) {
     let stored = f.save(schedule.clone()).await;
     let mut late = schedule;
     late.name = taken.name;
-    let saved = f.store.save_schedule(late).await.unwrap();
+    let saved = f.store.save_schedule(late, None).await.unwrap();
     assert_eq!(saved, ScheduleSaveResult::Outdated(stored));
 
     let mut gone = f.schedule("taken");
     gone.revision = 4;
     assert_eq!(
-        f.store.save_schedule(gone).await.unwrap(),
+        f.store.save_schedule(gone, None).await.unwrap(),
         ScheduleSaveResult::Gone
     );
 }
@@ -104,15 +108,15 @@ pub async fn a_name_is_free_again_after_a_change_or_deletion(f: Fixture) {
     renamed.name = schedule_name("weekly");
     f.save(renamed).await;
     f.saved_schedule("nightly").await;
-    assert!(f.store.delete_schedule(schedule.id).await.unwrap());
+    assert!(f.store.delete_schedule(schedule.id, None).await.unwrap());
     f.saved_schedule("weekly").await;
 }
 
 pub async fn deleting_says_whether_it_was_there(f: Fixture) {
     let schedule = f.saved_schedule("nightly").await;
     let stays = f.saved_schedule("weekly").await;
-    assert!(f.store.delete_schedule(schedule.id).await.unwrap());
-    assert!(!f.store.delete_schedule(schedule.id).await.unwrap());
+    assert!(f.store.delete_schedule(schedule.id, None).await.unwrap());
+    assert!(!f.store.delete_schedule(schedule.id, None).await.unwrap());
     assert_eq!(f.find_schedule(schedule.id).await, None);
     assert_eq!(f.read_schedule(stays.id).await, stays);
 }
@@ -128,7 +132,7 @@ pub async fn a_deleted_schedule_takes_its_ticks_and_leaves_its_runs(f: Fixture) 
     let claim = f.claim_of(run.id).await;
     let run = f.end(claim, permanent("no")).await;
 
-    assert!(f.store.delete_schedule(goes.id).await.unwrap());
+    assert!(f.store.delete_schedule(goes.id, None).await.unwrap());
     assert!(f.ticks(goes.id).await.is_empty());
     assert_eq!(f.ticks(stays.id).await.len(), 1);
     assert_eq!(f.read(run.id).await, run);

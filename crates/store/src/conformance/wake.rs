@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use rand::{RngExt, seq::IndexedRandom};
-use steadfast_core::{JobCommand, JobEdit, Outcome, RunAt, Timestamp};
+use steadfast_core::{
+    Dependencies, JobCommand, JobEdit, NewJobExtras, OnFailure, Outcome, RunAt, Timestamp,
+};
 
 use super::{
     fixture::{Fixture, failure, kind, permanent, queue, request, secs, success, tenant},
@@ -167,6 +169,39 @@ pub async fn the_end_of_a_run_wakes_because_a_tick_may_wait_for_it(f: Fixture) {
     f.end(claim, success()).await;
     woken(wakeups).await;
     assert_eq!(f.due_ids().await, [schedule.id]);
+}
+
+/// A driver may wake all callers once, when it begins to listen; so each is done more than once.
+pub async fn what_happens_to_a_job_of_a_batch_wakes_those_who_count(f: Fixture) {
+    let mut wakeups = f.store.wakeups_for(WakeInterest::Links);
+    for _ in 0..3 {
+        let batch = f.batch(1);
+        let job = batch.jobs[0].id;
+        f.store.create_batch(batch, 10).await.unwrap();
+        let claim = f.claim_of(job).await;
+        f.end(claim, permanent("no")).await;
+        wakeups = woken(wakeups).await;
+        f.command(job, JobCommand::Retry { payload: None }).await;
+        wakeups = woken(wakeups).await;
+        f.command(job, JobCommand::Cancel).await;
+        wakeups = woken(wakeups).await;
+    }
+}
+
+pub async fn the_end_of_a_job_wakes_those_who_release_others(f: Fixture) {
+    let mut wakeups = f.store.wakeups_for(WakeInterest::Links);
+    for _ in 0..3 {
+        let first = f.claimed(f.job()).await;
+        let job = f.job();
+        let after = Dependencies::new(job.id, [first.job().id], OnFailure::Fail).unwrap();
+        let job = job.with_extras(NewJobExtras {
+            after: Some(after),
+            ..NewJobExtras::default()
+        });
+        f.enqueue_one(job).await;
+        f.end(first, success()).await;
+        wakeups = woken(wakeups).await;
+    }
 }
 
 /// Whatever happens, a fetcher that waits until the next due time is not late for a job.

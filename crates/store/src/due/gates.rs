@@ -294,6 +294,9 @@ impl DueIndex {
                     }
                 }
                 Room::Closed(by) => {
+                    for view in &mut self.views {
+                        view.close(&park);
+                    }
                     if let Some(at) = opening(&by, self.writers, now) {
                         self.openings.insert((at, number));
                     }

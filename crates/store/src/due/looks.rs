@@ -57,6 +57,7 @@ impl Looks {
 
     /// Forgets claims that look at other strips than these, because they have failed or find out that
     /// nothing is known of them.
+    #[cfg(feature = "postgres")]
     pub(super) fn retain(&mut self, is_kept: impl Fn(&Strip) -> bool) {
         self.under_way.retain(|strip, _| is_kept(strip));
     }

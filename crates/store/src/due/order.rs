@@ -122,6 +122,10 @@ impl TenantOrder {
         }
     }
 
+    pub(super) fn has(&self, tenant: &Tenant) -> bool {
+        self.tenants.contains_key(tenant)
+    }
+
     /// A strip of the first tenant, with its time.
     pub(super) fn first(&self) -> Option<(Strip, Timestamp)> {
         let (_, tenant) = self.order.first()?;

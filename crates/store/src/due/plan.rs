@@ -52,6 +52,10 @@ pub(crate) struct Pick {
     /// No job is earlier.
     pub bound: Timestamp,
     /// No living row is earlier; there may be dead ones.
+    #[cfg_attr(
+        not(any(feature = "postgres", test)),
+        expect(dead_code, reason = "dead rows are theirs")
+    )]
     pub low: Timestamp,
     /// How many may start at most.
     pub most: usize,
@@ -102,8 +106,12 @@ impl DueIndex {
             given: HashMap::new(),
             sent: HashMap::new(),
             is_waiting: false,
+            given_away: Vec::new(),
         };
         let mut turns = planner.turns(max);
+        for park in planner.given_away {
+            self.views[view].open(park);
+        }
         if self.writers == Writers::Many {
             for pick in turns.iter_mut().flat_map(|turn| &mut turn.picks) {
                 self.place(pick.strip);
@@ -177,6 +185,8 @@ struct Planner<'p> {
     sent: HashMap<Destination, usize>,
     /// Whether something has to wait until it is known what this plan leads to.
     is_waiting: bool,
+    /// Where strips wait for what this plan leads to.
+    given_away: Vec<Park>,
 }
 
 /// Why nothing of a strip may start.
@@ -215,16 +225,15 @@ impl Planner<'_> {
         let mut served = HashSet::new();
         let mut left = max;
         while left > 0 {
-            let shares = &self.index.shares;
-            let view = &mut self.index.views[self.view];
-            let tenants = view.ready_tenants();
-            let Some(tenant) = view.next_tenant(|tenant| shares.get(tenant)) else {
+            let Some(tenant) = self.next_tenant() else {
                 break;
             };
             // Its other strips have their turn when it is known what these held.
             if !served.insert(tenant.clone()) {
                 break;
             }
+            self.let_through(&tenant, left);
+            let tenants = self.index.views[self.view].ready_tenants();
             let weight = usize::from(self.index.gates.weight(&tenant).get());
             let fair = left.div_ceil(tenants.max(1)).saturating_mul(weight);
             let count = fair.clamp(1, left);
@@ -240,6 +249,87 @@ impl Planner<'_> {
             turns.push(Turn { count, picks });
         }
         turns
+    }
+
+    /// The tenant that has had least, of those that have something ready or wait where there is room.
+    fn next_tenant(&mut self) -> Option<Tenant> {
+        loop {
+            let DueIndex { views, shares, .. } = &mut *self.index;
+            let view = &mut views[self.view];
+            let ready = view.next_tenant(|tenant| shares.get(tenant));
+            let Some((tenant, park)) = view.first_open(|tenant| shares.get(tenant)) else {
+                return ready;
+            };
+            if let Some(ready) = ready
+                && shares.get(&ready) <= shares.get(&tenant)
+            {
+                return Some(ready);
+            }
+            if self.room_at(&park, self.given_at(&park)) > 0 {
+                return Some(tenant);
+            }
+            if self.room_at(&park, GivenRoom::default()) > 0 {
+                // What waits there has its turn when it is known what others leave of the room.
+                self.index.views[self.view].close(&park);
+                self.given_away.push(park);
+            } else {
+                self.close(&park);
+            }
+        }
+    }
+
+    /// Nothing may start of what waits somewhere.
+    fn close(&mut self, park: &Park) {
+        self.index.views[self.view].close(park);
+        if let Park::Gate(number) | Park::Retries(number) = park {
+            self.index.review(*number, self.now);
+        }
+    }
+
+    /// In the turn of a tenant its most urgent job comes first, though others were let through where
+    /// it waits. No more are of use than the claim may take.
+    fn let_through(&mut self, tenant: &Tenant, most: usize) {
+        let mut parks = self.index.views[self.view].open_to(tenant);
+        parks.extend_from_slice(&self.given_away);
+        for park in parks {
+            let room = self.room_at(&park, GivenRoom::default());
+            if room == 0 {
+                self.close(&park);
+                continue;
+            }
+            let DueIndex { views, shares, .. } = &mut *self.index;
+            views[self.view].unpark_of(tenant, shares.get(tenant), &park, room.min(most));
+        }
+    }
+
+    /// What this plan has given away of the room somewhere.
+    fn given_at(&self, park: &Park) -> GivenRoom {
+        let given = match park {
+            Park::Gate(number) | Park::Retries(number) => self.given.get(number),
+            Park::Destination(_) => None,
+        };
+        given.copied().unwrap_or_default()
+    }
+
+    /// How many may start of what waits somewhere.
+    fn room_at(&self, park: &Park, given: GivenRoom) -> usize {
+        let (number, is_retry) = match park {
+            Park::Gate(number) => (number, false),
+            Park::Retries(number) => (number, true),
+            Park::Destination(destination) => {
+                let sent = self.sent.get(destination).copied().unwrap_or(0);
+                return (self.allowance)(destination).saturating_sub(sent);
+            }
+        };
+        let Some(entry) = self.index.states.get(number) else {
+            return 0;
+        };
+        let limits = &entry.gate.limits;
+        let state = given.added_to(&entry.state, limits, self.now);
+        match limits.room(&state, is_retry, self.now) {
+            Room::For(room) => usize::try_from(room).unwrap_or(usize::MAX),
+            Room::Closed(_) => 0,
+        }
     }
 
     /// The most urgent strips of a tenant that may start something; the others are parked.
@@ -285,7 +375,7 @@ impl Planner<'_> {
                 }
                 Err(Obstacle::Closed(park)) => {
                     let share = self.index.shares.get(tenant);
-                    let leaves_room = self.leaves_room(&gates, &park);
+                    let leaves_room = self.leaves_room(tenant, count, &gates, &park);
                     self.index.views[self.view].park(strip, tenant, share, bound.run_at, park);
                     if leaves_room {
                         self.is_waiting = true;
@@ -300,16 +390,26 @@ impl Planner<'_> {
     /// A strip was held back that other gates have let through: what waits there may start instead,
     /// and comes before what is less urgent. Answers whether that is seen only when it is known what
     /// this plan leads to.
-    fn leaves_room(&mut self, gates: &[AppliedGate], park: &Park) -> bool {
+    fn leaves_room(
+        &mut self,
+        tenant: &Tenant,
+        count: usize,
+        gates: &[AppliedGate],
+        park: &Park,
+    ) -> bool {
         let views = &self.index.views;
         let is_wanted = |number: &GateNumber| views.iter().any(|view| view.has_parked(*number));
         let others = unordered(gates).filter(|number| !park.is_at(*number));
         let unused: Vec<GateNumber> = others.filter(is_wanted).collect();
         self.index.unused_room.extend(unused);
+        if self.index.unused_room.is_empty() {
+            return false;
+        }
         if !self.given.is_empty() {
-            return !self.index.unused_room.is_empty();
+            return true;
         }
         self.index.offer_unused_room(self.now);
+        self.let_through(tenant, count);
         false
     }
 

@@ -167,3 +167,157 @@ fn how_a_gate_stands_is_known_while_jobs_pass_it_or_it_counts() {
         assert_eq!(plan(&mut index, 103).len(), 1 - counted);
     }
 }
+
+/// Two tenants at a gate for one kind, and other work of both that no gate holds back.
+struct SharedGate {
+    index: DueIndex,
+}
+
+impl SharedGate {
+    const RUNNING: SublaneId = SublaneId { lane: 9, number: 0 };
+
+    /// All of the gate is in use. What the loud tenant has waiting there is let through first, because
+    /// the quiet one has had more so far.
+    fn new(quiet: &[(Kind, u8)]) -> Self {
+        let mut index = DueIndex::new(Writers::One);
+        let limits = GateLimits {
+            max_running: Some(1),
+            ..GateLimits::default()
+        };
+        let id = GateId::new(None, GateScope::Kind, "http").unwrap();
+        let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
+        index.set_gates(&Arc::new(gates));
+        index.add_running(Self::RUNNING, || of("loud", &Kind::http()), 1);
+        let mut this = Self { index };
+        this.add("quiet", &other(), 9);
+        let [pick] = &this.plan()[..] else {
+            panic!("one tenant has something")
+        };
+        this.index.finish(pick, 5, Head::None, at(100));
+        for (kind, priority) in quiet {
+            this.add("quiet", kind, *priority);
+        }
+        this.add("loud", &Kind::http(), 2);
+        this.add("loud", &other(), 9);
+        // Whatever the gate holds back is found to wait there.
+        for pick in plan(&mut this.index, 100) {
+            this.index.finish(&pick, 0, Head::At(at(1)), at(100));
+        }
+        this.index.remove_running(Self::RUNNING, at(100));
+        this
+    }
+
+    fn add(&mut self, tenant: &str, kind: &Kind, priority: u8) {
+        let sublane = of(tenant, kind);
+        let lane = i64::from(tenant == "loud") * 2 + i64::from(*kind == other());
+        let strip = Strip {
+            sublane: SublaneId { lane, number: 0 },
+            level: Level::new(priority, false),
+        };
+        self.index.add(strip, || sublane, at(1));
+    }
+
+    /// Claims of one job each.
+    fn plan(&mut self) -> Vec<Pick> {
+        let request = ClaimRequest::new(WorkerName::new("w1").unwrap(), 10);
+        let plan = self.index.plan(&request, 1, &SentJobs::default(), at(100));
+        plan.turns.into_iter().flat_map(|turn| turn.picks).collect()
+    }
+
+    /// The tenant, kind and priority of what starts next.
+    fn start(&mut self) -> (String, Kind, u8) {
+        let picks = self.plan();
+        self.index.finish(&picks[0], 1, Head::At(at(1)), at(100));
+        let Sublane { tenant, kind, .. } = &*picks[0].sublane;
+        let priority = picks[0].strip.level.priority();
+        (tenant.to_string(), kind.clone(), priority)
+    }
+}
+
+fn other() -> Kind {
+    Kind::new("other").unwrap()
+}
+
+fn of(tenant: &str, kind: &Kind) -> Sublane {
+    Sublane {
+        tenant: Tenant::new(tenant).unwrap(),
+        kind: kind.clone(),
+        ..sublane()
+    }
+}
+
+#[test]
+fn room_that_a_tenant_does_not_use_is_there_for_the_more_urgent_job_of_another() {
+    let mut gate = SharedGate::new(&[(Kind::http(), 9), (other(), 1)]);
+    let started: Vec<_> = std::iter::repeat_with(|| gate.start())
+        .find(|(tenant, ..)| tenant == "quiet")
+        .into_iter()
+        .collect();
+    assert_eq!(started, [("quiet".to_owned(), Kind::http(), 9)]);
+}
+
+#[test]
+fn room_that_a_tenant_does_not_use_is_there_for_another_that_has_nothing_else() {
+    let mut gate = SharedGate::new(&[(Kind::http(), 5)]);
+    let started: Vec<_> = std::iter::repeat_with(|| gate.start()).take(10).collect();
+    let quiet = ("quiet".to_owned(), Kind::http(), 5);
+    assert!(started.contains(&quiet), "{started:?}");
+}
+
+/// At a rate there is more room from moment to moment, also for what waits behind something that
+/// was let through already.
+#[test]
+fn what_waits_at_a_rate_is_not_passed_by_what_is_less_urgent() {
+    let mut index = DueIndex::new(Writers::One);
+    let gate = |scope, key, limits| Gate {
+        id: GateId::new(None, scope, key).unwrap(),
+        limits,
+    };
+    let rate = GateLimits {
+        rate: Rate::new(1, Duration::from_secs(10), 1).ok(),
+        ..GateLimits::default()
+    };
+    let at_most = GateLimits {
+        max_running: Some(2),
+        ..GateLimits::default()
+    };
+    let gates = [
+        gate(GateScope::Tenant, "default", rate),
+        gate(GateScope::Queue, "default", at_most),
+    ];
+    index.set_gates(&Arc::new(Gates::new(1, gates, GateDefaults::default())));
+    let of_queue = |name: &str| Sublane {
+        queue: Queue::new(name).unwrap(),
+        ..sublane()
+    };
+    let add = |index: &mut DueIndex, lane, queue, priority| {
+        let strip = Strip {
+            sublane: SublaneId { lane, number: 0 },
+            level: Level::new(priority, false),
+        };
+        index.add(strip, || of_queue(queue), at(1));
+    };
+    add(&mut index, 1, "default", 9);
+    add(&mut index, 1, "default", 7);
+    index.add_running(STRIP, sublane, 1);
+    let by_rate = index.states.iter();
+    let by_rate = by_rate.filter(|(_, entry)| entry.gate.limits.rate.is_some());
+    let by_rate: Vec<GateNumber> = by_rate.map(|(number, _)| *number).collect();
+    let state = GateState {
+        next_start: at(120),
+        ..GateState::default()
+    };
+    index.set_state(by_rate[0], state, at(100));
+    assert!(plan(&mut index, 100).is_empty());
+    let request = ClaimRequest::new(WorkerName::new("w1").unwrap(), 10);
+    index.catch_up(&request, at(110));
+    add(&mut index, 2, "other", 5);
+    let priorities = |picks: &[Pick]| -> Vec<u8> {
+        let levels = picks.iter().map(|pick| pick.strip.level);
+        levels.map(|level| level.priority()).collect()
+    };
+    let picks = plan(&mut index, 120);
+    assert_eq!(priorities(&picks), [9], "the other one may be next");
+    index.finish(&picks[0], 0, Head::None, at(120));
+    assert_eq!(priorities(&plan(&mut index, 120)), [7, 5]);
+}

@@ -8,8 +8,8 @@ use std::{
 
 use steadfast_core::{Destination, GateNumber, Kind, Queue, Share, Sublane, Tenant, Timestamp};
 
-use super::{Strip, order::TenantOrder};
-use crate::store::ClaimRequest;
+use super::{Strip, open_parks::OpenParks, order::TenantOrder};
+use crate::{limits::OPEN_PARKS_LOOKED_MAX, store::ClaimRequest};
 
 /// Which jobs are wanted.
 struct Wish {
@@ -57,7 +57,7 @@ impl Wish {
 }
 
 /// What holds strips back.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Park {
     /// A gate, whatever the job.
     Gate(GateNumber),
@@ -83,6 +83,8 @@ pub(super) struct View {
     /// The destinations among what holds strips back: every claim looks at these, and gates may be
     /// many.
     full: HashSet<Destination>,
+    /// Those of what holds strips back that have room.
+    open: OpenParks,
     places: HashMap<Strip, PlacedStrip>,
 }
 
@@ -108,6 +110,7 @@ impl View {
             later: BTreeSet::new(),
             parked: HashMap::new(),
             full: HashSet::new(),
+            open: OpenParks::default(),
             places: HashMap::new(),
         }
     }
@@ -133,9 +136,13 @@ impl View {
             Some(Whereabouts::Parked(park)) if is_due => Some(park.clone()),
             _ => None,
         };
+        let is_open = matches!(&parked, Some(park) if self.open.contains(park));
         self.remove(strip);
         let place = match parked {
             Some(park) => {
+                if is_open {
+                    self.open.insert(park.clone(), Share::default());
+                }
                 if let Park::Destination(destination) = &park {
                     self.full.insert(destination.clone());
                 }
@@ -199,6 +206,7 @@ impl View {
                     order.remove(strip, tenant, *run_at);
                     if order.is_empty() {
                         self.parked.remove(park);
+                        self.open.remove(park);
                         if let Park::Destination(destination) = park {
                             self.full.remove(destination);
                         }
@@ -246,7 +254,69 @@ impl View {
             self.place(strip, &tenant, share(&tenant), run_at, true);
             through.push(strip);
         }
+        // Others may have their turn before it, and use the room; and at a rate there is more room
+        // soon.
+        if count > 0 {
+            self.open(park.clone());
+        }
         through
+    }
+
+    /// What holds strips back has room.
+    pub(super) fn open(&mut self, park: Park) {
+        if self.parked.contains_key(&park) {
+            self.open.insert(park, Share::default());
+        }
+    }
+
+    /// What holds strips back has no room.
+    pub(super) fn close(&mut self, park: &Park) {
+        self.open.remove(park);
+    }
+
+    /// Whether something waits where there is room, as far as is known.
+    pub(super) fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// The tenant that has had least of those that wait where there is room, and where it does.
+    pub(super) fn first_open(
+        &mut self,
+        share: impl Fn(&Tenant) -> Share,
+    ) -> Option<(Tenant, Park)> {
+        loop {
+            let (known, park) = self.open.first()?;
+            let order = self.parked.get_mut(&park);
+            let Some(tenant) = order.and_then(|order| order.next_tenant(&share)) else {
+                self.open.remove(&park);
+                continue;
+            };
+            let share = share(&tenant);
+            if share <= known {
+                return Some((tenant, park));
+            }
+            self.open.insert(park, share);
+        }
+    }
+
+    /// Where there is room, as far as is known, and a tenant waits: among some of those where others
+    /// have had least.
+    pub(super) fn open_to(&self, tenant: &Tenant) -> Vec<Park> {
+        let looked = self.open.iter().take(OPEN_PARKS_LOOKED_MAX);
+        let waits = |park: &&Park| self.parked.get(park).is_some_and(|it| it.has(tenant));
+        looked.filter(waits).cloned().collect()
+    }
+
+    /// Lets up to `count` of a tenant's strips through, the most urgent first.
+    pub(super) fn unpark_of(&mut self, tenant: &Tenant, share: Share, park: &Park, count: usize) {
+        for _ in 0..count {
+            let order = self.parked.get(park);
+            let Some((strip, run_at)) = order.and_then(|order| order.first_of(tenant)) else {
+                break;
+            };
+            self.remove(strip);
+            self.place(strip, tenant, share, run_at, true);
+        }
     }
 
     /// Lets through what goes to destinations for which the caller has room again.

@@ -1,12 +1,12 @@
 //! Small records beside the jobs.
 
 use async_trait::async_trait;
-use steadfast_core::{NewJob, Timestamp};
+use steadfast_core::{AuditRecord, Timestamp};
 
 use super::{MemoryStore, tables::Tables};
 use crate::{
     error::StoreError,
-    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions},
+    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, Outbox},
 };
 
 #[async_trait]
@@ -14,7 +14,7 @@ impl DocumentStore for MemoryStore {
     async fn save_document(
         &self,
         document: Document,
-        outbox: Vec<NewJob>,
+        outbox: Outbox,
     ) -> Result<DocumentSaveResult, StoreError> {
         Ok(self.with(|tables, now| tables.save_document(document, outbox, now)))
     }
@@ -61,11 +61,17 @@ impl DocumentStore for MemoryStore {
         }))
     }
 
-    async fn delete_document(&self, kind: DocumentKind, id: String) -> Result<bool, StoreError> {
+    async fn delete_document(
+        &self,
+        kind: DocumentKind,
+        id: String,
+        audit: Option<AuditRecord>,
+    ) -> Result<bool, StoreError> {
         Ok(self.with(|tables, _| {
             let is_deleted = tables.documents.remove(&(kind, id)).is_some();
             if is_deleted {
                 tables.count_change(kind);
+                tables.save_audit(audit);
             }
             is_deleted
         }))
@@ -76,6 +82,7 @@ impl DocumentStore for MemoryStore {
         kind: DocumentKind,
         id: String,
         revision: u64,
+        audit: Option<AuditRecord>,
     ) -> Result<bool, StoreError> {
         Ok(self.with(|tables, _| {
             let key = (kind, id);
@@ -84,6 +91,7 @@ impl DocumentStore for MemoryStore {
             if is_deleted {
                 tables.documents.remove(&key);
                 tables.count_change(kind);
+                tables.save_audit(audit);
             }
             is_deleted
         }))
@@ -104,7 +112,7 @@ impl Tables {
     fn save_document(
         &mut self,
         mut document: Document,
-        outbox: Vec<NewJob>,
+        outbox: Outbox,
         now: Timestamp,
     ) -> DocumentSaveResult {
         let key = (document.kind, document.id.clone());
@@ -115,9 +123,10 @@ impl Tables {
         document.revision += 1;
         self.documents.insert(key, document.clone());
         self.count_change(document.kind);
-        for new in outbox {
+        for new in outbox.jobs {
             self.insert(new, now);
         }
+        self.save_audit(outbox.audit);
         DocumentSaveResult::Done(document)
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use steadfast_core::{
-    FailureEvent, FailureGroup, FailureKey, FailureMark, FailureState, Timestamp,
+    AuditRecord, FailureEvent, FailureGroup, FailureKey, FailureMark, FailureState, Timestamp,
 };
 
 use super::tables::Tables;
@@ -39,12 +39,14 @@ impl Tables {
         key: &FailureKey,
         mark: FailureMark,
         by: Option<String>,
+        audit: Option<AuditRecord>,
         now: Timestamp,
     ) -> Option<FailureGroup> {
         let stored = self.failures.get(key)?;
         let event = FailureEvent::Marked(mark, by);
         if let Some(step) = FailureGroup::step(Some(stored), key, event, now) {
             self.failures.insert(key.clone(), step.group);
+            self.save_audit(audit);
         }
         self.failures.get(key).cloned()
     }

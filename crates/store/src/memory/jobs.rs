@@ -8,10 +8,10 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommandRefusal, CommandResult, CommitResult, FailureGroup, FailureKey, FailureMark,
-    Fence, Job, JobCommand, JobId, JobState, NewJob, Payload, RefusalReason, StartDeadline,
-    StepName, Subscriptions, Tenant, Timestamp, Transition, Unique, WorkerName, limits::STEPS_MAX,
-    on_command, on_dependant_command,
+    AuditRecord, Claim, CommandRefusal, CommandResult, CommitResult, FailureGroup, FailureKey,
+    FailureMark, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload, RefusalReason,
+    StartDeadline, StepName, Subscriptions, Tenant, Timestamp, Transition, Unique, WorkerName,
+    limits::STEPS_MAX, on_command, on_dependant_command,
 };
 
 use super::{
@@ -57,6 +57,20 @@ impl JobStore for MemoryStore {
 
     async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
         Ok(self.with(|tables, _| tables.jobs.get(&job)?.steps.get(&step).cloned()))
+    }
+
+    async fn list_steps(
+        &self,
+        job: JobId,
+        limit: usize,
+    ) -> Result<Vec<(StepName, Payload)>, StoreError> {
+        Ok(self.with(|tables, _| {
+            let steps = tables.jobs.get(&job).map(|stored| &stored.steps);
+            let steps = steps.into_iter().flatten().take(limit);
+            steps
+                .map(|(name, result)| (name.clone(), result.clone()))
+                .collect()
+        }))
     }
 
     async fn save_step(
@@ -111,8 +125,9 @@ impl JobStore for MemoryStore {
         key: FailureKey,
         mark: FailureMark,
         by: Option<String>,
+        audit: Option<AuditRecord>,
     ) -> Result<Option<FailureGroup>, StoreError> {
-        Ok(self.with(|tables, now| tables.mark_failure(&key, mark, by, now)))
+        Ok(self.with(|tables, now| tables.mark_failure(&key, mark, by, audit, now)))
     }
 
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
@@ -135,7 +150,7 @@ impl JobStore for MemoryStore {
 
 impl Tables {
     /// Answers for the whole batch before it stores any of it.
-    fn enqueue(
+    pub(super) fn enqueue(
         &mut self,
         jobs: Vec<NewJob>,
         now: Timestamp,
@@ -179,6 +194,12 @@ impl Tables {
                 EnqueueResult::Created(id, now)
             });
         }
+        self.check_batches(&jobs, &answers)?;
+        let created = |(job, answer): (&NewJob, &EnqueueResult)| match answer {
+            EnqueueResult::Created(id, _) => Some((job.batch()?, *id)),
+            EnqueueResult::Existing(_) | EnqueueResult::Unique(..) => None,
+        };
+        let added: Vec<_> = jobs.iter().zip(&answers).filter_map(created).collect();
         for (index, new) in jobs.into_iter().enumerate() {
             if plan.answers.contains_key(&index) {
                 continue;
@@ -188,6 +209,7 @@ impl Tables {
                 None => self.insert(plan.creates.remove(&index).unwrap_or(new), now),
             }
         }
+        self.add_to_batches(&added, now);
         for (id, edit) in plan.edits {
             // It waits, so nothing speaks against it.
             let edit = JobCommand::Edit(edit);

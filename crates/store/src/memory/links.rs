@@ -8,15 +8,18 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    DependantDecision, Job, JobCommand, JobId, NewJob, PrerequisiteState, Subscriptions, Tenant,
-    Timestamp,
+    AuditRecord, BatchId, BatchJobFilter, DependantDecision, Job, JobCommand, JobId, NewBatch,
+    NewJob, PrerequisiteState, Subscriptions, Tenant, Timestamp,
 };
 
 use super::{MemoryStore, tables::Tables};
 use crate::{
     error::{EnqueueError, StoreError},
     links::{NewDependant, asks_prerequisites, decide},
-    store::{FollowedLinks, JobCount, JobLinks, LinkStore},
+    store::{
+        BatchCreateResult, BatchFilter, BatchRecord, FollowedLinks, JobCount, JobLinks, LinkStore,
+        Page, PageRequest,
+    },
     unique::UniquePlan,
 };
 
@@ -44,7 +47,12 @@ impl LinkStore for MemoryStore {
         limit: usize,
         subscriptions: Arc<Subscriptions>,
     ) -> Result<FollowedLinks, StoreError> {
-        Ok(self.with(|tables, now| tables.follow_links(limit, &subscriptions, now)))
+        Ok(self.with(|tables, now| {
+            let mut followed = tables.follow_links(limit, &subscriptions, now);
+            tables.follow_batches(limit, now);
+            followed.has_more |= tables.batches.has_notes();
+            followed
+        }))
     }
 
     async fn job_links(&self, job: JobId, dependants_max: u64) -> Result<JobLinks, StoreError> {
@@ -55,6 +63,59 @@ impl LinkStore for MemoryStore {
                 after: tables.prerequisites(job).collect(),
                 dependants: JobCount::up_to(dependants, dependants_max),
             }
+        }))
+    }
+
+    async fn create_batch(
+        &self,
+        batch: NewBatch,
+        unfinished_max: usize,
+    ) -> Result<BatchCreateResult, EnqueueError> {
+        self.with(|tables, now| tables.create_batch(batch, unfinished_max, now))
+    }
+
+    async fn close_batch(
+        &self,
+        id: BatchId,
+        audit: Option<AuditRecord>,
+    ) -> Result<Option<BatchRecord>, StoreError> {
+        Ok(self.with(|tables, now| tables.close_batch(id, audit, now)))
+    }
+
+    async fn get_batch(&self, id: BatchId) -> Result<Option<BatchRecord>, StoreError> {
+        Ok(self.with(|tables, _| tables.batches.get(id)))
+    }
+
+    async fn list_batches(
+        &self,
+        filter: BatchFilter,
+        page: PageRequest<BatchId>,
+    ) -> Result<Page<BatchRecord, BatchId>, StoreError> {
+        Ok(self.with(|tables, _| tables.batches.list(&filter, page)))
+    }
+
+    async fn list_batch_jobs(
+        &self,
+        id: BatchId,
+        filter: Option<BatchJobFilter>,
+        page: PageRequest<JobId>,
+    ) -> Result<Page<JobId, JobId>, StoreError> {
+        Ok(self.with(|tables, _| tables.list_batch_jobs(id, filter, page)))
+    }
+
+    async fn prune_batches(
+        &self,
+        ended_before: Timestamp,
+        limit: usize,
+    ) -> Result<usize, StoreError> {
+        Ok(self.with(|tables, _| tables.prune_batches(ended_before, limit)))
+    }
+
+    async fn list_dependants(&self, job: JobId, limit: usize) -> Result<Vec<JobId>, StoreError> {
+        Ok(self.with(|tables, _| {
+            let dependants = tables.links.dependants.get(&job);
+            let dependants = dependants.into_iter().flatten().take(limit);
+            dependants.copied().collect()
         }))
     }
 }
@@ -121,8 +182,7 @@ impl Tables {
     pub(super) fn note_change(&mut self, old: &Job, new: &Job) {
         let (from, to) = (&old.progress, &new.progress);
         let is_changed = (from.state, from.resolved_at) != (to.state, to.resolved_at);
-        let is_end = from.state.is_final() || to.state.is_final();
-        if is_changed && is_end && self.links.dependants.contains_key(&new.id) {
+        if is_changed && to.state.is_final() && self.links.dependants.contains_key(&new.id) {
             self.note(new.id, None);
         }
     }
@@ -193,8 +253,9 @@ impl Tables {
             let left = all.into_iter().flatten().filter(is_left);
             let some: Vec<JobId> = left.take(limit - found.len()).copied().collect();
             if found.len() + some.len() == limit {
+                // What is left comes after what others wait for.
                 note.worked_to = some.last().copied();
-                self.links.notes.push_front(note);
+                self.links.notes.push_back(note);
             }
             found.extend(some);
         }

@@ -4,16 +4,16 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditId, AuditRecord, Job, JobCommand, JobId, OperationEvent, OperationId, OperationJob,
-    OperationOutcome, OperationResult, Subscriptions, Timestamp,
+    AuditId, AuditRecord, Job, JobCommand, JobId, NewJob, OperationEvent, OperationId,
+    OperationJob, OperationOutcome, OperationResult, Subscriptions, Timestamp,
 };
 
 use super::{MemoryStore, each, tables::Tables};
 use crate::{
-    error::{CommandError, StoreError},
+    error::{CommandError, EnqueueError, StoreError},
     store::{
-        AuditFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-        OperationRecord, OperationStore, Page, PageRequest,
+        AuditFilter, EnqueueResult, OperationBatch, OperationChange, OperationFilter,
+        OperationJobFilter, OperationRecord, OperationStore, Page, PageRequest,
     },
 };
 
@@ -147,6 +147,18 @@ impl OperationStore for MemoryStore {
         }))
     }
 
+    async fn enqueue_audited(
+        &self,
+        jobs: Vec<NewJob>,
+        audit: AuditRecord,
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        self.with(|tables, now| {
+            let results = tables.enqueue(jobs, now)?;
+            tables.save_audit(Some(audit));
+            Ok(results)
+        })
+    }
+
     async fn run_audited_command(
         &self,
         jobs: Vec<JobId>,
@@ -159,7 +171,7 @@ impl OperationStore for MemoryStore {
                 tables.run_command(job, &command, &subscriptions, now)
             });
             if results.iter().any(Result::is_ok) {
-                tables.audit.entry(audit.id).or_insert(audit);
+                tables.save_audit(Some(audit));
             }
             results
         }))
@@ -167,7 +179,7 @@ impl OperationStore for MemoryStore {
 
     async fn save_audit(&self, record: AuditRecord) -> Result<(), StoreError> {
         self.with(|tables, _| {
-            tables.audit.entry(record.id).or_insert(record);
+            tables.save_audit(Some(record));
         });
         Ok(())
     }
@@ -198,6 +210,13 @@ impl OperationStore for MemoryStore {
 }
 
 impl Tables {
+    /// Stores an audit record, if there is one and it is not stored already.
+    pub(super) fn save_audit(&mut self, record: Option<AuditRecord>) {
+        if let Some(record) = record {
+            self.audit.entry(record.id).or_insert(record);
+        }
+    }
+
     fn create_operation(
         &mut self,
         record: OperationRecord,
@@ -302,7 +321,7 @@ impl Tables {
 }
 
 /// A page of what comes in descending order.
-fn page_of<Item, Cursor: Ord + Copy>(
+pub(super) fn page_of<Item, Cursor: Ord + Copy>(
     items: impl Iterator<Item = Item>,
     page: PageRequest<Cursor>,
     cursor: impl Fn(&Item) -> Cursor,

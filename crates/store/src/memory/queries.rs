@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use steadfast_core::{
     Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobLabel, JobState,
-    Sublane, Tally, Tenant, Timestamp,
+    Payload, Sublane, Tally, Tenant, Timestamp,
 };
 
 use super::{
@@ -34,6 +34,23 @@ use crate::{
 impl QueryStore for MemoryStore {
     async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
         Ok(self.with(|tables, _| each(ids, |id| tables.job(id))))
+    }
+
+    async fn get_listed_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
+        Ok(self.with(|tables, _| each(ids, |id| tables.job(id).map(listed))))
+    }
+
+    async fn short_payloads(
+        &self,
+        ids: Vec<JobId>,
+        bytes_max: usize,
+    ) -> Result<Vec<Option<Payload>>, StoreError> {
+        Ok(self.with(|tables, _| {
+            each(ids, |id| {
+                let payload = &tables.jobs.get(&id)?.job.payload;
+                (payload.as_str().len() <= bytes_max).then(|| payload.clone())
+            })
+        }))
     }
 
     async fn job_states(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError> {

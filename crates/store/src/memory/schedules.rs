@@ -1,7 +1,7 @@
 //! Schedules and their ticks.
 
 use async_trait::async_trait;
-use steadfast_core::{JobCommand, JobId, Schedule, ScheduleId, Timestamp};
+use steadfast_core::{AuditRecord, JobCommand, JobId, Schedule, ScheduleId, Timestamp};
 
 use super::{
     MemoryStore, each,
@@ -18,20 +18,45 @@ use crate::{
 
 #[async_trait]
 impl ScheduleStore for MemoryStore {
-    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {
-        Ok(self.with(|tables, _| tables.save_schedule(schedule)))
+    async fn save_schedule(
+        &self,
+        schedule: Schedule,
+        audit: Option<AuditRecord>,
+    ) -> Result<ScheduleSaveResult, StoreError> {
+        Ok(self.with(|tables, _| {
+            let saved = tables.save_schedule(schedule);
+            if matches!(saved, ScheduleSaveResult::Done(_)) {
+                tables.save_audit(audit);
+            }
+            saved
+        }))
     }
 
     async fn create_schedule(
         &self,
         schedule: Schedule,
         fingerprint: [u8; 16],
+        audit: Option<AuditRecord>,
     ) -> Result<ScheduleCreateResult, StoreError> {
-        Ok(self.with(|tables, _| tables.create_schedule(schedule, fingerprint)))
+        Ok(self.with(|tables, _| {
+            let created = tables.create_schedule(schedule, fingerprint);
+            if matches!(created, ScheduleCreateResult::Created(_)) {
+                tables.save_audit(audit);
+            }
+            created
+        }))
     }
 
-    async fn delete_schedule(&self, id: ScheduleId) -> Result<bool, StoreError> {
-        Ok(self.with(|tables, _| tables.delete_schedule(id)))
+    async fn delete_schedule(
+        &self,
+        id: ScheduleId,
+        audit: Option<AuditRecord>,
+    ) -> Result<bool, StoreError> {
+        Ok(self.with(|tables, _| {
+            let is_deleted = tables.delete_schedule(id);
+            tables.save_audit(audit.filter(|_| is_deleted));
+            is_deleted
+        }))
     }
 
     async fn list_schedules(
@@ -213,6 +238,7 @@ impl Tables {
             let entry = self.ticks.entry((firing.schedule, skip.from));
             entry.or_insert(TickRecord::Skipped(skip));
         }
+        self.save_audit(firing.audit);
         FireResult::Done
     }
 

@@ -8,7 +8,7 @@ use steadfast_core::{
     Tally, Tenant, Timestamp,
 };
 
-use super::{claim::Flow, links::Links, operations::OperationEntry};
+use super::{batches::Batches, claim::Flow, links::Links, operations::OperationEntry};
 use crate::{
     lane::Lane,
     store::{Document, DocumentKind, TickRecord},
@@ -33,6 +33,7 @@ pub(super) struct Tables {
     pub(super) operations: BTreeMap<OperationId, OperationEntry>,
     pub(super) audit: BTreeMap<AuditId, AuditRecord>,
     pub(super) links: Links,
+    pub(super) batches: Batches,
     /// When lanes without jobs were looked for last.
     pub(super) names_searched: Option<Timestamp>,
     pub(super) flow: Flow,
@@ -122,6 +123,7 @@ impl Tables {
         self.index(&old, false);
         self.index(&job, true);
         self.note_change(&old, &job);
+        self.note_batch_change(&old, &job);
         // What ends may open a gate.
         if self.flow.has_gates() && old.progress.state != job.progress.state {
             self.wakes.wake_all();
@@ -138,6 +140,7 @@ impl Tables {
         };
         self.index(&job, false);
         self.note_removal(&job);
+        self.note_batch_removal(&job);
         if let Some(key) = job.idempotency_key {
             self.keys.remove(&(job.tenant, key));
         }

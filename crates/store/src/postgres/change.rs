@@ -138,9 +138,8 @@ pub(super) async fn run_command(
         answers.extend(
             run_command_in(&transaction.session(), some, command, subscriptions, hints).await?,
         );
-        if let Some(audit) = audit.filter(|_| answers.iter().any(Result::is_ok)) {
-            operations::save_audit(&transaction.session(), audit).await?;
-        }
+        let audit = audit.filter(|_| answers.iter().any(Result::is_ok));
+        operations::save_audit(&transaction.session(), audit).await?;
         transaction.commit().await?;
     }
     Ok(answers)
@@ -208,6 +207,12 @@ pub(super) async fn run_command_if(
         });
     }
     batch.write(session, hints).await?;
+    // Those that they wait for may have ended since they were read, and have found nothing to release.
+    let waiting = decisions
+        .iter()
+        .filter(|(_, it)| **it == DependantDecision::Wait);
+    let waiting: Vec<Key> = waiting.map(|(id, _)| (*id).into()).collect();
+    links::look_again(session, &waiting, hints).await?;
     let outbox = with_numbers(session, outbox.iter()).await?;
     enqueue::insert_unless_stored(session, &outbox, hints).await?;
     Ok(answers)
@@ -388,8 +393,8 @@ impl LockedJob {
         if self.job.concurrency_key.is_some() && !is_same {
             hints.attempt_ended(self.sublane());
         }
-        // Others may wait for it.
-        if progress.state.is_final() {
+        // Others may wait for it, or a batch count it.
+        if progress.state.is_final() || self.job.batch().is_some() {
             hints.links_changed();
         }
         // The end of a run may let a queued tick fire.

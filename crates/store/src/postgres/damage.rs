@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use steadfast_core::{JobId, ScheduleId};
 
-use super::{driver_error::DriverError, get, key::Key, schedules, session::Session};
+use super::{batches, driver_error::DriverError, get, key::Key, schedules, session::Session};
 use crate::{
     damage::{DamageLog, DamagedRow, DamagedRows},
     limits::DAMAGED_ROWS_MAX,
@@ -50,6 +50,15 @@ pub(super) async fn list(session: &Session<'_>) -> Result<DamagedRows, DriverErr
         };
         if !is_damaged {
             damage.forget("schedule", &text);
+        }
+    }
+    for text in damage.ids("batch") {
+        let is_damaged = match text.parse() {
+            Ok(id) => batches::is_damaged(session, id).await?,
+            Err(_) => false,
+        };
+        if !is_damaged {
+            damage.forget("batch", &text);
         }
     }
     Ok(damage.known())

@@ -1,7 +1,7 @@
 //! Small records beside the jobs.
 
 use async_trait::async_trait;
-use steadfast_core::{NewJob, Payload};
+use steadfast_core::{AuditRecord, Payload};
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
@@ -11,6 +11,7 @@ use super::{
     enqueue,
     inner::{on_connection, with_wake_hints},
     numbering::with_numbers,
+    operations::save_audit,
     session::{Conn, Session},
 };
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
         paging::{prefix_end, row_limit},
         values::unsigned,
     },
-    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions},
+    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, Outbox},
     wake::WakeReasons,
 };
 
@@ -28,7 +29,7 @@ impl DocumentStore for PostgresStore {
     async fn save_document(
         &self,
         document: Document,
-        outbox: Vec<NewJob>,
+        outbox: Outbox,
     ) -> Result<DocumentSaveResult, StoreError> {
         with_wake_hints!(self, "save_document", |conn, hints| save(
             conn, &document, &outbox, hints
@@ -77,11 +78,17 @@ impl DocumentStore for PostgresStore {
         on_connection!(self, "document_versions", |conn| versions(&conn.session()))
     }
 
-    async fn delete_document(&self, kind: DocumentKind, id: String) -> Result<bool, StoreError> {
+    async fn delete_document(
+        &self,
+        kind: DocumentKind,
+        id: String,
+        audit: Option<AuditRecord>,
+    ) -> Result<bool, StoreError> {
         on_connection!(self, "delete_document", |conn| delete(
-            &conn.session(),
-            kind,
-            &id
+            conn,
+            include_str!("sql/document_delete.sql"),
+            &[&kind.as_str(), &id],
+            audit.as_ref()
         ))
     }
 
@@ -90,12 +97,14 @@ impl DocumentStore for PostgresStore {
         kind: DocumentKind,
         id: String,
         revision: u64,
+        audit: Option<AuditRecord>,
     ) -> Result<bool, StoreError> {
-        on_connection!(self, "delete_document_at", |conn| delete_at(
-            &conn.session(),
-            kind,
-            &id,
-            revision
+        let revision = i64::try_from(revision).unwrap_or(i64::MAX);
+        on_connection!(self, "delete_document_at", |conn| delete(
+            conn,
+            include_str!("sql/document_delete_at.sql"),
+            &[&kind.as_str(), &id, &revision],
+            audit.as_ref()
         ))
     }
 }
@@ -103,10 +112,10 @@ impl DocumentStore for PostgresStore {
 async fn save(
     conn: &mut Conn<'_>,
     document: &Document,
-    outbox: &[NewJob],
+    outbox: &Outbox,
     hints: &mut WakeReasons,
 ) -> Result<DocumentSaveResult, DriverError> {
-    let jobs = with_numbers(&conn.session(), outbox.iter()).await?;
+    let jobs = with_numbers(&conn.session(), outbox.jobs.iter()).await?;
     let transaction = conn.begin().await?;
     let session = transaction.session();
     if !write(&session, document).await? {
@@ -115,6 +124,7 @@ async fn save(
         return Ok(DocumentSaveResult::Outdated(stored));
     }
     enqueue::insert_unless_stored(&session, &jobs, hints).await?;
+    save_audit(&session, outbox.audit.as_ref()).await?;
     transaction.commit().await?;
     Ok(DocumentSaveResult::Done(Document {
         revision: document.revision + 1,
@@ -191,24 +201,23 @@ async fn list(
     Ok(documents)
 }
 
-async fn delete(session: &Session<'_>, kind: DocumentKind, id: &str) -> Result<bool, DriverError> {
-    let sql = include_str!("sql/document_delete.sql");
-    let deleted = session.query(sql, &[&kind.as_str(), &id]).await?;
-    Ok(!deleted.is_empty())
-}
-
-async fn delete_at(
-    session: &Session<'_>,
-    kind: DocumentKind,
-    id: &str,
-    revision: u64,
+/// Answers whether there was such a document.
+async fn delete(
+    conn: &mut Conn<'_>,
+    sql: &'static str,
+    params: &[&(dyn ToSql + Sync)],
+    audit: Option<&AuditRecord>,
 ) -> Result<bool, DriverError> {
-    let sql = include_str!("sql/document_delete_at.sql");
-    let revision = i64::try_from(revision).unwrap_or(i64::MAX);
-    let deleted = session
-        .query(sql, &[&kind.as_str(), &id, &revision])
-        .await?;
-    Ok(!deleted.is_empty())
+    // One statement is its own transaction.
+    let Some(audit) = audit else {
+        return Ok(!conn.session().query(sql, params).await?.is_empty());
+    };
+    let transaction = conn.begin().await?;
+    let session = transaction.session();
+    let is_deleted = !session.query(sql, params).await?.is_empty();
+    save_audit(&session, Some(audit).filter(|_| is_deleted)).await?;
+    transaction.commit().await?;
+    Ok(is_deleted)
 }
 
 fn read(kind: DocumentKind, row: &Row) -> Result<Document, DriverError> {

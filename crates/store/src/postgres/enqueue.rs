@@ -7,17 +7,19 @@ use std::{
 };
 
 use steadfast_core::{
-    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobCommand, JobId, NewJob, RunAt,
-    StartBefore, Sublane, Subscriptions, Tenant, Timestamp, Traceparent,
+    AuditRecord, ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobCommand, JobId, NewJob,
+    RunAt, StartBefore, Sublane, Subscriptions, Tenant, Timestamp, Traceparent,
 };
 
 use super::{
+    batches,
     change::run_command_in,
     composite::{AsRow, Composite, Fields},
     driver_error::DriverError,
     key::Key,
     links,
     numbering::{NumberedJob, with_numbers},
+    operations::save_audit,
     session::{Conn, Session},
     unique,
     values::{duration_micros, time, to_json},
@@ -44,7 +46,9 @@ pub(super) async fn enqueue(
     let is_plain = |job: &NewJob| {
         let extras = job.extras();
         job.idempotency_key.is_none()
-            && extras.is_none_or(|extras| extras.unique.is_none() && extras.after.is_none())
+            && extras.is_none_or(|extras| {
+                extras.unique.is_none() && extras.after.is_none() && extras.batch.is_none()
+            })
     };
     if jobs.iter().all(is_plain) {
         // One statement is a transaction by itself.
@@ -58,6 +62,26 @@ pub(super) async fn enqueue(
         Ok(_) => transaction.commit().await?,
         Err(_) => transaction.roll_back().await?,
     }
+    Ok(answer)
+}
+
+/// Stores jobs and who asked for them, all or nothing.
+pub(super) async fn enqueue_audited(
+    conn: &mut Conn<'_>,
+    jobs: &[NewJob],
+    audit: &AuditRecord,
+    hints: &mut WakeReasons,
+) -> Result<Answer, DriverError> {
+    let numbered = with_numbers(&conn.session(), jobs.iter()).await?;
+    let transaction = conn.begin().await?;
+    let session = transaction.session();
+    let answer = enqueue_in(&session, &numbered, hints).await?;
+    if answer.is_err() {
+        transaction.roll_back().await?;
+        return Ok(answer);
+    }
+    save_audit(&session, Some(audit)).await?;
+    transaction.commit().await?;
     Ok(answer)
 }
 
@@ -86,7 +110,11 @@ pub(super) async fn enqueue_in(
         Ok(dependants) => dependants,
         Err(unknown) => return Ok(Err(unknown)),
     };
+    if let Err(refused) = batches::check(session, jobs, &known).await? {
+        return Ok(Err(refused));
+    }
     let created = insert_others(session, jobs, &keys, &known, &plan, hints).await?;
+    batches::add(session, jobs, &created, hints).await?;
     links::save(session, &dependants, &created, hints).await?;
     for (id, edit) in &plan.edits {
         let (edit, none) = (JobCommand::Edit(edit.clone()), Subscriptions::default());

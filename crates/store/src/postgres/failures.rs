@@ -5,14 +5,15 @@
 //! groups: in the background, and before groups are read or marked.
 
 use steadfast_core::{
-    FailureEvent, FailureFingerprint, FailureGroup, FailureKey, FailureMark, FailureState,
-    FailureTally, Invalid, Tenant, Timestamp,
+    AuditRecord, FailureEvent, FailureFingerprint, FailureGroup, FailureKey, FailureMark,
+    FailureState, FailureTally, Invalid, Tenant, Timestamp,
     limits::{FAILURE_GROUPS_MAX, FAILURE_NEW_FOR},
 };
 use tokio_postgres::Row;
 
 use super::{
     driver_error::DriverError,
+    operations::save_audit,
     session::{Conn, Session},
     values::to_json,
 };
@@ -111,6 +112,7 @@ pub(super) async fn mark(
     key: &FailureKey,
     mark: FailureMark,
     by: Option<String>,
+    audit: Option<&AuditRecord>,
 ) -> Result<Option<FailureGroup>, DriverError> {
     fold(conn).await?;
     let transaction = conn.begin().await?;
@@ -128,6 +130,7 @@ pub(super) async fn mark(
         return Ok(Some(stored));
     };
     save(&session, std::slice::from_ref(&step.group)).await?;
+    save_audit(&session, audit).await?;
     transaction.commit().await?;
     Ok(Some(step.group))
 }

@@ -17,6 +17,7 @@ use super::{
     enqueue,
     key::Key,
     numbering::with_numbers,
+    operations::save_audit,
     session::{Conn, Session},
     values::to_json,
 };
@@ -64,6 +65,9 @@ pub(super) async fn fire(
         .collect();
     enqueue::insert_unless_stored(&session, &fresh, hints).await?;
     mark_skipped(&session, written()).await?;
+    for firing in written() {
+        save_audit(&session, firing.audit.as_ref()).await?;
+    }
     transaction.commit().await?;
     hints.schedule_waits();
     let answer = |firing: &&FireRequest| match current.contains(&firing.schedule) {

@@ -41,6 +41,21 @@ pub(super) async fn jobs(
     Ok(ids.iter().map(|id| jobs.get(id).cloned()).collect())
 }
 
+pub(super) async fn short_payloads(
+    session: &Session<'_>,
+    ids: &[JobId],
+    bytes_max: usize,
+) -> Result<Vec<Option<Payload>>, DriverError> {
+    let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
+    let sql = include_str!("sql/payloads_short.sql");
+    let mut payloads = HashMap::with_capacity(ids.len());
+    for row in session.query(sql, &[&keys, &row_limit(bytes_max)]).await? {
+        let payload = Payload::from_stored(row.try_get("payload")?);
+        payloads.insert(row.try_get::<_, Key>("id")?.job(), payload);
+    }
+    Ok(ids.iter().map(|id| payloads.get(id).cloned()).collect())
+}
+
 pub(super) async fn job_states(
     session: &Session<'_>,
     ids: &[JobId],
@@ -193,6 +208,28 @@ pub(super) async fn step_result(
         .await?;
     let result = found.first().map(|row| row.try_get("result")).transpose()?;
     Ok(result.map(Payload::from_stored))
+}
+
+pub(super) async fn steps(
+    session: &Session<'_>,
+    job: JobId,
+    limit: usize,
+) -> Result<Vec<(StepName, Payload)>, DriverError> {
+    let sql = include_str!("sql/steps.sql");
+    let rows = session
+        .query(sql, &[&Key::from(job), &row_limit(limit)])
+        .await?;
+    let mut found = Vec::new();
+    for row in &rows {
+        let (name, result) = (
+            row.try_get::<_, &str>("step")?,
+            row.try_get::<_, &str>("result")?,
+        );
+        // Only names are stored.
+        let name = StepName::new(name).ok();
+        found.extend(name.map(|name| (name, Payload::from_stored(result))));
+    }
+    Ok(found)
 }
 
 /// Jobs that never started and may not start any more.

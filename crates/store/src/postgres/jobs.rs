@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, FailureGroup, FailureKey, FailureMark, Fence, Job, JobCommand, JobId,
-    NewJob, Payload, StepName, Subscriptions, Timestamp, Transition, WorkerName,
+    AuditRecord, Claim, CommitResult, FailureGroup, FailureKey, FailureMark, Fence, Job,
+    JobCommand, JobId, NewJob, Payload, StepName, Subscriptions, Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -57,6 +57,18 @@ impl JobStore for PostgresStore {
             &conn.session(),
             job,
             &step
+        ))
+    }
+
+    async fn list_steps(
+        &self,
+        job: JobId,
+        limit: usize,
+    ) -> Result<Vec<(StepName, Payload)>, StoreError> {
+        on_connection!(self, "list_steps", |conn| get::steps(
+            &conn.session(),
+            job,
+            limit
         ))
     }
 
@@ -135,12 +147,14 @@ impl JobStore for PostgresStore {
         key: FailureKey,
         mark: FailureMark,
         by: Option<String>,
+        audit: Option<AuditRecord>,
     ) -> Result<Option<FailureGroup>, StoreError> {
         on_connection!(self, "mark_failure", |conn| failures::mark(
             conn,
             &key,
             mark,
-            by.clone()
+            by.clone(),
+            audit.as_ref()
         ))
     }
 

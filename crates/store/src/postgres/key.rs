@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use bytes::BytesMut;
-use steadfast_core::{AuditId, JobId, OperationId, ScheduleId};
+use steadfast_core::{AuditId, BatchId, JobId, OperationId, ScheduleId};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
 /// A public id in a column.
@@ -28,6 +28,12 @@ impl From<OperationId> for Key {
     }
 }
 
+impl From<BatchId> for Key {
+    fn from(id: BatchId) -> Self {
+        Self(id.bits())
+    }
+}
+
 impl From<AuditId> for Key {
     fn from(id: AuditId) -> Self {
         Self(id.bits())
@@ -37,6 +43,10 @@ impl From<AuditId> for Key {
 impl Key {
     pub(super) fn job(self) -> JobId {
         JobId::from_bits(self.0)
+    }
+
+    pub(super) fn batch(self) -> BatchId {
+        BatchId::from_bits(self.0)
     }
 
     pub(super) fn operation(self) -> OperationId {

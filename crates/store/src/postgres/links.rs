@@ -7,12 +7,13 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    DependantDecision, Job, JobCommand, JobId, PrerequisiteState, Subscriptions, Timestamp,
+    AuditRecord, BatchId, BatchJobFilter, DependantDecision, Job, JobCommand, JobId, NewBatch,
+    PrerequisiteState, Subscriptions, Timestamp,
 };
 use tokio_postgres::Row;
 
 use super::{
-    PostgresStore, change,
+    PostgresStore, batches, change,
     driver_error::DriverError,
     get,
     inner::{on_connection, with_wake_hints},
@@ -27,7 +28,10 @@ use crate::{
         stored_state,
     },
     sql::{paging::row_limit, values::state},
-    store::{EnqueueResult, FollowedLinks, JobCount, JobLinks, LinkStore},
+    store::{
+        BatchCreateResult, BatchFilter, BatchRecord, EnqueueResult, FollowedLinks, JobCount,
+        JobLinks, LinkStore, Page, PageRequest,
+    },
     unique::UniquePlan,
     wake::WakeReasons,
 };
@@ -39,12 +43,19 @@ impl LinkStore for PostgresStore {
         limit: usize,
         subscriptions: Arc<Subscriptions>,
     ) -> Result<FollowedLinks, StoreError> {
-        with_wake_hints!(self, "follow_links", |conn, hints| follow(
+        let mut followed = with_wake_hints!(self, "follow_links", |conn, hints| follow(
             conn,
             limit,
             &subscriptions,
             hints
-        ))
+        ))?;
+        match batches::follow(self, limit).await {
+            Ok(has_more) => followed.has_more |= has_more,
+            // The next look meets it again, if it lasts.
+            Err(_) if !followed.changed.is_empty() => followed.has_more = true,
+            Err(error) => return Err(error),
+        }
+        Ok(followed)
     }
 
     async fn job_links(&self, job: JobId, dependants_max: u64) -> Result<JobLinks, StoreError> {
@@ -52,6 +63,83 @@ impl LinkStore for PostgresStore {
             &conn.session(),
             job,
             dependants_max
+        ))
+    }
+
+    async fn create_batch(
+        &self,
+        batch: NewBatch,
+        unfinished_max: usize,
+    ) -> Result<BatchCreateResult, EnqueueError> {
+        with_wake_hints!(self, "create_batch", |conn, hints| batches::create(
+            conn,
+            &batch,
+            unfinished_max,
+            hints
+        ))?
+    }
+
+    async fn close_batch(
+        &self,
+        id: BatchId,
+        audit: Option<AuditRecord>,
+    ) -> Result<Option<BatchRecord>, StoreError> {
+        with_wake_hints!(self, "close_batch", |conn, hints| batches::close(
+            conn,
+            id,
+            audit.as_ref(),
+            hints
+        ))
+    }
+
+    async fn get_batch(&self, id: BatchId) -> Result<Option<BatchRecord>, StoreError> {
+        on_connection!(self, "get_batch", |conn| batches::get(&conn.session(), id))
+    }
+
+    async fn list_batches(
+        &self,
+        filter: BatchFilter,
+        page: PageRequest<BatchId>,
+    ) -> Result<Page<BatchRecord, BatchId>, StoreError> {
+        on_connection!(self, "list_batches", |conn| batches::list(
+            &conn.session(),
+            &filter,
+            page
+        ))
+    }
+
+    async fn list_batch_jobs(
+        &self,
+        id: BatchId,
+        filter: Option<BatchJobFilter>,
+        page: PageRequest<JobId>,
+    ) -> Result<Page<JobId, JobId>, StoreError> {
+        on_connection!(self, "list_batch_jobs", |conn| batches::list_jobs(
+            &conn.session(),
+            id,
+            filter,
+            page
+        ))
+    }
+
+    async fn prune_batches(
+        &self,
+        ended_before: Timestamp,
+        limit: usize,
+    ) -> Result<usize, StoreError> {
+        on_connection!(self, "prune_batches", |conn| batches::prune(
+            &conn.session(),
+            ended_before,
+            limit
+        ))
+    }
+
+    async fn list_dependants(&self, job: JobId, limit: usize) -> Result<Vec<JobId>, StoreError> {
+        on_connection!(self, "list_dependants", |conn| dependants(
+            &conn.session(),
+            job,
+            &Key::from(JobId::from_bits(0)),
+            limit
         ))
     }
 }
@@ -160,18 +248,18 @@ pub(super) async fn save(
     }
     rows.write(session, include_str!("sql/dependencies_insert.sql"))
         .await?;
-    let sql = include_str!("sql/links_mark.sql");
-    session.execute(sql, &[&open, &HAS_DEPENDANTS]).await?;
+    mark(session, &open, HAS_DEPENDANTS).await?;
     let own: Vec<Key> = new.iter().map(|new| new.job.id.into()).collect();
-    session.execute(sql, &[&own, &HAS_PREREQUISITES]).await?;
+    mark(session, &own, HAS_PREREQUISITES).await?;
     let must_fail = new.iter().filter(|new| new.must_fail);
     let must_fail: Vec<Key> = must_fail.map(|new| new.job.id.into()).collect();
-    if !must_fail.is_empty() {
-        let sql = include_str!("sql/link_notes_insert.sql");
-        session.execute(sql, &[&must_fail]).await?;
-        hints.links_changed();
-    }
-    Ok(())
+    look_again(session, &must_fail, hints).await
+}
+
+/// Marks jobs as ones that have to do with others.
+pub(super) async fn mark(session: &Session<'_>, jobs: &[Key], bit: i16) -> Result<(), DriverError> {
+    let sql = include_str!("sql/links_mark.sql");
+    session.execute(sql, &[&jobs, &bit]).await
 }
 
 /// Jobs, what they wait for, and what has become of it, as columns.
@@ -238,6 +326,21 @@ pub(super) async fn decisions_for<'j>(
         (id, decide(on_failure, states.map(|(_, state)| state)))
     });
     Ok(decisions.collect())
+}
+
+/// Notes that jobs have to look at those that they wait for.
+pub(super) async fn look_again(
+    session: &Session<'_>,
+    jobs: &[Key],
+    hints: &mut WakeReasons,
+) -> Result<(), DriverError> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let sql = include_str!("sql/link_notes_insert.sql");
+    session.execute(sql, &[&jobs]).await?;
+    hints.links_changed();
+    Ok(())
 }
 
 /// Something has happened to a job that others wait for.
@@ -336,12 +439,19 @@ async fn dependants_of(
     note: &LinkNote,
     room: usize,
 ) -> Result<Vec<JobId>, DriverError> {
+    dependants(session, note.job, &note.worked_to, room).await
+}
+
+/// Some of the jobs that wait for another, those after `after`.
+async fn dependants(
+    session: &Session<'_>,
+    job: JobId,
+    after: &Key,
+    limit: usize,
+) -> Result<Vec<JobId>, DriverError> {
     let sql = include_str!("sql/dependants.sql");
     let rows = session
-        .query(
-            sql,
-            &[&Key::from(note.job), &note.worked_to, &row_limit(room)],
-        )
+        .query(sql, &[&Key::from(job), after, &row_limit(limit)])
         .await?;
     let ids = rows
         .iter()
@@ -365,7 +475,12 @@ async fn decisions(
     let asked: Vec<JobId> = asked.map(|(id, _)| id).collect();
     let mut after = prerequisites(session, &asked).await?;
     let (mut released, mut failed) = (Vec::new(), Vec::new());
-    for job in get::jobs(session, &asked).await?.into_iter().flatten() {
+    let jobs = match get::jobs(session, &asked).await {
+        // The only one cannot be read, which is noted by now.
+        Err(DriverError::Damaged(_)) => Vec::new(),
+        jobs => jobs?,
+    };
+    for job in jobs.into_iter().flatten() {
         let Some(on_failure) = job.on_failure().filter(|_| job.is_blocked()) else {
             continue;
         };

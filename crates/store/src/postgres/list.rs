@@ -356,12 +356,36 @@ impl ListRow {
 /// The jobs of rows without their payloads.
 async fn read_listed(session: &Session<'_>, rows: &[ListRow]) -> Result<Vec<Job>, DriverError> {
     let ids: Vec<JobId> = rows.iter().map(|row| row.id).collect();
+    read_listed_ids(session, &ids, rows.iter().map(|row| row.lane).collect()).await
+}
+
+/// The same for the jobs of these ids, which are of these lanes.
+async fn read_listed_ids(
+    session: &Session<'_>,
+    ids: &[JobId],
+    lanes: HashSet<LaneId>,
+) -> Result<Vec<Job>, DriverError> {
     let names = &session.shared.names;
-    let lanes: HashSet<LaneId> = rows.iter().map(|row| row.lane).collect();
     // A lane that is not in the cache may be one of them.
     let shown = |lane: &LaneId| names.lane(*lane).is_none_or(|lane| is_listed(&lane.kind));
     let lanes: Vec<LaneId> = lanes.into_iter().filter(shown).collect();
-    get::listed_jobs(session, &ids, &lanes).await
+    get::listed_jobs(session, ids, &lanes).await
+}
+
+/// The jobs of these ids as lists show them, in their order.
+pub(super) async fn jobs(
+    session: &Session<'_>,
+    ids: &[JobId],
+) -> Result<Vec<Option<Job>>, DriverError> {
+    let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
+    let sql = include_str!("sql/job_lanes.sql");
+    let mut lanes = HashSet::new();
+    for row in session.query(sql, &[&keys]).await? {
+        lanes.insert(row.try_get("lane")?);
+    }
+    let found = read_listed_ids(session, ids, lanes).await?.into_iter();
+    let found: HashMap<JobId, Job> = found.map(|job| (job.id, job)).collect();
+    Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
 }
 
 pub(super) async fn attempts(

@@ -29,6 +29,8 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0017_operations.sql"),
     include_str!("migrations/0018_gate_turns.sql"),
     include_str!("migrations/0019_links.sql"),
+    include_str!("migrations/0020_batches.sql"),
+    include_str!("migrations/0021_unfinished_batches.sql"),
 ];
 
 /// The schema as it was found.

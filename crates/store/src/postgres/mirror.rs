@@ -3,7 +3,7 @@
 //! The database alone decides; this says where to look. It learns from the writes of this node, from
 //! the notifications of others, and from what claims find. What a notification did not tell, because
 //! a node died before it was sent, a look at all ranges finds: often while there are few of them, and
-//! so seldom while there are many that it costs a small part of the time.
+//! so seldom, and in the background, while there are many that it costs a small part of the time.
 
 use std::{
     collections::HashSet,
@@ -27,7 +27,7 @@ use crate::{
     due::{DueIndex, Level, Strip, SublaneId, Writers},
     limits::{
         MIRROR_RANGES_FEW, MIRROR_SLICE, MIRROR_STALE_COST_FACTOR, MIRROR_SYNC_COST_FACTOR,
-        MIRROR_SYNC_EVERY, MIRROR_UNKNOWN_MAX,
+        MIRROR_SYNC_EVERY, MIRROR_SYNC_LATE, MIRROR_UNKNOWN_MAX,
     },
     wake::WakeReasons,
 };
@@ -44,6 +44,8 @@ pub(super) struct MirrorState {
     unknown: HashSet<Strip>,
     /// Something changed of which nothing is known.
     is_stale: bool,
+    /// Claims have found that a look at all ranges is due.
+    is_wanted: bool,
     synced: Option<LastSync>,
     pub known_gates: KnownGates,
     /// The version of the gates at which running attempts were last counted.
@@ -74,6 +76,7 @@ impl Default for DueMirror {
             index: DueIndex::new(Writers::Many),
             unknown: HashSet::new(),
             is_stale: true,
+            is_wanted: false,
             synced: None,
             known_gates: KnownGates::default(),
             counted_version: 0,
@@ -132,20 +135,43 @@ impl DueMirror {
         if !unknown.is_empty() {
             self.look_up(session, &unknown).await?;
         }
-        let (is_first, is_due) = self.lock().sync_state();
-        if is_first {
-            let _turn = self.sync.lock().await;
-            // Another caller may have done it meanwhile.
-            let (is_first, _) = self.lock().sync_state();
-            if is_first {
-                return self.sync(session).await;
+        let sync = self.lock().sync_state();
+        match sync {
+            SyncState::NotDue => Ok(()),
+            SyncState::DueInBackground => {
+                self.lock().is_wanted = true;
+                Ok(())
             }
-            return Ok(());
+            SyncState::Due => self.sync_alone(session).await,
+            SyncState::First => {
+                let _turn = self.sync.lock().await;
+                // Another caller may have done it meanwhile.
+                let is_first = self.lock().synced.is_none();
+                match is_first {
+                    true => self.sync(session).await,
+                    false => Ok(()),
+                }
+            }
         }
-        if is_due && let Ok(_turn) = self.sync.try_lock() {
-            return self.sync(session).await;
+    }
+
+    /// Looks at all ranges if claims have found that to be due and have not waited for it.
+    pub(super) async fn refresh_in_background(
+        &self,
+        session: &Session<'_>,
+    ) -> Result<(), DriverError> {
+        let is_wanted = self.lock().is_wanted;
+        match is_wanted {
+            true => self.sync_alone(session).await,
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    async fn sync_alone(&self, session: &Session<'_>) -> Result<(), DriverError> {
+        match self.sync.try_lock() {
+            Ok(_turn) => self.sync(session).await,
+            Err(_) => Ok(()),
+        }
     }
 
     async fn look_up(&self, session: &Session<'_>, strips: &[Strip]) -> Result<(), DriverError> {
@@ -161,7 +187,10 @@ impl DueMirror {
     async fn sync(&self, session: &Session<'_>) -> Result<(), DriverError> {
         let started = Instant::now();
         // What comes from here on makes it stale again.
-        self.lock().is_stale = false;
+        {
+            let mut state = self.lock();
+            (state.is_stale, state.is_wanted) = (false, false);
+        }
         let found = self.sync_all(session).await;
         let mut state = self.lock();
         match &found {
@@ -274,16 +303,33 @@ impl MirrorState {
         Some(last.stale_pause().saturating_sub(last.at.elapsed()))
     }
 
-    /// Whether there was no look at all ranges, and whether one is due.
-    fn sync_state(&self) -> (bool, bool) {
+    fn sync_state(&self) -> SyncState {
         let Some(last) = self.synced else {
-            return (true, true);
+            return SyncState::First;
         };
         let elapsed = last.at.elapsed();
         let is_due = elapsed >= MIRROR_SYNC_EVERY && elapsed >= last.took * MIRROR_SYNC_COST_FACTOR;
         let is_urgent = self.is_stale && elapsed >= last.stale_pause();
-        (false, is_due || is_urgent)
+        let is_few = last.ranges <= MIRROR_RANGES_FEW;
+        let is_late = elapsed >= last.took * MIRROR_SYNC_COST_FACTOR + MIRROR_SYNC_LATE;
+        match is_due {
+            _ if is_urgent => SyncState::Due,
+            false => SyncState::NotDue,
+            true if is_few || is_late => SyncState::Due,
+            true => SyncState::DueInBackground,
+        }
     }
+}
+
+/// Whether a look at all ranges is due.
+#[derive(Debug, PartialEq)]
+enum SyncState {
+    /// There was none, so nothing is known.
+    First,
+    /// It is, and with so many ranges that no claim should wait for it.
+    DueInBackground,
+    Due,
+    NotDue,
 }
 
 fn read_sublane(row: &Row, lane: &crate::lane::Lane) -> Result<Sublane, DriverError> {
@@ -320,5 +366,39 @@ impl StripColumns {
             columns.levels.push(level.unwrap_or(i32::MAX));
         }
         columns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_claim_waits_for_a_look_at_many_ranges_unless_something_has_changed() {
+        let mirror = DueMirror::default();
+        let mut state = mirror.lock();
+        assert_eq!(state.sync_state(), SyncState::First);
+        let mut after = |pause, ranges, is_stale| {
+            state.is_stale = is_stale;
+            let at = Instant::now().checked_sub(pause);
+            state.synced = at.map(|at| LastSync {
+                at,
+                took: Duration::ZERO,
+                ranges,
+            });
+            state.sync_state()
+        };
+        let (few, many) = (MIRROR_RANGES_FEW, MIRROR_RANGES_FEW + 1);
+        for (pause, ranges, is_stale, expected) in [
+            (Duration::ZERO, many, false, SyncState::NotDue),
+            (MIRROR_SYNC_EVERY, few, false, SyncState::Due),
+            (MIRROR_SYNC_EVERY, many, false, SyncState::DueInBackground),
+            (MIRROR_SYNC_EVERY, many, true, SyncState::Due),
+            // The upkeep does not come to it.
+            (MIRROR_SYNC_LATE, many, false, SyncState::Due),
+        ] {
+            let found = after(pause, ranges, is_stale);
+            assert_eq!(found, expected, "{pause:?} {ranges} {is_stale}");
+        }
     }
 }

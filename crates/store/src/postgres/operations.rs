@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditId, AuditRecord, Job, JobCommand, JobId, OperationEvent, OperationId, OperationJob,
-    OperationOutcome, Subscriptions, Timestamp,
+    AuditId, AuditRecord, Job, JobCommand, JobId, NewJob, OperationEvent, OperationId,
+    OperationJob, OperationOutcome, Subscriptions, Timestamp,
 };
 use tokio_postgres::{Row, types::ToSql};
 
@@ -13,6 +13,7 @@ use super::{
     PostgresStore, change,
     damage::pass_over,
     driver_error::DriverError,
+    enqueue,
     inner::{on_connection, with_wake_hints},
     key::Key,
     numbering::policy_id,
@@ -20,14 +21,14 @@ use super::{
     values::{micros, to_json},
 };
 use crate::{
-    error::{CommandError, StoreError},
+    error::{CommandError, EnqueueError, StoreError},
     sql::{
         operations::{job_columns, operation_job, pending, record},
-        paging::{page_of, row_limit},
+        paging::{Readable, page_of, row_limit},
     },
     store::{
-        AuditFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-        OperationRecord, OperationStore, Page, PageRequest,
+        AuditFilter, EnqueueResult, OperationBatch, OperationChange, OperationFilter,
+        OperationJobFilter, OperationRecord, OperationStore, Page, PageRequest,
     },
     wake::WakeReasons,
 };
@@ -127,11 +128,12 @@ impl OperationStore for PostgresStore {
         limit: usize,
     ) -> Result<Vec<OperationRecord>, StoreError> {
         let (job, limit) = (Key::from(job), row_limit(limit));
-        on_connection!(self, "operations_of_job", |conn| records(
+        let found = on_connection!(self, "operations_of_job", |conn| records(
             &conn.session(),
             include_str!("sql/operations_of_job.sql"),
             &[&job, &limit]
-        ))
+        ));
+        Ok(found?.items)
     }
 
     async fn prune_operations(
@@ -144,6 +146,16 @@ impl OperationStore for PostgresStore {
             ended_before,
             limit
         ))
+    }
+
+    async fn enqueue_audited(
+        &self,
+        jobs: Vec<NewJob>,
+        audit: AuditRecord,
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        with_wake_hints!(self, "enqueue_audited", |conn, hints| {
+            enqueue::enqueue_audited(conn, &jobs, &audit, hints)
+        })?
     }
 
     async fn run_audited_command(
@@ -161,7 +173,7 @@ impl OperationStore for PostgresStore {
     async fn save_audit(&self, record: AuditRecord) -> Result<(), StoreError> {
         on_connection!(self, "save_audit", |conn| save_audit(
             &conn.session(),
-            &record
+            Some(&record)
         ))
     }
 
@@ -231,7 +243,7 @@ async fn create(
         .await?;
     let jobs: Vec<OperationJob> = jobs.iter().map(|job| OperationJob::named(*job)).collect();
     save_jobs(&session, operation, &jobs).await?;
-    save_audit(&session, audit).await?;
+    save_audit(&session, Some(audit)).await?;
     transaction.commit().await?;
     Ok(true)
 }
@@ -286,7 +298,7 @@ async fn change(
     let session = transaction.session();
     let change = change_in(&session, id, event).await?;
     if let (OperationChange::Done(_), Some(audit)) = (&change, audit) {
-        save_audit(&session, audit).await?;
+        save_audit(&session, Some(audit)).await?;
     }
     transaction.commit().await?;
     Ok(change)
@@ -411,22 +423,29 @@ async fn list(
     };
     let after = page.after.unwrap_or(OperationId::from_bits(u128::MAX));
     let tenant = filter.tenant.as_ref().map(|tenant| tenant.as_str());
-    let limit = row_limit(page.limit.saturating_add(1));
-    let found = records(session, sql, &[&Key::from(after), &tenant, &limit]).await?;
-    Ok(page_of(found, page.limit, |record| record.id))
+    let wanted = page.limit.saturating_add(1);
+    let mut limit = wanted;
+    loop {
+        let params: [&(dyn ToSql + Sync); 3] = [&Key::from(after), &tenant, &row_limit(limit)];
+        let found = records(session, sql, &params).await?;
+        match found.next_limit(wanted, limit) {
+            Some(next) => limit = next,
+            None => return Ok(page_of(found.items, page.limit, |record| record.id)),
+        }
+    }
 }
 
 async fn records(
     session: &Session<'_>,
     sql: &'static str,
     params: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<OperationRecord>, DriverError> {
+) -> Result<Readable<OperationRecord>, DriverError> {
     let rows = session.query(sql, params).await?;
-    let mut found = Vec::with_capacity(rows.len());
+    let mut found = Readable::default();
     for row in &rows {
         let id = row.try_get::<_, Key>("id")?.operation();
         let damage = &session.shared.damage;
-        found.extend(pass_over(read(row), damage, "operation", id)?);
+        found.push(pass_over(read(row), damage, "operation", id)?);
     }
     Ok(found)
 }
@@ -502,11 +521,14 @@ async fn deleted(
     Ok(usize::try_from(deleted).unwrap_or(0))
 }
 
-/// Stores an audit record, unless it is stored already.
+/// Stores an audit record, if there is one and it is not stored already.
 pub(super) async fn save_audit(
     session: &Session<'_>,
-    record: &AuditRecord,
+    record: Option<&AuditRecord>,
 ) -> Result<(), DriverError> {
+    let Some(record) = record else {
+        return Ok(());
+    };
     let tenant = record.tenant.as_ref().map_or("", |tenant| tenant.as_str());
     session
         .execute(

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobState, Tenant,
-    Timestamp,
+    Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobState, Payload,
+    Tenant, Timestamp,
 };
 
 use super::{
@@ -25,6 +25,25 @@ use crate::{
 impl QueryStore for PostgresStore {
     async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
         on_connection!(self, "get_jobs", |conn| get::jobs(&conn.session(), &ids))
+    }
+
+    async fn get_listed_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
+        on_connection!(self, "get_listed_jobs", |conn| list::jobs(
+            &conn.session(),
+            &ids
+        ))
+    }
+
+    async fn short_payloads(
+        &self,
+        ids: Vec<JobId>,
+        bytes_max: usize,
+    ) -> Result<Vec<Option<Payload>>, StoreError> {
+        on_connection!(self, "short_payloads", |conn| get::short_payloads(
+            &conn.session(),
+            &ids,
+            bytes_max
+        ))
     }
 
     async fn job_states(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError> {

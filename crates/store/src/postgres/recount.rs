@@ -20,7 +20,7 @@ use crate::{
     store::CounterDifference,
 };
 
-/// All lanes. If another node is repairing, it is waited for no longer than one try.
+/// All lanes. A repair of another node is waited for, as long as a statement may take.
 pub(super) async fn recount(
     conn: &mut Conn<'_>,
     repair: bool,
@@ -32,7 +32,7 @@ pub(super) async fn recount(
         snapshot.commit().await?;
         return Ok(differences);
     }
-    // The upkeep of a node repairs what was noted, which does not take long.
+    // That of the upkeep, which repairs what was noted, does not take long; that of another person may.
     conn.session()
         .query_one(include_str!("sql/recount_wait.sql"), &[])
         .await?;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    IdempotencyKey, JobId, Schedule, ScheduleId, ScheduleName, ScheduleProgress, SkippedTicks,
-    Tenant, Timestamp,
+    AuditRecord, IdempotencyKey, JobId, Schedule, ScheduleId, ScheduleName, ScheduleProgress,
+    SkippedTicks, Tenant, Timestamp,
 };
 use tokio_postgres::{Row, types::ToSql};
 
@@ -18,6 +18,7 @@ use super::{
     fire,
     inner::{on_connection, with_wake_hints},
     key::Key,
+    operations::save_audit,
     session::{Conn, Session},
     values::{json, json_option, parse, time, time_option, to_json},
 };
@@ -38,10 +39,14 @@ use crate::{
 
 #[async_trait]
 impl ScheduleStore for PostgresStore {
-    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {
+    async fn save_schedule(
+        &self,
+        schedule: Schedule,
+        audit: Option<AuditRecord>,
+    ) -> Result<ScheduleSaveResult, StoreError> {
         with_wake_hints!(self, "save_schedule", |conn, hints| async {
             hints.schedule_waits();
-            save(&conn.session(), &schedule).await
+            save(conn, &schedule, audit.as_ref()).await
         })
     }
 
@@ -49,15 +54,24 @@ impl ScheduleStore for PostgresStore {
         &self,
         schedule: Schedule,
         fingerprint: [u8; 16],
+        audit: Option<AuditRecord>,
     ) -> Result<ScheduleCreateResult, StoreError> {
         with_wake_hints!(self, "create_schedule", |conn, hints| async {
             hints.schedule_waits();
-            create(conn, &schedule, fingerprint).await
+            create(conn, &schedule, fingerprint, audit.as_ref()).await
         })
     }
 
-    async fn delete_schedule(&self, id: ScheduleId) -> Result<bool, StoreError> {
-        on_connection!(self, "delete_schedule", |conn| delete(conn, id))
+    async fn delete_schedule(
+        &self,
+        id: ScheduleId,
+        audit: Option<AuditRecord>,
+    ) -> Result<bool, StoreError> {
+        on_connection!(self, "delete_schedule", |conn| delete(
+            conn,
+            id,
+            audit.as_ref()
+        ))
     }
 
     async fn list_schedules(
@@ -133,6 +147,21 @@ impl PostgresStore {
 }
 
 async fn save(
+    conn: &mut Conn<'_>,
+    schedule: &Schedule,
+    audit: Option<&AuditRecord>,
+) -> Result<ScheduleSaveResult, DriverError> {
+    let transaction = conn.begin().await?;
+    let session = transaction.session();
+    let saved = save_in(&session, schedule).await?;
+    if matches!(saved, ScheduleSaveResult::Done(_)) {
+        save_audit(&session, audit).await?;
+    }
+    transaction.commit().await?;
+    Ok(saved)
+}
+
+async fn save_in(
     session: &Session<'_>,
     schedule: &Schedule,
 ) -> Result<ScheduleSaveResult, DriverError> {
@@ -178,6 +207,7 @@ async fn create(
     conn: &mut Conn<'_>,
     schedule: &Schedule,
     fingerprint: [u8; 16],
+    audit: Option<&AuditRecord>,
 ) -> Result<ScheduleCreateResult, DriverError> {
     let transaction = conn.begin().await?;
     let session = transaction.session();
@@ -204,6 +234,7 @@ async fn create(
         transaction.roll_back().await?;
         return Err(DriverError::Overtaken);
     }
+    save_audit(&session, audit).await?;
     transaction.commit().await?;
     Ok(ScheduleCreateResult::Created(saved))
 }
@@ -239,13 +270,18 @@ async fn insert_key(
     holder.map(Some).ok_or(DriverError::Overtaken)
 }
 
-async fn delete(conn: &mut Conn<'_>, id: ScheduleId) -> Result<bool, DriverError> {
+async fn delete(
+    conn: &mut Conn<'_>,
+    id: ScheduleId,
+    audit: Option<&AuditRecord>,
+) -> Result<bool, DriverError> {
     let transaction = conn.begin().await?;
     let session = transaction.session();
     let key = Key::from(id);
     let sql = include_str!("sql/schedule_delete.sql");
     let deleted = session.query(sql, &[&key]).await?;
     if let Some(row) = deleted.first() {
+        save_audit(&session, audit).await?;
         let tenant: &str = row.try_get("tenant")?;
         let template: Result<Template, _> = json(row, "template", "template");
         // A template that cannot be read must not keep the schedule from being deleted.

@@ -13,7 +13,10 @@ use super::{
     driver_error::DriverError, mirror::DueMirror, names::Names, sweeps::Sweeps,
     time::DatabaseClock, trust::ConnectionTrust,
 };
-use crate::{damage::DamageLog, sql::prune_position::PrunePosition};
+use crate::{
+    damage::DamageLog,
+    sql::{batches::FollowPosition, prune_position::PrunePosition},
+};
 
 /// What all connections of a store share.
 pub(super) struct PoolContext {
@@ -26,6 +29,8 @@ pub(super) struct PoolContext {
     pub sweeps: Sweeps,
     /// Where retention goes on.
     pub pruned_to: Mutex<PrunePosition>,
+    /// Where the counting of batches goes on.
+    pub followed_to: FollowPosition,
 }
 
 impl PoolContext {

@@ -1,6 +1,7 @@
 //! What a store does now and then in the background: it measures the database's clock again,
-//! moves changes of counts into the totals and failures into their groups, and counts anew what may be
-//! counted wrong: lanes that older nodes have touched, and attempts at gates that were set meanwhile.
+//! moves changes of counts into the totals and failures into their groups, looks where jobs wait if
+//! claims have left that to it, and counts anew what may be counted wrong: lanes that older nodes have
+//! touched, and attempts at gates that were set meanwhile.
 
 use std::{sync::Weak, time::Instant};
 
@@ -39,6 +40,11 @@ async fn run_once(store: &Inner, recounted: &mut Option<Instant>) -> Result<(), 
         measure_clock(&conn.session()).await?;
         counts::fold(&conn.session()).await?;
         failures::fold(&mut conn).await?;
+        store
+            .shared
+            .due
+            .refresh_in_background(&conn.session())
+            .await?;
         if recounted.is_none_or(|at| at.elapsed() >= RECOUNT_INTERVAL) {
             *recounted = Some(Instant::now());
             counts::fold_rest(&conn.session()).await?;

@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Dependencies, ExpiryAction, JobExtras, NewJob, OnFailure, StartDeadline, Timestamp, Unique,
+    BatchId, Dependencies, ExpiryAction, JobExtras, NewJob, OnFailure, StartDeadline, Timestamp,
+    Unique,
 };
 
 #[derive(Default, Serialize, Deserialize)]
@@ -15,6 +16,8 @@ pub(crate) struct StoredExtras {
     on_expiry: Option<ExpiryAction>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     after: Option<OnFailure>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    batch: Option<BatchId>,
 }
 
 impl StoredExtras {
@@ -25,6 +28,7 @@ impl StoredExtras {
             unique: extras.unique.clone(),
             on_expiry: extras.start_before.map(|(_, on_expiry)| on_expiry),
             after: extras.after.as_ref().map(Dependencies::on_failure),
+            batch: extras.batch,
         })
     }
 
@@ -38,6 +42,7 @@ impl StoredExtras {
             unique: self.unique,
             start_deadline,
             after: self.after,
+            batch: self.batch,
         };
         (extras != JobExtras::default()).then(|| Box::new(extras))
     }

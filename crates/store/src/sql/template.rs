@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use steadfast_core::{
     ConcurrencyKey, Destination, ExpiryAction, Guarantee, IdempotencyKey, Invalid, JobId, Kind,
     NewJob, NewJobExtras, Payload, PolicyPatch, Priority, Queue, RetryPolicy, RunAt, ScheduleId,
-    ScheduledRun, StartBefore, Tags, Tenant, Timestamp, Webhook,
+    ScheduledRun, StartBefore, Tags, Tenant, Timestamp, Traceparent, Webhook,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -40,6 +40,8 @@ pub(crate) struct Template {
     tags: Tags,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     start_before: Option<(StartBefore, ExpiryAction)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    traceparent: Option<String>,
 }
 
 fn is_default(patch: &PolicyPatch) -> bool {
@@ -81,6 +83,7 @@ impl From<&NewJob> for Template {
             concurrency_key: job.concurrency_key.clone(),
             tags: job.tags().clone(),
             start_before: job.extras().and_then(|extras| extras.start_before),
+            traceparent: job.traceparent().map(ToString::to_string),
         }
     }
 }
@@ -105,6 +108,9 @@ impl TryFrom<Template> for NewJob {
             });
         if let Some(timeout) = template.timeout {
             job = job.with_timeout(timeout)?;
+        }
+        if let Some(trace) = &template.traceparent {
+            job = job.with_traceparent(&Traceparent::new(trace)?);
         }
         job.tenant = template.tenant;
         job.queue = template.queue;
@@ -145,6 +151,8 @@ mod tests {
         .and_then(|job| job.with_timeout(Duration::from_secs(9)))
         .and_then(|job| job.with_tags(Tags::from([("a".to_owned(), "b".to_owned())])))
         .unwrap();
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        job = job.with_traceparent(&Traceparent::new(trace).unwrap());
         job.run_at = RunAt::After(Duration::from_secs(3));
         job.requested_retry = Preset::Patient.into();
         job.guarantee = Guarantee::AtMostOnce;

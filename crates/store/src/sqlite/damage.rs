@@ -5,7 +5,7 @@ use std::fmt::Display;
 use rusqlite::params;
 use steadfast_core::{JobId, ScheduleId};
 
-use super::{driver_error::DriverError, get, readers::Reader, schedules, values::job_id};
+use super::{batches, driver_error::DriverError, get, readers::Reader, schedules, values::job_id};
 use crate::{
     damage::{DamageLog, DamagedRow, DamagedRows},
     limits::DAMAGED_ROWS_MAX,
@@ -49,6 +49,15 @@ pub(super) fn list(reader: &mut Reader) -> Result<DamagedRows, DriverError> {
         };
         if !is_damaged {
             damage.forget("schedule", &text);
+        }
+    }
+    for text in damage.ids("batch") {
+        let is_damaged = match text.parse() {
+            Ok(id) => batches::is_damaged(&reader.conn, id)?,
+            Err(_) => false,
+        };
+        if !is_damaged {
+            damage.forget("batch", &text);
         }
     }
     Ok(damage.known())

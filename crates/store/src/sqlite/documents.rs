@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
-use steadfast_core::{NewJob, Payload};
+use steadfast_core::{AuditRecord, Payload};
 
 use super::{
     SqliteStore, damage::pass_over, driver_error::DriverError, enqueue::insert_unless_stored,
-    readers::Reader, session::Session,
+    operations::save_audit, readers::Reader, session::Session,
 };
 use crate::{
     error::StoreError,
@@ -14,7 +14,7 @@ use crate::{
         paging::{prefix_end, row_limit},
         values::unsigned,
     },
-    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions},
+    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, Outbox},
 };
 
 #[async_trait]
@@ -22,9 +22,9 @@ impl DocumentStore for SqliteStore {
     async fn save_document(
         &self,
         document: Document,
-        outbox: Vec<NewJob>,
+        outbox: Outbox,
     ) -> Result<DocumentSaveResult, StoreError> {
-        self.write("save_document", outbox.len() + 1, move |session| {
+        self.write("save_document", outbox.jobs.len() + 1, move |session| {
             save(session, &document, &outbox)
         })
         .await
@@ -68,9 +68,16 @@ impl DocumentStore for SqliteStore {
         self.read("document_versions", versions).await
     }
 
-    async fn delete_document(&self, kind: DocumentKind, id: String) -> Result<bool, StoreError> {
+    async fn delete_document(
+        &self,
+        kind: DocumentKind,
+        id: String,
+        audit: Option<AuditRecord>,
+    ) -> Result<bool, StoreError> {
         self.write("delete_document", 1, move |session| {
-            delete(session, kind, &id)
+            let is_deleted = delete(session, kind, &id)?;
+            save_audit(session, audit.as_ref().filter(|_| is_deleted))?;
+            Ok(is_deleted)
         })
         .await
     }
@@ -80,9 +87,12 @@ impl DocumentStore for SqliteStore {
         kind: DocumentKind,
         id: String,
         revision: u64,
+        audit: Option<AuditRecord>,
     ) -> Result<bool, StoreError> {
         self.write("delete_document_at", 1, move |session| {
-            delete_at(session, kind, &id, revision)
+            let is_deleted = delete_at(session, kind, &id, revision)?;
+            save_audit(session, audit.as_ref().filter(|_| is_deleted))?;
+            Ok(is_deleted)
         })
         .await
     }
@@ -91,7 +101,7 @@ impl DocumentStore for SqliteStore {
 fn save(
     session: &mut Session<'_>,
     document: &Document,
-    outbox: &[NewJob],
+    outbox: &Outbox,
 ) -> Result<DocumentSaveResult, DriverError> {
     let kind = document.kind.as_str();
     let stored = find(session.conn, document.kind, &document.id)?;
@@ -107,9 +117,10 @@ fn save(
         .conn
         .prepare_cached(include_str!("sql/document_save.sql"))?
         .execute(params![kind, saved.id, saved.body.as_str(), revision])?;
-    for job in outbox {
+    for job in &outbox.jobs {
         insert_unless_stored(session, job)?;
     }
+    save_audit(session, outbox.audit.as_ref())?;
     Ok(DocumentSaveResult::Done(saved))
 }
 

@@ -9,6 +9,7 @@ use steadfast_core::{
 };
 
 use super::{
+    batches,
     driver_error::DriverError,
     links,
     row_inserts::InsertedRows,
@@ -20,8 +21,10 @@ use crate::{
     due::{Level, Strip, SublaneId},
     error::EnqueueError,
     limits::PAYLOAD_INLINE_BYTES_MAX,
+    links::NewDependant,
     sql::{extras::StoredExtras, values::nanos},
     store::EnqueueResult,
+    unique::UniquePlan,
 };
 
 pub(super) type Answer = Result<Vec<EnqueueResult>, EnqueueError>;
@@ -56,20 +59,18 @@ pub(super) fn enqueue_together(
                 continue;
             }
         };
-        let mut dependants = HashMap::new();
         if jobs.iter().any(|job| job.after().is_some()) {
             // It may wait for one of those.
             plain.insert_all(session)?;
-            let is_known =
-                |index| existing.contains_key(&index) || plan.answers.contains_key(&index);
-            dependants = match links::plan(session, jobs, &plan, is_known)? {
-                Ok(dependants) => dependants,
-                Err(unknown) => {
-                    answers.push(Err(unknown));
-                    continue;
-                }
-            };
         }
+        let is_known = |index| existing.contains_key(&index) || plan.answers.contains_key(&index);
+        let dependants = match plan_links(session, jobs, &plan, is_known)? {
+            Ok(dependants) => dependants,
+            Err(refused) => {
+                answers.push(Err(refused));
+                continue;
+            }
+        };
         let mut results = Vec::with_capacity(jobs.len());
         for (index, job) in jobs.iter().enumerate() {
             let known = existing.get(&index).map(|id| EnqueueResult::Existing(*id));
@@ -91,6 +92,7 @@ pub(super) fn enqueue_together(
             });
         }
         unique::edit(session, &plan)?;
+        batches::add(session, jobs, &results)?;
         answers.push(Ok(results));
     }
     plain.insert_all(session)?;
@@ -102,11 +104,32 @@ pub(super) fn enqueue_together(
     Ok(answers)
 }
 
+/// The jobs of a request that wait for others, as they are to be stored; or why the others, or the
+/// batches that jobs are to be added to, do not allow it.
+fn plan_links(
+    session: &Session<'_>,
+    jobs: &[NewJob],
+    plan: &UniquePlan,
+    is_known: impl Fn(usize) -> bool,
+) -> Result<Result<HashMap<usize, NewDependant>, EnqueueError>, DriverError> {
+    let mut dependants = HashMap::new();
+    if jobs.iter().any(|job| job.after().is_some()) {
+        dependants = match links::plan(session, jobs, plan, &is_known)? {
+            Ok(dependants) => dependants,
+            Err(unknown) => return Ok(Err(unknown)),
+        };
+    }
+    let checked = batches::check(session, jobs, is_known)?;
+    Ok(checked.map(|()| dependants))
+}
+
 /// Whether the job's own row is all there is to write.
 fn is_plain(job: &NewJob) -> bool {
     let extras = job.extras();
     job.idempotency_key.is_none()
-        && extras.is_none_or(|extras| extras.unique.is_none() && extras.after.is_none())
+        && extras.is_none_or(|extras| {
+            extras.unique.is_none() && extras.after.is_none() && extras.batch.is_none()
+        })
         && inline(&job.payload).is_some()
 }
 
@@ -270,6 +293,12 @@ pub(super) fn insert(
     row.save_tags(session)?;
     row.wait_in_lane(session);
     Ok(EnqueueResult::Created(job.id, session.now))
+}
+
+/// Whether a job is stored.
+pub(super) fn is_stored(session: &Session<'_>, id: JobId) -> Result<bool, DriverError> {
+    let sql = include_str!("sql/job_state.sql");
+    Ok(session.conn.prepare_cached(sql)?.exists([job_key(id)])?)
 }
 
 /// Stores a job that was made inside the store, where a key that exists is no error.

@@ -2,11 +2,14 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, params};
 use steadfast_core::{
-    FailureEvent, FailureGroup, FailureKey, FailureMark, FailureState, Timestamp,
+    AuditRecord, FailureEvent, FailureGroup, FailureKey, FailureMark, FailureState, Timestamp,
     limits::{FAILURE_GROUPS_MAX, FAILURE_NEW_FOR},
 };
 
-use super::{driver_error::DriverError, readers::Reader, session::Session, values::to_json};
+use super::{
+    driver_error::DriverError, operations::save_audit, readers::Reader, session::Session,
+    values::to_json,
+};
 use crate::{
     failures::StoredGroups,
     sql::{
@@ -48,6 +51,7 @@ pub(super) fn mark(
     key: &FailureKey,
     mark: FailureMark,
     by: Option<String>,
+    audit: Option<&AuditRecord>,
 ) -> Result<Option<FailureGroup>, DriverError> {
     // The transaction may have counted failures of the group.
     write(session)?;
@@ -59,6 +63,7 @@ pub(super) fn mark(
         return Ok(Some(stored));
     };
     save(session.conn, &step.group)?;
+    save_audit(session, audit)?;
     Ok(Some(step.group))
 }
 

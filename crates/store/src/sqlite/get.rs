@@ -64,6 +64,24 @@ pub(super) fn attempts_of_jobs(
     Ok(Page { items, next: None })
 }
 
+pub(super) fn short_payloads(
+    reader: &mut Reader,
+    ids: &[JobId],
+    bytes_max: usize,
+) -> Result<Vec<Option<Payload>>, DriverError> {
+    let sql = include_str!("sql/payload_short.sql");
+    let mut statement = reader.conn.prepare_cached(sql)?;
+    let mut payloads = Vec::with_capacity(ids.len());
+    for id in ids {
+        let params = params![job_key(*id), row_limit(bytes_max)];
+        let payload = statement.query_row(params, |row| {
+            Ok(Payload::from_stored(row.get_ref("payload")?.as_str()?))
+        });
+        payloads.push(payload.optional()?);
+    }
+    Ok(payloads)
+}
+
 pub(super) fn job_states(
     reader: &mut Reader,
     ids: &[JobId],
@@ -130,6 +148,24 @@ pub(super) fn step_result(
         })
         .optional()?;
     Ok(result)
+}
+
+pub(super) fn steps(
+    conn: &Connection,
+    job: JobId,
+    limit: usize,
+) -> Result<Vec<(StepName, Payload)>, DriverError> {
+    let mut statement = conn.prepare_cached(include_str!("sql/steps.sql"))?;
+    let mut rows = statement.query(params![job_key(job), row_limit(limit)])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let name: String = row.get("step")?;
+        let result: String = row.get("result")?;
+        // Only names are stored.
+        let name = StepName::new(&name).ok();
+        found.extend(name.map(|name| (name, Payload::from_stored(&result))));
+    }
+    Ok(found)
 }
 
 /// Jobs that never started and may not start any more.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, FailureGroup, FailureKey, FailureMark, Fence, Job, JobCommand, JobId,
-    NewJob, Payload, StepName, Subscriptions, Timestamp, Transition, WorkerName,
+    AuditRecord, Claim, CommitResult, FailureGroup, FailureKey, FailureMark, Fence, Job,
+    JobCommand, JobId, NewJob, Payload, StepName, Subscriptions, Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -65,6 +65,17 @@ impl JobStore for SqliteStore {
     async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
         self.read_for_node("step_result", move |reader| {
             get::step_result(&reader.conn, job, &step)
+        })
+        .await
+    }
+
+    async fn list_steps(
+        &self,
+        job: JobId,
+        limit: usize,
+    ) -> Result<Vec<(StepName, Payload)>, StoreError> {
+        self.read("list_steps", move |reader| {
+            get::steps(&reader.conn, job, limit)
         })
         .await
     }
@@ -138,9 +149,10 @@ impl JobStore for SqliteStore {
         key: FailureKey,
         mark: FailureMark,
         by: Option<String>,
+        audit: Option<AuditRecord>,
     ) -> Result<Option<FailureGroup>, StoreError> {
         self.write("mark_failure", 1, move |session| {
-            failures::mark(session, &key, mark, by.clone())
+            failures::mark(session, &key, mark, by.clone(), audit.as_ref())
         })
         .await
     }

@@ -8,13 +8,15 @@ use std::{
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 use steadfast_core::{
-    DependantDecision, Job, JobCommand, JobId, NewJob, PrerequisiteState, Subscriptions,
+    AuditRecord, BatchEvent, BatchId, BatchJobFilter, DependantDecision, Job, JobCommand, JobId,
+    NewBatch, NewJob, PrerequisiteState, Subscriptions, Timestamp,
 };
 
 use super::{
-    SqliteStore, change,
+    SqliteStore, batches, change,
     driver_error::DriverError,
     enqueue, get,
+    operations::save_audit,
     session::Session,
     values::{job_id, job_key, state},
 };
@@ -25,7 +27,10 @@ use crate::{
         stored_state,
     },
     sql::paging::row_limit,
-    store::{EnqueueResult, FollowedLinks, JobCount, JobLinks, LinkStore},
+    store::{
+        BatchCreateResult, BatchFilter, BatchRecord, EnqueueResult, FollowedLinks, JobCount,
+        JobLinks, LinkStore, Page, PageRequest,
+    },
     unique::UniquePlan,
 };
 
@@ -37,12 +42,19 @@ impl LinkStore for SqliteStore {
         subscriptions: Arc<Subscriptions>,
     ) -> Result<FollowedLinks, StoreError> {
         // Most looks find nothing, and need no transaction.
-        let is_idle = self.read_for_node("follow_links", |reader| notes(&reader.conn, 1));
-        if is_idle.await?.is_empty() {
+        let first = self.read_for_node("follow_links", |reader| {
+            let has_notes = !notes(&reader.conn, 1)?.is_empty();
+            let first = BatchId::from_bits(0);
+            Ok(!has_notes && batches::next_noted(&reader.conn, first)?.is_none())
+        });
+        if first.await? {
             return Ok(FollowedLinks::default());
         }
+        let position = Arc::clone(&self.inner.followed_to);
         self.write("follow_links", limit, move |session| {
-            follow(session, limit, &subscriptions)
+            let mut followed = follow(session, limit, &subscriptions)?;
+            followed.has_more |= batches::follow(session, limit, &position)?;
+            Ok(followed)
         })
         .await
     }
@@ -61,6 +73,91 @@ impl LinkStore for SqliteStore {
                 after: prerequisites(&reader.conn, job)?,
                 dependants: JobCount::up_to(u64::try_from(count).unwrap_or(0), dependants_max),
             })
+        })
+        .await
+    }
+
+    async fn create_batch(
+        &self,
+        batch: NewBatch,
+        unfinished_max: usize,
+    ) -> Result<BatchCreateResult, EnqueueError> {
+        self.write("create_batch", 2 * batch.jobs.len() + 2, move |session| {
+            batches::create(session, &batch, unfinished_max)
+        })
+        .await?
+    }
+
+    async fn close_batch(
+        &self,
+        id: BatchId,
+        audit: Option<AuditRecord>,
+    ) -> Result<Option<BatchRecord>, StoreError> {
+        self.write("close_batch", 2, move |session| {
+            let before = batches::find(session.conn, id)?;
+            let closed = batches::change(session, id, [BatchEvent::Closed])?;
+            save_audit(session, audit.as_ref().filter(|_| closed != before))?;
+            Ok(closed)
+        })
+        .await
+    }
+
+    async fn get_batch(&self, id: BatchId) -> Result<Option<BatchRecord>, StoreError> {
+        self.read("get_batch", move |reader| batches::find(&reader.conn, id))
+            .await
+    }
+
+    async fn list_batches(
+        &self,
+        filter: BatchFilter,
+        page: PageRequest<BatchId>,
+    ) -> Result<Page<BatchRecord, BatchId>, StoreError> {
+        self.read("list_batches", move |reader| {
+            batches::list(reader, &filter, page)
+        })
+        .await
+    }
+
+    async fn list_batch_jobs(
+        &self,
+        id: BatchId,
+        filter: Option<BatchJobFilter>,
+        page: PageRequest<JobId>,
+    ) -> Result<Page<JobId, JobId>, StoreError> {
+        self.read("list_batch_jobs", move |reader| {
+            batches::list_jobs(&reader.conn, id, filter, page)
+        })
+        .await
+    }
+
+    async fn prune_batches(
+        &self,
+        ended_before: Timestamp,
+        limit: usize,
+    ) -> Result<usize, StoreError> {
+        let old = self.read("prune_batches", move |reader| {
+            batches::find_old(&reader.conn, ended_before, limit)
+        });
+        let old = old.await?;
+        if old.is_empty() {
+            return Ok(0);
+        }
+        self.write("prune_batches", old.len(), move |session| {
+            let deleted = old.iter().map(|id| batches::delete(session, *id));
+            deleted.sum::<Result<usize, _>>()
+        })
+        .await
+    }
+
+    async fn list_dependants(&self, job: JobId, limit: usize) -> Result<Vec<JobId>, StoreError> {
+        self.read("list_dependants", move |reader| {
+            let first = JobId::from_bits(0);
+            let params = params![job_key(job), job_key(first), row_limit(limit)];
+            let mut statement = reader
+                .conn
+                .prepare_cached(include_str!("sql/dependants.sql"))?;
+            let found = statement.query_map(params, |row| Ok(job_id(row.get("job")?)))?;
+            Ok(found.collect::<Result<_, _>>()?)
         })
         .await
     }
@@ -137,7 +234,7 @@ pub(super) fn insert(
     Ok(answer)
 }
 
-fn mark(conn: &Connection, job: JobId, bit: i16) -> Result<(), DriverError> {
+pub(super) fn mark(conn: &Connection, job: JobId, bit: i16) -> Result<(), DriverError> {
     let sql = include_str!("sql/links_mark.sql");
     conn.prepare_cached(sql)?
         .execute(params![job_key(job), bit])?;

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rusqlite::{Connection, Params, Row, params};
+use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use steadfast_core::{Attempt, Job, JobId, Tenant, Timestamp};
 
 use super::{
@@ -155,7 +155,6 @@ struct Walk<'f> {
 struct Candidate {
     seq: i64,
     id: JobId,
-    lane: LaneId,
 }
 
 impl<'f> Walk<'f> {
@@ -250,8 +249,8 @@ impl<'f> Walk<'f> {
                 lane: names.lane(conn, row.lane).ok(),
             };
             if summary.may_match(self.filter, self.now) {
-                let ListRow { seq, id, lane, .. } = row;
-                candidates.push(Candidate { seq, id, lane });
+                let ListRow { seq, id, .. } = row;
+                candidates.push(Candidate { seq, id });
             }
         }
         Ok(candidates)
@@ -299,15 +298,49 @@ impl<'f> Walk<'f> {
         let Some(mut job) = job.filter(|job| self.filter.matches(job, self.now)) else {
             return Ok(None);
         };
-        if is_listed(&names.lane(conn, candidate.lane)?.kind) {
-            let sql = include_str!("sql/payload_head.sql");
-            let params = params![candidate.seq, row_limit(PAYLOAD_HEAD_CHARS)];
-            let head = |row: &Row<'_>| row.get::<_, Option<String>>("head");
-            let head = conn.prepare_cached(sql)?.query_row(params, head)?;
-            job.payload = listed_payload(&head.unwrap_or_default());
-        }
+        show_payload(conn, &mut job, candidate.seq)?;
         Ok(Some(job))
     }
+}
+
+/// Reads of a payload what lists show of it.
+fn show_payload(conn: &Connection, job: &mut Job, seq: i64) -> Result<(), DriverError> {
+    if is_listed(&job.kind) {
+        let sql = include_str!("sql/payload_head.sql");
+        let params = params![seq, row_limit(PAYLOAD_HEAD_CHARS)];
+        let head = |row: &Row<'_>| row.get::<_, Option<String>>("head");
+        let head = conn.prepare_cached(sql)?.query_row(params, head)?;
+        job.payload = listed_payload(&head.unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// The jobs of these ids as lists show them, in their order.
+pub(super) fn jobs(reader: &mut Reader, ids: &[JobId]) -> Result<Vec<Option<Job>>, DriverError> {
+    ids.iter().map(|id| job(reader, *id)).collect()
+}
+
+fn job(reader: &mut Reader, id: JobId) -> Result<Option<Job>, DriverError> {
+    let Reader { conn, names } = reader;
+    let sql = include_str!("sql/job_seq.sql");
+    let seq = conn
+        .prepare_cached(sql)?
+        .query_row([job_key(id)], |row| row.get::<_, i64>("seq"));
+    let Some(seq) = seq.optional()? else {
+        return Ok(None);
+    };
+    let mut statement = conn.prepare_cached(include_str!("sql/job_listed.sql"))?;
+    let columns = JobRowColumns::find(&statement)?;
+    let mut rows = statement.query([seq])?;
+    let read = match rows.next()? {
+        Some(row) => JobRow::read_if_readable(conn, names, &columns, row)?,
+        None => None,
+    };
+    let mut job = read.map(|row| row.job);
+    if let Some(job) = &mut job {
+        show_payload(conn, job, seq)?;
+    }
+    Ok(job)
 }
 
 /// A row as lists look at it first.

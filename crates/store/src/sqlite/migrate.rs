@@ -23,6 +23,8 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0015_unique.sql"),
     include_str!("migrations/0016_operations.sql"),
     include_str!("migrations/0017_links.sql"),
+    include_str!("migrations/0018_batches.sql"),
+    include_str!("migrations/0019_unfinished_batches.sql"),
 ];
 
 /// The schema this binary knows.

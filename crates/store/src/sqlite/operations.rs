@@ -5,29 +5,29 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rusqlite::{Connection, Params, Row, params};
 use steadfast_core::{
-    AuditId, AuditRecord, Job, JobCommand, JobId, OperationEvent, OperationId, OperationJob,
-    OperationOutcome, Subscriptions, Timestamp,
+    AuditId, AuditRecord, Job, JobCommand, JobId, NewJob, OperationEvent, OperationId,
+    OperationJob, OperationOutcome, Subscriptions, Timestamp,
 };
 
 use super::{
     SqliteStore, change,
     damage::pass_over,
     driver_error::DriverError,
-    each,
+    each, enqueue,
     list::ABOVE_ALL,
     readers::Reader,
     session::Session,
     values::{job_id, job_key, to_json},
 };
 use crate::{
-    error::{CommandError, StoreError},
+    error::{CommandError, EnqueueError, StoreError},
     sql::{
         operations::{job_columns, operation_job, pending, record},
-        paging::{page_of, row_limit},
+        paging::{Readable, page_of, row_limit},
     },
     store::{
-        AuditFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-        OperationRecord, OperationStore, Page, PageRequest,
+        AuditFilter, EnqueueResult, OperationBatch, OperationChange, OperationFilter,
+        OperationJobFilter, OperationRecord, OperationStore, Page, PageRequest,
     },
 };
 
@@ -69,7 +69,7 @@ impl OperationStore for SqliteStore {
         self.write("change_operation", 2, move |session| {
             let changed = change(session, id, event)?;
             if let (OperationChange::Done(_), Some(audit)) = (&changed, &audit) {
-                save_audit(session, audit)?;
+                save_audit(session, Some(audit))?;
             }
             Ok(changed)
         })
@@ -119,7 +119,7 @@ impl OperationStore for SqliteStore {
     ) -> Result<Vec<OperationRecord>, StoreError> {
         self.read("operations_of_job", move |reader| {
             let sql = include_str!("sql/operations_of_job.sql");
-            records(reader, sql, params![job_key(job), row_limit(limit)])
+            Ok(records(reader, sql, params![job_key(job), row_limit(limit)])?.items)
         })
         .await
     }
@@ -135,6 +135,19 @@ impl OperationStore for SqliteStore {
         .await
     }
 
+    async fn enqueue_audited(
+        &self,
+        jobs: Vec<NewJob>,
+        audit: AuditRecord,
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        self.write("enqueue_audited", jobs.len() + 1, move |session| {
+            let results = enqueue::enqueue(session, &jobs)?;
+            save_audit(session, Some(&audit).filter(|_| results.is_ok()))?;
+            Ok(results)
+        })
+        .await?
+    }
+
     async fn run_audited_command(
         &self,
         jobs: Vec<JobId>,
@@ -147,7 +160,7 @@ impl OperationStore for SqliteStore {
                 change::run_command(session, *job, &command, &subscriptions)
             })?;
             if results.iter().any(Result::is_ok) {
-                save_audit(session, &audit)?;
+                save_audit(session, Some(&audit))?;
             }
             Ok(results)
         })
@@ -155,8 +168,10 @@ impl OperationStore for SqliteStore {
     }
 
     async fn save_audit(&self, record: AuditRecord) -> Result<(), StoreError> {
-        self.write("save_audit", 1, move |session| save_audit(session, &record))
-            .await
+        self.write("save_audit", 1, move |session| {
+            save_audit(session, Some(&record))
+        })
+        .await
     }
 
     async fn list_audit(
@@ -203,7 +218,7 @@ fn create(
     for job in jobs {
         save_job(session, operation, &OperationJob::named(*job))?;
     }
-    save_audit(session, audit)?;
+    save_audit(session, Some(audit))?;
     Ok(true)
 }
 
@@ -338,23 +353,29 @@ fn list(
         .after
         .map_or(ABOVE_ALL.to_vec(), |id| operation_key(id).to_vec());
     let tenant = filter.tenant.as_ref().map(|tenant| tenant.as_str());
-    let limit = row_limit(page.limit.saturating_add(1));
-    let found = records(reader, sql, params![after, tenant, limit])?;
-    Ok(page_of(found, page.limit, |record| record.id))
+    let wanted = page.limit.saturating_add(1);
+    let mut limit = wanted;
+    loop {
+        let found = records(reader, sql, params![after, tenant, row_limit(limit)])?;
+        match found.next_limit(wanted, limit) {
+            Some(next) => limit = next,
+            None => return Ok(page_of(found.items, page.limit, |record| record.id)),
+        }
+    }
 }
 
 fn records(
     reader: &mut Reader,
     sql: &str,
     params: impl Params,
-) -> Result<Vec<OperationRecord>, DriverError> {
+) -> Result<Readable<OperationRecord>, DriverError> {
     let damage = reader.names.damage();
     let mut statement = reader.conn.prepare_cached(sql)?;
     let mut rows = statement.query(params)?;
-    let mut found = Vec::new();
+    let mut found = Readable::default();
     while let Some(row) = rows.next()? {
         let id = OperationId::from_bits(u128::from_be_bytes(row.get("id")?));
-        found.extend(pass_over(read(row), &damage, "operation", id)?);
+        found.push(pass_over(read(row), &damage, "operation", id)?);
     }
     Ok(found)
 }
@@ -431,7 +452,14 @@ fn prune(
     Ok(deleted)
 }
 
-fn save_audit(session: &Session<'_>, record: &AuditRecord) -> Result<(), DriverError> {
+/// Stores an audit record, if there is one and it is not stored already.
+pub(super) fn save_audit(
+    session: &Session<'_>,
+    record: Option<&AuditRecord>,
+) -> Result<(), DriverError> {
+    let Some(record) = record else {
+        return Ok(());
+    };
     session
         .conn
         .prepare_cached(include_str!("sql/audit_save.sql"))?

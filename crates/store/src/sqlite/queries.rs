@@ -4,8 +4,8 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobState, Tenant,
-    Timestamp,
+    Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobState, Payload,
+    Tenant, Timestamp,
 };
 
 use super::{
@@ -28,6 +28,22 @@ impl QueryStore for SqliteStore {
     async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
         self.read("get_jobs", move |reader| get::jobs(reader, &ids))
             .await
+    }
+
+    async fn get_listed_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
+        self.read("get_listed_jobs", move |reader| list::jobs(reader, &ids))
+            .await
+    }
+
+    async fn short_payloads(
+        &self,
+        ids: Vec<JobId>,
+        bytes_max: usize,
+    ) -> Result<Vec<Option<Payload>>, StoreError> {
+        self.read("short_payloads", move |reader| {
+            get::short_payloads(reader, &ids, bytes_max)
+        })
+        .await
     }
 
     async fn job_states(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError> {

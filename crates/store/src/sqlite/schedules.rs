@@ -5,8 +5,8 @@ use std::{ops::Range, sync::Arc};
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use steadfast_core::{
-    JobCommand, JobId, NewJob, Schedule, ScheduleId, ScheduleName, ScheduleProgress, SkippedTicks,
-    Timestamp,
+    AuditRecord, JobCommand, JobId, NewJob, Schedule, ScheduleId, ScheduleName, ScheduleProgress,
+    SkippedTicks, Timestamp,
 };
 
 use super::{
@@ -16,6 +16,7 @@ use super::{
     each,
     enqueue::{find_key, insert_unless_stored},
     list::ABOVE_ALL,
+    operations::save_audit,
     readers::Reader,
     session::Session,
     values::{
@@ -41,25 +42,40 @@ use crate::{
 
 #[async_trait]
 impl ScheduleStore for SqliteStore {
-    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {
-        self.write("save_schedule", 1, move |session| save(session, &schedule))
-            .await
+    async fn save_schedule(
+        &self,
+        schedule: Schedule,
+        audit: Option<AuditRecord>,
+    ) -> Result<ScheduleSaveResult, StoreError> {
+        self.write("save_schedule", 1, move |session| {
+            save(session, &schedule, audit.as_ref())
+        })
+        .await
     }
 
     async fn create_schedule(
         &self,
         schedule: Schedule,
         fingerprint: [u8; 16],
+        audit: Option<AuditRecord>,
     ) -> Result<ScheduleCreateResult, StoreError> {
         self.write("create_schedule", 1, move |session| {
-            create(session, &schedule, fingerprint)
+            create(session, &schedule, fingerprint, audit.as_ref())
         })
         .await
     }
 
-    async fn delete_schedule(&self, id: ScheduleId) -> Result<bool, StoreError> {
-        self.write("delete_schedule", 1, move |session| delete(session, id))
-            .await
+    async fn delete_schedule(
+        &self,
+        id: ScheduleId,
+        audit: Option<AuditRecord>,
+    ) -> Result<bool, StoreError> {
+        self.write("delete_schedule", 1, move |session| {
+            let is_deleted = delete(session, id)?;
+            save_audit(session, audit.as_ref().filter(|_| is_deleted))?;
+            Ok(is_deleted)
+        })
+        .await
     }
 
     async fn list_schedules(
@@ -127,7 +143,11 @@ impl SqliteStore {
     }
 }
 
-fn save(session: &mut Session<'_>, schedule: &Schedule) -> Result<ScheduleSaveResult, DriverError> {
+fn save(
+    session: &mut Session<'_>,
+    schedule: &Schedule,
+    audit: Option<&AuditRecord>,
+) -> Result<ScheduleSaveResult, DriverError> {
     let damage = session.names.damage();
     let stored = find(session.conn, &damage, schedule.id)?;
     if let Some(refusal) = ScheduleSaveResult::refusal(schedule, stored.as_ref()) {
@@ -138,6 +158,7 @@ fn save(session: &mut Session<'_>, schedule: &Schedule) -> Result<ScheduleSaveRe
     }
     let saved = schedule.clone().replacing(stored.as_ref());
     write(session.conn, &saved)?;
+    save_audit(session, audit)?;
     session.wakes.schedule_waits();
     Ok(ScheduleSaveResult::Done(saved))
 }
@@ -161,6 +182,7 @@ fn create(
     session: &mut Session<'_>,
     schedule: &Schedule,
     fingerprint: [u8; 16],
+    audit: Option<&AuditRecord>,
 ) -> Result<ScheduleCreateResult, DriverError> {
     let damage = session.names.damage();
     let (tenant, key) = (schedule.tenant(), &schedule.template.idempotency_key);
@@ -195,6 +217,7 @@ fn create(
     }
     let saved = schedule.clone().replacing(None);
     write(session.conn, &saved)?;
+    save_audit(session, audit)?;
     session.wakes.schedule_waits();
     Ok(ScheduleCreateResult::Created(saved))
 }
@@ -322,6 +345,7 @@ fn fire(session: &mut Session<'_>, firing: &FireRequest) -> Result<FireResult, D
         .conn
         .prepare_cached(include_str!("sql/schedule_progress.sql"))?
         .execute(params![key, next_tick, last_tick, runs, queued_tick])?;
+    save_audit(session, firing.audit.as_ref())?;
     session.wakes.schedule_waits();
     Ok(FireResult::Done)
 }

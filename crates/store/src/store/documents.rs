@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use async_trait::async_trait;
-use steadfast_core::{NewJob, Payload};
+use steadfast_core::{AuditRecord, NewJob, Payload};
 
 use super::BaseStore;
 use crate::error::StoreError;
@@ -12,12 +12,11 @@ use crate::error::StoreError;
 #[async_trait]
 pub trait DocumentStore: BaseStore {
     /// Creates a document or replaces it, if its revision is the stored one (0 if there is
-    /// none), and stores jobs with it or not at all; the stored revision then is one higher.
-    /// A job whose id or key is stored already is not stored again.
+    /// none), and stores the outbox with it or not at all; the stored revision then is one higher.
     async fn save_document(
         &self,
         document: Document,
-        outbox: Vec<NewJob>,
+        outbox: Outbox,
     ) -> Result<DocumentSaveResult, StoreError>;
 
     /// All documents of a kind, by id.
@@ -45,16 +44,46 @@ pub trait DocumentStore: BaseStore {
     /// [`DocumentKind::Worker`] are not counted.
     async fn document_versions(&self) -> Result<DocumentVersions, StoreError>;
 
-    /// Deletes a document. Answers whether there was one.
-    async fn delete_document(&self, kind: DocumentKind, id: String) -> Result<bool, StoreError>;
+    /// Deletes a document, and stores an audit record with that. Answers whether there was one; if
+    /// not, nothing is stored.
+    async fn delete_document(
+        &self,
+        kind: DocumentKind,
+        id: String,
+        audit: Option<AuditRecord>,
+    ) -> Result<bool, StoreError>;
 
-    /// Deletes a document if its revision is this one. Answers whether it was.
+    /// Deletes a document if its revision is this one, and stores an audit record with that. Answers
+    /// whether it was; if not, nothing is stored.
     async fn delete_document_at(
         &self,
         kind: DocumentKind,
         id: String,
         revision: u64,
+        audit: Option<AuditRecord>,
     ) -> Result<bool, StoreError>;
+}
+
+/// What is stored together with a change, or not at all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outbox {
+    /// Jobs to create. One whose id or key is stored already is not stored again.
+    pub jobs: Vec<NewJob>,
+    /// Who made the change, if it was a command.
+    pub audit: Option<AuditRecord>,
+}
+
+impl From<Vec<NewJob>> for Outbox {
+    fn from(jobs: Vec<NewJob>) -> Self {
+        Self { jobs, audit: None }
+    }
+}
+
+impl From<Option<AuditRecord>> for Outbox {
+    fn from(audit: Option<AuditRecord>) -> Self {
+        let jobs = Vec::new();
+        Self { jobs, audit }
+    }
 }
 
 /// A small record that is stored beside the jobs: an endpoint, a key, the state of an alert.

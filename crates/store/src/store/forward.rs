@@ -7,21 +7,23 @@
 use std::{pin::Pin, sync::Arc};
 
 use steadfast_core::{
-    Attempt, AuditId, AuditRecord, Claim, CommitResult, Destination, FailureGroup, FailureKey,
-    FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState, NewJob,
-    OperationEvent, OperationId, OperationJob, OperationOutcome, Payload, Schedule, ScheduleId,
-    StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Attempt, AuditId, AuditRecord, BatchId, BatchJobFilter, Claim, CommitResult, Destination,
+    FailureGroup, FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId,
+    JobState, NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome,
+    Payload, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
+    WorkerName,
 };
 
 use super::{
-    AttemptCursor, AttemptOwner, AuditFilter, BaseStore, ClaimRequest, ClaimResult,
-    CounterDifference, Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions,
-    DueMinutes, DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest, FireResult,
-    FollowedLinks, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutesList,
-    LaneStats, LinkStore, MinuteStats, OperationBatch, OperationChange, OperationFilter,
-    OperationJobFilter, OperationRecord, OperationStore, Page, PageRequest, QueryStore,
-    RenewResult, Renewal, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
-    ScheduleStore, StartQuery, StartReading, TickRecord,
+    AttemptCursor, AttemptOwner, AuditFilter, BaseStore, BatchCreateResult, BatchFilter,
+    BatchRecord, ClaimRequest, ClaimResult, CounterDifference, Document, DocumentKind,
+    DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes, DueSchedules, EnqueueResult,
+    FailureCursor, FailureFilter, FireRequest, FireResult, FollowedLinks, JobCount, JobFilter,
+    JobLinks, JobPageRequest, JobStore, LaneMinutesList, LaneStats, LinkStore, MinuteStats,
+    OperationBatch, OperationChange, OperationFilter, OperationJobFilter, OperationRecord,
+    OperationStore, Outbox, Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult,
+    ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery,
+    StartReading, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -39,13 +41,14 @@ macro_rules! for_each_verb {
                 renew(renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError>;
                 cancel_requests(worker: WorkerName, limit: usize) -> Result<Vec<(JobId, Fence)>, StoreError>;
                 step_result(job: JobId, step: StepName) -> Result<Option<Payload>, StoreError>;
+                list_steps(job: JobId, limit: usize) -> Result<Vec<(StepName, Payload)>, StoreError>;
                 save_step(job: JobId, step: StepName, result: Payload) -> Result<Payload, StoreError>;
                 save_claimed_step(job: JobId, fence: Fence, step: StepName, result: Payload) -> Result<SaveStepResult, StoreError>;
                 commit(transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError>;
                 expired_leases(limit: usize) -> Result<Vec<Claim>, StoreError>;
                 expired_starts(limit: usize) -> Result<Vec<JobId>, StoreError>;
                 run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
-                mark_failure(key: FailureKey, mark: FailureMark, by: Option<String>) -> Result<Option<FailureGroup>, StoreError>;
+                mark_failure(key: FailureKey, mark: FailureMark, by: Option<String>, audit: Option<AuditRecord>) -> Result<Option<FailureGroup>, StoreError>;
                 prune(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
                 prune_names(keep: usize) -> Result<usize, StoreError>;
                 recount(repair: bool) -> Result<Vec<CounterDifference>, StoreError>;
@@ -53,6 +56,8 @@ macro_rules! for_each_verb {
             }
             QueryStore {
                 get_jobs(ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
+                get_listed_jobs(ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
+                short_payloads(ids: Vec<JobId>, bytes_max: usize) -> Result<Vec<Option<Payload>>, StoreError>;
                 job_states(ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError>;
                 list_jobs(filter: JobFilter, page: JobPageRequest) -> Result<Page<Job, JobId>, StoreError>;
                 count_jobs(filter: JobFilter, most: u64) -> Result<JobCount, StoreError>;
@@ -72,22 +77,22 @@ macro_rules! for_each_verb {
                 log_bytes() -> Result<Option<u64>, StoreError>;
             }
             ScheduleStore {
-                save_schedule(schedule: Schedule) -> Result<ScheduleSaveResult, StoreError>;
-                create_schedule(schedule: Schedule, fingerprint: [u8; 16]) -> Result<ScheduleCreateResult, StoreError>;
-                delete_schedule(id: ScheduleId) -> Result<bool, StoreError>;
+                save_schedule(schedule: Schedule, audit: Option<AuditRecord>) -> Result<ScheduleSaveResult, StoreError>;
+                create_schedule(schedule: Schedule, fingerprint: [u8; 16], audit: Option<AuditRecord>) -> Result<ScheduleCreateResult, StoreError>;
+                delete_schedule(id: ScheduleId, audit: Option<AuditRecord>) -> Result<bool, StoreError>;
                 list_schedules(filter: ScheduleFilter, page: PageRequest<ScheduleId>) -> Result<Page<Schedule, ScheduleId>, StoreError>;
                 due_schedules(limit: usize) -> Result<DueSchedules, StoreError>;
                 fire_schedules(firings: Vec<FireRequest>) -> Result<Vec<FireResult>, StoreError>;
                 list_ticks(schedule: ScheduleId, page: PageRequest<Timestamp>) -> Result<Page<TickRecord, Timestamp>, StoreError>;
             }
             DocumentStore {
-                save_document(document: Document, outbox: Vec<NewJob>) -> Result<DocumentSaveResult, StoreError>;
+                save_document(document: Document, outbox: Outbox) -> Result<DocumentSaveResult, StoreError>;
                 list_documents(kind: DocumentKind) -> Result<Vec<Document>, StoreError>;
                 page_documents(kind: DocumentKind, prefix: String, after: Option<String>, limit: usize) -> Result<Vec<Document>, StoreError>;
                 get_document(kind: DocumentKind, id: String) -> Result<Option<Document>, StoreError>;
                 document_versions() -> Result<DocumentVersions, StoreError>;
-                delete_document(kind: DocumentKind, id: String) -> Result<bool, StoreError>;
-                delete_document_at(kind: DocumentKind, id: String, revision: u64) -> Result<bool, StoreError>;
+                delete_document(kind: DocumentKind, id: String, audit: Option<AuditRecord>) -> Result<bool, StoreError>;
+                delete_document_at(kind: DocumentKind, id: String, revision: u64, audit: Option<AuditRecord>) -> Result<bool, StoreError>;
             }
             OperationStore {
                 create_operation(operation: OperationRecord, jobs: Vec<JobId>, open_max: usize, audit: AuditRecord) -> Result<bool, StoreError>;
@@ -99,6 +104,7 @@ macro_rules! for_each_verb {
                 list_operation_jobs(id: OperationId, filter: OperationJobFilter, page: PageRequest<JobId>) -> Result<Page<OperationJob, JobId>, StoreError>;
                 operations_of_job(job: JobId, limit: usize) -> Result<Vec<OperationRecord>, StoreError>;
                 prune_operations(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+                enqueue_audited(jobs: Vec<NewJob>, audit: AuditRecord) -> Result<Vec<EnqueueResult>, EnqueueError>;
                 run_audited_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>, audit: AuditRecord) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
                 save_audit(record: AuditRecord) -> Result<(), StoreError>;
                 list_audit(filter: AuditFilter, page: PageRequest<AuditId>) -> Result<Page<AuditRecord, AuditId>, StoreError>;
@@ -107,6 +113,13 @@ macro_rules! for_each_verb {
             LinkStore {
                 follow_links(limit: usize, subscriptions: Arc<Subscriptions>) -> Result<FollowedLinks, StoreError>;
                 job_links(job: JobId, dependants_max: u64) -> Result<JobLinks, StoreError>;
+                list_dependants(job: JobId, limit: usize) -> Result<Vec<JobId>, StoreError>;
+                create_batch(batch: NewBatch, unfinished_max: usize) -> Result<BatchCreateResult, EnqueueError>;
+                close_batch(id: BatchId, audit: Option<AuditRecord>) -> Result<Option<BatchRecord>, StoreError>;
+                get_batch(id: BatchId) -> Result<Option<BatchRecord>, StoreError>;
+                list_batches(filter: BatchFilter, page: PageRequest<BatchId>) -> Result<Page<BatchRecord, BatchId>, StoreError>;
+                list_batch_jobs(id: BatchId, filter: Option<BatchJobFilter>, page: PageRequest<JobId>) -> Result<Page<JobId, JobId>, StoreError>;
+                prune_batches(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
             }
         }
     };

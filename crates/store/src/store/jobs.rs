@@ -4,9 +4,9 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, Destination, FailureGroup, FailureKey, FailureMark, Fence, Gates, Job,
-    JobCommand, JobId, Kind, NewJob, Payload, Queue, StepName, Subscriptions, Tenant, Timestamp,
-    Transition, UniqueResult, WorkerName,
+    AuditRecord, Claim, CommitResult, Destination, FailureGroup, FailureKey, FailureMark, Fence,
+    Gates, Job, JobCommand, JobId, Kind, NewJob, Payload, Queue, StepName, Subscriptions, Tenant,
+    Timestamp, Transition, UniqueResult, WorkerName,
 };
 
 use super::BaseStore;
@@ -49,6 +49,13 @@ pub trait JobStore: BaseStore {
 
     /// The stored result of a step of a job's handler, if the step ever succeeded.
     async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError>;
+
+    /// The steps of a job that were done, in the order of their names, up to `limit`.
+    async fn list_steps(
+        &self,
+        job: JobId,
+        limit: usize,
+    ) -> Result<Vec<(StepName, Payload)>, StoreError>;
 
     /// Stores the result of a step, and answers with the one that is stored: the first.
     async fn save_step(
@@ -99,13 +106,15 @@ pub trait JobStore: BaseStore {
         subscriptions: Arc<Subscriptions>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
 
-    /// Writes what a person says of a group of failures, and who it was. Answers with the group as it
-    /// is then, or `None` if there is none.
+    /// Writes what a person says of a group of failures, and who it was, with an audit record.
+    /// Answers with the group as it is then, or `None` if there is none. What the group is already
+    /// changes nothing, and leaves no record.
     async fn mark_failure(
         &self,
         key: FailureKey,
         mark: FailureMark,
         by: Option<String>,
+        audit: Option<AuditRecord>,
     ) -> Result<Option<FailureGroup>, StoreError>;
 
     /// Deletes up to `limit` jobs that [`Job::may_be_pruned`], with their attempts and steps,

@@ -4,21 +4,23 @@ use std::{ops::Deref, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, AuditId, AuditRecord, Claim, CommitResult, Destination, FailureGroup, FailureKey,
-    FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState, NewJob,
-    OperationEvent, OperationId, OperationJob, OperationOutcome, Payload, Schedule, ScheduleId,
-    StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Attempt, AuditId, AuditRecord, BatchId, BatchJobFilter, Claim, CommitResult, Destination,
+    FailureGroup, FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId,
+    JobState, NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome,
+    Payload, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
+    WorkerName,
 };
 
 use super::{
-    AttemptCursor, AttemptOwner, AuditFilter, BaseStore, ClaimRequest, ClaimResult,
-    CounterDifference, Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions,
-    DueMinutes, DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest, FireResult,
-    FollowedLinks, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutesList,
-    LaneStats, LinkStore, MinuteStats, OperationBatch, OperationChange, OperationFilter,
-    OperationJobFilter, OperationRecord, OperationStore, Page, PageRequest, QueryStore,
-    RenewResult, Renewal, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
-    ScheduleStore, StartQuery, StartReading, Store, TickRecord, forward::for_each_verb,
+    AttemptCursor, AttemptOwner, AuditFilter, BaseStore, BatchCreateResult, BatchFilter,
+    BatchRecord, ClaimRequest, ClaimResult, CounterDifference, Document, DocumentKind,
+    DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes, DueSchedules, EnqueueResult,
+    FailureCursor, FailureFilter, FireRequest, FireResult, FollowedLinks, JobCount, JobFilter,
+    JobLinks, JobPageRequest, JobStore, LaneMinutesList, LaneStats, LinkStore, MinuteStats,
+    OperationBatch, OperationChange, OperationFilter, OperationJobFilter, OperationRecord,
+    OperationStore, Outbox, Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult,
+    ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery,
+    StartReading, Store, TickRecord, forward::for_each_verb,
 };
 use crate::{
     damage::DamagedRows,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Actor, AuditId, AuditRecord, Job, JobCommand, JobId, Operation, OperationEvent, OperationId,
-    OperationJob, OperationOutcome, OperationRefusal, OperationResult, OperationStatus,
-    Subscriptions, Tenant, Timestamp,
+    Actor, AuditId, AuditRecord, Job, JobCommand, JobId, NewJob, Operation, OperationEvent,
+    OperationId, OperationJob, OperationOutcome, OperationRefusal, OperationResult,
+    OperationStatus, Subscriptions, Tenant, Timestamp,
 };
 
-use super::{BaseStore, JobFilter, Page, PageRequest};
-use crate::error::{CommandError, StoreError};
+use super::{BaseStore, EnqueueResult, JobFilter, Page, PageRequest};
+use crate::error::{CommandError, EnqueueError, StoreError};
 
 /// The verbs of operations, and of the records that commands leave.
 #[async_trait]
@@ -86,6 +86,14 @@ pub trait OperationStore: BaseStore {
         ended_before: Timestamp,
         limit: usize,
     ) -> Result<usize, StoreError>;
+
+    /// As [`enqueue`](super::JobStore::enqueue), and stores an audit record in the same transaction
+    /// if the jobs are not refused.
+    async fn enqueue_audited(
+        &self,
+        jobs: Vec<NewJob>,
+        audit: AuditRecord,
+    ) -> Result<Vec<EnqueueResult>, EnqueueError>;
 
     /// As [`run_command`](super::JobStore::run_command), and stores an audit record in the same
     /// transaction if any job was changed.

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
     Attempt, Destination, EndReason, FailureClass, FailureFingerprint, FailureGroup, Fence, GateId,
-    GateState, Gates, Job, JobId, JobLabel, JobState, Kind, Queue, ScheduleId, Tally, Tenant,
-    Timestamp,
+    GateState, Gates, Job, JobId, JobLabel, JobState, Kind, Payload, Queue, ScheduleId, Tally,
+    Tenant, Timestamp,
 };
 
 use super::{
@@ -21,6 +21,17 @@ pub trait QueryStore: BaseStore {
     /// The jobs of these ids, in their order. One that cannot be read is an error with its
     /// [`damaged_row`](StoreError::damaged_row) if it alone is asked for, and `None` among others.
     async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
+
+    /// The same as [`list_jobs`](Self::list_jobs) shows them. One that cannot be read is `None`.
+    async fn get_listed_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
+
+    /// The payloads of these jobs that have at most so many bytes, in the order asked; `None` for the
+    /// others, which are not read.
+    async fn short_payloads(
+        &self,
+        ids: Vec<JobId>,
+        bytes_max: usize,
+    ) -> Result<Vec<Option<Payload>>, StoreError>;
 
     /// The states of jobs, in the order asked; `None` for those that do not exist. Reads little,
     /// however large their payloads are.
@@ -171,6 +182,10 @@ pub struct JobFilter {
     pub label: Option<JobLabel>,
     /// Runs of this schedule.
     pub schedule: Option<ScheduleId>,
+    /// Jobs that call this destination.
+    // Left out where it is not given, so that nodes of the version before can read what is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<Destination>,
     /// Created at this time or later.
     pub created_from: Option<Timestamp>,
     /// Created before this time.
@@ -231,6 +246,10 @@ impl JobFilter {
                 job.scheduled_run
                     .is_some_and(|run| run.schedule == schedule)
             })
+            && self
+                .destination
+                .as_ref()
+                .is_none_or(|destination| job.destination.as_ref() == Some(destination))
             && self.created_from.is_none_or(|from| job.created_at >= from)
             && self
                 .created_before
@@ -281,13 +300,14 @@ impl fmt::Display for JobFilter {
             !value.is_null() && *value != false && !is_empty
         };
         let given = fields.filter(|(_, value)| is_given(value));
-        let texts: Vec<String> = given
+        let mut texts: Vec<String> = given
             .map(|(name, value)| match value {
                 serde_json::Value::Bool(_) => name.clone(),
                 serde_json::Value::String(text) => format!("{name} {text}"),
                 other => format!("{name} {other}"),
             })
             .collect();
+        texts.sort_unstable();
         match texts.is_empty() {
             true => f.write_str("all"),
             false => f.write_str(&texts.join(", ")),

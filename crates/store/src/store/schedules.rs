@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    JobId, NewJob, Schedule, ScheduleId, ScheduleName, ScheduleProgress, SkippedTicks,
+    AuditRecord, JobId, NewJob, Schedule, ScheduleId, ScheduleName, ScheduleProgress, SkippedTicks,
     Subscriptions, Tenant, Timestamp,
 };
 
@@ -18,21 +18,33 @@ pub trait ScheduleStore: BaseStore {
     /// revision then is one higher. A name is unique within its tenant; the revision is
     /// checked first.
     ///
-    /// The idempotency key of a stored schedule's template stays as it is.
-    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError>;
+    /// The idempotency key of a stored schedule's template stays as it is. The audit record is
+    /// stored with the schedule or not at all.
+    async fn save_schedule(
+        &self,
+        schedule: Schedule,
+        audit: Option<AuditRecord>,
+    ) -> Result<ScheduleSaveResult, StoreError>;
 
     /// Creates a schedule once for the idempotency key of its template. Jobs and schedules of a
     /// tenant share their keys; a key of a schedule lives as long as the schedule.
     ///
-    /// The fingerprint tells whether a key that is stored was used for the same request.
+    /// The fingerprint tells whether a key that is stored was used for the same request. The audit
+    /// record is stored with a schedule that is created, and otherwise not.
     async fn create_schedule(
         &self,
         schedule: Schedule,
         fingerprint: [u8; 16],
+        audit: Option<AuditRecord>,
     ) -> Result<ScheduleCreateResult, StoreError>;
 
-    /// Deletes a schedule, its ticks and its key; its runs stay. Answers whether there was one.
-    async fn delete_schedule(&self, id: ScheduleId) -> Result<bool, StoreError>;
+    /// Deletes a schedule, its ticks and its key, and stores an audit record with that; its runs
+    /// stay. Answers whether there was one; if not, nothing is stored.
+    async fn delete_schedule(
+        &self,
+        id: ScheduleId,
+        audit: Option<AuditRecord>,
+    ) -> Result<bool, StoreError>;
 
     /// Schedules of a tenant, or of all, newest id first.
     async fn list_schedules(
@@ -154,6 +166,8 @@ pub struct FireRequest {
     pub subscriptions: Arc<Subscriptions>,
     /// The schedule's progress from now on.
     pub progress: ScheduleProgress,
+    /// Who asked for it, if a person did; stored with it.
+    pub audit: Option<AuditRecord>,
 }
 
 /// The answer to a [`FireRequest`].

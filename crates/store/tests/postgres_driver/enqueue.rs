@@ -304,7 +304,8 @@ async fn who_may_enqueue_still_may_after_the_function_was_replaced() {
              DROP TABLE steadfast.failure_change;
              ALTER TABLE steadfast.job DROP COLUMN links CASCADE;
              DROP FUNCTION steadfast.links_changed; DROP FUNCTION steadfast.links_deleted;
-             DROP TABLE steadfast.dependency, steadfast.link_note;
+             DROP TABLE steadfast.dependency, steadfast.link_note, steadfast.batch,
+                 steadfast.batch_callback, steadfast.batch_job, steadfast.batch_note;
              ALTER TABLE steadfast.gate_running DROP CONSTRAINT gate_running_pkey, DROP COLUMN turn;
              ALTER TABLE steadfast.gate_running ADD CONSTRAINT gate_running_pkey PRIMARY KEY (gate, job);
              ALTER TABLE steadfast.job DROP COLUMN gate_turn; DROP SEQUENCE steadfast.gate_turn;
@@ -389,7 +390,7 @@ async fn application(database: &TestDatabase) -> (String, Client) {
     let role = format!("app_{}", database.schema);
     let page = include_str!("../../../../docs/postgres.md");
     let grants = page
-        .split_once("```sql\nGRANT USAGE ON SCHEMA steadfast TO app;")
+        .split_once("\nGRANT USAGE ON SCHEMA steadfast TO app;")
         .and_then(|(_, rest)| rest.split_once("```"))
         .map(|(grants, _)| grants.replace("TO app;", &format!("TO {role};")))
         .unwrap();

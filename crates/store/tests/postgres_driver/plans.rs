@@ -36,6 +36,12 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         ],
     ),
     (sql!("damaged_find"), &["job_set_aside on job"]),
+    (sql!("batch_note_next"), &["batch_note_batch on batch_note"]),
+    (sql!("batch_notes"), &["batch_note_batch on batch_note"]),
+    (
+        sql!("batches_unfinished_of_tenant"),
+        &["batch_unfinished_of_tenant on batch"],
+    ),
     (
         sql!("commit"),
         &["job_pkey on job", "Tid Scan on gate_running"],

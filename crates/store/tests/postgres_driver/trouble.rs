@@ -441,7 +441,7 @@ async fn a_schedule_that_cannot_be_read_does_not_hold_up_the_others() {
     for name in ["first", "second", "third"] {
         let schedule = schedule(&store, name);
         ids.push(schedule.id);
-        store.save_schedule(schedule).await.unwrap();
+        store.save_schedule(schedule, None).await.unwrap();
     }
     // The longest due, and the newest in the list.
     database
@@ -451,10 +451,8 @@ async fn a_schedule_that_cannot_be_read_does_not_hold_up_the_others() {
     let due = store.due_schedules(1).await.unwrap().due;
     assert_eq!(due[0].schedule.id, ids[1]);
     let page = steadfast_store::PageRequest::first(1);
-    let listed = store
-        .list_schedules(Default::default(), page)
-        .await
-        .unwrap();
+    let listed = store.list_schedules(Default::default(), page).await;
+    let listed = listed.unwrap();
     assert_eq!(listed.items[0].id, ids[1]);
     assert_eq!(listed.next, None);
     for _ in 0..2 {
@@ -464,7 +462,7 @@ async fn a_schedule_that_cannot_be_read_does_not_hold_up_the_others() {
         assert_eq!(found, [("schedule", &*first), ("schedule", &*third)]);
         assert!(damaged[0].reason.contains("timetable"), "{}", damaged[0]);
     }
-    assert!(store.delete_schedule(ids[0]).await.unwrap());
+    assert!(store.delete_schedule(ids[0], None).await.unwrap());
     assert_eq!(store.list_damaged().await.unwrap().rows.len(), 1);
 }
 
@@ -549,7 +547,10 @@ async fn counters_that_drifted_are_reported_and_repaired() {
         told,
         [("waiting", 3), ("failed", 0), ("waitingInMinute", 3)]
     );
-    assert_eq!(store.recount(true).await.unwrap(), differences);
+    // The upkeep may have repaired some of it meanwhile.
+    let mut repaired = store.recount(true).await.unwrap();
+    repaired.retain(|it| !differences.contains(it));
+    assert_eq!(repaired, []);
     assert_eq!(store.recount(true).await.unwrap(), []);
     assert_eq!(store.lane_stats(Timestamp::EPOCH).await.unwrap(), right);
     let noted = database.sql("SELECT count(*) FROM steadfast.recount_lane");
@@ -573,25 +574,26 @@ async fn a_schedule_that_is_being_changed_holds_up_no_other() {
     for name in ["a", "b"] {
         let due = schedule(&store, name);
         ids.push(due.id);
-        store.save_schedule(due).await.unwrap();
+        store.save_schedule(due, None).await.unwrap();
     }
     let mut other = database.client().await;
     let transaction = other.transaction().await.unwrap();
     let lock = database.sql("SELECT 1 FROM steadfast.schedule WHERE name = 'a' FOR UPDATE");
     transaction.query(&lock, &[]).await.unwrap();
     let due = store.due_schedules(10).await.unwrap().due;
-    let due: Vec<_> = due.iter().map(|due| due.schedule.clone()).collect();
-    assert_eq!(due.iter().map(|due| due.id).collect::<Vec<_>>(), ids[1..]);
-    let firing = |id, revision| FireRequest {
-        schedule: id,
-        revision,
+    assert_eq!((due.len(), due[0].schedule.id), (1, ids[1]));
+    let due = &due[0].schedule;
+    let firing = |schedule: &_| FireRequest {
+        schedule: *schedule,
+        revision: due.revision,
         runs: Vec::new(),
         skipped: Vec::new(),
         cancel: None,
         subscriptions: Arc::default(),
-        progress: due[0].progress,
+        audit: None,
+        progress: due.progress,
     };
-    let firings = ids.iter().map(|id| firing(*id, due[0].revision)).collect();
+    let firings = ids.iter().map(firing).collect();
     let fired = store.fire_schedules(firings).await.unwrap();
     assert_eq!(fired, [FireResult::Outdated, FireResult::Done]);
 }

@@ -74,6 +74,97 @@ class AsyncOperations:
             ),
         )
 
+    async def list_batches(
+        self,
+        *,
+        tenant: types.Name | None = None,
+        unfinished: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.BatchList:
+        """List batches, newest first."""
+        return cast(
+            "types.BatchList",
+            await self.request(
+                "GET",
+                "/api/v1/batches",
+                query={"tenant": tenant, "unfinished": unfinished, "limit": limit, "after": after},
+            ),
+        )
+
+    async def create_batch(
+        self,
+        body: types.CreateBatchRequest,
+        *,
+        idempotency_key: str | None = None,
+        traceparent: str | None = None,
+    ) -> types.Batch:
+        """Create a batch of jobs, which are counted together."""
+        return cast(
+            "types.Batch",
+            await self.request(
+                "POST",
+                "/api/v1/batches",
+                body=body,
+                headers={
+                    name: value
+                    for name, value in [
+                        ("Idempotency-Key", idempotency_key),
+                        ("traceparent", traceparent),
+                    ]
+                    if value is not None
+                },
+            ),
+        )
+
+    async def get_batch(self, id: str) -> types.Batch:
+        """Read a batch: its counts, and the jobs that it makes."""
+        return cast(
+            "types.Batch", await self.request("GET", f"/api/v1/batches/{quote(id, safe='')}")
+        )
+
+    async def close_batch(self, id: str) -> types.Batch:
+        """Close a batch: no more jobs can be added, and it ends when all have ended."""
+        return cast(
+            "types.Batch", await self.request("POST", f"/api/v1/batches/{quote(id, safe='')}/close")
+        )
+
+    async def list_batch_jobs(
+        self,
+        id: str,
+        *,
+        state: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.JobList:
+        """List the jobs of a batch that are still stored, newest first."""
+        return cast(
+            "types.JobList",
+            await self.request(
+                "GET",
+                f"/api/v1/batches/{quote(id, safe='')}/jobs",
+                query={"state": state, "limit": limit, "after": after},
+            ),
+        )
+
+    async def add_batch_jobs(
+        self, id: str, body: types.CreateJobsRequest, *, traceparent: str | None = None
+    ) -> types.JobList:
+        """Add jobs to an open batch, up to 1,000 at a time, all of them or none."""
+        return cast(
+            "types.JobList",
+            await self.request(
+                "POST",
+                f"/api/v1/batches/{quote(id, safe='')}/jobs",
+                body=body,
+                headers={
+                    name: value
+                    for name, value in [("traceparent", traceparent)]
+                    if value is not None
+                },
+            ),
+        )
+
     async def claim_jobs(self, body: types.ClaimJobsRequest) -> types.ClaimList:
         """Claim due jobs, waiting for the first if there is none."""
         return cast("types.ClaimList", await self.request("POST", "/api/v1/claims", body=body))
@@ -247,6 +338,7 @@ class AsyncOperations:
         kind: types.Kind | None = None,
         tenant: types.Name | None = None,
         schedule: str | None = None,
+        destination: str | None = None,
         from_: str | None = None,
         before: str | None = None,
         failed_from: str | None = None,
@@ -270,6 +362,7 @@ class AsyncOperations:
                     "kind": kind,
                     "tenant": tenant,
                     "schedule": schedule,
+                    "destination": destination,
                     "from": from_,
                     "before": before,
                     "failedFrom": failed_from,
@@ -547,6 +640,7 @@ class AsyncOperations:
         kind: types.Kind | None = None,
         tenant: types.Name | None = None,
         schedule: str | None = None,
+        destination: str | None = None,
         from_: str | None = None,
         before: str | None = None,
         failed_from: str | None = None,
@@ -570,6 +664,7 @@ class AsyncOperations:
                     "kind": kind,
                     "tenant": tenant,
                     "schedule": schedule,
+                    "destination": destination,
                     "from": from_,
                     "before": before,
                     "failedFrom": failed_from,

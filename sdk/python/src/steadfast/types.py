@@ -157,6 +157,59 @@ class AuditRecord(TypedDict):
 Backoff: TypeAlias = Literal["exponential", "linear", "fixed", "fibonacci", "delays"]
 
 
+class Batch(TypedDict):
+    """Jobs that are counted together."""
+
+    createdAt: str
+    """When it was created."""
+    failed: int
+    """Those that have ended without success."""
+    finishedAt: NotRequired[str | None]
+    """Since when all jobs have ended; null again if one is requeued."""
+    id: str
+    """`bat_…`"""
+    jobs: NotRequired[list[str] | None]
+    """The ids of its jobs, in the order of the request. Only in the answer to its creation."""
+    name: NotRequired[str | None]
+    """What people call it."""
+    onEnd: NotRequired[BatchCallback | None]
+    """The job that is made when all have ended."""
+    onSuccess: NotRequired[BatchCallback | None]
+    """The job that is made when all have succeeded."""
+    progress: int
+    """How many of 100 jobs have ended."""
+    status: str
+    """`open` while jobs can be added, `running` until all have ended, then `succeeded`, or
+    `failed` if some have failed or were cancelled.
+    """
+    succeeded: int
+    """Those that have succeeded."""
+    tenant: Name
+    """Whose batch."""
+    total: int
+    """How many jobs it has."""
+    unfinished: int
+    """Those that have not ended."""
+
+
+class BatchCallback(TypedDict):
+    """A job that a batch makes."""
+
+    created: bool
+    """Whether it was made. It is made once."""
+    id: str
+    """`job_…`, which it has from the beginning."""
+
+
+class BatchList(TypedDict):
+    """A page of batches."""
+
+    batches: list[Batch]
+    """The newest first."""
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+
+
 class Blocker(TypedDict):
     """One thing that keeps a job from running."""
 
@@ -299,6 +352,27 @@ class Counts(TypedDict):
     """Attempts since the beginning."""
 
 
+class CreateBatchRequest(TypedDict):
+    """A batch to be created, with jobs or without."""
+
+    idempotencyKey: NotRequired[str | None]
+    """With a key, repeating the request gives the batch that exists instead of a second one."""
+    jobs: NotRequired[list[CreateJobRequest]]
+    """Its jobs, up to 1,000; more can be added to an open one."""
+    name: NotRequired[str | None]
+    """What people call it, up to 255 bytes."""
+    onEnd: NotRequired[CreateJobRequest | None]
+    """The job to make when all have ended, however they did. It gets the tag `batch`."""
+    onSuccess: NotRequired[CreateJobRequest | None]
+    """The job to make when all have succeeded, also if that is after requeues. It gets the tag
+    `batch`.
+    """
+    open: NotRequired[bool]
+    """Whether jobs can be added later; such a batch ends only after it was closed."""
+    tenant: NotRequired[Name | None]
+    """Of this tenant. Only for keys that see all tenants; other keys have their own."""
+
+
 class CreateEndpointRequest(TypedDict):
     """An endpoint to be created."""
 
@@ -327,6 +401,8 @@ class CreateJobRequest(TypedDict):
     """Start it only when these jobs have ended, up to 1,000 of the same tenant."""
     api: NotRequired[str | None]
     """Short for `http.url`: an address that gets a POST."""
+    batch: NotRequired[str | None]
+    """The open batch that it is counted in: `bat_…`"""
     concurrencyKey: NotRequired[str | None]
     """What is limited together within the tenant, such as the id of a customer; see gates."""
     debounce: NotRequired[Duration | None]
@@ -357,6 +433,11 @@ class CreateJobRequest(TypedDict):
     """Which handler or worker it is for."""
     lease: NotRequired[Duration | None]
     """How long a claim holds without being renewed."""
+    like: NotRequired[str | None]
+    """A stored job to create another like it: what this request does not say is taken from that
+    one, headers and secrets included, but for its keys, its time, its batch and what it waited
+    for. Only for a job that is created alone.
+    """
     maxAttempts: NotRequired[int | None]
     """The same as `maxRetries` + 1."""
     maxRetries: NotRequired[int | None]
@@ -760,6 +841,8 @@ class Endpoint(TypedDict):
     """For people."""
     disabled: bool
     """Whether nothing is sent; deliveries wait until it is enabled."""
+    disabledAt: NotRequired[str | None]
+    """Since when it has been disabled."""
     disabledReason: NotRequired[str | None]
     """Why it was disabled, if its target said that it is gone."""
     events: list[EventType]
@@ -1172,6 +1255,8 @@ class Job(TypedDict):
     """Attempts so far, those before a manual retry included."""
     attemptsBefore: int
     """How many of them belong to earlier retry budgets: those before the last manual retry."""
+    batch: NotRequired[str | None]
+    """The batch that it is counted in: `bat_…`"""
     cancelRequested: bool
     """Whether a cancel waits for the running attempt to end."""
     concurrencyKey: NotRequired[str | None]

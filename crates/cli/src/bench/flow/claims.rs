@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use steadfast::{
-    Client, JobKind as _, JobRequest,
+    JobRequest,
     node::WorkerName,
     store::{ClaimRequest, Store},
 };
@@ -13,10 +13,10 @@ use super::{
     super::{
         Args,
         figure::Report,
-        lifecycle,
         meter::{Cost, Meter},
+        stores::{Stores, fill, grouped, plain},
     },
-    Stores, grouped, queue_gate,
+    queue_gate,
 };
 
 /// Samples of each store, which take turns; their median counts.
@@ -89,29 +89,10 @@ async fn compare(
         side.claim(CLAIM_SIZE).await?;
     }
     for _ in 0..SAMPLES {
-        base.sample(claims, stores.url.is_none()).await?;
-        other.sample(claims, stores.url.is_none()).await?;
+        base.sample(claims, stores.are_files()).await?;
+        other.sample(claims, stores.are_files()).await?;
     }
     Ok((other.median(), base.median()))
-}
-
-/// Stores jobs, `batch` at a time.
-async fn fill(
-    store: &Arc<dyn Store>,
-    batch: usize,
-    jobs: usize,
-    job: impl Fn(usize) -> JobRequest,
-) -> anyhow::Result<()> {
-    let client = Client::new(store.clone());
-    for start in (0..jobs).step_by(batch) {
-        let end = jobs.min(start + batch);
-        client.enqueue_all((start..end).map(&job)).await?;
-    }
-    Ok(())
-}
-
-fn plain(_: usize) -> JobRequest {
-    lifecycle::job().job()
 }
 
 fn of_tenants(tenants: usize) -> impl Fn(usize) -> JobRequest {

@@ -17,8 +17,14 @@ use steadfast_core::{Claim, Dice, GateLimits, Gates, Outcome, Subscriptions, aft
 use tokio::task::JoinSet;
 
 use super::{
-    super::{Args, figure::Report, lifecycle, meter::Meter},
-    Stores, open_schema, queue_gate,
+    super::{
+        Args,
+        figure::Report,
+        lifecycle,
+        meter::Meter,
+        stores::{Stores, open_schema},
+    },
+    queue_gate,
 };
 
 const NODES: usize = 4; // not a limit: the shape of the measurement

@@ -20,8 +20,9 @@ use super::{
         figure::Report,
         lifecycle,
         postgres_bare::{connect, in_schema},
+        stores::{Stores, open_schema},
     },
-    Stores, nodes, open_schema, queue_gate,
+    nodes, queue_gate,
 };
 
 const BATCH: usize = 500; // not a limit: the shape of the measurement

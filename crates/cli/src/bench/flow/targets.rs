@@ -18,10 +18,7 @@ use steadfast::{
 use steadfast_core::Timestamp;
 use tokio::net::TcpListener;
 
-use super::{
-    super::{Args, figure::Report, lifecycle},
-    Stores,
-};
+use super::super::{Args, figure::Report, lifecycle, stores::Stores};
 
 const HANGING: usize = 50; // not a limit: the shape of the measurement
 /// Between two jobs for the healthy destination.

@@ -8,7 +8,10 @@ use steadfast::{
 };
 
 use super::Findings;
-use crate::limits::{DAMAGE_SCAN_MAX, DAMAGED_ROWS_SHOWN, SCAN_PAGE};
+use crate::{
+    limits::{DAMAGE_SCAN_MAX, DAMAGED_ROWS_SHOWN, SCAN_PAGE},
+    show::quantity,
+};
 
 pub async fn check_rows(store: &dyn Store, findings: &mut Findings) {
     match scan(store).await {
@@ -61,7 +64,11 @@ async fn scan(store: &dyn Store) -> Result<(DamagedRows, String), StoreError> {
             next => break next.is_none(),
         }
     };
-    let which = if is_all { "all" } else { "the newest" };
-    let walked = format!("{schedules} schedules and {which} {jobs} jobs");
+    let which = if is_all { "" } else { "the newest " };
+    let schedules = quantity(schedules as u64, "schedule", "schedules");
+    let walked = format!(
+        "{schedules} and {which}{}",
+        quantity(jobs as u64, "job", "jobs")
+    );
     Ok((store.list_damaged().await?, walked))
 }

@@ -1,10 +1,12 @@
 //! `steadfast jobs create`.
 
-use serde_json::{Map, Value};
+use std::{collections::BTreeMap, path::Path};
+
+use serde_json::{Map, Value, json};
 use steadfast_api::{CreateJobRequest, CreateResult, HttpTargetRequest, JobBody, WebhookRequest};
 use steadfast_core::{
-    ConflictAction, ExpiryAction, Guarantee, JobId, JobLabel, OnFailure, StartBefore, Timestamp,
-    Unique, UniqueKey, UniqueResult, UniqueScope,
+    BatchId, ConflictAction, ExpiryAction, Guarantee, JobId, JobLabel, OnFailure, StartBefore,
+    Timestamp, Unique, UniqueKey, UniqueResult, UniqueScope,
 };
 
 use super::watch;
@@ -19,34 +21,30 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  steadfast jobs create https://example.com/hook --body '{\"order\": 7}' --watch\n  steadfast jobs create https://example.com/hook --retry patient --delay 10m\n  steadfast jobs create --kind resize --payload '{\"image\": 1}' --queue images\n  steadfast jobs create --from job.json\n  echo '{\"api\": \"https://example.com/\", \"maxRetryCount\": 3}' | steadfast jobs create --from -"
+    after_help = "Examples:\n  steadfast jobs create https://example.com/hook --body '{\"order\": 7}' --watch\n  steadfast jobs create https://example.com/hook --retry patient --delay 10m\n  steadfast jobs create --kind resize --payload '{\"image\": 1}' --queue images\n  steadfast jobs create --from job.json\n  steadfast jobs create --from job_… --payload '{\"image\": 2}'\n  echo '{\"api\": \"https://example.com/\", \"maxRetryCount\": 3}' | steadfast jobs create --from -"
 )]
 pub struct Args {
     /// The URL of an HTTP job.
     #[arg(value_name = "URL", conflicts_with_all = ["kind", "payload", "from"])]
     target: Option<String>,
     /// The method of an HTTP job [default: POST].
-    #[arg(long, requires = "target")]
+    #[arg(long)]
     method: Option<String>,
     /// A header of an HTTP job, as 'name: value'; may be repeated.
-    #[arg(
-        long = "header",
-        short = 'H',
-        requires = "target",
-        value_name = "HEADER"
-    )]
+    #[arg(long = "header", short = 'H', value_name = "HEADER")]
     headers: Vec<String>,
     /// The body of an HTTP job: JSON, @FILE, or - for standard input.
-    #[arg(long, requires = "target", value_name = "JSON")]
+    #[arg(long, value_name = "JSON")]
     body: Option<String>,
     /// The kind of job, which selects its handler or worker.
     #[arg(long)]
     kind: Option<String>,
     /// The input of the handler or worker: JSON, @FILE, or - for standard input.
-    #[arg(long, requires = "kind", value_name = "JSON")]
+    #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// The whole request as in the API: a file, or - for standard input.
-    #[arg(long, value_name = "FILE", conflicts_with = "kind")]
+    /// A job to create another like it, or the whole request as in the API: a file, or - for
+    /// standard input. Other options change what it has.
+    #[arg(long, value_name = "JOB|FILE", conflicts_with = "kind")]
     from: Option<String>,
     /// The queue [default: default].
     #[arg(long)]
@@ -111,8 +109,11 @@ pub struct Args {
     /// If one of those ends without success: wait, fail or run [default: wait].
     #[arg(long, value_name = "ACTION", requires = "after")]
     on_failure: Option<OnFailure>,
-    /// A tag, as name=value; may be repeated.
-    #[arg(long = "tag", value_name = "TAG")]
+    /// Count it in this batch, which must be open.
+    #[arg(long, value_name = "BATCH", conflicts_with = "unique")]
+    batch: Option<BatchId>,
+    /// A tag, as order=4711; may be repeated.
+    #[arg(long = "tag", value_name = "NAME=VALUE")]
     tags: Vec<String>,
     /// A URL that receives a webhook when the job ends.
     #[arg(long, value_name = "URL")]
@@ -123,7 +124,7 @@ pub struct Args {
 }
 
 pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
-    let (watch, request) = (args.watch, args.request()?);
+    let (watch, request) = (args.watch, args.request(server).await?);
     let response = server.send(server.client.create(&request)).await?;
     if server.json && !watch {
         return Ok(print_json(&response)?);
@@ -175,22 +176,65 @@ fn print_created(job: &JobBody, created: &str) -> anyhow::Result<()> {
 }
 
 impl Args {
-    /// The request of the file, if there is one, with the fields of the flags over it.
-    fn request(&self) -> anyhow::Result<Value> {
+    /// What `--from` names, if it is given, with the fields of the flags over it.
+    async fn request(&self, server: &Server) -> anyhow::Result<Value> {
         let mut fields: Map<String, Value> = match self.from.as_deref() {
             Some("-") => read_json("-", "--from")?,
+            Some(id) if id.starts_with("job_") && !Path::new(id).exists() => {
+                self.like(server, id).await?
+            }
             Some(path) => read_json(&format!("@{path}"), path)?,
             None => Map::new(),
         };
         if let Value::Object(flags) = serde_json::to_value(self.fields()?)? {
             fields.extend(flags);
         }
+        if self.target.is_none() {
+            self.change_target(&mut fields)?;
+        }
         if fields.is_empty() {
             return Err(usage(
-                "a job needs a URL, or --kind and --payload, or --from FILE",
+                "a job needs a URL, or --kind and --payload, or --from JOB or FILE",
             ));
         }
         Ok(fields.into())
+    }
+
+    /// A request for a job like this one. The server knows what is never shown, such as headers.
+    async fn like(&self, server: &Server, id: &str) -> anyhow::Result<Map<String, Value>> {
+        let mut fields = Map::from_iter([("like".to_owned(), Value::from(id))]);
+        let changes_http = self.method.is_some() || !self.headers.is_empty() || self.body.is_some();
+        if changes_http {
+            let job = server.fetch(server.client.get_job(id)).await?;
+            let http = job.http.map(|http| json!({"url": http.url}));
+            fields.extend(http.map(|http| ("http".to_owned(), http)));
+        }
+        Ok(fields)
+    }
+
+    /// Method, headers and body over those of the request that `--from` names.
+    fn change_target(&self, fields: &mut Map<String, Value>) -> anyhow::Result<()> {
+        let changes = [
+            ("method", self.method.clone().map(Value::from)),
+            ("headers", self.headers()?.map(Value::from_iter)),
+            ("body", read_optional_json(self.body.as_ref(), "--body")?),
+        ];
+        for (name, value) in changes {
+            let Some(value) = value else { continue };
+            let Some(Value::Object(http)) = fields.get_mut("http") else {
+                return Err(usage(format!(
+                    "--{} is for HTTP jobs: it needs a URL",
+                    name.trim_end_matches('s')
+                )));
+            };
+            http.insert(name.to_owned(), value);
+        }
+        Ok(())
+    }
+
+    fn headers(&self) -> anyhow::Result<Option<BTreeMap<String, String>>> {
+        let headers = parse_pairs(&self.headers, &[':'], "--header")?;
+        Ok(Some(headers).filter(|headers| !headers.is_empty()))
     }
 
     fn unique(&self) -> anyhow::Result<Option<Unique>> {
@@ -205,12 +249,15 @@ impl Args {
     }
 
     fn fields(&self) -> anyhow::Result<CreateJobRequest> {
-        let tags = parse_pairs(&self.tags, '=', "--tag")?;
+        if self.payload.is_some() && self.kind.is_none() && self.from.is_none() {
+            return Err(usage("--payload is the input of a --kind: name it, too"));
+        }
+        let tags = parse_pairs(&self.tags, &['=', ':'], "--tag")?;
         let http = match &self.target {
             Some(url) => Some(HttpTargetRequest {
                 url: url.clone(),
                 method: self.method.clone(),
-                headers: parse_pairs(&self.headers, ':', "--header")?,
+                headers: self.headers()?.unwrap_or_default(),
                 body: read_optional_json(self.body.as_ref(), "--body")?,
             }),
             None => None,
@@ -238,6 +285,7 @@ impl Args {
             on_expiry: self.on_expiry,
             after: Some(self.after.clone()).filter(|after| !after.is_empty()),
             on_failure: self.on_failure,
+            batch: self.batch,
             tags: Some(tags).filter(|tags| !tags.is_empty()),
             webhook: self.webhook.clone().map(|url| WebhookRequest {
                 url,

@@ -4,10 +4,10 @@ use steadfast_api::{JobList, JobQuery};
 use steadfast_core::{EndReason, FailureFingerprint, JobLabel, ScheduleId, Timestamp};
 
 use crate::{
-    limits::LIST_DEFAULT,
     output::print_line,
+    page::{PageArgs, print_page},
     server_args::Server,
-    show::{job_table, table_lines},
+    show::job_lines,
     verbs::schedules::schedule_id,
 };
 
@@ -18,12 +18,8 @@ pub struct Args {
     label: Option<JobLabel>,
     #[command(flatten)]
     filter: JobFilterArgs,
-    /// How many, up to 500.
-    #[arg(long, default_value_t = LIST_DEFAULT)]
-    limit: usize,
-    /// Continue after this cursor, which the page before ended with.
-    #[arg(long, value_name = "CURSOR")]
-    after: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
 }
 
 /// Conditions that `jobs list` and `dlq` have in common.
@@ -53,8 +49,8 @@ pub struct JobFilterArgs {
     /// Why the job ended, as exhausted or non_retryable.
     #[arg(long)]
     pub reason: Option<EndReason>,
-    /// Jobs with this tag, as order:4711; of several, jobs with all of them.
-    #[arg(long = "tag", value_name = "NAME:VALUE")]
+    /// Jobs with this tag, as order=4711; of several, jobs with all of them.
+    #[arg(long = "tag", value_name = "NAME=VALUE")]
     pub tags: Vec<String>,
     /// Created at this time or later, as 2026-12-24T18:00:00Z.
     #[arg(long, value_name = "TIME")]
@@ -79,13 +75,8 @@ impl JobFilterArgs {
         }
     }
 
-    /// A page of the jobs that match.
-    pub fn query(
-        self,
-        schedule: Option<ScheduleId>,
-        limit: usize,
-        after: Option<String>,
-    ) -> JobQuery {
+    /// The jobs that match.
+    pub fn query(self, schedule: Option<ScheduleId>) -> JobQuery {
         JobQuery {
             queue: self.queue,
             kind: self.kind,
@@ -95,15 +86,21 @@ impl JobFilterArgs {
             class: self.class,
             fingerprint: self.fingerprint,
             reason: self.reason,
-            tag: self.tags,
+            tag: self.tags.iter().map(|tag| as_filter(tag)).collect(),
             from: self.from,
             before: self.before,
             failed_from: self.failed_from,
             failed_before: self.failed_before,
-            limit: Some(limit),
-            after,
             ..JobQuery::default()
         }
+    }
+}
+
+/// A tag as the API filters by it, `order:4711`: `jobs create` takes it as `order=4711`.
+fn as_filter(tag: &str) -> String {
+    match tag.split_once(['=', ':']) {
+        Some((name, value)) => format!("{name}:{value}"),
+        None => tag.to_owned(),
     }
 }
 
@@ -111,7 +108,9 @@ pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
     let schedule = args.filter.schedule_id(server).await?;
     let query = JobQuery {
         label: args.label,
-        ..args.filter.query(schedule, args.limit, args.after)
+        limit: Some(args.page.limit),
+        after: args.page.after,
+        ..args.filter.query(schedule)
     };
     match server.call(server.client.list_jobs(&query)).await? {
         Some(list) => print_jobs(&list, "no jobs"),
@@ -124,9 +123,5 @@ pub fn print_jobs(list: &JobList, if_empty: &str) -> anyhow::Result<()> {
     if list.jobs.is_empty() && list.next_cursor.is_none() {
         return Ok(print_line!("{if_empty}")?);
     }
-    print_line!("{}", table_lines(&job_table(&list.jobs)))?;
-    if let Some(cursor) = &list.next_cursor {
-        print_line!("more: --after {cursor}")?;
-    }
-    Ok(())
+    print_page(&job_lines(&list.jobs), list.next_cursor.as_ref())
 }

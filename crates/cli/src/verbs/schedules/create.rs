@@ -1,7 +1,7 @@
 //! `steadfast schedules create`.
 
 use steadfast_api::{CreateJobRequest, CreateScheduleRequest};
-use steadfast_core::{MissedTickPolicy, OverlapPolicy};
+use steadfast_core::{MissedTickPolicy, OverlapPolicy, Timestamp};
 
 use super::print_schedule;
 use crate::{
@@ -31,6 +31,15 @@ pub struct Args {
     /// An IANA time zone for --cron [default: UTC].
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
+    /// No tick before this time, as 2026-12-24T18:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    from: Option<Timestamp>,
+    /// No tick at this time or later.
+    #[arg(long, value_name = "TIME")]
+    until: Option<Timestamp>,
+    /// How many runs it makes at most in all.
+    #[arg(long, value_name = "N")]
+    max_runs: Option<u64>,
     /// At a tick while the run before it has not ended: skip, allow, queueOne or replace.
     #[arg(long, value_parser = parse_name::<OverlapPolicy>)]
     overlap: Option<OverlapPolicy>,
@@ -86,10 +95,12 @@ impl Args {
             schedule: self.cron,
             every: self.every.map(|every| every.0.into()),
             timezone: self.timezone,
+            start_at: self.from,
+            end_at: self.until,
+            max_runs: self.max_runs,
             overlap: self.overlap,
             missed: self.missed,
             job,
-            ..CreateScheduleRequest::default()
         })
     }
 }

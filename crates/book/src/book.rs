@@ -1,0 +1,288 @@
+//! The book: the pages of `docs/SUMMARY.md` in their order, their links, and the site made of them.
+
+use std::collections::BTreeSet;
+
+use crate::markdown::{self, Block, Document};
+use crate::{html, inline, search};
+
+/// The list of the pages.
+pub const SUMMARY: &str = "docs/SUMMARY.md";
+const STYLE: &str = include_str!("book.css");
+const SCRIPT: &str = include_str!("book.js");
+/// Where pictures are in the site.
+pub const PICTURES: &str = "pictures";
+
+pub struct Page {
+    /// From the root of the repository.
+    pub path: String,
+    /// The part of the book that it belongs to.
+    part: String,
+    /// As the summary names it.
+    title: String,
+    /// In the site.
+    file: String,
+    pub document: Document,
+}
+
+pub struct Book {
+    pub pages: Vec<Page>,
+}
+
+/// Reads a file by its path from the root of the repository.
+pub type Read<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+impl Book {
+    /// Reads all pages.
+    pub fn load(read: Read) -> Result<Book, String> {
+        let mut book = Book { pages: Vec::new() };
+        let mut part = String::new();
+        for block in &markdown::parse(&read(SUMMARY)?).blocks {
+            match block {
+                Block::Heading(heading) if heading.level > 1 => part = heading.text.clone(),
+                Block::List(list) => {
+                    for (item, _) in &list.items {
+                        let page = Page::load(read, &part, item, book.pages.is_empty())?;
+                        book.pages.push(page);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(book)
+    }
+
+    /// Pictures that the pages show, from the root.
+    pub fn pictures(&self) -> BTreeSet<String> {
+        let pages = self.pages.iter();
+        let targets = pages.flat_map(|page| {
+            let targets = page.targets().into_iter();
+            let here = targets.filter(|target| !target.contains("://"));
+            here.map(|target| resolve(&page.path, &target).0)
+        });
+        targets.filter(|path| is_picture(path)).collect()
+    }
+
+    /// The files of the site but for its pictures: names and contents. Links and scripts work from
+    /// a file, too. `colours` is the style sheet that defines them, `links` what each page leads to
+    /// beside the book: names and addresses.
+    pub fn site(
+        &self,
+        colours: &str,
+        links: &[(&str, &str)],
+    ) -> Result<Vec<(String, String)>, String> {
+        let links = links_html(links);
+        let pages = self.pages.iter().enumerate();
+        let mut files: Vec<(String, String)> = pages
+            .map(|(index, page)| {
+                let html = self.page(index, page).replace("{links}", &links);
+                (page.file.clone(), html)
+            })
+            .collect();
+        files.push(("book.css".to_owned(), style(colours)?));
+        files.push(("book.js".to_owned(), SCRIPT.to_owned()));
+        files.push(("search.js".to_owned(), search::index(&self.pages)));
+        Ok(files)
+    }
+
+    fn page(&self, index: usize, page: &Page) -> String {
+        let beside = |index: Option<usize>, name: &str, arrow: &str| {
+            let page = index.and_then(|index| self.pages.get(index));
+            page.map_or_else(String::new, |page| {
+                let title = html::escape(&page.title);
+                format!(
+                    "<a rel=\"{name}\" href=\"{}\">{arrow} {title}</a>",
+                    page.file
+                )
+            })
+        };
+        let content = html::page(&page.document, &|target| self.link(page, target));
+        include_str!("page.html")
+            .replace("{title}", &html::escape(&page.title))
+            .replace("{navigation}", &self.navigation(index))
+            .replace("{previous}", &beside(index.checked_sub(1), "prev", "←"))
+            .replace("{next}", &beside(Some(index + 1), "next", "→"))
+            .replace("{content}", &content)
+    }
+
+    fn navigation(&self, current: usize) -> String {
+        let mut navigation = String::new();
+        let mut part = None;
+        for (index, page) in self.pages.iter().enumerate() {
+            if part != Some(&page.part) {
+                part = Some(&page.part);
+                navigation.push_str(&format!("<h2>{}</h2>\n", html::escape(&page.part)));
+            }
+            let mark = if index == current {
+                " aria-current=\"page\""
+            } else {
+                ""
+            };
+            let (file, title) = (&page.file, html::escape(&page.title));
+            navigation.push_str(&format!("<a href=\"{file}\"{mark}>{title}</a>\n"));
+        }
+        navigation
+    }
+
+    /// Where a link of a page leads in the site.
+    fn link(&self, page: &Page, target: &str) -> Option<String> {
+        if target.contains("://") || target.starts_with("mailto:") || target.starts_with('#') {
+            return Some(target.to_owned());
+        }
+        let (path, anchor) = resolve(&page.path, target);
+        if is_picture(&path) {
+            return Some(picture_file(&path));
+        }
+        // A folder is known by its first page.
+        let readme = format!("{path}/README.md");
+        let mut pages = self.pages.iter();
+        let found = pages.find(|page| page.path == path || page.path == readme)?;
+        let anchor = anchor
+            .map(|anchor| format!("#{anchor}"))
+            .unwrap_or_default();
+        Some(format!("{}{anchor}", found.file))
+    }
+}
+
+impl Page {
+    /// The page of an entry, `[title](path)`, of the summary.
+    fn load(read: Read, part: &str, entry: &str, is_first: bool) -> Result<Page, String> {
+        let pieces = inline::parse(entry);
+        let mut targets = Vec::new();
+        pieces.iter().for_each(|piece| piece.targets(&mut targets));
+        let target = targets.first();
+        let target = target.ok_or_else(|| format!("{SUMMARY}: `{entry}` names no page"))?;
+        let (path, _) = resolve(SUMMARY, target);
+        let text = read(&path)?;
+        let document = markdown::parse(&text);
+        let name = path.trim_start_matches("docs/").trim_end_matches(".md");
+        let name = name.trim_end_matches("/README").replace('/', "-");
+        let file = if is_first {
+            "index.html".to_owned()
+        } else {
+            format!("{}.html", name.to_lowercase())
+        };
+        Ok(Page {
+            part: part.to_owned(),
+            title: markdown::plain(entry),
+            file,
+            document,
+            path,
+        })
+    }
+
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Targets of all its links and pictures.
+    pub fn targets(&self) -> Vec<String> {
+        let mut targets = Vec::new();
+        for text in self.document.blocks.iter().flat_map(texts) {
+            let pieces = inline::parse(&text);
+            let mut found = Vec::new();
+            pieces.iter().for_each(|piece| piece.targets(&mut found));
+            targets.extend(found.into_iter().map(str::to_owned));
+        }
+        targets
+    }
+}
+
+/// What a block says, without its code.
+pub fn texts(block: &Block) -> Vec<String> {
+    fn items(list: &markdown::List, texts: &mut Vec<String>) {
+        for (item, inner) in &list.items {
+            texts.push(item.clone());
+            if let Some(inner) = inner {
+                items(inner, texts);
+            }
+        }
+    }
+    match block {
+        Block::Heading(heading) => vec![heading.text.clone()],
+        Block::Paragraph(text) | Block::Quote(text) => vec![text.clone()],
+        Block::Table(rows) => rows.iter().flatten().cloned().collect(),
+        Block::List(list) => {
+            let mut texts = Vec::new();
+            items(list, &mut texts);
+            texts
+        }
+        Block::Code(_) | Block::Rule => Vec::new(),
+    }
+}
+
+/// The path that a link means, from the root, and its anchor.
+pub fn resolve(from: &str, target: &str) -> (String, Option<String>) {
+    let (path, anchor) = match target.split_once('#') {
+        Some((path, anchor)) => (path, Some(anchor.to_owned())),
+        None => (target, None),
+    };
+    if path.is_empty() {
+        return (from.to_owned(), anchor);
+    }
+    let mut parts: Vec<&str> = from.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    (parts.join("/"), anchor)
+}
+
+pub fn is_picture(path: &str) -> bool {
+    [".png", ".svg", ".jpg"]
+        .iter()
+        .any(|end| path.ends_with(end))
+}
+
+/// Where a picture is in the site.
+pub fn picture_file(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    format!("{PICTURES}/{name}")
+}
+
+fn links_html(links: &[(&str, &str)]) -> String {
+    if links.is_empty() {
+        return String::new();
+    }
+    let links = links.iter();
+    let links: String = links
+        .map(|(name, url)| format!("<a href=\"{url}\">{name}</a>"))
+        .collect();
+    format!("<nav class=\"links\" aria-label=\"Elsewhere\">{links}</nav>\n")
+}
+
+/// The style sheet of the book, in these colours.
+pub fn style(colours: &str) -> Result<String, String> {
+    Ok(format!("{}\n{STYLE}", palette(colours)?))
+}
+
+/// The colours of both themes: every `:root` of the style sheet, with the media query around it.
+fn palette(style: &str) -> Result<String, String> {
+    let end = style.find("\n* {").or_else(|| style.find("\nhtml {"));
+    match end.map(|end| &style[..end]) {
+        Some(head) if head.contains(":root") => Ok(head.to_owned()),
+        _ => Err("the style sheet does not begin with its colours any more".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_resolved_from_their_page() {
+        let resolved = |target| resolve("docs/a.md", target).0;
+        assert_eq!(resolved("b.md#c"), "docs/b.md");
+        assert_eq!(resolved("../README.md"), "README.md");
+        assert_eq!(resolved("#c"), "docs/a.md");
+    }
+}

@@ -1,0 +1,18 @@
+//! The book about Steadfast: pages in Markdown, made into a site that needs no server and nothing
+//! from elsewhere.
+//!
+//! # Layout
+//!
+//! * `markdown`, `inline`: pages taken apart; `html`: put together again.
+//! * `book`: pages in their order, and the site made of them; `search`: what its search looks in.
+//! * `embedded`: the pages as they were when this crate was built.
+
+pub mod book;
+#[cfg(feature = "embedded")]
+pub mod embedded;
+pub mod html;
+pub mod inline;
+pub mod markdown;
+mod search;
+
+pub use book::{Book, Page};

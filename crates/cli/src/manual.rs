@@ -1,0 +1,84 @@
+//! `steadfast completions` and `steadfast man`: what packages install beside the program, made from
+//! the commands themselves.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use clap_complete::Shell;
+
+use crate::{exit::usage, output::print_line, show::quantity};
+
+const NAME: &str = "steadfast";
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  steadfast completions bash > ~/.local/share/bash-completion/completions/steadfast\n  steadfast completions zsh > ~/.zfunc/_steadfast\n  steadfast completions fish > ~/.config/fish/completions/steadfast.fish"
+)]
+pub struct CompletionArgs {
+    /// The shell.
+    shell: Shell,
+}
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example:\n  steadfast man ~/.local/share/man/man1 && man steadfast-jobs-create"
+)]
+pub struct ManArgs {
+    /// The directory, which must exist.
+    directory: PathBuf,
+}
+
+pub fn print_completions(args: CompletionArgs, command: &mut clap::Command) -> anyhow::Result<()> {
+    // The generator panics where its output is closed, so it writes into memory.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, command, NAME, &mut script);
+    Ok(std::io::stdout().lock().write_all(&script)?)
+}
+
+pub fn write_pages(args: &ManArgs, command: clap::Command) -> anyhow::Result<()> {
+    let directory = &args.directory;
+    if !directory.is_dir() {
+        return Err(usage(format!(
+            "{} is no directory: create it first",
+            directory.display()
+        )));
+    }
+    let written = write_all(command, directory);
+    let pages = written.with_context(|| format!("cannot write to {}", directory.display()))?;
+    Ok(print_line!(
+        "{} written: {}",
+        quantity(pages, "page", "pages"),
+        directory.join(format!("{NAME}.1")).display()
+    )?)
+}
+
+fn write_all(mut command: clap::Command, directory: &Path) -> io::Result<u64> {
+    command = command.disable_help_subcommand(true);
+    command.build();
+    let mut waiting = vec![command];
+    let mut pages = 0;
+    while let Some(command) = waiting.pop() {
+        let subcommands = command.get_subcommands().filter(|it| !it.is_hide_set());
+        waiting.extend(subcommands.cloned());
+        let man = clap_mangen::Man::new(command);
+        let mut page = Vec::new();
+        man.render(&mut page)?;
+        let page = with_examples(&String::from_utf8_lossy(&page));
+        fs::write(directory.join(man.get_filename()), page)?;
+        pages += 1;
+    }
+    Ok(pages)
+}
+
+/// The text after the options is mostly examples, whose lines must stay as they are.
+fn with_examples(page: &str) -> String {
+    let Some((before, extra)) = page.split_once(".SH EXTRA\n") else {
+        return page.to_owned();
+    };
+    let (extra, after) = extra.split_at(extra.find("\n.SH ").map_or(extra.len(), |at| at + 1));
+    format!("{before}.SH EXAMPLES\n.nf\n{extra}.fi\n{after}")
+}

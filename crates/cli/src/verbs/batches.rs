@@ -1,0 +1,298 @@
+//! `steadfast batches`: jobs that are counted together.
+
+use clap::Subcommand;
+use serde_json::{Map, Value};
+use steadfast_api::{BatchBody, BatchCallbackBody, BatchJobQuery, BatchList, BatchQuery, JobList};
+use steadfast_core::{BatchJobFilter, BatchStatus};
+
+use super::{read_json, read_optional_json};
+use crate::{
+    exit::ExitError,
+    limits::{FOLLOW_FIRST, WATCH_EVERY},
+    output::{self, print_line},
+    page::{PageArgs, print_page},
+    server_args::{Server, ServerArgs},
+    show::{age, moment, now, plain_table, quantity, status_cell, table_lines, thousands},
+};
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  steadfast batches create --from batch.json\n  steadfast batches create --open --name import --on-success '{\"kind\": \"publish\"}'\n  steadfast jobs create --kind page --payload 1 --batch bat_…\n  steadfast batches close bat_…\n  steadfast batches show bat_… --watch\n  steadfast batches jobs bat_… --state failed"
+)]
+pub struct Args {
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Create a batch, with the jobs of a file or without.
+    #[command(
+        after_help = "A batch without --open takes no more jobs, and ends when its jobs have ended.\n\nExamples:\n  steadfast batches create --from batch.json\n  steadfast batches create --open --name 'import 7' --on-end '{\"kind\": \"summary\"}'"
+    )]
+    Create(CreateArgs),
+    /// List batches, newest first.
+    #[command(
+        after_help = "Examples:\n  steadfast batches list\n  steadfast batches list --unfinished"
+    )]
+    List {
+        /// Only this tenant; for keys that see all tenants.
+        #[arg(long)]
+        tenant: Option<String>,
+        /// Only those whose jobs have not all ended, or that are open.
+        #[arg(long)]
+        unfinished: bool,
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// Show a batch: its counts, and the jobs that it makes.
+    #[command(
+        after_help = "Examples:\n  steadfast batches show bat_…\n  steadfast batches show bat_… --watch"
+    )]
+    Show {
+        /// The batch, as bat_….
+        id: String,
+        /// Follow it until all jobs have ended; the exit code is then 0 if all succeeded and 1 if not.
+        #[arg(long)]
+        watch: bool,
+    },
+    /// List the jobs of a batch that are still stored, newest first.
+    #[command(
+        after_help = "Examples:\n  steadfast batches jobs bat_…\n  steadfast batches jobs bat_… --state failed"
+    )]
+    Jobs {
+        /// The batch, as bat_….
+        id: String,
+        /// Only those that are unfinished, succeeded, failed or cancelled.
+        #[arg(long)]
+        state: Option<BatchJobFilter>,
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// Let no more jobs be added to a batch, so that it can end.
+    #[command(after_help = "Example:\n  steadfast batches close bat_…")]
+    Close {
+        /// The batch, as bat_….
+        id: String,
+    },
+}
+
+#[derive(clap::Args)]
+struct CreateArgs {
+    /// The whole request as in the API: a file, or - for standard input.
+    #[arg(long, value_name = "FILE")]
+    from: Option<String>,
+    /// What people call it.
+    #[arg(long)]
+    name: Option<String>,
+    /// For this tenant; for keys that see all tenants.
+    #[arg(long)]
+    tenant: Option<String>,
+    /// Leave it open, so that jobs can be added with `jobs create --batch`.
+    #[arg(long)]
+    open: bool,
+    /// The job to make when all have ended: JSON, @FILE, or - for standard input.
+    #[arg(long, value_name = "JSON")]
+    on_end: Option<String>,
+    /// The job to make when all have succeeded: JSON, @FILE, or - for standard input.
+    #[arg(long, value_name = "JSON")]
+    on_success: Option<String>,
+    /// A key for safe repetition: the same command with the same key creates no second batch.
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+}
+
+impl CreateArgs {
+    /// The request of the file, if there is one, with the fields of the flags over it.
+    fn request(&self) -> anyhow::Result<Map<String, Value>> {
+        let mut fields: Map<String, Value> = match self.from.as_deref() {
+            Some("-") => read_json("-", "--from")?,
+            Some(path) => read_json(&format!("@{path}"), path)?,
+            None => Map::new(),
+        };
+        let texts = [
+            ("name", &self.name),
+            ("tenant", &self.tenant),
+            ("idempotencyKey", &self.idempotency_key),
+        ];
+        for (field, text) in texts {
+            let text = text.clone().map(Value::from);
+            fields.extend(text.map(|text| (field.to_owned(), text)));
+        }
+        if self.open {
+            fields.insert("open".to_owned(), true.into());
+        }
+        let on_end: Option<Value> = read_optional_json(self.on_end.as_ref(), "--on-end")?;
+        fields.extend(on_end.map(|job| ("onEnd".to_owned(), job)));
+        let on_success = read_optional_json(self.on_success.as_ref(), "--on-success")?;
+        fields.extend(on_success.map(|job: Value| ("onSuccess".to_owned(), job)));
+        Ok(fields)
+    }
+}
+
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    let server = &args.server.connect()?;
+    let client = &server.client;
+    match args.verb {
+        Verb::Create(args) => create(server, &args).await,
+        Verb::List {
+            tenant,
+            unfinished,
+            page,
+        } => {
+            let query = BatchQuery {
+                tenant,
+                unfinished: unfinished.then_some(true),
+                limit: Some(page.limit),
+                after: page.after,
+            };
+            let list = server.call(client.list_batches(&query)).await?;
+            list.as_ref().map_or(Ok(()), print_list)
+        }
+        Verb::Show { id, watch: true } => {
+            let batch = follow(server, server.fetch(client.get_batch(&id)).await?).await?;
+            match server.json {
+                true => output::print_json(&batch)?,
+                false => print_batch(&batch)?,
+            }
+            match batch.status {
+                BatchStatus::Failed => Err(ExitError::Reported.into()),
+                _ => Ok(()),
+            }
+        }
+        Verb::Show { id, watch: false } => {
+            let batch = server.call(client.get_batch(&id)).await?;
+            batch.as_ref().map_or(Ok(()), print_batch)
+        }
+        Verb::Jobs { id, state, page } => {
+            let query = BatchJobQuery {
+                state,
+                limit: Some(page.limit),
+                after: page.after,
+            };
+            let jobs = server.call(client.list_batch_jobs(&id, &query)).await?;
+            jobs.as_ref().map_or(Ok(()), print_jobs)
+        }
+        Verb::Close { id } => {
+            let batch = server.call(client.close_batch(&id)).await?;
+            batch.as_ref().map_or(Ok(()), print_batch)
+        }
+    }
+}
+
+async fn create(server: &Server, args: &CreateArgs) -> anyhow::Result<()> {
+    let request = server.client.create_batch(&args.request()?);
+    let response = server.send(request).await?;
+    if server.json {
+        return Ok(crate::server_args::print_json(&response)?);
+    }
+    // 201 is a new batch; 200 is the one that has the idempotency key already.
+    let created = match response.status() == 201 {
+        true => "created",
+        false => "exists already",
+    };
+    let batch: BatchBody = server.parse(&response)?;
+    let jobs = quantity(batch.total, "job", "jobs");
+    let id = batch.id;
+    print_line!("{id} {created}: {jobs}, it {}", standing(batch.status))?;
+    match batch.status {
+        BatchStatus::Open => print_line!("add jobs with: steadfast jobs create --batch {id}")?,
+        _ => print_line!("show it with: steadfast batches show {id}")?,
+    }
+    Ok(())
+}
+
+/// Shows progress until all jobs of a batch have ended.
+async fn follow(server: &Server, mut batch: BatchBody) -> anyhow::Result<BatchBody> {
+    let bar = output::progress_bar(batch.id, batch.total);
+    let mut pause = FOLLOW_FIRST;
+    while batch.finished_at.is_none() {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(WATCH_EVERY);
+        batch = server.fetch(server.client.get_batch(batch.id)).await?;
+        bar.set_length(batch.total);
+        bar.set_position(batch.total - batch.unfinished);
+        bar.set_message(format!("{} failed", thousands(batch.failed)));
+    }
+    bar.finish_and_clear();
+    Ok(batch)
+}
+
+/// Where a batch stands, in a sentence about it.
+fn standing(status: BatchStatus) -> &'static str {
+    match status {
+        BatchStatus::Open => "is open",
+        BatchStatus::Running => "is running",
+        BatchStatus::Succeeded => "has succeeded",
+        BatchStatus::Failed => "has failed",
+    }
+}
+
+fn print_batch(batch: &BatchBody) -> anyhow::Result<()> {
+    let now = now();
+    let name = batch.name.as_ref();
+    let name = name.map_or(String::new(), |name| format!(" ({name})"));
+    print_line!("{}{name} {}", batch.id, standing(batch.status))?;
+    let jobs = format!(
+        "{} of {} ended ({} %): {} succeeded, {} failed",
+        thousands(batch.total - batch.unfinished),
+        thousands(batch.total),
+        batch.progress,
+        thousands(batch.succeeded),
+        thousands(batch.failed)
+    );
+    let mut facts = vec![
+        ("jobs", jobs),
+        ("tenant", batch.tenant.to_string()),
+        ("created", moment(batch.created_at, now)),
+    ];
+    facts.extend(batch.finished_at.map(|at| ("ended", moment(at, now))));
+    let made = |callback: BatchCallbackBody| match callback.created {
+        true => format!("{}, which was made", callback.id),
+        false => format!("{}, which is not made yet", callback.id),
+    };
+    facts.extend(batch.on_end.map(|it| ("on end", made(it))));
+    facts.extend(batch.on_success.map(|it| ("on success", made(it))));
+    for (name, fact) in facts {
+        print_line!("  {name:<10} {fact}")?;
+    }
+    Ok(())
+}
+
+fn print_list(list: &BatchList) -> anyhow::Result<()> {
+    if list.batches.is_empty() {
+        return Ok(print_line!("no batches")?);
+    }
+    let now = now();
+    let mut table = plain_table(["id", "name", "", "ended", "failed", "age"]);
+    for batch in &list.batches {
+        let ended = thousands(batch.total - batch.unfinished);
+        table.add_row(vec![
+            batch.id.to_string().into(),
+            batch.name.as_deref().unwrap_or_default().into(),
+            status_cell(batch.status.as_str()),
+            format!("{ended} of {}", thousands(batch.total)).into(),
+            thousands(batch.failed).into(),
+            age(batch.created_at, now).into(),
+        ]);
+    }
+    print_page(&table_lines(&table), list.next_cursor.as_ref())
+}
+
+fn print_jobs(list: &JobList) -> anyhow::Result<()> {
+    if list.jobs.is_empty() {
+        return Ok(print_line!("no jobs")?);
+    }
+    let mut table = plain_table(["job", "kind", "", "attempts"]);
+    for job in &list.jobs {
+        table.add_row(vec![
+            job.id.to_string().into(),
+            job.kind.to_string().into(),
+            status_cell(job.label.as_str()),
+            job.attempt.to_string().into(),
+        ]);
+    }
+    print_page(&table_lines(&table), list.next_cursor.as_ref())
+}

@@ -1,0 +1,60 @@
+//! `steadfast nodes`: which nodes serve the store.
+
+use steadfast_api::PageQuery;
+
+use crate::{
+    output::{self, print_line},
+    server_args::ServerArgs,
+    show::{age, now, plain_table, relative, status_cell, table_lines},
+};
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  steadfast nodes\n  steadfast nodes --alive --json")]
+pub struct Args {
+    /// There is nothing else to do with them, but people try the word that other commands have.
+    #[arg(hide = true, value_parser = ["list"])]
+    _verb: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Only nodes that were seen lately.
+    #[arg(long)]
+    alive: bool,
+}
+
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    let server = args.server.connect()?;
+    let page = |after| PageQuery {
+        after,
+        ..PageQuery::default()
+    };
+    let mut list = server
+        .fetch_pages(|after| server.client.list_nodes(&page(after)))
+        .await?;
+    if args.alive {
+        list.nodes.retain(|node| node.alive);
+    }
+    if server.json {
+        return output::print_json(&list);
+    }
+    if list.nodes.is_empty() {
+        return Ok(print_line!("no nodes")?);
+    }
+    let now = now();
+    let mut table = plain_table(["node", "", "version", "queues", "running", "up for", "seen"]);
+    for node in &list.nodes {
+        let queues = match node.queues.as_slice() {
+            [] => "all".to_owned(),
+            queues => queues.join(", "),
+        };
+        table.add_row(vec![
+            node.name.as_str().into(),
+            status_cell(if node.alive { "alive" } else { "gone" }),
+            node.version.as_str().into(),
+            queues.into(),
+            format!("{} of {}", node.in_flight, node.concurrency).into(),
+            age(node.started_at, now).into(),
+            relative(node.last_seen, now).into(),
+        ]);
+    }
+    Ok(print_line!("{}", table_lines(&table))?)
+}

@@ -1,0 +1,188 @@
+//! The request that an HTTP job sends, and its responses, as people read them.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::Deserialize;
+use serde_json::Value;
+use steadfast_core::{Attempt, Job, Kind, explain::brief};
+
+use super::{
+    chart::{self, Svg},
+    format::Excerpt,
+    payload_view,
+};
+
+/// The request of an HTTP job.
+pub struct RequestView {
+    pub method: String,
+    pub url: String,
+    /// Values are masked.
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Excerpt>,
+}
+
+impl RequestView {
+    /// `None` if the job sends no request, or one that cannot be read.
+    pub fn of(job: &Job, may_write: bool) -> Option<Self> {
+        if job.kind != Kind::http() {
+            return None;
+        }
+        let shown = payload_view::shown(&job.kind, &job.payload, may_write);
+        let request: Value = serde_json::from_str(&shown).ok()?;
+        let text = |name: &str| request[name].as_str().map(str::to_owned);
+        let headers = request["headers"].as_object().into_iter().flatten();
+        let headers = headers.map(|(name, value)| {
+            let value = value.as_str().unwrap_or_default();
+            (name.clone(), value.to_owned())
+        });
+        let body = &request["body"];
+        Some(Self {
+            method: text("method").unwrap_or_else(|| "POST".to_owned()),
+            url: text("url")?,
+            headers: headers.collect(),
+            body: (!body.is_null()).then(|| Excerpt::json(&body.to_string())),
+        })
+    }
+}
+
+/// The response of an attempt.
+pub struct ResponseView {
+    pub status: u16,
+    pub is_good: bool,
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Excerpt>,
+    pub is_cut: bool,
+    pub phases: Option<PhasesView>,
+}
+
+/// Where the time of an attempt went.
+pub struct PhasesView {
+    pub bar: Svg,
+    pub phases: Vec<PhaseView>,
+}
+
+pub struct PhaseView {
+    pub class: &'static str,
+    pub name: &'static str,
+    pub took: String,
+}
+
+/// A response as the engine records it.
+#[derive(Deserialize)]
+struct Record {
+    status: u16,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    body: String,
+    #[serde(default)]
+    truncated: bool,
+    #[serde(default)]
+    timings: TimingsRecord,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct TimingsRecord {
+    dns_ms: Option<f64>,
+    connect_ms: Option<f64>,
+    tls_ms: Option<f64>,
+    first_byte_ms: Option<f64>,
+    body_ms: Option<f64>,
+}
+
+impl ResponseView {
+    /// `None` if the attempt got no response, or has an output of another shape.
+    pub fn of(attempt: &Attempt) -> Option<Self> {
+        let record: Record = attempt.output.as_ref().and_then(|it| it.decode().ok())?;
+        let body = record.body;
+        Some(Self {
+            status: record.status,
+            is_good: (200..300).contains(&record.status),
+            headers: record.headers.into_iter().collect(),
+            body: (!body.is_empty()).then(|| Excerpt::json(&body)),
+            is_cut: record.truncated,
+            phases: phases(&record.timings, attempt.duration()),
+        })
+    }
+}
+
+/// Everything that no phase accounts for was waiting: for a free slot of the node, and for the record.
+fn phases(timings: &TimingsRecord, whole: Duration) -> Option<PhasesView> {
+    let known = [
+        ("dns", "DNS", timings.dns_ms),
+        ("connect", "connect", timings.connect_ms),
+        ("tls", "TLS", timings.tls_ms),
+        ("first-byte", "first byte", timings.first_byte_ms),
+        ("body", "body", timings.body_ms),
+    ];
+    let known = known.into_iter().filter_map(|(class, name, millis)| {
+        let seconds = millis.filter(|it| it.is_finite() && *it >= 0.0)? / 1_000.0;
+        let took = Duration::try_from_secs_f64(seconds).ok()?;
+        Some((class, name, took))
+    });
+    let known: Vec<_> = known.collect();
+    if known.is_empty() {
+        return None;
+    }
+    let sum: Duration = known.iter().map(|(_, _, took)| *took).sum();
+    // Older records have no time of the body.
+    let rest = match timings.body_ms {
+        Some(_) => "waiting",
+        None => "waiting and body",
+    };
+    let rest = ("waiting", rest, whole.saturating_sub(sum));
+    let all = [rest].into_iter().filter(|(_, _, took)| !took.is_zero());
+    let all: Vec<_> = all.chain(known).collect();
+    let parts: Vec<_> = all.iter().map(|(class, _, took)| (*class, *took)).collect();
+    let phases = all.iter().map(|(class, name, took)| PhaseView {
+        class,
+        name,
+        took: brief(*took),
+    });
+    let phases: Vec<PhaseView> = phases.collect();
+    let words = phases.iter().map(|it| format!("{} {}", it.name, it.took));
+    let summary = words.collect::<Vec<_>>().join(", ");
+    Some(PhasesView {
+        bar: chart::phases(&parts, summary),
+        phases,
+    })
+}
+
+/// Whether the outputs of its attempts are responses.
+pub fn is_exchange(kind: &Kind) -> bool {
+    *kind == Kind::http() || *kind == Kind::webhook()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_phases_of_an_attempt_add_up_to_its_time() {
+        let timings = TimingsRecord {
+            connect_ms: Some(12.0),
+            first_byte_ms: Some(341.0),
+            body_ms: Some(2.5),
+            ..TimingsRecord::default()
+        };
+        let found = phases(&timings, Duration::from_millis(400)).unwrap();
+        let words: Vec<_> = found.phases.iter().map(|it| (it.name, &*it.took)).collect();
+        let expected = [
+            ("waiting", "44ms"),
+            ("connect", "12ms"),
+            ("first byte", "341ms"),
+            ("body", "2ms"),
+        ];
+        assert_eq!(words, expected);
+        // A clock that was set back, or a record that is no such record.
+        assert!(phases(&timings, Duration::ZERO).is_some());
+        assert!(phases(&TimingsRecord::default(), Duration::ZERO).is_none());
+        let odd = TimingsRecord {
+            dns_ms: Some(f64::MAX),
+            tls_ms: Some(-1.0),
+            ..TimingsRecord::default()
+        };
+        assert!(phases(&odd, Duration::ZERO).is_none());
+    }
+}

@@ -1,0 +1,247 @@
+//! What stands over a list of jobs: the search box with what it completes, the conditions that hold,
+//! and the labels with their counts.
+
+use std::collections::BTreeSet;
+
+use axum::response::Response;
+use steadfast_core::{FailureState, Job, JobLabel};
+use steadfast_engine::Stats;
+use steadfast_store::{JobFilter, LaneStats};
+
+use super::{
+    fields::Fields,
+    format::thousands,
+    frame::redirect_to,
+    overview::count_of_label,
+    page_error::PageError,
+    search::{FAILURE_CONDITIONS, JOB_CONDITIONS, KnownNames, Search, line_of, parse},
+    viewer::Viewer,
+};
+use crate::limits;
+
+pub struct ListHead {
+    /// The address of the list.
+    pub path: &'static str,
+    /// The conditions as the search box has them.
+    pub line: String,
+    pub conditions: Vec<Condition>,
+    pub completions: Vec<String>,
+    pub labels: Vec<LabelChip>,
+    /// How many match, if the counters of the lanes give it.
+    pub total: Option<String>,
+}
+
+/// A condition that holds.
+pub struct Condition {
+    pub text: String,
+    /// The list without it.
+    pub address: String,
+}
+
+/// A label, with the list of the jobs that have it.
+pub struct LabelChip {
+    pub name: &'static str,
+    pub count: Option<String>,
+    pub is_zero: bool,
+    pub is_current: bool,
+    pub address: String,
+}
+
+/// The answer to a line from the search box: the list, or the page of one thing.
+pub async fn answer_search(viewer: &Viewer, path: &str) -> Result<Option<Response>, PageError> {
+    answer(viewer, path, JOB_CONDITIONS).await
+}
+
+async fn answer(
+    viewer: &Viewer,
+    path: &str,
+    names: &[&'static str],
+) -> Result<Option<Response>, PageError> {
+    let has_line = viewer.fields.has("q");
+    if !has_line {
+        return Ok(None);
+    }
+    let lanes = lanes(viewer).await?;
+    let line = viewer.fields.value("q");
+    Ok(Some(match parse(line, &KnownNames::of(&lanes), names) {
+        Search::Page(path) => redirect_to(&path),
+        Search::Conditions(found) => {
+            let query = query_of(&found);
+            let mark = if query.is_empty() { "" } else { "?" };
+            redirect_to(&format!("{path}{mark}{query}"))
+        }
+    }))
+}
+
+async fn lanes(viewer: &Viewer) -> Result<Vec<LaneStats>, PageError> {
+    let Viewer { app, caller, .. } = viewer;
+    let lanes = app.lane_stats.get(&app.client, caller.tenant.as_ref());
+    Ok(lanes.await?)
+}
+
+fn query_of(conditions: &[(&'static str, String)]) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(conditions);
+    query.finish()
+}
+
+impl ListHead {
+    pub async fn of(
+        viewer: &Viewer,
+        path: &'static str,
+        filter: &JobFilter,
+        jobs: &[Job],
+    ) -> Result<Self, PageError> {
+        let lanes = lanes(viewer).await?;
+        let conditions = viewer.fields.filters();
+        let stats = stats_of(&lanes, filter);
+        let has_labels = !filter.dead_letters;
+        let shows_tenants = viewer.caller.tenant.is_none();
+        let mut completions = KnownNames::of(&lanes).completions(has_labels, shows_tenants);
+        completions.extend(words_of(jobs));
+        completions.truncate(limits::COMPLETIONS_MAX);
+        Ok(Self {
+            path,
+            line: line_of(&conditions),
+            conditions: without_each(path, &conditions),
+            completions,
+            labels: match has_labels {
+                true => label_chips(path, &viewer.fields, filter, stats.as_ref()),
+                false => Vec::new(),
+            },
+            total: stats.map(|stats| thousands(total(&stats, filter))),
+        })
+    }
+}
+
+/// The answer to a line from the search box over the failures.
+pub async fn answer_failure_search(viewer: &Viewer) -> Result<Option<Response>, PageError> {
+    answer(viewer, "/failures", FAILURE_CONDITIONS).await
+}
+
+impl ListHead {
+    /// The head of the list of failures, which are found by their states in place of labels.
+    pub async fn of_failures(
+        viewer: &Viewer,
+        conditions: &[(&'static str, String)],
+        destinations: impl Iterator<Item = String>,
+    ) -> Result<Self, PageError> {
+        let path = "/failures";
+        let lanes = lanes(viewer).await?;
+        let shows_tenants = viewer.caller.tenant.is_none();
+        let mut completions = KnownNames::of(&lanes).completions(false, shows_tenants);
+        let found = destinations.map(|it| line_of(&[("destination", it)]));
+        let found: BTreeSet<String> = found.collect();
+        completions.extend(found);
+        completions.truncate(limits::COMPLETIONS_MAX);
+        let chosen = viewer.fields.get("state");
+        let chip = |name: &'static str, state: &str| LabelChip {
+            name,
+            count: None,
+            is_zero: false,
+            is_current: chosen.unwrap_or_default() == state,
+            address: {
+                let changes = [("state", state), ("after", ""), ("did", ""), ("n", "")];
+                format!("{path}?{}", viewer.fields.query_with(&changes))
+            },
+        };
+        let states = FailureState::ALL.iter().map(|it| it.as_str());
+        let states = states.map(|name| chip(name, name));
+        Ok(Self {
+            path,
+            line: line_of(conditions),
+            conditions: without_each(path, conditions),
+            completions,
+            labels: [chip("all", "")].into_iter().chain(states).collect(),
+            total: None,
+        })
+    }
+}
+
+/// The counts of all jobs that match except for their label, if the filter has only conditions that
+/// lanes are counted by.
+fn stats_of(lanes: &[LaneStats], filter: &JobFilter) -> Option<Stats> {
+    let by_lanes = JobFilter {
+        tenant: filter.tenant.clone(),
+        queue: filter.queue.clone(),
+        kind: filter.kind.clone(),
+        label: filter.label,
+        dead_letters: filter.dead_letters,
+        ..JobFilter::default()
+    };
+    if by_lanes != *filter {
+        return None;
+    }
+    let matching = lanes.iter().filter(|lane| {
+        filter.tenant.as_ref().is_none_or(|it| *it == lane.tenant)
+            && filter.queue.as_ref().is_none_or(|it| *it == lane.queue)
+            && filter.kind.as_ref().is_none_or(|it| *it == lane.kind)
+    });
+    Some(matching.cloned().collect())
+}
+
+fn total(stats: &Stats, filter: &JobFilter) -> u64 {
+    if filter.dead_letters {
+        return stats.dead_letters;
+    }
+    let labels = JobLabel::ALL.iter();
+    let labels = labels.filter(|label| filter.label.is_none_or(|it| it == **label));
+    labels.map(|label| count_of_label(stats, *label)).sum()
+}
+
+fn label_chips(
+    path: &str,
+    fields: &Fields,
+    filter: &JobFilter,
+    stats: Option<&Stats>,
+) -> Vec<LabelChip> {
+    let address = |label: &str| {
+        let changes = [("label", label), ("after", ""), ("did", ""), ("n", "")];
+        format!("{path}?{}", fields.query_with(&changes))
+    };
+    let all = LabelChip {
+        name: "all",
+        count: stats.map(|stats| {
+            let counts = JobLabel::ALL.iter().map(|it| count_of_label(stats, *it));
+            thousands(counts.sum())
+        }),
+        is_zero: false,
+        is_current: filter.label.is_none(),
+        address: address(""),
+    };
+    let labels = JobLabel::ALL.iter().map(|label| {
+        let count = stats.map(|stats| count_of_label(stats, *label));
+        LabelChip {
+            name: label.as_str(),
+            count: count.map(thousands),
+            is_zero: count == Some(0),
+            is_current: filter.label == Some(*label),
+            address: address(label.as_str()),
+        }
+    });
+    [all].into_iter().chain(labels).collect()
+}
+
+fn without_each(path: &str, conditions: &[(&'static str, String)]) -> Vec<Condition> {
+    let removable = conditions.iter().enumerate();
+    // Labels and states have chips of their own.
+    let removable = removable.filter(|(_, (name, _))| *name != "label" && *name != "state");
+    let without = removable.map(|(index, condition)| {
+        let mut rest = conditions.to_vec();
+        rest.remove(index);
+        Condition {
+            text: line_of(std::slice::from_ref(condition)),
+            address: format!("{path}?{}", query_of(&rest)),
+        }
+    });
+    without.collect()
+}
+
+/// The tags and destinations of the jobs that are listed, which are worth more than none.
+fn words_of(jobs: &[Job]) -> BTreeSet<String> {
+    let tags = jobs.iter().flat_map(|job| job.tags.iter());
+    let tags = tags.map(|(name, value)| line_of(&[("tag", format!("{name}:{value}"))]));
+    let destinations = jobs.iter().filter_map(|job| job.destination.as_ref());
+    let destinations = destinations.map(|it| line_of(&[("destination", it.to_string())]));
+    destinations.chain(tags).collect()
+}

@@ -1,0 +1,160 @@
+//! The slower parts of the overview, cached: an open page asks every second, and ten people who
+//! watch one incident need not read them ten times.
+
+use std::{collections::HashMap, sync::Arc};
+
+use steadfast_core::{FailureGroup, HealthStatus, Queue, Tenant, Timestamp};
+use steadfast_engine::{ClientError, DestinationFilter, DestinationState, NodeState};
+use steadfast_store::{FailureFilter, PageRequest};
+
+use super::chart::TimeBuckets;
+use crate::{App, limits, workers};
+
+/// What the overview shows besides counts.
+pub struct OverviewFacts {
+    /// The groups of failures with the most, seen within the last hour.
+    pub failures: Vec<FailureGroup>,
+    /// Those that do not work, then others of which something is known.
+    pub destinations: Vec<DestinationState>,
+    /// Nodes serve all tenants, so a tenant sees none.
+    pub nodes: Vec<NodeState>,
+    /// How many workers were seen lately.
+    pub workers_alive: usize,
+    pub deploys: Vec<Deploy>,
+    /// Attempts in the last hour by the minute.
+    queue_minutes: HashMap<(Tenant, Queue), Vec<u64>>,
+}
+
+impl OverviewFacts {
+    /// Attempts in a queue of a tenant in the last hour by the minute; empty if there were none.
+    pub fn minutes_of(&self, tenant: &Tenant, queue: &Queue) -> &[u64] {
+        let key = (tenant.clone(), queue.clone());
+        self.queue_minutes.get(&key).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// A version that workers or nodes began to run.
+pub struct Deploy {
+    pub at: Timestamp,
+    pub text: String,
+}
+
+/// The facts of a tenant, or of all.
+pub async fn facts(app: &App, tenant: Option<&Tenant>) -> Result<Arc<OverviewFacts>, ClientError> {
+    app.overviews.get(tenant, read(app, tenant)).await
+}
+
+async fn read(app: &App, tenant: Option<&Tenant>) -> Result<OverviewFacts, ClientError> {
+    let (client, store, now) = (&app.client, app.node.store(), app.client.now());
+    let buckets = TimeBuckets::new(now, TimeBuckets::HOUR);
+    let filter = FailureFilter {
+        tenant: tenant.cloned(),
+        since: Some(buckets.start()),
+        ..FailureFilter::default()
+    };
+    let page = PageRequest::first(limits::OVERVIEW_ROWS_MAX);
+    let failures = client.failures(filter, page).await?.items;
+    let mut filter = DestinationFilter::default();
+    filter.tenant = tenant.cloned();
+    let most = limits::PAGE_DESTINATIONS_MAX;
+    let troubled = filter.clone().with_trouble();
+    let mut destinations = client.destinations(&troubled, None, most).await?;
+    let healthy = filter.with_status(HealthStatus::Healthy);
+    let room = most - destinations.len();
+    destinations.extend(client.destinations(&healthy, None, room).await?);
+    let nodes = match tenant {
+        None => client.nodes().await?,
+        Some(_) => Vec::new(),
+    };
+    let known = workers::page(&*store, tenant, None, limits::OVERVIEW_WORKERS_MAX).await?;
+    let minutes = store
+        .lane_minutes(tenant.cloned(), buckets.start(), now)
+        .await?;
+    let mut queue_minutes: HashMap<(Tenant, Queue), Vec<u64>> = HashMap::new();
+    for lane in minutes.lanes {
+        let counts = queue_minutes
+            .entry((lane.tenant, lane.queue))
+            .or_insert_with(|| vec![0; buckets.count()]);
+        for minute in lane.ended {
+            if let Some(index) = buckets.index(minute.at) {
+                counts[index] += minute.tally.attempts;
+            }
+        }
+    }
+    Ok(OverviewFacts {
+        failures,
+        destinations,
+        workers_alive: known.iter().filter(|it| it.is_alive(now)).count(),
+        deploys: deploys(&known, &nodes),
+        nodes,
+        queue_minutes,
+    })
+}
+
+/// When each version was first seen, the newest first.
+fn deploys(workers: &[workers::WorkerState], nodes: &[NodeState]) -> Vec<Deploy> {
+    let mut versions: HashMap<(&str, &String), (Timestamp, usize)> = HashMap::new();
+    let of_workers = workers.iter().filter_map(|worker| {
+        let version = worker.info.version.as_ref()?;
+        let at = worker.version_since.unwrap_or(worker.first_seen);
+        Some((("worker", version), at))
+    });
+    let of_nodes = nodes
+        .iter()
+        .map(|node| (("node", &node.version), node.started_at));
+    for (version, at) in of_workers.chain(of_nodes) {
+        let (first, number) = versions.entry(version).or_insert((at, 0));
+        *first = at.min(*first);
+        *number += 1;
+    }
+    let mut deploys: Vec<Deploy> = versions
+        .into_iter()
+        .map(|((name, version), (at, number))| Deploy {
+            at,
+            text: match number {
+                1 => format!("1 {name} of version {version}"),
+                _ => format!("{number} {name}s of version {version}"),
+            },
+        })
+        .collect();
+    deploys.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.text.cmp(&b.text)));
+    deploys.truncate(limits::OVERVIEW_ROWS_MAX);
+    deploys
+}
+
+#[cfg(test)]
+mod tests {
+    use steadfast_api::WorkerInfo;
+    use steadfast_core::WorkerName;
+
+    use super::*;
+
+    #[test]
+    fn a_deploy_is_the_first_time_of_a_version() {
+        let worker = |name: &str, version: &str, since: i64| workers::WorkerState {
+            name: WorkerName::new(name).unwrap(),
+            tenant: None,
+            queues: Vec::new(),
+            kinds: Vec::new(),
+            info: WorkerInfo {
+                version: Some(version.to_owned()),
+                ..WorkerInfo::default()
+            },
+            first_seen: Timestamp::EPOCH,
+            last_seen: Timestamp::EPOCH,
+            version_since: Some(Timestamp::from_millis(since)),
+        };
+        let seen = [
+            worker("a", "1.4", 9),
+            worker("b", "1.4", 5),
+            worker("c", "1.3", 1),
+        ];
+        let found = deploys(&seen, &[]);
+        let found: Vec<(i64, &str)> = found
+            .iter()
+            .map(|it| (it.at.as_millis(), it.text.as_str()))
+            .collect();
+        let (new, old) = ("2 workers of version 1.4", "1 worker of version 1.3");
+        assert_eq!(found, [(5, new), (1, old)]);
+    }
+}

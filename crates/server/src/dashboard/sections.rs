@@ -1,0 +1,151 @@
+//! The sections of the dashboard in groups, with the counts that a person looks for first.
+
+use std::sync::Arc;
+
+use steadfast_core::{AlertStatus, Tenant};
+use steadfast_engine::{ClientError, DestinationFilter, Stats};
+use steadfast_store::{OperationFilter, PageRequest};
+
+use super::format::thousands;
+use crate::{App, limits};
+
+/// The name of a group, and its sections.
+pub type SectionGroup = (&'static str, Vec<Section>);
+
+pub struct Section {
+    pub href: &'static str,
+    pub name: &'static str,
+    pub tally: Option<String>,
+    /// The count is of something that a person should look at.
+    pub is_bad: bool,
+}
+
+/// What is counted beside the sections.
+#[derive(Clone, Debug, Default)]
+pub struct SectionCounts {
+    running: u64,
+    dead_letters: u64,
+    /// Destinations that are not healthy.
+    destinations: usize,
+    alerts: usize,
+    operations: usize,
+}
+
+pub fn groups(counts: &SectionCounts) -> Vec<SectionGroup> {
+    let plain = |href, name| Section {
+        href,
+        name,
+        tally: None,
+        is_bad: false,
+    };
+    let counted = |href, name, count: u64, is_bad| Section {
+        tally: (count > 0).then(|| thousands(count)),
+        is_bad,
+        ..plain(href, name)
+    };
+    let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    vec![
+        (
+            "",
+            vec![
+                plain("/", "Overview"),
+                counted("/alerts", "Alerts", number(counts.alerts), true),
+            ],
+        ),
+        (
+            "Work",
+            vec![
+                counted("/jobs", "Jobs", counts.running, false),
+                plain("/batches", "Batches"),
+                plain("/schedules", "Schedules"),
+                counted("/dead-letters", "Dead letters", counts.dead_letters, true),
+                plain("/failures", "Failures"),
+                counted(
+                    "/operations",
+                    "Operations",
+                    number(counts.operations),
+                    false,
+                ),
+            ],
+        ),
+        (
+            "Flow",
+            vec![
+                plain("/queues", "Queues"),
+                plain("/gates", "Gates"),
+                counted(
+                    "/destinations",
+                    "Destinations",
+                    number(counts.destinations),
+                    true,
+                ),
+                plain("/nodes", "Nodes and workers"),
+            ],
+        ),
+        (
+            "Settings",
+            vec![
+                plain("/endpoints", "Endpoints"),
+                plain("/keys", "Keys"),
+                plain("/audit", "Audit"),
+                plain("/simulator", "Simulator"),
+            ],
+        ),
+    ]
+}
+
+/// A page does not fail because of them: if they cannot be read, it has none.
+pub async fn counts(app: &App, tenant: Option<&Tenant>) -> Arc<SectionCounts> {
+    let counts = app.section_counts.get(tenant, read(app, tenant)).await;
+    counts.unwrap_or_else(|error| {
+        tracing::debug!(%error, "cannot count for the sections of the dashboard");
+        Arc::default()
+    })
+}
+
+async fn read(app: &App, tenant: Option<&Tenant>) -> Result<SectionCounts, ClientError> {
+    let client = &app.client;
+    let lanes = app.lane_stats.get(client, tenant).await?;
+    let stats: Stats = lanes.into_iter().collect();
+    let alerts = client.alerts(tenant).await?;
+    let firing = alerts.iter().filter(|it| it.status == AlertStatus::Firing);
+    let mut filter = DestinationFilter::default();
+    filter.tenant = tenant.cloned();
+    let most = limits::PAGE_DESTINATIONS_MAX;
+    let troubled = client
+        .destinations(&filter.with_trouble(), None, most)
+        .await?;
+    let open = OperationFilter {
+        tenant: tenant.cloned(),
+        is_open: true,
+    };
+    let page = PageRequest::first(limits::PAGE_DEFAULT);
+    Ok(SectionCounts {
+        running: stats.running,
+        dead_letters: stats.dead_letters,
+        destinations: troubled.len(),
+        alerts: firing.count(),
+        operations: client.operations(open, page).await?.items.len(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_section_is_in_one_group_and_only_what_is_there_is_counted() {
+        let counts = SectionCounts {
+            dead_letters: 1_200,
+            ..SectionCounts::default()
+        };
+        let sections: Vec<Section> = groups(&counts).into_iter().flat_map(|it| it.1).collect();
+        let counted: Vec<_> = sections.iter().filter(|it| it.tally.is_some()).collect();
+        assert_eq!(counted.len(), 1);
+        assert_eq!(counted[0].tally.as_deref(), Some("1,200"));
+        let mut addresses: Vec<_> = sections.iter().map(|it| it.href).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        assert_eq!(addresses.len(), sections.len());
+    }
+}

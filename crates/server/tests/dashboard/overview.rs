@@ -1,0 +1,52 @@
+//! What the overview says.
+
+use std::time::Duration;
+
+use crate::{node::TestNode, pages::worker_job, seed};
+
+#[tokio::test]
+async fn it_says_whether_all_is_well_what_fails_and_how_far_behind_it_is() {
+    let node = TestNode::start().await;
+    seed::busy_hour(&node).await;
+    seed::flow(&node).await;
+    let page = node.get("/?tenant=shop").await.body;
+    for part in [
+        "Needs attention",
+        "destinations do not work</a>",
+        "<small>p95</small>",
+        "class=\"line p99\"",
+        "class=\"incident\"",
+        "api.warehouse.example answered # for request #",
+        "queue=partners&amp;tenant=shop",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    // The three charts have the same time axis.
+    let axes: Vec<&str> = page.split("<div class=\"plot-x\"").skip(1).collect();
+    let axes: Vec<&str> = axes
+        .iter()
+        .map(|it| it.split("</div>").next().unwrap())
+        .collect();
+    assert_eq!(axes.len(), 3);
+    assert!(axes.iter().all(|axis| *axis == axes[0]));
+    // Another tenant does not see them.
+    let other = node.get("/?tenant=other").await.body;
+    assert!(!other.contains("api.warehouse.example answered"), "{other}");
+    assert!(!other.contains("class=\"line p99\""), "{other}");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_that_nothing_takes_is_a_sign_of_trouble() {
+    let node = TestNode::start().await;
+    let page = node.get("/?tenant=idle").await.body;
+    assert!(page.contains("<p class=\"figure\">Yes</p>"), "{page}");
+    node.clock.set_back(Duration::from_secs(300));
+    node.client.enqueue(worker_job("default")).await.unwrap();
+    node.clock.set_back(Duration::ZERO);
+    // An action makes the next page read all counts again.
+    node.post("/queues/act", "queue=other&action=pause").await;
+    let page = node.get("/").await.body;
+    assert!(page.contains("a job has been due for 5m"), "{page}");
+    node.stop().await;
+}

@@ -1,0 +1,458 @@
+//! Jobs that are counted together.
+
+use std::collections::{BTreeMap, HashMap};
+
+use steadfast_core::{
+    AuditRecord, BatchEvent, BatchId, BatchJobFilter, BatchJobState, JobId, NewBatch, NewJob,
+    Timestamp,
+};
+use tokio_postgres::{Row, types::ToSql};
+
+use super::{
+    PostgresStore,
+    damage::pass_over,
+    driver_error::DriverError,
+    enqueue, get,
+    inner::{on_connection, with_wake_hints},
+    key::Key,
+    links,
+    numbering::{NumberedJob, with_numbers},
+    operations::save_audit,
+    session::{Conn, Session},
+    values::{micros, to_json},
+};
+use crate::{
+    error::{EnqueueError, StoreError},
+    links::IS_OF_BATCH,
+    sql::{
+        batches::{BatchBody, BatchColumns, callback_job, callback_number, filter_number},
+        paging::{Readable, page_of, row_limit},
+        template::Template,
+        values::state,
+    },
+    store::{
+        BatchCallback, BatchCreateResult, BatchFilter, BatchRecord, EnqueueResult, Page,
+        PageRequest, check_batch, requested_batches,
+    },
+    wake::WakeReasons,
+};
+
+/// Refuses jobs of a request for batches that do not take them. Those that do are held from here on,
+/// in the order of their ids, so that none is closed before the jobs are counted.
+pub(super) async fn check(
+    session: &Session<'_>,
+    jobs: &[NumberedJob<'_>],
+    known: &HashMap<usize, EnqueueResult>,
+) -> Result<Result<(), EnqueueError>, DriverError> {
+    let new = jobs.iter().map(|numbered| numbered.job).enumerate();
+    let new = new.filter(|(index, _)| !known.contains_key(index));
+    for (batch, mut jobs) in requested_batches(new) {
+        let ids: Vec<JobId> = jobs.iter().map(|(_, job)| job.id).collect();
+        let stored = get::job_states(session, &ids).await?;
+        // One that is stored was added by a request whose answer was lost.
+        let mut stored = stored.into_iter();
+        jobs.retain(|_| stored.next().flatten().is_none());
+        if jobs.is_empty() {
+            continue;
+        }
+        let stored = find(session, batch, include_str!("sql/batch_lock.sql")).await?;
+        if let Err(refused) = check_batch(batch, stored.as_ref(), &jobs) {
+            return Ok(Err(refused));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Counts jobs that were stored in their batches.
+pub(super) async fn add(
+    session: &Session<'_>,
+    jobs: &[NumberedJob<'_>],
+    created: &HashMap<JobId, Timestamp>,
+    hints: &mut WakeReasons,
+) -> Result<(), DriverError> {
+    let mut members: BTreeMap<Key, Key> = BTreeMap::new();
+    for NumberedJob { job, .. } in jobs {
+        if let Some(batch) = job.batch().filter(|_| created.contains_key(&job.id)) {
+            members.insert(job.id.into(), batch.into());
+        }
+    }
+    if members.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<Key> = members.keys().copied().collect();
+    let batches: Vec<Key> = members.values().copied().collect();
+    let sql = include_str!("sql/batch_jobs_insert.sql");
+    session.execute(sql, &[&ids, &batches]).await?;
+    links::mark(session, &ids, IS_OF_BATCH).await?;
+    let mut counts: BTreeMap<Key, u64> = BTreeMap::new();
+    for batch in batches {
+        *counts.entry(batch).or_default() += 1;
+    }
+    for (batch, count) in counts {
+        change(session, batch.batch(), [BatchEvent::Added(count)], hints).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn create(
+    conn: &mut Conn<'_>,
+    batch: &NewBatch,
+    unfinished_max: usize,
+    hints: &mut WakeReasons,
+) -> Result<Result<BatchCreateResult, EnqueueError>, DriverError> {
+    let numbered = with_numbers(&conn.session(), batch.jobs.iter()).await?;
+    let transaction = conn.begin().await?;
+    let session = transaction.session();
+    let record = BatchRecord::new(batch, session.shared.clock.now());
+    if let Some(answer) = create_row(&session, batch, &record, unfinished_max).await? {
+        transaction.roll_back().await?;
+        return Ok(Ok(answer));
+    }
+    let results = match enqueue::enqueue_in(&session, &numbered, hints).await? {
+        Ok(results) => results,
+        Err(refused) => {
+            transaction.roll_back().await?;
+            return Ok(Err(refused));
+        }
+    };
+    let find_sql = include_str!("sql/batch_find.sql");
+    let stored = match batch.is_open {
+        true => find(&session, batch.id, find_sql).await?,
+        false => change(&session, batch.id, [BatchEvent::Closed], hints).await?,
+    };
+    transaction.commit().await?;
+    let stored = stored.unwrap_or(record);
+    Ok(Ok(BatchCreateResult::Created(stored, results)))
+}
+
+/// Stores a batch without its jobs, or answers why it is not stored.
+async fn create_row(
+    session: &Session<'_>,
+    batch: &NewBatch,
+    record: &BatchRecord,
+    unfinished_max: usize,
+) -> Result<Option<BatchCreateResult>, DriverError> {
+    let (tenant, key) = (batch.tenant.as_str(), batch.idempotency_key.as_ref());
+    let key = key.map(|key| key.as_str());
+    let sql = include_str!("sql/batch_tenant_lock.sql");
+    session.execute(sql, &[&tenant]).await?;
+    let find_sql = include_str!("sql/batch_find.sql");
+    if let Some(stored) = find(session, batch.id, find_sql).await? {
+        return Ok(Some(BatchCreateResult::Existing(stored)));
+    }
+    if let Some(key) = key {
+        let sql = include_str!("sql/batch_find_key.sql");
+        let rows = session.query(sql, &[&tenant, &key]).await?;
+        if let Some(stored) = rows.first().map(read).transpose()? {
+            return Ok(Some(match stored.fingerprint == record.fingerprint {
+                true => BatchCreateResult::Existing(stored),
+                false => BatchCreateResult::KeyTaken(stored.id),
+            }));
+        }
+    }
+    let most = row_limit(unfinished_max);
+    let sql = include_str!("sql/batch_count_unfinished.sql");
+    let row = session.query_one(sql, &[&tenant, &most]).await?;
+    if row.try_get::<_, i64>("count")? >= most {
+        return Ok(Some(BatchCreateResult::TooMany));
+    }
+    session
+        .execute(
+            include_str!("sql/batch_create.sql"),
+            &[
+                &Key::from(batch.id),
+                &tenant,
+                &key,
+                &record.created_at.as_micros(),
+                &to_json(&record.counts)?,
+                &to_json(&BatchBody::from(record))?,
+            ],
+        )
+        .await?;
+    let callbacks = [
+        (BatchCallback::End, &batch.on_end),
+        (BatchCallback::Success, &batch.on_success),
+    ];
+    for (callback, job) in callbacks {
+        if let Some(job) = job {
+            let template = to_json(&Template::from(job))?;
+            let number = callback_number(callback);
+            let sql = include_str!("sql/batch_callback_save.sql");
+            session
+                .execute(sql, &[&Key::from(batch.id), &number, &template])
+                .await?;
+        }
+    }
+    Ok(None)
+}
+
+pub(super) async fn close(
+    conn: &mut Conn<'_>,
+    id: BatchId,
+    audit: Option<&AuditRecord>,
+    hints: &mut WakeReasons,
+) -> Result<Option<BatchRecord>, DriverError> {
+    let transaction = conn.begin().await?;
+    let session = transaction.session();
+    let before = find(&session, id, include_str!("sql/batch_lock.sql")).await?;
+    let closed = change(&session, id, [BatchEvent::Closed], hints).await?;
+    save_audit(&session, audit.filter(|_| closed != before)).await?;
+    transaction.commit().await?;
+    Ok(closed)
+}
+
+/// Does what events make of a batch, and answers with it as it then is.
+async fn change(
+    session: &Session<'_>,
+    id: BatchId,
+    events: impl IntoIterator<Item = BatchEvent>,
+    hints: &mut WakeReasons,
+) -> Result<Option<BatchRecord>, DriverError> {
+    let stored = find(session, id, include_str!("sql/batch_lock.sql")).await?;
+    let Some(stored) = stored else {
+        return Ok(None);
+    };
+    change_stored(session, stored, events, hints)
+        .await
+        .map(Some)
+}
+
+/// The same for one that is held.
+async fn change_stored(
+    session: &Session<'_>,
+    stored: BatchRecord,
+    events: impl IntoIterator<Item = BatchEvent>,
+    hints: &mut WakeReasons,
+) -> Result<BatchRecord, DriverError> {
+    let mut next = stored.clone();
+    let due = next.apply(events, session.shared.clock.now());
+    let due = due.map_err(|refused| DriverError::unreadable("batch", refused))?;
+    let id = Key::from(next.id);
+    if next != stored {
+        let sql = include_str!("sql/batch_save.sql");
+        let counts = to_json(&next.counts)?;
+        session
+            .execute(sql, &[&id, &micros(next.finished_at), &counts])
+            .await?;
+    }
+    let mut jobs: Vec<NewJob> = Vec::new();
+    for callback in due {
+        let sql = include_str!("sql/batch_callback_take.sql");
+        let rows = session
+            .query(sql, &[&id, &callback_number(callback)])
+            .await?;
+        if let Some(row) = rows.first() {
+            jobs.push(callback_job(row.try_get("template")?)?);
+        }
+    }
+    let numbered = with_numbers(session, jobs.iter()).await?;
+    enqueue::insert_unless_stored(session, &numbered, hints).await?;
+    Ok(next)
+}
+
+/// Counts what has happened to jobs of batches, and answers whether there is more. Another node may do
+/// the same: each batch is held by one of them at a time, and is a transaction of its own, for which
+/// waiting callers are woken whatever becomes of the next one.
+pub(super) async fn follow(store: &PostgresStore, limit: usize) -> Result<bool, StoreError> {
+    let position = &store.inner.shared.followed_to;
+    let mut walk = position.walk(limit);
+    while let Some(after) = walk.after() {
+        let found = on_connection!(store, "follow_links", |conn| next_noted(
+            &conn.session(),
+            after
+        ))?;
+        let Some(batch) = walk.visit(found) else {
+            continue;
+        };
+        position.pass(batch);
+        let room = walk.room();
+        let counted = with_wake_hints!(store, "follow_links", |conn, hints| follow_one(
+            conn, batch, room, hints
+        ));
+        match counted {
+            Ok(counted) => walk.add(counted),
+            // The next look meets it again, if it lasts.
+            Err(error) if walk.has_counted() => {
+                tracing::debug!(%batch, %error, "a batch was not counted");
+                return Ok(true);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(position.end(&walk))
+}
+
+/// The first batch behind another to whose jobs something has happened.
+async fn next_noted(session: &Session<'_>, after: BatchId) -> Result<Option<BatchId>, DriverError> {
+    let sql = include_str!("sql/batch_note_next.sql");
+    let rows = session.query(sql, &[&Key::from(after)]).await?;
+    let batch = rows.first().map(|row| row.try_get::<_, Key>("batch"));
+    Ok(batch.transpose()?.map(Key::batch))
+}
+
+/// Counts what has happened to jobs of one batch, and answers how much that was: nothing if another
+/// caller holds it, or if it or a job that follows cannot be read, whose notes are kept for later.
+async fn follow_one(
+    conn: &mut Conn<'_>,
+    batch: BatchId,
+    limit: usize,
+    hints: &mut WakeReasons,
+) -> Result<usize, DriverError> {
+    let counted = count_notes(conn, batch, limit, hints).await;
+    let counted = pass_over(counted, &conn.shared.damage, "batch", batch)?;
+    Ok(counted.unwrap_or(0))
+}
+
+async fn count_notes(
+    conn: &mut Conn<'_>,
+    batch: BatchId,
+    limit: usize,
+    hints: &mut WakeReasons,
+) -> Result<usize, DriverError> {
+    let transaction = conn.begin().await?;
+    let session = transaction.session();
+    let key = Key::from(batch);
+    let stored = find(&session, batch, include_str!("sql/batch_lock_free.sql")).await?;
+    let Some(stored) = stored else {
+        let sql = include_str!("sql/batch_notes_drop.sql");
+        session.execute(sql, &[&key]).await?;
+        transaction.commit().await?;
+        return Ok(0);
+    };
+    // Read once the batch is held, so that the changes of each job come in their order.
+    let sql = include_str!("sql/batch_notes.sql");
+    let notes = session.query(sql, &[&key, &row_limit(limit)]).await?;
+    let mut done: Vec<i64> = Vec::with_capacity(notes.len());
+    let mut events = Vec::with_capacity(notes.len());
+    for note in &notes {
+        done.push(note.try_get("seq")?);
+        events.push(BatchEvent::Changed {
+            from: job_state(note, "from_state")?,
+            to: job_state(note, "to_state")?,
+        });
+    }
+    change_stored(&session, stored, events, hints).await?;
+    let sql = include_str!("sql/batch_notes_delete.sql");
+    session.execute(sql, &[&done]).await?;
+    transaction.commit().await?;
+    Ok(done.len())
+}
+
+fn job_state(row: &Row, column: &str) -> Result<BatchJobState, DriverError> {
+    let number: i16 = row.try_get(column)?;
+    let state = state(number)
+        .ok_or_else(|| DriverError::unreadable("state", format!("there is no {number}")))?;
+    Ok(BatchJobState::from_state(state))
+}
+
+pub(super) async fn get(
+    session: &Session<'_>,
+    id: BatchId,
+) -> Result<Option<BatchRecord>, DriverError> {
+    find(session, id, include_str!("sql/batch_find.sql")).await
+}
+
+async fn find(
+    session: &Session<'_>,
+    id: BatchId,
+    sql: &'static str,
+) -> Result<Option<BatchRecord>, DriverError> {
+    let rows = session.query(sql, &[&Key::from(id)]).await?;
+    rows.first().map(read).transpose()
+}
+
+/// Whether it, or a job that it is to make, cannot be read.
+pub(super) async fn is_damaged(session: &Session<'_>, id: BatchId) -> Result<bool, DriverError> {
+    let templates = include_str!("sql/batch_callbacks.sql");
+    let looked = match get(session, id).await {
+        Ok(_) => session.query(templates, &[&Key::from(id)]).await,
+        Err(error) => Err(error),
+    };
+    let read = looked.and_then(|rows| {
+        rows.iter()
+            .try_for_each(|row| Ok(callback_job(row.try_get("template")?).map(drop)?))
+    });
+    match read {
+        Err(error) if error.is_unreadable() => Ok(true),
+        read => read.map(|()| false),
+    }
+}
+
+fn read(row: &Row) -> Result<BatchRecord, DriverError> {
+    let columns = BatchColumns {
+        id: row.try_get::<_, Key>("id")?.batch(),
+        tenant: row.try_get("tenant")?,
+        created_at: row.try_get("created_at")?,
+        finished_at: row.try_get("finished_at")?,
+        counts: row.try_get("counts")?,
+        body: row.try_get("body")?,
+    };
+    Ok(columns.read()?)
+}
+
+pub(super) async fn list(
+    session: &Session<'_>,
+    filter: &BatchFilter,
+    page: PageRequest<BatchId>,
+) -> Result<Page<BatchRecord, BatchId>, DriverError> {
+    let after = Key::from(page.after.unwrap_or(BatchId::from_bits(u128::MAX)));
+    let tenant = filter.tenant.as_ref().map(|tenant| tenant.as_str());
+    let sql = match (filter.is_unfinished, &tenant) {
+        (true, None) => include_str!("sql/batches_unfinished.sql"),
+        (true, Some(_)) => include_str!("sql/batches_unfinished_of_tenant.sql"),
+        (false, None) => include_str!("sql/batches.sql"),
+        (false, Some(_)) => include_str!("sql/batches_of_tenant.sql"),
+    };
+    let wanted = page.limit.saturating_add(1);
+    let mut limit = wanted;
+    loop {
+        let most = row_limit(limit);
+        let mut params: Vec<&(dyn ToSql + Sync)> = vec![&after, &most];
+        params.extend(tenant.as_ref().map(|tenant| tenant as &(dyn ToSql + Sync)));
+        let mut found = Readable::default();
+        for row in &session.query(sql, &params).await? {
+            let id = row.try_get::<_, Key>("id")?.batch();
+            found.push(pass_over(read(row), &session.shared.damage, "batch", id)?);
+        }
+        match found.next_limit(wanted, limit) {
+            Some(next) => limit = next,
+            None => return Ok(page_of(found.items, page.limit, |record| record.id)),
+        }
+    }
+}
+
+pub(super) async fn list_jobs(
+    session: &Session<'_>,
+    id: BatchId,
+    filter: Option<BatchJobFilter>,
+    page: PageRequest<JobId>,
+) -> Result<Page<JobId, JobId>, DriverError> {
+    let after = Key::from(page.after.unwrap_or(JobId::from_bits(u128::MAX)));
+    let (id, limit) = (Key::from(id), row_limit(page.limit.saturating_add(1)));
+    let rows = match filter.map(filter_number) {
+        None => {
+            let sql = include_str!("sql/batch_jobs.sql");
+            session.query(sql, &[&id, &after, &limit]).await?
+        }
+        Some(state) => {
+            let sql = include_str!("sql/batch_jobs_in_state.sql");
+            session.query(sql, &[&id, &after, &limit, &state]).await?
+        }
+    };
+    let jobs = rows
+        .iter()
+        .map(|row| Ok(row.try_get::<_, Key>("job")?.job()));
+    let jobs = jobs.collect::<Result<Vec<_>, DriverError>>()?;
+    Ok(page_of(jobs, page.limit, |id| *id))
+}
+
+pub(super) async fn prune(
+    session: &Session<'_>,
+    ended_before: Timestamp,
+    limit: usize,
+) -> Result<usize, DriverError> {
+    let sql = include_str!("sql/batch_prune.sql");
+    let params: [&(dyn ToSql + Sync); 2] = [&ended_before.as_micros(), &row_limit(limit)];
+    let count: i64 = session.query_one(sql, &params).await?.try_get("count")?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}

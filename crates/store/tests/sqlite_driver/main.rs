@@ -1,0 +1,12 @@
+//! What the SQLite driver does beyond the contract, and the numbers in both drivers' statements.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+mod batches;
+mod kill;
+mod open;
+mod plans;
+mod sql_constants;
+mod writer;
