@@ -17,6 +17,7 @@ mod needs;
 mod packaging;
 mod process;
 mod prove;
+mod publish;
 mod steps;
 mod supply_chain;
 mod test;
@@ -79,6 +80,12 @@ pub const VERBS: &[Verb] = &[
         takes: "[--check] [--url URL]",
         about: "all packages, built and tried: archive, .deb, image, wheel, npm, chart, formula",
         run: packaging::run,
+    },
+    Verb {
+        name: "publish",
+        takes: "[--dry-run]",
+        about: "the crates, each built from its package; arguments are passed on to `cargo publish`",
+        run: publish::run,
     },
     Verb {
         name: "docs",

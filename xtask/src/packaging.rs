@@ -21,7 +21,7 @@ use std::{env, fs};
 use self::archive::Compression;
 use self::release::{Manual, Release, TARGETS, Target};
 use crate::process::{self, CommandOutput, succeeds};
-use crate::{VerbResult, fuzz, needs, root};
+use crate::{VerbResult, fuzz, needs, publish, root};
 
 /// What is shipped is built with it.
 const PROFILE: &str = "dist";
@@ -56,7 +56,7 @@ pub fn run(args: &[String]) -> VerbResult {
         println!("{}", directory.join(name).display());
     }
     verdict(try_packages(&root, &directory, &binary, LinkKind::Static)?)?;
-    verdict(pack_crates(&root)?)
+    publish::check(&root)
 }
 
 fn verdict(output: CommandOutput) -> VerbResult {
@@ -190,20 +190,6 @@ fn path_flags(root: &Path) -> (String, String) {
         flags.collect::<Vec<_>>().join(" ")
     };
     (flags("--remap-path-prefix"), flags("-ffile-prefix-map"))
-}
-
-/// What would be published, as far as that can be said without publishing it. The crates are those
-/// of the program, which is built already.
-fn pack_crates(root: &Path) -> Result<CommandOutput, String> {
-    let mut command = process::cargo(root);
-    command.args([
-        "publish",
-        "--workspace",
-        "--dry-run",
-        "--no-verify",
-        "--allow-dirty",
-    ]);
-    process::run_quietly(command).map_err(|error| format!("cannot start cargo: {error}"))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {

@@ -5,7 +5,7 @@
 //!
 //! * `markdown`, `inline`: pages taken apart; `html`: put together again.
 //! * `book`: pages in their order, and the site made of them; `search`: what its search looks in.
-//! * `embedded`: the pages as they were when this crate was built.
+//! * `sources`: which files it is made of; `embedded`: these as they were when this crate was built.
 
 pub mod book;
 #[cfg(feature = "embedded")]
@@ -14,5 +14,6 @@ pub mod html;
 pub mod inline;
 pub mod markdown;
 mod search;
+pub mod sources;
 
 pub use book::{Book, Page};

@@ -1,0 +1,101 @@
+//! `cargo xtask publish`: the crates as crates.io gets them, each built from its package.
+//!
+//! A package has only what lies below its crate, and the pages of the book do not: they are copied
+//! for as long as cargo packs. Git ignores the copies, so cargo would call them changes that are
+//! not committed; whether there are such is therefore asked here.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use steadfast_book::sources;
+
+use crate::process::{self, CommandOutput};
+use crate::{VerbResult, root};
+
+const DRY_RUN: &str = "--dry-run";
+
+pub fn run(args: &[String]) -> VerbResult {
+    let root = root();
+    if !args.iter().any(|arg| arg == DRY_RUN) {
+        refuse_changes(&root)?;
+    }
+    verdict(&publish(&root, args)?)
+}
+
+/// What would be published, and whether it builds.
+pub fn check(root: &Path) -> VerbResult {
+    verdict(&publish(root, &[DRY_RUN.to_owned()])?)
+}
+
+fn verdict(output: &CommandOutput) -> VerbResult {
+    if output.success {
+        return Ok(());
+    }
+    process::show(output);
+    Err("the crates cannot be published".to_owned())
+}
+
+fn publish(root: &Path, args: &[String]) -> Result<CommandOutput, String> {
+    let copies = root.join("crates/book").join(sources::COPIES);
+    copy_pages(root, &copies)?;
+    let mut command = process::cargo(root);
+    command
+        .args(["publish", "--workspace", "--locked", "--allow-dirty"])
+        .args(args);
+    let output = process::run_quietly(command);
+    fs::remove_dir_all(&copies).map_err(|error| format!("{}: {error}", copies.display()))?;
+    output.map_err(|error| format!("cannot start cargo: {error}"))
+}
+
+fn refuse_changes(root: &Path) -> VerbResult {
+    let status = Command::new("git")
+        .args(["status", "--porcelain"])
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("cannot run git: {error}"))?;
+    if status.status.success() && status.stdout.is_empty() {
+        Ok(())
+    } else {
+        Err("commit first: what is published is a commit".to_owned())
+    }
+}
+
+/// Copies that another run left are removed before, so that no page stays that is gone.
+fn copy_pages(root: &Path, to: &Path) -> VerbResult {
+    let failed = |error| format!("cannot copy the book to {}: {error}", to.display());
+    if to.exists() {
+        fs::remove_dir_all(to).map_err(failed)?;
+    }
+    for (name, file) in sources::files(root).map_err(failed)? {
+        let copy = to.join(name);
+        if let Some(directory) = copy.parent() {
+            fs::create_dir_all(directory).map_err(failed)?;
+        }
+        fs::copy(file, copy).map_err(failed)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_the_pages_are_the_whole_book_and_nothing_older() {
+        let root = root();
+        let place = process::target_directory(&root).join("copies-of-pages");
+        fs::create_dir_all(&place).unwrap();
+        fs::write(place.join("README.md.orig"), "left behind").unwrap();
+        copy_pages(&root, &place).unwrap();
+        let copied = sources::files(&place).unwrap();
+        let written = sources::files(&root).unwrap();
+        assert!(copied.keys().eq(written.keys()));
+        assert!(copied.contains_key("docs/screenshots/demo.svg"));
+        for (name, file) in &written {
+            assert!(fs::read(file).unwrap() == fs::read(&copied[name]).unwrap());
+        }
+        assert!(!place.join("README.md.orig").exists());
+        fs::remove_dir_all(place).unwrap();
+    }
+}
