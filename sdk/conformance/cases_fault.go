@@ -62,11 +62,11 @@ var faultCases = []testCase{
 	{
 		name:     "vanished-heartbeat",
 		sentence: "a heartbeat that is never answered is given up before the lease is over",
-		worker:   workerOptions{lease: 3 * time.Second},
+		worker:   workerOptions{lease: 6 * time.Second},
 		run: func(t *test) {
 			t.startWorker()
 			t.proxy.add(heartbeatPath, blackHole, 1)
-			id := t.create("sleep", ms(4500))
+			id := t.create("sleep", ms(7500))
 			t.succeeded(id)
 			t.onlyAttempt(id)
 		},

@@ -5,6 +5,8 @@ use std::{error::Error, io, process::ExitCode};
 
 use steadfast_client::{ClientError, ErrorKind};
 
+use crate::output;
+
 const REFUSED: u8 = 1; // not a limit: an exit code
 const USAGE: u8 = 2; // not a limit: an exit code
 const UNREACHABLE: u8 = 3; // not a limit: an exit code
@@ -118,7 +120,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     }
     let exit = error.downcast_ref::<ExitError>();
     if !matches!(exit, Some(ExitError::Reported)) {
-        eprintln!("steadfast: {}", with_causes(error));
+        eprintln!("steadfast: {}", output::escape(&with_causes(error)));
     }
     ExitCode::from(exit.map_or(REFUSED, ExitError::code))
 }

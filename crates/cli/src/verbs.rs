@@ -82,7 +82,8 @@ fn name_of(value: &impl Serialize) -> String {
     }
 }
 
-/// Pairs of a name and a value, as a map. The first of the separators is that of messages.
+/// Pairs of a name and a value, as a map. The first separator counts wherever it stands, because
+/// names may hold the others.
 fn parse_pairs(
     pairs: &[String],
     separators: &[char],
@@ -91,7 +92,7 @@ fn parse_pairs(
     let separator = separators.first().copied().unwrap_or('=');
     pairs
         .iter()
-        .map(|pair| match pair.split_once(separators) {
+        .map(|pair| match split_pair(pair, separators) {
             Some((name, value)) if !name.trim().is_empty() => {
                 Ok((name.trim().to_owned(), value.trim().to_owned()))
             }
@@ -100,6 +101,10 @@ fn parse_pairs(
             ))),
         })
         .collect()
+}
+
+fn split_pair<'a>(pair: &'a str, separators: &[char]) -> Option<(&'a str, &'a str)> {
+    separators.iter().find_map(|it| pair.split_once(*it))
 }
 
 /// The id of what a name stands for; names of some things may be given twice.

@@ -21,7 +21,7 @@ pub mod gates;
 mod heartbeats;
 pub mod jobs;
 pub mod keys;
-mod like;
+pub mod like;
 mod nodes;
 mod on_success;
 pub mod operations;

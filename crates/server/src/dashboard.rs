@@ -40,6 +40,7 @@ mod http_view;
 mod job;
 mod job_form;
 mod jobs;
+mod json_text;
 mod keys;
 pub(crate) mod lane_stats_cache;
 mod list_head;

@@ -240,6 +240,11 @@ fn a_request_of_the_api_can_come_from_a_file() {
     for name in ["job.json", "jobs.json", "wrong.json"] {
         transcript.run(&["jobs", "create", "--from", name]);
     }
+    let tagged = ["jobs", "create", "--kind", "a", "--tag", "k8s:app=web"];
+    let tagged = node.json(&tagged);
+    assert_eq!(tagged["tags"], json!({"k8s:app": "web"}), "{tagged}");
+    let found = node.json(&["jobs", "list", "--tag", "k8s:app=web"]);
+    assert_eq!(found["jobs"][0]["id"], tagged["id"], "{found}");
     assert_snapshot!(transcript.finish());
 }
 

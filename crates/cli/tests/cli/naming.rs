@@ -194,9 +194,9 @@ fn target(requests: usize) -> (String, thread::JoinHandle<Vec<String>>) {
 }
 
 #[test]
-fn a_job_like_another_has_its_headers_and_its_body() {
+fn a_job_like_another_or_from_a_file_has_its_headers_and_its_body() {
     let node = start();
-    let (url, received) = target(2);
+    let (url, received) = target(3);
     let request = [
         "jobs",
         "create",
@@ -234,10 +234,18 @@ fn a_job_like_another_has_its_headers_and_its_body() {
     ];
     let like = ["jobs", "create", "--from", &first, "--watch"];
     succeeded(node.run(&[&like[..], &change].concat()));
+    let file = json!({"http": {
+        "url": url, "method": "PUT", "body": {"order": 3},
+        "headers": {"authorization": "Bearer s3cret", "X-Shop": "8"},
+    }});
+    std::fs::write(node.dir.path().join("job.json"), file.to_string()).unwrap();
+    let from_file = ["jobs", "create", "--from", "job.json", "--watch"];
+    succeeded(node.run(&[&from_file[..], &["-H", "x-shop: 9"]].concat()));
     let received = received.join().unwrap();
     for (request, body, shop) in [
         (&received[0], r#"{"order":1}"#, "x-shop: 7"),
         (&received[1], r#"{"order":2}"#, "x-shop: 8"),
+        (&received[2], r#"{"order":3}"#, "x-shop: 9"),
     ] {
         assert!(request.starts_with("PUT /orders "), "{request}");
         assert!(

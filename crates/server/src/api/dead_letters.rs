@@ -178,7 +178,12 @@ async fn by_ids(
     }
     let is_one_by_one = body.payload.is_some() || found.len() < 2;
     if !body.dry_run && !is_one_by_one {
-        let filter = dead_letter_filter(body, caller)?;
+        let mut filter = dead_letter_filter(body, caller)?;
+        // What is done to the jobs of one tenant stands among its operations and in its audit.
+        let (first, others) = (&found[0].tenant, &found[1..]);
+        if others.iter().all(|job| job.tenant == *first) {
+            filter.tenant = Some(first.clone());
+        }
         let ids = found.iter().map(|job| job.id).collect();
         return by_operation(app, caller, filter, Some(ids), &command).await;
     }

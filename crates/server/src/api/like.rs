@@ -24,11 +24,7 @@ pub fn fill(job: &Job, mut body: CreateJobRequest) -> Result<CreateJobRequest, P
             return Err(Problem::invalid(field, detail));
         }
     }
-    let tenant = body.tenant.get_or_insert_with(|| job.tenant.to_string());
-    if tenant.as_str() != job.tenant.as_str() {
-        let detail = format!("tenant must be {}, that of the job in like", job.tenant);
-        return Err(Problem::invalid("tenant", detail));
-    }
+    body = fill_unshown(job, body)?;
     if job.kind == Kind::http() {
         body.http = Some(http(job, body.http)?);
     } else {
@@ -43,9 +39,21 @@ pub fn fill(job: &Job, mut body: CreateJobRequest) -> Result<CreateJobRequest, P
         queue: body.queue.or_else(|| Some(job.queue.to_string())),
         priority: body.priority.or(Some(job.priority.get())),
         timeout: body.timeout.or(job.timeout.map(Into::into)),
-        lease: body.lease.or(Some(job.lease.into())),
         concurrency_key: body.concurrency_key.or(key),
         tags: body.tags.or_else(|| Some(job.tags.clone())),
+        ..body
+    })
+}
+
+/// The request with what no form shows: lease and webhook. What is secret stays with its tenant.
+pub fn fill_unshown(job: &Job, mut body: CreateJobRequest) -> Result<CreateJobRequest, Problem> {
+    let tenant = body.tenant.get_or_insert_with(|| job.tenant.to_string());
+    if tenant.as_str() != job.tenant.as_str() {
+        let detail = format!("tenant must be {}, that of the job in like", job.tenant);
+        return Err(Problem::invalid("tenant", detail));
+    }
+    Ok(CreateJobRequest {
+        lease: body.lease.or(Some(job.lease.into())),
         webhook: body.webhook.or_else(|| webhook(job.webhook.as_deref()?)),
         ..body
     })

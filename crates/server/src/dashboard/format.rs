@@ -7,6 +7,7 @@ use steadfast_core::{Timestamp, explain::brief};
 
 pub use steadfast_core::explain::{shorten, thousands};
 
+use super::json_text::indented;
 use crate::limits;
 
 /// A time on a page: relative to now, and absolute in its tooltip.
@@ -102,9 +103,7 @@ pub struct Excerpt {
 impl Excerpt {
     /// JSON is indented; other text stays as it is.
     pub fn json(text: &str) -> Self {
-        let pretty = serde_json::from_str::<serde_json::Value>(text)
-            .and_then(|value| serde_json::to_string_pretty(&value));
-        Self::of(pretty.unwrap_or_else(|_| text.to_owned()))
+        Self::of(indented(text).unwrap_or_else(|| text.to_owned()))
     }
 
     /// Any text as it is.

@@ -3,13 +3,12 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use serde::Deserialize;
-use serde_json::Value;
 use steadfast_core::{Attempt, Job, Kind, explain::brief};
 
 use super::{
     chart::{self, Svg},
     format::Excerpt,
-    payload_view,
+    payload_view::{self, RawFields},
 };
 
 /// The request of an HTTP job.
@@ -28,19 +27,17 @@ impl RequestView {
             return None;
         }
         let shown = payload_view::shown(&job.kind, &job.payload, may_write);
-        let request: Value = serde_json::from_str(&shown).ok()?;
-        let text = |name: &str| request[name].as_str().map(str::to_owned);
-        let headers = request["headers"].as_object().into_iter().flatten();
-        let headers = headers.map(|(name, value)| {
-            let value = value.as_str().unwrap_or_default();
-            (name.clone(), value.to_owned())
-        });
-        let body = &request["body"];
+        let request: RawFields = serde_json::from_str(&shown).ok()?;
+        let text = |name: &str| serde_json::from_str(request.get(name)?.get()).ok();
+        let headers = request.get("headers");
+        let headers = headers.and_then(|it| serde_json::from_str(it.get()).ok());
+        let headers: BTreeMap<String, String> = headers.unwrap_or_default();
+        let body = request.get("body").map(|it| it.get());
         Some(Self {
             method: text("method").unwrap_or_else(|| "POST".to_owned()),
             url: text("url")?,
-            headers: headers.collect(),
-            body: (!body.is_null()).then(|| Excerpt::json(&body.to_string())),
+            headers: headers.into_iter().collect(),
+            body: body.filter(|it| *it != "null").map(Excerpt::json),
         })
     }
 }

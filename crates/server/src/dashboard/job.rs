@@ -1,7 +1,7 @@
 //! One job: its timeline, its attempts with the reason for each retry, and its actions.
 
 use askama::Template;
-use axum::extract::Path;
+use axum::{extract::Path, response::IntoResponse as _};
 use steadfast_core::{
     Attempt, AttemptForecast, Job, JobCommand, JobEdit, JobId, JobState, Kind, Note, Payload,
     PolicyPatch, Priority, Timestamp,
@@ -55,7 +55,7 @@ struct JobDetailPage {
     /// The heading of the outputs of attempts.
     output_name: &'static str,
     payload: Excerpt,
-    payload_text: String,
+    edit: EditForm,
     deliveries: Vec<JobRow>,
     schedule: Option<String>,
     finished: Option<PageTime>,
@@ -71,6 +71,38 @@ struct JobDetailPage {
     dependants: Vec<JobRow>,
     /// The steps that were done, whichever attempt did them.
     steps: Vec<(String, Excerpt)>,
+}
+
+/// The form that edits the job. One that was refused holds what was entered.
+struct EditForm {
+    payload: String,
+    priority: String,
+    run_at: String,
+    retry: String,
+    error: Option<String>,
+}
+
+impl EditForm {
+    fn of(job: &Job) -> Self {
+        Self {
+            payload: payload_view::editable(&job.kind, &job.payload),
+            priority: job.priority.get().to_string(),
+            run_at: String::new(),
+            retry: String::new(),
+            error: None,
+        }
+    }
+
+    fn refused(form: &Fields, problem: Problem) -> Self {
+        let value = |name: &str| form.value(name).to_owned();
+        Self {
+            payload: value("payload"),
+            priority: value("priority"),
+            run_at: value("runAt"),
+            retry: value("retry"),
+            error: Some(problem.detail),
+        }
+    }
 }
 
 /// The actions that make sense for the job as it stands.
@@ -114,7 +146,12 @@ fn output_name(kind: &Kind) -> &'static str {
 
 pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let job = find(&viewer, &id).await?;
-    let frame = Frame::of(&viewer, "/jobs", format!("{} {}", job.kind, job.id));
+    let edit = EditForm::of(&job);
+    detail_page(&viewer, job, edit).await
+}
+
+async fn detail_page(viewer: &Viewer, job: Job, edit: EditForm) -> PageResult {
+    let frame = Frame::of(viewer, "/jobs", format!("{} {}", job.kind, job.id));
     let request = PageRequest::first(limits::PAGE_ATTEMPTS_MAX);
     let listed = viewer.app.client.attempts(job.id, request).await?;
     let forecast = job.forecast(frame.now);
@@ -129,7 +166,7 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let next = frame.time(job.earliest_run_at());
     let attempts = listed.items.iter();
     let commands = commands(&viewer.app, &job, &frame).await?;
-    let operations = operations(&viewer, &job, &frame).await?;
+    let operations = operations(viewer, &job, &frame).await?;
     let links = viewer.app.client.links(job.id).await?;
     render(&JobDetailPage {
         row: JobRow::of(&job, &frame),
@@ -150,12 +187,12 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         more_attempts: listed.next.is_some(),
         output_name: output_name(&job.kind),
         payload: payload_view::excerpt(&job.kind, &job.payload, frame.may_write),
-        payload_text: payload_view::editable(&job.kind, &job.payload),
+        edit,
         deliveries: deliveries(&viewer.app, &job, &frame).await?,
         schedule: job.scheduled_run.map(|run| run.schedule.to_string()),
         finished: job.progress.finished_at.map(|at| frame.time(at)),
         allowed: AllowedActions::of(&job),
-        start: start_panel(&viewer, &job, &frame).await?,
+        start: start_panel(viewer, &job, &frame).await?,
         commands,
         operations,
         steps: steps(&viewer.app, &job).await?,
@@ -346,24 +383,35 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     if form.get("action") == Some("discard") && form.get("confirmed").is_none() {
         return discard_page(&viewer, &job, back);
     }
-    let payload = match form.get("payload") {
-        Some(text) => {
-            let payload = payload_view::unmask(&job.kind, &job.payload, text)?;
-            Some(checked_payload(&job, payload)?)
+    match try_act(&viewer, &job, &form).await {
+        Ok(did) => Ok(redirect_back(back, did, None)),
+        // What was entered is still there.
+        Err(PageError::Problem(problem)) if form.has("payload") => {
+            let status = problem.status;
+            let edit = EditForm::refused(&form, problem);
+            Ok((status, detail_page(&viewer, job, edit).await?).into_response())
         }
-        None => None,
-    };
+        Err(other) => Err(other),
+    }
+}
+
+/// Carries out what the form asks for, and says what that was.
+async fn try_act(viewer: &Viewer, job: &Job, form: &Fields) -> Result<&'static str, PageError> {
+    let payload = form.get("payload");
+    let payload = payload.map(|text| payload_view::edited(&job.kind, &job.payload, text));
+    let payload = payload.transpose()?.flatten();
+    let payload = payload.map(|it| checked_payload(job, it)).transpose()?;
     let (command, did) = match form.get("action") {
         Some("cancel") => (JobCommand::Cancel, "cancel"),
         Some("retry") => (JobCommand::Retry { payload }, "retry"),
         Some("run-now") => (JobCommand::RunNow, "run-now"),
         Some("discard") => (JobCommand::Discard, "discard"),
-        Some("edit") => (JobCommand::Edit(edit(&job, &form, payload)?), "edit"),
+        Some("edit") => (JobCommand::Edit(edit(job, form, payload)?), "edit"),
         _ => return Err(Problem::invalid("action", "there is no such action").into()),
     };
     let by = viewer.caller.actor(&viewer.app).await?;
-    viewer.app.client.command_by(&job, command, by).await?;
-    Ok(redirect_back(back, did, None))
+    viewer.app.client.command_by(job, command, by).await?;
+    Ok(did)
 }
 
 fn discard_page(viewer: &Viewer, job: &Job, back: &str) -> PageResult {

@@ -18,12 +18,16 @@ use super::{
     fields::Fields,
     frame::{Frame, redirect_back, render},
     job::find,
+    json_text::indented,
     page_error::{PageError, PageResult},
-    payload_view,
+    payload_view::{self, RawFields},
     viewer::{Editor, Viewer},
 };
 use crate::{
-    api::create::{JobOrSchedule, RequestReader},
+    api::{
+        create::{JobOrSchedule, RequestReader},
+        like,
+    },
     body,
     keys::Scope,
     problem::Problem,
@@ -134,23 +138,25 @@ fn fields_like(job: &Job) -> Fields {
 
 /// The parts of a request, which has its headers masked already.
 fn request_fields(payload: &str) -> Vec<(&'static str, String)> {
-    let request = serde_json::from_str::<Value>(payload).unwrap_or_default();
+    let request = serde_json::from_str::<RawFields>(payload).unwrap_or_default();
     let mut fields = Vec::new();
     for name in ["url", "method"] {
-        if let Some(text) = request[name].as_str() {
-            fields.push((name, text.to_owned()));
+        let text = request.get(name).map(|it| serde_json::from_str(it.get()));
+        if let Some(Ok(text)) = text {
+            fields.push((name, text));
         }
     }
-    if let Some(headers) = request["headers"].as_object() {
-        let lines = headers.iter().map(|(name, value)| {
-            let value = value.as_str().unwrap_or_default();
-            format!("{name}: {value}")
-        });
+    let headers = request.get("headers").map(|it| it.get());
+    let headers = headers.and_then(|it| serde_json::from_str::<BTreeMap<String, String>>(it).ok());
+    if let Some(headers) = headers {
+        let lines = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"));
         fields.push(("headers", lines.collect::<Vec<_>>().join("\n")));
     }
-    if !request["body"].is_null() {
-        fields.push(("body", pretty(&request["body"])));
-    }
+    let body = request.get("body").map(|it| it.get());
+    let body = body.filter(|it| *it != "null").and_then(indented);
+    fields.extend(body.map(|body| ("body", body)));
     fields
 }
 
@@ -176,7 +182,10 @@ async fn try_create(editor: &Editor) -> Result<(Job, &'static str), PageError> {
         None => None,
     };
     let body = request_body(form, liked.as_ref())?;
-    let body = body::parse(&serde_json::to_vec(&body).unwrap_or_default())?;
+    let mut body = body::parse(&serde_json::to_vec(&body).unwrap_or_default())?;
+    if let Some(liked) = &liked {
+        body = like::fill_unshown(liked, body)?;
+    }
     let (app, caller) = (&viewer.app, &viewer.caller);
     let reader = RequestReader { app, caller };
     let JobOrSchedule::Job(request) = reader.job_or_schedule(body)? else {
@@ -189,8 +198,6 @@ async fn try_create(editor: &Editor) -> Result<(Job, &'static str), PageError> {
     };
     Ok((created.job(), did))
 }
-
-type RawFields = BTreeMap<String, Box<RawValue>>;
 
 /// The request as the API reads it. JSON that was typed stays as it was typed.
 fn request_body(form: &Fields, liked: Option<&Job>) -> Result<RawFields, Problem> {
@@ -235,7 +242,13 @@ fn request_body(form: &Fields, liked: Option<&Job>) -> Result<RawFields, Problem
     };
     insert(&mut body, "kind", raw(&kind)?);
     if let Some(payload) = form.get("payload") {
-        insert(&mut body, "payload", typed("payload", payload)?);
+        let stored = liked.filter(|job| job.kind != Kind::http());
+        let stored = stored.map(|job| job.payload.as_str());
+        insert(
+            &mut body,
+            "payload",
+            typed_over("payload", payload, stored)?,
+        );
     }
     Ok(body)
 }
@@ -252,13 +265,15 @@ fn http_payload(form: &Fields, liked: Option<&Job>) -> Result<Payload, Problem> 
     if !headers.is_empty() {
         insert(&mut request, "headers", raw(&headers)?);
     }
-    if let Some(text) = form.get("body") {
-        insert(&mut request, "body", typed("body", text)?);
-    }
-    let text = serde_json::to_string(&request).unwrap_or_default();
     let none = Payload::default();
     let stored = liked.filter(|job| job.kind == Kind::http());
     let stored = stored.map_or(&none, |job| &job.payload);
+    if let Some(text) = form.get("body") {
+        let stored = stored.decode::<RawFields>().unwrap_or_default();
+        let stored = stored.get("body").map(|it| it.get());
+        insert(&mut request, "body", typed_over("body", text, stored)?);
+    }
+    let text = serde_json::to_string(&request).unwrap_or_default();
     Ok(payload_view::unmask(&Kind::http(), stored, &text)?)
 }
 
@@ -273,6 +288,13 @@ fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, Problem> {
 fn typed(name: &str, text: &str) -> Result<Box<RawValue>, Problem> {
     RawValue::from_string(text.to_owned())
         .map_err(|error| Problem::invalid(name, format!("{name} must be JSON: {error}")))
+}
+
+/// What was typed, or what is stored if it is shown as this text: that may be signed to the byte.
+fn typed_over(name: &str, text: &str, stored: Option<&str>) -> Result<Box<RawValue>, Problem> {
+    let text = text.replace("\r\n", "\n");
+    let stored = stored.filter(|it| indented(it).is_some_and(|shown| shown == text));
+    typed(name, stored.unwrap_or(&text))
 }
 
 /// One `name: value` in each line.

@@ -7,13 +7,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Serialize, de::IgnoredAny};
 use serde_json::{
     Value,
     value::{RawValue, to_raw_value},
 };
 use steadfast_core::{Destination, Invalid, Kind, Payload};
 
-use super::format::Excerpt;
+use super::{format::Excerpt, json_text::indented};
 
 /// A header that comes back with it has its stored value, or is refused.
 const MASK: &str = "••••••";
@@ -27,9 +28,17 @@ pub fn excerpt(kind: &Kind, payload: &Payload, may_write: bool) -> Excerpt {
 /// The whole payload, for the form that edits it.
 pub fn editable(kind: &Kind, payload: &Payload) -> String {
     let text = shown(kind, payload, true);
-    let value = serde_json::from_str::<Value>(&text);
-    let pretty = value.and_then(|value| serde_json::to_string_pretty(&value));
-    pretty.unwrap_or(text)
+    indented(&text).unwrap_or(text)
+}
+
+/// What the form sent, or none if it is what the form was filled with: then the payload stays as it
+/// is stored, to the byte.
+pub fn edited(kind: &Kind, stored: &Payload, text: &str) -> Result<Option<Payload>, Invalid> {
+    // Browsers send line ends of their own.
+    if text.replace("\r\n", "\n") == editable(kind, stored) {
+        return Ok(None);
+    }
+    unmask(kind, stored, text).map(Some)
 }
 
 /// The payload as text, with headers masked and the body only for those who may write.
@@ -37,18 +46,28 @@ pub fn shown(kind: &Kind, payload: &Payload, may_write: bool) -> String {
     if *kind != Kind::http() {
         return payload.as_str().to_owned();
     }
-    let Ok(Value::Object(mut request)) = payload.decode::<Value>() else {
+    let Ok(mut request) = payload.decode::<RawFields>() else {
         return MASK.to_owned();
     };
-    if let Some(Value::Object(headers)) = request.get_mut("headers") {
-        for value in headers.values_mut() {
-            *value = MASK.into();
-        }
+    if let Some(headers) = request.get_mut("headers") {
+        let names = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(headers.get());
+        let masked = names.map(|names| names.into_keys().map(|name| (name, MASK)).collect());
+        let masked: BTreeMap<String, &str> = masked.unwrap_or_default();
+        *headers = raw(&masked);
     }
-    if !may_write && request.get("body").is_some_and(|body| !body.is_null()) {
-        request.insert("body".to_owned(), HIDDEN_BODY.into());
+    if let Some(body) = request.get_mut("body").filter(|_| !may_write)
+        && body.get() != "null"
+    {
+        *body = raw(&HIDDEN_BODY);
     }
-    Value::Object(request).to_string()
+    serde_json::to_string(&request).unwrap_or_else(|_| MASK.to_owned())
+}
+
+/// The fields of an object, each as it is written.
+pub type RawFields = BTreeMap<String, Box<RawValue>>;
+
+fn raw(value: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// What a form sent, with the stored values in place of masked ones. Everything else stays as it
@@ -58,7 +77,7 @@ pub fn unmask(kind: &Kind, stored: &Payload, edited: &str) -> Result<Payload, In
     if *kind != Kind::http() || !edited.contains(MASK) {
         return Ok(typed);
     }
-    let Ok(mut request) = serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(edited) else {
+    let Ok(mut request) = serde_json::from_str::<RawFields>(edited) else {
         return Ok(typed);
     };
     let headers = request.get("headers").map(|it| it.get().to_owned());
@@ -133,6 +152,30 @@ mod tests {
         let refused = unmask(&Kind::http(), &stored(), &unknown).unwrap_err();
         assert!(refused.to_string().contains("headers.y"), "{refused}");
         assert!(unmask(&Kind::http(), &stored(), "{").is_err());
+    }
+
+    #[test]
+    fn a_payload_that_was_not_edited_stays_to_the_byte() {
+        let mail = Kind::new("mail").unwrap();
+        let text = r#"{"z": 12345678901234567890.50, "a":"x\ny"}"#;
+        for (kind, stored) in [
+            (mail, Payload::from_json(text).unwrap()),
+            (Kind::http(), stored()),
+        ] {
+            let shown = editable(&kind, &stored);
+            let sent = shown.replace('\n', "\r\n");
+            assert_eq!(edited(&kind, &stored, &sent).unwrap(), None);
+            let sent = shown.replacen('{', "{\"new\": 1,", 1);
+            let payload = edited(&kind, &stored, &sent).unwrap().unwrap();
+            assert!(payload.as_str().contains("\"new\":"), "{payload:?}");
+        }
+        assert!(
+            editable(
+                &Kind::new("mail").unwrap(),
+                &Payload::from_json(text).unwrap()
+            )
+            .contains("12345678901234567890.50")
+        );
     }
 
     #[test]

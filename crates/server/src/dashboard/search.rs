@@ -62,16 +62,19 @@ impl KnownNames {
     pub fn completions(&self, has_labels: bool, has_tenants: bool) -> Vec<String> {
         let labels = JobLabel::ALL.iter().filter(|_| has_labels);
         let mut words: Vec<String> = labels.map(|label| format!("label:{label}")).collect();
-        let tenants = self.tenants.iter().filter(|_| has_tenants);
-        words.extend(self.kinds.iter().map(|kind| quoted("kind", kind)));
-        words.extend(self.queues.iter().map(|queue| quoted("queue", queue)));
+        let first = limits::COMPLETIONS_MAX;
+        let kinds = self.kinds.iter().take(first);
+        let queues = self.queues.iter().take(first);
+        let tenants = self.tenants.iter().filter(|_| has_tenants).take(first);
+        words.extend(kinds.map(|kind| quoted("kind", kind)));
+        words.extend(queues.map(|queue| quoted("queue", queue)));
         words.extend(tenants.map(|tenant| quoted("tenant", tenant)));
         words
     }
 }
 
 fn add(names: &mut BTreeSet<String>, name: &str) {
-    if names.len() < limits::COMPLETIONS_MAX && !names.contains(name) {
+    if !names.contains(name) {
         names.insert(name.to_owned());
     }
 }
@@ -295,10 +298,18 @@ mod tests {
         let words = known().completions(true, false);
         assert!(words.contains(&"label:failed".to_owned()));
         assert!(words.contains(&"kind:mail.send".to_owned()));
-        let mut many = BTreeSet::new();
+        let mut many = KnownNames::default();
         for number in 0..10_000 {
-            add(&mut many, &number.to_string());
+            add(&mut many.kinds, &format!("kind{number}"));
         }
-        assert_eq!(many.len(), limits::COMPLETIONS_MAX);
+        let words = many.completions(false, false);
+        assert_eq!(words.len(), limits::COMPLETIONS_MAX);
+        let found = parse("kind9999", &many, JOB_CONDITIONS);
+        let kind = ("kind", "kind9999".to_owned());
+        assert_eq!(
+            found,
+            Search::Conditions(vec![kind]),
+            "known without being completed"
+        );
     }
 }

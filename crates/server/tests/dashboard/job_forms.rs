@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use steadfast_core::{
-    Failure, FailureClass, JobId, Note, Outcome, Payload, Preset, Priority, StepName, WorkerName,
+    Failure, FailureClass, JobId, Note, Outcome, Payload, Preset, Priority, StepName, Webhook,
+    WorkerName,
 };
 use steadfast_engine::{JobRequest, Settlement};
 use steadfast_server::keys::Scope;
@@ -20,6 +21,22 @@ use crate::{
 fn form(pairs: &[(&str, &str)]) -> String {
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.extend_pairs(pairs).finish()
+}
+
+/// The text that a browser reads from a page.
+fn html_text(page: &str) -> String {
+    let entities = [
+        ("&#34;", "\""),
+        ("&#39;", "'"),
+        ("&#60;", "<"),
+        ("&#62;", ">"),
+    ];
+    let text = entities
+        .iter()
+        .fold(page.to_owned(), |text, (entity, plain)| {
+            text.replace(entity, plain)
+        });
+    text.replace("&#38;", "&")
 }
 
 fn created_id(response: &Response) -> JobId {
@@ -89,9 +106,16 @@ async fn a_job_like_another_has_its_secrets_without_showing_them() {
         "url": "https://example.com/x", "method": "PUT",
         "headers": {"Authorization": "Bearer hunter2"}, "body": {"a": 1},
     });
+    let webhook: Webhook = serde_json::from_value(json!({
+        "url": "https://example.com/hook", "secret": "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
+        "events": ["job.failed"], "retry": {},
+    }))
+    .unwrap();
     let request = JobRequest::new("http", Payload::encode(&request).unwrap())
         .delay(Duration::from_secs(3_600))
         .retry(Preset::Http)
+        .lease(Duration::from_secs(77))
+        .webhook(webhook.clone())
         .tag("order", "1");
     let like = node.client.enqueue(request).await.unwrap();
     let page = node.get(&format!("/jobs/{like}")).await.body;
@@ -121,6 +145,17 @@ async fn a_job_like_another_has_its_secrets_without_showing_them() {
     for part in ["example.com/y", "PATCH", "Bearer hunter2", "x-a", "[1]"] {
         assert!(payload.contains(part), "{part}: {payload}");
     }
+    assert_eq!(job.lease, Duration::from_secs(77));
+    assert_eq!(job.webhook.as_deref(), Some(&webhook));
+    let mut elsewhere = fields.to_vec();
+    elsewhere.push(("tenant", "other"));
+    let refused = node.post("/jobs/new", &form(&elsewhere)).await;
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    assert!(
+        refused.body.contains("tenant must be default"),
+        "{}",
+        refused.body
+    );
     // Without the job that they came from, masked values are refused.
     let refused = node.post("/jobs/new", &form(&fields[1..])).await;
     assert_eq!(refused.status, 422, "{}", refused.body);
@@ -146,7 +181,16 @@ async fn priority_time_and_policy_of_a_waiting_job_are_edited() {
     let request = worker_job("default").delay(Duration::from_secs(3_600));
     let id = node.client.enqueue(request).await.unwrap();
     let act = format!("/jobs/{id}/act");
-    let edit = |name, value| form(&[("action", "edit"), (name, value)]);
+    let payload = async || {
+        let job = node.client.job(id).await.unwrap().unwrap();
+        job.payload.as_str().to_owned()
+    };
+    let stored = payload().await;
+    let page = node.get(&format!("/jobs/{id}")).await.body;
+    let shown = page.split("name=\"payload\"").nth(1).unwrap();
+    let shown = shown.split_once('>').unwrap().1.split("</textarea>");
+    let shown = html_text(shown.clone().next().unwrap()).replace('\n', "\r\n");
+    let edit = |name, value| form(&[("action", "edit"), ("payload", &shown), (name, value)]);
     for (name, value) in [
         ("priority", "11"),
         ("priority", "x"),
@@ -156,6 +200,9 @@ async fn priority_time_and_policy_of_a_waiting_job_are_edited() {
     ] {
         let refused = node.post(&act, &edit(name, value)).await;
         assert_eq!(refused.status, 422, "{name} {value}: {}", refused.body);
+        let kept = html_text(&refused.body);
+        assert!(kept.contains("<details id=\"edit\" open>"), "{kept}");
+        assert!(kept.contains(value), "what was entered stays: {kept}");
     }
     for (name, value) in [
         ("priority", "9"),
@@ -169,7 +216,7 @@ async fn priority_time_and_policy_of_a_waiting_job_are_edited() {
     assert_eq!(job.priority, Priority::new(9).unwrap());
     assert_eq!(job.policy.max_attempts(), 42);
     assert_eq!(job.earliest_run_at().to_string(), "2030-01-01T00:00:00Z");
-    assert!(job.payload.as_str().contains("script"), "it stays");
+    assert_eq!(payload().await, stored, "to the byte");
     node.stop().await;
 }
 

@@ -14,8 +14,11 @@ use crate::{
     pages::PAGES,
 };
 
-/// How often a page is asked for when its time is measured.
+/// How often a page is asked for again when its time is measured.
 const ROUNDS: u32 = 3;
+
+/// No page shows anything that is older.
+const CACHES_AGE_MAX: Duration = Duration::from_secs(16);
 
 /// How many jobs to measure with; `None` in an ordinary run, which measures nothing.
 fn measured_jobs() -> Option<usize> {
@@ -93,14 +96,21 @@ async fn every_page_answers_over_a_large_store() {
     let mut pages: Vec<String> = PAGES.map(str::to_owned).into();
     pages.extend([
         "/jobs?queue=queue-1&tenant=tenant-1&label=succeeded".to_owned(),
+        "/jobs?label=retrying".to_owned(),
         "/jobs?text=no+such+words".to_owned(),
         format!("/jobs/{dead}"),
     ]);
     for page in &pages {
-        let found = node.get(page).await;
-        assert_eq!(found.status, 200, "{page}");
         if measured.is_some() {
-            println!("{:>12.1?}  {page}", best_time(&node, page).await);
+            tokio::time::sleep(CACHES_AGE_MAX).await; // sleep: so that nothing comes from a cache
+        }
+        let first = time_of(&node, page).await;
+        if measured.is_some() {
+            let mut again = Duration::MAX;
+            for _ in 0..ROUNDS {
+                again = again.min(time_of(&node, page).await);
+            }
+            println!("{first:>12.1?} first, {again:>12.1?} again  {page}");
         }
     }
     let letters = node.get("/dead-letters").await;
@@ -108,14 +118,9 @@ async fn every_page_answers_over_a_large_store() {
     node.stop().await;
 }
 
-async fn best_time(node: &TestNode, page: &str) -> Duration {
-    let mut best = Duration::MAX;
-    for _ in 0..ROUNDS {
-        // Counts are cached; a page must be quick without the cache, too.
-        tokio::time::sleep(Duration::from_millis(1_100)).await; // sleep: counts are cached for a second
-        let began = Instant::now();
-        assert_eq!(node.get(page).await.status, 200, "{page}");
-        best = best.min(began.elapsed());
-    }
-    best
+async fn time_of(node: &TestNode, page: &str) -> Duration {
+    let began = Instant::now();
+    let found = node.get(page).await;
+    assert_eq!(found.status, 200, "{page}");
+    began.elapsed()
 }

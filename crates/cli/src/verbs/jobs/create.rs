@@ -227,7 +227,14 @@ impl Args {
                     name.trim_end_matches('s')
                 )));
             };
-            http.insert(name.to_owned(), value);
+            match (http.get_mut(name), value) {
+                (Some(Value::Object(stored)), Value::Object(given)) if name == "headers" => {
+                    // Names of headers have no case.
+                    stored.retain(|name, _| !given.keys().any(|it| it.eq_ignore_ascii_case(name)));
+                    stored.extend(given);
+                }
+                (_, value) => drop(http.insert(name.to_owned(), value)),
+            }
         }
         Ok(())
     }

@@ -98,10 +98,7 @@ impl JobFilterArgs {
 
 /// A tag as the API filters by it, `order:4711`: `jobs create` takes it as `order=4711`.
 fn as_filter(tag: &str) -> String {
-    match tag.split_once(['=', ':']) {
-        Some((name, value)) => format!("{name}:{value}"),
-        None => tag.to_owned(),
-    }
+    tag.replacen('=', ":", 1)
 }
 
 pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
