@@ -16,6 +16,9 @@ const HIDDEN_BUT_OURS: &[&str] = &[".cargo", ".ci", ".github"];
 /// A directory, but in a worktree a file that says where on this machine the rest is.
 const GIT: &str = ".git";
 
+/// Copies of pages, which `cargo xtask publish` makes, and leaves behind if it is killed.
+const COPIES: &str = "crates/book/pages";
+
 pub struct Tree {
     pub files: Vec<File>,
     /// Every path, binary files included: what a link may point at.
@@ -63,7 +66,7 @@ impl Tree {
                 let is_hidden = name.starts_with('.') && !HIDDEN_BUT_OURS.contains(&name.as_str());
                 // Cargo marks its target directories with this file, whatever they are called.
                 let is_cache = entry.path().join("CACHEDIR.TAG").exists();
-                if !is_hidden && !is_cache {
+                if !is_hidden && !is_cache && path != COPIES {
                     self.walk(&entry.path(), &format!("{path}/"))?;
                 }
             } else if kind.is_file() && name != GIT {
@@ -142,6 +145,20 @@ mod tests {
         assert!(is_test("crates/core/src/policy/tests.rs"));
         assert!(is_test("crates/store/src/conformance/claim.rs"));
         assert!(!is_test("crates/store/src/claim.rs"));
+    }
+
+    #[test]
+    fn copies_and_caches_are_not_read() {
+        let root = crate::process::target_directory(&crate::root()).join("tidy-walk");
+        for file in ["crates/book/src/a.md", "crates/book/pages/b.md", "c/d.md"] {
+            let path = root.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        fs::write(root.join("c/CACHEDIR.TAG"), "").unwrap();
+        let tree = Tree::load(&root).unwrap();
+        assert!(tree.paths.iter().eq(["crates/book/src/a.md"]));
+        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
