@@ -193,6 +193,7 @@ fn target(requests: usize) -> (String, thread::JoinHandle<Vec<String>>) {
     (url, received)
 }
 
+// long: three jobs that differ in one thing each, and what the target received of them
 #[test]
 fn a_job_like_another_or_from_a_file_has_its_headers_and_its_body() {
     let node = start();

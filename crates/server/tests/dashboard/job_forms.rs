@@ -99,6 +99,7 @@ async fn a_job_is_created_by_a_form_that_keeps_what_was_entered() {
     node.stop().await;
 }
 
+// long: one job, and everything that a form made from it may and may not do
 #[tokio::test]
 async fn a_job_like_another_has_its_secrets_without_showing_them() {
     let node = TestNode::start().await;
