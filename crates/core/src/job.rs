@@ -65,7 +65,7 @@ pub struct Job {
     pub traceparent: Option<Traceparent>,
     /// What only some jobs have.
     pub extras: Option<Box<JobExtras>>,
-    /// When it was stored, by the store's clock.
+    /// When it was stored, by the store's clock; never before a job that it waits for.
     pub created_at: Timestamp,
     /// How far it has come.
     pub progress: JobProgress,

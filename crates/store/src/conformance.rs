@@ -142,6 +142,7 @@ macro_rules! conformance_tests {
                 the_time_of_a_blocked_job_can_be_edited
                 a_request_that_is_repeated_waits_once
                 callers_at_once_release_each_job_once
+                a_job_comes_behind_those_that_it_waits_for_whatever_the_clock_says
             }
             keys {
                 a_known_key_answers_with_its_job

@@ -1,8 +1,10 @@
 //! What stores decide alike about jobs that wait for others.
 
+use std::time::Duration;
+
 use steadfast_core::{
     DependantDecision, Job, JobCommand, JobId, NewJob, OnFailure, PrerequisiteCounts,
-    PrerequisiteState,
+    PrerequisiteState, Timestamp,
 };
 
 use crate::error::EnqueueError;
@@ -16,6 +18,13 @@ pub(crate) const HAS_PREREQUISITES: i16 = 2; // not a limit: a bit
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) const IS_OF_BATCH: i16 = 4; // not a limit: a bit
 
+/// A job that another one is to wait for.
+#[derive(Clone, Copy)]
+pub(crate) struct Prerequisite {
+    pub state: PrerequisiteState,
+    pub created_at: Timestamp,
+}
+
 /// A job that waits for others, on its way into a store.
 pub(crate) struct NewDependant {
     /// As it is to be stored.
@@ -23,6 +32,10 @@ pub(crate) struct NewDependant {
     pub prerequisites: Vec<(JobId, PrerequisiteState)>,
     /// It ends at once, which is left to the one who looks after all others.
     pub must_fail: bool,
+    /// It is stored as created at this time at the earliest, so that it comes behind the others in the
+    /// order of time and id, although the clock may have been set back. An ordered key goes in that
+    /// order: one that came before a job that it waits for would hold it up for ever.
+    pub created_from: Timestamp,
 }
 
 impl NewDependant {
@@ -31,19 +44,22 @@ impl NewDependant {
     pub(crate) fn new<E>(
         index: usize,
         job: &NewJob,
-        mut find: impl FnMut(JobId) -> Result<Option<PrerequisiteState>, E>,
+        mut find: impl FnMut(JobId) -> Result<Option<Prerequisite>, E>,
     ) -> Result<Result<Option<Self>, EnqueueError>, E> {
         let Some(after) = job.after() else {
             return Ok(Ok(None));
         };
         let mut counts = PrerequisiteCounts::default();
         let mut prerequisites = Vec::with_capacity(after.after().len());
+        let mut created_from = Timestamp::EPOCH;
         for id in after.after() {
-            let Some(state) = find(*id)? else {
+            let Some(Prerequisite { state, created_at }) = find(*id)? else {
                 return Ok(Err(EnqueueError::UnknownPrerequisite { index, job: *id }));
             };
             counts.add(state);
             prerequisites.push((*id, state));
+            let tie = Duration::from_micros(u64::from(*id > job.id));
+            created_from = created_from.max(created_at.plus(tie));
         }
         let decision = after.on_failure().decide(counts);
         let mut job = job.clone();
@@ -54,6 +70,7 @@ impl NewDependant {
             job,
             prerequisites,
             must_fail: decision == DependantDecision::Fail,
+            created_from,
         })))
     }
 

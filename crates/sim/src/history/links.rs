@@ -65,9 +65,16 @@ impl History {
 
     /// A job was made that waits for others, perhaps.
     pub(super) fn note_after(&mut self, id: JobId, new: &NewJob) {
-        let (Some(after), Some(known)) = (new.after(), self.jobs.get_mut(&id)) else {
+        let Some(after) = new.after() else {
             return;
         };
+        let others = after.after().iter().filter_map(|id| self.jobs.get(id));
+        let latest = others.map(|other| other.created_at).max();
+        let Some(known) = self.jobs.get_mut(&id) else {
+            return;
+        };
+        // It comes behind them, also if the clock was set back since.
+        known.created_at = known.created_at.max(latest.unwrap_or_default());
         known.after = after.after().iter().map(|other| (*other, None)).collect();
         self.block(id);
     }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    Dependencies, EndReason, JobCommand, JobId, JobState, NewJob, NewJobExtras, OnFailure,
-    PrerequisiteState, RefusalReason, RunAt, Tenant,
+    ConcurrencyKey, Dependencies, EndReason, Gate, GateDefaults, GateId, GateLimits, GateScope,
+    Gates, JobCommand, JobId, JobState, NewJob, NewJobExtras, OnFailure, PrerequisiteState,
+    RefusalReason, RunAt, Tenant,
 };
 
-use super::fixture::{Fixture, permanent, secs, success, tenant};
-use crate::{CommandError, EnqueueError, FollowedLinks};
+use super::fixture::{Fixture, MICRO, ids_of, permanent, request, secs, success, tenant};
+use crate::{ClaimRequest, CommandError, EnqueueError, FollowedLinks};
 
 pub async fn a_job_starts_when_all_that_it_waits_for_have_succeeded(f: Fixture) {
     let first = f.claimed(f.job()).await;
@@ -308,6 +309,48 @@ pub async fn callers_at_once_release_each_job_once(f: Fixture) {
     changed.extend(follow(&f).await);
     changed.sort_unstable();
     assert_eq!(changed, expected);
+}
+
+pub async fn a_job_comes_behind_those_that_it_waits_for_whatever_the_clock_says(f: Fixture) {
+    let gate = Gate {
+        id: GateId::new(Some(Tenant::default()), GateScope::Key, "k").unwrap(),
+        limits: GateLimits {
+            ordered: true,
+            ..GateLimits::default()
+        },
+    };
+    let gates = Arc::new(Gates::new(1, [gate], GateDefaults::default()));
+    let only = async |id| {
+        let gates = gates.clone();
+        let claims = f.store.claim(ClaimRequest {
+            gates,
+            ..request(10)
+        });
+        let mut claims = claims.await.unwrap().claims;
+        assert_eq!(ids_of(&claims), [id]);
+        claims.remove(0)
+    };
+    let keyed = |mut job: NewJob| {
+        job.concurrency_key = ConcurrencyKey::new("k").ok();
+        job
+    };
+    let (noon, earlier) = (f.now(), f.now().minus(secs(60)));
+    let first = f.enqueue_one(keyed(f.job())).await;
+    f.clock.set(earlier);
+    let between = f.enqueue_one(after(&f, &[first], OnFailure::Wait)).await;
+    let last = f
+        .enqueue_one(keyed(after(&f, &[between], OnFailure::Wait)))
+        .await;
+    for id in [between, last] {
+        let job = f.read(id).await;
+        assert!((noon..=noon.plus(2 * MICRO)).contains(&job.created_at));
+        assert_eq!(job.earliest_run_at(), earlier);
+    }
+    f.clock.set(noon);
+    for id in [first, between, last] {
+        f.end(only(id).await, success()).await;
+        follow(&f).await;
+    }
 }
 
 fn after(f: &Fixture, others: &[JobId], on_failure: OnFailure) -> NewJob {

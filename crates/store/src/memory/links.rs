@@ -15,7 +15,7 @@ use steadfast_core::{
 use super::{MemoryStore, tables::Tables};
 use crate::{
     error::{EnqueueError, StoreError},
-    links::{NewDependant, asks_prerequisites, decide},
+    links::{NewDependant, Prerequisite, asks_prerequisites, decide},
     store::{
         BatchCreateResult, BatchFilter, BatchRecord, FollowedLinks, JobCount, JobLinks, LinkStore,
         Page, PageRequest,
@@ -136,16 +136,19 @@ impl Tables {
                 continue;
             }
             let new = plan.creates.get(&index).unwrap_or(new);
-            let find = |id| Ok::<_, Infallible>(self.state_for(id, &new.tenant));
+            let find = |id| Ok::<_, Infallible>(self.prerequisite(id, &new.tenant));
             let Ok(dependant) = NewDependant::new(index, new, find);
             dependants.extend(dependant?.map(|dependant| (index, dependant)));
         }
         Ok(dependants)
     }
 
-    fn state_for(&self, id: JobId, tenant: &Tenant) -> Option<PrerequisiteState> {
+    fn prerequisite(&self, id: JobId, tenant: &Tenant) -> Option<Prerequisite> {
         let job = &self.jobs.get(&id)?.job;
-        (job.tenant == *tenant).then(|| PrerequisiteState::of(Some(&job.progress)))
+        (job.tenant == *tenant).then(|| Prerequisite {
+            state: PrerequisiteState::of(Some(&job.progress)),
+            created_at: job.created_at,
+        })
     }
 
     pub(super) fn insert_dependant(&mut self, dependant: NewDependant, now: Timestamp) {
@@ -153,12 +156,16 @@ impl Tables {
             job,
             prerequisites,
             must_fail,
+            created_from,
         } = dependant;
         let id = job.id;
         if self.jobs.contains_key(&id) {
             return;
         }
         self.insert(job, now);
+        if let Some(entry) = self.jobs.get_mut(&id) {
+            entry.job.created_at = created_from.max(now);
+        }
         for (prerequisite, _) in &prerequisites {
             let dependants = self.links.dependants.entry(*prerequisite).or_default();
             dependants.insert(id);

@@ -20,12 +20,13 @@ use super::{
     key::Key,
     numbering::NumberedJob,
     session::{Conn, Session},
+    values::time,
 };
 use crate::{
     error::{EnqueueError, StoreError},
     links::{
-        HAS_DEPENDANTS, HAS_PREREQUISITES, NewDependant, asks_prerequisites, decide, result_of,
-        stored_state,
+        HAS_DEPENDANTS, HAS_PREREQUISITES, NewDependant, Prerequisite, asks_prerequisites, decide,
+        result_of, stored_state,
     },
     sql::{paging::row_limit, values::state},
     store::{
@@ -186,10 +187,12 @@ pub(super) async fn plan(
     let mut found = HashMap::new();
     for row in session.query(sql, &[&ids]).await? {
         let tenant: String = row.try_get("tenant")?;
-        found.insert(
-            row.try_get::<_, Key>("id")?.job(),
-            (tenant, row_state(&row)?),
-        );
+        let prerequisite = Prerequisite {
+            state: row_state(&row)?,
+            created_at: time(row.try_get("created_at")?),
+        };
+        let id = row.try_get::<_, Key>("id")?.job();
+        found.insert(id, (tenant, prerequisite));
     }
     let mut dependants = Vec::new();
     for (index, new) in others {
@@ -198,7 +201,7 @@ pub(super) async fn plan(
             let own = found
                 .get(&id)
                 .filter(|(tenant, _)| tenant == job.tenant.as_str());
-            Ok::<_, DriverError>(own.map(|(_, state)| *state))
+            Ok::<_, DriverError>(own.map(|(_, prerequisite)| *prerequisite))
         };
         match NewDependant::new(index, job, find)? {
             Ok(Some(dependant)) => {
@@ -238,6 +241,7 @@ pub(super) async fn save(
     if new.is_empty() {
         return Ok(());
     }
+    move_behind(session, &new, created).await?;
     let mut rows = LinkRows::default();
     let mut open: Vec<Key> = Vec::new();
     for dependant in &new {
@@ -254,6 +258,27 @@ pub(super) async fn save(
     let must_fail = new.iter().filter(|new| new.must_fail);
     let must_fail: Vec<Key> = must_fail.map(|new| new.job.id.into()).collect();
     look_again(session, &must_fail, hints).await
+}
+
+/// Lets jobs come behind those that they wait for, if the clock was set back since.
+async fn move_behind(
+    session: &Session<'_>,
+    dependants: &[&NewDependant],
+    created: &HashMap<JobId, Timestamp>,
+) -> Result<(), DriverError> {
+    let is_before = |new: &&&NewDependant| {
+        let at = created.get(&new.job.id);
+        at.is_some_and(|at| new.created_from > *at)
+    };
+    let moved = dependants.iter().filter(is_before);
+    let (ids, times): (Vec<Key>, Vec<i64>) = moved
+        .map(|new| (Key::from(new.job.id), new.created_from.as_micros()))
+        .unzip();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let sql = include_str!("sql/created_at_set.sql");
+    session.execute(sql, &[&ids, &times]).await
 }
 
 /// Marks jobs as ones that have to do with others.

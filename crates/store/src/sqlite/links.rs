@@ -18,13 +18,13 @@ use super::{
     enqueue, get,
     operations::save_audit,
     session::Session,
-    values::{job_id, job_key, state},
+    values::{job_id, job_key, state, time},
 };
 use crate::{
     error::{EnqueueError, StoreError},
     links::{
-        HAS_DEPENDANTS, HAS_PREREQUISITES, NewDependant, asks_prerequisites, decide, result_of,
-        stored_state,
+        HAS_DEPENDANTS, HAS_PREREQUISITES, NewDependant, Prerequisite, asks_prerequisites, decide,
+        result_of, stored_state,
     },
     sql::paging::row_limit,
     store::{
@@ -179,7 +179,7 @@ pub(super) fn plan(
         let find_own = |id| {
             let found = find(session.conn, id)?;
             let own = found.filter(|(tenant, _)| tenant == job.tenant.as_str());
-            Ok::<_, DriverError>(own.map(|(_, state)| state))
+            Ok::<_, DriverError>(own.map(|(_, prerequisite)| prerequisite))
         };
         match NewDependant::new(index, job, find_own)? {
             Ok(dependant) => dependants.extend(dependant.map(|dependant| (index, dependant))),
@@ -192,19 +192,28 @@ pub(super) fn plan(
 }
 
 /// A job and its tenant, as one that another waits for.
-fn find(conn: &Connection, id: JobId) -> Result<Option<(String, PrerequisiteState)>, DriverError> {
-    let found: Option<(String, i64, bool)> = conn
+fn find(conn: &Connection, id: JobId) -> Result<Option<(String, Prerequisite)>, DriverError> {
+    let found: Option<(String, i64, bool, i64)> = conn
         .prepare_cached(include_str!("sql/prerequisite_find.sql"))?
         .query_row([job_key(id)], |row| {
             let is_resolved = row.get("is_resolved")?;
-            Ok((row.get("tenant")?, row.get("state")?, is_resolved))
+            let created_at = row.get("created_at")?;
+            Ok((
+                row.get("tenant")?,
+                row.get("state")?,
+                is_resolved,
+                created_at,
+            ))
         })
         .optional()?;
-    let Some((tenant, number, is_resolved)) = found else {
+    let Some((tenant, number, is_resolved, created_at)) = found else {
         return Ok(None);
     };
-    let state = PrerequisiteState::from_row(state(number)?, is_resolved);
-    Ok(Some((tenant, state)))
+    let prerequisite = Prerequisite {
+        state: PrerequisiteState::from_row(state(number)?, is_resolved),
+        created_at: time(created_at),
+    };
+    Ok(Some((tenant, prerequisite)))
 }
 
 /// Stores a job that waits for others, unless its id is stored already.
@@ -217,6 +226,11 @@ pub(super) fn insert(
         return Ok(answer);
     }
     let key = job_key(new.job.id);
+    if new.created_from > session.now {
+        let sql = include_str!("sql/created_at_set.sql");
+        let params = params![key, new.created_from.as_micros()];
+        session.conn.prepare_cached(sql)?.execute(params)?;
+    }
     for (other, state) in &new.prerequisites {
         let sql = include_str!("sql/dependency_insert.sql");
         let params = params![key, job_key(*other), result_of(*state)];
@@ -352,7 +366,8 @@ fn dependants_of(
         .prepare_cached(include_str!("sql/dependants.sql"))?
         .query_map(params, |row| Ok(job_id(row.get("job")?)))?
         .collect::<Result<_, _>>()?;
-    let state = find(session.conn, note.job)?.map(|(_, state)| state);
+    let found = find(session.conn, note.job)?;
+    let state = found.map(|(_, prerequisite)| prerequisite.state);
     if let Some(result) = state.map(result_of).filter(|result| *result != 0) {
         let mut end = session
             .conn
