@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use crate::{
     serve,
-    settings::{Settings, StoreUrl},
+    settings::{Settings, StoreUrl, listen_address},
 };
 
 #[derive(clap::Args)]
@@ -21,7 +21,8 @@ pub struct Args {
         long,
         env = "STEADFAST_LISTEN",
         default_value = "127.0.0.1:7373",
-        value_name = "ADDRESS:PORT"
+        value_name = "ADDRESS:PORT",
+        value_parser = listen_address
     )]
     listen: SocketAddr,
     /// Do not open the dashboard in a browser.

@@ -27,7 +27,7 @@ use steadfast::{
 };
 
 pub use duration_arg::DurationArg;
-pub use flags::Flags;
+pub use flags::{Flags, listen_address};
 pub use retry_arg::{RetryArg, RetrySettings};
 pub use store_url::StoreUrl;
 

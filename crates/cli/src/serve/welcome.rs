@@ -36,8 +36,8 @@ fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<Strin
         _ => format!("{}, durable", settings.store),
     };
     let outbound = match settings.outbound.allow.as_slice() {
-        [] => access.outbound.to_string(),
-        allow => format!("{}, and {}", access.outbound, allow.join(", ")),
+        [] => format!("{} addresses", access.outbound),
+        allow => format!("{} addresses, and {}", access.outbound, allow.join(", ")),
     };
     let (keys, header) = if access.open {
         (
@@ -67,7 +67,7 @@ fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<Strin
         format!("  health    {url}/healthz, {url}/readyz"),
         format!("  metrics   {url}/metrics"),
         format!("  API keys  {keys}"),
-        format!("  outbound  jobs may connect to {outbound} addresses"),
+        format!("  outbound  jobs may connect to {outbound}"),
         "  next      create a job, and watch it:".to_owned(),
         format!("    curl {url}/api/v1/jobs{header} -H 'content-type: application/json' \\"),
         r#"      -d '{"api": "https://example.com/", "maxRetryCount": 3}'"#.to_owned(),

@@ -17,7 +17,7 @@ pub struct Flags {
     #[arg(long, env = "STEADFAST_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// The address to listen on [default: 127.0.0.1:7373].
-    #[arg(long, env = "STEADFAST_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "STEADFAST_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub listen: Option<SocketAddr>,
     /// Names besides those of this machine that a server without keys answers to, and whose pages
     /// may use the dashboard behind a proxy, separated by commas.
@@ -188,4 +188,11 @@ impl Flags {
         set(&self.retry, &mut settings.retry.default);
         set(&self.retry_http, &mut settings.retry.http);
     }
+}
+
+/// Names are not looked up: a server that listens elsewhere after a change of DNS surprises.
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let form = "must be an IP address and a port, as 127.0.0.1:7373, or 0.0.0.0:7373 for all \
+        addresses of this machine";
+    text.parse().map_err(|_| form.to_owned())
 }

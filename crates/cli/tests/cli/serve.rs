@@ -71,6 +71,11 @@ fn mistakes_on_the_command_line_are_answered_with_the_right_form() {
         assert_eq!(output.code, code, "{args:?}: {output:?}");
         assert!(output.err.contains(expected), "{args:?}: {output:?}");
     }
+    for (verb, address) in [("serve", "localhost:7373"), ("dev", "7373")] {
+        let output = run(&[verb, "--listen", address], &dir);
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.err.contains("as 127.0.0.1:7373"), "{output:?}");
+    }
 }
 
 #[test]
