@@ -2,6 +2,7 @@
 //!
 //! A million jobs take minutes, and a browser does not wait that long. So the action is an
 //! operation, which any node carries on; a small one has ended before the browser has its answer.
+//! What takes jobs away asks first, and so does everything that is done to all that match.
 
 use askama::Template;
 use steadfast_core::{CanaryRule, JobId, OperationKind, limits as core_limits};
@@ -28,6 +29,8 @@ struct ConfirmPage {
     frame: Frame,
     action: &'static str,
     matches: MatchCount,
+    /// The selected jobs; empty if it is about all that match.
+    ids: Vec<JobId>,
     filters: Vec<(&'static str, String)>,
     dead_letters: bool,
     back: String,
@@ -50,6 +53,16 @@ impl ConfirmPage {
             (true, _) => "dead letters",
             (false, 1) => "job",
             (false, _) => "jobs",
+        }
+    }
+
+    /// What the jobs have in common.
+    fn predicate(&self) -> &'static str {
+        match (self.ids.len(), self.matches.counted) {
+            (0, 1) => "matches",
+            (0, _) => "match",
+            (1, _) => "is selected",
+            _ => "are selected",
         }
     }
 }
@@ -80,6 +93,14 @@ impl BulkAction {
         }
     }
 
+    /// Whether it takes jobs away, which selecting them alone does not mean.
+    fn is_destructive(self) -> bool {
+        match self {
+            Self::Cancel | Self::Discard => true,
+            Self::Retry => false,
+        }
+    }
+
     fn kind(self, dead_letters: bool) -> OperationKind {
         match self {
             Self::Cancel => OperationKind::Cancel,
@@ -99,6 +120,13 @@ struct MatchCount {
 }
 
 impl MatchCount {
+    fn exactly(counted: usize) -> Self {
+        Self {
+            counted: counted as u64,
+            is_lower_bound: false,
+        }
+    }
+
     fn text(self) -> String {
         let at_least = if self.is_lower_bound { "at least " } else { "" };
         format!("{at_least}{}", thousands(self.counted))
@@ -110,6 +138,7 @@ pub async fn act(editor: Editor) -> PageResult {
     let action = BulkAction::parse(form.get("action"))?;
     let back = form.get("back").unwrap_or("/jobs");
     let dead_letters = form.get("deadLetters").is_some();
+    let is_confirmed = form.get("confirmed").is_some();
     let by = viewer.caller.actor(&viewer.app).await?;
     let mut request = OperationRequest::new(action.kind(dead_letters), by);
     if form.get("scope") == Some("selected") {
@@ -118,6 +147,10 @@ pub async fn act(editor: Editor) -> PageResult {
         if ids.is_empty() {
             return Ok(redirect_back(back, "nothing", None));
         }
+        if action.is_destructive() && !is_confirmed {
+            let matches = MatchCount::exactly(ids.len());
+            return confirm(&viewer, &form, action, (matches, ids));
+        }
         request.tenant.clone_from(&viewer.caller.tenant);
         request.ids = Some(ids);
     } else {
@@ -125,8 +158,9 @@ pub async fn act(editor: Editor) -> PageResult {
             dead_letters,
             ..query::job_filter(&form.job_query()?, &viewer.caller)?
         };
-        if form.get("confirmed").is_none() {
-            return confirm(&viewer, &form, action, &request.filter, back).await;
+        if !is_confirmed {
+            let matches = count_matches(&viewer.app, &request.filter).await?;
+            return confirm(&viewer, &form, action, (matches, Vec::new()));
         }
         request.all = true;
     }
@@ -145,24 +179,29 @@ pub async fn act(editor: Editor) -> PageResult {
     Ok(redirect_back(back, action.name(), Some(changed)))
 }
 
-async fn confirm(
+/// The question whether so many jobs are meant: those that are named, or all that match.
+fn confirm(
     viewer: &Viewer,
     form: &Fields,
     action: BulkAction,
-    filter: &JobFilter,
-    back: &str,
+    (matches, ids): (MatchCount, Vec<JobId>),
 ) -> PageResult {
-    let section = match filter.dead_letters {
+    let dead_letters = form.get("deadLetters").is_some();
+    let section = match dead_letters {
         true => "/dead-letters",
         false => "/jobs",
     };
     render(&ConfirmPage {
         frame: Frame::of(viewer, section, "Confirm"),
         action: action.name(),
-        matches: count_matches(&viewer.app, filter).await?,
-        filters: form.filters(),
-        dead_letters: filter.dead_letters,
-        back: back.to_owned(),
+        matches,
+        filters: match ids.is_empty() {
+            true => form.filters(),
+            false => Vec::new(),
+        },
+        ids,
+        dead_letters,
+        back: form.get("back").unwrap_or("/jobs").to_owned(),
         pace: viewer.app.bulk_pace(),
     })
 }

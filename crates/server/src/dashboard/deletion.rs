@@ -1,4 +1,4 @@
-//! The question before something is deleted for good, or a job is discarded.
+//! The question before something is deleted for good, a job is discarded, or an operation cancelled.
 
 use askama::Template;
 
@@ -8,7 +8,7 @@ use super::{
     viewer::Viewer,
 };
 
-/// What is to be deleted or discarded.
+/// What is to be deleted, discarded or cancelled.
 pub struct Deletion {
     pub name: String,
     /// What follows, as a sentence.

@@ -6,6 +6,7 @@ use steadfast_core::{Job, JobId, OperationId, OperationJob, OperationStatus, Ten
 use steadfast_store::{OperationFilter, OperationJobFilter, OperationRecord, Page, PageRequest};
 
 use super::{
+    deletion::Deletion,
     fields::{Fields, parse_id},
     format::{PageTime, shorten, thousands},
     frame::{Frame, redirect_back, render},
@@ -244,7 +245,12 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
 pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
     let id: OperationId = parse_id(&id)?;
-    api::operations::find(&viewer.app, &viewer.caller, id).await?;
+    let record = api::operations::find(&viewer.app, &viewer.caller, id).await?;
+    let here = format!("/operations/{id}");
+    let back = form.get("back").unwrap_or(&here);
+    if form.get("action") == Some("cancel") && form.get("confirmed").is_none() {
+        return cancel_page(&viewer, &record, back);
+    }
     let by = viewer.caller.actor(&viewer.app).await?;
     let client = &viewer.app.client;
     let did = match form.get("action") {
@@ -253,6 +259,19 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
         Some("cancel") => client.cancel_operation(id, by).await.map(|_| "ended"),
         _ => return Err(Problem::invalid("action", "there is no such action").into()),
     };
-    let here = format!("/operations/{id}");
-    Ok(redirect_back(form.get("back").unwrap_or(&here), did?, None))
+    Ok(redirect_back(back, did?, None))
+}
+
+fn cancel_page(viewer: &Viewer, record: &OperationRecord, back: &str) -> PageResult {
+    let deletion = Deletion {
+        name: record.operation.to_string(),
+        consequence: "It ends here and cannot be resumed. What it has done stays done; jobs that \
+            it has not come to stay as they are.",
+        verb: "Cancel operation",
+        action: "cancel",
+        path: format!("/operations/{}/act", record.id),
+        id: record.id.to_string(),
+        back: back.to_owned(),
+    };
+    deletion.page(viewer, "/operations")
 }

@@ -9,7 +9,7 @@ use steadfast_engine::JobRequest;
 use crate::{
     browser::{Browser, BrowserOptions},
     node::TestNode,
-    pages::dead_letter,
+    pages::{count_dead_letters, dead_letter},
 };
 
 // Keys as WebDriver writes them.
@@ -137,8 +137,11 @@ async fn a_list_is_searched_selected_and_saved_from_the_keyboard() {
         true
     );
     assert_eq!(browser.text("output.selected").await, "2");
-    // What is selected is cancelled, through an operation.
+    // What is selected is cancelled, through an operation, after a question.
     browser.click("[data-selection] button[value=cancel]").await;
+    let button = browser.text("main button.danger").await;
+    assert_eq!(button, "Cancel 2 jobs");
+    browser.click("main button.danger").await;
     let message = browser.text(".message").await;
     assert_eq!(message, "Requested cancellation of 2 jobs.");
     for (id, is_over) in ids.iter().zip([true, true, false]) {
@@ -179,6 +182,44 @@ async fn search_and_save(browser: &Browser, node: &TestNode) {
         .await;
     browser.click(".view button").await;
     browser.until_count(".view", 0).await;
+}
+
+#[tokio::test]
+async fn selected_jobs_are_taken_away_after_a_question_and_retried_without_one() {
+    let node = TestNode::start().await;
+    let mut form = "scope=selected&deadLetters=1&back=/dead-letters".to_owned();
+    let mut ids = Vec::new();
+    for number in 0..3 {
+        let job = dead_letter(&node, "default", &format!("row {number} is broken")).await;
+        form += &format!("&id={}", job.id);
+        ids.push(job.id.to_string());
+    }
+    for (action, button) in [
+        ("discard", "Discard 3 dead letters"),
+        ("cancel", "Cancel 3 dead letters"),
+    ] {
+        let asked = node
+            .post("/jobs/act", &format!("{form}&action={action}"))
+            .await;
+        assert_eq!(asked.status, 200, "{action}");
+        let page = asked.body;
+        assert!(page.contains(&format!("{button}</button>")), "{page}");
+        assert!(page.contains("are selected."), "{page}");
+        for id in &ids {
+            let field = format!("<input type=\"hidden\" name=\"id\" value=\"{id}\">");
+            assert!(page.contains(&field), "{page}");
+        }
+    }
+    assert_eq!(count_dead_letters(&node).await, 3, "nothing was done yet");
+    let one = format!("scope=selected&deadLetters=1&action=retry&id={}", ids[0]);
+    assert_eq!(node.post("/jobs/act", &one).await.status, 303);
+    assert_eq!(count_dead_letters(&node).await, 2);
+    let form = format!("{form}&action=discard&confirmed=1");
+    let done = node.post("/jobs/act", &form).await;
+    let expected = "/dead-letters?did=discard&n=2";
+    assert_eq!(done.header("location"), Some(expected));
+    assert_eq!(count_dead_letters(&node).await, 0);
+    node.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

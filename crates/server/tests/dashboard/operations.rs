@@ -30,7 +30,12 @@ async fn an_operation_is_followed_halted_and_named_on_the_page_of_its_jobs() {
     assert!(list.contains(&format!("href=\"{path}\"")), "{list}");
     assert!(node.get("/operations?open=1").await.body.contains(&path));
     assert_eq!(node.post(&act, "action=resume").await.status, 303);
-    assert_eq!(node.post(&act, "action=cancel").await.status, 303);
+    let asked = node.post(&act, "action=cancel").await;
+    assert_eq!(asked.status, 200, "{}", asked.body);
+    assert!(asked.body.contains("<h1>Cancel operation?</h1>"));
+    assert!(!node.get(&path).await.body.contains("chip-cancelled"));
+    let cancelled = node.post(&act, "action=cancel&confirmed=1").await;
+    assert_eq!(cancelled.status, 303);
     let page = node.get(&path).await.body;
     assert!(page.contains("chip-cancelled"), "{page}");
     let audit = node.get("/audit?action=operation.").await.body;
@@ -39,7 +44,7 @@ async fn an_operation_is_followed_halted_and_named_on_the_page_of_its_jobs() {
     }
     // One that was selected is named by its operation, and by the command on it alone.
     let id = jobs[0].id;
-    let form = format!("scope=selected&deadLetters=1&action=discard&id={id}");
+    let form = format!("scope=selected&deadLetters=1&action=discard&confirmed=1&id={id}");
     assert_eq!(node.post("/jobs/act", &form).await.status, 303);
     let page = node.get(&format!("/jobs/{id}")).await.body;
     assert!(page.contains("discard by dashboard"), "{page}");

@@ -288,7 +288,7 @@ async fn the_dead_letters_of_one_failure_are_discarded_together_and_others_stay(
     node.stop().await;
 }
 
-async fn count_dead_letters(node: &TestNode) -> u64 {
+pub async fn count_dead_letters(node: &TestNode) -> u64 {
     node.client
         .count(JobFilter::dead_letters(), 100)
         .await

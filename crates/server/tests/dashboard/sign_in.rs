@@ -105,7 +105,7 @@ async fn a_tenants_key_sees_and_changes_its_tenant_only() {
     let path = format!("{page}/act");
     let refused = act(&node, &cookie, &path, "action=discard").await;
     assert_eq!(refused.status, 404);
-    let selected = format!("scope=selected&action=discard&id={}", theirs.id);
+    let selected = format!("scope=selected&action=discard&confirmed=1&id={}", theirs.id);
     act(&node, &cookie, "/jobs/act", &selected).await;
     let all = "scope=all&deadLetters=1&action=discard&confirmed=1";
     let done = act(&node, &cookie, "/jobs/act", all).await;
