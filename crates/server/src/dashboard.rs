@@ -12,6 +12,7 @@
 //! * One file per page; `bulk` is one action on many jobs; `credential` shows a new secret or token;
 //!   `deletion` asks before something is deleted; `payload_view` shows payloads without
 //!   secrets, `http_view` requests and responses in their parts.
+//! * `job_fields`: the fields of a job in the forms of jobs and schedules.
 //! * `summary`: what a job does, in a few words; `search`: the line of a search box; `list_head`: what
 //!   stands over lists of jobs.
 //! * `chart`: SVG; `format`: times, counts and texts for people. Why an attempt was retried, core
@@ -38,6 +39,7 @@ mod gates;
 mod health_summary;
 mod http_view;
 mod job;
+mod job_fields;
 mod job_form;
 mod jobs;
 mod json_text;

@@ -44,6 +44,11 @@ impl Fields {
         Self(pairs.into_owned().collect())
     }
 
+    /// Adds those of another form.
+    pub fn extend(&mut self, more: &Self) {
+        self.0.extend(more.0.iter().cloned());
+    }
+
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }

@@ -1,4 +1,7 @@
 //! The form by which a schedule is created or changed, with what its rule means and its next ticks.
+//!
+//! The job of each run has the fields that a job has in its own form, or is given as JSON. If a
+//! change leaves all of them as they were, the job is not touched.
 
 use askama::Template;
 use axum::{
@@ -6,22 +9,26 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json, value::RawValue};
+use steadfast_api::DurationText;
 use steadfast_core::{
-    MissedTickPolicy, OverlapPolicy, Schedule, ScheduleName, Tenant, TickRule, Timestamp,
-    Timetable, duration,
+    ExpiryAction, Job, MissedTickPolicy, OverlapPolicy, Schedule, ScheduleName, StartBefore,
+    Tenant, TickRule, Timestamp, Timetable, duration,
 };
 
 use super::{
     fields::Fields,
     frame::{Frame, redirect_back, render},
+    job_fields::{fields_like, insert, methods, raw, request_body, typed},
     page_error::PageResult,
+    payload_view::RawFields,
     schedules::{UpcomingTick, find},
     viewer::{Editor, Viewer},
 };
 use crate::{
     api,
     body::{self, Body, Id},
+    keys::Scope,
     limits,
     problem::Problem,
 };
@@ -57,6 +64,10 @@ impl ScheduleFormPage {
     fn is_chosen(&self, field: &str, choice: &str) -> bool {
         self.fields.get(field) == Some(choice)
     }
+
+    fn methods(&self) -> Vec<(&'static str, bool)> {
+        methods(&self.fields)
+    }
 }
 
 /// What a rule means, before anything is stored.
@@ -67,13 +78,18 @@ struct RulePreview {
 }
 
 pub async fn new_page(viewer: Viewer) -> PageResult {
+    viewer.caller.clone().may(&[Scope::Admin, Scope::Tenant])?;
     let fields = viewer.fields.clone();
     form_page(&viewer, None, fields, None)
 }
 
 pub async fn edit_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
+    // The form shows the body of a request.
+    viewer.caller.clone().may(&[Scope::Admin, Scope::Tenant])?;
     let schedule = find(&viewer, &id).await?;
-    form_page(&viewer, Some(&schedule), fields_of(&schedule), None)
+    let mut fields = timetable_fields(&schedule);
+    fields.extend(&job_fields(&schedule));
+    form_page(&viewer, Some(&schedule), fields, None)
 }
 
 fn form_page(
@@ -113,8 +129,8 @@ fn form_page(
     Ok((status, page).into_response())
 }
 
-/// The form for a schedule as it is.
-fn fields_of(schedule: &Schedule) -> Fields {
+/// The timetable of a schedule as it is.
+fn timetable_fields(schedule: &Schedule) -> Fields {
     let timetable = &schedule.timetable;
     let time = |time: Option<Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
     let word = |value: Value| value.as_str().unwrap_or_default().to_owned();
@@ -153,66 +169,115 @@ fn preview(fields: &Fields, frame: &Frame) -> Result<RulePreview, Problem> {
     })
 }
 
+/// The job of each run, as if it were one.
+fn template_job(schedule: &Schedule) -> Job {
+    schedule.template.clone().into_job(Timestamp::EPOCH)
+}
+
+/// Its fields in the form.
+fn job_fields(schedule: &Schedule) -> Fields {
+    let mut fields = fields_like(&template_job(schedule));
+    if let Some((before, _)) = start_before(schedule) {
+        fields.extend(&Fields::from_iter([("startBefore", before.to_string())]));
+    }
+    fields
+}
+
+fn start_before(schedule: &Schedule) -> Option<(StartBefore, ExpiryAction)> {
+    schedule.template.extras()?.start_before
+}
+
 /// The fields of the timetable, as the API reads them. What is empty is left out, or cleared.
-fn timetable_body(form: &Fields, is_edit: bool) -> Result<Map<String, Value>, Problem> {
-    let mut body = Map::new();
+fn timetable_body(form: &Fields, is_edit: bool) -> Result<RawFields, Problem> {
+    let mut body = RawFields::new();
     for name in ["schedule", "every", "timezone", "overlap", "missed"] {
         if let Some(text) = form.get(name) {
-            body.insert(name.to_owned(), json!(text));
+            insert(&mut body, name, raw(&text)?);
         }
     }
     for name in ["startAt", "endAt"] {
-        match form.get(name) {
-            Some(text) => drop(body.insert(name.to_owned(), json!(text))),
-            None if is_edit => drop(body.insert(name.to_owned(), Value::Null)),
-            None => {}
+        if form.get(name).is_some() || is_edit {
+            insert(&mut body, name, raw(&form.get(name))?);
         }
     }
-    match form.get("maxRuns").map(str::parse::<u64>) {
-        Some(Ok(runs)) => drop(body.insert("maxRuns".to_owned(), json!(runs))),
-        Some(Err(_)) => return Err(Problem::invalid("maxRuns", "maxRuns must be a number")),
-        None if is_edit => drop(body.insert("maxRuns".to_owned(), Value::Null)),
-        None => {}
+    let runs = form.get("maxRuns").map(str::parse::<u64>).transpose();
+    let runs = runs.map_err(|_| Problem::invalid("maxRuns", "maxRuns must be a number"))?;
+    if runs.is_some() || is_edit {
+        insert(&mut body, "maxRuns", raw(&runs)?);
     }
     Ok(body)
 }
 
-/// A field that holds JSON; `None` if it is empty.
-fn json_field(form: &Fields, name: &str) -> Result<Option<Value>, Problem> {
-    let Some(text) = form.get(name) else {
-        return Ok(None);
-    };
-    let value = serde_json::from_str(text);
-    value
-        .map(Some)
-        .map_err(|error| Problem::invalid(name, format!("{name} must be JSON: {error}")))
-}
+/// The fields of the form that are those of the job of each run.
+const JOB_FIELDS: [&str; 16] = [
+    "url",
+    "method",
+    "headers",
+    "body",
+    "kind",
+    "payload",
+    "destination",
+    "queue",
+    "priority",
+    "type",
+    "startBefore",
+    "timeout",
+    "concurrencyKey",
+    "jobName",
+    "retry",
+    "tags",
+];
 
-/// The job of each run: a request to a URL, or a job of a kind.
-fn job_body(form: &Fields) -> Result<Value, Problem> {
-    if let Some(job) = json_field(form, "job")? {
-        return Ok(job);
-    }
-    let mut job = Map::new();
-    for (field, name) in [
-        ("url", "api"),
-        ("kind", "kind"),
-        ("queue", "queue"),
-        ("retry", "retry"),
-        ("tenant", "tenant"),
-    ] {
-        if let Some(text) = form.get(field) {
-            job.insert(name.to_owned(), json!(text));
-        }
-    }
-    if let Some(payload) = json_field(form, "payload")? {
-        job.insert("payload".to_owned(), payload);
+/// The job of each run of a new schedule: as JSON, or by its fields.
+fn new_job(form: &Fields) -> Result<Box<RawValue>, Problem> {
+    if let Some(text) = form.get("job") {
+        return typed("job", text);
     }
     if form.get("url").is_none() && form.get("kind").is_none() {
         let detail = "a schedule needs a URL or a kind for the jobs that it makes";
         return Err(Problem::invalid("url", detail));
     }
-    Ok(Value::Object(job))
+    let names = JOB_FIELDS.into_iter().chain(["tenant"]);
+    let fields = names.map(|name| (name, form.value(name).to_owned()));
+    raw(&request_body(&fields.collect(), None)?)
+}
+
+/// The job of each run from now on; `None` if the form leaves it as it is.
+fn changed_job(form: &Fields, schedule: &Schedule) -> Result<Option<Box<RawValue>>, Problem> {
+    if let Some(text) = form.get("job") {
+        return typed("job", text).map(Some);
+    }
+    let stored = job_fields(schedule);
+    // Browsers end lines in their own way.
+    let entered = |name: &'static str| match form.has(name) {
+        true => form.value(name).replace("\r\n", "\n"),
+        false => stored.value(name).to_owned(),
+    };
+    // A form always has a method, also that of a job which sends no request.
+    let is_request = !entered("url").is_empty();
+    let names = JOB_FIELDS
+        .into_iter()
+        .filter(|name| is_request || *name != "method");
+    if names
+        .clone()
+        .all(|name| entered(name) == stored.value(name))
+    {
+        return Ok(None);
+    }
+    let fields: Fields = names.map(|name| (name, entered(name))).collect();
+    let job = template_job(schedule);
+    let mut body = request_body(&fields, Some(&job))?;
+    // What the form does not show.
+    insert(&mut body, "lease", raw(&DurationText::from(job.lease))?);
+    if let Some(webhook) = job.webhook.as_deref().and_then(api::like::webhook) {
+        insert(&mut body, "webhook", raw(&webhook)?);
+    }
+    if let Some((_, on_expiry)) = start_before(schedule)
+        && fields.get("startBefore").is_some()
+    {
+        insert(&mut body, "onExpiry", raw(&on_expiry)?);
+    }
+    raw(&body).map(Some)
 }
 
 /// Whether only the next ticks are asked for.
@@ -239,8 +304,8 @@ async fn try_create(editor: &Editor) -> Result<String, Problem> {
     let tenant = form.get("tenant").map(Tenant::new).transpose()?;
     let tenant = viewer.caller.choose(tenant)?.unwrap_or_default();
     let mut body = timetable_body(form, false)?;
-    body.insert("name".to_owned(), json!(name));
-    body.insert("job".to_owned(), job_body(form)?);
+    insert(&mut body, "name", raw(&name)?);
+    insert(&mut body, "job", new_job(form)?);
     // The API would replace it, which a form for a new one does not mean.
     let client = &viewer.app.client;
     if !client
@@ -251,7 +316,7 @@ async fn try_create(editor: &Editor) -> Result<String, Problem> {
         let detail = format!("there is a schedule {name} already: change that one");
         return Err(Problem::new(StatusCode::CONFLICT, "exists", detail));
     }
-    let body = body::parse(Value::Object(body).to_string().as_bytes())?;
+    let body = body::parse(&serde_json::to_vec(&body).unwrap_or_default())?;
     let app = State(viewer.app.clone());
     let created: Response = api::schedules::create(app, editor.writes(), Body(body)).await?;
     let location = created.headers().get("location");
@@ -280,10 +345,10 @@ pub async fn edit(Path(id): Path<String>, editor: Editor) -> PageResult {
 
 async fn try_edit(editor: &Editor, schedule: &Schedule) -> Result<(), Problem> {
     let mut body = timetable_body(&editor.form, true)?;
-    if let Some(job) = json_field(&editor.form, "job")? {
-        body.insert("job".to_owned(), job);
+    if let Some(job) = changed_job(&editor.form, schedule)? {
+        insert(&mut body, "job", job);
     }
-    let body = body::parse(Value::Object(body).to_string().as_bytes())?;
+    let body = body::parse(&serde_json::to_vec(&body).unwrap_or_default())?;
     let app = State(editor.viewer.app.clone());
     let id = Id(schedule.id.to_string());
     api::schedules::edit(app, editor.writes(), id, Body(body)).await?;

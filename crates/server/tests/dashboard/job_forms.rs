@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use steadfast_core::{
-    Failure, FailureClass, JobId, Note, Outcome, Payload, Preset, Priority, StepName, Webhook,
-    WorkerName,
+    Failure, FailureClass, JobId, NewJob, Note, Outcome, Payload, Preset, Priority, StepName,
+    Webhook, WorkerName,
 };
 use steadfast_engine::{JobRequest, Settlement};
 use steadfast_server::keys::Scope;
@@ -318,6 +318,90 @@ async fn the_simulator_leads_to_a_form_with_its_policy() {
     let query = link.split('"').next().unwrap();
     let form = node.get(&format!("/jobs/new?policy={query}")).await.body;
     assert!(form.contains("&#34;maxRetries&#34;: 6"), "{form}");
+    node.stop().await;
+}
+
+/// A schedule of requests, with everything that a form shows of its job and what it does not.
+async fn scheduled_requests(node: &TestNode) {
+    let job = json!({
+        "http": {
+            "url": "https://example.com/report", "method": "PUT", "body": {"a": 1},
+            "headers": {"Authorization": "Bearer hunter2"},
+        },
+        "queue": "reports", "priority": 7, "tags": {"report": "nightly"}, "lease": "45s",
+        "startBefore": "10m", "onExpiry": "cancel", "webhook": {"url": "https://example.com/hook"},
+    });
+    let body = json!({"name": "report", "every": "1h", "job": job});
+    node.api("POST", "/schedules", body).await;
+}
+
+#[tokio::test]
+async fn the_job_of_a_schedule_is_changed_by_its_fields_and_kept_where_they_stay() {
+    let node = TestNode::start().await;
+    scheduled_requests(&node).await;
+    let stored = async || {
+        let name = "report".parse().unwrap();
+        let found = node.client.schedules_named(None, name).await.unwrap();
+        found.into_iter().next().unwrap().template
+    };
+    let before = stored().await;
+    let page = node.get("/schedules/report/edit").await.body;
+    for shown in [
+        "value=\"https://example.com/report\"",
+        "<option selected>PUT",
+        "authorization: ••••••",
+        "value=\"reports\"",
+        "value=\"10m\"",
+        "report:nightly",
+    ] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    assert!(!page.contains("hunter2"), "{page}");
+    // What comes back as it was shown is no change, whatever ends its lines.
+    let rule = [("every", "2h"), ("overlap", "skip"), ("missed", "skip")];
+    let same = [
+        ("url", "https://example.com/report"),
+        ("method", "PUT"),
+        ("headers", "authorization: ••••••"),
+        ("body", "{\r\n  \"a\": 1\r\n}"),
+        ("kind", ""),
+        ("queue", "reports"),
+    ];
+    let edit = async |fields: &[(&str, &str)]| {
+        let fields = [&rule, fields].concat();
+        node.post("/schedules/report/edit", &form(&fields)).await
+    };
+    assert_eq!(edit(&same).await.status, 303);
+    assert_eq!(stored().await, before);
+    let mut changed = same;
+    changed[3].1 = "[2]";
+    changed[5].1 = "slow";
+    let saved = edit(&changed).await;
+    assert_eq!(saved.status, 303, "{}", saved.body);
+    let after = stored().await;
+    let payload = after.payload.as_str();
+    for part in ["Bearer hunter2", "[2]", "PUT"] {
+        assert!(payload.contains(part), "{part}: {payload}");
+    }
+    assert_eq!(after.queue.as_str(), "slow");
+    let others = |job: &NewJob| {
+        let job = job.clone();
+        let rest = (job.lease(), job.tags().clone(), job.extras().cloned());
+        (job.priority, job.policy, job.webhook, rest)
+    };
+    assert_eq!(others(&after), others(&before));
+    // A job for a worker in its place, as JSON; a wrong one changes nothing.
+    let refused = edit(&[("job", "{\"kind\": ")]).await;
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    assert_eq!(edit(&[("job", "{\"kind\": \"report\"}")]).await.status, 303);
+    assert_eq!(stored().await.kind.as_str(), "report");
+    // A worker's job has no method, although a form always sends one.
+    let kept = stored().await;
+    assert_eq!(
+        edit(&[("kind", "report"), ("method", "POST")]).await.status,
+        303
+    );
+    assert_eq!(stored().await, kept);
     node.stop().await;
 }
 
