@@ -9,7 +9,7 @@ use std::{collections::VecDeque, fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{duration, limits, policy::RetryPolicy, tally::Tally, time::Timestamp};
+use crate::{explain::brief, limits, policy::RetryPolicy, tally::Tally, time::Timestamp};
 
 /// What is known of the jobs of a queue or destination.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -166,7 +166,7 @@ impl fmt::Display for DueForecast {
         let most = self.minutes.iter().map(|minute| minute.due);
         let most = most.fold(0.0, f64::max);
         let span = Duration::from_secs(60 * self.minutes.len() as u64);
-        let span = duration::format(span);
+        let span = brief(span);
         write!(
             f,
             "{:.0} due within {span}, at most {most:.0} in a minute",
@@ -177,7 +177,7 @@ impl fmt::Display for DueForecast {
                 write!(f, "; lately up to {sustained} succeeded in a minute")?;
                 if wait.as_secs() >= 60 {
                     let wait = Duration::from_secs(wait.as_secs() / 60 * 60);
-                    write!(f, ", so some wait {}", duration::format(wait))?;
+                    write!(f, ", so some wait {}", brief(wait))?;
                 }
                 Ok(())
             }
@@ -464,7 +464,7 @@ mod tests {
         assert!(!is_storm(10_000, None));
         let forecast = DueForecast::new(&coming(10_100, Some(100)), T0, 60);
         let sentence = "10100 due within 1h, at most 10100 in a minute; lately up to 100 succeeded in a \
-                        minute, so some wait 1h40m";
+                        minute, so some wait 1h 40m";
         assert_eq!(forecast.to_string(), sentence);
         assert_eq!(forecast.longest_wait(), Some(100 * MINUTE));
     }

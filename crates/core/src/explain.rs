@@ -9,6 +9,7 @@ use crate::{
     attempt::{Attempt, DecidedBy, Decision},
     policy::{Backoff, DelaySource, Jitter, RetryDelay, RetryPolicy},
     state::EndReason,
+    time::Timestamp,
 };
 
 /// What followed an attempt, and why, in a sentence; `None` for a success, which needs none.
@@ -160,6 +161,19 @@ pub fn brief(duration: Duration) -> String {
         3_600_000_000..86_400_000_000 => two_units(3_600, "h", 60, "m"),
         _ => two_units(86_400, "d", 3_600, "h"),
     }
+}
+
+/// A time for people, to the second.
+///
+/// ```
+/// let time = "2026-01-01T12:00:00.123456Z".parse().unwrap();
+/// assert_eq!(steadfast_core::explain::whole_second(time), "2026-01-01T12:00:00Z");
+/// ```
+pub fn whole_second(time: Timestamp) -> String {
+    let part = Duration::from_millis(time.as_millis().unsigned_abs() % 1_000);
+    Timestamp::from_millis(time.as_millis())
+        .minus(part)
+        .to_string()
 }
 
 /// A number for people: `1,234,567`.

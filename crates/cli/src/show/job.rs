@@ -9,7 +9,7 @@ use super::{
     Table, brief, describe_failure, moment, now, plain_table, relative, shorten, stacked_lines,
     status_cell, terminal_width,
 };
-use crate::limits::{AFTER_SHOWN_MAX, FAILURE_CHARS_MAX, SUMMARY_CHARS_MAX};
+use crate::limits::{AFTER_SHOWN_MAX, SUMMARY_CHARS_MAX};
 
 /// The name of a job for people: its `jobName`, its request, or its kind.
 pub fn job_title(job: &JobBody) -> String {
@@ -20,15 +20,24 @@ pub fn job_title(job: &JobBody) -> String {
     }
 }
 
-/// What a job does, in a few words: `POST api.example.com/orders`, or its kind.
+/// What a job does, in a few words: `POST api.example.com/orders`, or its kind. A terminal has room
+/// for its beginning; a file or another program gets all of it.
 pub fn job_summary(job: &JobBody) -> String {
+    summary_within(job, terminal_width())
+}
+
+fn summary_within(job: &JobBody, width: Option<u16>) -> String {
     let Some(http) = &job.http else {
         return job.kind.to_string();
     };
     let url = http.url.split(['?', '#']).next().unwrap_or_default();
     let place = url.split_once("://").map_or(url, |(_, rest)| rest);
     let place = place.trim_end_matches('/');
-    shorten(&format!("{} {place}", http.method), SUMMARY_CHARS_MAX)
+    let summary = format!("{} {place}", http.method);
+    match width {
+        Some(_) => shorten(&summary, SUMMARY_CHARS_MAX),
+        None => summary,
+    }
 }
 
 /// The column of what a job does.
@@ -84,20 +93,12 @@ fn last_failure(job: &JobBody) -> String {
     }
     let failure = job.failure.as_ref().map(|failure| {
         let failure = describe_failure(failure);
-        failure_cell(failure.lines().next().unwrap_or_default())
+        failure.lines().next().unwrap_or_default().to_owned()
     });
     match (&job.explanation, failure) {
         (Some(reason), Some(failure)) => format!("{reason}: {failure}"),
         (Some(reason), None) => reason.clone(),
         (None, failure) => failure.unwrap_or_default(),
-    }
-}
-
-/// A failure in a list: cut at the width of the terminal with its line, or here if that is unknown.
-pub fn failure_cell(line: &str) -> String {
-    match terminal_width() {
-        Some(_) => line.to_owned(),
-        None => shorten(line, FAILURE_CHARS_MAX),
     }
 }
 
@@ -265,15 +266,15 @@ mod tests {
 
     #[test]
     fn a_job_is_summed_up_by_what_it_does() {
-        let summary = |url: &str| {
-            let http = json!({"url": url, "method": "POST"});
-            job_summary(&job(json!({"http": http})))
-        };
+        let request = |url: &str| job(json!({"http": {"url": url, "method": "POST"}}));
+        let summary = |url: &str| summary_within(&request(url), Some(80));
         let orders = "https://api.example.com/orders?key=secret#part";
         assert_eq!(summary(orders), "POST api.example.com/orders");
         assert_eq!(summary("http://127.0.0.1:9/"), "POST 127.0.0.1:9");
-        let long = summary(&format!("https://example.com/{}", "x".repeat(100)));
-        assert_eq!(long.chars().count(), SUMMARY_CHARS_MAX);
+        let long = format!("https://example.com/{}", "x".repeat(100));
+        assert_eq!(summary(&long).chars().count(), SUMMARY_CHARS_MAX);
+        let whole = summary_within(&request(&long), None);
+        assert_eq!(whole.chars().count(), "POST example.com/".len() + 100);
         assert_eq!(job_summary(&job(json!({"kind": "resize"}))), "resize");
     }
 

@@ -6,7 +6,10 @@ use steadfast::{
     Timestamp,
     store::{Clock as _, SystemClock},
 };
-use steadfast_core::{Zone, explain::brief};
+use steadfast_core::{
+    Zone,
+    explain::{brief, whole_second},
+};
 
 pub fn now() -> Timestamp {
     SystemClock.now()
@@ -53,7 +56,7 @@ pub fn moment_in(zone: Option<&Zone>, time: Timestamp, now: Timestamp) -> String
 pub fn local_time(zone: Option<&Zone>, time: Timestamp) -> String {
     match zone {
         Some(zone) => format!("{} {}", zone.local_time(time), zone.name()),
-        None => time.to_string(),
+        None => whole_second(time),
     }
 }
 

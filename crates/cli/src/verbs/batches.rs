@@ -266,7 +266,7 @@ fn print_list(list: &BatchList) -> anyhow::Result<()> {
         return Ok(print_line!("no batches")?);
     }
     let now = now();
-    let mut table = plain_table(["id", "name", "", "ended", "failed", "age"]);
+    let mut table = plain_table(["id", "name", "status", "ended", "failed", "age"]);
     for batch in &list.batches {
         let ended = thousands(batch.total - batch.unfinished);
         table.add_row(vec![
@@ -285,7 +285,7 @@ fn print_jobs(list: &JobList) -> anyhow::Result<()> {
     if list.jobs.is_empty() {
         return Ok(print_line!("no jobs")?);
     }
-    let mut table = plain_table(["job", "kind", "", "attempts"]);
+    let mut table = plain_table(["job", "kind", "label", "attempts"]);
     for job in &list.jobs {
         table.add_row(vec![
             job.id.to_string().into(),

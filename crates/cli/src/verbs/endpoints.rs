@@ -340,13 +340,18 @@ fn print_list(list: &EndpointList) -> anyhow::Result<()> {
     }
     let now = now();
     let mut table = plain_table([
-        "id", "", "tenant", "url", "events", "format", "secrets", "age",
+        "id", "status", "tenant", "url", "events", "format", "secrets", "age",
     ]);
     for endpoint in &list.endpoints {
         let events: Vec<&str> = endpoint.events.iter().map(|event| event.as_str()).collect();
         table.add_row(vec![
             endpoint.id.to_string(),
-            if endpoint.disabled { "disabled" } else { "" }.to_owned(),
+            if endpoint.disabled {
+                "disabled"
+            } else {
+                "enabled"
+            }
+            .to_owned(),
             endpoint.tenant.to_string(),
             endpoint.url.clone(),
             events.join(","),

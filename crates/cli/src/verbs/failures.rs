@@ -8,7 +8,7 @@ use crate::{
     limits,
     output::print_line,
     server_args::ServerArgs,
-    show::{age, failure_cell, moment, now, plain_table, quantity, stacked_lines, status_cell},
+    show::{age, moment, now, plain_table, quantity, stacked_lines, status_cell},
 };
 
 #[derive(clap::Args)]
@@ -158,7 +158,7 @@ fn print_list(list: &FailureList) -> anyhow::Result<()> {
             status_cell(group.state.as_str()),
             age(group.first_seen, now).into(),
             age(group.last_seen, now).into(),
-            failure_cell(&sentence(group)).into(),
+            sentence(group).into(),
         ]);
     }
     print_line!("{}", stacked_lines(table, [FAILURE]))?;

@@ -40,7 +40,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         return Ok(print_line!("no nodes")?);
     }
     let now = now();
-    let mut table = plain_table(["node", "", "version", "queues", "running", "up for", "seen"]);
+    let mut table = plain_table([
+        "node", "status", "version", "queues", "running", "up for", "seen",
+    ]);
     for node in &list.nodes {
         let queues = match node.queues.as_slice() {
             [] => "all".to_owned(),

@@ -248,7 +248,9 @@ fn print_list(list: &OperationList) -> anyhow::Result<()> {
         return Ok(print_line!("no operations")?);
     }
     let now = now();
-    let mut table = plain_table(["id", "kind", "", "worked", "changed", "by", "age", "jobs"]);
+    let mut table = plain_table([
+        "id", "kind", "status", "worked", "changed", "by", "age", "jobs",
+    ]);
     for operation in &list.operations {
         let jobs = match operation.is_named {
             true => "named",

@@ -109,7 +109,7 @@ fn print_list(list: &QueueList) -> anyhow::Result<()> {
     let mut table = plain_table([
         "tenant",
         "queue",
-        "",
+        "status",
         "ready",
         "running",
         "retrying",
@@ -133,7 +133,7 @@ fn print_list(list: &QueueList) -> anyhow::Result<()> {
         table.add_row(vec![
             queue.tenant.as_str().into(),
             queue.name.as_str().into(),
-            status_cell(if queue.paused { "paused" } else { "" }),
+            status_cell(if queue.paused { "paused" } else { "open" }),
             counts.ready.into(),
             counts.running.into(),
             counts.retrying.into(),

@@ -267,7 +267,7 @@ fn print_ticks(list: &TickList, zone: Option<&Zone>) -> anyhow::Result<()> {
     if list.ticks.is_empty() {
         return Ok(print_line!("no ticks yet")?);
     }
-    let mut table = plain_table(["tick", "", "result"]);
+    let mut table = plain_table(["tick", "when", "result"]);
     for tick in &list.ticks {
         let result = match (tick.job_id, &tick.skipped) {
             (Some(job), _) => job.to_string(),

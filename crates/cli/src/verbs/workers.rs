@@ -42,7 +42,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     }
     let now = now();
     let mut table = plain_table([
-        "worker", "", "tenant", "queues", "kinds", "running", "version", "host", "library", "seen",
+        "worker", "status", "tenant", "queues", "kinds", "running", "version", "host", "library",
+        "seen",
     ]);
     for worker in &list.workers {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();

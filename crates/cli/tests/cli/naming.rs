@@ -36,7 +36,9 @@ fn the_nodes_of_a_store_are_listed() {
         assert_eq!(listed.code, 0, "{listed:?}");
         let lines: Vec<&str> = listed.out.lines().collect();
         let head: Vec<&str> = lines[0].split_whitespace().collect();
-        let expected = ["NODE", "VERSION", "QUEUES", "RUNNING", "UP", "FOR", "SEEN"];
+        let expected = [
+            "NODE", "STATUS", "VERSION", "QUEUES", "RUNNING", "UP", "FOR", "SEEN",
+        ];
         assert_eq!(head, expected);
         let words: Vec<&str> = lines[1].split_whitespace().collect();
         assert_eq!(words[..2], ["alpha", "alive"], "{listed:?}");

@@ -4,7 +4,10 @@ use super::{
     AlertFigures, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject,
     ObservedDestination, format_seconds,
 };
-use crate::{duration, time::Timestamp};
+use crate::{
+    explain::{brief, whole_second},
+    time::Timestamp,
+};
 
 impl AlertSettings {
     /// Whether the figure is above the rule's limit. A rule that is switched off is never broken.
@@ -67,7 +70,7 @@ impl AlertSettings {
         if !self.is_enabled(*rule) {
             return "the rule is switched off".to_owned();
         }
-        let within = duration::format(self.window);
+        let within = brief(self.window);
         let (location, most) = location(state, is_only);
         match rule {
             AlertRule::Dlq => {
@@ -102,7 +105,8 @@ impl AlertSettings {
             AlertRule::Overdue => match figures.oldest_ready {
                 Some(run_at) => format!(
                     "the oldest ready job {location} has been due for {value}, \
-                     since {run_at}; the limit is {limit}"
+                     since {}; the limit is {limit}",
+                    whole_second(run_at)
                 ),
                 None => format!("no job {location} is due"),
             },

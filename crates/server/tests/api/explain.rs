@@ -22,6 +22,12 @@ async fn a_job_says_what_stands_between_now_and_its_start() {
     assert_eq!(explanation["blockers"][0]["kind"], json!("no_worker"));
     let action = "Start a node or worker for kind mail and queue default.";
     assert_eq!(explanation["action"], json!(action));
+    // A time is said to the second.
+    let later = json!({"kind": "mail", "runAt": "2096-01-01T12:00:00.123456Z"});
+    let later = server.http.create_id(later).await;
+    let sentence = &explain(&server.http, &later).await["blockers"][0]["sentence"];
+    let text = sentence.as_str().unwrap();
+    assert!(text.ends_with("at 2096-01-01T12:00:00Z."), "{text}");
     // A worker that was seen counts, here at once.
     let most = GatePatch::default().max_running(1);
     let gate = GateId::new(None, GateScope::Kind, "mail").unwrap();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use steadfast_core::{
     Attempt, Destination, EndReason, FailureClass, FailureFingerprint, FailureGroup, Fence, GateId,
     GateState, Gates, Job, JobId, JobLabel, JobState, Kind, Payload, Queue, ScheduleId, Tally,
-    Tenant, Timestamp,
+    Tenant, Timestamp, explain::whole_second,
 };
 
 use super::{
@@ -290,27 +290,36 @@ impl JobFilter {
     }
 }
 
-/// What is given, for people; `all` if nothing is.
+/// What is given, in words; `all` if nothing is.
 impl fmt::Display for JobFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = serde_json::to_value(self).map_err(|_| fmt::Error)?;
-        let fields = value.as_object().into_iter().flatten();
-        let is_given = |value: &serde_json::Value| {
-            let is_empty = value.as_array().is_some_and(Vec::is_empty);
-            !value.is_null() && *value != false && !is_empty
-        };
-        let given = fields.filter(|(_, value)| is_given(value));
-        let mut texts: Vec<String> = given
-            .map(|(name, value)| match value {
-                serde_json::Value::Bool(_) => name.clone(),
-                serde_json::Value::String(text) => format!("{name} {text}"),
-                other => format!("{name} {other}"),
-            })
-            .collect();
-        texts.sort_unstable();
-        match texts.is_empty() {
+        fn named(name: &str, value: Option<&impl fmt::Display>) -> Option<String> {
+            value.map(|value| format!("{name} {value}"))
+        }
+        let time = |name, at: Option<Timestamp>| named(name, at.map(whole_second).as_ref());
+        let text = self.failure_text.as_ref();
+        let mut parts = vec![
+            self.dead_letters.then(|| "dead letters".to_owned()),
+            named("label", self.label.as_ref()),
+            named("tenant", self.tenant.as_ref()),
+            named("queue", self.queue.as_ref()),
+            named("kind", self.kind.as_ref()),
+            named("schedule", self.schedule.as_ref()),
+            named("destination", self.destination.as_ref()),
+            named("failure class", self.failure_class.as_ref()),
+            text.map(|text| format!("failure contains {text:?}")),
+            named("fingerprint", self.fingerprint.as_ref()),
+            named("reason", self.reason.as_ref()),
+            time("created from", self.created_from),
+            time("created before", self.created_before),
+            time("failed from", self.failed_from),
+            time("failed before", self.failed_before),
+        ];
+        parts.extend(self.tags.iter().map(|tag| named("tag", Some(tag))));
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        match parts.is_empty() {
             true => f.write_str("all"),
-            false => f.write_str(&texts.join(", ")),
+            false => f.write_str(&parts.join(", ")),
         }
     }
 }
@@ -491,4 +500,42 @@ pub struct MinuteStats {
     pub at: Timestamp,
     /// The attempts of the minute.
     pub tally: Tally,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_said_in_words_and_leaves_nothing_out() {
+        assert_eq!(JobFilter::default().to_string(), "all");
+        let at = Timestamp::from_millis(1_767_225_600_123);
+        let filter = JobFilter {
+            tenant: Tenant::new("acme").ok(),
+            queue: Queue::new("mail").ok(),
+            kind: Kind::new("receipt").ok(),
+            label: Some(JobLabel::Failed),
+            schedule: "sch_00000000000000000000000001".parse().ok(),
+            destination: "https://a.example".parse().ok(),
+            created_from: Some(at),
+            created_before: Some(at),
+            failed_from: Some(at),
+            failed_before: Some(at),
+            failure_text: Some("no disk".to_owned()),
+            failure_class: Some(FailureClass::TIMEOUT),
+            fingerprint: "0000000000000007".parse().ok(),
+            reason: Some(EndReason::Exhausted),
+            tags: vec!["order:1".to_owned(), "order:2".to_owned()],
+            dead_letters: true,
+        };
+        assert_eq!(
+            filter.to_string(),
+            "dead letters, label failed, tenant acme, queue mail, kind receipt, \
+             schedule sch_00000000000000000000000001, destination https://a.example, \
+             failure class timeout, failure contains \"no disk\", fingerprint 0000000000000007, \
+             reason exhausted, created from 2026-01-01T00:00:00Z, \
+             created before 2026-01-01T00:00:00Z, failed from 2026-01-01T00:00:00Z, \
+             failed before 2026-01-01T00:00:00Z, tag order:1, tag order:2"
+        );
+    }
 }

@@ -7,7 +7,7 @@ use super::{
     after_starts,
 };
 use crate::{
-    explain::{self, brief, thousands},
+    explain::{self, brief, thousands, whole_second},
     flow::{
         gate::{GateId, GateLimits, GateScope, Pause, Rate},
         health::{HandHold, Incident, IncidentCause, SharedRetryAfter},
@@ -85,7 +85,7 @@ impl StartFacts<'_> {
         };
         let sentence = format!(
             "It was to start before {}, so it is not started any more, and ends {end} in a moment.",
-            deadline.at()
+            whole_second(deadline.at())
         );
         let action = "Retry the job when it has ended.".to_owned();
         Some(Blocker::new(BlockerKind::Expired, sentence, None, action))
@@ -96,7 +96,8 @@ impl StartFacts<'_> {
         if run_at <= now {
             return None;
         }
-        let mut sentence = format!("It is due in {}, at {run_at}.", brief(run_at.since(now)));
+        let (wait, at) = (brief(run_at.since(now)), whole_second(run_at));
+        let mut sentence = format!("It is due in {wait}, at {at}.");
         let decision = self.last_attempt.and_then(explain::decision);
         if let Some(decision) = decision {
             sentence.push(' ');
@@ -298,7 +299,7 @@ impl StartFacts<'_> {
              more.",
             subject(id),
             told.status,
-            told.at,
+            whole_second(told.at),
             brief(told.until.since(now))
         );
         let action = format!("Release {id}, if you know that it need not wait.");
@@ -401,7 +402,7 @@ fn by_hand(id: &GateId, what: &str, by: Option<&str>, since: Timestamp) -> Strin
     // Pauses that earlier versions made have no time.
     let since = match since.is_epoch() {
         true => String::new(),
-        false => format!(" since {since}"),
+        false => format!(" since {}", whole_second(since)),
     };
     format!("{} is {what}{by}{since}", subject(id))
 }
@@ -494,8 +495,9 @@ fn retry_share(reading: &GateReading, until: Timestamp) -> Blocker {
     let percent = (share * 1_000.0).round() / 10.0;
     let sentence = format!(
         "{} may have {percent}% of its starts in a minute as retries, and has had them; this retry \
-         may start at {until}, or when more first attempts have started.",
-        subject(id)
+         may start at {}, or when more first attempts have started.",
+        subject(id),
+        whole_second(until)
     );
     let action = format!("Raise retryShare of {id}.");
     Blocker::new(BlockerKind::RetryShare, sentence, Some(until), action)
