@@ -1,6 +1,6 @@
 //! Attempts, and what was decided after each.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use steadfast_core::{
     Attempt, AttemptStatus, Backoff, DecidedBy, Decision, DelaySource, Failure, Jitter, JobId,
     Kind, Note, Payload, Timestamp, WorkerName, duration, explain,
@@ -60,6 +60,11 @@ pub struct AttemptBody {
     /// The response that an HTTP job or a webhook got.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub response: Option<Payload>,
+    /// How long each phase took of a call that got no response, in milliseconds, up to the phase in
+    /// which it failed: `dnsMs`, `connectMs`, `tlsMs`, `firstByteMs`, `bodyMs`. A response has its own.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
+    pub timings: Option<Payload>,
     /// What the handler or worker returned.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub result: Option<Payload>,
@@ -82,10 +87,12 @@ impl AttemptBody {
     /// got, of all others what the handler or worker returned.
     pub fn new(attempt: Attempt, kind: &Kind) -> Self {
         let is_call = *kind == Kind::http() || *kind == Kind::webhook();
-        let (response, result) = if is_call {
-            (attempt.output.clone(), None)
-        } else {
-            (None, attempt.output.clone())
+        let (response, timings, result) = match &attempt.output {
+            Some(output) if is_call => match timings_alone(output) {
+                Some(timings) => (None, Some(timings), None),
+                None => (Some(output.clone()), None, None),
+            },
+            output => (None, None, output.clone()),
         };
         let note = attempt.note.as_deref().map(Note::read).unwrap_or_default();
         Self {
@@ -102,6 +109,7 @@ impl AttemptBody {
             worker: attempt.worker,
             failure: attempt.failure,
             response,
+            timings,
             result,
             note: note.text,
             progress: note.percent,
@@ -109,6 +117,17 @@ impl AttemptBody {
             decision: attempt.decision.as_ref().map(DecisionBody::from),
         }
     }
+}
+
+/// The timings of a call that got no response: without one, they are all that is recorded of it.
+fn timings_alone(output: &Payload) -> Option<Payload> {
+    #[derive(Deserialize)]
+    struct CallRecord {
+        status: Option<IgnoredAny>,
+        timings: Option<Payload>,
+    }
+    let record: CallRecord = output.decode().ok()?;
+    record.timings.filter(|_| record.status.is_none())
 }
 
 /// Why a job went on as it did, in figures.
@@ -175,6 +194,24 @@ impl From<&Decision> for DecisionBody {
             max_elapsed_ms: decision
                 .budget
                 .and_then(|it| it.max_elapsed.map(duration::millis)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_a_status_is_a_response_and_timings_alone_are_none() {
+        let timings = |text: &str| {
+            let found = timings_alone(&Payload::from_json(text).unwrap());
+            found.map(|it| it.as_str().to_owned())
+        };
+        let refused = timings(r#"{"timings": {"dnsMs":1,"connectMs":0.2}}"#);
+        assert_eq!(refused.as_deref(), Some(r#"{"dnsMs":1,"connectMs":0.2}"#));
+        for other in [r#"{"status": 503, "timings": {}}"#, "{}", "[1]", "null"] {
+            assert_eq!(timings(other), None, "{other}");
         }
     }
 }

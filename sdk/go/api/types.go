@@ -131,6 +131,9 @@ type Attempt struct {
 	RetryCount int `json:"retryCount"`
 	// How it ended.
 	Status AttemptStatus `json:"status"`
+	// How long each phase took of a call that got no response, in milliseconds, up to the phase in
+	// which it failed: `dnsMs`, `connectMs`, `tlsMs`, `firstByteMs`, `bodyMs`. A response has its own.
+	Timings json.RawMessage `json:"timings,omitzero"`
 	// The worker or node that ran it.
 	Worker string `json:"worker,omitzero"`
 }

@@ -90,6 +90,11 @@ export interface Attempt {
   retryCount: number;
   /** How it ended. */
   status: AttemptStatus;
+  /**
+   * How long each phase took of a call that got no response, in milliseconds, up to the phase in
+   * which it failed: `dnsMs`, `connectMs`, `tlsMs`, `firstByteMs`, `bodyMs`. A response has its own.
+   */
+  timings?: unknown;
   /** The worker or node that ran it. */
   worker?: string | null | undefined;
 }

@@ -28,7 +28,7 @@ use super::{
     lookup::SystemResolver,
     origin::Origin,
     pool::Pool,
-    response::{Excerpt, RecordedResponse},
+    response::{Excerpt, RecordedResponse, Timings},
     trace::{Phase, Trace},
 };
 use crate::limits::http::INFORMATIONAL_MAX;
@@ -65,7 +65,7 @@ impl Outbound {
         self.call_if(request, limit, fresh, &AlwaysWanted)
             .await
             .map_err(|error| match error {
-                CallError::Failed(failure) => failure,
+                CallError::Failed { failure, .. } => failure,
                 CallError::Unwanted => Failure::new(FailureClass::ERROR, "it was not sent"),
             })
     }
@@ -83,10 +83,11 @@ impl Outbound {
         let mut trace = Trace::start();
         let options = SendOptions { fresh, wanted };
         let exchange = self.exchange(&origin, request, options, &mut trace);
-        match timeout(limit, exchange).await {
+        let response = match timeout(limit, exchange).await {
             Ok(response) => response,
             Err(_) => Err(trace.timeout_failure(&origin, limit).into()),
-        }
+        };
+        response.map_err(|error| error.after(trace.timings()))
     }
 
     async fn exchange(
@@ -176,14 +177,30 @@ impl Outbound {
 
 /// Why there is no response.
 pub(super) enum CallError {
-    Failed(Failure),
+    Failed {
+        failure: Failure,
+        /// How long each phase took, up to the one in which it failed.
+        timings: Timings,
+    },
     /// Nothing was sent, because the request was not wanted any more.
     Unwanted,
 }
 
 impl From<Failure> for CallError {
     fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
+        Self::Failed {
+            failure,
+            timings: Timings::default(),
+        }
+    }
+}
+
+impl CallError {
+    fn after(self, timings: Timings) -> Self {
+        match self {
+            Self::Failed { failure, .. } => Self::Failed { failure, timings },
+            Self::Unwanted => Self::Unwanted,
+        }
     }
 }
 

@@ -72,7 +72,10 @@ impl Outbound {
             response = self.call_if(request, timeout(job), needs_fresh_connection, wanted) => {
                 match response {
                     Ok(response) => response.outcome(attempt.client().now()),
-                    Err(CallError::Failed(error)) => failure(error),
+                    Err(CallError::Failed { failure, timings }) => Outcome::Failure {
+                        failure,
+                        output: timings.output(),
+                    },
                     Err(CallError::Unwanted) => Outcome::Snoozed(UNWANTED_SNOOZE),
                 }
             }

@@ -33,7 +33,8 @@ pub struct RecordedResponse {
     location: Option<String>,
 }
 
-/// How long each phase took. Over a connection that was kept from before, only the last two are set.
+/// How long each phase took. Over a connection that was kept from before, only the last two are set;
+/// of a call that failed, those up to the one in which it did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timings {
@@ -47,6 +48,21 @@ pub struct Timings {
     pub first_byte: Option<Duration>,
     /// Reading the body, as far as it was read.
     pub body: Option<Duration>,
+}
+
+impl Timings {
+    /// The record of a call that got no response; `None` if it failed before anything was done.
+    pub(super) fn output(self) -> Option<Payload> {
+        #[derive(Serialize)]
+        struct NoResponseRecord {
+            timings: TimingsRecord,
+        }
+        if self == Self::default() {
+            return None;
+        }
+        let timings = TimingsRecord::from(self);
+        Payload::encode(&NoResponseRecord { timings }).ok()
+    }
 }
 
 impl RecordedResponse {

@@ -1,4 +1,5 @@
-//! The phases of a call, so that a timeout can say which phase it ended.
+//! The phases of a call, so that a timeout can say which phase it ended, and the record of an attempt
+//! how long each took.
 
 use std::time::Duration;
 
@@ -34,26 +35,28 @@ impl Trace {
 
     /// The last phase is over and the next one begins.
     pub fn enter(&mut self, next: Phase) {
-        let now = Instant::now();
-        let spent = Some(now - self.entered);
-        match self.phase {
-            Phase::Start | Phase::Body => {}
-            Phase::Dns => self.timings.dns = spent,
-            Phase::Connect => self.timings.connect = spent,
-            Phase::Tls => self.timings.tls = spent,
-            Phase::FirstByte => self.timings.first_byte = spent,
-        }
+        self.timings = match next {
+            // What was tried over a connection from before is no part of the call any more.
+            Phase::Dns => Timings::default(),
+            _ => self.timings(),
+        };
         self.phase = next;
-        self.entered = now;
+        self.entered = Instant::now();
     }
 
-    /// The phases so far; that of the body counts until now.
+    /// The phases so far; the present one counts until now.
     pub fn timings(&self) -> Timings {
-        let is_body = self.phase == Phase::Body;
-        Timings {
-            body: is_body.then(|| self.entered.elapsed()),
-            ..self.timings
-        }
+        let mut timings = self.timings;
+        let place = match self.phase {
+            Phase::Start => return timings,
+            Phase::Dns => &mut timings.dns,
+            Phase::Connect => &mut timings.connect,
+            Phase::Tls => &mut timings.tls,
+            Phase::FirstByte => &mut timings.first_byte,
+            Phase::Body => &mut timings.body,
+        };
+        *place = Some(self.entered.elapsed());
+        timings
     }
 
     /// The failure of a call that took longer than it may.

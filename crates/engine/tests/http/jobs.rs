@@ -136,6 +136,29 @@ async fn the_record_of_an_attempt_holds_the_response() {
 }
 
 #[tokio::test]
+async fn a_call_without_a_response_is_recorded_up_to_the_phase_that_failed() {
+    let hanging = Target::start(|_| Reply::Hang(String::new())).await;
+    let nothing_listens = HttpRequest::new("http://127.0.0.1:1/").unwrap();
+    let once = PolicyPatch::default().max_retries(0);
+    for (request, expected) in [
+        (nothing_listens, ["dnsMs", "connectMs"].as_slice()),
+        (to(&hanging), &["dnsMs", "connectMs", "firstByteMs"]),
+    ] {
+        let engine = engine();
+        let request = JobRequest::of(&request).retry(once.clone());
+        let job = run(&engine, request.timeout(Duration::from_millis(50))).await;
+        let attempts = engine.attempts(job.id).await.unwrap();
+        let output = attempts[0].output.as_ref().unwrap();
+        let output: serde_json::Value = output.decode().unwrap();
+        assert!(output.get("status").is_none(), "{output}");
+        for phase in ["dnsMs", "connectMs", "tlsMs", "firstByteMs", "bodyMs"] {
+            let is_known = output["timings"][phase].is_number();
+            assert_eq!(is_known, expected.contains(&phase), "{phase}: {output}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_permanent_failure_is_not_tried_again() {
     for (status, class) in [
         ("404 Not Found", FailureClass::NOT_FOUND),

@@ -9,7 +9,7 @@ use super::{
     audit::AuditRow,
     format::{Excerpt, PageTime},
     frame::Frame,
-    http_view::{ResponseView, is_exchange},
+    http_view::{PhasesView, ResponseView, exchange, is_exchange},
     operations::OperationRow,
 };
 
@@ -35,6 +35,8 @@ pub struct AttemptRow {
     pub trace: Option<TraceView>,
     /// The response, if the attempt was a request.
     pub response: Option<ResponseView>,
+    /// Where its time went, if it was a request.
+    pub phases: Option<PhasesView>,
     pub explanation: Option<String>,
     pub next: Option<PageTime>,
 }
@@ -43,12 +45,13 @@ impl AttemptRow {
     pub fn of(attempt: &Attempt, job: &Job, frame: &Frame) -> Self {
         let next = attempt.decision.as_ref().and_then(|it| it.next_run_at);
         let trace = attempt.failure.as_ref().and_then(|it| it.trace.as_ref());
-        let response = match is_exchange(&job.kind) {
-            true => ResponseView::of(attempt),
-            false => None,
+        let (response, phases) = match is_exchange(&job.kind) {
+            true => exchange(attempt),
+            false => (None, None),
         };
-        // A response is shown in its parts.
-        let output = attempt.output.as_ref().filter(|_| response.is_none());
+        // A call is shown in its parts.
+        let is_call = response.is_some() || phases.is_some();
+        let output = attempt.output.as_ref().filter(|_| !is_call);
         let worker = attempt.worker.as_ref().map(ToString::to_string);
         Self {
             number: attempt.attempt,
@@ -71,6 +74,7 @@ impl AttemptRow {
             note: attempt.note.as_deref().map(shown_note),
             trace: trace.map(|it| TraceView::of(it)),
             response,
+            phases,
             explanation: explain::decision(attempt),
             next: next.map(|at| frame.time(at)),
         }

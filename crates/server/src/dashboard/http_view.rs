@@ -49,7 +49,6 @@ pub struct ResponseView {
     pub headers: Vec<(String, String)>,
     pub body: Option<Excerpt>,
     pub is_cut: bool,
-    pub phases: Option<PhasesView>,
 }
 
 /// Where the time of an attempt went.
@@ -64,10 +63,10 @@ pub struct PhaseView {
     pub took: String,
 }
 
-/// A response as the engine records it.
+/// A call as the engine records it; without a response it has only timings.
 #[derive(Deserialize)]
 struct Record {
-    status: u16,
+    status: Option<u16>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
     #[serde(default)]
@@ -88,24 +87,27 @@ struct TimingsRecord {
     body_ms: Option<f64>,
 }
 
-impl ResponseView {
-    /// `None` if the attempt got no response, or has an output of another shape.
-    pub fn of(attempt: &Attempt) -> Option<Self> {
-        let record: Record = attempt.output.as_ref().and_then(|it| it.decode().ok())?;
-        let body = record.body;
-        Some(Self {
-            status: record.status,
-            is_good: (200..300).contains(&record.status),
-            headers: record.headers.into_iter().collect(),
-            body: (!body.is_empty()).then(|| Excerpt::json(&body)),
-            is_cut: record.truncated,
-            phases: phases(&record.timings, attempt.duration()),
-        })
-    }
+/// The response of an attempt, and where its time went. Neither if it has an output of another shape.
+pub fn exchange(attempt: &Attempt) -> (Option<ResponseView>, Option<PhasesView>) {
+    let record = attempt.output.as_ref().and_then(|it| it.decode().ok());
+    let Some(record): Option<Record> = record else {
+        return (None, None);
+    };
+    let phases = phases(&record, attempt.duration());
+    let body = record.body;
+    let response = record.status.map(|status| ResponseView {
+        status,
+        is_good: (200..300).contains(&status),
+        headers: record.headers.into_iter().collect(),
+        body: (!body.is_empty()).then(|| Excerpt::json(&body)),
+        is_cut: record.truncated,
+    });
+    (response, phases)
 }
 
 /// Everything that no phase accounts for was waiting: for a free slot of the node, and for the record.
-fn phases(timings: &TimingsRecord, whole: Duration) -> Option<PhasesView> {
+fn phases(record: &Record, whole: Duration) -> Option<PhasesView> {
+    let timings = &record.timings;
     let known = [
         ("dns", "DNS", timings.dns_ms),
         ("connect", "connect", timings.connect_ms),
@@ -123,10 +125,10 @@ fn phases(timings: &TimingsRecord, whole: Duration) -> Option<PhasesView> {
         return None;
     }
     let sum: Duration = known.iter().map(|(_, _, took)| *took).sum();
-    // Older records have no time of the body.
-    let rest = match timings.body_ms {
-        Some(_) => "waiting",
-        None => "waiting and body",
+    // Older responses have no time of the body.
+    let rest = match (record.status, timings.body_ms) {
+        (Some(_), None) => "waiting and body",
+        _ => "waiting",
     };
     let rest = ("waiting", rest, whole.saturating_sub(sum));
     let all = [rest].into_iter().filter(|(_, _, took)| !took.is_zero());
@@ -153,17 +155,19 @@ pub fn is_exchange(kind: &Kind) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+
+    fn record(value: Value) -> Record {
+        serde_json::from_value(value).unwrap()
+    }
 
     #[test]
     fn the_phases_of_an_attempt_add_up_to_its_time() {
-        let timings = TimingsRecord {
-            connect_ms: Some(12.0),
-            first_byte_ms: Some(341.0),
-            body_ms: Some(2.5),
-            ..TimingsRecord::default()
-        };
-        let found = phases(&timings, Duration::from_millis(400)).unwrap();
+        let timings = json!({"connectMs": 12, "firstByteMs": 341, "bodyMs": 2.5});
+        let response = record(json!({"status": 200, "timings": timings}));
+        let found = phases(&response, Duration::from_millis(400)).unwrap();
         let words: Vec<_> = found.phases.iter().map(|it| (it.name, &*it.took)).collect();
         let expected = [
             ("waiting", "44ms"),
@@ -173,13 +177,17 @@ mod tests {
         ];
         assert_eq!(words, expected);
         // A clock that was set back, or a record that is no such record.
-        assert!(phases(&timings, Duration::ZERO).is_some());
-        assert!(phases(&TimingsRecord::default(), Duration::ZERO).is_none());
-        let odd = TimingsRecord {
-            dns_ms: Some(f64::MAX),
-            tls_ms: Some(-1.0),
-            ..TimingsRecord::default()
-        };
+        assert!(phases(&response, Duration::ZERO).is_some());
+        assert!(phases(&record(json!({"status": 200})), Duration::ZERO).is_none());
+        let odd = record(json!({"timings": {"dnsMs": f64::MAX, "tlsMs": -1}}));
         assert!(phases(&odd, Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn a_call_without_a_response_has_the_phases_up_to_where_it_failed() {
+        let refused = record(json!({"timings": {"dnsMs": 3, "connectMs": 30, "tlsMs": null}}));
+        let found = phases(&refused, Duration::from_millis(40)).unwrap();
+        let names: Vec<_> = found.phases.iter().map(|it| it.name).collect();
+        assert_eq!(names, ["waiting", "DNS", "connect"]);
     }
 }

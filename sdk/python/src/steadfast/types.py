@@ -110,6 +110,11 @@ class Attempt(TypedDict):
     """Retries of its budget before it: 0 for the first attempt of each budget."""
     status: AttemptStatus
     """How it ended."""
+    timings: NotRequired[Any]
+    """How long each phase took of a call that got no response, in milliseconds, up to the phase
+    in which it failed: `dnsMs`, `connectMs`, `tlsMs`, `firstByteMs`, `bodyMs`. A response has
+    its own.
+    """
     worker: NotRequired[str | None]
     """The worker or node that ran it."""
 
