@@ -98,6 +98,7 @@ async fn every_page_answers_over_a_large_store() {
         "/jobs?queue=queue-1&tenant=tenant-1&label=succeeded".to_owned(),
         "/jobs?label=retrying".to_owned(),
         "/jobs?text=no+such+words".to_owned(),
+        "/jobs?label=retrying".to_owned(),
         format!("/jobs/{dead}"),
     ]);
     for page in &pages {

@@ -63,9 +63,15 @@ impl LaneCounters {
             cancelled,
             ..
         } = self.stats;
-        shown(self.waiting.waiting) + running + succeeded + failed + cancelled
+        self.waiting() + running + succeeded + failed + cancelled
     }
 
+    /// Scheduled, ready and retrying jobs together.
+    pub(crate) fn waiting(&self) -> u64 {
+        shown(self.waiting.waiting)
+    }
+
+    /// How many jobs have a label; of labels that depend on the time, how many may have it.
     pub(crate) fn count(&self, label: Option<JobLabel>, dead_letters: bool) -> u64 {
         let stats = &self.stats;
         match (label, dead_letters) {
@@ -76,9 +82,8 @@ impl LaneCounters {
             (Some(JobLabel::Succeeded), false) => stats.succeeded,
             (Some(JobLabel::Failed), false) => stats.failed,
             (Some(JobLabel::Cancelled), false) => stats.cancelled,
-            (Some(JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying), false) => {
-                shown(self.waiting.waiting)
-            }
+            (Some(JobLabel::Scheduled | JobLabel::Ready), false) => self.waiting(),
+            (Some(JobLabel::Retrying), false) => shown(self.waiting.retrying),
         }
     }
 }

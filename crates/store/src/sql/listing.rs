@@ -93,7 +93,7 @@ impl<LaneId> ListSource<LaneId> {
             let count = lane.count(filter.label, filter.dead_letters);
             if count > 0 && filter.matches_lane(tenant, queue, kind) {
                 some.push(id);
-                waiting += count;
+                waiting += lane.waiting();
             }
         }
         if is_waiting && waiting <= ROWS_EXAMINED_MAX as u64 {
@@ -148,5 +148,43 @@ impl JobSummary<'_> {
                 JobLabel::Scheduled => !is_due && !self.is_retry,
                 _ => true,
             }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steadfast_core::{Kind, Queue, Tenant};
+
+    use super::*;
+    use crate::sql::waiting::WaitingCount;
+
+    fn lane(waiting: i64, retrying: i64) -> LaneCounters {
+        let kind = Kind::new("mail").unwrap();
+        LaneCounters {
+            waiting: WaitingCount { waiting, retrying },
+            stats: LaneStats::empty(Tenant::default(), Queue::default(), kind),
+        }
+    }
+
+    #[test]
+    fn lanes_without_retries_are_not_searched_for_them() {
+        let many = i64::try_from(ROWS_EXAMINED_MAX).unwrap() + 1;
+        let source = |label, lanes: [(i64, i64); 2]| {
+            let filter = JobFilter {
+                label: Some(label),
+                ..JobFilter::default()
+            };
+            let lanes = lanes.map(|(waiting, retrying)| lane(waiting, retrying));
+            ListSource::best_for(&filter, (1..).zip(lanes))
+        };
+        let none = source(JobLabel::Retrying, [(many, 0), (many, 0)]);
+        assert_eq!(none, ListSource::Waiting(Vec::new()));
+        // All that wait in a lane are read, or none: so all of them count.
+        let one = source(JobLabel::Retrying, [(many, 0), (many, 1)]);
+        assert_eq!(one, ListSource::Lanes(LanePart::All, vec![2]));
+        let few = source(JobLabel::Retrying, [(many, 0), (7, 1)]);
+        assert_eq!(few, ListSource::Waiting(vec![2]));
+        let ready = source(JobLabel::Ready, [(many, 0), (7, 1)]);
+        assert_eq!(ready, ListSource::Lanes(LanePart::All, vec![1, 2]));
     }
 }
