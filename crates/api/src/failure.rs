@@ -96,6 +96,18 @@ pub struct FailureExampleBody {
 }
 
 impl FailureGroupBody {
+    /// The cause in a line: class, status and pattern. A lost attempt has no pattern, because its
+    /// message only names its holder.
+    pub fn sentence(&self) -> String {
+        let class = self.class.as_ref().map_or("", |class| class.as_str());
+        let status = self.http_status.map(|status| format!(" {status}"));
+        let status = status.unwrap_or_default();
+        match self.pattern.as_str() {
+            "" => format!("{class}{status}"),
+            pattern => format!("{class}{status}: {pattern}"),
+        }
+    }
+
     /// A group as it is at this time.
     pub fn new(group: FailureGroup, now: Timestamp) -> Self {
         let names = |set: NameSet| set.names.into_iter().collect();

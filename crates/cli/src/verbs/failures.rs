@@ -158,7 +158,7 @@ fn print_list(list: &FailureList) -> anyhow::Result<()> {
             status_cell(group.state.as_str()),
             age(group.first_seen, now).into(),
             age(group.last_seen, now).into(),
-            sentence(group).into(),
+            group.sentence().into(),
         ]);
     }
     print_line!("{}", stacked_lines(table, [FAILURE]))?;
@@ -168,19 +168,10 @@ fn print_list(list: &FailureList) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Class, status and pattern.
-fn sentence(group: &FailureGroupBody) -> String {
-    let class = group.class.as_ref().map_or("", |class| class.as_str());
-    match group.http_status {
-        Some(status) => format!("{class} {status}: {}", group.pattern),
-        None => format!("{class}: {}", group.pattern),
-    }
-}
-
 fn print_group(group: &FailureGroupBody) -> anyhow::Result<()> {
     let now = now();
     print_line!("{}: {}", group.fingerprint, group.state)?;
-    print_line!("  {}", sentence(group))?;
+    print_line!("  {}", group.sentence())?;
     if let Some(by) = &group.marked_by {
         print_line!("  marked by {by}")?;
     }

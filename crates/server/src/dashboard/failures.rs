@@ -44,6 +44,8 @@ pub struct FailureRow {
     /// Class, status and pattern.
     pub sentence: String,
     pub count: String,
+    /// How many jobs failed so, with their noun.
+    pub jobs: String,
     pub dead_letters: String,
     pub chip: &'static str,
     pub hours: Svg,
@@ -56,14 +58,9 @@ pub struct FailureRow {
 impl FailureRow {
     pub fn of(group: FailureGroup, frame: &Frame) -> Self {
         let body = FailureGroupBody::new(group, frame.now);
-        let class = body.class.as_ref().map_or("", |class| class.as_str());
-        let sentence = match body.http_status {
-            Some(status) => format!("{class} {status}: {}", body.pattern),
-            None => format!("{class}: {}", body.pattern),
-        };
         let sentence = match body.fingerprint {
             FailureFingerprint::OTHER => "all other failures".to_owned(),
-            _ => shorten(&sentence, limits::CELL_CHARS_MAX),
+            _ => shorten(&body.sentence(), limits::CELL_CHARS_MAX),
         };
         let origins = body.kinds.iter().chain(&body.destinations);
         let origin: Vec<&str> = origins.map(String::as_str).collect();
@@ -71,6 +68,10 @@ impl FailureRow {
             address: format!("fingerprint={}&tenant={}", body.fingerprint, body.tenant),
             sentence,
             count: thousands(body.count),
+            jobs: match body.jobs {
+                1 => "1 job".to_owned(),
+                jobs => format!("{} jobs", thousands(jobs)),
+            },
             dead_letters: thousands(body.dead_letters),
             chip: match body.state {
                 FailureState::New => "chip-retrying",

@@ -3,14 +3,17 @@
 use std::{fmt, time::Duration};
 
 use askama::filters::HtmlSafe;
-use steadfast_core::{Timestamp, explain::brief};
+use steadfast_core::{
+    Timestamp,
+    explain::{brief, whole_second},
+};
 
 pub use steadfast_core::explain::{shorten, thousands};
 
 use super::json_text::indented;
 use crate::limits;
 
-/// A time on a page: relative to now, and absolute in its tooltip.
+/// A time on a page: relative to now, and exact in its tooltip.
 #[derive(Clone, Copy)]
 pub struct PageTime {
     pub at: Timestamp,
@@ -29,9 +32,18 @@ impl PageTime {
         format!("{} ago", one_unit(age))
     }
 
+    pub fn is_future(&self) -> bool {
+        self.at > self.now
+    }
+
+    /// To the second.
     pub fn absolute(&self) -> String {
-        let millis = Timestamp::from_millis(self.at.as_millis());
-        millis.to_string().replace('T', " ").replace('Z', " UTC")
+        spaced(&whole_second(self.at))
+    }
+
+    /// To the millisecond, for the tooltip.
+    fn exact(&self) -> String {
+        spaced(&Timestamp::from_millis(self.at.as_millis()).to_string())
     }
 
     /// The same time as a countdown.
@@ -42,12 +54,16 @@ impl PageTime {
 
 impl fmt::Display for PageTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (at, title, text) = (self.at, self.absolute(), self.relative());
+        let (at, title, text) = (self.at, self.exact(), self.relative());
         write!(
             f,
             r#"<time datetime="{at}" title="{title}" data-relative>{text}</time>"#
         )
     }
+}
+
+fn spaced(time: &str) -> String {
+    time.replace('T', " ").replace('Z', " UTC")
 }
 
 /// A time consists of digits, letters and colons.
@@ -58,7 +74,7 @@ pub struct Countdown(PageTime);
 
 impl fmt::Display for Countdown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (at, title) = (self.0.at, self.0.absolute());
+        let (at, title) = (self.0.at, self.0.exact());
         let text = if self.0.at > self.0.now {
             format!("in {}", brief(self.0.at.since(self.0.now)))
         } else {

@@ -2,7 +2,9 @@
 
 use askama::Template;
 use axum::extract::Path;
-use steadfast_core::{Job, JobId, OperationId, OperationJob, OperationStatus, Tenant};
+use steadfast_core::{
+    Job, JobId, OperationId, OperationJob, OperationKind, OperationStatus, Tenant,
+};
 use steadfast_store::{OperationFilter, OperationJobFilter, OperationRecord, Page, PageRequest};
 
 use super::{
@@ -64,6 +66,8 @@ impl ResultRow {
 pub struct OperationRow {
     pub id: OperationId,
     pub kind: &'static str,
+    /// The same for people: `Run now`.
+    pub name: String,
     pub status: &'static str,
     pub chip: &'static str,
     pub is_open: bool,
@@ -105,6 +109,7 @@ impl OperationRow {
         Self {
             id: record.id,
             kind: operation.kind.as_str(),
+            name: name(operation.kind),
             status: progress.status.as_str(),
             chip: match progress.status {
                 OperationStatus::Running => "chip-running",
@@ -142,6 +147,14 @@ impl OperationRow {
             report: operation.to_string(),
         }
     }
+}
+
+/// What an operation does, as people read it: `Run now`.
+fn name(kind: OperationKind) -> String {
+    let words = kind.as_str().replace('_', " ");
+    let mut letters = words.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 impl OperationRow {
@@ -221,7 +234,7 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     };
     let client = &viewer.app.client;
     let jobs: Page<OperationJob, JobId> = client.operation_jobs(id, filter, page).await?;
-    let title = format!("{} {id}", record.operation.kind);
+    let title = format!("{} {id}", name(record.operation.kind));
     let frame = Frame::of(&viewer, "/operations", title);
     let path = format!("/operations/{id}");
     let ids = jobs.items.iter().map(|it| it.job).collect();

@@ -35,7 +35,6 @@ struct ScheduleListPage {
 struct ScheduleDetailPage {
     frame: Frame,
     row: ScheduleRow,
-    kind: String,
     queue: String,
     policy: String,
     payload: Excerpt,
@@ -62,6 +61,13 @@ struct ScheduleRow {
     strip: Svg,
     skipped: u64,
     last_skip: Option<String>,
+}
+
+impl ScheduleRow {
+    /// Whether its rule has a text of its own beside the words.
+    fn has_cron(&self) -> bool {
+        self.rule != self.words
+    }
 }
 
 pub struct UpcomingTick {
@@ -289,7 +295,6 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let template = &schedule.template;
     render(&ScheduleDetailPage {
         row: schedule_row(&viewer, &frame, &schedule).await?,
-        kind: template.kind.to_string(),
         queue: template.queue.to_string(),
         policy: explain::policy(&template.policy),
         payload: payload_view::excerpt(&template.kind, &template.payload, frame.may_write),

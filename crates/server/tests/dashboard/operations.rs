@@ -47,7 +47,7 @@ async fn an_operation_is_followed_halted_and_named_on_the_page_of_its_jobs() {
     let form = format!("scope=selected&deadLetters=1&action=discard&confirmed=1&id={id}");
     assert_eq!(node.post("/jobs/act", &form).await.status, 303);
     let page = node.get(&format!("/jobs/{id}")).await.body;
-    assert!(page.contains("discard by dashboard"), "{page}");
+    assert!(page.contains("Discard by dashboard"), "{page}");
     node.stop().await;
 }
 
