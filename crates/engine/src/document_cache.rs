@@ -93,6 +93,15 @@ impl<T: Send + Sync> DocumentCache<T> {
         self.read(version).await
     }
 
+    /// Reads the documents again, for a caller that has stored a change. What is stored stays stored:
+    /// if they cannot be read just now, what was known is forgotten, and the next caller reads them.
+    pub async fn follow_change(&self) {
+        if let Err(error) = self.refresh().await {
+            tracing::warn!(kind = %self.kind, %error, "what was changed is read again later");
+            *self.latest.write().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
     /// The version was read first, so the documents are at least as new as it.
     async fn read(&self, version: u64) -> Result<Arc<T>, StoreError> {
         let documents = self.store.list_documents(self.kind).await?;

@@ -166,6 +166,15 @@ impl GateCache {
         }
     }
 
+    /// Reads the gates again, for a caller that has stored a change. What is stored stays stored: if
+    /// they cannot be read just now, those that are known hold until this node reads them, as on other
+    /// nodes. Without any, every job might start.
+    pub async fn follow_change(&self) {
+        if let Err(error) = self.refresh_all().await {
+            tracing::warn!(%error, "gates that were changed are read again later");
+        }
+    }
+
     /// The gates that were put together last; none if that has not happened yet.
     pub fn latest(&self) -> Arc<Gates> {
         self.lock().gates.clone()

@@ -180,7 +180,7 @@ impl Sessions {
                 .await?
             {
                 DocumentSaveResult::Done(_) => {
-                    self.cache.refresh().await?;
+                    self.cache.follow_change().await;
                     return Ok(());
                 }
                 DocumentSaveResult::Outdated(Some(stored)) => current = KeySessions::of(&stored),

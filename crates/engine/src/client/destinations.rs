@@ -271,6 +271,7 @@ impl Client {
             subjects.extend(of_tenants.map(|tenant| HealthSubject::of_tenant(destination, tenant)));
         }
         subjects.sort_unstable();
+        let mut stored = None;
         for subject in subjects {
             let record = record.as_ref();
             let step = health_documents::step_by(self.store(), &subject, input, &rules, record);
@@ -279,8 +280,21 @@ impl Client {
                 let what = format_args!("destination {destination}");
                 return Err(ClientError::contended(what));
             }
+            if let (StepResult::Changed(change), None) = (result, subject.tenant) {
+                stored = Some(Arc::new(change.health));
+            }
         }
-        self.destination(destination, None).await
+        match (self.gate_cache().refresh_all().await, stored) {
+            (Ok(gates), _) => Ok(state_of(&gates, destination, None, self.now())),
+            // What is stored is no failure. The gates are read again within seconds.
+            (Err(_), Some(health)) => Ok(DestinationState {
+                status: health.status(self.now()),
+                tenant: None,
+                health,
+                ..state_of(&gates, destination, None, self.now())
+            }),
+            (Err(error), None) => Err(error.into()),
+        }
     }
 }
 

@@ -34,7 +34,7 @@ impl Client {
         };
         let record = self.endpoint_record("create", &endpoint);
         self.store().save_document(document, record.into()).await?;
-        self.endpoint_cache().refresh().await?;
+        self.endpoint_cache().follow_change().await;
         Ok(endpoint)
     }
 
@@ -96,7 +96,7 @@ impl Client {
             };
             let saved = self.store().save_document(document, outbox).await?;
             if let DocumentSaveResult::Done(_) = saved {
-                self.endpoint_cache().refresh().await?;
+                self.endpoint_cache().follow_change().await;
                 return Ok(Some((endpoint, true)));
             }
         }
@@ -284,7 +284,7 @@ impl Client {
         let deleted = store
             .delete_document(DocumentKind::Endpoint, id.to_string(), record)
             .await?;
-        self.endpoint_cache().refresh().await?;
+        self.endpoint_cache().follow_change().await;
         Ok(deleted)
     }
 

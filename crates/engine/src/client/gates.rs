@@ -141,7 +141,7 @@ impl Client {
             .store()
             .delete_document(DocumentKind::Gate, document_id(id), record)
             .await?;
-        self.gate_cache().refresh_all().await?;
+        self.gate_cache().follow_change().await;
         Ok(deleted)
     }
 
@@ -185,7 +185,7 @@ impl Client {
                 matches!(saved, DocumentSaveResult::Done(_))
             };
             if is_written {
-                self.gate_cache().refresh_all().await?;
+                self.gate_cache().follow_change().await;
                 return Ok(gate);
             }
         }

@@ -45,7 +45,7 @@ pub async fn create(
         by: Some(caller.actor(&app).await?),
     };
     let (key, token) = keys::create(&*app.node.store(), new).await?;
-    app.keys.refresh().await?;
+    app.keys.follow_change().await;
     let body = KeyWithToken {
         key: KeyBody::from(&key),
         token: token.reveal().to_owned(),
@@ -122,7 +122,7 @@ pub async fn delete(
     let by = caller.actor(&app).await?;
     match keys::revoke(&*store, id, Some(by)).await? {
         Revocation::Done => {
-            app.keys.refresh().await?;
+            app.keys.follow_change().await;
             Ok(StatusCode::NO_CONTENT)
         }
         Revocation::NotFound => Err(Problem::not_found(id)),

@@ -43,6 +43,7 @@ mod policies;
 mod schedules;
 mod secrets;
 mod slow_clients;
+mod stored_changes;
 mod tenants;
 mod timelines;
 mod unique;

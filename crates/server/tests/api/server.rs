@@ -35,6 +35,8 @@ pub struct Setup {
     pub open: bool,
     /// Whether it has a store in memory whose clock the test moves.
     pub manual_clock: bool,
+    /// In place of the file that it would have.
+    pub store: Option<Arc<dyn Store>>,
     /// The rest of its settings.
     pub settings: Settings,
     /// Laid over the preset of HTTP jobs. Without jitter, every delay is a round number.
@@ -49,6 +51,7 @@ impl Default for Setup {
             policy: AddressPolicy::Any,
             open: true,
             manual_clock: false,
+            store: None,
             settings: Settings::default(),
             http_retry: r#"{"preset": "http", "jitter": "none"}"#,
         }
@@ -73,9 +76,10 @@ impl Server {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("jobs.db");
         let test_clock = setup.manual_clock.then(TestClock::new);
-        let store = match &test_clock {
-            Some(clock) => clock.store(),
-            None => Arc::new(SqliteStore::open(path, SqliteOptions::default()).unwrap()),
+        let store = match (setup.store, &test_clock) {
+            (Some(store), _) => store,
+            (None, Some(clock)) => clock.store(),
+            (None, None) => Arc::new(SqliteStore::open(path, SqliteOptions::default()).unwrap()),
         };
         let outbound = Outbound::builder(OutboundRules::new(setup.policy)).build();
         let metrics = Arc::new(Metrics::default());
