@@ -138,8 +138,9 @@ impl Client {
     /// The same client for commands that this actor gives: each leaves an audit record, which is
     /// stored together with what it changes. One that is refused, or changes nothing, leaves none.
     /// Without an actor a client leaves no records, because a program that cancels its own jobs is
-    /// no person whom others ask. For many jobs there are operations, which name their actor;
-    /// [`Client::command_each`] and [`Client::command_matching`] leave no records.
+    /// no person whom others ask. [`Client::command_each`] and [`Client::command_matching`] leave one
+    /// record with the first jobs that they change, with the ids or the filter; how many jobs were
+    /// changed in all is known of operations.
     ///
     /// ```
     /// use steadfast_core::{Actor, Queue, Tenant};
@@ -447,12 +448,8 @@ impl Client {
         ids: Vec<JobId>,
         command: JobCommand,
     ) -> Result<u64, ClientError> {
-        self.check_command(&command)?;
-        if ids.is_empty() {
-            return Ok(0);
-        }
-        let results = self.run_command(ids, command, None).await?;
-        Ok(results.iter().filter(|result| result.is_ok()).count() as u64)
+        let record = self.record_of_each(&ids, &command).await?;
+        self.command_each_with(ids, command, record).await
     }
 
     /// A command can give a job a payload and a policy, like a create.

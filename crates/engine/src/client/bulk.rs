@@ -6,12 +6,12 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-use steadfast_core::{Job, JobCommand, JobId};
+use steadfast_core::{AuditRecord, Job, JobCommand, JobId, Tenant};
 use steadfast_store::{JobCount, JobFilter, JobPageRequest};
 
 use tokio::time::Instant;
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, operations::action_of};
 use crate::limits::{BULK_COUNT_MAX, BULK_COUNT_TIME_MAX, BULK_PAGE_MAX, BULK_RATE_DEFAULT};
 
 impl Client {
@@ -30,6 +30,45 @@ impl Client {
     ) -> Result<u64, ClientError> {
         let result = self.command_matching(filter, command).run().await?;
         Ok(result.changed)
+    }
+
+    /// The record of a command on these jobs, if this client has an actor.
+    pub(super) async fn record_of_each(
+        &self,
+        ids: &[JobId],
+        command: &JobCommand,
+    ) -> Result<Option<AuditRecord>, ClientError> {
+        let subject = match ids {
+            [id] => id.to_string(),
+            _ => format!("{} jobs", ids.len()),
+        };
+        let Some(mut record) = self.audit_record(action_of(command), subject, None) else {
+            return Ok(None);
+        };
+        if ids.len() > 1 {
+            let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            record = record.with_detail(texts.join(" "));
+        }
+        let jobs = self.store().get_listed_jobs(ids.to_vec()).await?;
+        let mut tenants: Vec<Tenant> = jobs.into_iter().flatten().map(|job| job.tenant).collect();
+        tenants.dedup();
+        let tenant = tenants.pop().filter(|_| tenants.is_empty());
+        Ok(Some(record.of_tenant(tenant)))
+    }
+
+    /// Carries out a command on jobs, and stores this record with the first that it changes.
+    pub(super) async fn command_each_with(
+        &self,
+        ids: Vec<JobId>,
+        command: JobCommand,
+        record: Option<AuditRecord>,
+    ) -> Result<u64, ClientError> {
+        self.check_command(&command)?;
+        if ids.is_empty() {
+            return Ok(0);
+        }
+        let results = self.run_command(ids, command, record).await?;
+        Ok(results.iter().filter(|result| result.is_ok()).count() as u64)
     }
 }
 
@@ -156,6 +195,10 @@ impl BulkCommand {
         let mut result = BulkResult::default();
         let mut left = self.limit;
         let mut page = JobPageRequest::first(BULK_PAGE_MAX);
+        let (action, tenant) = (action_of(&self.command), self.filter.tenant.as_ref());
+        let subject = self.filter.to_string();
+        // The same for every page: it is stored with the first that changes a job.
+        let record = self.client.audit_record(action, subject, tenant);
         loop {
             let page_begin = Instant::now();
             let jobs = self.client.jobs(self.filter.clone(), page).await?;
@@ -164,7 +207,9 @@ impl BulkCommand {
             let is_cut = ids.len() as u64 > left;
             ids.truncate(usize::try_from(left).unwrap_or(usize::MAX));
             let count = ids.len() as u64;
-            let changed = self.client.command_each(ids, self.command.clone()).await?;
+            let command = self.command.clone();
+            let changed = self.client.command_each_with(ids, command, record.clone());
+            let changed = changed.await?;
             left -= count;
             result.changed += changed;
             result.refused += count - changed;

@@ -9,9 +9,9 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use steadfast_core::JobCommand;
+use steadfast_core::{Actor, JobCommand, JobId, Tenant};
 use steadfast_engine::{BulkResult, Client, JobKind as _};
-use steadfast_store::{JobCount, JobFilter, MemoryStore};
+use steadfast_store::{AuditFilter, JobCount, JobFilter, JobPageRequest, MemoryStore, PageRequest};
 
 use crate::common::fails;
 
@@ -50,6 +50,39 @@ async fn a_command_reaches_every_job_that_matches_and_reports_after_each_page() 
     assert_eq!((result.changed, result.refused), (0, 1_200));
     let all = client.command_all(JobFilter::default(), JobCommand::Cancel);
     assert_eq!(all.await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_on_many_jobs_leaves_one_record_of_its_actor() {
+    let client = client_of_many().await;
+    let kim = client.by(Actor::named("kim"));
+    let cancel = kim.command_matching(JobFilter::default(), JobCommand::Cancel);
+    assert_eq!(cancel.run().await.unwrap().changed, 1_200);
+    let jobs = client.jobs(JobFilter::default(), JobPageRequest::first(3));
+    let ids: Vec<_> = jobs.await.unwrap().items.iter().map(|job| job.id).collect();
+    let retry = JobCommand::Retry { payload: None };
+    let each = async |client: &Client, ids: &[JobId]| {
+        let changed = client.command_each(ids.to_vec(), retry.clone());
+        changed.await.unwrap()
+    };
+    assert_eq!(each(&kim, &ids[..2]).await, 2);
+    assert_eq!(each(&kim, &ids[..2]).await, 0, "no job allows it now");
+    assert_eq!(each(&client, &ids[2..]).await, 1, "without an actor");
+    let records = client.audit(AuditFilter::default(), PageRequest::first(10));
+    let records = records.await.unwrap().items;
+    let told: Vec<_> = records
+        .iter()
+        .map(|it| (&*it.action, &*it.subject, it.detail.clone()))
+        .collect();
+    let named = format!("{} {}", ids[0], ids[1]);
+    assert_eq!(
+        told,
+        [
+            ("job.retry", "2 jobs", Some(named)),
+            ("job.cancel", "all", None)
+        ]
+    );
+    assert_eq!(records[0].tenant, Some(Tenant::default()));
 }
 
 #[tokio::test(start_paused = true)]
