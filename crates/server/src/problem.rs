@@ -198,6 +198,9 @@ impl From<ClientError> for Problem {
             ClientError::TooManyOperations { .. } | ClientError::TooManyBatches { .. } => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many", error.to_string())
             }
+            ClientError::BatchJobsExist { .. } => {
+                Self::new(StatusCode::CONFLICT, "jobs_exist", error.to_string()).at("jobs")
+            }
             ClientError::TooManyGates { .. } => {
                 Self::new(StatusCode::CONFLICT, "too_many", error.to_string())
             }

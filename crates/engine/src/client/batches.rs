@@ -138,6 +138,11 @@ impl Client {
             }),
             (BatchCreateResult::KeyTaken(_), Some(key)) => Err(ClientError::KeyTaken { key }),
             (BatchCreateResult::KeyTaken(_), None) => Err(ClientError::MissingResult),
+            (BatchCreateResult::JobsExist(job), _) => {
+                let stored = self.job(job).await?;
+                let batch = stored.and_then(|stored| stored.batch());
+                Err(ClientError::BatchJobsExist { job, batch })
+            }
             (BatchCreateResult::TooMany, _) => Err(ClientError::TooManyBatches { most }),
         }
     }

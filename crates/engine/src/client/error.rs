@@ -1,7 +1,8 @@
 //! What can go wrong when a program asks something of the engine.
 
 use steadfast_core::{
-    BatchId, IdempotencyKey, Invalid, OperationId, OperationRefusal, Queue, Schedule, ScheduleId,
+    BatchId, IdempotencyKey, Invalid, JobId, OperationId, OperationRefusal, Queue, Schedule,
+    ScheduleId,
 };
 use steadfast_store::{CommandError, EnqueueError, StoreError};
 
@@ -89,6 +90,18 @@ pub enum ClientError {
         /// How many a tenant may have.
         most: usize,
     },
+    /// All jobs of a new batch exist already by their idempotency keys, so that it would be empty.
+    #[error(
+        "all jobs of this batch exist already by their keys, the first as {job}{}: nothing is stored; \
+         a request that may come twice needs an idempotencyKey of its own",
+        batch.map_or(String::new(), |batch| format!(" of {batch}"))
+    )]
+    BatchJobsExist {
+        /// The first of them.
+        job: JobId,
+        /// The batch that it is counted in.
+        batch: Option<BatchId>,
+    },
     /// The store took jobs and did not say what became of each.
     #[error("the store did not return a result for every job")]
     MissingResult,
@@ -113,6 +126,7 @@ impl ClientError {
             | Self::OperationNotFound(_)
             | Self::OperationRefused(_)
             | Self::BatchNotFound(_)
+            | Self::BatchJobsExist { .. }
             | Self::MissingResult => false,
         }
     }

@@ -137,19 +137,24 @@ async fn a_request_for_a_batch_may_be_repeated_with_its_key() {
 }
 
 #[tokio::test]
-async fn jobs_that_exist_by_their_keys_are_not_of_a_new_batch_and_do_not_refuse_it() {
+async fn jobs_that_exist_by_their_keys_are_not_of_a_new_batch_and_refuse_it_if_there_are_no_others()
+{
     let client = Client::new(Arc::new(MemoryStore::default()));
     let known = client.enqueue(job().idempotency_key("k")).await.unwrap();
     let request = BatchRequest::new().jobs([job().idempotency_key("k"), job()]);
     let created = client.create_batch(request).await.unwrap();
     assert_eq!(created.batch.counts.total, 1);
     assert_eq!(created.jobs[0].clone().job().id, known);
-    // The same holds for those of another batch.
+    // It would be empty, and end at once.
     let request = BatchRequest::new().jobs([job().idempotency_key("of a batch")]);
     let first = client.create_batch(request.clone()).await.unwrap();
-    let again = client.create_batch(request).await.unwrap();
-    assert_eq!((first.batch.counts.total, again.batch.counts.total), (1, 0));
-    assert_eq!(again.jobs[0].clone().job(), first.jobs[0].clone().job());
+    let known = first.jobs[0].clone().job().id;
+    match client.create_batch(request).await {
+        Err(ClientError::BatchJobsExist { job, batch }) => {
+            assert_eq!((job, batch), (known, Some(first.batch.id)));
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test]

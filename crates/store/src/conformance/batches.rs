@@ -255,8 +255,8 @@ pub async fn a_job_that_exists_already_is_not_of_the_batch(f: Fixture) {
 }
 
 pub async fn a_batch_whose_jobs_are_refused_is_not_stored(f: Fixture) {
-    f.enqueue_one(f.job_with(|job| job.idempotency_key = key("k")))
-        .await;
+    let known = f.job_with(|job| job.idempotency_key = key("k"));
+    let existing = f.enqueue_one(known).await;
     let mut batch = f.batch(2);
     let id = batch.id;
     batch.jobs[1].idempotency_key = key("k");
@@ -268,7 +268,15 @@ pub async fn a_batch_whose_jobs_are_refused_is_not_stored(f: Fixture) {
     );
     assert_eq!(f.store.get_batch(id).await.unwrap(), None);
     assert_eq!(f.find(batch.jobs[0].id).await, None);
-    batch.jobs.pop();
+    // One whose jobs all exist would end at once.
+    batch.jobs = vec![member(&f, id)];
+    batch.jobs[0].idempotency_key = key("k");
+    let refused = f.store.create_batch(batch.clone(), 10).await.unwrap();
+    assert_eq!(refused, BatchCreateResult::JobsExist(existing));
+    follow(&f).await;
+    assert_eq!(f.store.get_batch(id).await.unwrap(), None);
+    assert_eq!(f.find(callback(&batch.on_end)).await, None);
+    batch.jobs = vec![member(&f, id)];
     create(&f, batch).await;
 }
 

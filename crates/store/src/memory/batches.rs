@@ -106,6 +106,10 @@ impl Tables {
                 return Err(refused);
             }
         };
+        if let Some(refusal) = BatchCreateResult::refusal(&results) {
+            self.batches.records.remove(&id);
+            return Ok(refusal);
+        }
         self.batches.keys.extend(key.map(|key| (key, id)));
         let callbacks = [
             (BatchCallback::End, batch.on_end),

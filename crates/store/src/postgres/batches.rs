@@ -115,6 +115,10 @@ pub(super) async fn create(
             return Ok(Err(refused));
         }
     };
+    if let Some(refusal) = BatchCreateResult::refusal(&results) {
+        transaction.roll_back().await?;
+        return Ok(Ok(refusal));
+    }
     let find_sql = include_str!("sql/batch_find.sql");
     let stored = match batch.is_open {
         true => find(&session, batch.id, find_sql).await?,

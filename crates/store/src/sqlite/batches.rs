@@ -131,6 +131,10 @@ pub(super) fn create(
             return Ok(Err(refused));
         }
     };
+    if let Some(refusal) = BatchCreateResult::refusal(&results) {
+        delete(session, batch.id)?;
+        return Ok(Ok(refusal));
+    }
     save_callback(session, batch.id, BatchCallback::End, batch.on_end.as_ref())?;
     let on_success = batch.on_success.as_ref();
     save_callback(session, batch.id, BatchCallback::Success, on_success)?;

@@ -90,8 +90,20 @@ pub enum BatchCreateResult {
     Existing(BatchRecord),
     /// Another request with its idempotency key has made this batch: nothing is stored.
     KeyTaken(BatchId),
+    /// All of its jobs, of which this is the first, exist already by their idempotency keys. It would
+    /// hold none and end at once: nothing is stored.
+    JobsExist(JobId),
     /// The tenant has as many unfinished batches as it may have: nothing is stored.
     TooMany,
+}
+
+impl BatchCreateResult {
+    /// The refusal of a batch for whose jobs these are the answers, if there is none to count.
+    pub(crate) fn refusal(answers: &[EnqueueResult]) -> Option<Self> {
+        let is_new = |answer: &EnqueueResult| matches!(answer, EnqueueResult::Created(..));
+        let first = answers.first().filter(|_| !answers.iter().any(is_new));
+        first.map(|first| Self::JobsExist(first.id()))
+    }
 }
 
 /// Which batches to list.
