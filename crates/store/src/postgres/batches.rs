@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use steadfast_core::{
-    AuditRecord, BatchEvent, BatchId, BatchJobFilter, BatchJobState, JobId, NewBatch, NewJob,
-    Timestamp,
+    AuditRecord, BatchEvent, BatchId, BatchJobFilter, JobId, NewBatch, NewJob, Timestamp,
 };
 use tokio_postgres::{Row, types::ToSql};
 
@@ -25,10 +24,11 @@ use crate::{
     error::{EnqueueError, StoreError},
     links::IS_OF_BATCH,
     sql::{
-        batches::{BatchBody, BatchColumns, callback_job, callback_number, filter_number},
+        batches::{
+            BatchBody, BatchColumns, callback_job, callback_number, filter_number, member_state,
+        },
         paging::{Readable, page_of, row_limit},
         template::Template,
-        values::state,
     },
     store::{
         BatchCallback, BatchCreateResult, BatchFilter, BatchRecord, EnqueueResult, Page,
@@ -331,8 +331,8 @@ async fn count_notes(
     for note in &notes {
         done.push(note.try_get("seq")?);
         events.push(BatchEvent::Changed {
-            from: job_state(note, "from_state")?,
-            to: job_state(note, "to_state")?,
+            from: member_state(note.try_get::<_, i16>("from_state")?),
+            to: member_state(note.try_get::<_, i16>("to_state")?),
         });
     }
     change_stored(&session, stored, events, hints).await?;
@@ -340,13 +340,6 @@ async fn count_notes(
     session.execute(sql, &[&done]).await?;
     transaction.commit().await?;
     Ok(done.len())
-}
-
-fn job_state(row: &Row, column: &str) -> Result<BatchJobState, DriverError> {
-    let number: i16 = row.try_get(column)?;
-    let state = state(number)
-        .ok_or_else(|| DriverError::unreadable("state", format!("there is no {number}")))?;
-    Ok(BatchJobState::from_state(state))
 }
 
 pub(super) async fn get(

@@ -44,13 +44,16 @@ impl LinkStore for PostgresStore {
         limit: usize,
         subscriptions: Arc<Subscriptions>,
     ) -> Result<FollowedLinks, StoreError> {
-        let mut followed = with_wake_hints!(self, "follow_links", |conn, hints| follow(
+        let followed = with_wake_hints!(self, "follow_links", |conn, hints| follow(
             conn,
             limit,
             &subscriptions,
             hints
-        ))?;
-        match batches::follow(self, limit).await {
+        ));
+        // What fails with links does not hold up batches.
+        let counted = batches::follow(self, limit).await;
+        let mut followed = followed?;
+        match counted {
             Ok(has_more) => followed.has_more |= has_more,
             // The next look meets it again, if it lasts.
             Err(_) if !followed.changed.is_empty() => followed.has_more = true,
@@ -186,13 +189,12 @@ pub(super) async fn plan(
     let sql = include_str!("sql/prerequisites_lock.sql");
     let mut found = HashMap::new();
     for row in session.query(sql, &[&ids]).await? {
-        let tenant: String = row.try_get("tenant")?;
+        let (tenant, id): (String, Key) = (row.try_get("tenant")?, row.try_get("id")?);
         let prerequisite = Prerequisite {
-            state: row_state(&row)?,
+            state: row_state(session, &row, id.job()).await?,
             created_at: time(row.try_get("created_at")?),
         };
-        let id = row.try_get::<_, Key>("id")?.job();
-        found.insert(id, (tenant, prerequisite));
+        found.insert(id.job(), (tenant, prerequisite));
     }
     let mut dependants = Vec::new();
     for (index, new) in others {
@@ -217,10 +219,17 @@ pub(super) async fn plan(
     Ok(Ok(dependants))
 }
 
-fn row_state(row: &Row) -> Result<PrerequisiteState, DriverError> {
-    let number: i16 = row.try_get("state")?;
-    let state = state(number)
-        .ok_or_else(|| DriverError::unreadable("state", format!("there is no {number}")))?;
+/// How a job stands that others wait for. One whose state cannot be read is noted, and others wait for
+/// it until it is mended, which a trigger notes.
+async fn row_state(
+    session: &Session<'_>,
+    row: &Row,
+    id: JobId,
+) -> Result<PrerequisiteState, DriverError> {
+    let Some(state) = state(row.try_get("state")?) else {
+        get::unreadable_jobs(session, &[id]).await?;
+        return Ok(PrerequisiteState::Unfinished);
+    };
     Ok(PrerequisiteState::from_row(
         state,
         row.try_get("is_resolved")?,
@@ -323,10 +332,12 @@ async fn prerequisites(
     let sql = include_str!("sql/dependencies.sql");
     let mut found = Prerequisites::new();
     for row in session.query(sql, &[&keys]).await? {
-        let is_there = row.try_get::<_, Option<i16>>("state")?.is_some();
-        let state = is_there.then(|| row_state(&row)).transpose()?;
-        let state = stored_state(row.try_get("result")?, state);
         let other = row.try_get::<_, Key>("prerequisite")?.job();
+        let state = match row.try_get::<_, Option<i16>>("state")? {
+            Some(_) => Some(row_state(session, &row, other).await?),
+            None => None,
+        };
+        let state = stored_state(row.try_get("result")?, state);
         let job = row.try_get::<_, Key>("job")?.job();
         found.entry(job).or_default().push((other, state));
     }
@@ -409,7 +420,8 @@ async fn follow(
     let mut states = HashMap::new();
     let sql = include_str!("sql/prerequisites_find.sql");
     for row in session.query(sql, &[&others]).await? {
-        states.insert(row.try_get::<_, Key>("id")?.job(), row_state(&row)?);
+        let id = row.try_get::<_, Key>("id")?.job();
+        states.insert(id, row_state(&session, &row, id).await?);
     }
     // Those that wait, and whether one that they wait for may have failed.
     let mut found: BTreeMap<JobId, bool> = BTreeMap::new();

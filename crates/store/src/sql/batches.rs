@@ -3,9 +3,14 @@
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{BatchId, BatchJobFilter, BatchName, JobId, NewJob, Tenant, Timestamp};
+use steadfast_core::{
+    BatchId, BatchJobFilter, BatchJobState, BatchName, JobId, NewJob, Tenant, Timestamp,
+};
 
-use super::{template::Template, values::UnreadableValue};
+use super::{
+    template::Template,
+    values::{UnreadableValue, state},
+};
 use crate::store::{BatchCallback, BatchRecord};
 
 /// What never changes of a batch.
@@ -76,6 +81,13 @@ pub(crate) fn callback_number(callback: BatchCallback) -> i16 {
 pub(crate) fn callback_job(template: &str) -> Result<NewJob, UnreadableValue> {
     let template: Template = parse(template)?;
     NewJob::try_from(template).map_err(|error| UnreadableValue::new("callback", error))
+}
+
+/// Where a job of a batch stood or stands, as it is noted. One in a state that cannot be read has not
+/// ended; when it is mended, that is noted too.
+pub(crate) fn member_state(number: impl TryInto<i16>) -> BatchJobState {
+    let state = number.try_into().ok().and_then(state);
+    state.map_or(BatchJobState::Unfinished, BatchJobState::from_state)
 }
 
 /// The state that jobs of a batch are found by: those that have not ended have that of one that waits.

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
-use steadfast_core::{
-    BatchEvent, BatchId, BatchJobFilter, BatchJobState, JobId, NewBatch, NewJob, Timestamp,
-};
+use steadfast_core::{BatchEvent, BatchId, BatchJobFilter, JobId, NewBatch, NewJob, Timestamp};
 
 use super::{
     damage::pass_over,
@@ -14,7 +12,7 @@ use super::{
     list::ABOVE_ALL,
     readers::Reader,
     session::Session,
-    values::{job_id, job_key, state, to_json},
+    values::{job_id, job_key, to_json},
 };
 use crate::{
     error::EnqueueError,
@@ -22,6 +20,7 @@ use crate::{
     sql::{
         batches::{
             BatchBody, BatchColumns, FollowPosition, callback_job, callback_number, filter_number,
+            member_state,
         },
         paging::{Readable, page_of, row_limit},
         template::Template,
@@ -255,8 +254,8 @@ fn count_notes(
         let mut rows = statement.query(params![batch_key(batch), row_limit(limit)])?;
         while let Some(row) = rows.next()? {
             events.push(BatchEvent::Changed {
-                from: BatchJobState::from_state(state(row.get("from_state")?)?),
-                to: BatchJobState::from_state(state(row.get("to_state")?)?),
+                from: member_state(row.get::<_, i64>("from_state")?),
+                to: member_state(row.get::<_, i64>("to_state")?),
             });
             last = Some(row.get::<_, i64>("seq")?);
         }

@@ -107,7 +107,7 @@ pub(super) fn enqueue_together(
 /// The jobs of a request that wait for others, as they are to be stored; or why the others, or the
 /// batches that jobs are to be added to, do not allow it.
 fn plan_links(
-    session: &Session<'_>,
+    session: &mut Session<'_>,
     jobs: &[NewJob],
     plan: &UniquePlan,
     is_known: impl Fn(usize) -> bool,

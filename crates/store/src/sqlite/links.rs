@@ -16,6 +16,7 @@ use super::{
     SqliteStore, batches, change,
     driver_error::DriverError,
     enqueue, get,
+    names::Names,
     operations::save_audit,
     session::Session,
     values::{job_id, job_key, state, time},
@@ -50,13 +51,24 @@ impl LinkStore for SqliteStore {
         if first.await? {
             return Ok(FollowedLinks::default());
         }
+        let followed = self.write("follow_links", limit, move |session| {
+            follow(session, limit, &subscriptions)
+        });
+        let followed = followed.await;
+        // What fails with links does not hold up batches.
         let position = Arc::clone(&self.inner.followed_to);
-        self.write("follow_links", limit, move |session| {
-            let mut followed = follow(session, limit, &subscriptions)?;
-            followed.has_more |= batches::follow(session, limit, &position)?;
-            Ok(followed)
-        })
-        .await
+        let counted = self.write("follow_links", limit, move |session| {
+            batches::follow(session, limit, &position)
+        });
+        let counted = counted.await;
+        let mut followed = followed?;
+        match counted {
+            Ok(has_more) => followed.has_more |= has_more,
+            // The next look meets it again, if it lasts.
+            Err(_) if !followed.changed.is_empty() => followed.has_more = true,
+            Err(error) => return Err(error),
+        }
+        Ok(followed)
     }
 
     async fn job_links(&self, job: JobId, dependants_max: u64) -> Result<JobLinks, StoreError> {
@@ -70,7 +82,7 @@ impl LinkStore for SqliteStore {
                     row.get("count")
                 })?;
             Ok(JobLinks {
-                after: prerequisites(&reader.conn, job)?,
+                after: prerequisites(&reader.conn, &mut reader.names, job)?,
                 dependants: JobCount::up_to(u64::try_from(count).unwrap_or(0), dependants_max),
             })
         })
@@ -165,7 +177,7 @@ impl LinkStore for SqliteStore {
 
 /// The jobs of a batch that wait for others, as they are to be stored.
 pub(super) fn plan(
-    session: &Session<'_>,
+    session: &mut Session<'_>,
     jobs: &[NewJob],
     unique: &UniquePlan,
     is_known: impl Fn(usize) -> bool,
@@ -176,15 +188,16 @@ pub(super) fn plan(
             continue;
         }
         let job = unique.creates.get(&index).unwrap_or(job);
+        let Session { conn, names, .. } = &mut *session;
         let find_own = |id| {
-            let found = find(session.conn, id)?;
+            let found = find(conn, names, id)?;
             let own = found.filter(|(tenant, _)| tenant == job.tenant.as_str());
             Ok::<_, DriverError>(own.map(|(_, prerequisite)| prerequisite))
         };
         match NewDependant::new(index, job, find_own)? {
             Ok(dependant) => dependants.extend(dependant.map(|dependant| (index, dependant))),
             // Its answer was lost, and what it waited for is gone.
-            Err(_) if find(session.conn, job.id)?.is_some() => {}
+            Err(_) if find(conn, names, job.id)?.is_some() => {}
             Err(unknown) => return Ok(Err(unknown)),
         }
     }
@@ -192,7 +205,11 @@ pub(super) fn plan(
 }
 
 /// A job and its tenant, as one that another waits for.
-fn find(conn: &Connection, id: JobId) -> Result<Option<(String, Prerequisite)>, DriverError> {
+fn find(
+    conn: &Connection,
+    names: &mut Names,
+    id: JobId,
+) -> Result<Option<(String, Prerequisite)>, DriverError> {
     let found: Option<(String, i64, bool, i64)> = conn
         .prepare_cached(include_str!("sql/prerequisite_find.sql"))?
         .query_row([job_key(id)], |row| {
@@ -210,10 +227,27 @@ fn find(conn: &Connection, id: JobId) -> Result<Option<(String, Prerequisite)>, 
         return Ok(None);
     };
     let prerequisite = Prerequisite {
-        state: PrerequisiteState::from_row(state(number)?, is_resolved),
+        state: row_state(conn, names, id, (number, is_resolved))?,
         created_at: time(created_at),
     };
     Ok(Some((tenant, prerequisite)))
+}
+
+/// How a job stands that others wait for. One whose state cannot be read is noted, and others wait for
+/// it until it is mended, which a trigger notes.
+fn row_state(
+    conn: &Connection,
+    names: &mut Names,
+    id: JobId,
+    (number, is_resolved): (i64, bool),
+) -> Result<PrerequisiteState, DriverError> {
+    if let Ok(state) = state(number) {
+        return Ok(PrerequisiteState::from_row(state, is_resolved));
+    }
+    match get::job(conn, names, id) {
+        Ok(_) | Err(DriverError::Damaged(_)) => Ok(PrerequisiteState::Unfinished),
+        Err(error) => Err(error),
+    }
 }
 
 /// Stores a job that waits for others, unless its id is stored already.
@@ -258,17 +292,17 @@ pub(super) fn mark(conn: &Connection, job: JobId, bit: i16) -> Result<(), Driver
 /// The jobs that a job waits for, in the order of their ids.
 fn prerequisites(
     conn: &Connection,
+    names: &mut Names,
     job: JobId,
 ) -> Result<Vec<(JobId, PrerequisiteState)>, DriverError> {
     let mut statement = conn.prepare_cached(include_str!("sql/dependencies.sql"))?;
     let mut rows = statement.query([job_key(job)])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let number: Option<i64> = row.get("state")?;
-        let is_resolved = row.get("is_resolved")?;
-        let state = number.map(state).transpose()?;
-        let state = state.map(|state| PrerequisiteState::from_row(state, is_resolved));
         let id = job_id(row.get("prerequisite")?);
+        let (number, is_resolved) = (row.get::<_, Option<i64>>("state")?, row.get("is_resolved")?);
+        let state = number.map(|number| row_state(conn, names, id, (number, is_resolved)));
+        let state = state.transpose()?;
         found.push((id, stored_state(row.get("result")?, state)));
     }
     Ok(found)
@@ -276,14 +310,14 @@ fn prerequisites(
 
 /// What follows for a job from where its prerequisites stand, if a command has to know.
 pub(super) fn decision_for(
-    session: &Session<'_>,
+    session: &mut Session<'_>,
     job: &Job,
     command: &JobCommand,
 ) -> Result<Option<DependantDecision>, DriverError> {
     let Some(on_failure) = asks_prerequisites(job, command) else {
         return Ok(None);
     };
-    let states = prerequisites(session.conn, job.id)?;
+    let states = prerequisites(session.conn, &mut session.names, job.id)?;
     let states = states.into_iter().map(|(_, state)| state);
     Ok(Some(decide(on_failure, states)))
 }
@@ -353,7 +387,7 @@ fn follow(
 
 /// Some of those that a note concerns, and whether the one that they wait for may have failed.
 fn dependants_of(
-    session: &Session<'_>,
+    session: &mut Session<'_>,
     note: &LinkNote,
     room: usize,
 ) -> Result<(Vec<JobId>, bool), DriverError> {
@@ -366,7 +400,7 @@ fn dependants_of(
         .prepare_cached(include_str!("sql/dependants.sql"))?
         .query_map(params, |row| Ok(job_id(row.get("job")?)))?
         .collect::<Result<_, _>>()?;
-    let found = find(session.conn, note.job)?;
+    let found = find(session.conn, &mut session.names, note.job)?;
     let state = found.map(|(_, prerequisite)| prerequisite.state);
     if let Some(result) = state.map(result_of).filter(|result| *result != 0) {
         let mut end = session
@@ -402,7 +436,7 @@ fn decision(
             return Ok(None);
         }
     }
-    let states = prerequisites(session.conn, id)?;
+    let states = prerequisites(session.conn, &mut session.names, id)?;
     let decision = decide(on_failure, states.into_iter().map(|(_, state)| state));
     Ok(Some(decision).filter(|decision| *decision != DependantDecision::Wait))
 }

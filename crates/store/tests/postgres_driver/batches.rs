@@ -1,8 +1,10 @@
-//! Batches that are held by others, of which something cannot be read, or that fail.
+//! Batches and links that are held by others, of which something cannot be read, or that fail.
 
 use std::sync::Arc;
 
-use steadfast_core::{BatchId, JobId, NewBatch, NewJob, NewJobExtras, Tenant};
+use steadfast_core::{
+    BatchId, Claim, Dependencies, JobId, NewBatch, NewJob, NewJobExtras, OnFailure, Tenant,
+};
 use steadfast_store::{
     BaseStore as _, BatchCreateResult, BatchFilter, JobStore as _, LinkStore as _, PageRequest,
     PostgresStore, QueryStore as _, WakeInterest,
@@ -38,6 +40,30 @@ async fn ended_batch(store: &PostgresStore, jobs: usize, is_open: bool) -> (Batc
         store.commit(vec![success(store, claim)]).await.unwrap();
     }
     (id, made)
+}
+
+fn job_after(store: &PostgresStore, other: JobId) -> NewJob {
+    let job = job(store);
+    let after = Dependencies::new(job.id, [other], OnFailure::Wait);
+    job.with_extras(NewJobExtras {
+        after: Some(after.unwrap()),
+        ..NewJobExtras::default()
+    })
+}
+
+/// A job that runs, and one that waits for it.
+async fn linked(store: &PostgresStore) -> (Claim, JobId) {
+    store.enqueue(vec![job(store)]).await.unwrap();
+    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
+    let job = job_after(store, claim.job().id);
+    let id = job.id;
+    store.enqueue(vec![job]).await.unwrap();
+    (claim, id)
+}
+
+async fn is_blocked(store: &PostgresStore, job: JobId) -> bool {
+    let jobs = store.get_jobs(vec![job]).await.unwrap();
+    jobs[0].as_ref().unwrap().is_blocked()
 }
 
 async fn succeeded(store: &PostgresStore, batch: BatchId) -> u64 {
@@ -104,6 +130,64 @@ async fn a_callback_that_cannot_be_read_is_made_once_it_can_be_and_holds_up_no_o
     assert_eq!(succeeded(&store, damaged).await, 1);
     assert!(is_made(&store, late).await);
     assert_eq!(store.list_damaged().await.unwrap().rows, []);
+}
+
+#[tokio::test]
+async fn a_job_that_cannot_be_read_holds_up_none_but_those_that_need_it() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let ((broken, held), (other, free)) = (linked(&store).await, linked(&store).await);
+    let broken = broken.job().id;
+    let (batch, _) = ended_batch(&store, 1, true).await;
+    let member = member(&store, batch);
+    let member_id = member.id;
+    store.enqueue(vec![member]).await.unwrap();
+    let set_state = async |state: i16| {
+        let ids = [broken, member_id].map(|id| format!("'{:032x}'", id.bits()));
+        let sql = format!("UPDATE steadfast.job SET state = {state} WHERE id IN ");
+        database
+            .execute(&format!("{sql} ({})", ids.join(", ")))
+            .await;
+    };
+    set_state(99).await;
+    store.commit(vec![success(&store, other)]).await.unwrap();
+    // One more may name it, and waits.
+    let late = job_after(&store, broken);
+    let late_id = late.id;
+    store.enqueue(vec![late]).await.unwrap();
+    store.follow_links(9, Arc::default()).await.unwrap();
+    assert!(!is_blocked(&store, free).await);
+    assert!(is_blocked(&store, held).await && is_blocked(&store, late_id).await);
+    assert_eq!(succeeded(&store, batch).await, 1);
+    let damaged = store.list_damaged().await.unwrap().rows;
+    let damaged: Vec<_> = damaged.iter().map(|row| (row.table, &*row.id)).collect();
+    assert_eq!(damaged, [("job", &*broken.to_string())]);
+    set_state(2).await;
+    store.follow_links(9, Arc::default()).await.unwrap();
+    assert!(!is_blocked(&store, held).await && !is_blocked(&store, late_id).await);
+    assert_eq!(succeeded(&store, batch).await, 2);
+    assert_eq!(store.list_damaged().await.unwrap().rows, []);
+}
+
+#[tokio::test]
+async fn batches_are_counted_while_links_fail() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let (claim, held) = linked(&store).await;
+    store.commit(vec![success(&store, claim)]).await.unwrap();
+    let (batch, made) = ended_batch(&store, 1, false).await;
+    database
+        .execute(
+            "CREATE FUNCTION steadfast.fail() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN RAISE EXCEPTION 'no'; END $$;
+             CREATE TRIGGER fail BEFORE DELETE ON steadfast.link_note
+             FOR EACH ROW EXECUTE FUNCTION steadfast.fail()",
+        )
+        .await;
+    store.follow_links(9, Arc::default()).await.unwrap_err();
+    assert!(is_blocked(&store, held).await);
+    assert_eq!(succeeded(&store, batch).await, 1);
+    assert!(is_made(&store, made).await);
 }
 
 #[tokio::test]
