@@ -422,6 +422,7 @@ macro_rules! conformance_tests {
                 a_dead_letter_stays_until_it_was_discarded
                 a_job_that_was_retried_after_its_end_stays
                 a_key_lives_a_day_and_then_goes_with_its_job
+                the_key_of_a_batch_lives_a_day_and_then_goes_with_it
                 a_job_that_was_passed_over_for_its_key_goes_soon_after_its_day
                 no_more_than_asked_go
                 attempts_and_steps_go_with_their_job

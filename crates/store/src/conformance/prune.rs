@@ -3,14 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Job, JobCommand, Outcome, PolicyPatch, Preset, RetryPolicy, RunAt, Timestamp, limits::DAY,
+    BatchId, Job, JobCommand, Outcome, PolicyPatch, Preset, RetryPolicy, RunAt, Timestamp,
+    limits::DAY,
 };
 
 use super::{
     fixture::{Fixture, MICRO, json, key, permanent, secs, step, success},
     planned::skip,
 };
-use crate::{AttemptOwner, EnqueueResult, FireResult, TickRecord, limits::MINUTES_KEPT};
+use crate::{
+    AttemptOwner, BatchCreateResult, EnqueueResult, FireResult, TickRecord, limits::MINUTES_KEPT,
+};
 
 pub async fn what_ended_before_the_time_goes(f: Fixture) {
     let succeeded = f.ended(f.job(), success()).await;
@@ -89,6 +92,31 @@ pub async fn a_key_lives_a_day_and_then_goes_with_its_job(f: Fixture) {
     f.clock.set(created_at.plus(DAY));
     assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
     f.enqueue_one(keyed()).await;
+}
+
+pub async fn the_key_of_a_batch_lives_a_day_and_then_goes_with_it(f: Fixture) {
+    let create = async |batch| f.store.create_batch(batch, 10).await.unwrap();
+    let mut batch = f.batch(0);
+    batch.idempotency_key = key("k");
+    let BatchCreateResult::Created(created, _) = create(batch.clone()).await else {
+        panic!("it is new");
+    };
+    let created_at = f.now();
+    let other = f.batch(0);
+    let other_id = other.id;
+    create(other).await;
+    f.clock.set(created_at.plus(DAY).minus(MICRO));
+    assert_eq!(f.store.prune_batches(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.store.get_batch(other_id).await.unwrap(), None);
+    batch.id = BatchId::new(f.now(), f.next_number());
+    let answer = create(batch.clone()).await;
+    assert_eq!(answer, BatchCreateResult::Existing(created));
+
+    f.clock.set(created_at.plus(DAY));
+    assert_eq!(f.store.prune_batches(f.now(), 10).await.unwrap(), 1);
+    (batch.on_end, batch.on_success) = (None, None);
+    let answer = create(batch).await;
+    assert!(matches!(answer, BatchCreateResult::Created(..)));
 }
 
 /// Retention need not look at such jobs every time, but now and then.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use steadfast_core::{
     AuditRecord, BatchEvent, BatchId, BatchJobFilter, BatchJobState, IdempotencyKey, Job, JobId,
-    JobState, NewBatch, NewJob, Tenant, Timestamp,
+    JobState, NewBatch, NewJob, Tenant, Timestamp, limits,
 };
 
 use super::{operations::page_of, tables::Tables};
@@ -206,7 +206,12 @@ impl Tables {
         page_of(jobs.filter(is_wanted), page, |id| *id)
     }
 
-    pub(super) fn prune_batches(&mut self, before: Timestamp, limit: usize) -> usize {
+    pub(super) fn prune_batches(
+        &mut self,
+        before: Timestamp,
+        limit: usize,
+        now: Timestamp,
+    ) -> usize {
         let Batches {
             records,
             keys,
@@ -214,8 +219,14 @@ impl Tables {
             jobs,
             notes,
         } = &mut self.batches;
+        let keyed: BTreeSet<BatchId> = keys.values().copied().collect();
+        let is_key_in_use = |record: &BatchRecord| {
+            keyed.contains(&record.id)
+                && now.since(record.created_at) < limits::IDEMPOTENCY_KEY_RETENTION_MIN
+        };
         let may_go = |record: &&BatchRecord| {
             record.finished_at.is_some_and(|at| at < before)
+                && !is_key_in_use(record)
                 && jobs.get(&record.id).is_none_or(BTreeSet::is_empty)
                 && notes.iter().all(|(batch, ..)| *batch != record.id)
         };

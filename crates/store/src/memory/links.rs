@@ -108,7 +108,7 @@ impl LinkStore for MemoryStore {
         ended_before: Timestamp,
         limit: usize,
     ) -> Result<usize, StoreError> {
-        Ok(self.with(|tables, _| tables.prune_batches(ended_before, limit)))
+        Ok(self.with(|tables, now| tables.prune_batches(ended_before, limit, now)))
     }
 
     async fn list_dependants(&self, job: JobId, limit: usize) -> Result<Vec<JobId>, StoreError> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use steadfast_core::{
-    AuditRecord, BatchEvent, BatchId, BatchJobFilter, JobId, NewBatch, NewJob, Timestamp,
+    AuditRecord, BatchEvent, BatchId, BatchJobFilter, JobId, NewBatch, NewJob, Timestamp, limits,
 };
 use tokio_postgres::{Row, types::ToSql};
 
@@ -449,7 +449,13 @@ pub(super) async fn prune(
     limit: usize,
 ) -> Result<usize, DriverError> {
     let sql = include_str!("sql/batch_prune.sql");
-    let params: [&(dyn ToSql + Sync); 2] = [&ended_before.as_micros(), &row_limit(limit)];
+    let keyed_before = session.shared.clock.now();
+    let keyed_before = keyed_before.minus(limits::IDEMPOTENCY_KEY_RETENTION_MIN);
+    let params: [&(dyn ToSql + Sync); 3] = [
+        &ended_before.as_micros(),
+        &row_limit(limit),
+        &keyed_before.as_micros(),
+    ];
     let count: i64 = session.query_one(sql, &params).await?.try_get("count")?;
     Ok(usize::try_from(count).unwrap_or(0))
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
-use steadfast_core::{BatchEvent, BatchId, BatchJobFilter, JobId, NewBatch, NewJob, Timestamp};
+use steadfast_core::{
+    BatchEvent, BatchId, BatchJobFilter, JobId, NewBatch, NewJob, Timestamp, limits,
+};
 
 use super::{
     damage::pass_over,
@@ -396,9 +398,15 @@ pub(super) fn find_old(
     conn: &Connection,
     ended_before: Timestamp,
     limit: usize,
+    now: Timestamp,
 ) -> Result<Vec<BatchId>, DriverError> {
     let mut statement = conn.prepare_cached(include_str!("sql/batch_prune_find.sql"))?;
-    let params = params![ended_before.as_micros(), row_limit(limit)];
+    let keyed_before = now.minus(limits::IDEMPOTENCY_KEY_RETENTION_MIN);
+    let params = params![
+        ended_before.as_micros(),
+        row_limit(limit),
+        keyed_before.as_micros()
+    ];
     let ids = statement.query_map(params, |row| Ok(batch_id(row.get("id")?)))?;
     Ok(ids.collect::<Result<_, _>>()?)
 }

@@ -29,8 +29,8 @@ use crate::{
     },
     sql::paging::row_limit,
     store::{
-        BatchCreateResult, BatchFilter, BatchRecord, EnqueueResult, FollowedLinks, JobCount,
-        JobLinks, LinkStore, Page, PageRequest,
+        BaseStore as _, BatchCreateResult, BatchFilter, BatchRecord, EnqueueResult, FollowedLinks,
+        JobCount, JobLinks, LinkStore, Page, PageRequest,
     },
     unique::UniquePlan,
 };
@@ -147,8 +147,9 @@ impl LinkStore for SqliteStore {
         ended_before: Timestamp,
         limit: usize,
     ) -> Result<usize, StoreError> {
+        let now = self.now();
         let old = self.read("prune_batches", move |reader| {
-            batches::find_old(&reader.conn, ended_before, limit)
+            batches::find_old(&reader.conn, ended_before, limit, now)
         });
         let old = old.await?;
         if old.is_empty() {

@@ -74,7 +74,8 @@ pub trait LinkStore: BaseStore {
     ) -> Result<Page<JobId, JobId>, StoreError>;
 
     /// Deletes up to `limit` batches that have ended before a time and whose jobs are all deleted, and
-    /// answers how many.
+    /// answers how many. As of a job, an idempotency key lives for
+    /// [a while](steadfast_core::limits::IDEMPOTENCY_KEY_RETENTION_MIN) at least.
     async fn prune_batches(
         &self,
         ended_before: Timestamp,
