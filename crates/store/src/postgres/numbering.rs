@@ -7,7 +7,7 @@
 //! is looked up again now and then, which notes that it is used.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -47,11 +47,13 @@ pub(super) async fn with_numbers<'j>(
     session: &Session<'_>,
     jobs: impl Iterator<Item = &'j NewJob>,
 ) -> Result<Vec<NumberedJob<'j>>, DriverError> {
-    let mut numbered = Vec::new();
-    for job in jobs {
+    let jobs: Vec<&NewJob> = jobs.collect();
+    let lanes = lane_ids(session, jobs.iter().copied().map(Lane::from).collect()).await?;
+    let mut numbered = Vec::with_capacity(jobs.len());
+    for (job, lane) in jobs.into_iter().zip(lanes) {
         numbered.push(NumberedJob {
             job,
-            lane: lane_id(session, Lane::from(job)).await?,
+            lane,
             policy: policy_id(session, &job.policy).await?,
         });
     }
@@ -60,29 +62,62 @@ pub(super) async fn with_numbers<'j>(
 
 /// The number of the lane of a job that is stored.
 pub(super) async fn lane_number(session: &Session<'_>, job: &Job) -> Result<LaneId, DriverError> {
-    lane_id(session, Lane::from(job)).await
+    let ids = lane_ids(session, vec![Lane::from(job)]).await?;
+    let id = ids.first().copied();
+    id.ok_or_else(|| DriverError::unreadable("lane", "it got no number"))
 }
 
-async fn lane_id(session: &Session<'_>, lane: Lane) -> Result<LaneId, DriverError> {
+/// The number of each lane. Those that the cache lacks are looked up together: jobs for a thousand
+/// new tenants cost one transaction, not a thousand.
+async fn lane_ids(session: &Session<'_>, lanes: Vec<Lane>) -> Result<Vec<LaneId>, DriverError> {
     let PoolContext { names, clock, .. } = session.shared;
-    if let Some(id) = names.lane_id(&lane, clock.now()) {
-        return Ok(id);
-    }
-    let (tenant, queue, kind) = (
-        lane.tenant.as_str(),
-        lane.queue.as_str(),
-        lane.kind.as_str(),
-    );
+    let now = clock.now();
+    let known: Vec<Option<LaneId>> = lanes.iter().map(|lane| names.lane_id(lane, now)).collect();
+    let unknown = lanes.iter().zip(&known);
+    let unknown: BTreeSet<&Lane> = unknown
+        .filter(|(_, id)| id.is_none())
+        .map(|(lane, _)| lane)
+        .collect();
+    let found = match unknown.is_empty() {
+        true => HashMap::new(),
+        false => look_up_lanes(session, unknown.into_iter().collect()).await?,
+    };
+    let id = |(lane, id): (&Lane, Option<LaneId>)| {
+        let id = id.or_else(|| found.get(lane).copied());
+        id.ok_or_else(|| DriverError::unreadable("lane", "it got no number"))
+    };
+    lanes.iter().zip(known).map(id).collect()
+}
+
+/// Ascending lanes with their numbers.
+async fn look_up_lanes<'l>(
+    session: &Session<'_>,
+    lanes: Vec<&'l Lane>,
+) -> Result<HashMap<&'l Lane, LaneId>, DriverError> {
+    let PoolContext { names, clock, .. } = session.shared;
+    let column =
+        |name: fn(&Lane) -> &str| -> Vec<&'l str> { lanes.iter().map(|lane| name(lane)).collect() };
+    let tenants = column(|lane| lane.tenant.as_str());
+    let queues = column(|lane| lane.queue.as_str());
+    let kinds = column(|lane| lane.kind.as_str());
     let found_at = clock.now();
-    let sql = include_str!("sql/lane_number.sql");
-    let row = session
-        .query_one(sql, &[&tenant, &queue, &kind, &clock.given()])
+    let sql = include_str!("sql/lane_numbers.sql");
+    let rows = session
+        .query(sql, &[&tenants, &queues, &kinds, &clock.given()])
         .await?;
-    let id = row.try_get("id")?;
-    if !session.may_roll_back {
-        names.insert_lane_id(Arc::new(lane), FoundNumber { id, found_at });
+    let mut found = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        let place = usize::try_from(row.try_get::<_, i64>("place")? - 1).unwrap_or(usize::MAX);
+        let id = row.try_get("id")?;
+        let Some(lane) = lanes.get(place) else {
+            continue;
+        };
+        if !session.may_roll_back {
+            names.insert_lane_id(Arc::new((*lane).clone()), FoundNumber { id, found_at });
+        }
+        found.insert(*lane, id);
     }
-    Ok(id)
+    Ok(found)
 }
 
 pub(super) async fn policy_id(

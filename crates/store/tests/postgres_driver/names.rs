@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_core::{JobCommand, NewJob, PolicyPatch, Preset, Queue, limits::DAY};
+use steadfast_core::{JobCommand, JobId, NewJob, PolicyPatch, Preset, Queue, limits::DAY};
 use steadfast_store::{
     BaseStore as _, JobStore as _, ManualClock, PostgresStore, QueryStore as _, StoreError,
 };
@@ -120,4 +120,32 @@ async fn a_job_from_sql_says_that_its_names_are_used() {
     let sql = "SELECT (SELECT min(used_at) FROM steadfast.lane), (SELECT max(used_at) FROM steadfast.policy)";
     let row = client.query_one(&database.sql(sql), &[]).await.unwrap();
     assert!(row.get::<_, i64>(0) > 1 && row.get::<_, i64>(1) > 1);
+}
+
+#[tokio::test]
+async fn the_new_lanes_of_a_batch_get_their_numbers_in_one_transaction() {
+    const LANES: u32 = 50;
+    let (database, clock) = (TestDatabase::new(), ManualClock::default());
+    let store = open(&database, &clock).await;
+    store.enqueue(vec![own_job(&store, 10)]).await.unwrap();
+    // Two jobs of each, and one whose lane is known.
+    let numbers = (10..=10 + LANES).chain(11..=10 + LANES);
+    let new: Vec<NewJob> = numbers
+        .rev()
+        .map(|number| own_job(&store, number))
+        .collect();
+    let queues: Vec<(JobId, Queue)> = new.iter().map(|job| (job.id, job.queue.clone())).collect();
+    store.enqueue(new).await.unwrap();
+    let sql = "SELECT count(*), count(DISTINCT xmin::text), array_agg(queue::text ORDER BY id)
+        FROM steadfast.lane WHERE queue <> 'q10'";
+    let client = database.client().await;
+    let row = client.query_one(&database.sql(sql), &[]).await.unwrap();
+    assert_eq!((row.get(0), row.get(1)), (i64::from(LANES), 1_i64));
+    // In one order, so that batches wait for each other and not in a circle.
+    assert!(row.get::<_, Vec<String>>(2).is_sorted());
+    let ids = queues.iter().map(|(id, _)| *id).collect();
+    let found = store.get_jobs(ids).await.unwrap();
+    for ((_, queue), job) in queues.iter().zip(found) {
+        assert_eq!(job.unwrap().queue, *queue);
+    }
 }
