@@ -386,15 +386,11 @@ async fn take(
             at.head = time_option(row, "run_at")?.map_or(Head::None, Head::At);
         }
     }
+    // Only these were sent.
+    let open: Vec<usize> = open_picks(picks).map(|(index, _)| index).collect();
     for row in &rows {
         let index = usize::try_from(row.try_get::<_, i64>("pick")? - 1).unwrap_or(usize::MAX);
-        if let Some(at) = picks
-            .iter()
-            .enumerate()
-            .filter(|(_, pick)| pick.most > 0)
-            .nth(index)
-            .and_then(|(index, _)| found.get_mut(index))
-        {
+        if let Some(at) = open.get(index).and_then(|index| found.get_mut(*index)) {
             at.taken += 1;
         }
     }
@@ -423,6 +419,12 @@ fn turn(rows: &[Row]) -> Result<Option<i64>, DriverError> {
     Ok(turns.into_iter().flatten().next())
 }
 
+/// The picks of which something may be taken, with their places.
+fn open_picks<'p>(picks: &'p [SqlPick<'p>]) -> impl Iterator<Item = (usize, &'p SqlPick<'p>)> {
+    let all = picks.iter().enumerate();
+    all.filter(|(_, pick)| pick.most > 0)
+}
+
 async fn take_rows(
     session: &Session<'_>,
     request: &ClaimRequest,
@@ -430,11 +432,7 @@ async fn take_rows(
     sizes: &[i64],
     lows: &[i64],
 ) -> Result<Vec<Row>, DriverError> {
-    let open: Vec<(usize, &SqlPick<'_>)> = picks
-        .iter()
-        .enumerate()
-        .filter(|(_, pick)| pick.most > 0)
-        .collect();
+    let open: Vec<(usize, &SqlPick<'_>)> = open_picks(picks).collect();
     if open.is_empty() {
         return Ok(Vec::new());
     }

@@ -201,6 +201,73 @@ async fn the_cost_of_a_claim_is_flat() {
     }
 }
 
+/// Ten times the tenants are ten times the work, in rows and in comparisons.
+#[tokio::test]
+async fn a_claim_from_many_tenants_looks_at_each_of_them_once() {
+    let database = TestDatabase::new();
+    database.open().await;
+    let client = planner(&database).await;
+    prepare(&client, &database, "claim", sql!("claim").1).await;
+    let mut rows = Vec::new();
+    for tenants in [20, 200] {
+        let each = |value: &str| vec![value; tenants].join(",");
+        let turns: Vec<String> = (1..=tenants).map(|turn| turn.to_string()).collect();
+        let (turns, zeros, ones) = (turns.join(","), each("0"), each("1"));
+        let (levels, nulls) = (each("10"), each("NULL"));
+        let claim = format!(
+            "NULL, '{{{turns}}}', '{{{turns}}}', '{{{zeros}}}', '{{{levels}}}', '{{{zeros}}}', \
+             '{{{ones}}}', '{{{nulls}}}', '{{{nulls}}}', '{{{ones}}}', 'w1', NULL, 16777216, false, 100"
+        );
+        let how = "ANALYZE, COSTS OFF, TIMING OFF";
+        rows.push(handled(&explain(&client, how, "claim", &claim).await));
+    }
+    assert!(rows[0] > 0 && rows[1] <= rows[0] * 10, "{rows:?}");
+}
+
+/// How many rows a plan says that its steps passed on or held back.
+fn handled(plan: &str) -> u64 {
+    let number = |text: &str, after: &str| -> Option<u64> {
+        let (_, rest) = text.split_once(after)?;
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    };
+    let mut loops = 0;
+    let mut rows = 0;
+    for line in plan.lines() {
+        if let Some(count) = number(line, "(actual rows=") {
+            loops = number(line, "loops=").unwrap_or(1);
+            rows += count * loops;
+        } else if line.contains("Rows Removed") {
+            rows += number(line, "Filter: ").unwrap_or(0) * loops;
+        }
+    }
+    rows
+}
+
+/// What is counted at a gate is written without a look for what cannot be there: a row and its entry
+/// in the index.
+#[tokio::test]
+async fn to_count_an_attempt_at_a_gate_costs_one_entry() {
+    const JOBS: u64 = 100;
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let client = planner(&database).await;
+    prepare(&client, &database, "claim", sql!("claim").1).await;
+    let new = jobs(&store, usize::try_from(JOBS).unwrap());
+    store.enqueue(new).await.unwrap();
+    let claim = format!(
+        "NULL, '{{1}}', '{{1}}', '{{0}}', '{{10}}', '{{0}}', '{{{JOBS}}}', '{{NULL}}', \
+         '{{\"{{7}}\"}}', '{{{JOBS}}}', 'w1', NULL, 16777216, false, 100"
+    );
+    let plan = explain(&client, "ANALYZE, BUFFERS", "claim", &claim).await;
+    let (_, insert) = plan.split_once("Insert on gate_running").unwrap();
+    let pages = touched(insert);
+    assert!(pages > JOBS && pages < JOBS * 4, "{pages}: {plan}");
+    let rows = "SELECT count(*) FROM steadfast.gate_running WHERE gate = 7";
+    let row = client.query_one(&database.sql(rows), &[]).await.unwrap();
+    assert_eq!(row.get::<_, i64>(0), i64::try_from(JOBS).unwrap());
+}
+
 /// How many pages a plan says that it touched in all.
 fn touched(plan: &str) -> u64 {
     let line = plan.lines().find(|line| line.contains("Buffers: shared"));

@@ -1,7 +1,7 @@
 //! Gates that count: how much room they have is kept in the database, which all nodes see.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -204,12 +204,14 @@ pub(super) fn fit(
         }
     }
 }
-/// The gates at which attempts are counted, as PostgreSQL writes an array.
+
+/// The gates at which attempts are counted, each once, as PostgreSQL writes an array.
 pub(super) fn gate_array(gates: &[AppliedGate]) -> Option<String> {
     let counted = gates
         .iter()
         .filter(|gate| gate.limits.most_running().is_some());
-    let numbers: Vec<String> = counted.map(|gate| gate.number.0.to_string()).collect();
+    let numbers: BTreeSet<i64> = counted.map(|gate| gate.number.0).collect();
+    let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
     (!numbers.is_empty()).then(|| format!("{{{}}}", numbers.join(",")))
 }
 

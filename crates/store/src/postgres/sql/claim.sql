@@ -20,13 +20,12 @@ turn AS MATERIALIZED (SELECT nextval('steadfast.gate_turn') AS number),
 pick AS MATERIALIZED (
     SELECT
         pick.number, pick.lane, pick.sublane, pick.level, pick.low, pick.most, pick.chosen,
-        pick.gates::bigint[] AS gates, pick.turn, size.size,
+        pick.gates::bigint[] AS gates, pick.turn, ($10::bigint[])[pick.turn] AS size,
         count(*) OVER (PARTITION BY pick.turn) AS picks
     FROM unnest(
         $2::integer[], $3::integer[], $4::bigint[], $5::integer[], $6::bigint[], $7::bigint[],
         $8::uuid[], $9::text[]
     ) WITH ORDINALITY AS pick (turn, lane, sublane, level, low, most, chosen, gates, number)
-    JOIN unnest($10::bigint[]) WITH ORDINALITY AS size (size, turn) ON size.turn = pick.turn
 ),
 share AS MATERIALIZED (
     SELECT number, lane, sublane, level, low, gates, least(most, size) AS size
@@ -116,7 +115,6 @@ counted_at_gates AS (
     INSERT INTO steadfast.gate_running (gate, turn, job)
     SELECT gate.number, (SELECT number FROM turn), taken.id
     FROM taken CROSS JOIN LATERAL unnest(taken.gates) AS gate (number)
-    ON CONFLICT DO NOTHING
 )
 UPDATE steadfast.job SET
     state = 1,
