@@ -4,7 +4,10 @@
 //! reads the documents only if theirs has moved on; so what one node changes, the others know a
 //! moment later. Whatever must know at once asks first: [`DocumentCache::refresh_if_changed`].
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{
+    Arc, PoisonError, RwLock,
+    atomic::{AtomicU64, Ordering},
+};
 
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
@@ -22,13 +25,18 @@ pub struct DocumentCache<T> {
     store: Arc<dyn Store>,
     kind: DocumentKind,
     index: Box<dyn Fn(Vec<Document>, u64) -> T + Send + Sync>,
+    /// How many reads have begun.
+    reads: AtomicU64,
     latest: RwLock<Option<Snapshot<T>>>,
 }
 
 /// The documents as they were at a version, or later.
 struct Snapshot<T> {
+    /// The number of its read, in the order in which reads begin.
+    read: u64,
     version: u64,
-    value: Arc<T>,
+    /// `None` if what was known is forgotten, also by reads that are under way.
+    value: Option<Arc<T>>,
 }
 
 impl<T: Send + Sync> DocumentCache<T> {
@@ -50,6 +58,7 @@ impl<T: Send + Sync> DocumentCache<T> {
             store,
             kind,
             index: Box::new(index),
+            reads: AtomicU64::new(0),
             latest: RwLock::new(None),
         }
     }
@@ -98,26 +107,38 @@ impl<T: Send + Sync> DocumentCache<T> {
     pub async fn follow_change(&self) {
         if let Err(error) = self.refresh().await {
             tracing::warn!(kind = %self.kind, %error, "what was changed is read again later");
-            *self.latest.write().unwrap_or_else(PoisonError::into_inner) = None;
+            let forgotten = Snapshot {
+                read: self.reads.fetch_add(1, Ordering::Relaxed),
+                version: 0,
+                value: None,
+            };
+            *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Some(forgotten);
         }
     }
 
     /// The version was read first, so the documents are at least as new as it.
     async fn read(&self, version: u64) -> Result<Arc<T>, StoreError> {
+        let read = self.reads.fetch_add(1, Ordering::Relaxed);
         let documents = self.store.list_documents(self.kind).await?;
         let value = Arc::new((self.index)(documents, version));
-        let snapshot = Snapshot {
+        let mut latest = self.latest.write().unwrap_or_else(PoisonError::into_inner);
+        // One that began later and was quicker has what was changed in between. Versions do not tell:
+        // they may go back when another server takes over.
+        if let Some(later) = latest.as_ref().filter(|latest| latest.read > read) {
+            return Ok(later.value.clone().unwrap_or(value));
+        }
+        *latest = Some(Snapshot {
+            read,
             version,
-            value: value.clone(),
-        };
-        *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
+            value: Some(value.clone()),
+        });
         Ok(value)
     }
 
     fn latest(&self, is_good: impl Fn(u64) -> bool) -> Option<Arc<T>> {
         let latest = self.latest.read().unwrap_or_else(PoisonError::into_inner);
         let snapshot = latest.as_ref().filter(|latest| is_good(latest.version));
-        snapshot.map(|snapshot| snapshot.value.clone())
+        snapshot.and_then(|snapshot| snapshot.value.clone())
     }
 
     /// Looks for changes again and again until `stop`. While the store is away, the last contents

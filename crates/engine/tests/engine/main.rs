@@ -12,6 +12,7 @@ mod bulk;
 mod client;
 mod common;
 mod destinations;
+mod document_cache;
 mod explain;
 mod flaky_store;
 mod forecast;
