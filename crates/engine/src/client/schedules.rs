@@ -56,12 +56,14 @@ impl Client {
                     let schedule = Box::new(stored);
                     return Err(ClientError::NameTaken { schedule });
                 }
-                Some(mut stored) => {
-                    set_timetable(&mut stored, timetable.clone(), now)?;
-                    Schedule {
-                        template: template.clone(),
-                        ..stored
+                Some(stored) => {
+                    let mut schedule = stored.clone();
+                    set_timetable(&mut schedule, timetable.clone(), now)?;
+                    set_template(&mut schedule, template.clone());
+                    if schedule == stored {
+                        return Ok(stored);
                     }
+                    schedule
                 }
                 None => {
                     self.new_schedule(name.clone(), timetable.clone(), template.clone(), now)?
@@ -163,10 +165,8 @@ impl Client {
         self.change_schedule(id, "edit", |schedule, now| {
             let timetable = edit.apply_to(&schedule.timetable)?;
             set_timetable(schedule, timetable, now)?;
-            if let Some(template) = &template {
-                let tenant = schedule.template.tenant.clone();
-                schedule.template = template.clone();
-                schedule.template.tenant = tenant;
+            if let Some(template) = template.clone() {
+                set_template(schedule, template);
             }
             Ok(())
         })
@@ -360,6 +360,16 @@ fn set_timetable(
         schedule.timetable = timetable;
     }
     Ok(())
+}
+
+/// What runs are made like. What they do not have of it stays, so that the same template again is no
+/// change.
+fn set_template(schedule: &mut Schedule, mut template: NewJob) {
+    let stored = &schedule.template;
+    template.id = stored.id;
+    template.tenant = stored.tenant.clone();
+    template.idempotency_key = stored.idempotency_key.clone();
+    schedule.template = template;
 }
 
 fn first_tick(

@@ -276,14 +276,22 @@ async fn run_schedules(it: &mut Commands) {
         .await;
     let id = id_of(&created);
     let told = |verb: &str| json!([format!("schedule.{verb}"), id, "acme"]);
-    // The one of that name is replaced.
-    it.done("createSchedule", "schedules", new, told("edit"))
+    // The one of that name is replaced, if it is another.
+    it.without_record("createSchedule", "schedules", new.clone(), 201)
+        .await;
+    let mut other = new;
+    other["job"]["payload"] = json!({"day": "yesterday"});
+    it.done("createSchedule", "schedules", other.clone(), told("edit"))
+        .await;
+    it.without_record("createSchedule", "schedules", other, 201)
         .await;
     let path = |verb: &str| format!("schedules/{id}/{verb}");
     let own = format!("schedules/{id}");
     let edit = json!({"schedule": "30 4 * * *"});
     it.done("editSchedule", &own, edit.clone(), told("edit"))
         .await;
+    it.without_record("editSchedule", &own, edit, 200).await;
+    let edit = json!({"job": {"kind": "report", "payload": {"day": "yesterday"}}});
     it.without_record("editSchedule", &own, edit, 200).await;
     it.done("pauseSchedule", &path("pause"), none.clone(), told("pause"))
         .await;
@@ -309,10 +317,16 @@ async fn run_schedules(it: &mut Commands) {
     // A schedule by the way of jobs is one as well, and the repeat of a request is not.
     let body = json!({
         "kind": "report", "tenant": "acme", "schedule": "0 5 * * *", "idempotencyKey": "k",
+        "jobName": "Morning",
     });
     let told = json!(["schedule.create", null, "acme"]);
     it.done("createJob", "jobs", body.clone(), told).await;
-    it.without_record("createJob", "jobs", body, 200).await;
+    it.without_record("createJob", "jobs", body.clone(), 200)
+        .await;
+    let mut without_key = body;
+    without_key["idempotencyKey"] = Value::Null;
+    it.without_record("createJob", "jobs", without_key, 201)
+        .await;
 }
 
 async fn work_on_jobs(it: &mut Commands) {
