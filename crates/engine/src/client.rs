@@ -299,7 +299,11 @@ impl Client {
         jobs: Vec<NewJob>,
         results: Vec<EnqueueResult>,
     ) -> Result<Vec<CreateResult>, ClientError> {
-        let waits = |job: &NewJob| job.extras().is_some_and(|it| it.debounce.is_some());
+        // The store decides when these are due.
+        let waits = |job: &NewJob| {
+            let is_debounced = job.extras().is_some_and(|it| it.debounce.is_some());
+            is_debounced || job.after().is_some()
+        };
         let existing: Vec<JobId> = jobs
             .iter()
             .zip(&results)

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::Http,
-    server::{Server, Setup},
+    server::{Server, Setup, id_of},
 };
 
 async fn after(http: &Http, ids: &[&str], on_failure: &str) -> String {
@@ -35,8 +35,14 @@ async fn a_job_after_another_says_what_it_waits_for_and_starts_then() {
     let server = manual().await;
     let http = &server.http;
     let first = http.create_id(json!({"kind": "first"})).await;
-    let second = after(http, &[&first], "wait").await;
+    let body = json!({"kind": "second", "after": [first], "onFailure": "wait"});
+    let created = http.post("/api/v1/jobs", body).await.is(201);
+    let second = id_of(&created);
     let body = read(http, &second).await;
+    for field in ["label", "runAt"] {
+        assert_eq!(created[field], body[field], "{field}");
+    }
+    assert_eq!(body["label"], "scheduled");
     assert_eq!(body["after"], json!([{"id": first, "state": "unfinished"}]));
     assert_eq!(body["onFailure"], "wait");
     assert_eq!(body["runAt"], body["createdAt"]);
