@@ -1,7 +1,9 @@
 //! Many jobs at once.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{EndReason, FailureFingerprint, OperationId, Payload, ScheduleId, Timestamp};
+use steadfast_core::{
+    BatchId, EndReason, FailureFingerprint, OperationId, Payload, ScheduleId, Timestamp,
+};
 
 #[cfg(feature = "openapi")]
 use crate::schema::{EndReasonSchema, FingerprintSchema, KindSchema, NameSchema};
@@ -33,6 +35,13 @@ pub struct DeadLettersRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub schedule: Option<ScheduleId>,
+    /// That call this system, as `https://api.example.com`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<String>,
+    /// That are counted in this batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub batch: Option<BatchId>,
     /// Given up for this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<EndReasonSchema>))]

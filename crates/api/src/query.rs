@@ -2,7 +2,7 @@
 
 use crate::DurationText;
 use serde::{Deserialize, Serialize};
-use steadfast_core::{EndReason, FailureFingerprint, JobLabel, ScheduleId, Timestamp};
+use steadfast_core::{BatchId, EndReason, FailureFingerprint, JobLabel, ScheduleId, Timestamp};
 
 #[cfg(feature = "openapi")]
 use crate::schema::{EndReasonSchema, FingerprintSchema, KindSchema, LabelSchema, NameSchema};
@@ -35,6 +35,10 @@ pub struct JobQuery {
     /// That call this system, as `https://api.example.com`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
+    /// That are counted in this batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>))]
+    pub batch: Option<BatchId>,
     /// Created at this time or later; when it failed does not matter.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]

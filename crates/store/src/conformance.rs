@@ -124,6 +124,7 @@ macro_rules! conformance_tests {
                 a_batch_outlives_its_jobs_and_goes_with_retention
                 a_job_may_wait_for_others_and_be_of_a_batch
                 callers_at_once_count_each_end_once
+                jobs_are_found_by_their_batch
             }
             after {
                 a_job_starts_when_all_that_it_waits_for_have_succeeded

@@ -418,6 +418,8 @@ type ListDeadLettersParams struct {
 	Schedule string
 	// That call this system, as `https://api.example.com`.
 	Destination string
+	// That are counted in this batch.
+	Batch string
 	// Created at this time or later; when it failed does not matter.
 	From time.Time
 	// Created before this time; when it failed does not matter.
@@ -448,6 +450,7 @@ func (p ListDeadLettersParams) values() url.Values {
 	addText(v, "tenant", string(p.Tenant))
 	addText(v, "schedule", string(p.Schedule))
 	addText(v, "destination", string(p.Destination))
+	addText(v, "batch", string(p.Batch))
 	addTime(v, "from", p.From)
 	addTime(v, "before", p.Before)
 	addTime(v, "failedFrom", p.FailedFrom)
@@ -867,6 +870,8 @@ type ListJobsParams struct {
 	Schedule string
 	// That call this system, as `https://api.example.com`.
 	Destination string
+	// That are counted in this batch.
+	Batch string
 	// Created at this time or later; when it failed does not matter.
 	From time.Time
 	// Created before this time; when it failed does not matter.
@@ -897,6 +902,7 @@ func (p ListJobsParams) values() url.Values {
 	addText(v, "tenant", string(p.Tenant))
 	addText(v, "schedule", string(p.Schedule))
 	addText(v, "destination", string(p.Destination))
+	addText(v, "batch", string(p.Batch))
 	addTime(v, "from", p.From)
 	addTime(v, "before", p.Before)
 	addTime(v, "failedFrom", p.FailedFrom)

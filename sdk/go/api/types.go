@@ -582,10 +582,14 @@ type CreateScheduleRequest struct {
 type DeadLettersRequest struct {
 	// Must be true to mean every dead letter there is.
 	All *bool `json:"all,omitzero"`
+	// That are counted in this batch.
+	Batch string `json:"batch,omitzero"`
 	// Created before this time; when it failed does not matter.
 	Before time.Time `json:"before,omitzero"`
 	// With a newest failure of this class.
 	Class string `json:"class,omitzero"`
+	// That call this system, as `https://api.example.com`.
+	Destination string `json:"destination,omitzero"`
 	// Only count them.
 	DryRun *bool `json:"dryRun,omitzero"`
 	// Ended `failed` before this time.

@@ -538,10 +538,14 @@ export interface CreateScheduleRequest {
 export interface DeadLettersRequest {
   /** Must be true to mean every dead letter there is. */
   all?: boolean | undefined;
+  /** That are counted in this batch. */
+  batch?: string | null | undefined;
   /** Created before this time; when it failed does not matter. */
   before?: string | null | undefined;
   /** With a newest failure of this class. */
   class?: string | null | undefined;
+  /** That call this system, as `https://api.example.com`. */
+  destination?: string | null | undefined;
   /** Only count them. */
   dryRun?: boolean | undefined;
   /** Ended `failed` before this time. */
@@ -2437,6 +2441,8 @@ export interface Operations {
       schedule?: string | undefined;
       /** That call this system, as `https://api.example.com`. */
       destination?: string | undefined;
+      /** That are counted in this batch. */
+      batch?: string | undefined;
       /** Created at this time or later; when it failed does not matter. */
       from?: string | undefined;
       /** Created before this time; when it failed does not matter. */
@@ -2725,6 +2731,8 @@ export interface Operations {
       schedule?: string | undefined;
       /** That call this system, as `https://api.example.com`. */
       destination?: string | undefined;
+      /** That are counted in this batch. */
+      batch?: string | undefined;
       /** Created at this time or later; when it failed does not matter. */
       from?: string | undefined;
       /** Created before this time; when it failed does not matter. */

@@ -3,9 +3,13 @@
 use clap::Subcommand;
 use serde_json::{Map, Value};
 use steadfast_api::{BatchBody, BatchCallbackBody, BatchJobQuery, BatchList, BatchQuery, JobList};
-use steadfast_core::{BatchJobFilter, BatchStatus};
+use steadfast_core::{BatchId, BatchJobFilter, BatchStatus, OperationKind};
 
-use super::{read_json, read_optional_json};
+use super::{
+    bulk::{self, BulkArgs, BulkRunArgs, BulkWork},
+    jobs::JobFilterArgs,
+    read_json, read_optional_json,
+};
 use crate::{
     exit::ExitError,
     limits::{FOLLOW_FIRST, WATCH_EVERY},
@@ -17,7 +21,7 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  steadfast batches create --from batch.json\n  steadfast batches create --open --name import --on-success '{\"kind\": \"publish\"}'\n  steadfast jobs create --kind page --payload 1 --batch bat_…\n  steadfast batches close bat_…\n  steadfast batches show bat_… --watch\n  steadfast batches jobs bat_… --state failed"
+    after_help = "Examples:\n  steadfast batches create --from batch.json\n  steadfast batches create --open --name import --on-success '{\"kind\": \"publish\"}'\n  steadfast jobs create --kind page --payload 1 --batch bat_…\n  steadfast batches close bat_…\n  steadfast batches show bat_… --watch\n  steadfast batches jobs bat_… --state failed\n  steadfast batches cancel bat_… --yes"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -70,6 +74,16 @@ enum Verb {
         state: Option<BatchJobFilter>,
         #[command(flatten)]
         page: PageArgs,
+    },
+    /// Cancel the jobs of a batch that have not ended.
+    #[command(
+        after_help = "Waiting jobs are cancelled, running ones are asked to stop. They count as failed: the job of --on-end is made, that of --on-success is not. An open batch stays open.\n\nExamples:\n  steadfast batches cancel bat_… --dry-run\n  steadfast batches cancel bat_… --yes"
+    )]
+    Cancel {
+        /// The batch, as bat_….
+        id: BatchId,
+        #[command(flatten)]
+        run: BulkRunArgs,
     },
     /// Let no more jobs be added to a batch, so that it can end.
     #[command(after_help = "Example:\n  steadfast batches close bat_…")]
@@ -174,6 +188,21 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             };
             let jobs = server.call(client.list_batch_jobs(&id, &query)).await?;
             jobs.as_ref().map_or(Ok(()), print_jobs)
+        }
+        Verb::Cancel { id, run } => {
+            // One that does not exist is no batch without jobs.
+            server.fetch(client.get_batch(id)).await?;
+            let jobs = BulkArgs {
+                ids: Vec::new(),
+                filter: JobFilterArgs {
+                    batch: Some(id),
+                    ..JobFilterArgs::default()
+                },
+                all: false,
+                run,
+            };
+            let work = BulkWork::on_jobs(OperationKind::Cancel, None);
+            bulk::run(server, &work, &jobs).await
         }
         Verb::Close { id } => {
             let batch = server.call(client.close_batch(&id)).await?;

@@ -27,6 +27,13 @@ pub struct BulkArgs {
     /// All that there are, or all that the options describe.
     #[arg(long, conflicts_with = "ids")]
     pub all: bool,
+    #[command(flatten)]
+    pub run: BulkRunArgs,
+}
+
+/// How many jobs are worked through.
+#[derive(clap::Args)]
+pub struct BulkRunArgs {
     /// Only count them.
     #[arg(long)]
     pub dry_run: bool,
@@ -55,7 +62,8 @@ impl JobBulkArgs {
     /// Whether one job is named and nothing else is said, so that it can be changed at once.
     pub fn single_id(&self) -> Option<&str> {
         let bulk = &self.bulk;
-        let is_plain = !bulk.dry_run && !bulk.detach && bulk.pace.is_none();
+        let run = &bulk.run;
+        let is_plain = !run.dry_run && !run.detach && run.pace.is_none();
         match bulk.ids.as_slice() {
             [id] if is_plain && bulk.filter == JobFilterArgs::default() => Some(id),
             _ => None,
@@ -166,7 +174,7 @@ impl BulkArgs {
         }
         request.all = self.all;
         request.retry.clone_from(&work.retry);
-        request.pace = self.pace.map(NonZeroU32::get);
+        request.pace = self.run.pace.map(NonZeroU32::get);
         request.mode.clone_from(&work.canary.mode);
         request.fail_share_max = work.canary.fail_share_max;
         Ok(request)
@@ -180,7 +188,7 @@ pub async fn run(server: &Server, work: &BulkWork, args: &BulkArgs) -> anyhow::R
         .fetch(server.client.count_operation(&request))
         .await?;
     let (verb, amount) = (work.verb(), work.amount(counted.count, counted.at_least));
-    if args.dry_run {
+    if args.run.dry_run {
         return match server.json {
             true => output::print_json(&counted),
             false => Ok(print_line!("would {verb} {amount}")?),
@@ -191,12 +199,12 @@ pub async fn run(server: &Server, work: &BulkWork, args: &BulkArgs) -> anyhow::R
         return Ok(print_line!("no {noun} matches: nothing to {verb}")?);
     }
     if counted.count > 0 && request.ids.is_none() {
-        confirm(&format!("{verb} {amount}?"), args.yes)?;
+        confirm(&format!("{verb} {amount}?"), args.run.yes)?;
     }
     let operation = server
         .fetch(server.client.create_operation(&request))
         .await?;
-    if args.detach {
+    if args.run.detach {
         return match server.json {
             true => output::print_json(&operation),
             false => Ok(print_line!("{}", operations::detached(&operation))?),

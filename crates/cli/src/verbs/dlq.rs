@@ -106,7 +106,8 @@ async fn apply(
     selection: &BulkArgs,
     payload: Option<Payload>,
 ) -> anyhow::Result<()> {
-    let is_operation = selection.detach || selection.pace.is_some() || work.canary.mode.is_some();
+    let run = &selection.run;
+    let is_operation = run.detach || run.pace.is_some() || work.canary.mode.is_some();
     if is_operation && payload.is_some() {
         let sentence = "--payload goes with ids alone; leave out --mode, --pace and --detach";
         return Err(usage(sentence));
@@ -118,7 +119,7 @@ async fn apply(
     let body = DeadLettersRequest {
         ids: Some(selection.ids.clone()),
         payload,
-        dry_run: selection.dry_run,
+        dry_run: run.dry_run,
         ..DeadLettersRequest::default()
     };
     let result = server.fetch(request(server, work.kind, &body)).await?;

@@ -33,8 +33,11 @@ fn work_on_many_jobs_is_counted_followed_halted_and_recorded() {
     transcript.run(&["jobs", "retry", "--label", "cancelled", "--payload", "1"]);
     let canary = ["jobs", "retry", "--label", "cancelled", "--mode", "canary"];
     transcript.run(&[&canary[..], &["--dry-run"]].concat());
-    // One a second: it is not over before it is paused.
-    let slow = ["jobs", "cancel", "--queue", "mail", "--pace", "1", "--yes"];
+    // One a second: it is not over before it is cancelled.
+    for _ in 0..9 {
+        create("slow", "order=4");
+    }
+    let slow = ["jobs", "cancel", "--queue", "slow", "--pace", "1", "--yes"];
     let started = node.json(&[&slow[..], &["--detach"]].concat());
     let id = started["id"].as_str().unwrap();
     let cancelled = node.run(&["operations", "cancel", id]);
@@ -42,7 +45,7 @@ fn work_on_many_jobs_is_counted_followed_halted_and_recorded() {
     let report = node.run(&["operations", "report", id]);
     assert_eq!(report.code, 1, "{report:?}");
     assert!(
-        report.out.contains("cancel of 3 jobs is cancelled: "),
+        report.out.contains("cancel of 9 jobs is cancelled: "),
         "{report:?}"
     );
     transcript.run(&["operations", "pause", id]);
@@ -121,9 +124,15 @@ fn a_batch_is_created_added_to_closed_and_followed() {
     transcript.run(&["jobs", "create", "--kind", "page", "--batch", id]);
     transcript.run(&["batches", "jobs", id]);
     transcript.run(&["batches", "jobs", id, "--state", "failed"]);
-    node.json(&["jobs", "cancel", &job]);
+    transcript.run(&["jobs", "list", "--batch", id]);
+    transcript.run(&["jobs", "list", "--destination", DEAD_PORT]);
+    transcript.run(&["batches", "cancel", id, "--dry-run"]);
+    transcript.run(&["batches", "cancel", id, "--yes"]);
+    transcript.run(&["batches", "cancel", id, "--yes"]);
+    let unknown = "bat_00000000000000000000000000";
+    transcript.run(&["batches", "cancel", unknown, "--yes"]);
     transcript.run(&["batches", "show", id, "--watch"]);
     transcript.run(&["batches", "list"]);
-    transcript.run(&["batches", "show", "bat_00000000000000000000000000"]);
+    transcript.run(&["batches", "show", unknown]);
     assert_snapshot!(transcript.finish());
 }

@@ -75,13 +75,15 @@ impl OperationRequest {
         }
     }
 
-    /// What its jobs must match: of the tenant, and dead letters where only those make sense.
+    /// What its jobs must match: of the tenant, and dead letters or unfinished ones where only those
+    /// make sense.
     fn filter(&self) -> JobFilter {
         let is_for_dead_letters =
             matches!(self.kind, OperationKind::Requeue | OperationKind::Discard);
         JobFilter {
             tenant: self.tenant.clone().or_else(|| self.filter.tenant.clone()),
             dead_letters: self.filter.dead_letters || is_for_dead_letters,
+            unfinished: self.kind == OperationKind::Cancel && self.ids.is_none(),
             ..self.filter.clone()
         }
     }
@@ -91,6 +93,7 @@ impl OperationRequest {
         let everything = JobFilter {
             tenant: filter.tenant.clone(),
             dead_letters: filter.dead_letters,
+            unfinished: filter.unfinished,
             ..JobFilter::default()
         };
         filter == everything

@@ -228,6 +228,8 @@ fn dead_letter_filter(body: &DeadLettersRequest, caller: &Caller) -> Result<JobF
         queue: body.queue.as_deref().map(Queue::new).transpose()?,
         kind: body.kind.as_deref().map(Kind::new).transpose()?,
         schedule: body.schedule,
+        destination: query::destination(body.destination.as_deref())?,
+        batch: body.batch,
         created_from: body.from,
         created_before: body.before,
         failed_from: body.failed_from,

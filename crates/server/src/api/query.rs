@@ -19,10 +19,8 @@ pub fn job_filter(query: &JobQuery, caller: &Caller) -> Result<JobFilter, Proble
         kind: query.kind.as_deref().map(Kind::new).transpose()?,
         label: query.label,
         schedule: query.schedule,
-        destination: match &query.destination {
-            Some(text) => Some(Destination::new(text)?),
-            None => None,
-        },
+        destination: destination(query.destination.as_deref())?,
+        batch: query.batch,
         created_from: query.from,
         created_before: query.before,
         failed_from: query.failed_from,
@@ -33,7 +31,13 @@ pub fn job_filter(query: &JobQuery, caller: &Caller) -> Result<JobFilter, Proble
         reason: query.reason,
         tags: tags("tag", &query.tag)?,
         dead_letters: false,
+        unfinished: false,
     })
+}
+
+/// The destination that a filter names.
+pub fn destination(text: Option<&str>) -> Result<Option<Destination>, Problem> {
+    Ok(text.map(Destination::new).transpose()?)
 }
 
 /// Tags as filters name them: `name:value`.

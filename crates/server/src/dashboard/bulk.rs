@@ -158,11 +158,11 @@ pub async fn act(editor: Editor) -> PageResult {
             dead_letters,
             ..query::job_filter(&form.job_query()?, &viewer.caller)?
         };
+        request.all = true;
         if !is_confirmed {
-            let matches = count_matches(&viewer.app, &request.filter).await?;
+            let matches = count_matches(&viewer.app, &request).await?;
             return confirm(&viewer, &form, action, (matches, Vec::new()));
         }
-        request.all = true;
     }
     request.pace = Some(pace(&viewer.app, &form)?);
     request.canary = form.get("canary").map(|_| CanaryRule::default());
@@ -219,9 +219,9 @@ fn pace(app: &App, form: &Fields) -> Result<u32, Problem> {
     }
 }
 
-/// The jobs that match a filter; counting stops at a limit.
-async fn count_matches(app: &App, filter: &JobFilter) -> Result<MatchCount, PageError> {
-    let counted = app.client.count(filter.clone(), limits::COUNT_MAX).await?;
+/// The jobs that an operation would look at.
+async fn count_matches(app: &App, request: &OperationRequest) -> Result<MatchCount, PageError> {
+    let counted = app.client.count_operation(request).await?;
     Ok(MatchCount {
         counted: counted.count,
         is_lower_bound: counted.at_least,

@@ -10,13 +10,14 @@ use crate::{limits, problem::Problem, query_fields};
 pub struct Fields(Vec<(String, String)>);
 
 /// The fields that filter a list of jobs.
-const FILTERS: [&str; 13] = [
+const FILTERS: [&str; 14] = [
     "label",
     "queue",
     "kind",
     "tenant",
     "schedule",
     "destination",
+    "batch",
     "from",
     "before",
     "text",

@@ -20,6 +20,7 @@ pub const JOB_CONDITIONS: &[&str] = &[
     "tenant",
     "schedule",
     "destination",
+    "batch",
     "from",
     "before",
     "class",

@@ -5,7 +5,7 @@ use steadfast_api::Scope;
 
 use crate::{
     client::Http,
-    server::{Server, Setup, each, id_of},
+    server::{Server, Setup, each, id_of, until},
 };
 
 async fn create(http: &Http, body: Value) -> Value {
@@ -131,6 +131,77 @@ async fn jobs_are_added_to_a_batch_until_it_is_closed() {
 }
 
 #[tokio::test]
+async fn jobs_are_listed_cancelled_and_requeued_by_their_batch() {
+    let server = manual().await;
+    let http = &server.http;
+    http.create(json!({"kind": "other"})).await;
+    let body = json!({
+        "jobs": [{"kind": "bad", "retry": "once"}, {"kind": "later", "delay": "1h"}, {"kind": "a"}],
+        "onEnd": {"kind": "summary"},
+        "onSuccess": {"kind": "publish"},
+    });
+    let batch = create(http, body).await;
+    let id = id_of(&batch);
+    let list = http.get(&format!("/api/v1/jobs?batch={id}")).await.is(200);
+    assert_eq!(list["jobs"].as_array().unwrap().len(), 3);
+    end(http, "bad", "fail").await;
+    let dead = http.get(&format!("/api/v1/dlq?batch={id}")).await.is(200);
+    assert_eq!(dead["jobs"][0]["id"], batch["jobs"][0]);
+    let requeue = |batch: &str| json!({"batch": batch, "dryRun": true});
+    for (of, count) in [(&*id, 1), ("bat_00000000000000000000000000", 0)] {
+        let counted = http.post("/api/v1/dlq/requeue", requeue(of)).await.is(200);
+        assert_eq!(counted["count"], count, "{of}");
+    }
+
+    // Only those that have not ended are counted and worked on.
+    let cancel = json!({"kind": "cancel", "filter": {"batch": id}});
+    let operation = http.post("/api/v1/operations", cancel).await.is(201);
+    assert_eq!(operation["total"], 2);
+    let operation = format!("/api/v1/operations/{}", id_of(&operation));
+    let done = until("the operation to end", || async {
+        let operation = http.get(&operation).await.is(200);
+        (operation["status"] == "done").then_some(operation)
+    })
+    .await;
+    assert_eq!((&done["worked"], &done["changed"]), (&json!(2), &json!(2)));
+    http.post("/api/v1/test/advance", json!({"by": "1s"}))
+        .await
+        .is(200);
+    let ended = read(http, &id).await;
+    assert_eq!(
+        (&ended["status"], &ended["failed"]),
+        (&json!("failed"), &json!(3))
+    );
+    assert_eq!(ended["onEnd"]["created"], true);
+    assert_eq!(ended["onSuccess"]["created"], false);
+    let wrong = http.get("/api/v1/jobs?batch=7").await;
+    wrong.is_problem(422, "invalid", Some("batch"));
+}
+
+#[tokio::test]
+async fn a_batch_whose_jobs_all_exist_is_refused_and_its_callbacks_are_not_made() {
+    let server = Server::start().await;
+    let http = &server.http;
+    let jobs = json!([{"kind": "k", "idempotencyKey": "1"}, {"kind": "k", "idempotencyKey": "2"}]);
+    let body = |jobs: &Value| json!({"jobs": jobs, "onEnd": {"kind": "summary"}});
+    let first = create(http, body(&jobs)).await;
+    let again = http.post("/api/v1/batches", body(&jobs)).await;
+    again.is_problem(409, "jobs_exist", Some("jobs"));
+    let detail = again.json()["detail"].as_str().unwrap().to_owned();
+    let named = format!(
+        "{} of {}",
+        first["jobs"][0].as_str().unwrap(),
+        id_of(&first)
+    );
+    assert!(detail.contains(&named), "{detail}");
+    let list = http.get("/api/v1/batches").await.is(200);
+    assert_eq!(list["batches"].as_array().unwrap().len(), 1);
+    // One that is new is enough to wait for.
+    let some = json!([{"kind": "k", "idempotencyKey": "1"}, {"kind": "k"}]);
+    assert_eq!(create(http, body(&some)).await["total"], 1);
+}
+
+#[tokio::test]
 async fn a_batch_of_another_tenant_is_not_known() {
     let server = Server::start().await;
     let body = json!({"tenant": "acme", "open": true, "jobs": [{"kind": "k"}]});
@@ -155,4 +226,8 @@ async fn a_batch_of_another_tenant_is_not_known() {
         json!([])
     );
     acme.post(&format!("{path}/jobs"), jobs).await.is(201);
+    for (http, count) in [(&acme, 2), (&other, 0)] {
+        let list = http.get(&format!("/api/v1/jobs?batch={id}")).await.is(200);
+        assert_eq!(list["jobs"].as_array().unwrap().len(), count);
+    }
 }

@@ -300,7 +300,8 @@ async fn an_operation_is_paused_resumed_and_cancelled_by_who_the_audit_names() {
             "{record}"
         );
     }
-    assert_eq!(records[3]["detail"], "cancel of 40 jobs: tenant acme");
+    let detail = "cancel of 40 jobs: tenant acme, unfinished";
+    assert_eq!(records[3]["detail"], detail);
     let found = audit(&reader, "?action=operation.&by=admin%20of%20None&limit=2").await;
     assert_eq!(found, records[..2]);
 }

@@ -130,6 +130,24 @@ async fn a_batch_has_a_page_with_its_counts_and_its_jobs() {
         !none.contains(&format!("href=\"/jobs/{member}\"")),
         "{none}"
     );
+    let all = format!("action=cancel&scope=all&batch={id}&back={path}");
+    assert!(
+        node.get(&path)
+            .await
+            .body
+            .contains("Cancel what has not ended")
+    );
+    let asks = node.post("/jobs/act", &all).await;
+    assert!(asks.body.contains("Cancel 1 job"), "{}", asks.body);
+    let sure = node.post("/jobs/act", &format!("{all}&confirmed=1")).await;
+    assert_eq!(sure.status, 303);
+    let changed = format!("{path}?did=cancel&n=1");
+    assert_eq!(sure.header("location"), Some(&*changed));
+    let jobs = node.get(&format!("/jobs?batch={id}&label=cancelled")).await;
+    assert!(jobs.body.contains(&format!("href=\"/jobs/{member}\"")));
+    let line = node.get(&format!("/jobs?q=batch%3A{id}")).await;
+    let listed = format!("/jobs?batch={id}");
+    assert_eq!(line.header("location"), Some(&*listed));
     let audit = node.get("/audit?action=batch.").await.body;
     assert!(audit.contains("batch.close"), "{audit}");
     let unknown = "/batches/bat_00000000000000000000000000";

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    BatchEvent, BatchId, BatchJobFilter, BatchName, BatchStatus, Dependencies, JobCommand, JobId,
-    JobState, NewBatch, NewJob, NewJobExtras, OnFailure, RunAt, Tenant, Traceparent,
+    BatchEvent, BatchId, BatchJobFilter, BatchName, BatchStatus, Dependencies, Job, JobCommand,
+    JobId, JobLabel, JobState, NewBatch, NewJob, NewJobExtras, OnFailure, RunAt, Tenant,
+    Traceparent,
 };
 
-use super::fixture::{Fixture, key, kind, permanent, secs, success, tenant, walk};
+use super::fixture::{Fixture, failure, key, kind, permanent, secs, success, tenant, walk};
 use crate::{
-    BatchCreateResult, BatchFilter, BatchRecord, EnqueueError, EnqueueResult, PageRequest,
+    BatchCreateResult, BatchFilter, BatchRecord, EnqueueError, EnqueueResult, JobCount, JobFilter,
+    PageRequest,
 };
 
 pub async fn a_batch_counts_its_jobs_and_makes_each_callback_once(f: Fixture) {
@@ -483,6 +485,52 @@ impl Fixture {
             on_success: Some(self.job()),
         }
     }
+}
+
+pub async fn jobs_are_found_by_their_batch(f: Fixture) {
+    let (batch, other) = (f.batch(7), f.batch(3));
+    create(&f, batch.clone()).await;
+    let mut claims = f.claim(5).await;
+    f.end(claims.remove(0), success()).await;
+    for _ in 0..2 {
+        f.end(claims.remove(0), permanent("no")).await;
+    }
+    f.end(claims.remove(0), failure("later")).await;
+    create(&f, other.clone()).await;
+    let mut ids = f.enqueue(f.jobs(2)).await;
+    ids.extend(batch.jobs.iter().chain(&other.jobs).map(|job| job.id));
+    ids.sort_unstable_by(|a, b| b.cmp(a));
+    f.command(batch.jobs[6].id, JobCommand::Cancel).await;
+    f.command(batch.jobs[2].id, retry()).await;
+
+    let jobs = f.store.get_listed_jobs(ids).await.unwrap();
+    let jobs: Vec<Job> = jobs.into_iter().flatten().collect();
+    let of = |batch: BatchId| JobFilter {
+        batch: Some(batch),
+        ..JobFilter::default()
+    };
+    let mut filters = vec![of(batch.id), of(other.id), of(BatchId::from_bits(0))];
+    let mut narrow = of(batch.id);
+    narrow.unfinished = true;
+    filters.push(narrow.clone());
+    (narrow.unfinished, narrow.dead_letters) = (false, true);
+    filters.push(narrow);
+    filters.extend(JobLabel::ALL.iter().map(|label| JobFilter {
+        label: Some(*label),
+        ..of(batch.id)
+    }));
+    let mut found = Vec::new();
+    for filter in filters {
+        let expected = jobs.iter().filter(|job| filter.matches(job, f.now()));
+        let expected: Vec<Job> = expected.cloned().collect();
+        let list = async |page| f.store.list_jobs(filter.clone(), page).await;
+        assert_eq!(walk(2, list).await, expected, "{filter}");
+        let count = f.store.count_jobs(filter, 100).await.unwrap();
+        assert_eq!(count, JobCount::up_to(expected.len() as u64, 100));
+        found.push(expected.len());
+    }
+    // All, of another, of none, unfinished, dead letters, and by label: scheduled, ready, …
+    assert_eq!(found, [7, 3, 0, 4, 1, 0, 2, 1, 1, 1, 1, 1]);
 }
 
 fn member(f: &Fixture, batch: BatchId) -> NewJob {

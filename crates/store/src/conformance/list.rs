@@ -263,7 +263,7 @@ fn random_filter(random: &mut StdRng, jobs: &[Job]) -> JobFilter {
     let mut filter = JobFilter::default();
     for _ in 0..random.random_range(1..4) {
         let job = jobs.choose(random).unwrap();
-        match random.random_range(0..12) {
+        match random.random_range(0..13) {
             0 => filter.tenant = TENANTS.choose(random).map(|name| tenant(name)),
             1 => filter.queue = QUEUES.choose(random).map(|name| queue(name)),
             2 => filter.kind = KINDS.choose(random).map(|name| kind(name)),
@@ -275,6 +275,7 @@ fn random_filter(random: &mut StdRng, jobs: &[Job]) -> JobFilter {
             8 => filter.failure_class = CLASSES.choose(random).cloned(),
             10 => filter.destination.clone_from(&job.destination),
             9 => filter.reason = EndReason::ALL.choose(random).copied(),
+            11 => filter.unfinished = true,
             _ => filter.dead_letters = true,
         }
     }

@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use steadfast_core::{Attempt, Job, JobId, Tenant, Timestamp};
+use steadfast_core::{Attempt, BatchId, BatchJobFilter, Job, JobId, Tenant, Timestamp};
 use tokio_postgres::Row;
 
 use super::{
@@ -30,6 +30,7 @@ use crate::{
     },
     listed_payload::is_listed,
     sql::{
+        batches::filter_number,
         columns::columns,
         listing::{JobSummary, LanePart, ListSource},
         paging::{page_of, row_limit},
@@ -203,6 +204,9 @@ impl<'f> Walk<'f> {
                 self.is_at_end = rows.len() < length;
                 return Ok(rows);
             }
+            ListSource::Batch(batch, part) => {
+                read_batch(session, *batch, *part, up_to, length).await?
+            }
             ListSource::Runs => simple(include_str!("sql/list_runs.sql")).await?,
             ListSource::FailureGroup(number) => {
                 let sql = include_str!("sql/list_failure_group.sql");
@@ -265,6 +269,29 @@ async fn read_tagged(
         None => {
             let sql = include_str!("sql/list_tagged.sql");
             session.query(sql, &[&up_to, &limit, &tag]).await?
+        }
+    };
+    ListRow::read(found)
+}
+
+async fn read_batch(
+    session: &Session<'_>,
+    batch: BatchId,
+    part: Option<BatchJobFilter>,
+    up_to: Key,
+    length: usize,
+) -> Result<Vec<ListRow>, DriverError> {
+    let (batch, limit) = (Key::from(batch), row_limit(length));
+    let found = match part.map(filter_number) {
+        None => {
+            let sql = include_str!("sql/list_batch.sql");
+            session.query(sql, &[&up_to, &limit, &batch]).await?
+        }
+        Some(state) => {
+            let sql = include_str!("sql/list_batch_in_state.sql");
+            session
+                .query(sql, &[&up_to, &limit, &batch, &state])
+                .await?
         }
     };
     ListRow::read(found)

@@ -71,10 +71,12 @@ impl LaneCounters {
         shown(self.waiting.waiting)
     }
 
-    /// How many jobs have a label; of labels that depend on the time, how many may have it.
-    pub(crate) fn count(&self, label: Option<JobLabel>, dead_letters: bool) -> u64 {
+    /// How many of its jobs have the label that a filter wants, and are dead letters or unfinished if
+    /// it wants those. Of jobs that wait, all.
+    pub(crate) fn count(&self, filter: &JobFilter) -> u64 {
         let stats = &self.stats;
-        match (label, dead_letters) {
+        match (filter.label, filter.dead_letters) {
+            (None, false) if filter.unfinished => self.waiting() + stats.running,
             (None | Some(JobLabel::Failed), true) => stats.dead_letters,
             (Some(_), true) => 0,
             (None, false) => self.all(),
@@ -96,13 +98,15 @@ pub(crate) fn can_count(filter: &JobFilter) -> bool {
         kind: filter.kind.clone(),
         label: filter.label,
         dead_letters: filter.dead_letters,
+        unfinished: filter.unfinished,
         ..JobFilter::default()
     };
     let depends_on_time = matches!(
         filter.label,
         Some(JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying)
     );
-    *filter == by_counters && (!depends_on_time || filter.dead_letters)
+    let is_plain = !filter.unfinished || filter.label.is_none() && !filter.dead_letters;
+    *filter == by_counters && is_plain && (!depends_on_time || filter.dead_letters)
 }
 
 /// How many jobs match a filter that the counters can answer.
@@ -118,7 +122,7 @@ pub(crate) fn count(filter: &JobFilter, lanes: impl IntoIterator<Item = LaneCoun
             } = &lane.stats;
             filter.matches_lane(tenant, queue, kind)
         })
-        .map(|lane| lane.count(filter.label, filter.dead_letters))
+        .map(|lane| lane.count(filter))
         .sum()
 }
 

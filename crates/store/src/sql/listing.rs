@@ -1,8 +1,11 @@
 //! Which rows a list of jobs reads.
 
-use steadfast_core::{FailureKey, JobLabel, Timestamp};
+use steadfast_core::{BatchId, BatchJobFilter, FailureKey, JobLabel, JobState, Timestamp};
 
-use super::{counters::LaneCounters, values::state_number};
+use super::{
+    counters::LaneCounters,
+    values::{state, state_number},
+};
 use crate::{
     lane::Lane,
     limits::{LANES_MERGED_MAX, ROWS_EXAMINED_MAX},
@@ -12,6 +15,8 @@ use crate::{
 /// The rows that a list walks: the fewest that an index finds in the order of ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListSource<LaneId> {
+    /// Jobs of a batch; only those in this state, if the filter wants no others.
+    Batch(BatchId, Option<BatchJobFilter>),
     /// Jobs with one of the tags of the filter: the one of this index.
     Tagged(usize),
     /// The runs of a schedule.
@@ -42,6 +47,9 @@ pub(crate) enum LanePart {
 impl<LaneId> ListSource<LaneId> {
     /// The source that needs no look at the lanes; `None` if they tell a better one.
     pub(crate) fn without_lanes(filter: &JobFilter) -> Option<Self> {
+        if let Some(batch) = filter.batch {
+            return Some(Self::Batch(batch, batch_part(filter)));
+        }
         // The driver looks which of several tags has the fewest jobs.
         if !filter.tags.is_empty() {
             return Some(Self::Tagged(0));
@@ -90,7 +98,7 @@ impl<LaneId> ListSource<LaneId> {
                 kind,
                 ..
             } = &lane.stats;
-            let count = lane.count(filter.label, filter.dead_letters);
+            let count = lane.count(filter);
             if count > 0 && filter.matches_lane(tenant, queue, kind) {
                 some.push(id);
                 waiting += lane.waiting();
@@ -106,6 +114,16 @@ impl<LaneId> ListSource<LaneId> {
             LanePart::Failed => Self::Failed,
             LanePart::All | LanePart::Cancelled => Self::All,
         }
+    }
+}
+
+/// The jobs of a batch that a filter wants, if they are found apart.
+fn batch_part(filter: &JobFilter) -> Option<BatchJobFilter> {
+    match filter.label {
+        _ if filter.wants_failed() => Some(BatchJobFilter::Failed),
+        None if filter.unfinished => Some(BatchJobFilter::Unfinished),
+        None => None,
+        Some(label) => Some(BatchJobFilter::of(super::values::stored_state(label))),
     }
 }
 
@@ -127,6 +145,7 @@ impl JobSummary<'_> {
         filter.label.is_none_or(|label| self.has_label(label, now))
             && (!filter.wants_failed() || self.has_label(JobLabel::Failed, now))
             && (!filter.wants_failure() || self.has_failure)
+            && !(filter.unfinished && state(self.state).is_some_and(JobState::is_final))
             && filter
                 .created_from
                 .is_none_or(|from| self.created_at >= from)

@@ -14,7 +14,7 @@ use super::{
     list::ABOVE_ALL,
     readers::Reader,
     session::Session,
-    values::{job_id, job_key, to_json},
+    values::{batch_key, job_id, job_key, to_json},
 };
 use crate::{
     error::EnqueueError,
@@ -421,8 +421,4 @@ pub(super) fn delete(session: &Session<'_>, id: BatchId) -> Result<usize, Driver
 
 fn batch_id(bytes: [u8; 16]) -> BatchId {
     BatchId::from_bits(u128::from_be_bytes(bytes))
-}
-
-fn batch_key(id: BatchId) -> [u8; 16] {
-    id.bits().to_be_bytes()
 }

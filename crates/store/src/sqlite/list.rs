@@ -11,7 +11,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
-use steadfast_core::{Attempt, Job, JobId, Tenant, Timestamp};
+use steadfast_core::{Attempt, BatchId, BatchJobFilter, Job, JobId, Tenant, Timestamp};
 
 use super::{
     driver_error::DriverError,
@@ -19,7 +19,7 @@ use super::{
     readers::Reader,
     rows::{self, JobRow, JobRowColumns},
     stats,
-    values::{job_id, job_key, schedule_key, time},
+    values::{batch_key, job_id, job_key, schedule_key, time},
 };
 use crate::{
     limits::{
@@ -28,6 +28,7 @@ use crate::{
     },
     listed_payload::{is_listed, listed_payload},
     sql::{
+        batches::filter_number,
         columns::columns,
         listing::{JobSummary, LanePart, ListSource},
         paging::{Readable, page_of, row_limit},
@@ -214,6 +215,7 @@ impl<'f> Walk<'f> {
         let simple = |sql| read_rows(conn, sql, params![below, row_limit(length), schedule]);
         let rows = match &self.source {
             ListSource::Tagged(index) => read_tagged(conn, self.filter, *index, &below, length)?,
+            ListSource::Batch(batch, part) => read_batch(conn, *batch, *part, &below, length)?,
             ListSource::Runs => simple(include_str!("sql/list_runs.sql"))?,
             ListSource::FailureGroup(number) => {
                 let sql = include_str!("sql/list_failure_group.sql");
@@ -417,6 +419,26 @@ fn read_tagged(
     let tenant = filter.tenant.as_ref().map(Tenant::as_str);
     let tag = filter.tags.get(index);
     read_rows(conn, sql, params![below, row_limit(length), tag, tenant])
+}
+
+fn read_batch(
+    conn: &Connection,
+    batch: BatchId,
+    part: Option<BatchJobFilter>,
+    below: &[u8],
+    length: usize,
+) -> Result<Vec<ListRow>, DriverError> {
+    let (batch, limit) = (batch_key(batch), row_limit(length));
+    match part.map(filter_number) {
+        None => {
+            let sql = include_str!("sql/list_batch.sql");
+            read_rows(conn, sql, params![below, limit, batch])
+        }
+        Some(state) => {
+            let sql = include_str!("sql/list_batch_in_state.sql");
+            read_rows(conn, sql, params![below, limit, batch, state])
+        }
+    }
 }
 
 /// All waiting jobs of lanes, which are few, newest first.

@@ -5,7 +5,7 @@ use rusqlite::{
     types::{FromSqlError, ValueRef},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use steadfast_core::{JobId, JobState, ScheduleId, Timestamp};
+use steadfast_core::{BatchId, JobId, JobState, ScheduleId, Timestamp};
 
 use super::driver_error::DriverError;
 use crate::{error::ErrorSource, sql::values};
@@ -34,6 +34,10 @@ pub(super) fn schedule_id(bytes: [u8; 16]) -> ScheduleId {
 }
 
 pub(super) fn schedule_key(id: ScheduleId) -> [u8; 16] {
+    id.bits().to_be_bytes()
+}
+
+pub(super) fn batch_key(id: BatchId) -> [u8; 16] {
     id.bits().to_be_bytes()
 }
 

@@ -5,9 +5,9 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Attempt, Destination, EndReason, FailureClass, FailureFingerprint, FailureGroup, Fence, GateId,
-    GateState, Gates, Job, JobId, JobLabel, JobState, Kind, Payload, Queue, ScheduleId, Tally,
-    Tenant, Timestamp, explain::whole_second,
+    Attempt, BatchId, Destination, EndReason, FailureClass, FailureFingerprint, FailureGroup,
+    Fence, GateId, GateState, Gates, Job, JobId, JobLabel, JobState, Kind, Payload, Queue,
+    ScheduleId, Tally, Tenant, Timestamp, explain::whole_second,
 };
 
 use super::{
@@ -186,6 +186,9 @@ pub struct JobFilter {
     // Left out where it is not given, so that nodes of the version before can read what is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<Destination>,
+    /// Jobs that are counted in this batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchId>,
     /// Created at this time or later.
     pub created_from: Option<Timestamp>,
     /// Created before this time.
@@ -206,6 +209,9 @@ pub struct JobFilter {
     pub tags: Vec<String>,
     /// Only dead letters: failed, and not resolved.
     pub dead_letters: bool,
+    /// Only jobs that have not ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
 }
 
 impl JobFilter {
@@ -250,6 +256,7 @@ impl JobFilter {
                 .destination
                 .as_ref()
                 .is_none_or(|destination| job.destination.as_ref() == Some(destination))
+            && self.batch.is_none_or(|batch| job.batch() == Some(batch))
             && self.created_from.is_none_or(|from| job.created_at >= from)
             && self
                 .created_before
@@ -273,6 +280,7 @@ impl JobFilter {
                 .is_none_or(|reason| job.progress.reason == Some(reason))
             && self.tags.iter().all(|tag| job.has_tag(tag))
             && (!self.dead_letters || job.is_dead_letter())
+            && !(self.unfinished && job.progress.state.is_final())
     }
 
     fn matches_failed_at(&self, job: &Job) -> bool {
@@ -306,6 +314,7 @@ impl fmt::Display for JobFilter {
             named("kind", self.kind.as_ref()),
             named("schedule", self.schedule.as_ref()),
             named("destination", self.destination.as_ref()),
+            named("batch", self.batch.as_ref()),
             named("failure class", self.failure_class.as_ref()),
             text.map(|text| format!("failure contains {text:?}")),
             named("fingerprint", self.fingerprint.as_ref()),
@@ -316,6 +325,7 @@ impl fmt::Display for JobFilter {
             time("failed before", self.failed_before),
         ];
         parts.extend(self.tags.iter().map(|tag| named("tag", Some(tag))));
+        parts.push(self.unfinished.then(|| "unfinished".to_owned()));
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         match parts.is_empty() {
             true => f.write_str("all"),
@@ -517,6 +527,7 @@ mod tests {
             label: Some(JobLabel::Failed),
             schedule: "sch_00000000000000000000000001".parse().ok(),
             destination: "https://a.example".parse().ok(),
+            batch: "bat_00000000000000000000000001".parse().ok(),
             created_from: Some(at),
             created_before: Some(at),
             failed_from: Some(at),
@@ -527,15 +538,17 @@ mod tests {
             reason: Some(EndReason::Exhausted),
             tags: vec!["order:1".to_owned(), "order:2".to_owned()],
             dead_letters: true,
+            unfinished: true,
         };
         assert_eq!(
             filter.to_string(),
             "dead letters, label failed, tenant acme, queue mail, kind receipt, \
              schedule sch_00000000000000000000000001, destination https://a.example, \
+             batch bat_00000000000000000000000001, \
              failure class timeout, failure contains \"no disk\", fingerprint 0000000000000007, \
              reason exhausted, created from 2026-01-01T00:00:00Z, \
              created before 2026-01-01T00:00:00Z, failed from 2026-01-01T00:00:00Z, \
-             failed before 2026-01-01T00:00:00Z, tag order:1, tag order:2"
+             failed before 2026-01-01T00:00:00Z, tag order:1, tag order:2, unfinished"
         );
     }
 }

@@ -69,6 +69,14 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     ),
     (sql!("list_all"), &["job_pkey on job"]),
     (sql!("list_failed"), &["job_failed on job"]),
+    (
+        sql!("list_batch"),
+        &["batch_job_batch on batch_job", "job_pkey on job"],
+    ),
+    (
+        sql!("list_batch_in_state"),
+        &["batch_job_state on batch_job", "job_pkey on job"],
+    ),
     (sql!("list_runs"), &["job_run on job"]),
     (sql!("list_running"), &["on job"]),
     (sql!("list_lanes"), &["job_lane on job"]),

@@ -95,6 +95,14 @@ const PLANS: &[((&str, &str), &str)] = &[
         sql!("list_lane_cancelled"),
         "steadfast_job_lane_unsuccessful (lane=? AND state=? AND id<?)",
     ),
+    (
+        sql!("list_batch"),
+        "steadfast_batch_job_batch (batch=? AND job<?)",
+    ),
+    (
+        sql!("list_batch_in_state"),
+        "steadfast_batch_job_state (batch=? AND state=? AND job<?)",
+    ),
     (sql!("list_runs"), "steadfast_job_run (schedule=? AND id<?)"),
     (sql!("attempts_of_job"), "PRIMARY KEY (job=?)"),
     (

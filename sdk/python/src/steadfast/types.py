@@ -586,8 +586,10 @@ DeadLettersRequest = TypedDict(
     "DeadLettersRequest",
     {
         "all": "NotRequired[bool]",
+        "batch": "NotRequired[str | None]",
         "before": "NotRequired[str | None]",
         "class": "NotRequired[str | None]",
+        "destination": "NotRequired[str | None]",
         "dryRun": "NotRequired[bool]",
         "failedBefore": "NotRequired[str | None]",
         "failedFrom": "NotRequired[str | None]",

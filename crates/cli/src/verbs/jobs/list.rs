@@ -1,7 +1,7 @@
 //! `steadfast jobs list`.
 
 use steadfast_api::{JobList, JobQuery};
-use steadfast_core::{EndReason, FailureFingerprint, JobLabel, ScheduleId, Timestamp};
+use steadfast_core::{BatchId, EndReason, FailureFingerprint, JobLabel, ScheduleId, Timestamp};
 
 use crate::{
     output::print_line,
@@ -37,6 +37,12 @@ pub struct JobFilterArgs {
     /// Runs of this schedule, by its id or its name.
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Option<String>,
+    /// Jobs that call this system, as https://api.example.com.
+    #[arg(long, value_name = "ORIGIN")]
+    pub destination: Option<String>,
+    /// Jobs that are counted in this batch.
+    #[arg(long, value_name = "BATCH")]
+    pub batch: Option<BatchId>,
     /// Part of the newest failure's message.
     #[arg(long)]
     pub text: Option<String>,
@@ -82,6 +88,8 @@ impl JobFilterArgs {
             kind: self.kind,
             tenant: self.tenant,
             schedule,
+            destination: self.destination,
+            batch: self.batch,
             text: self.text,
             class: self.class,
             fingerprint: self.fingerprint,
