@@ -35,6 +35,7 @@ async fn a_job_after_another_says_what_it_waits_for_and_starts_then() {
     let server = manual().await;
     let http = &server.http;
     let first = http.create_id(json!({"kind": "first"})).await;
+    advance(http).await;
     let body = json!({"kind": "second", "after": [first], "onFailure": "wait"});
     let created = http.post("/api/v1/jobs", body).await.is(201);
     let second = id_of(&created);
