@@ -21,8 +21,10 @@ const JOBS: usize = 8;
 /// over the jobs of the killed one.
 fn batch(url: &str, number: u64) -> Value {
     let job = |url: &str| json!({"api": url, "retry": "once", "lease": "1s"});
-    let retried =
-        json!({"api": url, "retry": {"preset": "http", "baseDelay": "100ms"}, "lease": "1s"});
+    // An attempt that a kill or a slow machine lets go is a retry, too.
+    let policy =
+        json!({"preset": "http", "baseDelay": "100ms", "maxDelay": "1s", "maxRetries": 100});
+    let retried = json!({"api": url, "retry": policy, "lease": "1s"});
     let mut jobs = vec![retried; JOBS];
     if number.is_multiple_of(3) {
         jobs[0] = job("http://127.0.0.1:1/");

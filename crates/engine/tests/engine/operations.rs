@@ -149,7 +149,7 @@ async fn two_nodes_requeue_each_dead_letter_once() {
     assert_eq!(audit[0].action, "operation.create");
     assert_eq!(
         audit[0].detail.as_deref(),
-        Some("requeue of 500 jobs: deadLetters")
+        Some("requeue of 500 jobs: dead letters")
     );
 }
 

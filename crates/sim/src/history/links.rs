@@ -1,5 +1,7 @@
 //! Jobs that wait for others: the rule of what they do, written down a second time.
 
+use std::time::Duration;
+
 use steadfast_core::{Job, JobId, JobState, NewJob, OnFailure, Timestamp};
 
 use super::{Event, History};
@@ -68,8 +70,12 @@ impl History {
         let Some(after) = new.after() else {
             return;
         };
-        let others = after.after().iter().filter_map(|id| self.jobs.get(id));
-        let latest = others.map(|other| other.created_at).max();
+        let others = after.after().iter().filter_map(|other| {
+            // Of two of the same moment, the one with the higher id comes behind.
+            let tie = Duration::from_micros(u64::from(*other > id));
+            Some(self.jobs.get(other)?.created_at.plus(tie))
+        });
+        let latest = others.max();
         let Some(known) = self.jobs.get_mut(&id) else {
             return;
         };
