@@ -52,9 +52,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     Node::start(settings).await?.run_until_signal().await
 }
 
-/// A node with its API, which has said where it is.
+/// A node with its API.
 pub struct Node {
     settings: Settings,
+    access: Access,
     address: SocketAddr,
     engine: Engine,
     /// Dropped when the node stops.
@@ -94,8 +95,6 @@ impl Node {
             test_clock,
         };
         let app = App::new(engine.client(), engine.node(), metrics, server_settings);
-        welcome::print_welcome(&settings, &access, address);
-
         let (stop, stopped) = oneshot::channel();
         let server = tokio::spawn(steadfast_server::serve(listener, app, async {
             // A dropped sender is a stop, too.
@@ -103,6 +102,7 @@ impl Node {
         }));
         Ok(Self {
             settings,
+            access,
             address,
             engine,
             stop,
@@ -119,8 +119,12 @@ impl Node {
         &self.engine
     }
 
+    /// Says where it is, and runs until a signal.
     pub async fn run_until_signal(self) -> anyhow::Result<()> {
-        self.engine.run_until_signal().await?;
+        // Whoever reads that it is ready may stop it at once.
+        let running = self.engine.run_until_signal();
+        welcome::print_welcome(&self.settings, &self.access, self.address);
+        running.await?;
         drop(self.stop);
         // A client that never ends its request must not hold up the stop.
         if let Ok(served) = tokio::time::timeout(DRAIN_MAX, self.server).await {

@@ -226,10 +226,10 @@ impl Debounce {
     }
 
     /// When a job that waits is due after another request; `None` if it keeps its time, because it
-    /// has started before and waits for a retry.
+    /// has started before and waits for a retry, or for the end of a snooze.
     fn moved(self, job: &Job, now: Timestamp) -> Option<Timestamp> {
         let latest = job.created_at.plus(self.wait_max);
-        let has_started = job.progress.is_retry();
+        let has_started = job.progress.is_retry() || job.progress.snoozes > 0;
         (!has_started).then(|| now.plus(self.wait).min(latest))
     }
 }
@@ -308,17 +308,19 @@ mod tests {
             [after(9), after(14), after(20), after(60)],
             [19, 24, 25, 25].map(replace)
         );
-        // A retry keeps its time.
+        // A retry keeps its time, and so does one that was snoozed.
         let mut retrying = job(JobState::Waiting);
         retrying.progress.attempt = 1;
+        let mut snoozed = job(JobState::Waiting);
+        snoozed.progress.snoozes = 1;
         let keep = Unique {
             on_conflict: ConflictAction::Keep,
             ..unique
         };
-        assert_eq!(
-            keep.decide(Some(&retrying), Some(debounce), T0, T0),
-            UniqueDecision::Keep
-        );
+        for started in [&retrying, &snoozed] {
+            let decision = keep.decide(Some(started), Some(debounce), T0, T0);
+            assert_eq!(decision, UniqueDecision::Keep);
+        }
     }
 
     #[test]

@@ -133,24 +133,28 @@ impl Engine {
         self.stop_after(std::future::ready(())).await;
     }
 
-    /// Runs until SIGTERM or SIGINT, then stops in order; a second signal stops at once.
-    pub async fn run_until_signal(self) -> std::io::Result<()> {
+    /// Runs until SIGTERM or SIGINT, then stops in order; a second signal stops at once. Signals count
+    /// from this call on, also before the future is polled.
+    pub fn run_until_signal(self) -> impl Future<Output = std::io::Result<()>> {
         // Opened once, so that no signal falls between two waits.
-        let mut signals = ProcessSignals::open()?;
-        signals.next().await;
-        tracing::info!(
-            running = self.in_flight(),
-            "stopping: running attempts may end; send the signal again to stop at once"
-        );
-        let grace = self.grace;
-        self.stop_after(async {
-            tokio::select! {
-                () = tokio::time::sleep(grace) => {}
-                () = signals.next() => {}
-            }
-        })
-        .await;
-        Ok(())
+        let signals = ProcessSignals::open();
+        async move {
+            let mut signals = signals?;
+            signals.next().await;
+            tracing::info!(
+                running = self.in_flight(),
+                "stopping: running attempts may end; send the signal again to stop at once"
+            );
+            let grace = self.grace;
+            self.stop_after(async {
+                tokio::select! {
+                    () = tokio::time::sleep(grace) => {}
+                    () = signals.next() => {}
+                }
+            })
+            .await;
+            Ok(())
+        }
     }
 
     async fn stop_after(mut self, grace_ended: impl Future<Output = ()>) {

@@ -97,7 +97,11 @@ impl History {
         let Some(known) = self.jobs.get(&id).cloned() else {
             return self.broken(made_by(job), id, "claimed, but no client has created it");
         };
-        let run_at = known.run_at;
+        // A request for a unique job whose answer was lost may have moved it.
+        let run_at = match known.unique {
+            Some(_) => job.progress.run_at,
+            None => known.run_at,
+        };
         let event = Event::Claimed {
             fence,
             worker,

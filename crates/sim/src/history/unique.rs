@@ -88,7 +88,7 @@ impl History {
             self.broken(Invariant::OneUniqueJob, id, why);
         }
         let is_debounced = new.extras().is_some_and(|extras| extras.debounce.is_some());
-        if is_debounced && holder.used == 0 {
+        if is_debounced && holder.used == 0 && stored.progress.snoozes == 0 {
             self.check_debounce(id, holder.created_at, run_at, now);
         }
     }
