@@ -121,7 +121,7 @@ impl Node {
 
     /// Says where it is, and runs until a signal.
     pub async fn run_until_signal(self) -> anyhow::Result<()> {
-        // Whoever reads that it is ready may stop it at once.
+        // The reader of what it says may stop it at once.
         let running = self.engine.run_until_signal();
         welcome::print_welcome(&self.settings, &self.access, self.address);
         running.await?;
