@@ -94,6 +94,8 @@ async fn end(f: &Fixture, running: &mut Vec<Claim>, fails: bool) {
             _ => success(),
         };
         f.end(claim, outcome).await;
+        // So that no two retries are due at the same moment.
+        f.clock.advance(Duration::from_millis(1));
     }
 }
 
