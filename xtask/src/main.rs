@@ -84,7 +84,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "publish",
         takes: "[--dry-run]",
-        about: "the crates, each built from its package; arguments are passed on to `cargo publish`",
+        about: "the crates, with each feature alone and built from their packages; arguments are passed on to `cargo publish`",
         run: publish::run,
     },
     Verb {

@@ -3,6 +3,9 @@
 //! A package has only what lies below its crate, and the pages of the book do not: they are copied
 //! for as long as cargo packs. Git ignores the copies, so cargo would call them changes that are
 //! not committed; whether there are such is therefore asked here.
+//!
+//! Cargo builds a package with its default features. Tests and lints have all of them at once. So
+//! before that, each crate is checked without features and with each of them alone.
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +14,7 @@ use std::process::Command;
 use steadfast_book::sources;
 
 use crate::process::{self, CommandOutput};
+use crate::tidy::manifest;
 use crate::{VerbResult, root};
 
 const DRY_RUN: &str = "--dry-run";
@@ -20,12 +24,54 @@ pub fn run(args: &[String]) -> VerbResult {
     if !args.iter().any(|arg| arg == DRY_RUN) {
         refuse_changes(&root)?;
     }
+    check_features(&root)?;
     verdict(&publish(&root, args)?)
 }
 
 /// What would be published, and whether it builds.
 pub fn check(root: &Path) -> VerbResult {
+    check_features(root)?;
     verdict(&publish(root, &[DRY_RUN.to_owned()])?)
+}
+
+fn check_features(root: &Path) -> VerbResult {
+    for (package, features) in published(root)? {
+        for feature in features {
+            let mut command = process::cargo(root);
+            command.args(["clippy", "--locked", "--package", &package]);
+            command.args(["--no-default-features", "--features", &feature]);
+            command.args(["--", "-D", "warnings"]);
+            let output = process::run_quietly(command)
+                .map_err(|error| format!("cannot start cargo: {error}"))?;
+            if !output.success {
+                process::show(&output);
+                return Err(format!(
+                    "{package} does not build with these features alone: \"{feature}\""
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The crates that are published, with the features that are checked one at a time; the empty one
+/// is none.
+fn published(root: &Path) -> Result<Vec<(String, Vec<String>)>, String> {
+    let folder = root.join("crates");
+    let failed = |error| format!("cannot read {}: {error}", folder.display());
+    let mut crates = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path().join("Cargo.toml");
+        let manifest = manifest::read(&fs::read_to_string(path).map_err(failed)?);
+        if manifest.is_published {
+            let mut features = vec![String::new()];
+            let named = manifest.features.into_iter();
+            features.extend(named.filter(|name| name != "default"));
+            crates.push((manifest.package, features));
+        }
+    }
+    crates.sort();
+    Ok(crates)
 }
 
 fn verdict(output: &CommandOutput) -> VerbResult {
@@ -80,6 +126,18 @@ fn copy_pages(root: &Path, to: &Path) -> VerbResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn features_of_published_crates_are_checked_one_at_a_time() {
+        let found = published(&root()).unwrap();
+        let of = |name: &str| {
+            let mut features = found.iter().filter(|(package, _)| package == name);
+            features.next().map(|(_, features)| features.join(" "))
+        };
+        assert_eq!(of("steadfast").unwrap(), " sqlite postgres http");
+        assert_eq!(of("steadfast-core").unwrap(), "");
+        assert_eq!(of("steadfast-sim"), None);
+    }
 
     #[test]
     fn copies_of_the_pages_are_the_whole_book_and_nothing_older() {

@@ -47,8 +47,12 @@ use view::{Park, View};
 
 #[cfg(feature = "postgres")]
 pub(crate) use plan::Plan;
-pub(crate) use plan::{Pick, SentJobs, Turn};
-pub(crate) use start::{FirstStrip, IndexedStart, WaitingJob};
+#[cfg(feature = "sqlite")]
+pub(crate) use plan::Turn;
+pub(crate) use plan::{Pick, SentJobs};
+#[cfg(feature = "sqlite")]
+pub(crate) use start::FirstStrip;
+pub(crate) use start::{IndexedStart, WaitingJob};
 pub(crate) use strip::{Head, Level, Strip, SublaneId};
 
 /// How a driver uses the index.
@@ -134,6 +138,7 @@ impl DueIndex {
 
     /// Forgets where jobs wait and what runs, because rows changed behind its back. What tenants
     /// have had stays, and so do the states of gates, which the driver may replace.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn clear(&mut self) {
         self.sublanes.clear();
         self.lists = SublaneLists::default();
@@ -152,6 +157,7 @@ impl DueIndex {
     }
 
     /// Sublanes that gates have let through since the last call: callers may be waiting for them.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn take_opened(&mut self) -> Vec<SublaneId> {
         std::mem::take(&mut self.opened)
     }
@@ -207,6 +213,7 @@ impl DueIndex {
     }
 
     /// The number of a sublane's concurrency key.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn key_number(&self, sublane: SublaneId) -> Option<i64> {
         let sublane = &self.sublanes.get(&sublane)?.sublane;
         let key = sublane.concurrency_key.as_ref()?;
@@ -270,6 +277,7 @@ impl DueIndex {
     }
 
     /// Takes in what time, gates and the caller's allowance have let through since the last look.
+    #[cfg(any(feature = "sqlite", test))]
     pub(crate) fn catch_up(&mut self, request: &ClaimRequest, now: Timestamp) {
         let view = self.view(request, now);
         let allowance = |destination: &Destination| match &request.allowance {

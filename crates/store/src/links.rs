@@ -10,8 +10,10 @@ use steadfast_core::{
 use crate::error::EnqueueError;
 
 /// The bit of a job that others wait for.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) const HAS_DEPENDANTS: i16 = 1; // not a limit: a bit
 /// The bit of a job that waits for others.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) const HAS_PREREQUISITES: i16 = 2; // not a limit: a bit
 
 /// The bit of a job of a batch.

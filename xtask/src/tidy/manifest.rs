@@ -1,4 +1,4 @@
-//! The dependencies a manifest names, with the line of each.
+//! What a manifest says of a crate: its features, and its dependencies with the line of each.
 //!
 //! Not a TOML parser: it reads the shapes in which cargo lets a dependency be written, and skips
 //! the rest.
@@ -13,6 +13,8 @@ pub struct Dependency {
 
 pub struct Manifest {
     pub package: String,
+    pub is_published: bool,
+    pub features: Vec<String>,
     pub dependencies: Vec<Dependency>,
     pub has_workspace_lints: bool,
 }
@@ -20,6 +22,8 @@ pub struct Manifest {
 pub fn read(text: &str) -> Manifest {
     let mut manifest = Manifest {
         package: String::new(),
+        is_published: false,
+        features: Vec::new(),
         dependencies: Vec::new(),
         has_workspace_lints: false,
     };
@@ -56,6 +60,8 @@ impl Manifest {
         let (key, value) = (key.trim(), value.trim());
         match section {
             Section::Package if key == "name" => self.package = unquoted(value),
+            Section::Package if key == "publish" => self.is_published = value == "true",
+            Section::Features => self.features.push(key.to_owned()),
             Section::Lints if key == "workspace" => self.has_workspace_lints = value == "true",
             Section::Dependencies { is_dev } => {
                 let name = key.split('.').next().unwrap_or(key);
@@ -78,6 +84,7 @@ impl Manifest {
 
 enum Section {
     Package,
+    Features,
     Lints,
     /// `[dependencies]`, `[dev-dependencies]`, `[target.'cfg(unix)'.dependencies]` …
     Dependencies {
@@ -96,6 +103,7 @@ impl Section {
         let is_dev = header.contains("dev-dependencies");
         match header {
             "package" => Section::Package,
+            "features" => Section::Features,
             "lints" => Section::Lints,
             _ if header.ends_with("dependencies") => Section::Dependencies { is_dev },
             _ => match header.rsplit_once("dependencies.") {
@@ -127,6 +135,13 @@ mod tests {
     const MANIFEST: &str = r#"
 [package]
 name = "steadfast-engine" # a comment
+publish = true
+
+[features]
+http = [
+    "dep:hyper",
+]
+_testing = []
 
 [dependencies]
 serde.workspace = true
@@ -160,15 +175,17 @@ workspace = true
         assert_eq!(
             found,
             [
-                (6, "serde", false),
-                (7, "tokio", false),
-                (11, "steadfast-core", false),
-                (13, "hyper", false),
-                (17, "insta", true),
-                (20, "libc", false),
+                (13, "serde", false),
+                (14, "tokio", false),
+                (18, "steadfast-core", false),
+                (20, "hyper", false),
+                (24, "insta", true),
+                (27, "libc", false),
             ]
         );
         assert_eq!(manifest.package, "steadfast-engine");
+        assert!(manifest.is_published);
+        assert_eq!(manifest.features, ["http", "_testing"]);
         assert!(manifest.has_workspace_lints);
     }
 }

@@ -68,6 +68,7 @@ impl Looks {
     }
 
     /// Nothing is known of the claims that are under way.
+    #[cfg(feature = "sqlite")]
     pub(super) fn clear(&mut self) {
         self.under_way.clear();
     }

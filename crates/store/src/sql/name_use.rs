@@ -6,7 +6,7 @@
 
 use steadfast_core::Timestamp;
 
-use crate::limits::{NAME_SEARCH_EVERY, NAME_USE_NOTED_EVERY, NUMBERS_REMEMBERED};
+use crate::limits::{NAME_SEARCH_EVERY, NUMBERS_REMEMBERED};
 
 /// A number that is remembered for a while.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ impl<Id: Copy> FoundNumber<Id> {
 /// to come; one that is far off is from a clock that was set back.
 #[cfg(feature = "sqlite")]
 pub(crate) fn is_use_noted(used_at: Timestamp, now: Timestamp) -> bool {
-    now.minus(NAME_USE_NOTED_EVERY) <= used_at
+    now.minus(crate::limits::NAME_USE_NOTED_EVERY) <= used_at
         && used_at <= now.plus(crate::limits::NAME_USE_AHEAD_MAX)
 }
 

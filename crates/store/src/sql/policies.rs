@@ -57,6 +57,7 @@ impl<Id: Copy + Eq + Hash> PolicyCache<Id> {
     }
 
     /// Policies were deleted, and the numbers that are remembered may be theirs.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn forget_recent(&mut self) {
         self.recent.clear();
     }

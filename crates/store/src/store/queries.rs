@@ -224,6 +224,7 @@ impl JobFilter {
     }
 
     /// Whether only jobs that ended `failed` can match.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn wants_failed(&self) -> bool {
         self.dead_letters
             || self.label == Some(JobLabel::Failed)

@@ -1,8 +1,8 @@
 //! What stands between a job and its start, as a claim would find it.
 
 use steadfast_core::{
-    GateNumber, GateReading, Job, JobId, JobReading, PlaceReading, Queue, StartFacts, Tenant,
-    Timestamp, WorkerReading,
+    GateReading, Job, JobId, JobReading, PlaceReading, Queue, StartFacts, Tenant, Timestamp,
+    WorkerReading,
 };
 
 /// Which job is asked about.
@@ -66,7 +66,12 @@ impl StartReading {
 
     /// Takes in how many jobs are before it in one place, with the gates that these share with it.
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    pub(crate) fn add_before(&mut self, count: u64, is_alike: bool, shared: &[GateNumber]) {
+    pub(crate) fn add_before(
+        &mut self,
+        count: u64,
+        is_alike: bool,
+        shared: &[steadfast_core::GateNumber],
+    ) {
         if let Some(place) = &mut self.place {
             place.ahead += count;
             place.alike += if is_alike { count } else { 0 };
