@@ -451,6 +451,7 @@ macro_rules! conformance_tests {
                 the_end_of_a_run_wakes_because_a_tick_may_wait_for_it
                 what_happens_to_a_job_of_a_batch_wakes_those_who_count
                 the_end_of_a_job_wakes_those_who_release_others
+                an_end_at_a_full_gate_with_a_rate_is_not_slept_through
                 no_earlier_time_goes_unannounced
             }
             failures {

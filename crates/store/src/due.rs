@@ -82,8 +82,9 @@ pub(crate) struct DueIndex {
     idle_states_checked: usize,
     /// Gates that have let strips through which then did not start anything: others may.
     unused_room: BTreeSet<GateNumber>,
-    /// Sublanes that gates have let through since the driver last asked.
-    opened: Vec<SublaneId>,
+    /// Sublanes that gates have let through since the driver last asked, or will at a time that callers
+    /// may not know.
+    opened: Vec<(SublaneId, Timestamp)>,
     /// When gates open by time.
     openings: BTreeSet<(Timestamp, GateNumber)>,
     /// The latest time that was seen.
@@ -156,10 +157,16 @@ impl DueIndex {
         self.now.unwrap_or(Timestamp::EPOCH)
     }
 
-    /// Sublanes that gates have let through since the last call: callers may be waiting for them.
-    #[cfg(feature = "sqlite")]
-    pub(crate) fn take_opened(&mut self) -> Vec<SublaneId> {
+    /// Sublanes that gates have let through since the last call, or will then: callers may be waiting
+    /// for them.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub(crate) fn take_opened(&mut self) -> Vec<(SublaneId, Timestamp)> {
         std::mem::take(&mut self.opened)
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn sublane(&self, id: SublaneId) -> Option<&Sublane> {
+        Some(&*self.sublanes.get(&id)?.sublane)
     }
 
     pub(crate) fn knows(&self, sublane: SublaneId) -> bool {

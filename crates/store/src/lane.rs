@@ -23,6 +23,17 @@ impl Lane {
     }
 }
 
+#[cfg(feature = "postgres")]
+impl From<&steadfast_core::Sublane> for Lane {
+    fn from(sublane: &steadfast_core::Sublane) -> Self {
+        Self {
+            tenant: sublane.tenant.clone(),
+            queue: sublane.queue.clone(),
+            kind: sublane.kind.clone(),
+        }
+    }
+}
+
 impl From<&Job> for Lane {
     fn from(job: &Job) -> Self {
         Self {

@@ -1,8 +1,7 @@
 //! Jobs that are counted together.
 
 use steadfast_core::{
-    BATCH_TAG, BatchId, BatchJobFilter, BatchName, IdempotencyKey, Invalid, Job, JobId, NewBatch,
-    NewJob, Tenant,
+    BATCH_TAG, BatchId, BatchName, IdempotencyKey, Invalid, NewBatch, NewJob, Tenant,
 };
 use steadfast_store::{
     BatchCreateResult, BatchFilter, BatchRecord, EnqueueError, Page, PageRequest,
@@ -208,22 +207,5 @@ impl Client {
         page: PageRequest<BatchId>,
     ) -> Result<Page<BatchRecord, BatchId>, ClientError> {
         Ok(self.store().list_batches(filter, page).await?)
-    }
-
-    /// A page of the jobs of a batch that are still stored, newest first; as [`Client::jobs`] they come
-    /// without their payloads.
-    pub async fn batch_jobs(
-        &self,
-        id: BatchId,
-        filter: Option<BatchJobFilter>,
-        page: PageRequest<JobId>,
-    ) -> Result<Page<Job, JobId>, ClientError> {
-        let found = self.store().list_batch_jobs(id, filter, page).await?;
-        // One may have been deleted between the two.
-        let jobs = self.store().get_listed_jobs(found.items).await?;
-        Ok(Page {
-            items: jobs.into_iter().flatten().collect(),
-            next: found.next,
-        })
     }
 }

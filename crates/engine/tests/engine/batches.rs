@@ -7,7 +7,8 @@ use steadfast_engine::{
     BatchRequest, Client, ClientError, EngineConfig, JobEvent, JobKind as _, JobRequest, Notice,
 };
 use steadfast_store::{
-    BatchFilter, EnqueueError, MemoryStore, PageRequest, SqliteOptions, SqliteStore, Store,
+    BatchFilter, EnqueueError, JobFilter, MemoryStore, PageRequest, SqliteOptions, SqliteStore,
+    Store,
 };
 
 use crate::common::{GatedEngine, Wait, notice};
@@ -55,7 +56,7 @@ async fn runs_to_its_end(store: Arc<dyn Store>) {
     assert_eq!(made.tags["batch"], batch.id.to_string());
     let ended = client.batch(batch.id).await.unwrap().unwrap();
     assert_eq!(ended.counts.status(), BatchStatus::Succeeded);
-    let jobs = client.batch_jobs(batch.id, None, PageRequest::first(9));
+    let jobs = client.jobs(JobFilter::of_batch(batch.id, None), PageRequest::first(9));
     assert_eq!(jobs.await.unwrap().items.len(), 2);
     gated.engine.stop().await;
 }
@@ -163,6 +164,6 @@ async fn the_jobs_of_a_batch_are_listed_without_their_payloads() {
     let job = JobRequest::new("page", Payload::encode(&7).unwrap());
     let created = client.create_batch(BatchRequest::new().jobs([job])).await;
     let batch = created.unwrap().batch.id;
-    let jobs = client.batch_jobs(batch, None, PageRequest::first(9));
+    let jobs = client.jobs(JobFilter::of_batch(batch, None), PageRequest::first(9));
     assert_eq!(jobs.await.unwrap().items[0].payload, Payload::default());
 }

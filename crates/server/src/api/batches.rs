@@ -13,14 +13,14 @@ use steadfast_api::{
 };
 use steadfast_core::{BatchId, BatchName, JobId};
 use steadfast_engine::{BatchRequest, CreatedBatch, JobRequest};
-use steadfast_store::{BatchFilter, BatchRecord};
+use steadfast_store::{BatchFilter, BatchRecord, JobFilter};
 
 use super::{
     Answer,
     create::{JobOrSchedule, RequestReader},
     create_jobs::{CreateHeaders, create_many, created, read_many, replayed},
     cursor,
-    jobs::list_entry,
+    jobs::list_page,
     query,
 };
 use crate::{
@@ -199,13 +199,8 @@ pub async fn jobs(
 ) -> Answer<JobList> {
     find(&app, &caller, id).await?;
     let page = cursor::page(query.limit, limits::PAGE_DEFAULT, query.after.as_deref())?;
-    let page = app.client.batch_jobs(id, query.state, page).await?;
-    let now = app.client.now();
-    let jobs = page.items.into_iter();
-    Ok(Json(JobList {
-        jobs: jobs.map(|job| list_entry(&app, job, now)).collect(),
-        next_cursor: cursor::next(page.next),
-    }))
+    let filter = JobFilter::of_batch(id, query.state);
+    list_page(&app, &caller, filter, page).await.map(Json)
 }
 
 /// Add jobs to an open batch, up to 1,000 at a time, all of them or none.

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{BatchId, BatchJobFilter, BatchName, BatchStatus, JobId};
-use steadfast_store::{BatchFilter, BatchRecord, PageRequest};
+use steadfast_store::{BatchFilter, BatchRecord, JobFilter, PageRequest};
 
 use super::{
     fields::parse_id,
@@ -15,7 +15,7 @@ use super::{
     summary::read_payloads,
     viewer::{Editor, Viewer},
 };
-use crate::{api, limits, problem::Problem};
+use crate::{api, job_search::find_page, limits, problem::Problem};
 
 #[derive(Template)]
 #[template(path = "batches.html")]
@@ -154,7 +154,8 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         limit: limits::PAGE_DEFAULT,
         after,
     };
-    let jobs = viewer.app.client.batch_jobs(id, state, page).await?;
+    let filter = JobFilter::of_batch(id, state);
+    let jobs = find_page(&viewer.app.client, filter, page, limits::PAGE_LIST_TIME_MAX).await?;
     let frame = Frame::of(&viewer, "/batches", format!("Batch {id}"));
     let path = format!("/batches/{id}");
     let all = FilterLink {

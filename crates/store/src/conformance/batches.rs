@@ -356,10 +356,12 @@ pub async fn batches_and_their_jobs_are_listed(f: Fixture) {
 
     let batch = all[2];
     let jobs = async |filter| {
-        walk(2, async |page| {
-            f.store.list_batch_jobs(batch, filter, page).await
-        })
-        .await
+        let filter = JobFilter::of_batch(batch, filter);
+        let listed = walk(2, async |page| {
+            f.store.list_jobs(filter.clone(), page).await
+        });
+        let ids = listed.await.into_iter().map(|job| job.id);
+        ids.collect::<Vec<_>>()
     };
     let members = jobs(None).await;
     assert_eq!(members.len(), 4);
@@ -412,7 +414,8 @@ pub async fn a_batch_outlives_its_jobs_and_goes_with_retention(f: Fixture) {
     f.clock.advance(secs(60));
     assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
     let (page, ended) = (PageRequest::first(5), read(&f, id).await.finished_at);
-    let left = f.store.list_batch_jobs(id, None, page).await.unwrap();
+    let all = JobFilter::of_batch(id, None);
+    let left = f.store.list_jobs(all, page).await.unwrap();
     assert!(left.items.is_empty());
     assert_eq!(f.store.prune_batches(ended.unwrap(), 10).await.unwrap(), 0);
     assert_eq!(f.store.prune_batches(f.now(), 10).await.unwrap(), 1);

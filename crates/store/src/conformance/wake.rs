@@ -1,10 +1,11 @@
 //! Wake-ups: a fetcher that waits until the next due time is woken for an earlier one.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rand::{RngExt, seq::IndexedRandom};
 use steadfast_core::{
-    Dependencies, JobCommand, JobEdit, NewJobExtras, OnFailure, Outcome, RunAt, Timestamp,
+    Dependencies, Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, JobCommand, JobEdit,
+    NewJobExtras, OnFailure, Outcome, Rate, RunAt, Timestamp,
 };
 
 use super::{
@@ -202,6 +203,36 @@ pub async fn the_end_of_a_job_wakes_those_who_release_others(f: Fixture) {
         f.end(first, success()).await;
         wakeups = woken(wakeups).await;
     }
+}
+
+/// At a full gate no caller knows yet when the rate lets the next one start.
+pub async fn an_end_at_a_full_gate_with_a_rate_is_not_slept_through(f: Fixture) {
+    let limits = GateLimits {
+        max_running: Some(1),
+        rate: Rate::new(2, secs(1), 0).ok(),
+        ..GateLimits::default()
+    };
+    let id = GateId::new(None, GateScope::Queue, "default").unwrap();
+    let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
+    let request = ClaimRequest {
+        gates: Arc::new(gates),
+        ..request(9)
+    };
+    f.enqueue(f.jobs(2)).await;
+    let next_start = f.now().plus(Duration::from_millis(500));
+    let mut first = f.store.claim(request.clone()).await.unwrap().claims;
+    assert_eq!(first.len(), 1);
+    let told = f.store.claim(request.clone()).await.unwrap().next_due;
+    let wakeups = f.store.wakeups_for(WakeInterest::of(&request));
+    f.clock.advance(Duration::from_millis(100));
+    f.end(first.remove(0), success()).await;
+    if told.is_none_or(|told| told > next_start) {
+        woken(wakeups).await;
+    }
+    let next = f.store.claim(request.clone()).await.unwrap();
+    assert_eq!((next.claims.len(), next.next_due), (0, Some(next_start)));
+    f.clock.advance(Duration::from_millis(400));
+    assert_eq!(f.store.claim(request).await.unwrap().claims.len(), 1);
 }
 
 /// Whatever happens, a fetcher that waits until the next due time is not late for a job.

@@ -231,10 +231,17 @@ impl DueIndex {
         entry.running = entry.running.saturating_sub(1);
         let gates = entry.gates.clone();
         for gate in &*gates {
-            if let Some(known) = self.states.get_mut(&gate.number) {
-                known.state.running = known.state.running.saturating_sub(1);
+            let Some(known) = self.states.get_mut(&gate.number) else {
+                continue;
+            };
+            let most = gate.limits.most_running();
+            let was_full = most.is_some_and(|most| known.state.running >= most);
+            known.state.running = known.state.running.saturating_sub(1);
+            self.open(gate.number, now);
+            // Those who wait at a full gate do not know when its rate lets the next one start.
+            if was_full {
+                self.tell_opening(gate.number, now);
             }
-            self.review(gate.number, now);
         }
         self.drop_if_unused(id);
     }
@@ -248,7 +255,7 @@ impl DueIndex {
         let mut is_ordered = false;
         for gate in gates.iter().filter(|gate| gate.limits.ordered) {
             is_ordered = true;
-            self.review(gate.number, now);
+            self.open(gate.number, now);
         }
         if !is_ordered {
             return;
@@ -274,14 +281,30 @@ impl DueIndex {
     /// Lets through what a gate holds back, as far as it has room now; otherwise notes when to
     /// look again.
     pub(super) fn review(&mut self, number: GateNumber, now: Timestamp) {
+        // Many writers wake each other by what they say of their own changes.
+        match self.writers {
+            Writers::One => self.open(number, now),
+            Writers::Many => drop(self.let_through(number, now)),
+        }
+    }
+
+    /// The same, and callers learn of what it let through, however many write.
+    fn open(&mut self, number: GateNumber, now: Timestamp) {
+        let through = self.let_through(number, now);
+        self.opened.extend(through.iter().map(|id| (*id, now)));
+    }
+
+    /// Answers with what it let through.
+    fn let_through(&mut self, number: GateNumber, now: Timestamp) -> Vec<SublaneId> {
+        let mut opened = Vec::new();
         if !self.views.iter().any(|view| view.has_parked(number)) {
-            return;
+            return opened;
         }
         let Some(entry) = self.states.get(&number) else {
-            return;
+            return opened;
         };
         let limits = entry.gate.limits.clone();
-        for (park, is_retry) in [(Park::Gate(number), false), (Park::Retries(number), true)] {
+        for (park, is_retry) in parks(number) {
             match limits.room(&entry.state, is_retry, now) {
                 Room::For(room) => {
                     // Which of the strips has the first job of the key is found by looking.
@@ -290,11 +313,7 @@ impl DueIndex {
                     let shares = &self.shares;
                     for view in &mut self.views {
                         let through = view.unpark(&park, room, |tenant| shares.get(tenant));
-                        // Many writers wake each other by what they say of their own changes.
-                        if self.writers == Writers::One {
-                            let through = through.iter().map(|strip| strip.sublane);
-                            self.opened.extend(through);
-                        }
+                        opened.extend(through.iter().map(|strip| strip.sublane));
                     }
                 }
                 Room::Closed(by) => {
@@ -307,7 +326,27 @@ impl DueIndex {
                 }
             }
         }
+        opened
     }
+
+    /// Says of what waits at a gate that is closed when time opens it.
+    fn tell_opening(&mut self, number: GateNumber, now: Timestamp) {
+        let Some(entry) = self.states.get(&number) else {
+            return;
+        };
+        for (park, is_retry) in parks(number) {
+            let room = entry.gate.limits.room(&entry.state, is_retry, now);
+            let Room::Closed(by) = room else { continue };
+            let Some(at) = by.until() else { continue };
+            let waiting = self.views.iter().filter_map(|view| view.first_at(&park));
+            self.opened.extend(waiting.map(|strip| (strip.sublane, at)));
+        }
+    }
+}
+
+/// Where strips wait at a gate, and whether for a retry.
+fn parks(number: GateNumber) -> [(Park, bool); 2] {
+    [(Park::Gate(number), false), (Park::Retries(number), true)]
 }
 
 /// When to look at a closed gate again, if time may have opened it.

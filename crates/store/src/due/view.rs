@@ -237,6 +237,12 @@ impl View {
             || self.parked.contains_key(&Park::Retries(number))
     }
 
+    /// One of the strips that wait there.
+    pub(super) fn first_at(&self, park: &Park) -> Option<Strip> {
+        let (strip, _) = self.parked.get(park)?.first()?;
+        Some(strip)
+    }
+
     /// Lets up to `count` strips through, those of the tenants that have had least first.
     pub(super) fn unpark(
         &mut self,

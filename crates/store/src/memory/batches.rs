@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use steadfast_core::{
-    AuditRecord, BatchEvent, BatchId, BatchJobFilter, BatchJobState, IdempotencyKey, Job, JobId,
-    JobState, NewBatch, NewJob, Tenant, Timestamp, limits,
+    AuditRecord, BatchEvent, BatchId, BatchJobState, IdempotencyKey, Job, JobId, JobState,
+    NewBatch, NewJob, Tenant, Timestamp, limits,
 };
 
 use super::{operations::page_of, tables::Tables};
@@ -189,21 +189,6 @@ impl Tables {
             };
             self.change_batch(batch, [changed], now);
         }
-    }
-
-    pub(super) fn list_batch_jobs(
-        &self,
-        id: BatchId,
-        filter: Option<BatchJobFilter>,
-        page: PageRequest<JobId>,
-    ) -> Page<JobId, JobId> {
-        let jobs = self.batches.jobs.get(&id).into_iter();
-        let jobs = jobs.flat_map(|jobs| jobs.iter().rev().copied());
-        let is_wanted = |id: &JobId| {
-            let state = self.jobs.get(id).map(|entry| entry.job.progress.state);
-            filter.is_none() || state.map(BatchJobFilter::of) == filter
-        };
-        page_of(jobs.filter(is_wanted), page, |id| *id)
     }
 
     pub(super) fn prune_batches(

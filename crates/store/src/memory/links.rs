@@ -8,8 +8,8 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, BatchId, BatchJobFilter, DependantDecision, Job, JobCommand, JobId, NewBatch,
-    NewJob, PrerequisiteState, Subscriptions, Tenant, Timestamp,
+    AuditRecord, BatchId, DependantDecision, Job, JobCommand, JobId, NewBatch, NewJob,
+    PrerequisiteState, Subscriptions, Tenant, Timestamp,
 };
 
 use super::{MemoryStore, tables::Tables};
@@ -92,15 +92,6 @@ impl LinkStore for MemoryStore {
         page: PageRequest<BatchId>,
     ) -> Result<Page<BatchRecord, BatchId>, StoreError> {
         Ok(self.with(|tables, _| tables.batches.list(&filter, page)))
-    }
-
-    async fn list_batch_jobs(
-        &self,
-        id: BatchId,
-        filter: Option<BatchJobFilter>,
-        page: PageRequest<JobId>,
-    ) -> Result<Page<JobId, JobId>, StoreError> {
-        Ok(self.with(|tables, _| tables.list_batch_jobs(id, filter, page)))
     }
 
     async fn prune_batches(

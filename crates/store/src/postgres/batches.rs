@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use steadfast_core::{
-    AuditRecord, BatchEvent, BatchId, BatchJobFilter, JobId, NewBatch, NewJob, Timestamp, limits,
+    AuditRecord, BatchEvent, BatchId, JobId, NewBatch, NewJob, Timestamp, limits,
 };
 use tokio_postgres::{Row, types::ToSql};
 
@@ -24,9 +24,7 @@ use crate::{
     error::{EnqueueError, StoreError},
     links::IS_OF_BATCH,
     sql::{
-        batches::{
-            BatchBody, BatchColumns, callback_job, callback_number, filter_number, member_state,
-        },
+        batches::{BatchBody, BatchColumns, callback_job, callback_number, member_state},
         paging::{Readable, page_of, row_limit},
         template::Template,
     },
@@ -416,31 +414,6 @@ pub(super) async fn list(
             None => return Ok(page_of(found.items, page.limit, |record| record.id)),
         }
     }
-}
-
-pub(super) async fn list_jobs(
-    session: &Session<'_>,
-    id: BatchId,
-    filter: Option<BatchJobFilter>,
-    page: PageRequest<JobId>,
-) -> Result<Page<JobId, JobId>, DriverError> {
-    let after = Key::from(page.after.unwrap_or(JobId::from_bits(u128::MAX)));
-    let (id, limit) = (Key::from(id), row_limit(page.limit.saturating_add(1)));
-    let rows = match filter.map(filter_number) {
-        None => {
-            let sql = include_str!("sql/batch_jobs.sql");
-            session.query(sql, &[&id, &after, &limit]).await?
-        }
-        Some(state) => {
-            let sql = include_str!("sql/batch_jobs_in_state.sql");
-            session.query(sql, &[&id, &after, &limit, &state]).await?
-        }
-    };
-    let jobs = rows
-        .iter()
-        .map(|row| Ok(row.try_get::<_, Key>("job")?.job()));
-    let jobs = jobs.collect::<Result<Vec<_>, DriverError>>()?;
-    Ok(page_of(jobs, page.limit, |id| *id))
 }
 
 pub(super) async fn prune(

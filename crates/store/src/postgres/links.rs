@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, BatchId, BatchJobFilter, DependantDecision, Job, JobCommand, JobId, NewBatch,
-    PrerequisiteState, Subscriptions, Timestamp,
+    AuditRecord, BatchId, DependantDecision, Job, JobCommand, JobId, NewBatch, PrerequisiteState,
+    Subscriptions, Timestamp,
 };
 use tokio_postgres::Row;
 
@@ -108,20 +108,6 @@ impl LinkStore for PostgresStore {
         on_connection!(self, "list_batches", |conn| batches::list(
             &conn.session(),
             &filter,
-            page
-        ))
-    }
-
-    async fn list_batch_jobs(
-        &self,
-        id: BatchId,
-        filter: Option<BatchJobFilter>,
-        page: PageRequest<JobId>,
-    ) -> Result<Page<JobId, JobId>, StoreError> {
-        on_connection!(self, "list_batch_jobs", |conn| batches::list_jobs(
-            &conn.session(),
-            id,
-            filter,
             page
         ))
     }

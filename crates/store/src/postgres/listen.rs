@@ -53,7 +53,7 @@ impl Listener {
 
     /// Wakes those whom a change concerns, here and on other nodes.
     pub(super) fn wake_if_needed(&self, hints: &WakeReasons, now: Timestamp) {
-        self.due.learn(hints);
+        self.learn(hints);
         if hints.is_empty() {
             return;
         }
@@ -62,6 +62,14 @@ impl Listener {
         if concerns_others || !hints.strips().is_empty() || !hints.ended().is_empty() {
             self.lock_unsent().add(hints);
             self.notify_others.notify_one();
+        }
+    }
+
+    /// Takes in a change, and wakes those who wait for what gates have let through because of it.
+    fn learn(&self, reasons: &WakeReasons) {
+        let opened = self.due.learn(reasons);
+        if !opened.is_empty() {
+            self.waker.wake_for(&opened, Timestamp::EPOCH);
         }
     }
 
@@ -111,7 +119,7 @@ async fn serve<S: TlsStream + Unpin>(
                 {
                     // A node of the version before, and SQL of users, say nothing of what it is.
                     let reasons = WakeReasons::from_message(received.payload());
-                    listener.due.learn(&reasons);
+                    listener.learn(&reasons);
                     listener.waker.wake_for(&reasons, Timestamp::MAX);
                 }
                 Ok(_) => {}

@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     due::{DueIndex, Level, Strip, SublaneId, Writers},
+    lane::Lane,
     limits::{
         MIRROR_RANGES_FEW, MIRROR_SLICE, MIRROR_STALE_COST_FACTOR, MIRROR_SYNC_COST_FACTOR,
         MIRROR_SYNC_EVERY, MIRROR_SYNC_LATE, MIRROR_UNKNOWN_MAX,
@@ -101,8 +102,9 @@ impl DueMirror {
         state.known_gates = KnownGates::default();
     }
 
-    /// Takes note of what a write of this node or another one has made due.
-    pub(super) fn learn(&self, reasons: &WakeReasons) {
+    /// Takes note of what a write of this node or another one has made due. Answers with what gates
+    /// have let through since, for which callers of this node may be waiting.
+    pub(super) fn learn(&self, reasons: &WakeReasons) -> WakeReasons {
         let mut state = self.lock();
         let now = state.index.now();
         state.is_stale |= reasons.is_unknown();
@@ -127,6 +129,13 @@ impl DueMirror {
             state.index.remove_running(*sublane, now);
             state.index.order_changed(*sublane, now);
         }
+        let mut opened = WakeReasons::default();
+        for (sublane, at) in state.index.take_opened() {
+            if let Some(sublane) = state.index.sublane(sublane) {
+                opened.jobs_wait(&Lane::from(sublane), 1, at);
+            }
+        }
+        opened
     }
 
     /// Brings this up to what a claim needs.

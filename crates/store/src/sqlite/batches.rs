@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
-use steadfast_core::{
-    BatchEvent, BatchId, BatchJobFilter, JobId, NewBatch, NewJob, Timestamp, limits,
-};
+use steadfast_core::{BatchEvent, BatchId, NewBatch, NewJob, Timestamp, limits};
 
 use super::{
     damage::pass_over,
@@ -14,15 +12,14 @@ use super::{
     list::ABOVE_ALL,
     readers::Reader,
     session::Session,
-    values::{batch_key, job_id, job_key, to_json},
+    values::{batch_key, job_key, to_json},
 };
 use crate::{
     error::EnqueueError,
     links::IS_OF_BATCH,
     sql::{
         batches::{
-            BatchBody, BatchColumns, FollowPosition, callback_job, callback_number, filter_number,
-            member_state,
+            BatchBody, BatchColumns, FollowPosition, callback_job, callback_number, member_state,
         },
         paging::{Readable, page_of, row_limit},
         template::Template,
@@ -364,32 +361,6 @@ pub(super) fn list(
             None => return Ok(page_of(found.items, page.limit, |record| record.id)),
         }
     }
-}
-
-pub(super) fn list_jobs(
-    conn: &Connection,
-    id: BatchId,
-    filter: Option<BatchJobFilter>,
-    page: PageRequest<JobId>,
-) -> Result<Page<JobId, JobId>, DriverError> {
-    let after = page
-        .after
-        .map_or(ABOVE_ALL.to_vec(), |id| job_key(id).to_vec());
-    let (key, limit) = (batch_key(id), row_limit(page.limit.saturating_add(1)));
-    let sql = match filter {
-        None => include_str!("sql/batch_jobs.sql"),
-        Some(_) => include_str!("sql/batch_jobs_in_state.sql"),
-    };
-    let mut statement = conn.prepare_cached(sql)?;
-    let mut rows = match filter.map(filter_number) {
-        None => statement.query(params![key, after, limit])?,
-        Some(state) => statement.query(params![key, after, limit, state])?,
-    };
-    let mut jobs = Vec::new();
-    while let Some(row) = rows.next()? {
-        jobs.push(job_id(row.get("job")?));
-    }
-    Ok(page_of(jobs, page.limit, |id| *id))
 }
 
 /// Batches that may be deleted. A reader looks for them, because old ones whose jobs are kept have to

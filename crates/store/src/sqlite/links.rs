@@ -8,8 +8,8 @@ use std::{
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 use steadfast_core::{
-    AuditRecord, BatchEvent, BatchId, BatchJobFilter, DependantDecision, Job, JobCommand, JobId,
-    NewBatch, NewJob, PrerequisiteState, Subscriptions, Timestamp,
+    AuditRecord, BatchEvent, BatchId, DependantDecision, Job, JobCommand, JobId, NewBatch, NewJob,
+    PrerequisiteState, Subscriptions, Timestamp,
 };
 
 use super::{
@@ -126,18 +126,6 @@ impl LinkStore for SqliteStore {
     ) -> Result<Page<BatchRecord, BatchId>, StoreError> {
         self.read("list_batches", move |reader| {
             batches::list(reader, &filter, page)
-        })
-        .await
-    }
-
-    async fn list_batch_jobs(
-        &self,
-        id: BatchId,
-        filter: Option<BatchJobFilter>,
-        page: PageRequest<JobId>,
-    ) -> Result<Page<JobId, JobId>, StoreError> {
-        self.read("list_batch_jobs", move |reader| {
-            batches::list_jobs(&reader.conn, id, filter, page)
         })
         .await
     }

@@ -291,8 +291,8 @@ impl<'c> Session<'c> {
 
     /// Callers may be waiting for what gates have let through.
     pub(super) fn wake_opened(&mut self) {
-        for sublane in self.due.index.take_opened() {
-            self.wakes.job_waits(sublane.lane, self.now);
+        for (sublane, at) in self.due.index.take_opened() {
+            self.wakes.job_waits(sublane.lane, at);
         }
     }
 

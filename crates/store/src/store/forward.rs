@@ -7,11 +7,10 @@
 use std::{pin::Pin, sync::Arc};
 
 use steadfast_core::{
-    Attempt, AuditId, AuditRecord, BatchId, BatchJobFilter, Claim, CommitResult, Destination,
-    FailureGroup, FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId,
-    JobState, NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome,
-    Payload, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
-    WorkerName,
+    Attempt, AuditId, AuditRecord, BatchId, Claim, CommitResult, Destination, FailureGroup,
+    FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState,
+    NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome, Payload,
+    Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -118,7 +117,6 @@ macro_rules! for_each_verb {
                 close_batch(id: BatchId, audit: Option<AuditRecord>) -> Result<Option<BatchRecord>, StoreError>;
                 get_batch(id: BatchId) -> Result<Option<BatchRecord>, StoreError>;
                 list_batches(filter: BatchFilter, page: PageRequest<BatchId>) -> Result<Page<BatchRecord, BatchId>, StoreError>;
-                list_batch_jobs(id: BatchId, filter: Option<BatchJobFilter>, page: PageRequest<JobId>) -> Result<Page<JobId, JobId>, StoreError>;
                 prune_batches(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
             }
         }

@@ -4,11 +4,10 @@ use std::{ops::Deref, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, AuditId, AuditRecord, BatchId, BatchJobFilter, Claim, CommitResult, Destination,
-    FailureGroup, FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId,
-    JobState, NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome,
-    Payload, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
-    WorkerName,
+    Attempt, AuditId, AuditRecord, BatchId, Claim, CommitResult, Destination, FailureGroup,
+    FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState,
+    NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome, Payload,
+    Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::{

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, BatchId, BatchJobFilter, Job, JobId, NewBatch, PrerequisiteState, Subscriptions,
-    Timestamp,
+    AuditRecord, BatchId, Job, JobId, NewBatch, PrerequisiteState, Subscriptions, Timestamp,
 };
 
 use super::{BaseStore, BatchCreateResult, BatchFilter, BatchRecord, JobCount, Page, PageRequest};
@@ -63,15 +62,6 @@ pub trait LinkStore: BaseStore {
         filter: BatchFilter,
         page: PageRequest<BatchId>,
     ) -> Result<Page<BatchRecord, BatchId>, StoreError>;
-
-    /// The jobs of a batch that are still stored, newest id first; of those that stand as the filter
-    /// says, if there is one.
-    async fn list_batch_jobs(
-        &self,
-        id: BatchId,
-        filter: Option<BatchJobFilter>,
-        page: PageRequest<JobId>,
-    ) -> Result<Page<JobId, JobId>, StoreError>;
 
     /// Deletes up to `limit` batches that have ended before a time and whose jobs are all deleted, and
     /// answers how many. As of a job, an idempotency key lives for

@@ -5,9 +5,9 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Attempt, BatchId, Destination, EndReason, FailureClass, FailureFingerprint, FailureGroup,
-    Fence, GateId, GateState, Gates, Job, JobId, JobLabel, JobState, Kind, Payload, Queue,
-    ScheduleId, Tally, Tenant, Timestamp, explain::whole_second,
+    Attempt, BatchId, BatchJobFilter, Destination, EndReason, FailureClass, FailureFingerprint,
+    FailureGroup, Fence, GateId, GateState, Gates, Job, JobId, JobLabel, JobState, Kind, Payload,
+    Queue, ScheduleId, Tally, Tenant, Timestamp, explain::whole_second,
 };
 
 use super::{
@@ -215,6 +215,21 @@ pub struct JobFilter {
 }
 
 impl JobFilter {
+    /// The jobs of a batch that are still stored; those that stand like this, if it is given.
+    pub fn of_batch(batch: BatchId, state: Option<BatchJobFilter>) -> Self {
+        Self {
+            batch: Some(batch),
+            label: match state {
+                None | Some(BatchJobFilter::Unfinished) => None,
+                Some(BatchJobFilter::Succeeded) => Some(JobLabel::Succeeded),
+                Some(BatchJobFilter::Failed) => Some(JobLabel::Failed),
+                Some(BatchJobFilter::Cancelled) => Some(JobLabel::Cancelled),
+            },
+            unfinished: state == Some(BatchJobFilter::Unfinished),
+            ..Self::default()
+        }
+    }
+
     /// All dead letters.
     pub fn dead_letters() -> Self {
         Self {
