@@ -5,7 +5,9 @@
 //! not committed; whether there are such is therefore asked here.
 //!
 //! Cargo builds a package with its default features. Tests and lints have all of them at once. So
-//! before that, each crate is checked without features and with each of them alone.
+//! before that, each crate is checked without features and with each of them alone, and all of them
+//! with the oldest Rust that they say to build with; lints know only from when on the standard
+//! library has what is called.
 
 use std::fs;
 use std::path::Path;
@@ -24,14 +26,19 @@ pub fn run(args: &[String]) -> VerbResult {
     if !args.iter().any(|arg| arg == DRY_RUN) {
         refuse_changes(&root)?;
     }
-    check_features(&root)?;
+    check_builds(&root)?;
     verdict(&publish(&root, args)?)
 }
 
 /// What would be published, and whether it builds.
 pub fn check(root: &Path) -> VerbResult {
-    check_features(root)?;
+    check_builds(root)?;
     verdict(&publish(root, &[DRY_RUN.to_owned()])?)
+}
+
+fn check_builds(root: &Path) -> VerbResult {
+    check_features(root)?;
+    check_oldest_rust(root)
 }
 
 fn check_features(root: &Path) -> VerbResult {
@@ -52,6 +59,41 @@ fn check_features(root: &Path) -> VerbResult {
         }
     }
     Ok(())
+}
+
+/// What another Rust compiles has a place of its own, so that it does not replace ours.
+fn check_oldest_rust(root: &Path) -> VerbResult {
+    let manifest =
+        fs::read_to_string(root.join("Cargo.toml")).map_err(|error| error.to_string())?;
+    let toolchain = oldest_toolchain(&manifest).ok_or("the workspace has no rust-version")?;
+    let is_there = || process::succeeds("rustup", &["run", &toolchain, "rustc", "--version"]);
+    let install = ["toolchain", "install", &toolchain, "--profile", "minimal"];
+    if !is_there() && !process::succeeds("rustup", &install) {
+        return Err(format!(
+            "the oldest Rust that is promised is needed: rustup {}",
+            install.join(" ")
+        ));
+    }
+    let mut command = Command::new("rustup");
+    command.args(["run", &toolchain, "cargo", "check", "--locked"]);
+    command.args(["--workspace", "--all-features", "--target-dir"]);
+    command.arg(process::target_directory(root).join("oldest-rust"));
+    // Our own cargo, which this one would pass on.
+    command.current_dir(root).env_remove("CARGO");
+    let output =
+        process::run_quietly(command).map_err(|error| format!("cannot start rustup: {error}"))?;
+    if output.success {
+        return Ok(());
+    }
+    process::show(&output);
+    Err(format!("the crates do not build with Rust {toolchain}"))
+}
+
+/// The first release of the line that `rust-version` names.
+fn oldest_toolchain(manifest: &str) -> Option<String> {
+    let mut lines = manifest.lines();
+    let version = lines.find_map(|line| line.strip_prefix("rust-version = \""))?;
+    Some(format!("{}.0", version.strip_suffix('"')?))
 }
 
 /// The crates that are published, with the features that are checked one at a time; the empty one
@@ -137,6 +179,19 @@ mod tests {
         assert_eq!(of("steadfast").unwrap(), " sqlite postgres http");
         assert_eq!(of("steadfast-core").unwrap(), "");
         assert_eq!(of("steadfast-sim"), None);
+    }
+
+    #[test]
+    fn the_oldest_rust_is_the_one_that_the_workspace_names() {
+        let manifest = "[workspace.package]\nrust-version = \"1.85\"\n";
+        assert_eq!(oldest_toolchain(manifest).unwrap(), "1.85.0");
+        let text = |file: &str| fs::read_to_string(root().join(file)).unwrap();
+        let ours = oldest_toolchain(&text("Cargo.toml")).unwrap();
+        assert_eq!(oldest_toolchain(&text("fuzz/Cargo.toml")).unwrap(), ours);
+        let in_words = format!("Rust {}", ours.trim_end_matches(".0"));
+        for page in ["README.md", "docs/install.md"] {
+            assert!(text(page).contains(&in_words), "{page}: {in_words}");
+        }
     }
 
     #[test]
