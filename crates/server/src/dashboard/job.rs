@@ -60,7 +60,7 @@ struct JobDetailPage {
     schedule: Option<String>,
     finished: Option<PageTime>,
     allowed: AllowedActions,
-    /// Why it has not started, if it waits.
+    /// What stands between it and its next start, if it waits.
     start: Option<StartPanel>,
     /// Who did what to it, the newest first.
     commands: Vec<AuditRow>,

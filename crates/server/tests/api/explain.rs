@@ -53,11 +53,7 @@ async fn a_job_says_what_stands_between_now_and_its_start() {
     assert_eq!(queue["next"]["job"], json!(next));
     assert_eq!((&queue["ready"], &queue["running"]), (&json!(1), &json!(1)));
     let page = server.http.get(&format!("/jobs/{next}")).await;
-    assert!(
-        page.body.contains("Why it has not started"),
-        "{}",
-        page.body
-    );
+    assert!(page.body.contains("Why it waits"), "{}", page.body);
     assert!(page.body.contains("may have 1 attempt running at once"));
     let page = server.http.get("/queues/why?queue=default").await;
     assert!(page.body.contains(&next), "{}", page.body);

@@ -111,7 +111,7 @@ async fn work(node: &TestNode, random: &mut SeededRandom, minute: u32) {
         ["worker-eu-1", "worker-eu-2", "worker-us-1"][usize::try_from(minute % 3).unwrap()];
     let claims = claims(node, worker).await;
     node.clock
-        .set_back(MINUTE * minute - Duration::from_millis(180 + random.below(900)));
+        .set_back(MINUTE * minute - Duration::from_millis(380 + random.below(900)));
     // The warehouse is down for a while.
     let is_down = (12..26).contains(&minute);
     let outcomes = claims.iter().map(|claim| Settlement {
@@ -244,16 +244,16 @@ async fn gates(node: &TestNode) {
 async fn destinations(node: &TestNode) {
     let now = node.client.now();
     let ago = |secs| now.minus(Duration::from_secs(secs));
-    let incident = |began: u64, failed: u64, tenants: &[&str]| {
+    let incident = |host: &str, began: u64, failed: u64, tenants: &[&str]| {
         json!({
             "beganAt": ago(began), "failedAttempts": failed, "failedProbes": 4, "tenants": tenants,
             "cause": {
                 "is": "failures", "attempts": 61, "failed": 58, "jobs": 40,
-                "newest": "http 503: api.warehouse.example answered 503 Service Unavailable",
+                "newest": format!("http 503: {host} answered 503 Service Unavailable"),
             },
         })
     };
-    let mut past = incident(90_000, 312, &["shop"]);
+    let mut past = incident("api.warehouse.example", 90_000, 312, &["shop"]);
     past["endedAt"] = json!(ago(89_100));
     past["jobsDelayed"] = json!(1_250);
     let minute = now.as_micros() / 60_000_000;
@@ -263,11 +263,11 @@ async fn destinations(node: &TestNode) {
     let warehouse = json!({
         "minutes": minutes,
         "phase": {"is": "held", "nextProbeAt": now.plus(MINUTE)},
-        "incident": incident(260, 1_830, &["shop", "blog"]), "pastIncidents": [past],
+        "incident": incident("api.warehouse.example", 260, 1_830, &["shop", "blog"]), "pastIncidents": [past],
     });
     let blog = json!({
         "phase": {"is": "ramping", "level": 3, "since": ago(1)},
-        "incident": incident(75, 44, &["blog"]),
+        "incident": incident("hooks.blog.example", 75, 44, &["blog"]),
     });
     for (origin, health) in [(WAREHOUSE, warehouse), ("https://hooks.blog.example", blog)] {
         let document = Document {
