@@ -1,5 +1,5 @@
 //! Pages over a store with many jobs, and how long they take over millions:
-//! `STEADFAST_LARGE_JOBS=5000000 cargo test --release -p steadfast-server --test dashboard large -- --nocapture`.
+//! `STEADFAST_LARGE_JOBS=5000000 cargo test --release -p steadfast-server --all-features --test dashboard large -- --nocapture`.
 
 use std::{sync::Arc, time::Duration};
 
