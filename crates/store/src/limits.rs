@@ -289,11 +289,20 @@ pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 pub const RECOUNT_INTERVAL: Duration = Duration::from_secs(60);
 /// A claim may be committed so much later than the time at which its lease began.
 pub const LEASE_COMMIT_MARGIN: Duration = Duration::from_secs(10);
+/// How often what has happened to jobs of batches is looked for from the beginning of its index, in case
+/// another server has taken over that lacks the last transactions.
+pub const BATCH_NOTES_WHOLE_EVERY: Duration = Duration::from_secs(60);
+/// Tenants take turns within so many notes of what has happened to jobs of batches: as many as a tenant
+/// has unfinished batches.
+pub const BATCH_NOTES_PAGE_MAX: usize = 10_000;
+/// Batches that are counted in one transaction, which holds them all: so few that callers who add jobs
+/// to one of them do not notice.
+pub const BATCHES_COUNTED_TOGETHER_MAX: usize = 50;
 /// How often expired leases are looked for from the beginning of their index, in case one was
 /// committed later than that.
 pub const LEASES_WHOLE_EVERY: Duration = Duration::from_secs(60);
-/// That look pauses for so many times as long as it took.
-pub const LEASES_WHOLE_COST_FACTOR: u32 = 50;
+/// Such a look pauses for so many times as long as it took.
+pub const WHOLE_LOOK_COST_FACTOR: u32 = 50;
 /// Between two notifications of one node: each takes a lock over the whole server.
 pub const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
 /// What a notification says at most; PostgreSQL takes fewer than 8,000 bytes. What is more goes

@@ -41,6 +41,7 @@ mod listen;
 mod migrate;
 mod mirror;
 mod names;
+mod note_position;
 mod numbering;
 mod open;
 mod operations;
@@ -71,7 +72,6 @@ use crate::{
     damage::DamageLog,
     error::{EnqueueError, OpenError, StoreError},
     limits::NOTIFY_BYTES_MAX,
-    sql::batches::FollowPosition,
     store::{BaseStore, EnqueueResult},
     wake::{WakeInterest, WakeReasons, Wakeups},
 };
@@ -79,6 +79,7 @@ use driver_error::DriverError;
 use inner::Inner;
 use listen::Listener;
 use names::Names;
+use note_position::NotePosition;
 use session::{PoolContext, Session, SqlTexts};
 use sweeps::Sweeps;
 use time::DatabaseClock;
@@ -122,7 +123,7 @@ impl PostgresStore {
             due: Arc::default(),
             sweeps: Sweeps::default(),
             pruned_to: Mutex::default(),
-            followed_to: FollowPosition::default(),
+            counted_to: NotePosition::default(),
         });
         let schema = open::migrate(&address, &shared.texts).await?;
         let listener = Arc::new(Listener::new(Arc::clone(&shared.due)));

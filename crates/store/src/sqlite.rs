@@ -15,6 +15,7 @@
 //!
 //! Statements are in `sql/`, named after what they do.
 
+mod batch_walk;
 mod batches;
 mod change;
 mod claim;
@@ -71,10 +72,11 @@ use crate::{
     damage::DamageLog,
     error::{EnqueueError, OpenError, StoreError},
     limits::WRITER_QUEUE_MAX,
-    sql::{batches::FollowPosition, prune_position::PrunePosition},
+    sql::prune_position::PrunePosition,
     store::{BaseStore, EnqueueResult},
     wake::{WakeInterest, Waker, Wakeups},
 };
+use batch_walk::FollowPosition;
 use driver_error::DriverError;
 use log_mark::Checkpointer;
 use readers::{Asker, Reader, Readers};

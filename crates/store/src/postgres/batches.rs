@@ -1,6 +1,9 @@
 //! Jobs that are counted together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Instant,
+};
 
 use steadfast_core::{
     AuditRecord, BatchEvent, BatchId, JobId, NewBatch, NewJob, Timestamp, limits,
@@ -15,6 +18,7 @@ use super::{
     inner::{on_connection, with_wake_hints},
     key::Key,
     links,
+    note_position::{NoteLook, NotePage},
     numbering::{NumberedJob, with_numbers},
     operations::save_audit,
     session::{Conn, Session},
@@ -22,6 +26,7 @@ use super::{
 };
 use crate::{
     error::{EnqueueError, StoreError},
+    limits::{BATCH_NOTES_PAGE_MAX, BATCHES_COUNTED_TOGETHER_MAX},
     links::IS_OF_BATCH,
     sql::{
         batches::{BatchBody, BatchColumns, callback_job, callback_number, member_state},
@@ -211,133 +216,204 @@ async fn change(
     hints: &mut WakeReasons,
 ) -> Result<Option<BatchRecord>, DriverError> {
     let stored = find(session, id, include_str!("sql/batch_lock.sql")).await?;
-    let Some(stored) = stored else {
-        return Ok(None);
-    };
-    change_stored(session, stored, events, hints)
-        .await
-        .map(Some)
+    let changes = stored.map(|stored| (stored, events.into_iter().collect()));
+    let mut changed = change_held(session, changes, hints).await?;
+    Ok(changed.pop())
 }
 
-/// The same for one that is held.
-async fn change_stored(
+/// The same for some that are held.
+async fn change_held(
     session: &Session<'_>,
-    stored: BatchRecord,
-    events: impl IntoIterator<Item = BatchEvent>,
+    changes: impl IntoIterator<Item = (BatchRecord, Vec<BatchEvent>)>,
     hints: &mut WakeReasons,
-) -> Result<BatchRecord, DriverError> {
-    let mut next = stored.clone();
-    let due = next.apply(events, session.shared.clock.now());
-    let due = due.map_err(|refused| DriverError::unreadable("batch", refused))?;
-    let id = Key::from(next.id);
-    if next != stored {
+) -> Result<Vec<BatchRecord>, DriverError> {
+    let now = session.shared.clock.now();
+    let (mut ids, mut finished_at, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut due_ids, mut due_numbers) = (Vec::new(), Vec::new());
+    let mut changed = Vec::new();
+    for (stored, events) in changes {
+        let mut next = stored.clone();
+        let due = next.apply(events, now);
+        let due = due.map_err(|refused| DriverError::unreadable("batch", refused))?;
+        if next != stored {
+            ids.push(Key::from(next.id));
+            finished_at.push(micros(next.finished_at));
+            counts.push(to_json(&next.counts)?);
+        }
+        for callback in due {
+            due_ids.push(Key::from(next.id));
+            due_numbers.push(callback_number(callback));
+        }
+        changed.push(next);
+    }
+    if !ids.is_empty() {
         let sql = include_str!("sql/batch_save.sql");
-        let counts = to_json(&next.counts)?;
-        session
-            .execute(sql, &[&id, &micros(next.finished_at), &counts])
-            .await?;
+        session.execute(sql, &[&ids, &finished_at, &counts]).await?;
     }
     let mut jobs: Vec<NewJob> = Vec::new();
-    for callback in due {
+    if !due_ids.is_empty() {
         let sql = include_str!("sql/batch_callback_take.sql");
-        let rows = session
-            .query(sql, &[&id, &callback_number(callback)])
-            .await?;
-        if let Some(row) = rows.first() {
+        for row in session.query(sql, &[&due_ids, &due_numbers]).await? {
             jobs.push(callback_job(row.try_get("template")?)?);
         }
     }
     let numbered = with_numbers(session, jobs.iter()).await?;
     enqueue::insert_unless_stored(session, &numbered, hints).await?;
-    Ok(next)
+    Ok(changed)
 }
 
 /// Counts what has happened to jobs of batches, and answers whether there is more. Another node may do
-/// the same: each batch is held by one of them at a time, and is a transaction of its own, for which
-/// waiting callers are woken whatever becomes of the next one.
+/// the same: each batch is held by one of them at a time.
 pub(super) async fn follow(store: &PostgresStore, limit: usize) -> Result<bool, StoreError> {
-    let position = &store.inner.shared.followed_to;
-    let mut walk = position.walk(limit);
-    while let Some(after) = walk.after() {
-        let found = on_connection!(store, "follow_links", |conn| next_noted(
+    let position = &store.inner.shared.counted_to;
+    let mut look = position.begin(limit, Instant::now());
+    let followed = follow_notes(store, &mut look).await;
+    let has_more = position.end(look);
+    followed.map(|()| has_more)
+}
+
+/// Some batches are counted in a transaction, and each by itself if that fails, so that one that fails
+/// holds up no other. Waiting callers are woken for each transaction, whatever becomes of the next one.
+async fn follow_notes(store: &PostgresStore, look: &mut NoteLook) -> Result<(), StoreError> {
+    while let Some(after) = look.next() {
+        let began = Instant::now();
+        let page = on_connection!(store, "follow_links", |conn| next_notes(
             &conn.session(),
-            after
+            after,
+            look
         ))?;
-        let Some(batch) = walk.visit(found) else {
-            continue;
-        };
-        position.pass(batch);
-        let room = walk.room();
-        let counted = with_wake_hints!(store, "follow_links", |conn, hints| follow_one(
-            conn, batch, room, hints
-        ));
-        match counted {
-            Ok(counted) => walk.add(counted),
-            // The next look meets it again, if it lasts.
-            Err(error) if walk.has_counted() => {
-                tracing::debug!(%batch, %error, "a batch was not counted");
-                return Ok(true);
+        let batches = look.visit(page, began.elapsed());
+        let groups = batches.chunks(BATCHES_COUNTED_TOGETHER_MAX);
+        let mut groups: Vec<&[BatchId]> = groups.rev().collect();
+        while let Some(group) = groups.pop().filter(|_| look.room() > 0) {
+            let (floor, share) = (look.floor(), look.room().div_ceil(group.len()));
+            look.pass(group);
+            let counted = with_wake_hints!(store, "follow_links", |conn, hints| follow_group(
+                conn, group, floor, share, hints
+            ));
+            match counted {
+                Ok(counted) => {
+                    look.take_back(&counted.done);
+                    look.add(counted.notes, counted.has_rest);
+                }
+                Err(_) if group.len() > 1 => {
+                    look.take_back(group);
+                    groups.extend(group.chunks(1).rev());
+                }
+                // The next look meets it again, if it lasts.
+                Err(error) if look.has_counted() => {
+                    tracing::debug!(batch = %group[0], %error, "a batch was not counted");
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) => return Err(error),
         }
     }
-    Ok(position.end(&walk))
+    Ok(())
 }
 
-/// The first batch behind another to whose jobs something has happened.
-async fn next_noted(session: &Session<'_>, after: BatchId) -> Result<Option<BatchId>, DriverError> {
-    let sql = include_str!("sql/batch_note_next.sql");
-    let rows = session.query(sql, &[&Key::from(after)]).await?;
-    let batch = rows.first().map(|row| row.try_get::<_, Key>("batch"));
-    Ok(batch.transpose()?.map(Key::batch))
+/// The batches to count next.
+async fn next_notes(
+    session: &Session<'_>,
+    after: i64,
+    look: &NoteLook,
+) -> Result<NotePage, DriverError> {
+    let most = row_limit(BATCH_NOTES_PAGE_MAX);
+    let passed: Vec<Key> = look.passed().iter().map(|id| (*id).into()).collect();
+    let batches_max = row_limit(look.batches_max());
+    let sql = include_str!("sql/batch_notes_next.sql");
+    let row = session
+        .query_one(sql, &[&after, &most, &passed, &batches_max])
+        .await?;
+    let batches: Vec<Key> = row.try_get("batches")?;
+    Ok(NotePage {
+        batches: batches.into_iter().map(Key::batch).collect(),
+        is_full: row.try_get::<_, i64>("notes")? >= most,
+        first: row.try_get("first")?,
+        last: row.try_get("last")?,
+        oldest_transaction: row.try_get("oldest_transaction")?,
+        later_transaction: row.try_get("later_transaction")?,
+    })
 }
 
-/// Counts what has happened to jobs of one batch, and answers how much that was: nothing if another
-/// caller holds it, or if it or a job that follows cannot be read, whose notes are kept for later.
-async fn follow_one(
+/// What was counted of some batches.
+#[derive(Default)]
+struct GroupCount {
+    notes: usize,
+    /// Those that were counted to their end.
+    done: Vec<BatchId>,
+    /// There is more of the others.
+    has_rest: bool,
+}
+
+/// Counts what has happened to jobs of some batches, up to `share` of each: nothing of those that another
+/// caller holds, and nothing of one that is alone, if it or a job that follows cannot be read. Their notes
+/// are kept for later.
+async fn follow_group(
     conn: &mut Conn<'_>,
-    batch: BatchId,
-    limit: usize,
+    batches: &[BatchId],
+    floor: i64,
+    share: usize,
     hints: &mut WakeReasons,
-) -> Result<usize, DriverError> {
-    let counted = count_notes(conn, batch, limit, hints).await;
-    let counted = pass_over(counted, &conn.shared.damage, "batch", batch)?;
-    Ok(counted.unwrap_or(0))
+) -> Result<GroupCount, DriverError> {
+    let counted = count_notes(conn, batches, floor, share, hints).await;
+    match batches {
+        [batch] => {
+            let counted = pass_over(counted, &conn.shared.damage, "batch", batch)?;
+            Ok(counted.unwrap_or_default())
+        }
+        _ => counted,
+    }
 }
 
 async fn count_notes(
     conn: &mut Conn<'_>,
-    batch: BatchId,
-    limit: usize,
+    batches: &[BatchId],
+    floor: i64,
+    share: usize,
     hints: &mut WakeReasons,
-) -> Result<usize, DriverError> {
+) -> Result<GroupCount, DriverError> {
     let transaction = conn.begin().await?;
     let session = transaction.session();
-    let key = Key::from(batch);
-    let stored = find(&session, batch, include_str!("sql/batch_lock_free.sql")).await?;
-    let Some(stored) = stored else {
-        let sql = include_str!("sql/batch_notes_drop.sql");
-        session.execute(sql, &[&key]).await?;
-        transaction.commit().await?;
-        return Ok(0);
-    };
-    // Read once the batch is held, so that the changes of each job come in their order.
-    let sql = include_str!("sql/batch_notes.sql");
-    let notes = session.query(sql, &[&key, &row_limit(limit)]).await?;
-    let mut done: Vec<i64> = Vec::with_capacity(notes.len());
-    let mut events = Vec::with_capacity(notes.len());
-    for note in &notes {
-        done.push(note.try_get("seq")?);
-        events.push(BatchEvent::Changed {
-            from: member_state(note.try_get::<_, i16>("from_state")?),
-            to: member_state(note.try_get::<_, i16>("to_state")?),
-        });
+    let ids: Vec<Key> = batches.iter().map(|id| (*id).into()).collect();
+    let sql = include_str!("sql/batch_lock_free.sql");
+    let mut held = BTreeMap::new();
+    for row in session.query(sql, &[&ids]).await? {
+        let batch = read(&row)?;
+        held.insert(Key::from(batch.id), (batch, Vec::new()));
     }
-    change_stored(&session, stored, events, hints).await?;
+    let (ids, others): (Vec<Key>, Vec<Key>) = ids.iter().partition(|id| held.contains_key(id));
+    if !others.is_empty() {
+        let sql = include_str!("sql/batch_notes_drop.sql");
+        session.execute(sql, &[&others]).await?;
+    }
+    // Read once the batches are held, so that the changes of each job come in their order.
+    let sql = include_str!("sql/batch_notes.sql");
+    let notes = session
+        .query(sql, &[&ids, &floor, &row_limit(share)])
+        .await?;
+    let mut counted: Vec<i64> = Vec::with_capacity(notes.len());
+    for note in &notes {
+        counted.push(note.try_get("seq")?);
+        if let Some((_, events)) = held.get_mut(&note.try_get::<_, Key>("batch")?) {
+            events.push(BatchEvent::Changed {
+                from: member_state(note.try_get::<_, i16>("from_state")?),
+                to: member_state(note.try_get::<_, i16>("to_state")?),
+            });
+        }
+    }
+    let done = held.values().filter(|(_, events)| events.len() < share);
+    let done: Vec<BatchId> = done.map(|(batch, _)| batch.id).collect();
+    let has_rest = done.len() < held.len();
+    change_held(&session, held.into_values(), hints).await?;
     let sql = include_str!("sql/batch_notes_delete.sql");
-    session.execute(sql, &[&done]).await?;
+    session.execute(sql, &[&counted]).await?;
     transaction.commit().await?;
-    Ok(done.len())
+    Ok(GroupCount {
+        notes: counted.len(),
+        done,
+        has_rest,
+    })
 }
 
 pub(super) async fn get(

@@ -10,13 +10,10 @@ use deadpool_postgres::StatementCache;
 use tokio_postgres::{Client, IsolationLevel, Row, types::ToSql};
 
 use super::{
-    driver_error::DriverError, mirror::DueMirror, names::Names, sweeps::Sweeps,
-    time::DatabaseClock, trust::ConnectionTrust,
+    driver_error::DriverError, mirror::DueMirror, names::Names, note_position::NotePosition,
+    sweeps::Sweeps, time::DatabaseClock, trust::ConnectionTrust,
 };
-use crate::{
-    damage::DamageLog,
-    sql::{batches::FollowPosition, prune_position::PrunePosition},
-};
+use crate::{damage::DamageLog, sql::prune_position::PrunePosition};
 
 /// What all connections of a store share.
 pub(super) struct PoolContext {
@@ -30,7 +27,7 @@ pub(super) struct PoolContext {
     /// Where retention goes on.
     pub pruned_to: Mutex<PrunePosition>,
     /// Where the counting of batches goes on.
-    pub followed_to: FollowPosition,
+    pub counted_to: NotePosition,
 }
 
 impl PoolContext {

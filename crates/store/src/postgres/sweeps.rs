@@ -10,7 +10,7 @@ use std::{
 
 use steadfast_core::Timestamp;
 
-use crate::limits::{LEASE_COMMIT_MARGIN, LEASES_WHOLE_COST_FACTOR, LEASES_WHOLE_EVERY};
+use crate::limits::{LEASE_COMMIT_MARGIN, LEASES_WHOLE_EVERY, WHOLE_LOOK_COST_FACTOR};
 
 #[derive(Default)]
 pub(super) struct Sweeps(Mutex<SweepState>);
@@ -35,7 +35,7 @@ impl Sweeps {
     pub(super) fn low(&self, now: Timestamp) -> Timestamp {
         let state = self.lock();
         let is_whole_due = state.whole.as_ref().is_none_or(|last| {
-            let wait = LEASES_WHOLE_EVERY.max(last.took * LEASES_WHOLE_COST_FACTOR);
+            let wait = LEASES_WHOLE_EVERY.max(last.took * WHOLE_LOOK_COST_FACTOR);
             last.at.elapsed() >= wait
         });
         let is_back = state.now.is_some_and(|known| now < known);

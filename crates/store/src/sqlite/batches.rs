@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use steadfast_core::{BatchEvent, BatchId, NewBatch, NewJob, Timestamp, limits};
 
 use super::{
+    batch_walk::FollowPosition,
     damage::pass_over,
     driver_error::DriverError,
     enqueue, links,
@@ -18,9 +19,7 @@ use crate::{
     error::EnqueueError,
     links::IS_OF_BATCH,
     sql::{
-        batches::{
-            BatchBody, BatchColumns, FollowPosition, callback_job, callback_number, member_state,
-        },
+        batches::{BatchBody, BatchColumns, callback_job, callback_number, member_state},
         paging::{Readable, page_of, row_limit},
         template::Template,
     },

@@ -21,25 +21,49 @@ fn member(store: &PostgresStore, batch: BatchId) -> NewJob {
 
 /// A batch whose jobs have succeeded, and the job that follows.
 async fn ended_batch(store: &PostgresStore, jobs: usize, is_open: bool) -> (BatchId, JobId) {
-    let on_end = job(store);
+    let created = new_batch(store, &Tenant::default(), jobs, is_open).await;
+    succeed(store, jobs).await;
+    created
+}
+
+async fn new_batch(
+    store: &PostgresStore,
+    tenant: &Tenant,
+    jobs: usize,
+    is_open: bool,
+) -> (BatchId, JobId) {
+    let of_tenant = |mut job: NewJob| {
+        job.tenant = tenant.clone();
+        job
+    };
+    let on_end = of_tenant(job(store));
     let made = on_end.id;
     let id = BatchId::from_bits(made.bits());
+    let jobs = (0..jobs).map(|_| of_tenant(member(store, id))).collect();
     let batch = NewBatch {
         id,
-        tenant: Tenant::default(),
+        tenant: tenant.clone(),
         name: None,
         idempotency_key: None,
         is_open,
-        jobs: (0..jobs).map(|_| member(store, id)).collect(),
+        jobs,
         on_end: Some(on_end),
         on_success: None,
     };
-    let created = store.create_batch(batch, 10).await.unwrap();
+    let created = store.create_batch(batch, 10_000).await.unwrap();
     assert!(matches!(created, BatchCreateResult::Created(..)));
-    for claim in store.claim(request(jobs)).await.unwrap().claims {
-        store.commit(vec![success(store, claim)]).await.unwrap();
-    }
     (id, made)
+}
+
+/// So many jobs succeed.
+async fn succeed(store: &PostgresStore, jobs: usize) {
+    let mut left = jobs;
+    while left > 0 {
+        let claims = store.claim(request(left)).await.unwrap().claims;
+        left -= claims.len();
+        let ends = claims.into_iter().map(|claim| success(store, claim));
+        store.commit(ends.collect()).await.unwrap();
+    }
 }
 
 fn job_after(store: &PostgresStore, other: JobId) -> NewJob {
@@ -99,6 +123,85 @@ async fn a_batch_that_a_user_holds_does_not_hold_up_the_others() {
     {}
     let batch = store.get_batch(held).await.unwrap().unwrap();
     assert_eq!((batch.counts.total, batch.counts.succeeded), (4, 3));
+}
+
+#[tokio::test]
+async fn small_batches_are_counted_together_and_each_tenant_has_its_turn() {
+    const BATCHES: usize = 20;
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let many = Tenant::new("many").unwrap();
+    for _ in 0..BATCHES {
+        new_batch(&store, &many, 1, false).await;
+    }
+    succeed(&store, BATCHES).await;
+    let (_, made) = ended_batch(&store, 1, false).await;
+    let followed = store.follow_links(5, Arc::default()).await.unwrap();
+    assert!(followed.has_more && is_made(&store, made).await);
+    let followed = store.follow_links(99, Arc::default()).await.unwrap();
+    assert!(!followed.has_more);
+    let left = "SELECT count(*) FROM steadfast.batch WHERE finished_at IS NULL";
+    assert_eq!(database.number(left).await, 0);
+    let transactions = "SELECT count(DISTINCT xmin::text) FROM steadfast.batch";
+    assert_eq!(database.number(transactions).await, 2, "one for each look");
+}
+
+#[tokio::test]
+async fn what_was_counted_is_not_walked_over_again() {
+    const ROUNDS: usize = 20;
+    const JOBS: usize = 40;
+    let (database, _holder) = TestDatabase::with_old_snapshot().await;
+    let store = database.open().await;
+    let (batch, _) = ended_batch(&store, 0, true).await;
+    for _ in 0..ROUNDS {
+        let members = (0..JOBS).map(|_| member(&store, batch)).collect();
+        store.enqueue(members).await.unwrap();
+        succeed(&store, JOBS).await;
+        let followed = store.follow_links(2 * JOBS, Arc::default()).await;
+        assert!(!followed.unwrap().has_more);
+        // What other tests have under way could still have written a note.
+        database.older_transactions_ended().await;
+        store.follow_links(1, Arc::default()).await.unwrap();
+    }
+    let all = u64::try_from(ROUNDS * JOBS).unwrap();
+    assert_eq!(succeeded(&store, batch).await, all);
+    drop(store);
+    let searches = i64::try_from(2 * ROUNDS).unwrap();
+    let read = database.entries_read("'batch_note'", searches).await;
+    let walked = i64::try_from(ROUNDS * JOBS * ROUNDS).unwrap();
+    assert!(
+        read < walked / 2,
+        "{read} entries were read; walking over all would be {walked}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_committed_late_is_counted() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let (late, made) = new_batch(&store, &Tenant::default(), 1, false).await;
+    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
+    let mut client = database.client().await;
+    let transaction = client.transaction().await.unwrap();
+    let end = format!("'{:032x}'", claim.job().id.bits());
+    let end = format!("UPDATE steadfast.job SET state = 2 WHERE id = {end}");
+    let end = database.sql(&end);
+    transaction.batch_execute(&end).await.unwrap();
+    for _ in 0..3 {
+        new_batch(&store, &Tenant::default(), 1, false).await;
+    }
+    for _ in 0..3 {
+        succeed(&store, 1).await;
+        for _ in 0..2 {
+            store.follow_links(9, Arc::default()).await.unwrap();
+        }
+    }
+    let left = "SELECT count(*) FROM steadfast.batch WHERE finished_at IS NULL";
+    assert_eq!(database.number(left).await, 1);
+    transaction.commit().await.unwrap();
+    store.follow_links(9, Arc::default()).await.unwrap();
+    assert_eq!(succeeded(&store, late).await, 1);
+    assert!(is_made(&store, made).await);
 }
 
 #[tokio::test]

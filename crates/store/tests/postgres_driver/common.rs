@@ -44,6 +44,61 @@ impl TestDatabase {
             .unwrap()
     }
 
+    /// A database of its own in which a session holds an old snapshot for as long as the connection is
+    /// kept: in that of other tests it would keep their rows.
+    pub async fn with_old_snapshot() -> (Self, Client) {
+        let mut database = Self::new();
+        database
+            .execute(&format!("CREATE DATABASE {}", database.schema))
+            .await;
+        database.url = format!("{} dbname={}", database.url, database.schema);
+        let holder = database.client().await;
+        let snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1";
+        holder.batch_execute(snapshot).await.unwrap();
+        (database, holder)
+    }
+
+    /// How many entries of the indexes of these tables were read, once only the holder of the old
+    /// snapshot is connected, and at least so many searches are known.
+    pub async fn entries_read(&self, tables: &str, searches: i64) -> i64 {
+        let told = format!(
+            "SELECT coalesce(sum(idx_scan), 0)::bigint FROM pg_stat_user_indexes
+             WHERE schemaname || '.' = 'steadfast.' AND relname IN ({tables})"
+        );
+        let gone = "SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid()
+             AND backend_type = 'client backend'";
+        let wait = async {
+            // A connection says what it has read when it ends.
+            while self.number(gone).await > 1 || self.number(&told).await < searches {
+                // sleep: the server adds up what its connections read in the background
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), wait)
+            .await
+            .unwrap();
+        self.number(&told.replace("idx_scan", "idx_tup_read")).await
+    }
+
+    /// Waits until all transactions on the server have ended that are under way now.
+    pub async fn older_transactions_ended(&self) {
+        let now = "SELECT pg_current_xact_id()::text::bigint";
+        let oldest = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
+        let now = self.number(now).await;
+        while self.number(oldest).await < now {
+            // sleep: this is for the other tests to do
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// The answer to SQL in which `steadfast.` stands for the schema.
+    pub async fn number(&self, sql: &str) -> i64 {
+        let client = self.client().await;
+        let row = client.query_one(&self.sql(sql), &[]).await.unwrap();
+        row.get(0)
+    }
+
     /// A connection as a user of the database has one.
     pub async fn client(&self) -> Client {
         let url = format!("{} application_name=user", self.url);

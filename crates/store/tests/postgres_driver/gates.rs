@@ -22,25 +22,11 @@ fn gated(max: usize) -> ClaimRequest {
     }
 }
 
-async fn number(database: &TestDatabase, sql: &str) -> i64 {
-    let client = database.client().await;
-    let row = client.query_one(&database.sql(sql), &[]).await.unwrap();
-    row.get(0)
-}
-
 #[tokio::test]
 async fn what_has_ended_is_not_walked_over_at_a_gate() {
     const ROUNDS: usize = 20;
     const JOBS: usize = 50;
-    let mut database = TestDatabase::new();
-    // A database of its own: what is held here must not keep other tests' rows.
-    database
-        .execute(&format!("CREATE DATABASE {}", database.schema))
-        .await;
-    database.url = format!("{} dbname={}", database.url, database.schema);
-    let holder = database.client().await;
-    let snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1";
-    holder.batch_execute(snapshot).await.unwrap();
+    let (database, _holder) = TestDatabase::with_old_snapshot().await;
     let store = database.open().await;
     for _ in 0..ROUNDS {
         store.enqueue(jobs(&store, JOBS)).await.unwrap();
@@ -53,23 +39,9 @@ async fn what_has_ended_is_not_walked_over_at_a_gate() {
         }
     }
     drop(store);
-    // A connection says what it has read when it ends.
-    let told = "SELECT coalesce(sum(idx_scan), 0)::bigint FROM pg_stat_user_indexes
-         WHERE schemaname || '.' = 'steadfast.' AND relname IN ('gate', 'gate_running', 'gate_state')";
     let scans = i64::try_from(ROUNDS * JOBS).unwrap();
-    let gone = "SELECT count(*) FROM pg_stat_activity
-         WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
-    let wait = async {
-        // The holder is left, and the test's own connection does not count.
-        while number(&database, gone).await > 1 || number(&database, told).await < scans {
-            // sleep: the server adds up what its connections read in the background
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), wait)
-        .await
-        .unwrap();
-    let read = number(&database, &told.replace("idx_scan", "idx_tup_read")).await;
+    let tables = "'gate', 'gate_running', 'gate_state'";
+    let read = database.entries_read(tables, scans).await;
     let walked = scans * i64::try_from(ROUNDS).unwrap() / 2;
     assert!(
         read < walked / 2,
@@ -88,26 +60,26 @@ async fn gates_that_were_not_used_for_long_are_deleted_and_come_back() {
     let search = async || {
         for _ in 0..300 {
             store.prune_names(0).await.unwrap();
-            if number(&database, rows).await == 0 {
+            if database.number(rows).await == 0 {
                 break;
             }
             // sleep: what other tests do on the same server has to end first
             tokio::time::sleep(Duration::from_millis(10)).await;
             clock.advance(DAY);
         }
-        number(&database, rows).await
+        database.number(rows).await
     };
     for _ in 0..5 {
         store.prune_names(0).await.unwrap();
         clock.advance(DAY);
     }
-    assert_eq!(number(&database, rows).await, 2, "an attempt runs there");
+    assert_eq!(database.number(rows).await, 2, "an attempt runs there");
     let end = success(&store, claims.remove(0));
     store.commit(vec![end]).await.unwrap();
     assert_eq!(search().await, 0);
     store.enqueue(vec![job(&store)]).await.unwrap();
     assert_eq!(store.claim(gated(1)).await.unwrap().claims.len(), 1);
-    assert_eq!(number(&database, rows).await, 2);
+    assert_eq!(database.number(rows).await, 2);
 }
 
 #[tokio::test]
@@ -119,14 +91,14 @@ async fn what_was_counted_while_it_ended_is_taken_out() {
     // It is counted because the gate is new.
     assert!(store.claim(gated(1)).await.unwrap().claims.is_empty());
     let rows = "SELECT count(*) FROM steadfast.gate_running";
-    assert_eq!(number(&database, rows).await, 1);
+    assert_eq!(database.number(rows).await, 1);
     let lost =
         "INSERT INTO steadfast.gate_running (gate, turn, job) SELECT 7, 0, gen_random_uuid()";
     database.execute(lost).await;
     // A node that starts looks at once, as others do now and then.
     let other = database.open().await;
     let wait = async {
-        while number(&database, rows).await != 1 {
+        while database.number(rows).await != 1 {
             // sleep: this is done in the background
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -136,5 +108,5 @@ async fn what_was_counted_while_it_ended_is_taken_out() {
         .unwrap();
     let ends = claims.into_iter().map(|claim| success(&other, claim));
     other.commit(ends.collect()).await.unwrap();
-    assert_eq!(number(&database, rows).await, 0);
+    assert_eq!(database.number(rows).await, 0);
 }

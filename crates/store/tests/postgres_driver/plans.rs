@@ -36,8 +36,17 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         ],
     ),
     (sql!("damaged_find"), &["job_set_aside on job"]),
-    (sql!("batch_note_next"), &["batch_note_batch on batch_note"]),
+    (
+        sql!("batch_notes_next"),
+        &["batch_note_pkey on batch_note", "batch_pkey on batch"],
+    ),
     (sql!("batch_notes"), &["batch_note_batch on batch_note"]),
+    (
+        sql!("batch_notes_drop"),
+        &["batch_note_batch on batch_note", "batch_pkey on batch"],
+    ),
+    (sql!("batch_save"), &["batch_pkey on batch"]),
+    (sql!("batch_lock_free"), &["batch_pkey on batch"]),
     (
         sql!("batches_unfinished_of_tenant"),
         &["batch_unfinished_of_tenant on batch"],

@@ -1,3 +1,6 @@
--- Takes a job that a batch is to make now.
--- Parameters: 1 batch, 2 callback. Rows: template, at most one. Locks: the row.
-DELETE FROM steadfast.batch_callback WHERE batch = $1 AND callback = $2 RETURNING template
+-- Takes the jobs that batches are to make now.
+-- Parameters: 1 batches, 2 the callback of each. Rows: template. Locks: the rows.
+DELETE FROM steadfast.batch_callback
+USING unnest($1::uuid[], $2::smallint[]) AS due (batch, callback)
+WHERE batch_callback.batch = due.batch AND batch_callback.callback = due.callback
+RETURNING batch_callback.template

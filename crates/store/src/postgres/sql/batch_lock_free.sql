@@ -1,4 +1,5 @@
--- One batch, unless another node works on it.
--- Parameters: 1 id. Rows: as named, at most one. Locks: the row.
-SELECT id, tenant, created_at, finished_at, counts, body FROM steadfast.batch WHERE id = $1
+-- Batches, unless another node works on them.
+-- Parameters: 1 ids. Rows: as named. Locks: the rows, as far as no other has them.
+SELECT id, tenant, created_at, finished_at, counts, body FROM steadfast.batch
+WHERE id = ANY($1)
 FOR UPDATE SKIP LOCKED
