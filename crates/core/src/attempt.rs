@@ -75,9 +75,11 @@ impl Claim {
     /// that only its lease can cut off.
     #[must_use]
     pub fn within_timeout(mut self) -> Self {
-        if let Some(until) = self.job.progress.lease_until {
-            let until = self.job.within_timeout(until);
-            Arc::make_mut(&mut self.job).progress.lease_until = Some(until);
+        let (until, deadline) = (self.job.progress.lease_until, self.job.deadline());
+        if let Some((until, deadline)) = until.zip(deadline)
+            && until > deadline.plus(NOT_CUT)
+        {
+            Arc::make_mut(&mut self.job).progress.lease_until = Some(deadline);
         }
         self
     }
@@ -96,6 +98,10 @@ impl Claim {
     }
 }
 
+/// A lease that ends with the timeout to the microsecond was cut to it. One that is as long from the
+/// start lasts longer by this: if it runs out, its holder was not heard of once.
+const NOT_CUT: Duration = Duration::from_micros(1);
+
 impl Job {
     /// When the present attempt has run for as long as it may.
     pub fn deadline(&self) -> Option<Timestamp> {
@@ -111,7 +117,10 @@ impl Job {
     /// Claims a waiting job for a worker: the attempt is counted, leased and fenced before anything
     /// starts. Without `lease`, the job's own applies.
     pub fn claim(mut self, worker: WorkerName, lease: Option<Duration>, now: Timestamp) -> Claim {
-        let lease_until = now.plus(lease.unwrap_or(self.lease));
+        let mut lease_until = now.plus(lease.unwrap_or(self.lease));
+        if self.timeout.map(|timeout| now.plus(timeout)) == Some(lease_until) {
+            lease_until = lease_until.plus(NOT_CUT);
+        }
         let progress = &mut self.progress;
         progress.state = JobState::Running;
         progress.attempt = progress.attempt.saturating_add(1);

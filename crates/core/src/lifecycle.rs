@@ -175,7 +175,8 @@ fn lost(ended: &EndedAttempt, dice: Dice) -> Verdict {
 }
 
 /// The timeout, if it is what ended the lease. A worker's lease is cut to end with it; the lease
-/// of a node's own attempt is not, because the node ends that by itself.
+/// of a node's own attempt is not, because the node ends that by itself. Nor is one that is as long
+/// as the timeout: see [`Job::claim`].
 fn timeout_of_lease(job: &Job) -> Option<Duration> {
     let is_cut = job.deadline().is_some() && job.progress.lease_until == job.deadline();
     job.timeout.filter(|_| is_cut)

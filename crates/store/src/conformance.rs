@@ -234,6 +234,7 @@ macro_rules! conformance_tests {
                 looking_changes_nothing
                 no_more_than_asked_are_swept
                 a_lost_attempt_is_retried_and_recorded
+                a_lease_as_long_as_the_timeout_that_runs_out_is_lost
                 two_sweepers_settle_a_lease_once
             }
             command {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use steadfast_core::{AttemptStatus, JobState, Outcome};
+use steadfast_core::{AttemptStatus, FailureClass, JobCommand, JobState, Outcome};
 
-use super::fixture::{Fixture, MICRO, failure, ids_of, secs, success};
-use crate::{CommitResult, Renewal};
+use super::fixture::{Fixture, MICRO, failure, ids_of, request, secs, success};
+use crate::{ClaimRequest, CommitResult, Renewal};
 
 pub async fn a_lease_has_run_out_at_its_end_and_not_before(f: Fixture) {
     let job = f.running(f.job()).await;
@@ -76,6 +76,26 @@ pub async fn a_lost_attempt_is_retried_and_recorded(f: Fixture) {
         .map(|record| (record.status, record.note.as_deref()))
         .collect();
     assert_eq!(seen, [(AttemptStatus::Lost, Some("half way"))]);
+}
+
+/// Both are 30 s by default: a timeout would be a guess, and blame the target.
+pub async fn a_lease_as_long_as_the_timeout_that_runs_out_is_lost(f: Fixture) {
+    for within_timeout in [false, true] {
+        let lease = f.job().into_job(f.now()).lease;
+        let id = f.enqueue_one(f.job().with_timeout(lease).unwrap()).await;
+        let request = ClaimRequest {
+            within_timeout,
+            ..request(1)
+        };
+        f.store.claim(request).await.unwrap();
+        f.clock.advance(lease + secs(1));
+        let expired = f.store.expired_leases(1).await.unwrap().remove(0);
+        assert_eq!(expired.job().id, id);
+        let job = f.end(expired, Outcome::Lost).await;
+        let class = job.progress.failure.map(|failure| failure.class);
+        assert_eq!(class, Some(FailureClass::LOST), "{within_timeout}");
+        f.command(id, JobCommand::Cancel).await;
+    }
 }
 
 pub async fn two_sweepers_settle_a_lease_once(f: Fixture) {

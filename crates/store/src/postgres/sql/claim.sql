@@ -6,7 +6,8 @@
 -- hold. So no more is locked than is taken, and neither future jobs, nor other ranges, nor what lies
 -- dead in front of a range is walked over.
 --
--- Literals: attempts and fences go up to u32::MAX, and times to Timestamp::MAX.
+-- Literals: attempts and fences go up to u32::MAX, and times to Timestamp::MAX. A lease as long as the
+-- timeout ends 1 microsecond after it, as core says.
 --
 -- Parameters: 1 now or null; picks: 2 turn, 3 lane, 4 sublane, 5 level, 6 the earliest time to look
 -- at, 7 at most, 8 the only job, or null, 9 gates as an array in text, or null; 10 how many each turn may take;
@@ -121,8 +122,12 @@ UPDATE steadfast.job SET
     attempt = least(job.attempt + 1, 4294967295),
     fence = least(job.fence + 1, 4294967295),
     lease_until = least(
-        (SELECT now FROM clock) + coalesce($12::bigint, job.lease / 1000),
-        (SELECT now FROM clock) + job.timeout / 1000 + CASE WHEN $14::boolean THEN 0 END,
+        (SELECT now FROM clock) + coalesce($12::bigint, job.lease / 1000)
+        + CASE job.timeout / 1000 WHEN coalesce($12::bigint, job.lease / 1000) THEN 1 ELSE 0 END,
+        CASE
+            WHEN $14::boolean AND job.timeout / 1000 < coalesce($12::bigint, job.lease / 1000)
+                THEN (SELECT now FROM clock) + job.timeout / 1000
+        END,
         253402207200000000
     ),
     worker = $11,
