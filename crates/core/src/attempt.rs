@@ -100,7 +100,7 @@ impl Claim {
 
 /// A lease that ends with the timeout to the microsecond was cut to it. One that is as long from the
 /// start lasts longer by this: if it runs out, its holder was not heard of once.
-const NOT_CUT: Duration = Duration::from_micros(1);
+const NOT_CUT: Duration = Duration::from_micros(1); // not a limit: the least difference
 
 impl Job {
     /// When the present attempt has run for as long as it may.

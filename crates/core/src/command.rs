@@ -6,8 +6,10 @@ use crate::state::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
     delivery::Subscriptions,
     dependencies::{DependantDecision, blocked_run_at, requested_run_at},
+    flow::Destination,
     id::JobId,
     job::{Job, JobExtras, JobProgress, NewJob, Priority},
+    name::Kind,
     payload::Payload,
     policy::RetryPolicy,
     start_deadline::{ExpiryAction, StartDeadline},
@@ -234,7 +236,7 @@ fn apply(mut job: Job, command: &JobCommand, now: Timestamp) -> Job {
         }
         JobCommand::Retry { payload } => {
             job.progress = with_fresh_budget(job.progress, now);
-            job.payload = payload.clone().unwrap_or(job.payload);
+            job = with_payload(job, payload.as_ref());
             // A person has decided that it shall run.
             if let Some(extras) = &mut job.extras {
                 extras.start_deadline = None;
@@ -248,7 +250,7 @@ fn apply(mut job: Job, command: &JobCommand, now: Timestamp) -> Job {
                 .run_at
                 .map(|at| if is_blocked { blocked_run_at(at) } else { at });
             progress.run_at = run_at.unwrap_or(progress.run_at);
-            job.payload = edit.payload.unwrap_or(job.payload);
+            job = with_payload(job, edit.payload.as_ref());
             job.policy = edit.policy.unwrap_or(job.policy);
             job.priority = edit.priority.unwrap_or(job.priority);
         }
@@ -273,6 +275,16 @@ fn apply(mut job: Job, command: &JobCommand, now: Timestamp) -> Job {
             progress.reason = Some(EndReason::PrerequisiteFailed);
         }
     }
+    job
+}
+
+/// The job with another payload, if one is given: an HTTP job then calls the address that it names.
+fn with_payload(mut job: Job, payload: Option<&Payload>) -> Job {
+    let Some(payload) = payload else { return job };
+    if job.kind == Kind::http() {
+        job.destination = Destination::of_call(payload);
+    }
+    job.payload = payload.clone();
     job
 }
 

@@ -74,16 +74,6 @@ pub struct JobRequest {
     batch: Option<BatchId>,
 }
 
-/// Where an HTTP job calls; `None` if its address has no origin.
-fn destination_of(payload: &Payload) -> Option<Destination> {
-    #[derive(serde::Deserialize)]
-    struct Address {
-        url: String,
-    }
-    let Address { url } = payload.decode().ok()?;
-    Destination::of_url(&url)
-}
-
 impl<J: JobKind> From<J> for JobRequest {
     fn from(input: J) -> Self {
         Self::of(&input)
@@ -535,7 +525,7 @@ impl JobRequest {
             job = job.with_traceparent(&Traceparent::new(traceparent)?);
         }
         job.destination = match job.kind == Kind::http() {
-            true => destination_of(&job.payload),
+            true => Destination::of_call(&job.payload),
             false => self
                 .destination
                 .as_deref()

@@ -246,6 +246,7 @@ macro_rules! conformance_tests {
                 a_retried_dead_letter_has_a_fresh_budget_and_its_history
                 a_cancelled_run_keeps_its_claim_until_it_ends
                 a_discarded_job_is_no_dead_letter
+                an_http_job_with_another_address_waits_at_its_new_destination
             }
             list {
                 jobs_are_listed_newest_id_first

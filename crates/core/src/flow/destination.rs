@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::{invalid::Invalid, limits};
+use crate::{invalid::Invalid, limits, payload::Payload};
 
 /// The system that a job calls, as an origin: `https://api.example.com`.
 ///
@@ -41,6 +41,16 @@ impl Destination {
             .rsplit_once('@')
             .map_or(authority, |(_, host)| host);
         Self::from_parts(scheme, host)
+    }
+
+    /// Where an HTTP job with this payload calls; `None` if its address has no origin.
+    pub fn of_call(payload: &Payload) -> Option<Self> {
+        #[derive(serde::Deserialize)]
+        struct Address {
+            url: String,
+        }
+        let Address { url } = payload.decode().ok()?;
+        Self::of_url(&url)
     }
 
     fn from_parts(scheme: &str, authority: &str) -> Option<Self> {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    Guarantee, Job, JobCommand, JobEdit, JobId, JobState, Outcome, Preset, RefusalReason, RunAt,
-    Subscriptions, on_command,
+    Destination, Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, Guarantee, Job,
+    JobCommand, JobEdit, JobId, JobState, Kind, Outcome, Pause, Payload, Preset, RefusalReason,
+    RunAt, Subscriptions, on_command,
 };
 
-use super::fixture::{Fixture, failure, ids_of, json, permanent, priority, secs, success};
-use crate::{CommandError, JobFilter};
+use super::fixture::{Fixture, failure, ids_of, json, permanent, priority, request, secs, success};
+use crate::{ClaimRequest, CommandError, JobFilter};
 
 pub async fn every_command_on_every_state_does_what_core_says(f: Fixture) {
     for command in commands(&f) {
@@ -201,4 +202,58 @@ async fn retrying(f: &Fixture) -> Job {
         ..JobEdit::default()
     };
     f.command(job.id, JobCommand::Edit(far)).await
+}
+
+/// What is held must not be called because the address came later.
+pub async fn an_http_job_with_another_address_waits_at_its_new_destination(f: Fixture) {
+    let (from, to) = ("https://a.example", "https://b.example");
+    let limits = GateLimits {
+        paused: Some(Pause {
+            by: None,
+            since: f.now(),
+            reason: None,
+            until: None,
+        }),
+        ..GateLimits::default()
+    };
+    let id = GateId::new(None, GateScope::Destination, to).unwrap();
+    let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
+    let held = ClaimRequest {
+        gates: Arc::new(gates),
+        ..request(9)
+    };
+    let call = |origin: &str| {
+        let url = format!("{origin}/x");
+        Payload::encode(&serde_json::json!({ "url": url }))
+    };
+    let new = || {
+        f.job_with(|job| {
+            job.kind = Kind::http();
+            job.payload = call(from).unwrap();
+            job.destination = Destination::new(from).ok();
+        })
+    };
+    let dead = f.ended(new(), permanent("no")).await.id;
+    let edited = f.enqueue_one(new()).await;
+    let edit = JobEdit {
+        payload: call(to).ok(),
+        ..JobEdit::default()
+    };
+    f.command(edited, JobCommand::Edit(edit)).await;
+    f.command(
+        dead,
+        JobCommand::Retry {
+            payload: call(to).ok(),
+        },
+    )
+    .await;
+    for id in [edited, dead] {
+        assert_eq!(f.read(id).await.destination, Destination::new(to).ok());
+    }
+    let open = ClaimRequest {
+        gates: Arc::new(Gates::new(2, [], GateDefaults::default())),
+        ..held.clone()
+    };
+    assert!(f.store.claim(held).await.unwrap().claims.is_empty());
+    assert_eq!(f.store.claim(open).await.unwrap().claims.len(), 2);
 }

@@ -3,10 +3,11 @@
 use std::{collections::HashMap, error::Error, sync::Arc};
 
 use steadfast_core::{
-    AuditRecord, CommandRefusal, CommandResult, DependantDecision, Fence, Job, JobCommand, JobId,
-    JobState, NewJob, Payload, RefusalReason, StepName, Sublane, Subscriptions, Timestamp,
-    limits::STEPS_MAX, on_command, on_dependant_command,
+    AuditRecord, CommandRefusal, CommandResult, DependantDecision, Destination, Fence, Job,
+    JobCommand, JobId, JobState, NewJob, Payload, RefusalReason, StepName, Sublane, Subscriptions,
+    Timestamp, limits::STEPS_MAX, on_command, on_dependant_command,
 };
+use tokio_postgres::types::ToSql;
 
 use super::{
     commit::rounds,
@@ -297,6 +298,7 @@ impl LockedJobs {
         let mut tallies = FailureTallies::default();
         let mut rows = Vec::with_capacity(changed.len());
         let mut without_deadline: Vec<Key> = Vec::new();
+        let mut moved = MovedJobs::default();
         for locked in changed {
             let LockedJob { before, job, .. } = locked;
             let policy = if job.policy == before.policy {
@@ -307,6 +309,9 @@ impl LockedJobs {
             rows.push(AsRow(CommandRow { locked, policy }));
             if before.start_deadline() != job.start_deadline() {
                 without_deadline.push(job.id.into());
+            }
+            if before.destination != job.destination {
+                moved.add(job, locked.sublane(job));
             }
             counts.move_job(locked.lane, &before.progress, &job.progress);
             tallies.resolve(dead_letter_key(before), job);
@@ -320,7 +325,34 @@ impl LockedJobs {
             let sql = include_str!("sql/start_deadline_clear.sql");
             session.execute(sql, &[&without_deadline]).await?;
         }
+        moved.write(session).await?;
         counts.write(session).await
+    }
+}
+
+/// Jobs that call another destination than before.
+#[derive(Default)]
+struct MovedJobs<'j> {
+    ids: Vec<Key>,
+    destinations: Vec<Option<&'j str>>,
+    sublanes: Vec<Option<i64>>,
+}
+
+impl<'j> MovedJobs<'j> {
+    fn add(&mut self, job: &'j Job, sublane: SublaneId) {
+        self.ids.push(job.id.into());
+        let destination = job.destination.as_ref();
+        self.destinations.push(destination.map(Destination::as_str));
+        self.sublanes.push(sublane.stored_number());
+    }
+
+    async fn write(&self, session: &Session<'_>) -> Result<(), DriverError> {
+        if self.ids.is_empty() {
+            return Ok(());
+        }
+        let sql = include_str!("sql/destination_set.sql");
+        let params: [&(dyn ToSql + Sync); 3] = [&self.ids, &self.destinations, &self.sublanes];
+        session.execute(sql, &params).await
     }
 }
 
@@ -358,11 +390,8 @@ impl LockedJob {
         })
     }
 
-    fn sublane(&self) -> SublaneId {
-        let (destination, key) = (
-            self.job.destination.as_ref(),
-            self.job.concurrency_key.as_ref(),
-        );
+    fn sublane(&self, job: &Job) -> SublaneId {
+        let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
         SublaneId {
             lane: self.lane.into(),
             number: Sublane::number(destination, key),
@@ -372,7 +401,7 @@ impl LockedJob {
     fn strip(&self, job: &Job) -> Strip {
         let is_retry = job.progress.attempt > job.progress.attempts_before;
         Strip {
-            sublane: self.sublane(),
+            sublane: self.sublane(job),
             level: Level::new(job.priority.get(), is_retry),
         }
     }
@@ -391,7 +420,8 @@ impl LockedJob {
         let is_same =
             before.progress.state == progress.state && self.strip(before) == self.strip(&self.job);
         if self.job.concurrency_key.is_some() && !is_same {
-            hints.attempt_ended(self.sublane());
+            hints.attempt_ended(self.sublane(before));
+            hints.attempt_ended(self.sublane(&self.job));
         }
         // Others may wait for it, or a batch count it.
         if progress.state.is_final() || self.job.batch().is_some() {

@@ -254,7 +254,7 @@ impl Composite for NumberedJob<'_> {
         fields.put(&job.payload.as_str())?;
         fields.put(&job.webhook.as_deref().map(to_json).transpose()?)?;
         let key = job.concurrency_key.as_ref();
-        fields.put(&Some(self.sublane().number).filter(|number| *number != 0))?;
+        fields.put(&self.sublane().stored_number())?;
         fields.put(&job.destination.as_ref().map(Destination::as_str))?;
         fields.put(&key.map(ConcurrencyKey::as_str))?;
         fields.put(&key.map(|key| Sublane::key_number(&job.tenant, key)))?;

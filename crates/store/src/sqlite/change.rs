@@ -2,8 +2,9 @@
 
 use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
-    CommandRefusal, CommandResult, Fence, Job, JobCommand, JobId, Payload, RefusalReason, StepName,
-    Sublane, Subscriptions, Timestamp, limits::STEPS_MAX, on_command, on_dependant_command,
+    CommandRefusal, CommandResult, Destination, Fence, Job, JobCommand, JobId, Payload,
+    RefusalReason, StepName, Sublane, Subscriptions, Timestamp, limits::STEPS_MAX, on_command,
+    on_dependant_command,
 };
 
 use super::{
@@ -161,27 +162,39 @@ pub(super) fn run_command_if(
         let sql = include_str!("sql/start_deadline_clear.sql");
         session.conn.prepare_cached(sql)?.execute([seq])?;
     }
+    let to = position(lane, &job);
     if job.priority != priority || job.policy != policy || job.payload != payload {
-        let Session {
-            conn, names, now, ..
-        } = session;
-        let policy = names.policy_id(conn, &job.policy, *now)?;
-        session
-            .conn
-            .prepare_cached(include_str!("sql/command.sql"))?
-            .execute(params![
-                seq,
-                job.priority.get(),
-                policy,
-                inline(&job.payload)
-            ])?;
-        save_large(session, seq, &job.payload)?;
+        write_edit(session, seq, &job, to.strip.sublane)?;
     }
-    session.job_moved(from, position(lane, &job));
+    session.job_moved(from, to);
     for new in &outbox {
         insert_unless_stored(session, new)?;
     }
     Ok(Ok(job))
+}
+
+/// What a command may change besides progress.
+fn write_edit(
+    session: &mut Session<'_>,
+    seq: i64,
+    job: &Job,
+    sublane: SublaneId,
+) -> Result<(), DriverError> {
+    let Session {
+        conn, names, now, ..
+    } = session;
+    let policy = names.policy_id(conn, &job.policy, *now)?;
+    let params = params![
+        seq,
+        job.priority.get(),
+        policy,
+        inline(&job.payload),
+        job.destination.as_ref().map(Destination::as_str),
+        sublane.stored_number()
+    ];
+    let sql = include_str!("sql/command.sql");
+    session.conn.prepare_cached(sql)?.execute(params)?;
+    save_large(session, seq, &job.payload)
 }
 
 fn position(lane: LaneId, job: &Job) -> JobPosition {

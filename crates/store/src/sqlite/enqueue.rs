@@ -253,7 +253,7 @@ fn insert_rows<'j, T>(
         row.bind(tags.map(to_json).transpose()?)?;
         row.bind(inline(&job.payload))?;
         row.bind(job.webhook.as_deref().map(to_json).transpose()?)?;
-        row.bind(Some(sublane.number).filter(|number| *number != 0))?;
+        row.bind(sublane.stored_number())?;
         row.bind(job.destination.as_ref().map(Destination::as_str))?;
         row.bind(key.map(ConcurrencyKey::as_str))?;
         row.bind(key.map(|key| Sublane::key_number(&job.tenant, key)))?;

@@ -1,4 +1,7 @@
 -- Writes what a command may change besides progress.
--- Parameters: 1 job, 2 priority, 3 policy, 4 payload or null if it is large. Rows: none.
+-- Parameters: 1 job, 2 priority, 3 policy, 4 payload or null if it is large, 5 destination,
+-- 6 sublane, each or null. Rows: none.
 -- Locks: write.
-UPDATE steadfast_job SET priority = ?2, policy = ?3, payload = ?4 WHERE seq = ?1
+UPDATE steadfast_job SET
+    priority = ?2, policy = ?3, payload = ?4, destination = ?5, sublane = ?6
+WHERE seq = ?1
