@@ -8,9 +8,9 @@ use crate::{
     duration,
     flow::hash_number,
     invalid::Invalid,
-    job::Job,
+    job::{Job, NewJob, RunAt},
     limits,
-    name::{Tenant, UniqueKey},
+    name::{Kind, Queue, Tenant, UniqueKey},
     state::JobState,
     string_enum,
     time::Timestamp,
@@ -33,7 +33,8 @@ string_enum! {
     ConflictAction, "unique.onConflict" {
         /// The one that there is stays as it is, and is the answer.
         Keep = "keep",
-        /// The one that waits gets the payload, policy and time of the request.
+        /// The one that waits gets the payload, policy and time of the request, which must be for
+        /// the same kind and queue.
         Replace = "replace",
         /// The request is refused.
         Reject = "reject",
@@ -92,7 +93,7 @@ pub struct Debounce {
 
 /// What becomes of a request for a unique job.
 // Exhaustive on purpose: every store must handle each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UniqueDecision {
     /// There is none: create it.
     Create {
@@ -116,7 +117,7 @@ pub enum UniqueDecision {
 }
 
 /// Why a request for a unique job is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UniqueConflict {
     /// There is one already.
@@ -127,6 +128,18 @@ pub enum UniqueConflict {
         "the job with this unique key is running and cannot be replaced; wait until it has ended, or use \"while\": \"waiting\""
     )]
     Running,
+    /// There is one already, of another kind or in another queue, so the payload of the request is
+    /// not for it.
+    #[error(
+        "the job with this unique key is of kind {} in queue {}, and cannot be replaced by one of kind {} in queue {}",
+        .existing.0, .existing.1, .requested.0, .requested.1
+    )]
+    OtherWork {
+        /// Kind and queue of the job that there is.
+        existing: (Kind, Queue),
+        /// Those of the request.
+        requested: (Kind, Queue),
+    },
 }
 
 impl Unique {
@@ -145,15 +158,16 @@ impl Unique {
         }
     }
 
-    /// Decides what becomes of a request that is due at `due`. `existing` is the job of this key
-    /// that has not ended, if there is one: of several, the one that waits.
+    /// Decides what becomes of a request. `existing` is the job of this key that has not ended, if
+    /// there is one: of several, the one that waits.
     pub fn decide(
         &self,
         existing: Option<&Job>,
-        debounce: Option<Debounce>,
-        due: Timestamp,
+        request: &NewJob,
         now: Timestamp,
     ) -> UniqueDecision {
+        let due = request.due(now);
+        let debounce = request.extras().and_then(|extras| extras.debounce);
         let create = UniqueDecision::Create {
             run_at: debounce.map_or(due, |debounce| due.max(now.plus(debounce.wait))),
         };
@@ -162,6 +176,14 @@ impl Unique {
             (JobState::Succeeded | JobState::Failed | JobState::Cancelled, ..) => create,
             (JobState::Running, UniqueScope::Waiting, _) => create,
             (_, _, ConflictAction::Reject) => UniqueDecision::Reject(UniqueConflict::Exists),
+            (_, _, ConflictAction::Replace)
+                if (&job.kind, &job.queue) != (&request.kind, &request.queue) =>
+            {
+                UniqueDecision::Reject(UniqueConflict::OtherWork {
+                    existing: (job.kind.clone(), job.queue.clone()),
+                    requested: (request.kind.clone(), request.queue.clone()),
+                })
+            }
             (JobState::Running, UniqueScope::Unfinished, ConflictAction::Keep) => {
                 UniqueDecision::Keep
             }
@@ -191,13 +213,14 @@ impl fmt::Display for Debounce {
 }
 
 impl Debounce {
-    /// Refuses a time of zero or more than `wait_max`, one without `unique`, and a unique job whose
-    /// requests are refused. Without `wait_max`, requests can move the start by
+    /// Refuses a time of zero or more than `wait_max`, one without `unique`, a unique job whose
+    /// requests are refused, and one with a time of its own (`run_at`): the wait says when it starts. Without `wait_max`, requests can move the start by
     /// [`limits::DEBOUNCE_FACTOR`] times the wait; [`limits::DEBOUNCE_MAX`] is the most.
     pub fn new(
         wait: Duration,
         wait_max: Option<Duration>,
         unique: Option<&Unique>,
+        run_at: RunAt,
     ) -> Result<Self, Invalid> {
         let most = limits::DEBOUNCE_MAX;
         let by_default = wait.saturating_mul(limits::DEBOUNCE_FACTOR).min(most);
@@ -211,6 +234,8 @@ impl Debounce {
             let expected = "must be keep or replace with debounce";
             return Err(Invalid::new("unique.onConflict", "\"reject\"", expected));
         }
+        let expected = "must be left out with debounce, which says when the job starts";
+        run_at.check_now(expected)?;
         if wait_max > most {
             let expected = format!("must be at most {}", text(most));
             return Err(Invalid::new("debounceMax", text(wait_max), expected));
@@ -239,16 +264,23 @@ mod tests {
     use std::{fmt::Write as _, sync::Arc};
 
     use super::*;
-    use crate::{id::JobId, job::NewJob, name::Kind, payload::Payload, policy::Preset};
+    use crate::{id::JobId, job::NewJobExtras, payload::Payload, policy::Preset};
 
     const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn job(state: JobState) -> Job {
+    fn request(debounce: Option<Debounce>) -> NewJob {
         let policy = Arc::new(Preset::Http.policy());
         let kind = Kind::new("report").unwrap();
         let new = NewJob::new(JobId::from_bits(1), kind, Payload::default(), policy);
-        let mut job = new.into_job(T0);
+        new.with_extras(NewJobExtras {
+            debounce,
+            ..NewJobExtras::default()
+        })
+    }
+
+    fn job(state: JobState) -> Job {
+        let mut job = request(None).into_job(T0);
         job.progress.state = state;
         job
     }
@@ -270,7 +302,7 @@ mod tests {
                 for state in JobState::ALL {
                     let now = T0.plus(5 * SECOND);
                     let unique = unique(*scope, *action);
-                    let decision = unique.decide(Some(&job(*state)), None, now, now);
+                    let decision = unique.decide(Some(&job(*state)), &request(None), now);
                     let decision = match decision {
                         UniqueDecision::Reject(conflict) => format!("refused: {conflict}"),
                         other => format!("{other:?}")
@@ -287,10 +319,31 @@ mod tests {
     }
 
     #[test]
+    fn a_job_is_not_replaced_by_one_of_another_kind_or_queue() {
+        let mut other_kind = request(None);
+        other_kind.kind = Kind::new("mail").unwrap();
+        let mut other_queue = request(None);
+        other_queue.queue = Queue::new("slow").unwrap();
+        let replace = unique(UniqueScope::Unfinished, ConflictAction::Replace);
+        let waiting = job(JobState::Waiting);
+        let refusals = [&other_kind, &other_queue].map(|request| {
+            match replace.decide(Some(&waiting), request, T0) {
+                UniqueDecision::Reject(conflict) => conflict.to_string(),
+                other => panic!("{other:?}"),
+            }
+        });
+        insta::assert_snapshot!(refusals.join("\n"));
+        let keep = unique(UniqueScope::Unfinished, ConflictAction::Keep);
+        let kept = keep.decide(Some(&waiting), &other_kind, T0);
+        assert_eq!(kept, UniqueDecision::Keep);
+    }
+
+    #[test]
     fn requests_move_the_start_until_the_longest_wait_is_over() {
         let unique = unique(UniqueScope::Waiting, ConflictAction::Replace);
-        let debounce = Debounce::new(10 * SECOND, Some(25 * SECOND), Some(&unique)).unwrap();
-        let first = unique.decide(None, Some(debounce), T0, T0);
+        let debounce = Debounce::new(10 * SECOND, Some(25 * SECOND), Some(&unique), RunAt::Now);
+        let debounced = request(Some(debounce.unwrap()));
+        let first = unique.decide(None, &debounced, T0);
         assert_eq!(
             first,
             UniqueDecision::Create {
@@ -299,7 +352,7 @@ mod tests {
         );
         let after = |secs: u32| {
             let now = T0.plus(secs * SECOND);
-            unique.decide(Some(&job(JobState::Waiting)), Some(debounce), now, now)
+            unique.decide(Some(&job(JobState::Waiting)), &debounced, now)
         };
         let replace = |secs: u32| UniqueDecision::Replace {
             run_at: T0.plus(secs * SECOND),
@@ -318,7 +371,7 @@ mod tests {
             ..unique
         };
         for started in [&retrying, &snoozed] {
-            let decision = keep.decide(Some(started), Some(debounce), T0, T0);
+            let decision = keep.decide(Some(started), &debounced, T0);
             assert_eq!(decision, UniqueDecision::Keep);
         }
     }
@@ -327,7 +380,11 @@ mod tests {
     fn a_debounce_that_makes_no_sense_is_refused() {
         let keep = unique(UniqueScope::Waiting, ConflictAction::Keep);
         let reject = unique(UniqueScope::Waiting, ConflictAction::Reject);
-        let error = |wait, most, unique| Debounce::new(wait, most, unique).unwrap_err().to_string();
+        let error_at = |wait, most, unique, run_at| {
+            let debounce = Debounce::new(wait, most, unique, run_at);
+            debounce.unwrap_err().to_string()
+        };
+        let error = |wait, most, unique| error_at(wait, most, unique, RunAt::Now);
         let errors = [
             error(SECOND, None, None),
             error(SECOND, None, Some(&reject)),
@@ -335,6 +392,8 @@ mod tests {
             error(60 * SECOND, Some(30 * SECOND), Some(&keep)),
             error(2 * limits::DAY, None, Some(&keep)),
             error(SECOND, Some(2 * limits::DAY), Some(&keep)),
+            error_at(SECOND, None, Some(&keep), RunAt::After(60 * SECOND)),
+            error_at(SECOND, None, Some(&keep), RunAt::At(T0)),
         ];
         insta::assert_snapshot!(errors.join("\n"));
         let parse = |text| {

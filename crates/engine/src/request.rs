@@ -401,7 +401,7 @@ impl JobRequest {
         let due = self.run_at.due(now);
         let unique = self.unique.as_ref();
         let debounce = match (self.debounce, self.debounce_max) {
-            (Some(wait), most) => Some(Debounce::new(wait, most, unique)?),
+            (Some(wait), most) => Some(Debounce::new(wait, most, unique, self.run_at)?),
             (None, Some(most)) => {
                 let most = duration::format(most);
                 return Err(Invalid::new("debounceMax", most, "must come with debounce"));
@@ -439,13 +439,7 @@ impl JobRequest {
     /// Refuses what a schedule decides for each of its runs.
     pub(crate) fn check_template(&self) -> Result<(), Invalid> {
         let expected = "must be left out: the schedule decides it for each run";
-        if self.run_at != RunAt::Now {
-            return Err(Invalid::new(
-                "runAt",
-                format!("{:?}", self.run_at),
-                expected,
-            ));
-        }
+        self.run_at.check_now(expected)?;
         if let Some(key) = &self.idempotency_key {
             return Err(Invalid::new("idempotencyKey", format!("{key:?}"), expected));
         }

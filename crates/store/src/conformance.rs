@@ -94,6 +94,7 @@ macro_rules! conformance_tests {
                 a_unique_job_is_the_only_one_until_it_ends_or_starts
                 a_rejected_unique_job_leaves_nothing_of_its_batch
                 a_replaced_unique_job_has_the_newest_payload_policy_and_time
+                a_unique_job_is_not_replaced_by_one_of_another_kind
                 a_key_twice_in_one_batch_is_one_unique_job
                 a_repeated_create_of_a_unique_job_is_the_same_job
                 requests_move_the_start_of_a_unique_job

@@ -70,14 +70,13 @@ impl UniquePlan {
             Holder::Stored(job) => Some(Job::clone(job)),
             Holder::Planned(index) => Some(self.creates.get(index)?.clone().into_job(now)),
         });
-        let debounce = job.extras().and_then(|extras| extras.debounce);
         let id = existing.as_ref().map_or(job.id, |existing| existing.id);
         if existing.is_some() && id == job.id {
             // A request whose answer was lost.
             self.answers.insert(index, EnqueueResult::Existing(id));
             return Ok(());
         }
-        let (edit, result) = match unique.decide(existing.as_ref(), debounce, job.due(now), now) {
+        let (edit, result) = match unique.decide(existing.as_ref(), job, now) {
             UniqueDecision::Create { run_at } => {
                 let mut new = job.clone();
                 if run_at != job.due(now) {

@@ -101,6 +101,15 @@ impl RunAt {
             Self::At(time) => time,
         }
     }
+
+    /// Refuses a time, where there can be none, under the name by which it was given.
+    pub fn check_now(self, expected: &str) -> Result<(), Invalid> {
+        match self {
+            Self::Now => Ok(()),
+            Self::After(delay) => Err(Invalid::new("delay", duration::format(delay), expected)),
+            Self::At(time) => Err(Invalid::new("runAt", time, expected)),
+        }
+    }
 }
 
 impl NewJob {

@@ -199,7 +199,7 @@ async fn by_ids(
     }))
 }
 
-/// Each with its own audit record. Those that do not allow it any more are passed over.
+/// Each with its own audit record. Of several, those that do not allow it any more are passed over.
 async fn one_by_one(
     app: &App,
     caller: &Caller,
@@ -215,7 +215,7 @@ async fn one_by_one(
             .await
         {
             Ok(_) => count += 1,
-            Err(ClientError::Command(_)) => {}
+            Err(ClientError::Command(_)) if jobs.len() > 1 => {}
             Err(error) => return Err(error.into()),
         }
     }

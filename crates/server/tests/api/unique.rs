@@ -36,6 +36,17 @@ async fn a_second_unique_job_is_kept_replaced_or_refused_with_the_first() {
     let problem = refused.json();
     let detail = problem["detail"].as_str().unwrap();
     assert!(detail.contains(id.as_str().unwrap()), "{detail}");
+    let mut other = report(4, "replace");
+    other["queue"] = json!("slow");
+    let refused = create(http, other).await;
+    refused.is_problem(409, "unique_conflict", Some("unique"));
+    let detail = refused.json()["detail"].to_string();
+    assert!(
+        detail.contains(
+            "in queue default, and cannot be replaced by one of kind report in queue slow"
+        ),
+        "{detail}"
+    );
     // In a list, each has its own answer.
     let list = json!({"jobs": [report(5, "keep"), {"kind": "report"}]});
     let list = create(http, list).await.is(201);
@@ -58,6 +69,11 @@ async fn a_dead_letter_whose_key_is_taken_waits_for_it() {
     let problem = refused.json();
     let detail = problem["detail"].as_str().unwrap();
     assert!(detail.contains("unique key"), "{detail}");
+    // The list of dead letters says so as well.
+    let refused = http
+        .post("/api/v1/dlq/requeue", json!({"ids": [&id]}))
+        .await;
+    refused.is_problem(409, "refused", None);
     let cancel = format!("/api/v1/jobs/{second}/cancel");
     http.post(&cancel, json!({})).await.is(200);
     assert_eq!(http.post(&retry, json!({})).await.is(200)["label"], "ready");
@@ -73,10 +89,16 @@ async fn requests_that_follow_each_other_make_one_job_later() {
     });
     let first = create(http, body.clone()).await.is(201);
     assert_eq!(first["label"], "scheduled");
-    let again = create(http, body).await.is(200);
+    let again = create(http, body.clone()).await.is(200);
     assert_eq!(again["uniqueResult"], "moved");
     assert_eq!(again["id"], first["id"]);
     assert!(again["runAt"].as_str() >= first["runAt"].as_str());
+    for (field, value) in [("delay", "2h"), ("runAt", "2999-01-01T00:00:00Z")] {
+        let mut timed = body.clone();
+        timed[field] = json!(value);
+        let refused = create(http, timed).await;
+        refused.is_problem(422, "invalid", Some(field));
+    }
 }
 
 #[tokio::test]

@@ -87,6 +87,12 @@ impl History {
             let why = "it was replaced and does not have the payload of the newest request";
             self.broken(Invariant::OneUniqueJob, id, why);
         }
+        let work = |job: &Job| (job.kind.clone(), job.queue.clone());
+        if result == UniqueResult::Replaced && work(stored) != (new.kind.clone(), new.queue.clone())
+        {
+            let why = "it was replaced by a request for another kind or queue";
+            self.broken(Invariant::OneUniqueJob, id, why);
+        }
         let is_debounced = new.extras().is_some_and(|extras| extras.debounce.is_some());
         if is_debounced && holder.used == 0 && stored.progress.snoozes == 0 {
             self.check_debounce(id, holder.created_at, run_at, now);

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
 use steadfast_core::{
-    Actor, BatchId, CanaryRule, ConflictAction, Debounce, Dependencies, ExpiryAction, JobId,
+    Actor, BatchId, CanaryRule, ConflictAction, Debounce, Dependencies, ExpiryAction, JobId, Kind,
     NewBatch, NewJob, NewJobExtras, OnFailure, OperationKind, Payload, Queue, RunAt, StartBefore,
     Tenant, Timestamp, Unique, UniqueKey, UniqueScope,
 };
 use steadfast_engine::OperationRequest;
 
-use super::{policy, queue, random_job, tenant};
+use super::{KINDS, QUEUES, policy, queue, random_job, tenant};
 
 /// How long a debounced job waits for the next request.
 pub const DEBOUNCE: Duration = Duration::from_secs(5);
@@ -33,8 +33,14 @@ pub fn with_promises(random: &mut StdRng, job: NewJob, others: &[(JobId, Tenant)
     let mut job = job;
     if random.random_ratio(1, 3) {
         let unique = unique(random);
+        if unique.scope == UniqueScope::Waiting {
+            // Keys of one kind of work, which is replaced; the others are used for any.
+            (job.kind, job.queue) = (Kind::new(KINDS[0]).unwrap(), Queue::new(QUEUES[0]).unwrap());
+        }
         if unique.on_conflict != ConflictAction::Reject && random.random_ratio(2, 3) {
-            extras.debounce = Debounce::new(DEBOUNCE, Some(DEBOUNCE_MAX), Some(&unique)).ok();
+            job.run_at = RunAt::Now;
+            extras.debounce =
+                Debounce::new(DEBOUNCE, Some(DEBOUNCE_MAX), Some(&unique), RunAt::Now).ok();
         }
         extras.unique = Some(unique);
         let number: u32 = random.random();

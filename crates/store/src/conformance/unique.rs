@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    ConflictAction, Debounce, JobCommand, JobState, NewJob, NewJobExtras, RefusalReason, Unique,
-    UniqueConflict, UniqueKey, UniqueResult, UniqueScope,
+    ConflictAction, Debounce, JobCommand, JobState, NewJob, NewJobExtras, RefusalReason, RunAt,
+    Unique, UniqueConflict, UniqueKey, UniqueResult, UniqueScope,
 };
 
-use super::fixture::{Fixture, json, permanent, secs, success, tenant};
+use super::fixture::{Fixture, json, kind, permanent, secs, success, tenant};
 use crate::{CommandError, EnqueueError, EnqueueResult};
 
 pub async fn a_second_unique_job_is_not_stored(f: Fixture) {
@@ -75,7 +75,7 @@ pub async fn a_replaced_unique_job_has_the_newest_payload_policy_and_time(f: Fix
     let first = f.enqueue_one(unique(&f, "a", REPLACE)).await;
     let mut second = unique(&f, "a", REPLACE);
     second.payload = json("2");
-    second.run_at = steadfast_core::RunAt::After(secs(60));
+    second.run_at = RunAt::After(secs(60));
     second.policy = Arc::new(steadfast_core::Preset::Patient.policy());
     let replaced = EnqueueResult::Unique(first, UniqueResult::Replaced);
     assert_eq!(create(&f, second.clone()).await, replaced);
@@ -87,6 +87,22 @@ pub async fn a_replaced_unique_job_has_the_newest_payload_policy_and_time(f: Fix
     f.clock.advance(secs(60));
     assert_eq!(f.claim_of(first).await.job().payload, second.payload);
     assert_eq!(f.count_all().await, 1);
+}
+
+pub async fn a_unique_job_is_not_replaced_by_one_of_another_kind(f: Fixture) {
+    let first = f.enqueue_one(unique(&f, "a", REPLACE)).await;
+    let mut other = unique(&f, "a", REPLACE);
+    other.kind = kind("other");
+    other.payload = json("2");
+    let error = f.store.enqueue(vec![other]).await.unwrap_err();
+    assert!(
+        matches!(
+            &error,
+            EnqueueError::NotUnique { job, conflict: UniqueConflict::OtherWork { .. }, .. } if *job == first
+        ),
+        "{error}"
+    );
+    assert_ne!(f.read(first).await.payload, json("2"));
 }
 
 pub async fn a_key_twice_in_one_batch_is_one_unique_job(f: Fixture) {
@@ -124,7 +140,7 @@ pub async fn requests_move_the_start_of_a_unique_job(f: Fixture) {
     let debounced = || {
         let mut job = unique(&f, "a", KEEP);
         let mut extras = job.extras().unwrap().clone();
-        let wait = Debounce::new(secs(10), Some(secs(25)), extras.unique.as_ref());
+        let wait = Debounce::new(secs(10), Some(secs(25)), extras.unique.as_ref(), RunAt::Now);
         extras.debounce = Some(wait.unwrap());
         job = job.with_extras(extras);
         job
