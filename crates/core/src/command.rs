@@ -90,6 +90,8 @@ pub enum RefusalReason {
     NotBlocked,
     /// A job that it waits for has failed, so it would fail again at once.
     PrerequisiteFailed,
+    /// The endpoint of the delivery was deleted, so there is nowhere to send it.
+    EndpointDeleted,
 }
 
 impl fmt::Display for CommandRefusal {
@@ -110,6 +112,9 @@ impl fmt::Display for CommandRefusal {
             RefusalReason::NotBlocked => "does not wait for other jobs",
             RefusalReason::Blocked => {
                 "waits for other jobs, and cannot start before they have ended; cancel it, or deal with those"
+            }
+            RefusalReason::EndpointDeleted => {
+                "is a delivery to an endpoint that was deleted; there is nowhere to send it"
             }
             RefusalReason::PrerequisiteFailed => {
                 "would fail again at once, because a job that it waits for has failed; requeue that first"

@@ -117,6 +117,15 @@ impl Endpoint {
         self.disabled_at = None;
     }
 
+    /// Sends to another address from now on. What a node found out about the old one does not hold for
+    /// it, so an endpoint that a node has disabled is enabled; one that a person has disabled stays so.
+    pub fn move_to(&mut self, url: String) {
+        if self.url != url && self.disabled_reason.is_some() {
+            self.enable();
+        }
+        self.url = url;
+    }
+
     /// Its subscription. That of a disabled endpoint goes on: its deliveries wait, and are sent when
     /// it is enabled.
     pub fn subscription(&self) -> Subscription {

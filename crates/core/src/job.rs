@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     failure::Failure,
     flow::Destination,
-    id::{JobId, ScheduleId},
+    id::{EndpointId, JobId, ScheduleId},
     invalid::Invalid,
     limits,
     name::{ConcurrencyKey, IdempotencyKey, Kind, Queue, Tenant, WorkerName},
@@ -19,7 +19,7 @@ use crate::{
     state::{EndReason, Guarantee, JobLabel, JobState},
     time::Timestamp,
     traceparent::Traceparent,
-    webhook::Webhook,
+    webhook::{Webhook, WebhookTarget},
 };
 
 pub use extras::{JobExtras, NewJobExtras};
@@ -179,6 +179,17 @@ impl Job {
             let value = self.tags.get(&tag[..at]);
             value.is_some_and(|value| *value == tag[at + 1..])
         })
+    }
+
+    /// The endpoint that it delivers to, if it is a delivery to one.
+    pub fn endpoint(&self) -> Option<EndpointId> {
+        let target = self.webhook.as_ref().map(|webhook| &webhook.target);
+        match target {
+            Some(WebhookTarget::Endpoint { endpoint }) if self.kind == Kind::webhook() => {
+                Some(*endpoint)
+            }
+            _ => None,
+        }
     }
 
     /// Retries so far: attempts after the first of this retry budget.

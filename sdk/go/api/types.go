@@ -276,20 +276,21 @@ type Blocker struct {
 type BlockerKind string
 
 const (
-	BlockerKindState      BlockerKind = "state"
-	BlockerKindExpired    BlockerKind = "expired"
-	BlockerKindRunAt      BlockerKind = "run_at"
-	BlockerKindRunsAfter  BlockerKind = "runs_after"
-	BlockerKindPaused     BlockerKind = "paused"
-	BlockerKindHeld       BlockerKind = "held"
-	BlockerKindRetryAfter BlockerKind = "retry_after"
-	BlockerKindRamping    BlockerKind = "ramping"
-	BlockerKindMaxRunning BlockerKind = "max_running"
-	BlockerKindRate       BlockerKind = "rate"
-	BlockerKindRetryShare BlockerKind = "retry_share"
-	BlockerKindOrdered    BlockerKind = "ordered"
-	BlockerKindNoWorker   BlockerKind = "no_worker"
-	BlockerKindBehind     BlockerKind = "behind"
+	BlockerKindState            BlockerKind = "state"
+	BlockerKindExpired          BlockerKind = "expired"
+	BlockerKindRunAt            BlockerKind = "run_at"
+	BlockerKindEndpointDisabled BlockerKind = "endpoint_disabled"
+	BlockerKindRunsAfter        BlockerKind = "runs_after"
+	BlockerKindPaused           BlockerKind = "paused"
+	BlockerKindHeld             BlockerKind = "held"
+	BlockerKindRetryAfter       BlockerKind = "retry_after"
+	BlockerKindRamping          BlockerKind = "ramping"
+	BlockerKindMaxRunning       BlockerKind = "max_running"
+	BlockerKindRate             BlockerKind = "rate"
+	BlockerKindRetryShare       BlockerKind = "retry_share"
+	BlockerKindOrdered          BlockerKind = "ordered"
+	BlockerKindNoWorker         BlockerKind = "no_worker"
+	BlockerKindBehind           BlockerKind = "behind"
 )
 
 // BodyFormat is one of a few words.

@@ -216,7 +216,7 @@ export interface Blocker {
   until?: string | null | undefined;
 }
 
-export type BlockerKind = "state" | "expired" | "run_at" | "runs_after" | "paused" | "held" | "retry_after" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "behind";
+export type BlockerKind = "state" | "expired" | "run_at" | "endpoint_disabled" | "runs_after" | "paused" | "held" | "retry_after" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "behind";
 
 export type BodyFormat = "standard" | "slack";
 

@@ -16,9 +16,11 @@ pub fn start_lines(explanation: &StartExplanation, now: Timestamp) -> Vec<String
             (false, _) => format!("{job} does not start now:"),
         },
     );
+    let kinds = explanation.blockers.iter().map(|it| it.kind.as_str().len());
+    let width = kinds.fold(12, usize::max);
     for blocker in &explanation.blockers {
         let kind = blocker.kind.as_str();
-        lines.push(format!("  {kind:<12} {}", blocker.sentence));
+        lines.push(format!("  {kind:<width$} {}", blocker.sentence));
     }
     if let Some(estimate) = explanation.estimate.as_ref().filter(|it| it.at > now) {
         let when = relative(estimate.at, now);

@@ -9,7 +9,7 @@ use steadfast_client::Request;
 use steadfast_core::{BodyFormat, EventType};
 
 use super::{
-    jobs::{follow_job, print_jobs},
+    jobs::{follow_job, print_jobs, print_waits},
     the_only_one,
 };
 use crate::{
@@ -277,6 +277,7 @@ async fn print_delivery(server: &Server, request: Request<JobBody>) -> anyhow::R
             delivery.id,
             delivery.id
         )?;
+        print_waits(&delivery)?;
     }
     Ok(())
 }

@@ -252,6 +252,15 @@ async fn cancel(server: &Server, id: &str) -> anyhow::Result<()> {
 async fn change(server: &Server, request: Request<JobBody>, done: &str) -> anyhow::Result<()> {
     if let Some(job) = server.call(request).await? {
         print_line!("{} {done}: it is {}", job.id, job.label)?;
+        print_waits(&job)?;
+    }
+    Ok(())
+}
+
+/// What stands in the way of a job that was just made due.
+pub fn print_waits(job: &JobBody) -> anyhow::Result<()> {
+    for blocker in &job.waiting_for {
+        print_line!("  but it waits: {}", blocker.sentence)?;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     attempt::Attempt,
+    endpoint::Endpoint,
     id::JobId,
     job::Job,
     name::{Tenant, WorkerName},
@@ -42,6 +43,8 @@ pub struct StartFacts<'a> {
     pub before_in_key: Option<JobReading>,
     /// Jobs that must end first.
     pub runs_after: Vec<JobReading>,
+    /// Its endpoint, if it is a delivery.
+    pub endpoint: Option<Endpoint>,
     /// Who could run it.
     pub workers: WorkerReading,
     /// Where it stands among the due jobs of its tenant; `None` if it is not due.
@@ -124,6 +127,8 @@ string_enum! {
         Expired = "expired",
         /// It is not due yet.
         RunAt = "run_at",
+        /// It is a delivery to an endpoint that is disabled.
+        EndpointDisabled = "endpoint_disabled",
         /// It runs after other jobs.
         RunsAfter = "runs_after",
         /// A person has paused a gate.
@@ -150,10 +155,10 @@ string_enum! {
 }
 
 impl BlockerKind {
-    /// Whether a claim would not take the job. Without a worker there is no claim to take it, and
-    /// its turn comes with the next claims.
+    /// Whether a claim would not take the job. Without a worker there is no claim to take it, its
+    /// turn comes with the next claims, and whether an endpoint is disabled is found when it is sent.
     pub fn closes_claim(self) -> bool {
-        !matches!(self, Self::NoWorker | Self::Behind)
+        !matches!(self, Self::NoWorker | Self::Behind | Self::EndpointDisabled)
     }
 }
 
@@ -239,6 +244,7 @@ impl StartFacts<'_> {
         let mut blockers = Vec::new();
         if self.job.progress.state == JobState::Waiting {
             blockers.extend(self.expired(now));
+            blockers.extend(self.endpoint_disabled());
             blockers.extend(self.run_at(now));
             let others = self.runs_after.iter();
             blockers.extend(others.map(|job| self.runs_after_job(job, now)));
@@ -353,6 +359,7 @@ impl Gates {
                 .collect(),
             before_in_key: None,
             runs_after: Vec::new(),
+            endpoint: None,
             workers: WorkerReading {
                 live: 1,
                 last_seen: None,

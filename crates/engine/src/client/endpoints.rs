@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use steadfast_core::{
-    Actor, AuditRecord, Endpoint, EndpointId, EventType, Invalid, Job, JobCommand, JobId, JobLabel,
-    JobState, Kind, NewJob, OperationKind, Payload, Tenant, WebhookEvent, WebhookSecret, tag_text,
+    Actor, AuditRecord, CommandRefusal, Endpoint, EndpointId, EventType, Invalid, Job, JobCommand,
+    JobId, JobLabel, JobState, Kind, NewJob, OperationKind, Payload, RefusalReason, Tenant,
+    WebhookEvent, WebhookSecret, tag_text,
 };
 use steadfast_store::{
-    Document, DocumentKind, DocumentSaveResult, JobFilter, JobPageRequest, Outbox, Page, StoreError,
+    CommandError, Document, DocumentKind, DocumentSaveResult, JobFilter, JobPageRequest, Outbox,
+    Page, StoreError,
 };
 
 use super::{Client, ClientError, OperationRequest};
@@ -216,7 +218,17 @@ impl Client {
 
     /// Sends a delivery that has ended once more: the same body under the same event id. One that
     /// has failed is retried; one that has succeeded gets a new delivery beside it.
+    /// Refused if its endpoint was deleted.
     pub async fn resend_delivery(&self, delivery: Job, by: Actor) -> Result<Job, ClientError> {
+        if let Some(endpoint) = delivery.endpoint()
+            && self.find_endpoint(endpoint, None).await?.is_none()
+        {
+            let refusal = CommandRefusal {
+                job: delivery.id,
+                reason: RefusalReason::EndpointDeleted,
+            };
+            return Err(CommandError::Refused(refusal).into());
+        }
         let client = self.by(by);
         let subject = delivery.id.to_string();
         let record = client.audit_record("delivery.resend", subject, Some(&delivery.tenant));

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use steadfast_core::{
-    Blocker, BlockerKind, Job, JobId, JobReading, JobState, Kind, Queue, QueueExplanation,
-    QueueFacts, StartExplanation, StartFacts, Sublane, Tenant, Timestamp, WorkerName,
-    WorkerReading,
+    Blocker, BlockerKind, Endpoint, Job, JobId, JobReading, JobState, Kind, Queue,
+    QueueExplanation, QueueFacts, StartExplanation, StartFacts, Sublane, Tenant, Timestamp,
+    WorkerName, WorkerReading,
 };
 use steadfast_store::{JobLinks, MinuteStats, PageRequest, StartQuery, StartReading};
 
@@ -137,12 +137,24 @@ impl Client {
         let facts = StartFacts {
             last_attempt: last_attempt.as_ref(),
             runs_after: self.runs_after(job, now).await?,
+            endpoint: self.endpoint_of(job).await?,
             workers,
             starts_per_second,
             is_of_tenant: request.is_of_tenant,
             ..reading.facts()
         };
         Ok(facts.explain(now))
+    }
+
+    /// The endpoint of a delivery that waits, as it is stored at this moment.
+    async fn endpoint_of(&self, job: &Job) -> Result<Option<Endpoint>, ClientError> {
+        let id = job
+            .endpoint()
+            .filter(|_| job.progress.state == JobState::Waiting);
+        match id {
+            Some(id) => self.find_endpoint(id, None).await,
+            None => Ok(None),
+        }
     }
 
     /// Some of the jobs that hold a job back.
@@ -208,7 +220,7 @@ impl Client {
         Ok(reading)
     }
 
-    /// At which gates a job that is due waits, or for which jobs, if it does.
+    /// At which gates a job that is due waits, or for which jobs or endpoint, if it does.
     pub async fn waiting_for(
         &self,
         job: &Job,
@@ -224,6 +236,18 @@ impl Client {
             let mut blockers = facts.explain(now).blockers;
             blockers.retain(|blocker| blocker.kind == BlockerKind::RunsAfter);
             return Ok(blockers);
+        }
+        if let endpoint @ Some(_) = self.endpoint_of(job).await? {
+            let reading = StartReading::new(job.clone());
+            let facts = StartFacts {
+                endpoint,
+                ..reading.facts()
+            };
+            let mut blockers = facts.explain(now).blockers;
+            blockers.retain(|blocker| blocker.kind == BlockerKind::EndpointDisabled);
+            if !blockers.is_empty() {
+                return Ok(blockers);
+            }
         }
         let gates = self.gate_cache().get().await?;
         let is_due = job.progress.state == JobState::Waiting && job.progress.run_at <= now;

@@ -20,7 +20,7 @@ use super::{
     Answer,
     create::{check_events, check_secret},
     cursor,
-    jobs::{job_body, list_page},
+    jobs::{due_body, job_body, list_page},
     query,
 };
 use crate::{
@@ -190,10 +190,10 @@ pub async fn edit(
     }
     check_description(edit.description.as_deref().unwrap_or_default())?;
     let events = edit.events.as_deref().map(check_subscription).transpose()?;
-    find(&app, &caller, id).await?;
+    let before = find(&app, &caller, id).await?;
     let change = |endpoint: &mut Endpoint| {
         let edit = edit.clone();
-        endpoint.url = edit.url.unwrap_or(endpoint.url.clone());
+        endpoint.move_to(edit.url.unwrap_or(endpoint.url.clone()));
         endpoint.description = edit.description.unwrap_or(endpoint.description.clone());
         endpoint.events = events.clone().unwrap_or(endpoint.events.clone());
         endpoint.format = edit.format.unwrap_or(endpoint.format);
@@ -201,7 +201,13 @@ pub async fn edit(
     };
     let tenant = caller.tenant.as_ref();
     let client = caller.client(&app).await?;
-    let endpoint = client.change_endpoint(id, tenant, change).await?;
+    let mut endpoint = client.change_endpoint(id, tenant, change).await?;
+    let is_enabled = endpoint.as_ref().is_some_and(|now| !now.disabled);
+    if before.disabled && is_enabled {
+        // Its deliveries need not wait until they look for it again.
+        let (by, pace) = (caller.actor(&app).await?, Some(app.bulk_pace()));
+        endpoint = app.client.enable_endpoint(id, tenant, by, pace).await?;
+    }
     answer(&app, &caller, id, endpoint)
 }
 
@@ -316,7 +322,7 @@ pub async fn resend(
 ) -> Answer<JobBody> {
     let by = caller.actor(&app).await?;
     let job = resend_by(&app, &caller, id, by).await?;
-    Ok(Json(job_body(&app, job, app.client.now())))
+    due_body(&app, &caller, job).await
 }
 
 /// Sends a delivery once more.

@@ -305,12 +305,31 @@ pub async fn run_now(
     Writes(caller): Writes,
     Id(id): Id<JobId>,
 ) -> Answer<JobBody> {
-    command(&app, &caller, id, JobCommand::RunNow).await
+    let job = commanded(&app, &caller, id, JobCommand::RunNow).await?;
+    due_body(&app, &caller, job).await
+}
+
+/// A job that a command has made due, with what still stands in its way.
+pub async fn due_body(app: &App, caller: &Caller, job: Job) -> Answer<JobBody> {
+    let is_of_tenant = caller.tenant.is_some();
+    let waiting_for = app.client.waiting_for(&job, is_of_tenant).await?;
+    let mut body = job_body(app, job, app.client.now());
+    body.waiting_for = waiting_for;
+    Ok(Json(body))
 }
 
 async fn command(app: &App, caller: &Caller, id: JobId, command: JobCommand) -> Answer<JobBody> {
+    let job = commanded(app, caller, id, command).await?;
+    Ok(Json(job_body(app, job, app.client.now())))
+}
+
+async fn commanded(
+    app: &App,
+    caller: &Caller,
+    id: JobId,
+    command: JobCommand,
+) -> Result<Job, Problem> {
     let job = find(app, caller, id).await?;
     let by = caller.actor(app).await?;
-    let job = app.client.command_by(&job, command, by).await?;
-    Ok(Json(job_body(app, job, app.client.now())))
+    Ok(app.client.command_by(&job, command, by).await?)
 }

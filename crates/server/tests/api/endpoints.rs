@@ -60,8 +60,21 @@ async fn deliveries_of_a_disabled_endpoint_wait_and_are_sent_when_it_is_enabled(
     assert_eq!(off["disabled"], true);
     cause_event(http).await;
     // It has looked once, and waits.
-    newest_is(http, &id, "scheduled").await;
+    let waiting = newest_is(http, &id, "scheduled").await;
     assert_eq!(target.seen().len(), 0);
+    let waiting = id_of(&waiting);
+    let why = http.get(&format!("/api/v1/jobs/{waiting}/explain")).await;
+    let why = why.is(200);
+    assert_eq!(why["blockers"][0]["kind"], "endpoint_disabled", "{why}");
+    assert_eq!(why["action"], json!(format!("Enable {id}.")));
+    assert_eq!(why["estimate"], Value::Null);
+    let due = http.command("jobs", &waiting, "run-now").await.is(200);
+    let sentence = due["waitingFor"][0]["sentence"].as_str().unwrap();
+    assert!(
+        sentence.contains(&format!("{id} is disabled since")),
+        "{sentence}"
+    );
+    newest_is(http, &id, "scheduled").await;
     let test = http.command("endpoints", &id, "test").await;
     test.is_problem(409, "disabled", None);
 
@@ -128,6 +141,7 @@ async fn an_endpoint_is_tried_edited_and_its_deliveries_are_sent_again() {
         .await;
     let refused = http.command("deliveries", &job, "resend").await;
     refused.is_problem(422, "invalid", Some("id"));
+    deletes_and_resends(http, &second).await;
     let other = server.key(Scope::Tenant, Some("other")).await;
     for reply in [
         other.get(&path).await,
@@ -139,6 +153,18 @@ async fn an_endpoint_is_tried_edited_and_its_deliveries_are_sent_again() {
     ] {
         reply.is_problem(404, "not_found", None);
     }
+}
+
+/// A delivery whose endpoint was deleted has nowhere to go.
+async fn deletes_and_resends(http: &Http, target: &Target) {
+    let id = create(http, json!({"url": target.url()})).await;
+    let sent = id_of(&http.command("endpoints", &id, "test").await.is(200));
+    http.wait_for_label(&sent, "succeeded").await;
+    http.delete(&format!("{ENDPOINTS}/{id}")).await.is(204);
+    let refused = http.command("deliveries", &sent, "resend").await;
+    refused.is_problem(409, "refused", None);
+    let detail = refused.json()["detail"].to_string();
+    assert!(detail.contains("an endpoint that was deleted"), "{detail}");
 }
 
 #[tokio::test]
@@ -171,4 +197,28 @@ async fn a_target_that_is_gone_disables_its_endpoint_and_others_are_sent_a_notic
     let again = http.command("deliveries", &id_of(&failed), "resend").await;
     assert_eq!(again.is(200)["id"], failed["id"], "it is retried");
     delivered(&gone, 3).await;
+}
+
+#[tokio::test]
+async fn an_endpoint_whose_target_is_gone_is_enabled_by_another_address() {
+    let server = Server::start().await;
+    let http = &server.http;
+    let [gone, new] = [Target::always(410).await, Target::always(200).await];
+    let body = json!({"url": gone.url(), "events": ["job.cancelled"]});
+    let id = create(http, body).await;
+    cause_event(http).await;
+    newest_is(http, &id, "failed").await;
+    cause_event(http).await;
+    newest_is(http, &id, "scheduled").await;
+    let path = format!("{ENDPOINTS}/{id}");
+    let edited = http.patch(&path, json!({"description": "gone"})).await;
+    assert_eq!(edited.is(200)["disabled"], true);
+    let edited = http.patch(&path, json!({"url": new.url()})).await.is(200);
+    assert_eq!(edited["disabled"], false, "{edited}");
+    assert_eq!(edited["disabledReason"], Value::Null);
+    delivered(&new, 1).await;
+    // What a person has disabled stays so.
+    http.command("endpoints", &id, "disable").await.is(200);
+    let edited = http.patch(&path, json!({"url": gone.url()})).await.is(200);
+    assert_eq!(edited["disabled"], true, "{edited}");
 }

@@ -48,6 +48,7 @@ impl StartReading {
             gates: self.gates.clone(),
             before_in_key: self.before_in_key,
             runs_after: Vec::new(),
+            endpoint: None,
             workers: WorkerReading {
                 live: 1,
                 last_seen: None,

@@ -248,6 +248,7 @@ BlockerKind: TypeAlias = Literal[
     "state",
     "expired",
     "run_at",
+    "endpoint_disabled",
     "runs_after",
     "paused",
     "held",

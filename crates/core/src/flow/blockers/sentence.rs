@@ -14,7 +14,7 @@ use crate::{
     },
     limits,
     start_deadline::ExpiryAction,
-    state::{Guarantee, JobLabel},
+    state::{EndReason, Guarantee, JobLabel},
     time::Timestamp,
 };
 
@@ -67,11 +67,14 @@ impl StartFacts<'_> {
             (JobLabel::Running, None) => "It runs already.".to_owned(),
             (label, _) => format!("It has ended: it is {label}."),
         };
-        let action = match label {
-            JobLabel::Failed | JobLabel::Cancelled => "Retry the job.".to_owned(),
-            _ => String::new(),
+        let action = match (label, self.job.progress.reason) {
+            (_, Some(EndReason::PrerequisiteFailed)) => {
+                "Retry the job that it was to run after, then this one."
+            }
+            (JobLabel::Failed | JobLabel::Cancelled, _) => "Retry the job.",
+            _ => "",
         };
-        Blocker::new(BlockerKind::State, sentence, None, action)
+        Blocker::new(BlockerKind::State, sentence, None, action.to_owned())
     }
 
     pub(super) fn expired(&self, now: Timestamp) -> Option<Blocker> {
@@ -110,6 +113,27 @@ impl StartFacts<'_> {
             Some(run_at),
             action,
         ))
+    }
+
+    /// A delivery to it that starts is put off, again and again.
+    pub(super) fn endpoint_disabled(&self) -> Option<Blocker> {
+        let endpoint = self
+            .endpoint
+            .as_ref()
+            .filter(|endpoint| endpoint.disabled)?;
+        let since = endpoint.disabled_at;
+        let at = since.map_or(String::new(), |at| format!(" since {}", whole_second(at)));
+        let reason = endpoint.disabled_reason.as_ref();
+        let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
+        let id = endpoint.id;
+        let sentence = format!(
+            "Its endpoint {id} is disabled{at}{reason}: it is sent when the endpoint is enabled."
+        );
+        let action = format!("Enable {id}.");
+        Some(Blocker {
+            since,
+            ..Blocker::new(BlockerKind::EndpointDisabled, sentence, None, action)
+        })
     }
 
     pub(super) fn runs_after_job(&self, other: &JobReading, now: Timestamp) -> Blocker {
