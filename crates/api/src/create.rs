@@ -1,12 +1,12 @@
 //! Requests that create and change jobs.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 use steadfast_core::{
     BatchId, EventType, ExpiryAction, Guarantee, JobId, OnFailure, Payload, PolicyPatch,
-    StartBefore, Tags, Timestamp, Unique,
+    StartBefore, Tags, Timestamp, Unique, limits,
 };
 
 #[cfg(feature = "openapi")]
@@ -15,6 +15,31 @@ use crate::schema::{
     PolicyPatchSchema, UniqueSchema,
 };
 use crate::{DurationText, JobBody, JobList, ScheduleBody, edit};
+
+/// A priority, whose refusal says which there are.
+fn priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
+    struct Visitor;
+
+    impl<'de> de::Visitor<'de> for Visitor {
+        type Value = Option<u8>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a whole number from 0 to {}", limits::PRIORITY_MAX)
+        }
+
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<Option<u8>, E> {
+            let found = de::Unexpected::Unsigned(number);
+            let small = u8::try_from(number).map_err(|_| E::invalid_value(found, &self))?;
+            Ok(Some(small))
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<Option<u8>, E> {
+            Ok(None)
+        }
+    }
+
+    deserializer.deserialize_any(Visitor)
+}
 
 /// What `POST /jobs` takes: one job, or many at once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -67,7 +92,11 @@ pub struct CreateJobRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
     /// 0 to 9, higher first; 5 by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "priority",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "openapi", schema(maximum = 9))]
     pub priority: Option<u8>,
     /// Not before this time.

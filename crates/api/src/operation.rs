@@ -51,7 +51,11 @@ pub struct CreateOperationRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// Which share of the jobs of a canary may fail again, from 0 to 1; 0.2 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        serialize_with = "steadfast_core::finite::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub fail_share_max: Option<f64>,
     /// Only count the jobs.
     #[serde(default)]

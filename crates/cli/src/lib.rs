@@ -23,6 +23,7 @@ mod dev;
 mod exit;
 mod limits;
 mod manual;
+mod numbers;
 mod output;
 mod page;
 mod paged_list;
@@ -34,7 +35,7 @@ mod verbs;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use verbs::{
     alerts, audit, batches, destinations, dlq, doctor, endpoints, failures, forecast, gates, jobs,
     keys, migrate, nodes, operations, policy, queues, schedules, stats, workers,
@@ -113,10 +114,17 @@ enum Verb {
 
 /// Runs the command line of this process, and returns its exit code.
 pub fn main() -> ExitCode {
-    match run(Cli::parse().verb) {
+    match run(parse().verb) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => exit::report(&error),
     }
+}
+
+fn parse() -> Cli {
+    let mut command = numbers::allow_negative(Cli::command());
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let cli = matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
+    cli.unwrap_or_else(|error| numbers::in_words(error, &mut command).exit())
 }
 
 fn run(verb: Verb) -> anyhow::Result<()> {

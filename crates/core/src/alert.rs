@@ -369,7 +369,7 @@ impl AlertObservation {
         *count += 1;
         self.newest_causes
             .entry(rule)
-            .or_insert_with(|| format!("{} ({})", group.pattern(), group.key.fingerprint));
+            .or_insert_with(|| format!("{} ({})", group.summary(), group.key.fingerprint));
     }
 
     /// What is known of a system that a tenant's jobs call.

@@ -164,12 +164,16 @@ impl fmt::Display for DueForecast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let due: f64 = self.minutes.iter().map(|minute| minute.due).sum();
         let most = self.minutes.iter().map(|minute| minute.due);
-        let most = most.fold(0.0, f64::max);
+        // A part of a job is due in some minute, but a whole one starts.
+        let most = match due.round() {
+            0.0 => 0.0,
+            _ => most.fold(0.0, f64::max).ceil(),
+        };
         let span = Duration::from_secs(60 * self.minutes.len() as u64);
         let span = brief(span);
         write!(
             f,
-            "{:.0} due within {span}, at most {most:.0} in a minute",
+            "{:.0} due within {span}, at most {most} in a minute",
             due.round()
         )?;
         match (self.sustained_per_minute, self.longest_wait()) {

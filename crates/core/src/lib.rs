@@ -67,6 +67,8 @@ mod alert;
 mod tally;
 
 pub mod duration;
+#[doc(hidden)]
+pub mod finite;
 mod id;
 mod invalid;
 mod name;

@@ -293,9 +293,13 @@ fn check_every(every: Duration) -> Result<(), Invalid> {
     }
     let min = duration::format(limits::EVERY_MIN);
     let max = duration::format(limits::EVERY_MAX);
+    let text = match whole_millis {
+        true => duration::format(every),
+        false => format!("{every:?}"),
+    };
     Err(Invalid::new(
         "every",
-        format!("{every:?}"),
+        text,
         format!("must be {min} to {max}, in whole milliseconds"),
     ))
 }

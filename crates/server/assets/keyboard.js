@@ -247,14 +247,14 @@
     ["Enter", "open the row"],
     ["x", "select the row"],
     ["n", "create"],
-    ["g then a letter", "go to a section: g j jobs, g d dead letters, g o overview …"],
     ["Ctrl K", "all commands"],
     ["?", "this help"],
     ["Esc", "close"],
   ];
 
   function showHelp() {
-    const rows = KEYS.flatMap(([keys, what]) => [make("dt", {}, make("kbd", { textContent: keys })), make("dd", { textContent: what })]);
+    const go = sections().filter((it) => it.key).map((it) => ["g " + it.key, it.name]);
+    const rows = [...KEYS, ...go].flatMap(([keys, what]) => [make("dt", {}, make("kbd", { textContent: keys })), make("dd", { textContent: what })]);
     const close = make("button", { type: "button", textContent: "Close" });
     const dialog = openDialog("help", make("h2", { textContent: "Keyboard" }), make("dl", {}, ...rows), close);
     close.addEventListener("click", () => dialog.close());

@@ -4,6 +4,7 @@
 mod picture;
 
 use std::{
+    fs::OpenOptions,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -23,6 +24,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use crate::{
+    exit::usage,
     limits::{BAR_CHARS, STORM_CALM, STORM_DRAIN_MAX, STORM_JOBS_PER_SECOND},
     output::print_line,
 };
@@ -32,6 +34,11 @@ use picture::{Picture, Track};
 const LOOK_EVERY: Duration = Duration::from_millis(200); // not a limit: how exact the figure is
 
 pub async fn run(outage: Duration, svg: Option<PathBuf>) -> anyhow::Result<()> {
+    // Better refused now than after a minute.
+    if let Some(path) = &svg {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        file.map_err(|error| usage(format!("cannot write {}: {error}", path.display())))?;
+    }
     let storm = Storm {
         begins: STORM_CALM,
         ends: STORM_CALM + outage,

@@ -94,7 +94,7 @@ fn refusal(settings: &Settings) -> String {
     let what_to_do = match settings.store {
         StoreUrl::Memory => {
             format!(
-                "a store in memory has no keys when it starts; set {ADMIN_KEY}, or use --store sqlite:FILE"
+                "a store in memory has no keys when it starts; set {ADMIN_KEY}, or run `steadfast serve --store sqlite:FILE`"
             )
         }
         _ => format!(

@@ -20,6 +20,7 @@ use tracing::{
 use tracing_subscriber::{
     EnvFilter, Layer,
     field::MakeExt as _,
+    filter::ParseError,
     fmt::format::{Writer, debug_fn},
     layer::{Context, SubscriberExt as _},
     util::SubscriberInitExt as _,
@@ -33,7 +34,7 @@ use crate::{
 };
 
 pub fn start(settings: &LogSettings) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&settings.level)?;
+    let filter = filter(&settings.level)?;
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter);
     let started = match settings.format {
         LogFormat::Text => subscriber
@@ -51,6 +52,12 @@ pub fn start(settings: &LogSettings) -> anyhow::Result<()> {
             .try_init(),
     };
     started.map_err(|error| anyhow!("cannot start the log: {error}"))
+}
+
+/// What is logged. PostgreSQL has notices about each migration that changes nothing; `level` may ask
+/// for them by name.
+fn filter(level: &str) -> Result<EnvFilter, ParseError> {
+    EnvFilter::try_new(format!("tokio_postgres=warn,{level}"))
 }
 
 fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
@@ -139,6 +146,14 @@ mod tests {
         let broken = StoreError::broken("claim", "no such table").to_string();
         assert_eq!(store_cause("steadfast_engine::role", &broken), None);
         assert_eq!(store_cause("steadfast_engine::settle", "HTTP 500"), None);
+    }
+
+    #[test]
+    fn notices_of_postgresql_are_logged_only_if_asked_for() {
+        let written = |level| filter(level).unwrap().to_string();
+        assert!(written("info").contains("tokio_postgres=warn"));
+        let asked = written("info,tokio_postgres=debug");
+        assert!(asked.contains("tokio_postgres=debug") && !asked.contains("=warn"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use steadfast_api::{AttemptBody, JobBody};
-use steadfast_core::{JobLabel, OnFailure, Timestamp, explain};
+use steadfast_core::{JobLabel, Kind, OnFailure, Timestamp, explain};
 
 use super::{
     Table, brief, describe_failure, moment, now, plain_table, relative, shorten, stacked_lines,
@@ -28,7 +28,7 @@ pub fn job_summary(job: &JobBody) -> String {
 
 fn summary_within(job: &JobBody, width: Option<u16>) -> String {
     let Some(http) = &job.http else {
-        return job.kind.to_string();
+        return delivery_summary(job).unwrap_or_else(|| job.kind.to_string());
     };
     let url = http.url.split(['?', '#']).next().unwrap_or_default();
     let place = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -38,6 +38,16 @@ fn summary_within(job: &JobBody, width: Option<u16>) -> String {
         Some(_) => shorten(&summary, SUMMARY_CHARS_MAX),
         None => summary,
     }
+}
+
+/// Which event a delivery is about, and of which job.
+fn delivery_summary(job: &JobBody) -> Option<String> {
+    let event = job
+        .tags
+        .get("event")
+        .filter(|_| job.kind == Kind::webhook())?;
+    let of = job.tags.get("job").map(|of| format!(" of {of}"));
+    Some(format!("webhook {event}{}", of.unwrap_or_default()))
 }
 
 /// The column of what a job does.

@@ -11,6 +11,7 @@ use steadfast_core::{JobId, JobLabel, OperationKind, OperationStatus, PolicyPatc
 use super::{confirm, jobs::JobFilterArgs, operations};
 use crate::{
     exit::{ExitError, usage},
+    numbers::Number,
     output::{self, print_line},
     server_args::Server,
     show::quantity,
@@ -84,7 +85,7 @@ pub struct CanaryArgs {
     pub mode: Option<String>,
     /// The share that may fail again before a canary stops, from 0 to 1 [default: 0.2].
     #[arg(long, value_name = "SHARE", requires = "mode")]
-    pub fail_share_max: Option<f64>,
+    pub fail_share_max: Option<Number>,
 }
 
 /// What is done to each of them.
@@ -176,7 +177,7 @@ impl BulkArgs {
         request.retry.clone_from(&work.retry);
         request.pace = self.run.pace.map(NonZeroU32::get);
         request.mode.clone_from(&work.canary.mode);
-        request.fail_share_max = work.canary.fail_share_max;
+        request.fail_share_max = work.canary.fail_share_max.map(|share| share.0);
         Ok(request)
     }
 }
@@ -223,7 +224,7 @@ pub async fn run(server: &Server, work: &BulkWork, args: &BulkArgs) -> anyhow::R
         print_line!("{amount} did not allow it: steadfast operations results {id} --not-changed")?;
     }
     match operation.changed {
-        0 if request.ids.is_some() => Err(ExitError::Reported.into()),
+        0 if operation.worked > 0 || request.ids.is_some() => Err(ExitError::Reported.into()),
         _ => Ok(()),
     }
 }

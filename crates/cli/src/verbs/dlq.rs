@@ -1,5 +1,7 @@
 //! `steadfast dlq`: dead letters, requeued or discarded.
 
+use std::collections::BTreeSet;
+
 use clap::Subcommand;
 use steadfast_api::{BulkResult, DeadLettersRequest, JobQuery};
 use steadfast_client::Request;
@@ -134,6 +136,12 @@ async fn apply(
     match result.dry_run {
         true => print_line!("would {} {count}", work.kind)?,
         false => print_line!("{count} {}", work.past())?,
+    }
+    let named: BTreeSet<&String> = selection.ids.iter().collect();
+    let left = (named.len() as u64).saturating_sub(result.count);
+    if left > 0 {
+        let left = quantity(left, "other id", "other ids");
+        print_line!("{left}: no dead letter, or one that does not allow it")?;
     }
     Ok(())
 }

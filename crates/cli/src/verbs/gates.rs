@@ -1,15 +1,16 @@
 //! `steadfast gates`: how much of one thing may run, and how fast it may start.
 
-use std::{fmt::Display, str::FromStr};
+use std::{error::Error, str::FromStr};
 
 use clap::{Subcommand, builder::NonEmptyStringValueParser};
 use serde_json::{Value, json};
 use steadfast_api::{GateBody, GateList, TenantQuery};
 use steadfast_core::{GatePatch, GateScope, HealthPatch, HoldMode, PausePatch, Rate, Timestamp};
 
-use super::{confirm, read_json};
+use super::read_json;
 use crate::{
     exit::usage,
+    numbers::{Number, expected},
     output::{self, print_line},
     server_args::{Server, ServerArgs},
     settings::DurationArg,
@@ -48,8 +49,8 @@ enum Verb {
     Delete {
         #[command(flatten)]
         gate: GateArgs,
-        /// Do not ask for confirmation.
-        #[arg(long, short)]
+        /// Earlier versions asked without it.
+        #[arg(long, short, hide = true)]
         yes: bool,
     },
 }
@@ -79,7 +80,7 @@ struct SetArgs {
     ordered: Option<bool>,
     /// Which part of the starts in a minute may be retries, as 0.2; or none.
     #[arg(long, value_name = "PART")]
-    retry_share: Option<Limit<f64>>,
+    retry_share: Option<Limit<Number>>,
     /// What the tenant counts for beside others, or none. Only for scope tenant.
     #[arg(long, value_name = "N")]
     weight: Option<Limit<i64>>,
@@ -122,14 +123,18 @@ struct SetArgs {
 #[derive(Clone)]
 pub(super) struct Limit<T>(pub Option<T>);
 
-impl<T: FromStr<Err: Display>> FromStr for Limit<T> {
+impl<T: FromStr<Err: Error + 'static>> FromStr for Limit<T> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "none" => Ok(Self(None)),
             _ => {
-                let value = text.parse().map_err(|error: T::Err| error.to_string())?;
+                let value = text.parse().map_err(|error: T::Err| {
+                    let sentence =
+                        expected(&error).map_or_else(|| error.to_string(), str::to_owned);
+                    format!("{sentence}, or none")
+                })?;
                 Ok(Self(Some(value)))
             }
         }
@@ -165,9 +170,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             };
             print_answer(&server, server.call(request).await?)
         }
-        Verb::Delete { gate, yes } => {
+        Verb::Delete { gate, yes: _ } => {
             let GateArgs { scope, key } = &gate;
-            confirm(&format!("Delete the gate for {scope} {key}?"), yes)?;
             let request = client.delete_gate(*scope, key, &query);
             if server.call(request).await?.is_some() {
                 print_line!("gate for {scope} {key} deleted")?;
@@ -196,7 +200,10 @@ impl SetArgs {
             max_running: self.max_running.as_ref().map(|limit| limit.0),
             rate: self.rate.as_ref().map(|limit| limit.0.map(Into::into)),
             ordered: self.ordered.map(Some),
-            retry_share: self.retry_share.as_ref().map(|limit| limit.0),
+            retry_share: self
+                .retry_share
+                .as_ref()
+                .map(|limit| limit.0.map(|part| part.0)),
             paused: paused.map(Some),
             weight: self.weight.as_ref().map(|limit| limit.0),
             hold: self.hold.as_ref().map(|limit| limit.0),

@@ -9,6 +9,7 @@ use steadfast_core::explain;
 
 use crate::{
     exit::usage,
+    numbers::Number,
     output::{self, print_line},
     server_args::ServerArgs,
     settings::{DurationArg, RetryArg},
@@ -85,7 +86,7 @@ struct PolicyArgs {
     base_delay: Option<DurationArg>,
     /// The factor of exponential backoff.
     #[arg(long)]
-    factor: Option<f64>,
+    factor: Option<Number>,
     /// The cap on any delay.
     #[arg(long, value_name = "DURATION")]
     max_delay: Option<DurationArg>,
@@ -97,7 +98,7 @@ struct PolicyArgs {
     jitter: Option<String>,
     /// The factor of proportional jitter, from 0 to 1.
     #[arg(long)]
-    jitter_factor: Option<f64>,
+    jitter_factor: Option<Number>,
     /// Give up when this much time has passed since the first attempt.
     #[arg(long, value_name = "DURATION")]
     max_elapsed: Option<DurationArg>,
@@ -196,11 +197,14 @@ impl PolicyArgs {
             ("maxRetries", self.max_retries.map(Value::from)),
             ("backoff", self.backoff.clone().map(Value::from)),
             ("baseDelay", text(self.base_delay)),
-            ("factor", self.factor.map(Value::from)),
+            ("factor", self.factor.map(|factor| factor.0.into())),
             ("maxDelay", text(self.max_delay)),
             ("delays", list),
             ("jitter", self.jitter.clone().map(Value::from)),
-            ("jitterFactor", self.jitter_factor.map(Value::from)),
+            (
+                "jitterFactor",
+                self.jitter_factor.map(|factor| factor.0.into()),
+            ),
             ("maxElapsed", text(self.max_elapsed)),
         ];
         for (name, value) in flags {

@@ -71,6 +71,27 @@ fn mistakes_on_the_command_line_are_answered_with_the_right_form() {
         assert_eq!(output.code, code, "{args:?}: {output:?}");
         assert!(output.err.contains(expected), "{args:?}: {output:?}");
     }
+    let gate = ["gates", "set", "queue", "mail"];
+    for (args, expected) in [
+        (
+            &["--max-running", "abc"][..],
+            "must be a whole number, or none",
+        ),
+        (
+            &["--retry-share", "nan"],
+            "must be a number, as 0.2, or none",
+        ),
+    ] {
+        let output = run(&[&gate[..], args].concat(), &dir);
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.err.contains(expected), "{output:?}");
+    }
+    for pace in ["0", "-1", "1e9"] {
+        let output = run(&["dlq", "requeue", "--all", "--pace", pace], &dir);
+        assert_eq!(output.code, 2, "{output:?}");
+        let expected = format!("invalid value '{pace}' for '--pace <N>': must be a");
+        assert!(output.err.contains(&expected), "{output:?}");
+    }
     for (verb, address) in [("serve", "localhost:7373"), ("dev", "7373")] {
         let output = run(&[verb, "--listen", address], &dir);
         assert_eq!(output.code, 2, "{output:?}");
@@ -199,7 +220,12 @@ fn other_machines_may_not_connect_before_there_is_a_key() {
         &["serve", "--listen", "0.0.0.0:0", "--store", "memory:"],
         &dir,
     );
-    assert!(output.err.contains("use --store sqlite:FILE"), "{output:?}");
+    assert!(
+        output
+            .err
+            .contains("run `steadfast serve --store sqlite:FILE`"),
+        "{output:?}"
+    );
 }
 
 #[test]

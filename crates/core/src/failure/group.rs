@@ -222,6 +222,14 @@ impl FailureGroup {
         example.map_or_else(String::new, |example| example.failure.pattern())
     }
 
+    /// The pattern; the class of a failure that says nothing, such as a lost attempt.
+    pub fn summary(&self) -> String {
+        match (self.pattern(), &self.tally.example) {
+            (pattern, Some(example)) if pattern.is_empty() => example.failure.class.to_string(),
+            (pattern, _) => pattern,
+        }
+    }
+
     /// Whether retention may delete it: no dead letter waits, and it was not seen since.
     pub fn may_be_pruned(&self, seen_before: Timestamp) -> bool {
         self.tally.dead_letters == 0 && self.tally.last_seen < seen_before

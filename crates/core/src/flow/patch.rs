@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::{duration, invalid::Invalid, limits, time::Timestamp};
+use crate::{duration, finite, invalid::Invalid, limits, time::Timestamp};
 
 use super::{
     fair::Weight,
@@ -36,7 +36,11 @@ pub struct GatePatch {
     #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
     pub ordered: Option<Option<bool>>,
     /// Which part of the starts in a minute may be retries.
-    #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "named",
+        serialize_with = "finite::nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub retry_share: Option<Option<f64>>,
     /// Closed or open, by hand.
     #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]

@@ -35,7 +35,10 @@ pub struct PolicyPatch {
         skip_serializing_if = "Option::is_none"
     )]
     pub(super) base_delay: Option<Duration>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        serialize_with = "crate::finite::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(super) factor: Option<f64>,
     #[serde(
         with = "duration::text_option",
@@ -46,7 +49,10 @@ pub struct PolicyPatch {
     pub(super) delays: Option<Vec<Duration>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) jitter: Option<Jitter>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        serialize_with = "crate::finite::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(super) jitter_factor: Option<f64>,
     #[serde(
         with = "duration::text_option",

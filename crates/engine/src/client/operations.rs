@@ -80,10 +80,14 @@ impl OperationRequest {
     fn filter(&self) -> JobFilter {
         let is_for_dead_letters =
             matches!(self.kind, OperationKind::Requeue | OperationKind::Discard);
+        let is_for_unfinished = matches!(
+            self.kind,
+            OperationKind::Cancel | OperationKind::RunNow | OperationKind::EditPolicy
+        );
         JobFilter {
             tenant: self.tenant.clone().or_else(|| self.filter.tenant.clone()),
             dead_letters: self.filter.dead_letters || is_for_dead_letters,
-            unfinished: self.kind == OperationKind::Cancel && self.ids.is_none(),
+            unfinished: is_for_unfinished && self.ids.is_none(),
             ..self.filter.clone()
         }
     }

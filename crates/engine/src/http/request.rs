@@ -43,7 +43,11 @@ pub struct HttpRequest {
 
 /// The request as it is written in JSON.
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    expecting = "an object with a url, as {\"url\": \"https://example.com/path\"}"
+)]
 struct JsonFields {
     url: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,7 +219,8 @@ fn check_url(url: &str) -> Result<Uri, Invalid> {
         .authority()
         .map_or("", |authority| authority.as_str());
     if authority.contains('@') {
-        let expected = "must not hold credentials; put them in headers";
+        let expected =
+            "must not hold credentials; an HTTP job has headers for them, and webhooks are signed";
         return Err(invalid(expected.to_owned()));
     }
     let host = target.host().unwrap_or_default();

@@ -81,7 +81,7 @@ async fn a_problem_is_explained_in_the_words_of_the_api() {
     for (body, detail) in [
         (
             json!({"kind": "k", "priority": -1}),
-            "priority: must be a whole number from 0 to 255, not integer `-1`",
+            "priority: must be a whole number from 0 to 9, not integer `-1`",
         ),
         (
             json!({"kind": "k", "retry": {"rules": [{"match": {"status": {}}, "then": "retry"}]}}),

@@ -56,7 +56,7 @@ pub struct JobFilterArgs {
     #[arg(long)]
     pub reason: Option<EndReason>,
     /// Jobs with this tag, as order=4711; of several, jobs with all of them.
-    #[arg(long = "tag", value_name = "NAME=VALUE")]
+    #[arg(long = "tag", value_name = "NAME=VALUE", value_parser = tag_filter)]
     pub tags: Vec<String>,
     /// Created at this time or later, as 2026-12-24T18:00:00Z.
     #[arg(long, value_name = "TIME")]
@@ -94,7 +94,7 @@ impl JobFilterArgs {
             class: self.class,
             fingerprint: self.fingerprint,
             reason: self.reason,
-            tag: self.tags.iter().map(|tag| as_filter(tag)).collect(),
+            tag: self.tags,
             from: self.from,
             before: self.before,
             failed_from: self.failed_from,
@@ -105,8 +105,12 @@ impl JobFilterArgs {
 }
 
 /// A tag as the API filters by it, `order:4711`: `jobs create` takes it as `order=4711`.
-fn as_filter(tag: &str) -> String {
-    tag.replacen('=', ":", 1)
+fn tag_filter(tag: &str) -> Result<String, &'static str> {
+    let filter = tag.replacen('=', ":", 1);
+    match filter.find(':') {
+        Some(1..) => Ok(filter),
+        Some(0) | None => Err("must be a name and a value, as order=4711"),
+    }
 }
 
 pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {

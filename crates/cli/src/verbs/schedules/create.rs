@@ -3,9 +3,10 @@
 use steadfast_api::{CreateJobRequest, CreateScheduleRequest};
 use steadfast_core::{MissedTickPolicy, OverlapPolicy, Timestamp};
 
-use super::print_schedule;
+use super::{print_schedule, rule};
 use crate::{
     exit::usage,
+    output::print_line,
     server_args::Server,
     settings::{DurationArg, RetryArg},
     verbs::{parse_name, read_optional_json},
@@ -65,8 +66,16 @@ pub struct Args {
 }
 
 pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
-    let request = server.client.create_schedule(&args.request()?);
+    let request = args.request()?;
+    let before = server.client.get_schedule(&request.name).await.ok();
+    let request = server.client.create_schedule(&request);
     if let Some(schedule) = server.call(request).await? {
+        if let Some(before) = before.filter(|before| before.id == schedule.id) {
+            print_line!(
+                "It takes the place of the one of this name: {}",
+                rule(&before)
+            )?;
+        }
         print_schedule(&schedule)?;
     }
     Ok(())

@@ -228,3 +228,17 @@ proptest! {
         prop_assert!(left.destinations.names.len() <= limits::FAILURE_NAMES_MAX);
     }
 }
+
+#[test]
+fn a_group_of_failures_without_a_message_is_called_by_its_class() {
+    let of = |failure| {
+        let tally = FailureTally::of(&FailureObservation {
+            failure,
+            ..observed(T0, 1, false, 1)
+        });
+        let step = FailureGroup::step(None, &key(), counted(tally), T0);
+        step.unwrap().group.summary()
+    };
+    assert_eq!(of(Failure::new(FailureClass::LOST, "")), "lost");
+    assert_eq!(of(Failure::new(FailureClass::ERROR, "no")), "no");
+}

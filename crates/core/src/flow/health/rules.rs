@@ -18,7 +18,10 @@ pub struct HealthPatch {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_jobs: Option<u32>,
     /// At least this part of them must have failed because of the destination.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        serialize_with = "crate::finite::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub failed_share: Option<f64>,
     /// All of it within this time.
     #[serde(

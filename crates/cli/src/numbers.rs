@@ -1,0 +1,64 @@
+//! Numbers on the command line, and what is said of those that cannot be used.
+
+use std::{
+    error::Error,
+    num::{IntErrorKind, ParseFloatError, ParseIntError},
+    str::FromStr,
+};
+
+use clap::error::{ContextKind, ErrorKind};
+
+/// A number with a fraction. Rust reads `nan` and `inf` as well, which JSON would write as `null`.
+#[derive(Clone, Copy)]
+pub struct Number(pub f64);
+
+#[derive(Debug, thiserror::Error)]
+#[error("must be a number, as 0.2")]
+pub struct NotNumber;
+
+impl FromStr for Number {
+    type Err = NotNumber;
+
+    fn from_str(text: &str) -> Result<Self, NotNumber> {
+        let number: Result<f64, ParseFloatError> = text.parse();
+        match number {
+            Ok(number) if number.is_finite() => Ok(Self(number)),
+            Ok(_) | Err(_) => Err(NotNumber),
+        }
+    }
+}
+
+/// What a value must be, where the library only says how reading it failed.
+pub fn expected(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let error = error.downcast_ref::<ParseIntError>()?;
+    Some(match error.kind() {
+        IntErrorKind::Zero => "must be at least 1",
+        IntErrorKind::PosOverflow => "is too large",
+        _ => "must be a whole number",
+    })
+}
+
+/// A refusal of the command line in words that say what to write.
+pub fn in_words(error: clap::Error, command: &mut clap::Command) -> clap::Error {
+    let Some(expected) = error.source().and_then(expected) else {
+        return error;
+    };
+    let part = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    let (value, arg) = (
+        part(ContextKind::InvalidValue),
+        part(ContextKind::InvalidArg),
+    );
+    let expected = match value.starts_with('-') {
+        true => "must be a whole number that is not negative",
+        false => expected,
+    };
+    let message = format!("invalid value '{value}' for '{arg}': {expected}\n");
+    clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
+}
+
+/// A value such as -1 is one that the option or the server refuses, not an option that is unknown.
+pub fn allow_negative(command: clap::Command) -> clap::Command {
+    command
+        .allow_negative_numbers(true)
+        .mut_subcommands(allow_negative)
+}
