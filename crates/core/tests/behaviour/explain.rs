@@ -3,12 +3,12 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use steadfast_core::{
     AppliedGate, Attempt, BlockerKind, ConcurrencyKey, Destination, DestinationHealth, Dice,
-    EndReason, Endpoint, EndpointId, ExpiryAction, Failure, FailureClass, Gate, GateDefaults,
-    GateHolder, GateId, GatePatch, GateReading, GateScope, GateState, Gates, Guarantee,
-    HealthInput, HealthRules, HealthTally, HoldCommand, HoldMode, Jitter, Job, JobId, JobLabel,
-    JobReading, Kind, NewJob, Outcome, PausePatch, Payload, PlaceReading, PolicyPatch, Preset,
-    RetryRule, RuleAction, StartDeadline, StartFacts, Sublane, Subscriptions, Tenant, Timestamp,
-    WorkerName, WorkerReading, after_attempt, explain,
+    EndReason, ExpiryAction, Failure, FailureClass, Gate, GateDefaults, GateHolder, GateId,
+    GatePatch, GateReading, GateScope, GateState, Gates, Guarantee, HealthInput, HealthRules,
+    HealthTally, HoldCommand, HoldMode, Jitter, Job, JobId, JobLabel, JobReading, Kind, NewJob,
+    Outcome, PausePatch, Payload, PlaceReading, PolicyPatch, Preset, RetryRule, RuleAction,
+    StartDeadline, StartFacts, Sublane, Subscriptions, Tenant, Timestamp, WorkerName,
+    WorkerReading, after_attempt, explain,
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -347,14 +347,9 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
     let mut late = due_job();
     let deadline = StartDeadline::stored(at(2), ExpiryAction::Fail);
     late.extras.get_or_insert_default().start_deadline = Some(deadline);
-    let hook = "https://example.org/hook";
-    let mut disabled = Endpoint::new(EndpointId::from_bits(1), Tenant::default(), hook, T0);
-    disabled.disable(Some("the target answered 410: it is gone"), at(3));
     let running = due_job().claim(WorkerName::new("node-1").unwrap(), None, T0);
     let mut dead = due_job();
     dead.progress.state = steadfast_core::JobState::Failed;
-    let mut dead_with_another = dead.clone();
-    dead_with_another.progress.reason = Some(EndReason::PrerequisiteFailed);
     let holder = |bits, worker: Option<&str>| GateHolder {
         job: JobId::from_bits(bits),
         tenant: match bits {
@@ -395,20 +390,11 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         ("nothing", facts(&job)),
         ("running", facts(running.job())),
         ("failed", facts(&dead)),
-        ("failed with another", facts(&dead_with_another)),
         ("late", facts(&late)),
         (
             "not due",
             StartFacts {
                 last_attempt: Some(&retried),
-                ..facts(&later)
-            },
-        ),
-        (
-            "a delivery to a disabled endpoint",
-            StartFacts {
-                last_attempt: Some(&retried),
-                endpoint: Some(disabled),
                 ..facts(&later)
             },
         ),

@@ -115,7 +115,6 @@ impl StartFacts<'_> {
         ))
     }
 
-    /// A delivery to it that starts is put off, again and again.
     pub(super) fn endpoint_disabled(&self) -> Option<Blocker> {
         let endpoint = self
             .endpoint
