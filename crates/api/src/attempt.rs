@@ -86,9 +86,8 @@ impl AttemptBody {
     /// An attempt of a job of this kind. Of HTTP jobs and webhooks the output is the response they
     /// got, of all others what the handler or worker returned.
     pub fn new(attempt: Attempt, kind: &Kind) -> Self {
-        let is_call = *kind == Kind::http() || *kind == Kind::webhook();
         let (response, timings, result) = match &attempt.output {
-            Some(output) if is_call => match timings_alone(output) {
+            Some(output) if kind.is_call() => match timings_alone(output) {
                 Some(timings) => (None, Some(timings), None),
                 None => (Some(output.clone()), None, None),
             },

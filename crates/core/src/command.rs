@@ -286,8 +286,10 @@ fn apply(mut job: Job, command: &JobCommand, now: Timestamp) -> Job {
 /// The job with another payload, if one is given: an HTTP job then calls the address that it names.
 fn with_payload(mut job: Job, payload: Option<&Payload>) -> Job {
     let Some(payload) = payload else { return job };
-    if job.kind == Kind::http() {
-        job.destination = Destination::of_call(payload);
+    if job.kind == Kind::http()
+        && let Some(destination) = Destination::of_call(payload)
+    {
+        job.destination = Some(destination);
     }
     job.payload = payload.clone();
     job

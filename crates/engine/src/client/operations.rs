@@ -87,7 +87,7 @@ impl OperationRequest {
         JobFilter {
             tenant: self.tenant.clone().or_else(|| self.filter.tenant.clone()),
             dead_letters: self.filter.dead_letters || is_for_dead_letters,
-            unfinished: is_for_unfinished && self.ids.is_none(),
+            unfinished: self.filter.unfinished || (is_for_unfinished && self.ids.is_none()),
             ..self.filter.clone()
         }
     }

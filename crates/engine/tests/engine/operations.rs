@@ -232,6 +232,19 @@ async fn a_canary_goes_on_while_jobs_succeed_and_stops_when_the_failure_is_back(
 }
 
 #[tokio::test]
+async fn a_request_for_unfinished_jobs_leaves_the_others_out() {
+    let world = World::new(1);
+    world.dead_letters(2).await;
+    world.enqueue(1).await;
+    for kind in [OperationKind::RunNow, OperationKind::Cancel] {
+        let mut request = request(kind);
+        request.filter.unfinished = true;
+        let found = world.client.count_operation(&request).await.unwrap();
+        assert_eq!(found.count, 1, "{kind}");
+    }
+}
+
+#[tokio::test]
 async fn named_jobs_that_do_not_allow_it_have_their_reason() {
     let world = World::new(1);
     world.dead_letters(2).await;

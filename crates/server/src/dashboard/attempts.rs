@@ -9,7 +9,7 @@ use super::{
     audit::AuditRow,
     format::{Excerpt, PageTime},
     frame::Frame,
-    http_view::{PhasesView, ResponseView, exchange, is_exchange},
+    http_view::{PhasesView, ResponseView, exchange},
     operations::OperationRow,
 };
 
@@ -45,7 +45,7 @@ impl AttemptRow {
     pub fn of(attempt: &Attempt, job: &Job, frame: &Frame) -> Self {
         let next = attempt.decision.as_ref().and_then(|it| it.next_run_at);
         let trace = attempt.failure.as_ref().and_then(|it| it.trace.as_ref());
-        let (response, phases) = match is_exchange(&job.kind) {
+        let (response, phases) = match job.kind.is_call() {
             true => exchange(attempt),
             false => (None, None),
         };

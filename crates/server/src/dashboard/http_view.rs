@@ -148,11 +148,6 @@ fn phases(record: &Record, whole: Duration) -> Option<PhasesView> {
     })
 }
 
-/// Whether the outputs of its attempts are responses.
-pub fn is_exchange(kind: &Kind) -> bool {
-    *kind == Kind::http() || *kind == Kind::webhook()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};

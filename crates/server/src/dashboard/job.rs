@@ -137,11 +137,7 @@ struct ForecastRow {
 }
 
 fn output_name(kind: &Kind) -> &'static str {
-    if *kind == Kind::http() || *kind == Kind::webhook() {
-        "Response"
-    } else {
-        "Result"
-    }
+    if kind.is_call() { "Response" } else { "Result" }
 }
 
 pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {

@@ -73,8 +73,7 @@ fn tags(job: &Job) -> String {
 /// Reads the payloads of listed jobs that need them for their summary. A summary is not worth an
 /// error: without its payload a job is its kind.
 pub async fn read_payloads(app: &App, jobs: &mut [Job]) {
-    let needs_payload =
-        |job: &Job| job.kind != Kind::http() && job.kind != Kind::webhook() && job.tags.is_empty();
+    let needs_payload = |job: &Job| !job.kind.is_call() && job.tags.is_empty();
     let needing: Vec<&mut Job> = jobs.iter_mut().filter(|job| needs_payload(job)).collect();
     let ids: Vec<_> = needing.iter().map(|job| job.id).collect();
     if ids.is_empty() {

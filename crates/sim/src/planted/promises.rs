@@ -168,7 +168,10 @@ impl BuggyStore {
                     .run_audited_command(jobs, command, subscriptions, audit.clone())
                     .await?;
                 if self.bug == Bug::AuditOfRefused && answers.iter().all(Result::is_err) {
-                    self.inner.save_audit(audit).await?;
+                    let stored = self.inner.enqueue_audited(Vec::new(), audit).await;
+                    stored.map_err(|error| {
+                        StoreError::broken("enqueue_audited", error.to_string())
+                    })?;
                 }
                 Ok(answers)
             }

@@ -55,7 +55,7 @@ pub fn with_promises(random: &mut StdRng, job: NewJob, others: &[(JobId, Tenant)
         extras.after = after(random, &job, others);
     }
     if extras.after.is_some() {
-        // One that waits for a job behind it in its order would wait for ever.
+        // The checks know the order of a key by the times of creation alone.
         job.concurrency_key = None;
     }
     job.with_extras(extras)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use steadfast_core::{
     BatchEvent, BatchId, BatchJobFilter, BatchName, BatchStatus, Dependencies, Job, JobCommand,
     JobId, JobLabel, JobState, NewBatch, NewJob, NewJobExtras, OnFailure, RunAt, Tenant,
-    Traceparent,
+    Traceparent, limits,
 };
 
 use super::fixture::{Fixture, failure, key, kind, permanent, secs, success, tenant, walk};
@@ -421,6 +421,14 @@ pub async fn a_batch_outlives_its_jobs_and_goes_with_retention(f: Fixture) {
     assert_eq!(f.store.prune_batches(f.now(), 10).await.unwrap(), 1);
     assert_eq!(f.store.get_batch(id).await.unwrap(), None);
     assert_eq!(f.store.prune_batches(f.now(), 10).await.unwrap(), 0);
+    // One with a key stays as long as the key must.
+    let mut keyed = f.batch(0);
+    keyed.idempotency_key = key("k");
+    create(&f, keyed).await;
+    f.clock.advance(secs(60));
+    assert_eq!(f.store.prune_batches(f.now(), 10).await.unwrap(), 0);
+    f.clock.advance(limits::IDEMPOTENCY_KEY_RETENTION_MIN);
+    assert_eq!(f.store.prune_batches(f.now(), 10).await.unwrap(), 1);
 }
 
 pub async fn a_job_may_wait_for_others_and_be_of_a_batch(f: Fixture) {

@@ -172,7 +172,16 @@ pub async fn a_tenant_has_a_bounded_number_of_open_operations(f: Fixture) {
         .change_operation(first, OperationEvent::Cancel, None);
     cancel.await.unwrap();
     assert!(create(None).await.1);
-    // What was refused has left no record.
+    // A request that is repeated changes nothing.
+    let cancelled = f.store.get_operation(first).await.unwrap().unwrap();
+    let mut repeated = requeue(f, 5);
+    repeated.id = first;
+    let again = audit(f, "operation.create", "it");
+    let stored = f.store.create_operation(repeated, vec![], 2, again).await;
+    assert!(stored.unwrap());
+    let kept = f.store.get_operation(first).await.unwrap();
+    assert_eq!(kept, Some(cancelled));
+    // What was refused or repeated has left no record.
     assert_eq!(actions(f, AuditFilter::default()).await.len(), 4);
 }
 
@@ -376,8 +385,10 @@ pub async fn audit_records_are_found_by_what_is_asked(f: Fixture) {
         f.clock.advance(secs(1));
         let mut record = audit(f, action, subject).of_tenant(name.map(tenant));
         record.actor = Actor::named(actor);
-        f.store.save_audit(record.clone()).await.unwrap();
-        f.store.save_audit(record.clone()).await.unwrap();
+        for _ in 0..2 {
+            let stored = f.store.enqueue_audited(Vec::new(), record.clone());
+            assert_eq!(stored.await.unwrap(), []);
+        }
         all.push(record);
     }
     let text = |text: &str| Some(text.to_owned());

@@ -177,13 +177,6 @@ impl OperationStore for MemoryStore {
         }))
     }
 
-    async fn save_audit(&self, record: AuditRecord) -> Result<(), StoreError> {
-        self.with(|tables, _| {
-            tables.save_audit(Some(record));
-        });
-        Ok(())
-    }
-
     async fn list_audit(
         &self,
         filter: AuditFilter,

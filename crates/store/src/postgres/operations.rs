@@ -170,13 +170,6 @@ impl OperationStore for PostgresStore {
         })
     }
 
-    async fn save_audit(&self, record: AuditRecord) -> Result<(), StoreError> {
-        on_connection!(self, "save_audit", |conn| save_audit(
-            &conn.session(),
-            Some(&record)
-        ))
-    }
-
     async fn list_audit(
         &self,
         filter: AuditFilter,

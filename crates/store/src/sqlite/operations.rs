@@ -167,13 +167,6 @@ impl OperationStore for SqliteStore {
         .await
     }
 
-    async fn save_audit(&self, record: AuditRecord) -> Result<(), StoreError> {
-        self.write("save_audit", 1, move |session| {
-            save_audit(session, Some(&record))
-        })
-        .await
-    }
-
     async fn list_audit(
         &self,
         filter: AuditFilter,

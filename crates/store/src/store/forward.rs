@@ -105,7 +105,6 @@ macro_rules! for_each_verb {
                 prune_operations(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
                 enqueue_audited(jobs: Vec<NewJob>, audit: AuditRecord) -> Result<Vec<EnqueueResult>, EnqueueError>;
                 run_audited_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>, audit: AuditRecord) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
-                save_audit(record: AuditRecord) -> Result<(), StoreError>;
                 list_audit(filter: AuditFilter, page: PageRequest<AuditId>) -> Result<Page<AuditRecord, AuditId>, StoreError>;
                 prune_audit(before: Timestamp, limit: usize) -> Result<usize, StoreError>;
             }

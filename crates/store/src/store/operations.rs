@@ -88,7 +88,7 @@ pub trait OperationStore: BaseStore {
     ) -> Result<usize, StoreError>;
 
     /// As [`enqueue`](super::JobStore::enqueue), and stores an audit record in the same transaction
-    /// if the jobs are not refused.
+    /// if the jobs are not refused; one that is stored already stays as it is.
     async fn enqueue_audited(
         &self,
         jobs: Vec<NewJob>,
@@ -104,9 +104,6 @@ pub trait OperationStore: BaseStore {
         subscriptions: Arc<Subscriptions>,
         audit: AuditRecord,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
-
-    /// Stores an audit record; one that is stored already stays as it is.
-    async fn save_audit(&self, record: AuditRecord) -> Result<(), StoreError>;
 
     /// Audit records that match, newest first.
     async fn list_audit(
