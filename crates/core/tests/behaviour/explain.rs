@@ -3,12 +3,12 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use steadfast_core::{
     AppliedGate, Attempt, BlockerKind, ConcurrencyKey, Destination, DestinationHealth, Dice,
-    EndReason, ExpiryAction, Failure, FailureClass, Gate, GateDefaults, GateHolder, GateId,
-    GatePatch, GateReading, GateScope, GateState, Gates, Guarantee, HealthInput, HealthRules,
-    HealthTally, HoldCommand, HoldMode, Jitter, Job, JobId, JobLabel, JobReading, Kind, NewJob,
-    Outcome, PausePatch, Payload, PlaceReading, PolicyPatch, Preset, RetryRule, RuleAction,
-    StartDeadline, StartFacts, Sublane, Subscriptions, Tenant, Timestamp, WorkerName,
-    WorkerReading, after_attempt, explain,
+    EndReason, Endpoint, EndpointId, ExpiryAction, Failure, FailureClass, Gate, GateDefaults,
+    GateHolder, GateId, GatePatch, GateReading, GateScope, GateState, Gates, Guarantee,
+    HealthInput, HealthRules, HealthTally, HoldCommand, HoldMode, Jitter, Job, JobId, JobLabel,
+    JobReading, Kind, NewJob, Outcome, PausePatch, Payload, PlaceReading, PolicyPatch, Preset,
+    RetryRule, RuleAction, StartDeadline, StartFacts, Sublane, Subscriptions, Tenant, Timestamp,
+    WorkerName, WorkerReading, after_attempt, explain,
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -162,33 +162,6 @@ fn every_reason_and_policy_has_its_words() {
     insta::assert_snapshot!(table);
 }
 
-#[test]
-fn durations_have_two_units_at_most() {
-    let micros = Duration::from_micros;
-    for (duration, expected) in [
-        (micros(0), "0s"),
-        (micros(40), "40µs"),
-        (micros(856_000), "856ms"),
-        (micros(1_000_000), "1s"),
-        (micros(1_249_000), "1.2s"),
-        (micros(59_960_000), "1m"),
-        (secs(61), "1m 1s"),
-        (secs(3_600), "1h"),
-        (secs(3_900), "1h 5m"),
-        (secs(90_061), "1d 1h"),
-    ] {
-        assert_eq!(explain::brief(duration), expected);
-    }
-}
-
-#[test]
-fn numbers_are_grouped_and_long_texts_are_cut() {
-    let counts = [0, 999, 1_000, 1_234_567].map(explain::thousands);
-    assert_eq!(counts, ["0", "999", "1,000", "1,234,567"]);
-    assert_eq!(explain::shorten("été", 3), "été");
-    assert_eq!(explain::shorten("été!", 3), "été…");
-}
-
 fn at(secs_later: u64) -> Timestamp {
     T0.plus(secs(secs_later))
 }
@@ -340,6 +313,9 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
     let mut later = due_job();
     later.progress.run_at = at(60);
     later.progress.attempt = 1;
+    let hook = "https://example.org/hook";
+    let mut disabled = Endpoint::new(EndpointId::from_bits(1), Tenant::default(), hook, T0);
+    disabled.disable(Some("the target answered 410: it is gone"), at(3));
     let mut ready_retry = due_job();
     ready_retry.progress.attempt = 1;
     let mut once = due_job();
@@ -350,6 +326,8 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
     let running = due_job().claim(WorkerName::new("node-1").unwrap(), None, T0);
     let mut dead = due_job();
     dead.progress.state = steadfast_core::JobState::Failed;
+    let mut dead_with_another = dead.clone();
+    dead_with_another.progress.reason = Some(EndReason::PrerequisiteFailed);
     let holder = |bits, worker: Option<&str>| GateHolder {
         job: JobId::from_bits(bits),
         tenant: match bits {
@@ -390,11 +368,20 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         ("nothing", facts(&job)),
         ("running", facts(running.job())),
         ("failed", facts(&dead)),
+        ("failed with another", facts(&dead_with_another)),
         ("late", facts(&late)),
         (
             "not due",
             StartFacts {
                 last_attempt: Some(&retried),
+                ..facts(&later)
+            },
+        ),
+        (
+            "a delivery to a disabled endpoint",
+            StartFacts {
+                last_attempt: Some(&retried),
+                endpoint: Some(disabled),
                 ..facts(&later)
             },
         ),

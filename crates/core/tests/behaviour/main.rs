@@ -15,3 +15,4 @@ mod explain;
 mod forecast;
 mod lifecycle;
 mod webhooks;
+mod words;
