@@ -6,7 +6,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{invalid::Invalid, job::JobProgress, limits, state::JobState, string_enum};
+use crate::{invalid::Invalid, limits, state::JobState, string_enum};
 
 pub use new::{BATCH_TAG, NewBatch};
 
@@ -140,12 +140,7 @@ pub struct BatchStep {
 }
 
 impl BatchJobState {
-    /// Where a job stands. A discarded dead letter has failed.
-    pub fn of(progress: &JobProgress) -> Self {
-        Self::from_state(progress.state)
-    }
-
-    /// Where a job of this state stands.
+    /// Where a job of this state stands. A discarded dead letter has failed.
     pub fn from_state(state: JobState) -> Self {
         match state {
             JobState::Waiting | JobState::Running => Self::Unfinished,

@@ -263,7 +263,7 @@
   // Sections, by their address below the root: the second key of `g`.
   const SECTION_KEYS = {
     "/": "o", "/jobs": "j", "/schedules": "s", "/dead-letters": "d", "/failures": "f", "/operations": "p",
-    "/queues": "q", "/gates": "g", "/destinations": "t", "/nodes": "w", "/workers": "w", "/alerts": "a",
+    "/queues": "q", "/gates": "g", "/destinations": "t", "/nodes": "w", "/alerts": "a",
     "/endpoints": "e", "/keys": "k", "/audit": "u", "/simulator": "m", "/batches": "b",
   };
 
