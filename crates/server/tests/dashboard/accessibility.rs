@@ -120,9 +120,7 @@ async fn judge_questions(browser: &Browser, node: &TestNode) -> String {
     let open = async |path: &str, button: &str| {
         browser.driver.goto(node.url(path)).await.unwrap();
         browser.click(button).await;
-        browser
-            .until("return !!document.querySelector('main form')")
-            .await;
+        browser.until_count("input[name=confirmed]", 1).await;
     };
     open("/dead-letters", ".group button[value=discard]").await;
     wrong += &judge(browser, "many jobs?").await;

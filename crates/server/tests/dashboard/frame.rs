@@ -55,8 +55,20 @@ async fn updates_are_paused_and_resumed_and_a_chart_says_what_a_minute_has() {
         .until("return document.getElementById('live-sign').textContent === 'paused'")
         .await;
     node.client.enqueue(worker_job("default")).await.unwrap();
-    browser.click("#live-pause").await;
     let ready = "document.querySelector('#rows td[data-label=Ready]').textContent";
+    // Nothing is asked for meanwhile, not even by a person who comes back to the page.
+    let asked = browser
+        .eval(
+            "window.asked = 0;
+             const fetch = window.fetch;
+             window.fetch = (...them) => { window.asked += 1; return fetch(...them); };
+             document.dispatchEvent(new Event('visibilitychange'));
+             return new Promise((done) => setTimeout(() => done(window.asked), 1500));",
+        )
+        .await;
+    assert_eq!(asked, 0);
+    assert_eq!(browser.eval(&format!("return {ready}")).await, "1");
+    browser.click("#live-pause").await;
     browser.until(&format!("return {ready} === '2'")).await;
     browser.driver.goto(node.url("/")).await.unwrap();
     let text = browser
