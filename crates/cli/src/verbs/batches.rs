@@ -2,12 +2,12 @@
 
 use clap::Subcommand;
 use serde_json::{Map, Value};
-use steadfast_api::{BatchBody, BatchCallbackBody, BatchJobQuery, BatchList, BatchQuery, JobList};
+use steadfast_api::{BatchBody, BatchCallbackBody, BatchJobQuery, BatchList, BatchQuery};
 use steadfast_core::{BatchId, BatchJobFilter, BatchStatus, OperationKind};
 
 use super::{
     bulk::{self, BulkArgs, BulkRunArgs, BulkWork},
-    jobs::JobFilterArgs,
+    jobs::{JobFilterArgs, print_jobs},
     read_json, read_optional_json,
 };
 use crate::{
@@ -187,7 +187,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 after: page.after,
             };
             let jobs = server.call(client.list_batch_jobs(&id, &query)).await?;
-            jobs.as_ref().map_or(Ok(()), print_jobs)
+            jobs.as_ref().map_or(Ok(()), |it| print_jobs(it, "no jobs"))
         }
         Verb::Cancel { id, run } => {
             // One that does not exist is no batch without jobs.
@@ -305,22 +305,6 @@ fn print_list(list: &BatchList) -> anyhow::Result<()> {
             format!("{ended} of {}", thousands(batch.total)).into(),
             thousands(batch.failed).into(),
             age(batch.created_at, now).into(),
-        ]);
-    }
-    print_page(&table_lines(&table), list.next_cursor.as_ref())
-}
-
-fn print_jobs(list: &JobList) -> anyhow::Result<()> {
-    if list.jobs.is_empty() {
-        return Ok(print_line!("no jobs")?);
-    }
-    let mut table = plain_table(["job", "kind", "label", "attempts"]);
-    for job in &list.jobs {
-        table.add_row(vec![
-            job.id.to_string().into(),
-            job.kind.to_string().into(),
-            status_cell(job.label.as_str()),
-            job.attempt.to_string().into(),
         ]);
     }
     print_page(&table_lines(&table), list.next_cursor.as_ref())
