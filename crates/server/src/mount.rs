@@ -51,13 +51,24 @@ pub struct MountPath(pub String);
 /// A [`Router`] with the API and the dashboard of a node, to nest anywhere in a router of your own:
 ///
 /// ```no_run
-/// # async fn example(engine: &steadfast_engine::Engine) {
+/// # async fn example(
+/// #     store: std::sync::Arc<dyn steadfast_store::Store>,
+/// # ) -> Result<axum::Router, Box<dyn std::error::Error>> {
+/// use std::sync::Arc;
+///
+/// use steadfast_engine::Engine;
 /// use steadfast_server::{App, Metrics, Settings, mount};
 ///
-/// let app = App::new(engine.client(), engine.node(), Metrics::default().into(), Settings::default());
+/// let metrics = Arc::new(Metrics::default());
+/// let engine = Engine::builder(store).observer(metrics.clone()).start()?;
+/// let app = App::new(engine.client(), engine.node(), metrics, Settings::default());
 /// let router: axum::Router = axum::Router::new().nest("/steadfast", mount(app));
+/// # Ok(router)
 /// # }
 /// ```
+///
+/// The engine reports to the same metrics: without it as an observer, `/metrics` has no attempts and
+/// the overview no lateness.
 ///
 /// It needs an API key, or [`Settings::open`](crate::Settings::open) where your own program decides
 /// who comes that far. What [`serve`](crate::serve) does for connections, such as closing idle ones,
@@ -96,8 +107,7 @@ async fn check(
     let mut response = match listen::check(&mounted.app, &request) {
         Ok(()) => next.run(request).await,
         Err(problem) => {
-            let original = request.extensions().get::<OriginalUri>();
-            let prefix = nested_prefix(original, request.uri());
+            let prefix = prefix_of(&mounted.app, &request);
             let refusal = listen::refuse(request.uri().path(), problem);
             move_response(refusal, &prefix).await
         }
@@ -108,11 +118,7 @@ async fn check(
 
 /// Puts the path at which it is mounted in front of the addresses in each response.
 pub async fn follow(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    let prefix = format!(
-        "{}{}",
-        app.settings.base_path,
-        nested_prefix(request.extensions().get::<OriginalUri>(), request.uri())
-    );
+    let prefix = prefix_of(&app, &request);
     if !prefix.is_empty() {
         request.extensions_mut().insert(MountPath(prefix.clone()));
     }
@@ -137,6 +143,14 @@ pub async fn move_response(mut response: Response, prefix: &str) -> Response {
     parts.headers.remove(header::CONTENT_LENGTH);
     let text = String::from_utf8_lossy(&bytes);
     Response::from_parts(parts, Body::from(moved(&text, prefix)))
+}
+
+/// What is in front of all addresses, as the browser sees them: what a proxy adds, and then what a
+/// router around this one does.
+fn prefix_of(app: &App, request: &Request) -> String {
+    let original = request.extensions().get::<OriginalUri>();
+    let nested = nested_prefix(original, request.uri());
+    format!("{}{nested}", app.settings.base_path)
 }
 
 /// What a router around this one took off the path.

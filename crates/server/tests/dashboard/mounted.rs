@@ -67,7 +67,7 @@ async fn behind_a_proxy_all_addresses_have_its_path_whether_it_is_passed_on_or_n
 
 #[tokio::test]
 async fn one_line_puts_the_dashboard_into_another_programs_router() {
-    let node = TestNode::nested("/admin/steadfast").await;
+    let node = TestNode::nested("/admin/steadfast", "").await;
     node.client.enqueue(worker_job("default")).await.unwrap();
     assert_eq!(node.get("/").await.body, "home");
     check_addresses(&node, "/admin/steadfast", "/admin/steadfast").await;
@@ -96,9 +96,22 @@ async fn one_line_puts_the_dashboard_into_another_programs_router() {
     node.stop().await;
 }
 
+#[tokio::test]
+async fn behind_a_proxy_and_in_a_router_a_refusal_has_both_paths() {
+    let node = TestNode::nested("/admin", "/ops").await;
+    check_addresses(&node, "/admin/jobs", "/ops/admin").await;
+    let headers = [("sec-fetch-site", "cross-site")];
+    let refused = node.request("POST", "/admin/queues/act", &headers, "");
+    let refused = refused.await;
+    assert_eq!(refused.status, 403, "{}", refused.body);
+    let style = "href=\"/ops/admin/ui/";
+    assert!(refused.body.contains(style), "{}", refused.body);
+    node.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_and_live_updates_stay_below_the_path() {
-    let node = TestNode::nested("/admin/steadfast").await;
+    let node = TestNode::nested("/admin/steadfast", "").await;
     let job = dead_letter(&node, "default", "no").await;
     let browser = Browser::start(BrowserOptions::default()).await;
     let start = node.url("/admin/steadfast/jobs");

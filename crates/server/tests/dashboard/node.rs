@@ -96,11 +96,11 @@ impl TestNode {
         .await
     }
 
-    /// In a router of another program.
-    pub async fn nested(path: &'static str) -> Self {
+    /// In a router of another program, behind a proxy that shows it below a path, if any.
+    pub async fn nested(path: &'static str, base_path: &str) -> Self {
         let clock = ShiftedClock::default();
         let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
-        Self::serve(store, clock, "", |listener, app, stopped| {
+        Self::serve(store, clock, base_path, |listener, app, stopped| {
             let home = axum::routing::get(|| async { "home" });
             let router = axum::Router::new().route("/", home);
             let router = router.nest(path, steadfast_server::mount(app));
