@@ -15,6 +15,7 @@ use super::{
     page_error::PageResult,
     viewer::{Editor, Viewer},
 };
+    search::FAILURE_CONDITIONS,
 use crate::{
     api,
     body::{self, Body, Id, Params},
@@ -88,29 +89,12 @@ impl FailureRow {
     }
 }
 
-/// The fields that filter the list.
-const FILTERS: [&str; 9] = [
-    "state",
-    "class",
-    "status",
-    "kind",
-    "destination",
-    "queue",
-    "text",
-    "since",
-    "tenant",
-];
-
 pub async fn page(viewer: Viewer) -> PageResult {
     if let Some(answer) = answer_failure_search(&viewer).await? {
         return Ok(answer);
     }
     let fields = &viewer.fields;
-    let conditions = FILTERS.iter().filter_map(|name| {
-        let value = fields.get(name)?;
-        Some((*name, value.to_owned()))
-    });
-    let conditions: Vec<(&'static str, String)> = conditions.collect();
+    let conditions = fields.conditions(FAILURE_CONDITIONS);
     let filters = conditions.iter().cloned();
     let filters = filters.map(|(name, value)| (name.into(), value.into()));
     let query: FailureQuery = query_fields::read(filters).map_err(Problem::from)?;

@@ -3,29 +3,13 @@
 use std::{borrow::Cow, str::FromStr};
 
 use steadfast_api::JobQuery;
+use steadfast_core::Timestamp;
 
+use super::search::JOB_CONDITIONS;
 use crate::{limits, problem::Problem, query_fields};
 
 #[derive(Clone, Debug, Default)]
 pub struct Fields(Vec<(String, String)>);
-
-/// The fields that filter a list of jobs.
-const FILTERS: [&str; 14] = [
-    "label",
-    "queue",
-    "kind",
-    "tenant",
-    "schedule",
-    "destination",
-    "batch",
-    "from",
-    "before",
-    "text",
-    "class",
-    "fingerprint",
-    "reason",
-    "tag",
-];
 
 /// Fields that a page fills by itself.
 impl FromIterator<(&'static str, String)> for Fields {
@@ -91,24 +75,36 @@ impl Fields {
         query.finish()
     }
 
-    /// The fields that filter a list, for the hidden fields of the forms on its page.
+    /// The fields that filter a list of jobs, for the hidden fields of the forms on its page.
     pub fn filters(&self) -> Vec<(&'static str, String)> {
-        let present = FILTERS.iter().flat_map(|name| {
-            let values = self
-                .all(name)
-                .take(if *name == "tag" { usize::MAX } else { 1 });
-            values.map(move |value| (*name, value))
+        self.conditions(JOB_CONDITIONS)
+    }
+
+    /// Those for which a form has no field of its own, so that sending it does not lose them.
+    pub fn filters_besides(&self, shown: &[&str]) -> Vec<(&'static str, String)> {
+        let mut filters = self.filters();
+        filters.retain(|(name, _)| !shown.contains(name));
+        filters
+    }
+
+    /// The fields of these names. Only tags can be given more than once.
+    pub fn conditions(&self, names: &[&'static str]) -> Vec<(&'static str, String)> {
+        let present = names.iter().flat_map(|name| {
+            let most = if *name == "tag" { usize::MAX } else { 1 };
+            self.all(name).take(most).map(move |value| (*name, value))
         });
-        let present = present.map(|(name, value)| {
-            let is_time = matches!(name, "from" | "before");
-            // A browser's `datetime-local` field sends neither seconds nor a zone.
-            let is_bare = is_time && value.len() == "2026-01-01T12:00".len();
-            (
-                name,
-                format!("{value}{}", if is_bare { ":00Z" } else { "" }),
-            )
+        let present = present.map(|(name, value)| match name {
+            "from" | "before" => (name, with_zone(value)),
+            _ => (name, value.to_owned()),
         });
         present.collect()
+    }
+
+    /// A time as a browser's `datetime-local` field takes it; with a zone, the field would be empty.
+    pub fn local_time(&self, name: &str) -> String {
+        let time = with_zone(self.value(name));
+        let in_utc = time.parse::<Timestamp>().map(|time| time.to_string());
+        in_utc.unwrap_or_default().trim_end_matches('Z').to_owned()
     }
 
     /// The tags that a form shows: those that are entered, and room for another.
@@ -122,6 +118,15 @@ impl Fields {
         let pairs = filters.map(|(name, value)| (Cow::Borrowed(name), Cow::Owned(value)));
         Ok(query_fields::read(pairs)?)
     }
+}
+
+/// A browser's `datetime-local` field sends no zone, and seconds only if there are any.
+fn with_zone(time: &str) -> String {
+    let candidates = [format!("{time}:00Z"), format!("{time}Z")];
+    let in_utc = candidates
+        .into_iter()
+        .find(|it| it.parse::<Timestamp>().is_ok());
+    in_utc.unwrap_or_else(|| time.to_owned())
 }
 
 /// An id in an address or a form; anything else is not found.
@@ -144,6 +149,33 @@ mod tests {
         let filters = fields.filters();
         assert_eq!(filters[0], ("kind", "mail".to_owned()));
         assert_eq!(filters[1], ("from", "2026-01-01T12:00:00Z".to_owned()));
+        for (time, with_zone, local) in [
+            (
+                "2026-01-01T12:00",
+                "2026-01-01T12:00:00Z",
+                "2026-01-01T12:00:00",
+            ),
+            (
+                "2026-01-01T12:00:07",
+                "2026-01-01T12:00:07Z",
+                "2026-01-01T12:00:07",
+            ),
+            (
+                "2026-01-01T12:00:07Z",
+                "2026-01-01T12:00:07Z",
+                "2026-01-01T12:00:07",
+            ),
+            (
+                "2026-01-01T12:00:00%2B02:00",
+                "2026-01-01T12:00:00+02:00",
+                "2026-01-01T10:00:00",
+            ),
+            ("yesterday", "yesterday", ""),
+        ] {
+            let fields = Fields::parse(format!("before={time}").as_bytes());
+            assert_eq!(fields.filters(), [("before", with_zone.to_owned())]);
+            assert_eq!(fields.local_time("before"), local);
+        }
         let fields_of_tags = Fields::parse(b"tag=a%3Ab&tag=&tag=c%3Ad");
         assert_eq!(fields_of_tags.tags(), ["a:b", "c:d", ""]);
         assert_eq!(fields_of_tags.job_query().unwrap().tag, ["a:b", "c:d"]);

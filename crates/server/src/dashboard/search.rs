@@ -12,7 +12,8 @@ use steadfast_store::LaneStats;
 
 use crate::limits;
 
-/// The conditions of jobs that have a name in the line. Everything else with a colon is a tag.
+/// The conditions of jobs that have a name, in an address as in the line. Everything else with a colon
+/// is a tag.
 pub const JOB_CONDITIONS: &[&str] = &[
     "label",
     "queue",
@@ -23,9 +24,11 @@ pub const JOB_CONDITIONS: &[&str] = &[
     "batch",
     "from",
     "before",
+    "text",
     "class",
     "fingerprint",
     "reason",
+    "tag",
 ];
 
 /// Those of failures, which have no tags.
@@ -34,8 +37,9 @@ pub const FAILURE_CONDITIONS: &[&str] = &[
     "class",
     "status",
     "kind",
-    "queue",
     "destination",
+    "queue",
+    "text",
     "since",
     "tenant",
 ];
@@ -98,12 +102,13 @@ pub fn parse(line: &str, known: &KnownNames, names: &[&'static str]) -> Search {
     let mut text: Vec<String> = Vec::new();
     for word in words(&line) {
         match condition(&word, known, names) {
+            Some(("text", value)) => text.push(value),
             Some((name, value)) => {
                 // Only tags can be given more than once.
                 found.retain(|(other, _)| *other != name || name == "tag");
                 found.push((name, value));
             }
-            None => text.push(word.strip_prefix("text:").unwrap_or(&word).to_owned()),
+            None => text.push(word),
         }
     }
     if !text.is_empty() {
@@ -130,21 +135,16 @@ fn condition(
     known: &KnownNames,
     names: &[&'static str],
 ) -> Option<(&'static str, String)> {
-    let has_tags = names.contains(&"label");
+    let has_tags = names.contains(&"tag");
     if let Some((name, value)) = word.split_once(':') {
-        if name == "text" || name.is_empty() || value.is_empty() {
+        if name.is_empty() || value.is_empty() {
             return None;
-        }
-        // `https://…` is no tag that people mean.
-        if value.starts_with("//") {
-            return None;
-        }
-        if name == "tag" && has_tags {
-            return Some(("tag", value.to_owned()));
         }
         let named = names.iter().find(|it| it.eq_ignore_ascii_case(name));
         return match named {
             Some(name) => Some((*name, value.to_owned())),
+            // `https://…` is no tag that people mean.
+            None if value.starts_with("//") => None,
             None => has_tags.then(|| ("tag", word.to_owned())),
         };
     }

@@ -73,6 +73,65 @@ async fn a_row_says_what_its_job_is_and_labels_have_counts() {
     node.stop().await;
 }
 
+/// What a browser sends of the form with all filters, if nothing is changed in it.
+fn filters_of_form(page: &str) -> Vec<(String, String)> {
+    let form = page.split("card filters").nth(1).unwrap();
+    let form = form.split("</form>").next().unwrap();
+    let attribute = |tag: &str, name: &str| {
+        let rest = tag.split(&format!(" {name}=\"")).nth(1)?;
+        Some(rest.split('"').next().unwrap().to_owned())
+    };
+    let inputs = form.split("<input").skip(1);
+    let inputs = inputs.map(|it| (attribute(it, "name"), attribute(it, "value")));
+    let inputs = inputs.map(|(name, value)| (name.unwrap(), value.unwrap()));
+    let selects = form.split("<select").skip(1).filter_map(|it| {
+        let selected = it.split("</select>").next()?.split(" selected>").nth(1)?;
+        let value = selected.split('<').next()?.to_owned();
+        Some((attribute(it, "name").unwrap(), value))
+    });
+    let sent = inputs.chain(selects);
+    sent.filter(|(_, value)| !value.is_empty()).collect()
+}
+
+#[tokio::test]
+async fn the_form_with_all_filters_keeps_each_condition_of_the_address() {
+    let node = TestNode::start().await;
+    let conditions = [
+        ("label", "failed"),
+        ("queue", "mail"),
+        ("kind", "mail.send"),
+        ("tenant", "default"),
+        ("schedule", "sch_00000000000000000000000001"),
+        ("destination", "https://api.example.com"),
+        ("batch", "bat_00000000000000000000000001"),
+        ("from", "2026-01-01T12:00:07Z"),
+        ("before", "2026-01-02T12:00:00Z"),
+        ("text", "refused"),
+        ("class", "timeout"),
+        ("fingerprint", "00000000000000a7"),
+        ("reason", "exhausted"),
+        ("tag", "order:4711"),
+        ("tag", "customer:9"),
+    ];
+    let query = conditions.map(|(name, value)| format!("{name}={value}"));
+    for path in ["/jobs", "/dead-letters"] {
+        let page = node.get(&format!("{path}?{}", query.join("&"))).await;
+        assert_eq!(page.status, 200, "{}", page.body);
+        let mut sent = filters_of_form(&page.body);
+        for (name, value) in &mut sent {
+            // A field for a time is in UTC and says so beside it.
+            if ["from", "before"].contains(&name.as_str()) && !value.ends_with('Z') {
+                value.push('Z');
+            }
+        }
+        sent.sort();
+        let mut expected = conditions.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        expected.sort();
+        assert_eq!(sent, expected, "{path}");
+    }
+    node.stop().await;
+}
+
 #[tokio::test]
 async fn a_search_leads_to_conditions_in_the_address_or_to_the_page_of_an_id() {
     let node = TestNode::start().await;
