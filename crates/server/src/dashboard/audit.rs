@@ -9,6 +9,7 @@ use super::{
     format::{PageTime, shorten},
     frame::{Frame, render},
     operations::here,
+    search::path_of_id,
     page_error::PageResult,
     viewer::Viewer,
 };
@@ -45,28 +46,12 @@ impl AuditRow {
             at: frame.time(record.at),
             by: record.actor.name,
             action: record.action,
-            address: address(&record.subject),
+            address: path_of_id(&record.subject),
             subject: shorten(&record.subject, limits::CELL_CHARS_MAX),
             detail: record.detail.unwrap_or_default(),
             tenant: tenant.unwrap_or_else(|| "all".to_owned()),
         }
     }
-}
-
-/// Jobs, batches, operations and schedules have pages of their own.
-fn address(subject: &str) -> Option<String> {
-    let is_id = |prefix: &str| {
-        let rest = subject.strip_prefix(prefix);
-        rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric()))
-    };
-    let pages = [
-        ("job_", "jobs"),
-        ("bat_", "batches"),
-        ("opr_", "operations"),
-        ("sch_", "schedules"),
-    ];
-    let page = pages.iter().find(|(prefix, _)| is_id(prefix));
-    page.map(|(_, page)| format!("/{page}/{subject}"))
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {

@@ -118,7 +118,7 @@ pub fn parse(line: &str, known: &KnownNames, names: &[&'static str]) -> Search {
 }
 
 /// The page of the thing that has this id.
-fn path_of_id(text: &str) -> Option<String> {
+pub fn path_of_id(text: &str) -> Option<String> {
     let is_id = [
         (text.parse::<JobId>().is_ok(), "jobs"),
         (text.parse::<ScheduleId>().is_ok(), "schedules"),

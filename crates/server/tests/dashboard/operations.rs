@@ -88,6 +88,7 @@ async fn an_endpoint_has_a_page_with_its_deliveries_and_everything_that_can_be_d
     for action in ["create", "edit", "disable", "enable", "test"] {
         assert!(audit.contains(&format!("endpoint.{action}")), "{audit}");
     }
+    assert!(audit.contains(&format!("href=\"{path}\"")), "{audit}");
     node.stop().await;
 }
 
