@@ -7,6 +7,7 @@ use steadfast_core::{
 
 use super::{
     audit::AuditRow,
+    failures::failure_address,
     format::{Excerpt, PageTime},
     frame::Frame,
     http_view::{PhasesView, ResponseView, exchange},
@@ -69,7 +70,7 @@ impl AttemptRow {
                 .failure
                 .as_ref()
                 .and_then(|failure| failure.fingerprint)
-                .map(|fingerprint| format!("fingerprint={fingerprint}&tenant={}", job.tenant)),
+                .map(|fingerprint| failure_address(fingerprint, &job.tenant)),
             output: output.map(|it| Excerpt::json(it.as_str())),
             note: attempt.note.as_deref().map(shown_note),
             trace: trace.map(|it| TraceView::of(it)),

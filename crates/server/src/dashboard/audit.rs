@@ -2,15 +2,14 @@
 
 use askama::Template;
 use steadfast_core::{AuditId, AuditRecord};
-use steadfast_store::{AuditFilter, PageRequest};
+use steadfast_store::AuditFilter;
 
 use super::{
     fields::Fields,
     format::{PageTime, shorten},
     frame::{Frame, render},
-    operations::here,
-    search::path_of_id,
     page_error::PageResult,
+    search::path_of_id,
     viewer::Viewer,
 };
 use crate::{api::query, limits};
@@ -65,11 +64,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         from: None,
         before: None,
     };
-    let after: Option<AuditId> = fields.get("after").map(str::parse).transpose()?;
-    let page = PageRequest {
-        limit: limits::PAGE_DEFAULT,
-        after,
-    };
+    let page = fields.page::<AuditId>()?;
     let found = viewer.app.client.audit(filter, page).await?;
     let frame = Frame::of(&viewer, "/audit", "Audit");
     let rows = found.items.into_iter();
@@ -77,8 +72,8 @@ pub async fn page(viewer: Viewer) -> PageResult {
         rows: rows.map(|record| AuditRow::of(record, &frame)).collect(),
         next: found
             .next
-            .map(|next| here(fields, "/audit", &next.to_string())),
-        first: after.map(|_| here(fields, "/audit", "")),
+            .map(|next| fields.here("/audit", &[("after", &next.to_string())])),
+        first: page.after.map(|_| fields.here("/audit", &[("after", "")])),
         shows_tenants: viewer.caller.tenant.is_none(),
         is_filtered: ["action", "subject", "by", "tenant"]
             .iter()

@@ -3,14 +3,13 @@
 use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{BatchId, BatchJobFilter, BatchName, BatchStatus, JobId};
-use steadfast_store::{BatchFilter, BatchRecord, JobFilter, PageRequest};
+use steadfast_store::{BatchFilter, BatchRecord, JobFilter};
 
 use super::{
     fields::parse_id,
     format::{PageTime, thousands},
     frame::{Frame, redirect_back, render},
     jobs::JobRow,
-    operations::here,
     page_error::PageResult,
     summary::read_payloads,
     viewer::{Editor, Viewer},
@@ -125,20 +124,16 @@ pub async fn page(viewer: Viewer) -> PageResult {
         tenant: viewer.caller.tenant.clone(),
         is_unfinished: is_unfinished_only,
     };
-    let after: Option<BatchId> = fields.get("after").map(str::parse).transpose()?;
-    let page = PageRequest {
-        limit: limits::PAGE_DEFAULT,
-        after,
-    };
+    let page = fields.page::<BatchId>()?;
     let found = viewer.app.client.batches(filter, page).await?;
     let frame = Frame::of(&viewer, "/batches", "Batches");
     let rows = found.items.iter();
-    let at = |after: &str| here(fields, "/batches", after);
+    let at = |after: &str| fields.here("/batches", &[("after", after)]);
     render(&BatchesPage {
         rows: rows.map(|record| BatchRow::of(record, &frame)).collect(),
         is_unfinished_only,
         next: found.next.map(|next| at(&next.to_string())),
-        first: after.map(|_| at("")),
+        first: page.after.map(|_| at("")),
         shows_tenants: viewer.caller.tenant.is_none(),
         frame,
     })
@@ -149,11 +144,7 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let record = api::batches::find(&viewer.app, &viewer.caller, id).await?;
     let fields = &viewer.fields;
     let state: Option<BatchJobFilter> = fields.get("state").map(str::parse).transpose()?;
-    let after: Option<JobId> = fields.get("after").map(str::parse).transpose()?;
-    let page = PageRequest {
-        limit: limits::PAGE_DEFAULT,
-        after,
-    };
+    let page = fields.page::<JobId>()?;
     let filter = JobFilter::of_batch(id, state);
     let jobs = find_page(&viewer.app.client, filter, page, limits::PAGE_LIST_TIME_MAX).await?;
     let frame = Frame::of(&viewer, "/batches", format!("Batch {id}"));
@@ -174,8 +165,10 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         row: BatchRow::of(&record, &frame),
         jobs: listed.iter().map(|job| JobRow::of(job, &frame)).collect(),
         filters: std::iter::once(all).chain(others).collect(),
-        next: jobs.next.map(|next| here(fields, &path, &next.to_string())),
-        first: after.map(|_| here(fields, &path, "")),
+        next: jobs
+            .next
+            .map(|next| fields.here(&path, &[("after", &next.to_string())])),
+        first: page.after.map(|_| fields.here(&path, &[("after", "")])),
         frame,
     })
 }

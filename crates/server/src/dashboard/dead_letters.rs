@@ -2,7 +2,7 @@
 
 use askama::Template;
 use steadfast_core::{EndReason, JobId};
-use steadfast_store::{FailureFilter, JobFilter, JobPageRequest, PageRequest};
+use steadfast_store::{FailureFilter, JobFilter, PageRequest};
 
 use super::{
     failures::FailureRow,
@@ -46,17 +46,9 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let client = &viewer.app.client;
     let groups = PageRequest::first(limits::PAGE_FAILURES_MAX);
     let groups = client.failures(failure_filter(&filter), groups).await?;
-    let after = viewer.fields.get("after").map(str::parse::<JobId>);
-    let page = JobPageRequest {
-        limit: limits::PAGE_DEFAULT,
-        after: after.transpose()?,
-    };
+    let page = viewer.fields.page::<JobId>()?;
     let (jobs, next) = list_jobs(&viewer.app, filter.clone(), page).await?;
-    let here = |changes: &[(&str, &str)]| {
-        let mut changes = changes.to_vec();
-        changes.extend([("did", ""), ("n", "")]);
-        format!("/dead-letters?{}", viewer.fields.query_with(&changes))
-    };
+    let here = |changes: &[(&str, &str)]| viewer.fields.here("/dead-letters", changes);
     let row = |group| FailureRow::of(group, &frame);
     render(&DeadLettersPage {
         head: ListHead::of(&viewer, "/dead-letters", &filter, &jobs).await?,

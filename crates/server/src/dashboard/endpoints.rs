@@ -5,7 +5,6 @@ use axum::extract::{Path, State};
 use serde_json::json;
 use steadfast_api::{EndpointBody, EndpointWithSecret, RotateSecretRequest};
 use steadfast_core::{BodyFormat, EndpointId, EventType, Job, JobId};
-use steadfast_store::JobPageRequest;
 
 use super::{
     credential::NewCredential,
@@ -13,7 +12,6 @@ use super::{
     fields::{Fields, parse_id},
     frame::{Frame, redirect_back, render},
     jobs::JobRow,
-    operations::here,
     page_error::{PageError, PageResult},
     viewer::{Editor, Viewer},
 };
@@ -21,7 +19,6 @@ use crate::{
     api,
     body::{Body, Id, MaybeBody},
     json::Json,
-    limits,
     problem::Problem,
 };
 
@@ -81,11 +78,7 @@ struct DeliveryRow {
 pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let id: EndpointId = parse_id(&id)?;
     let endpoint = api::endpoints::find(&viewer.app, &viewer.caller, id).await?;
-    let after: Option<JobId> = viewer.fields.get("after").map(str::parse).transpose()?;
-    let page = JobPageRequest {
-        limit: limits::PAGE_DEFAULT,
-        after,
-    };
+    let page = viewer.fields.page::<JobId>()?;
     let found = viewer.app.client.deliveries(&endpoint, page).await?;
     let frame = Frame::of(&viewer, "/endpoints", "Endpoint");
     let delivery = |job: &Job| DeliveryRow {
@@ -105,8 +98,10 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         deliveries: found.items.iter().map(delivery).collect(),
         next: found
             .next
-            .map(|next| here(&viewer.fields, &path, &next.to_string())),
-        first: after.map(|_| here(&viewer.fields, &path, "")),
+            .map(|next| viewer.fields.here(&path, &[("after", &next.to_string())])),
+        first: page
+            .after
+            .map(|_| viewer.fields.here(&path, &[("after", "")])),
         row,
         frame,
     })

@@ -1,11 +1,13 @@
 //! Failures by cause: a table of groups, and one of them in detail.
 
+use std::fmt::Display;
+
 use askama::Template;
 use axum::extract::State;
 use serde_json::json;
 use steadfast_api::{FailureGroupBody, FailureQuery, TenantQuery};
 use steadfast_core::{FailureFingerprint, FailureGroup, FailureState};
-use steadfast_store::{FailureCursor, PageRequest};
+use steadfast_store::FailureCursor;
 
 use super::{
     chart::{Svg, sparkline},
@@ -13,9 +15,9 @@ use super::{
     frame::{Frame, redirect_back, render},
     list_head::{ListHead, answer_failure_search},
     page_error::PageResult,
+    search::FAILURE_CONDITIONS,
     viewer::{Editor, Viewer},
 };
-    search::FAILURE_CONDITIONS,
 use crate::{
     api,
     body::{self, Body, Id, Params},
@@ -56,6 +58,11 @@ pub struct FailureRow {
     pub origin: String,
 }
 
+/// The query string of the group of a failure.
+pub fn failure_address(fingerprint: FailureFingerprint, tenant: impl Display) -> String {
+    format!("fingerprint={fingerprint}&tenant={tenant}")
+}
+
 impl FailureRow {
     pub fn of(group: FailureGroup, frame: &Frame) -> Self {
         let body = FailureGroupBody::new(group, frame.now);
@@ -66,7 +73,7 @@ impl FailureRow {
         let origins = body.kinds.iter().chain(&body.destinations);
         let origin: Vec<&str> = origins.map(String::as_str).collect();
         Self {
-            address: format!("fingerprint={}&tenant={}", body.fingerprint, body.tenant),
+            address: failure_address(body.fingerprint, &body.tenant),
             sentence,
             count: thousands(body.count),
             jobs: match body.jobs {
@@ -110,22 +117,14 @@ pub async fn page(viewer: Viewer) -> PageResult {
         }
         None => None,
     };
-    let after = fields.get("after").map(str::parse::<FailureCursor>);
-    let page = PageRequest {
-        limit: limits::PAGE_DEFAULT,
-        after: after.transpose()?,
-    };
+    let page = fields.page::<FailureCursor>()?;
     let has_after = page.after.is_some();
     // One group is shown alone.
     let listed = match shown {
         Some(_) => None,
         None => Some(client.failures(filter, page).await?),
     };
-    let here = |changes: &[(&str, &str)]| {
-        let mut changes = changes.to_vec();
-        changes.extend([("did", ""), ("n", "")]);
-        format!("/failures?{}", fields.query_with(&changes))
-    };
+    let here = |changes: &[(&str, &str)]| fields.here("/failures", changes);
     let (groups, next) = listed.map_or((Vec::new(), None), |page| (page.items, page.next));
     let row = |group| FailureRow::of(group, &frame);
     let rows: Vec<FailureRow> = groups.into_iter().map(row).collect();

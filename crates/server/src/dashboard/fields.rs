@@ -4,6 +4,7 @@ use std::{borrow::Cow, str::FromStr};
 
 use steadfast_api::JobQuery;
 use steadfast_core::Timestamp;
+use steadfast_store::PageRequest;
 
 use super::search::JOB_CONDITIONS;
 use crate::{limits, problem::Problem, query_fields};
@@ -73,6 +74,26 @@ impl Fields {
             query.append_pair(name, value);
         }
         query.finish()
+    }
+
+    /// The address of a page of a list with some fields changed, without what an action said on it.
+    pub fn here(&self, path: &str, changes: &[(&str, &str)]) -> String {
+        let mut changes = changes.to_vec();
+        changes.extend([("did", ""), ("n", "")]);
+        let query = self.query_with(&changes);
+        match query.is_empty() {
+            true => path.to_owned(),
+            false => format!("{path}?{query}"),
+        }
+    }
+
+    /// The page of a list that is asked for.
+    pub fn page<Cursor: FromStr>(&self) -> Result<PageRequest<Cursor>, Cursor::Err> {
+        let after = self.get("after").map(str::parse::<Cursor>);
+        Ok(PageRequest {
+            limit: limits::PAGE_DEFAULT,
+            after: after.transpose()?,
+        })
     }
 
     /// The fields that filter a list of jobs, for the hidden fields of the forms on its page.

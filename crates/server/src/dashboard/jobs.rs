@@ -5,6 +5,7 @@ use steadfast_core::{Job, JobId, JobLabel, JobState};
 use steadfast_store::{JobFilter, JobPageRequest};
 
 use super::{
+    failures::failure_address,
     fields::Fields,
     format::{PageTime, shorten},
     frame::{Frame, render},
@@ -72,7 +73,12 @@ impl JobRow {
             when: when(job, frame),
             created_at: frame.time(job.created_at),
             failure: failure.unwrap_or_default(),
-            failure_address: failure_address(job),
+            failure_address: job
+                .progress
+                .failure
+                .as_ref()
+                .and_then(|failure| failure.fingerprint)
+                .map(|fingerprint| failure_address(fingerprint, &job.tenant)),
         }
     }
 
@@ -102,29 +108,15 @@ fn when(job: &Job, frame: &Frame) -> (&'static str, PageTime) {
     }
 }
 
-/// The query string of the group of a job's newest failure, if it has one.
-fn failure_address(job: &Job) -> Option<String> {
-    let fingerprint = job.progress.failure.as_ref()?.fingerprint?;
-    Some(format!("fingerprint={fingerprint}&tenant={}", job.tenant))
-}
-
 pub async fn page(viewer: Viewer) -> PageResult {
     if let Some(answer) = answer_search(&viewer, "/jobs").await? {
         return Ok(answer);
     }
     let filter = query::job_filter(&viewer.fields.job_query()?, &viewer.caller)?;
-    let after = viewer.fields.get("after").map(str::parse::<JobId>);
-    let page = JobPageRequest {
-        limit: limits::PAGE_DEFAULT,
-        after: after.transpose()?,
-    };
+    let page = viewer.fields.page::<JobId>()?;
     let frame = Frame::of(&viewer, "/jobs", "Jobs");
     let (jobs, next) = list_jobs(&viewer.app, filter.clone(), page).await?;
-    let here = |changes: &[(&str, &str)]| {
-        let mut changes = changes.to_vec();
-        changes.extend([("did", ""), ("n", "")]);
-        format!("/jobs?{}", viewer.fields.query_with(&changes))
-    };
+    let here = |changes: &[(&str, &str)]| viewer.fields.here("/jobs", changes);
     let next = next.map(|next| here(&[("after", &next.to_string())]));
     render(&JobListPage {
         head: ListHead::of(&viewer, "/jobs", &filter, &jobs).await?,

@@ -140,10 +140,7 @@ impl ListHead {
             count: None,
             is_zero: false,
             is_current: chosen.unwrap_or_default() == state,
-            address: {
-                let changes = [("state", state), ("after", ""), ("did", ""), ("n", "")];
-                format!("{path}?{}", viewer.fields.query_with(&changes))
-            },
+            address: viewer.fields.here(path, &[("state", state), ("after", "")]),
         };
         let states = FailureState::ALL.iter().map(|it| it.as_str());
         let states = states.map(|name| chip(name, name));
@@ -195,10 +192,7 @@ fn label_chips(
     filter: &JobFilter,
     stats: Option<&Stats>,
 ) -> Vec<LabelChip> {
-    let address = |label: &str| {
-        let changes = [("label", label), ("after", ""), ("did", ""), ("n", "")];
-        format!("{path}?{}", fields.query_with(&changes))
-    };
+    let address = |label: &str| fields.here(path, &[("label", label), ("after", "")]);
     let all = LabelChip {
         name: "all",
         count: stats.map(|stats| {

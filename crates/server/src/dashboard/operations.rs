@@ -9,7 +9,7 @@ use steadfast_store::{OperationFilter, OperationJobFilter, OperationRecord, Page
 
 use super::{
     deletion::Deletion,
-    fields::{Fields, parse_id},
+    fields::parse_id,
     format::{PageTime, shorten, thousands},
     frame::{Frame, redirect_back, render},
     jobs::JobRow,
@@ -187,11 +187,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         tenant: viewer.caller.tenant.clone(),
         is_open: is_open_only,
     };
-    let after: Option<OperationId> = fields.get("after").map(str::parse).transpose()?;
-    let page = PageRequest {
-        limit: limits::PAGE_DEFAULT,
-        after,
-    };
+    let page = fields.page::<OperationId>()?;
     let found = viewer.app.client.operations(filter, page).await?;
     let frame = Frame::of(&viewer, "/operations", "Operations");
     let rows = found.items.iter();
@@ -202,20 +198,13 @@ pub async fn page(viewer: Viewer) -> PageResult {
         is_open_only,
         next: found
             .next
-            .map(|next| here(fields, "/operations", &next.to_string())),
-        first: after.map(|_| here(fields, "/operations", "")),
+            .map(|next| fields.here("/operations", &[("after", &next.to_string())])),
+        first: page
+            .after
+            .map(|_| fields.here("/operations", &[("after", "")])),
         shows_tenants: viewer.caller.tenant.is_none(),
         frame,
     })
-}
-
-/// The address of a page of a list, without what an action said on it.
-pub fn here(fields: &Fields, path: &str, after: &str) -> String {
-    let query = fields.query_with(&[("after", after), ("did", ""), ("n", "")]);
-    match query.is_empty() {
-        true => path.to_owned(),
-        false => format!("{path}?{query}"),
-    }
 }
 
 pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
@@ -227,11 +216,7 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         true => OperationJobFilter::NotChanged,
         false => OperationJobFilter::All,
     };
-    let after: Option<JobId> = fields.get("after").map(str::parse).transpose()?;
-    let page = PageRequest {
-        limit: limits::PAGE_DEFAULT,
-        after,
-    };
+    let page = fields.page::<JobId>()?;
     let client = &viewer.app.client;
     let jobs: Page<OperationJob, JobId> = client.operation_jobs(id, filter, page).await?;
     let title = format!("{} {id}", name(record.operation.kind));
@@ -249,8 +234,10 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         row: OperationRow::of(&record, &frame),
         jobs: rows.collect(),
         is_not_changed_only,
-        next: jobs.next.map(|next| here(fields, &path, &next.to_string())),
-        first: after.map(|_| here(fields, &path, "")),
+        next: jobs
+            .next
+            .map(|next| fields.here(&path, &[("after", &next.to_string())])),
+        first: page.after.map(|_| fields.here(&path, &[("after", "")])),
         frame,
     })
 }
