@@ -10,7 +10,7 @@
 //!   `sections`: the way from one to another.
 //! * `page_error`: why a page could not be made; `error_page`: what the browser then gets.
 //! * One file per page; `bulk` is one action on many jobs; `credential` shows a new secret or token;
-//!   `deletion` asks before something is deleted; `payload_view` shows payloads without
+//!   `question` asks before something is deleted; `payload_view` shows payloads without
 //!   secrets, `http_view` requests and responses in their parts.
 //! * `job_fields`: the fields of a job in the forms of jobs and schedules.
 //! * `summary`: what a job does, in a few words; `search`: the line of a search box; `list_head`: what
@@ -27,7 +27,6 @@ mod bulk;
 mod chart;
 mod credential;
 mod dead_letters;
-mod deletion;
 mod destinations;
 mod endpoints;
 mod error_page;
@@ -54,6 +53,7 @@ pub(crate) mod overview_facts;
 mod page_caches;
 mod page_error;
 mod payload_view;
+mod question;
 mod queues;
 mod schedule_form;
 mod schedules;

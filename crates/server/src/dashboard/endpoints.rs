@@ -8,11 +8,11 @@ use steadfast_core::{BodyFormat, EndpointId, EventType, Job, JobId};
 
 use super::{
     credential::NewCredential,
-    deletion::Deletion,
     fields::{Fields, parse_id},
     frame::{Frame, redirect_back, render},
     jobs::JobRow,
     page_error::{PageError, PageResult},
+    question::Question,
     viewer::{Editor, Viewer},
 };
 use crate::{
@@ -112,7 +112,7 @@ async fn confirm_deletion(viewer: &Viewer, id: EndpointId) -> PageResult {
     let endpoints = viewer.app.client.endpoints(tenant).await?;
     let endpoint = endpoints.iter().find(|endpoint| endpoint.id == id);
     let endpoint = endpoint.ok_or_else(|| Problem::not_found(id))?;
-    let deletion = Deletion {
+    let question = Question {
         name: endpoint.url.clone(),
         consequence: "It receives no more webhooks, its secrets are lost, and deliveries that wait for it are cancelled. To halt it for a while, disable it.",
         verb: "Delete endpoint",
@@ -121,7 +121,7 @@ async fn confirm_deletion(viewer: &Viewer, id: EndpointId) -> PageResult {
         id: id.to_string(),
         back: "/endpoints".to_owned(),
     };
-    deletion.page(viewer, "/endpoints")
+    question.page(viewer, "/endpoints")
 }
 
 /// Enables or disables an endpoint, or sends something to it.

@@ -9,10 +9,10 @@ use steadfast_core::{
 };
 
 use super::{
-    deletion::Deletion,
     fields::Fields,
     frame::{Frame, redirect_back, render},
     page_error::PageResult,
+    question::Question,
     viewer::{Editor, Viewer},
 };
 use crate::{
@@ -222,7 +222,7 @@ fn changes(form: &Fields) -> Result<GatePatch, Problem> {
 fn confirm_deletion(viewer: &Viewer, form: &Fields) -> PageResult {
     let (path, query) = gate_of(form)?;
     let id = path.writable_id(&query, &viewer.caller)?;
-    let deletion = Deletion {
+    let question = Question {
         name: id.to_string(),
         consequence: "What it held back may start at once.",
         verb: "Delete gate",
@@ -231,7 +231,7 @@ fn confirm_deletion(viewer: &Viewer, form: &Fields) -> PageResult {
         id: id_text(&id),
         back: "/gates".to_owned(),
     };
-    deletion.page(viewer, "/gates")
+    question.page(viewer, "/gates")
 }
 
 /// Calls the API's own functions, so that the same rules hold.

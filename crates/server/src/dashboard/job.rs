@@ -14,7 +14,6 @@ use super::{
     attempts::{AttemptRow, requeued_by, retry_name, status_class},
     audit::AuditRow,
     chart::{self, Svg},
-    deletion::Deletion,
     fields::{Fields, parse_id},
     format::{Countdown, Excerpt, PageTime},
     frame::{Frame, redirect_back, render},
@@ -23,6 +22,7 @@ use super::{
     operations::OperationRow,
     page_error::{PageError, PageResult},
     payload_view,
+    question::Question,
     start::StartPanel,
     summary::{self, Summary},
     viewer::{Editor, Viewer},
@@ -411,7 +411,7 @@ async fn try_act(viewer: &Viewer, job: &Job, form: &Fields) -> Result<&'static s
 }
 
 fn discard_page(viewer: &Viewer, job: &Job, back: &str) -> PageResult {
-    let deletion = Deletion {
+    let question = Question {
         name: Summary::of(job).title,
         consequence: "It is not retried, and leaves the list of dead letters. It stays among the \
             jobs with its history until its retention is over.",
@@ -421,7 +421,7 @@ fn discard_page(viewer: &Viewer, job: &Job, back: &str) -> PageResult {
         id: job.id.to_string(),
         back: back.to_owned(),
     };
-    deletion.page(viewer, "/jobs")
+    question.page(viewer, "/jobs")
 }
 
 /// The changes that the form means. A field that is empty stays as it is.

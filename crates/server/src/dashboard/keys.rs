@@ -8,11 +8,11 @@ use steadfast_core::{KeyId, Timestamp, limits::DAY};
 
 use super::{
     credential::NewCredential,
-    deletion::Deletion,
     fields::Fields,
     format::PageTime,
     frame::{Frame, redirect_back, render},
     page_error::PageResult,
+    question::Question,
     viewer::{Editor, Viewer},
 };
 use crate::{
@@ -87,7 +87,7 @@ async fn confirm_revocation(viewer: Viewer, writes: Writes, id: KeyId) -> PageRe
     let keys = api::keys::visible(&viewer.app, caller).await?;
     let key = keys.into_iter().find(|key| key.id == id);
     let key = key.ok_or_else(|| Problem::not_found(id))?;
-    let deletion = Deletion {
+    let question = Question {
         name: if key.name.is_empty() {
             format!("a key of scope {}", key.scope)
         } else {
@@ -106,7 +106,7 @@ async fn confirm_revocation(viewer: Viewer, writes: Writes, id: KeyId) -> PageRe
         id: id.to_string(),
         back: "/keys".to_owned(),
     };
-    deletion.page(&viewer, "/keys")
+    question.page(&viewer, "/keys")
 }
 
 /// When a key expires that is to be valid for a number of days.

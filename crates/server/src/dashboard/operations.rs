@@ -8,12 +8,12 @@ use steadfast_core::{
 use steadfast_store::{OperationFilter, OperationJobFilter, OperationRecord, Page, PageRequest};
 
 use super::{
-    deletion::Deletion,
     fields::parse_id,
     format::{PageTime, shorten, thousands},
     frame::{Frame, redirect_back, render},
     jobs::JobRow,
     page_error::{PageError, PageResult},
+    question::Question,
     summary::read_payloads,
     viewer::{Editor, Viewer},
 };
@@ -263,7 +263,7 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
 }
 
 fn cancel_page(viewer: &Viewer, record: &OperationRecord, back: &str) -> PageResult {
-    let deletion = Deletion {
+    let question = Question {
         name: record.operation.to_string(),
         consequence: "It ends here and cannot be resumed. What it has done stays done; jobs that \
             it has not come to stay as they are.",
@@ -273,5 +273,5 @@ fn cancel_page(viewer: &Viewer, record: &OperationRecord, back: &str) -> PageRes
         id: record.id.to_string(),
         back: back.to_owned(),
     };
-    deletion.page(viewer, "/operations")
+    question.page(viewer, "/operations")
 }

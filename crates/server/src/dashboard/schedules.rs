@@ -12,11 +12,11 @@ use steadfast_store::{PageRequest, TickRecord};
 
 use super::{
     chart::{self, Svg},
-    deletion::Deletion,
     format::{Excerpt, PageTime, thousands},
     frame::{Frame, redirect_back, render},
     page_error::{PageError, PageResult},
     payload_view,
+    question::Question,
     viewer::{Editor, Viewer},
 };
 use crate::{api, limits, problem::Problem};
@@ -331,7 +331,7 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
             Ok(redirect_back(&format!("/jobs/{run}"), "run-now", None))
         }
         Some("delete") if form.get("confirmed").is_none() => {
-            let deletion = Deletion {
+            let question = Question {
                 name: schedule.name.to_string(),
                 consequence: "It makes no more jobs. Jobs that it has made stay.",
                 verb: "Delete schedule",
@@ -340,7 +340,7 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
                 id: id.to_string(),
                 back: format!("/schedules/{id}"),
             };
-            deletion.page(&viewer, "/schedules")
+            question.page(&viewer, "/schedules")
         }
         Some("delete") => {
             client.delete_schedule(id).await?;

@@ -9,7 +9,7 @@ use super::{
 };
 
 /// What is to be deleted, discarded or cancelled.
-pub struct Deletion {
+pub struct Question {
     pub name: String,
     /// What follows, as a sentence.
     pub consequence: &'static str,
@@ -24,17 +24,17 @@ pub struct Deletion {
 }
 
 #[derive(Template)]
-#[template(path = "deletion.html")]
-struct DeletionPage {
+#[template(path = "question.html")]
+struct QuestionPage {
     frame: Frame,
-    deletion: Deletion,
+    question: Question,
 }
 
-impl Deletion {
+impl Question {
     pub fn page(self, viewer: &Viewer, section: &'static str) -> PageResult {
-        render(&DeletionPage {
+        render(&QuestionPage {
             frame: Frame::of(viewer, section, format!("{}?", self.verb)),
-            deletion: self,
+            question: self,
         })
     }
 }
