@@ -67,7 +67,7 @@ mod summary;
 pub(crate) mod tenant_cache;
 mod viewer;
 
-pub use assets::{font, style_sheet};
+pub use assets::{EmbeddedFile, font, media_type, style_sheet};
 pub use frame::with_security_headers;
 pub use viewer::own_url;
 

@@ -8,7 +8,6 @@ mod example;
 mod schema;
 
 use std::{
-    borrow::Cow,
     collections::HashMap,
     sync::{Arc, LazyLock},
 };
@@ -21,11 +20,14 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
-use sha2::{Digest as _, Sha256};
 use steadfast_book::{book, embedded};
 use tokio::sync::OnceCell;
 
-use crate::{App, api, dashboard, problem::Problem};
+use crate::{
+    App, api,
+    dashboard::{self, EmbeddedFile, media_type},
+    problem::Problem,
+};
 
 pub fn router() -> Router<Arc<App>> {
     Router::new()
@@ -52,7 +54,9 @@ fn redirect_to(location: &'static str) -> Response {
 static DESCRIPTION: LazyLock<String> = LazyLock::new(api::openapi_json);
 
 async fn description(headers: HeaderMap) -> Response {
-    respond(&headers, "application/json", DESCRIPTION.as_bytes())
+    static FILE: LazyLock<EmbeddedFile> =
+        LazyLock::new(|| EmbeddedFile::new(DESCRIPTION.as_bytes()));
+    FILE.respond(&headers, "application/json")
 }
 
 /// The page with the address under which its reader sees this server.
@@ -66,7 +70,7 @@ async fn api_docs(request: Request) -> Response {
     match made.await {
         Ok(page) => {
             let page = api_page::with_url(page, &dashboard::own_url(&parts));
-            respond(&parts.headers, "text/html; charset=utf-8", page.as_bytes())
+            EmbeddedFile::new(page.into_bytes()).respond(&parts.headers, "text/html; charset=utf-8")
         }
         Err(error) => failure(&error),
     }
@@ -87,13 +91,13 @@ async fn file(Path(name): Path<String>, headers: HeaderMap) -> Response {
         Err(error) => return failure(&error),
     };
     match (site.get(&name), media_type(&name)) {
-        (Some(content), Some(media_type)) => respond(&headers, media_type, content),
+        (Some(file), Some(media_type)) => file.respond(&headers, media_type),
         _ => dashboard::error_page(Problem::not_found("such page")),
     }
 }
 
 /// Files by name.
-type Site = HashMap<String, Cow<'static, [u8]>>;
+type Site = HashMap<String, EmbeddedFile>;
 
 /// What each page of the book leads to.
 const LINKS: &[(&str, &str)] = &[("Dashboard", "/"), ("API", "../api/docs")];
@@ -104,15 +108,16 @@ fn site() -> Result<Site, String> {
     let colours = dashboard::style_sheet();
     let pages = book.site(&colours, LINKS)?.into_iter();
     let mut site: Site = pages
-        .map(|(name, content)| (name, Cow::Owned(content.into_bytes())))
+        .map(|(name, content)| (name, EmbeddedFile::new(content.into_bytes())))
         .collect();
     for path in book.pictures() {
         let content = embedded::file(&path).ok_or_else(|| format!("there is no {path}"))?;
-        site.insert(book::picture_file(&path), Cow::Borrowed(content));
+        site.insert(book::picture_file(&path), EmbeddedFile::new(content));
     }
-    site.extend(dashboard::font());
-    site.insert("api.css".to_owned(), api_page::STYLE.as_bytes().into());
-    site.insert("api.js".to_owned(), api_page::SCRIPT.as_bytes().into());
+    site.extend(dashboard::font().map(|(name, content)| (name, EmbeddedFile::new(content))));
+    for (name, content) in [("api.css", api_page::STYLE), ("api.js", api_page::SCRIPT)] {
+        site.insert(name.to_owned(), EmbeddedFile::new(content.as_bytes()));
+    }
     Ok(site)
 }
 
@@ -121,35 +126,4 @@ fn failure(error: &str) -> Response {
     let detail = "the page could not be made; the log of the node has the error";
     let status = StatusCode::INTERNAL_SERVER_ERROR;
     dashboard::error_page(Problem::new(status, "internal", detail))
-}
-
-fn respond(headers: &HeaderMap, media_type: &'static str, content: &[u8]) -> Response {
-    let sum = Sha256::digest(content);
-    let digits: String = sum.iter().take(8).map(|it| format!("{it:02x}")).collect();
-    let tag = format!("\"{digits}\"");
-    let known = headers.get(header::IF_NONE_MATCH);
-    let is_fresh = known.is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    let tag = HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""));
-    let head = [
-        (header::CONTENT_TYPE, HeaderValue::from_static(media_type)),
-        // Another version of the node has other pages.
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-        (header::ETAG, tag),
-    ];
-    if is_fresh {
-        return (StatusCode::NOT_MODIFIED, head).into_response();
-    }
-    (head, content.to_vec()).into_response()
-}
-
-fn media_type(file: &str) -> Option<&'static str> {
-    match file.rsplit_once('.')?.1 {
-        "html" => Some("text/html; charset=utf-8"),
-        "css" => Some("text/css; charset=utf-8"),
-        "js" => Some("text/javascript; charset=utf-8"),
-        "svg" => Some("image/svg+xml"),
-        "png" => Some("image/png"),
-        "woff2" => Some("font/woff2"),
-        _ => None,
-    }
 }
