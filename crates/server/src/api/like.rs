@@ -100,7 +100,7 @@ fn fill_policy(job: &Job, body: &mut CreateJobRequest) -> Result<(), Problem> {
 }
 
 /// A webhook of the job's own; those of endpoints come by themselves.
-pub fn webhook(webhook: &Webhook) -> Option<WebhookRequest> {
+fn webhook(webhook: &Webhook) -> Option<WebhookRequest> {
     let WebhookTarget::Url { url, secret } = &webhook.target else {
         return None;
     };

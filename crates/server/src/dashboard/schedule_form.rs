@@ -10,7 +10,6 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use serde_json::{Value, json, value::RawValue};
-use steadfast_api::DurationText;
 use steadfast_core::{
     ExpiryAction, Job, MissedTickPolicy, OverlapPolicy, Schedule, ScheduleName, StartBefore,
     Tenant, TickRule, Timestamp, Timetable, duration,
@@ -266,16 +265,13 @@ fn changed_job(form: &Fields, schedule: &Schedule) -> Result<Option<Box<RawValue
     }
     let fields: Fields = names.map(|name| (name, entered(name))).collect();
     let job = template_job(schedule);
-    let mut body = request_body(&fields, Some(&job))?;
-    // What the form does not show.
-    insert(&mut body, "lease", raw(&DurationText::from(job.lease))?);
-    if let Some(webhook) = job.webhook.as_deref().and_then(api::like::webhook) {
-        insert(&mut body, "webhook", raw(&webhook)?);
-    }
+    let body = raw(&request_body(&fields, Some(&job))?)?;
+    let body = body::parse(body.get().as_bytes())?;
+    let mut body = api::like::fill_unshown(&job, body)?;
     if let Some((_, on_expiry)) = start_before(schedule)
         && fields.get("startBefore").is_some()
     {
-        insert(&mut body, "onExpiry", raw(&on_expiry)?);
+        body.on_expiry = Some(on_expiry);
     }
     raw(&body).map(Some)
 }
