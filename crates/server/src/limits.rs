@@ -217,6 +217,8 @@ pub const SUMMARY_PAYLOAD_BYTES_MAX: usize = 16 * 1024;
 pub const SEARCH_CHARS_MAX: usize = 1_000;
 /// Names of one sort that a search box completes, and words in all; more would make the page large.
 pub const COMPLETIONS_MAX: usize = 300;
+/// Of these, words of the jobs that are listed.
+pub const COMPLETIONS_OF_PAGE_MAX: usize = COMPLETIONS_MAX / 2;
 
 /// Attempts on the page of a job; the API has the rest.
 pub const PAGE_ATTEMPTS_MAX: usize = 50;

@@ -12,7 +12,7 @@ use super::{
     fields::Fields,
     format::thousands,
     frame::redirect_to,
-    overview::count_of_label,
+    overview::{count_jobs, count_of_label},
     page_error::PageError,
     search::{FAILURE_CONDITIONS, JOB_CONDITIONS, KnownNames, Search, line_of, parse},
     viewer::Viewer,
@@ -97,14 +97,12 @@ impl ListHead {
         let stats = stats_of(&lanes, filter);
         let has_labels = !filter.dead_letters;
         let shows_tenants = viewer.caller.tenant.is_none();
-        let mut completions = KnownNames::of(&lanes).completions(has_labels, shows_tenants);
-        completions.extend(words_of(jobs));
-        completions.truncate(limits::COMPLETIONS_MAX);
+        let names = KnownNames::of(&lanes).completions(has_labels, shows_tenants);
         Ok(Self {
             path,
             line: line_of(&conditions),
             conditions: without_each(path, &conditions),
-            completions,
+            completions: completions(words_of(jobs), names),
             labels: match has_labels {
                 true => label_chips(path, &viewer.fields, filter, stats.as_ref()),
                 false => Vec::new(),
@@ -129,11 +127,9 @@ impl ListHead {
         let path = "/failures";
         let lanes = lanes(viewer).await?;
         let shows_tenants = viewer.caller.tenant.is_none();
-        let mut completions = KnownNames::of(&lanes).completions(false, shows_tenants);
+        let names = KnownNames::of(&lanes).completions(false, shows_tenants);
         let found = destinations.map(|it| line_of(&[("destination", it)]));
         let found: BTreeSet<String> = found.collect();
-        completions.extend(found);
-        completions.truncate(limits::COMPLETIONS_MAX);
         let chosen = viewer.fields.get("state");
         let chip = |name: &'static str, state: &str| LabelChip {
             name,
@@ -148,7 +144,7 @@ impl ListHead {
             path,
             line: line_of(conditions),
             conditions: without_each(path, conditions),
-            completions,
+            completions: completions(found, names),
             labels: [chip("all", "")].into_iter().chain(states).collect(),
             total: None,
         })
@@ -169,11 +165,9 @@ fn stats_of(lanes: &[LaneStats], filter: &JobFilter) -> Option<Stats> {
     if by_lanes != *filter {
         return None;
     }
-    let matching = lanes.iter().filter(|lane| {
-        filter.tenant.as_ref().is_none_or(|it| *it == lane.tenant)
-            && filter.queue.as_ref().is_none_or(|it| *it == lane.queue)
-            && filter.kind.as_ref().is_none_or(|it| *it == lane.kind)
-    });
+    let matching = lanes
+        .iter()
+        .filter(|lane| filter.matches_lane(&lane.tenant, &lane.queue, &lane.kind));
     Some(matching.cloned().collect())
 }
 
@@ -181,9 +175,10 @@ fn total(stats: &Stats, filter: &JobFilter) -> u64 {
     if filter.dead_letters {
         return stats.dead_letters;
     }
-    let labels = JobLabel::ALL.iter();
-    let labels = labels.filter(|label| filter.label.is_none_or(|it| it == **label));
-    labels.map(|label| count_of_label(stats, *label)).sum()
+    match filter.label {
+        Some(label) => count_of_label(stats, label),
+        None => count_jobs(stats),
+    }
 }
 
 fn label_chips(
@@ -195,10 +190,7 @@ fn label_chips(
     let address = |label: &str| fields.here(path, &[("label", label), ("after", "")]);
     let all = LabelChip {
         name: "all",
-        count: stats.map(|stats| {
-            let counts = JobLabel::ALL.iter().map(|it| count_of_label(stats, *it));
-            thousands(counts.sum())
-        }),
+        count: stats.map(|stats| thousands(count_jobs(stats))),
         is_zero: false,
         is_current: filter.label.is_none(),
         address: address(""),
@@ -231,11 +223,38 @@ fn without_each(path: &str, conditions: &[(&'static str, String)]) -> Vec<Condit
     without.collect()
 }
 
-/// The tags and destinations of the jobs that are listed, which are worth more than none.
+/// What the box completes: words of the page, and the names that there are. Neither leaves no room
+/// for the other.
+fn completions(of_page: BTreeSet<String>, names: Vec<String>) -> Vec<String> {
+    let of_page = of_page.into_iter().take(limits::COMPLETIONS_OF_PAGE_MAX);
+    let all = of_page.chain(names);
+    all.take(limits::COMPLETIONS_MAX).collect()
+}
+
+/// The tags and destinations of the jobs that are listed.
 fn words_of(jobs: &[Job]) -> BTreeSet<String> {
     let tags = jobs.iter().flat_map(|job| job.tags.iter());
     let tags = tags.map(|(name, value)| line_of(&[("tag", format!("{name}:{value}"))]));
     let destinations = jobs.iter().filter_map(|job| job.destination.as_ref());
     let destinations = destinations.map(|it| line_of(&[("destination", it.to_string())]));
     destinations.chain(tags).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_page_and_names_are_completed_however_many_there_are() {
+        let words = |name: &str, number: usize| -> Vec<String> {
+            (0..number).map(|it| format!("{name}:{it}")).collect()
+        };
+        let of_page = words("order", 1_000).into_iter().collect();
+        let shown = completions(of_page, words("kind", 1_000));
+        assert_eq!(shown.len(), limits::COMPLETIONS_MAX);
+        let orders = shown.iter().filter(|it| it.starts_with("order:")).count();
+        assert_eq!(orders, limits::COMPLETIONS_OF_PAGE_MAX);
+        let few = completions(BTreeSet::from(["order:1".to_owned()]), words("kind", 1));
+        assert_eq!(few, ["order:1", "kind:0"]);
+    }
 }

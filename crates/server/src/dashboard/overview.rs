@@ -324,7 +324,7 @@ fn coming_rows(forecasts: &Forecasts) -> Vec<ComingRow> {
     queues.chain(destinations).collect()
 }
 
-fn count_jobs(stats: &Stats) -> u64 {
+pub fn count_jobs(stats: &Stats) -> u64 {
     JobLabel::ALL
         .iter()
         .map(|label| count_of_label(stats, *label))
