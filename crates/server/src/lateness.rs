@@ -93,26 +93,25 @@ impl SpanCounts {
 
 /// The counts of one tenant, or of all.
 struct LatenessRecord {
-    minutes: SpanCounts,
-    /// For the chart of a day.
-    tens: SpanCounts,
+    hour: SpanCounts,
+    day: SpanCounts,
 }
 
 impl LatenessRecord {
     fn new() -> Self {
         Self {
-            minutes: SpanCounts::new(limits::LATENESS_MINUTES),
-            tens: SpanCounts::new(limits::LATENESS_TENS),
+            hour: SpanCounts::new(limits::CHART_HOUR),
+            day: SpanCounts::new(limits::CHART_DAY),
         }
     }
 
     fn add(&mut self, now: Timestamp, late: Duration) {
-        self.minutes.add(now, late);
-        self.tens.add(now, late);
+        self.hour.add(now, late);
+        self.day.add(now, late);
     }
 
     fn newest(&self) -> Option<Timestamp> {
-        self.minutes.spans.back().map(|(at, _)| *at)
+        self.hour.spans.back().map(|(at, _)| *at)
     }
 }
 
@@ -163,7 +162,7 @@ impl RecentLateness {
     /// Since this time, of a tenant or of all.
     pub fn since(&self, tenant: Option<&Tenant>, since: Timestamp) -> LatenessCounts {
         let mut sum = LatenessCounts::default();
-        for (at, counts) in self.spans(tenant, limits::LATENESS_MINUTES.1) {
+        for (at, counts) in self.spans(tenant, limits::CHART_HOUR) {
             if at >= since {
                 sum.merge(&counts);
             }
@@ -171,22 +170,22 @@ impl RecentLateness {
         sum
     }
 
-    /// Spans of this length, a minute or ten, the oldest first.
+    /// The parts of a chart of an hour or a day, the oldest first; there are no others.
     pub fn spans(
         &self,
         tenant: Option<&Tenant>,
-        length: Duration,
+        (_, length): (u32, Duration),
     ) -> Vec<(Timestamp, LatenessCounts)> {
         let records = self.lock();
         let record = match tenant {
             Some(tenant) => records.tenants.get(tenant),
             None => records.all.as_ref(),
         };
-        let spans = record.map(|record| match length == limits::LATENESS_MINUTES.1 {
-            true => &record.minutes.spans,
-            false => &record.tens.spans,
-        });
-        spans.into_iter().flatten().copied().collect()
+        let spans = record
+            .into_iter()
+            .flat_map(|record| [&record.hour, &record.day]);
+        let spans = spans.filter(|spans| spans.length == length);
+        spans.flat_map(|spans| &spans.spans).copied().collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Records> {

@@ -188,10 +188,10 @@ pub const METRIC_LANES_MAX: usize = 500;
 pub const LANE_STATS_AGE_MAX: Duration = Duration::from_secs(1);
 /// How old the counts beside the sections may be: they are read for every page.
 pub const SECTION_COUNTS_AGE_MAX: Duration = Duration::from_secs(2);
-/// The chart of an hour.
-pub const LATENESS_MINUTES: (u32, Duration) = (60, Duration::from_secs(60));
+/// The chart of an hour: how many parts, and how long each is.
+pub const CHART_HOUR: (u32, Duration) = (60, Duration::from_secs(60));
 /// The chart of a day.
-pub const LATENESS_TENS: (u32, Duration) = (144, Duration::from_secs(600));
+pub const CHART_DAY: (u32, Duration) = (144, Duration::from_secs(600));
 /// Tenants whose lateness is counted apart: each has up to 20 kB.
 pub const LATENESS_TENANTS_MAX: usize = 100;
 /// A tenant that started nothing for so long makes room for another.

@@ -105,7 +105,7 @@ fn outcome_chart(body: &DestinationBody, now: Timestamp) -> Svg {
         }
     });
     let minutes: Vec<MinuteStats> = minutes.collect();
-    let buckets = TimeBuckets::new(now, TimeBuckets::HOUR);
+    let buckets = TimeBuckets::new(now, limits::CHART_HOUR);
     chart::throughput(&buckets, &minutes, &incident_markers(body, now))
 }
 

@@ -104,8 +104,8 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let frame = Frame::of(&viewer, "/", "Overview");
     let is_day = viewer.fields.get("span") == Some("day");
     let length = match is_day {
-        true => TimeBuckets::DAY,
-        false => TimeBuckets::HOUR,
+        true => limits::CHART_DAY,
+        false => limits::CHART_HOUR,
     };
     let buckets = TimeBuckets::new(frame.now, length);
     let minutes = app.client.minutes(tenant.clone(), buckets.start()).await?;
@@ -134,11 +134,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         recent: brief(limits::RECENT_WINDOW),
         throughput: chart::throughput(&buckets, &minutes, &markers),
         rates: chart::rates(&buckets, &minutes, &markers),
-        lateness: chart::lateness(
-            &buckets,
-            &late.spans(tenant.as_ref(), buckets.length),
-            &markers,
-        ),
+        lateness: chart::lateness(&buckets, &late.spans(tenant.as_ref(), length), &markers),
         events: events(markers, buckets.start(), &frame),
         failures: failure_rows(&facts, &frame),
         destinations: destination_rows(bodies, &frame),
@@ -244,7 +240,7 @@ fn queue_lines(
     for lane in lanes {
         queues.entry(&lane.queue).or_default().push(lane);
     }
-    let buckets = TimeBuckets::new(frame.now, TimeBuckets::HOUR);
+    let buckets = TimeBuckets::new(frame.now, limits::CHART_HOUR);
     let mut busy: Vec<BusyQueue> = queues
         .into_iter()
         .map(|(queue, lanes)| BusyQueue::of(queue, &lanes, facts, buckets.count()))

@@ -46,7 +46,7 @@ pub async fn facts(app: &App, tenant: Option<&Tenant>) -> Result<Arc<OverviewFac
 
 async fn read(app: &App, tenant: Option<&Tenant>) -> Result<OverviewFacts, ClientError> {
     let (client, store, now) = (&app.client, app.node.store(), app.client.now());
-    let buckets = TimeBuckets::new(now, TimeBuckets::HOUR);
+    let buckets = TimeBuckets::new(now, limits::CHART_HOUR);
     let filter = FailureFilter {
         tenant: tenant.cloned(),
         since: Some(buckets.start()),

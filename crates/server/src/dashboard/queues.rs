@@ -71,7 +71,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         queues.entry(name).or_default().push(lane);
     }
     let facts = overview_facts::facts(&viewer.app, tenant.as_ref()).await?;
-    let buckets = TimeBuckets::new(frame.now, TimeBuckets::HOUR);
+    let buckets = TimeBuckets::new(frame.now, limits::CHART_HOUR);
     let pauses = QueuePauses::read(&viewer.app).await?;
     let hidden = queues.len().saturating_sub(limits::PAGE_QUEUES_MAX);
     let rows = queues.into_iter().take(limits::PAGE_QUEUES_MAX);

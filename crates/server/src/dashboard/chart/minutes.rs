@@ -244,6 +244,7 @@ pub fn queue_minutes(buckets: &TimeBuckets, attempts: &[u64]) -> Svg {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits;
 
     fn minute(text: &str, attempts: u64) -> MinuteStats {
         MinuteStats {
@@ -260,7 +261,7 @@ mod tests {
     #[test]
     fn a_line_does_not_fall_in_the_minute_that_is_not_over() {
         let now: Timestamp = "2026-01-01T12:34:02Z".parse().unwrap();
-        let buckets = TimeBuckets::new(now, TimeBuckets::HOUR);
+        let buckets = TimeBuckets::new(now, limits::CHART_HOUR);
         let minutes = [
             minute("2026-01-01T12:32:00Z", 50),
             minute("2026-01-01T12:33:00Z", 50),

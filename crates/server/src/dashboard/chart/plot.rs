@@ -21,9 +21,6 @@ pub struct TimeBuckets {
 }
 
 impl TimeBuckets {
-    pub const HOUR: (u32, Duration) = (60, Duration::from_secs(60)); // not a limit: minutes
-    pub const DAY: (u32, Duration) = (144, Duration::from_secs(600)); // not a limit: ten minutes
-
     pub fn new(now: Timestamp, (number, length): (u32, Duration)) -> Self {
         Self {
             now,
@@ -162,11 +159,12 @@ fn mark(buckets: &TimeBuckets, drawing: &mut SvgBuilder, markers: &[Marker]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits;
 
     #[test]
     fn every_minute_of_the_span_falls_into_a_bucket_and_no_other_does() {
         let now: Timestamp = "2026-01-01T12:34:56Z".parse().unwrap();
-        let buckets = TimeBuckets::new(now, TimeBuckets::HOUR);
+        let buckets = TimeBuckets::new(now, limits::CHART_HOUR);
         assert_eq!(buckets.start().to_string(), "2026-01-01T11:35:00Z");
         for (at, index) in [
             ("2026-01-01T11:34:59Z", None),
@@ -176,14 +174,14 @@ mod tests {
         ] {
             assert_eq!(buckets.index(at.parse().unwrap()), index, "{at}");
         }
-        let day = TimeBuckets::new(now, TimeBuckets::DAY);
+        let day = TimeBuckets::new(now, limits::CHART_DAY);
         assert_eq!(day.start().to_string(), "2025-12-31T12:40:00Z");
     }
 
     #[test]
     fn what_happened_before_the_span_is_not_marked() {
         let now: Timestamp = "2026-01-01T12:34:56Z".parse().unwrap();
-        let buckets = TimeBuckets::new(now, TimeBuckets::HOUR);
+        let buckets = TimeBuckets::new(now, limits::CHART_HOUR);
         let incident = |from: u64, until: u64| Marker {
             class: "incident",
             at: now.minus(Duration::from_secs(from)),
