@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     limits,
-    workers::{self, WorkerState},
+    workers::{self, VersionUse, WorkerState},
 };
 
 #[derive(Template)]
@@ -63,41 +63,28 @@ impl NodeRow {
 
 /// A version of a program, and who runs it.
 struct VersionRow {
-    version: String,
     program: &'static str,
-    alive: usize,
-    gone: usize,
+    count: VersionUse,
     since: PageTime,
 }
 
 /// The newest version first.
 fn versions(nodes: &[NodeState], workers: &[WorkerState], frame: &Frame) -> Vec<VersionRow> {
-    let nodes = nodes.iter().map(|it| {
-        (
-            ("nodes", &it.version),
-            it.is_alive(frame.now),
-            it.started_at,
-        )
-    });
-    let workers = workers.iter().filter_map(|it| {
-        let version = it.info.version.as_ref()?;
-        let since = it.version_since.unwrap_or(it.first_seen);
-        Some((("workers", version), it.is_alive(frame.now), since))
-    });
-    let mut rows: BTreeMap<(&'static str, &String), VersionRow> = BTreeMap::new();
-    for (key, is_alive, since) in nodes.chain(workers) {
-        let row = rows.entry(key).or_insert_with(|| VersionRow {
-            version: key.1.clone(),
-            program: key.0,
-            alive: 0,
-            gone: 0,
-            since: frame.time(since),
-        });
-        row.alive += usize::from(is_alive);
-        row.gone += usize::from(!is_alive);
-        row.since.at = row.since.at.min(since);
-    }
-    let mut rows: Vec<VersionRow> = rows.into_values().collect();
+    let nodes = nodes
+        .iter()
+        .map(|it| (&*it.version, it.started_at, it.is_alive(frame.now)));
+    let nodes = workers::versions(nodes).into_iter();
+    let workers = workers::worker_versions(workers, frame.now).into_iter();
+    let all = nodes
+        .map(|it| ("nodes", it))
+        .chain(workers.map(|it| ("workers", it)));
+    let mut rows: Vec<VersionRow> = all
+        .map(|(program, count)| VersionRow {
+            program,
+            since: frame.time(count.since),
+            count,
+        })
+        .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.since.at));
     rows.truncate(limits::PAGE_WORKERS_MAX);
     rows

@@ -33,7 +33,7 @@ impl OverviewFacts {
     }
 }
 
-/// A version that workers or nodes began to run.
+/// A version that workers began to run.
 pub struct Deploy {
     pub at: Timestamp,
     pub text: String,
@@ -85,41 +85,24 @@ async fn read(app: &App, tenant: Option<&Tenant>) -> Result<OverviewFacts, Clien
         failures,
         destinations,
         workers_alive: known.iter().filter(|it| it.is_alive(now)).count(),
-        deploys: deploys(&known, &nodes),
+        deploys: deploys(&known, now),
         nodes,
         queue_minutes,
     })
 }
 
-/// When each version was first seen, the newest first.
-fn deploys(workers: &[workers::WorkerState], nodes: &[NodeState]) -> Vec<Deploy> {
-    let mut versions: HashMap<(&str, &String), (Timestamp, usize)> = HashMap::new();
-    let of_workers = workers.iter().filter_map(|worker| {
-        let version = worker.info.version.as_ref()?;
-        let at = worker.version_since.unwrap_or(worker.first_seen);
-        Some((("worker", version), at))
+/// When each version of workers was first seen, the newest first. Nodes are left out: all that is
+/// known of them is when they were started, with a new version or without.
+fn deploys(workers: &[workers::WorkerState], now: Timestamp) -> Vec<Deploy> {
+    let versions = workers::worker_versions(workers, now).into_iter();
+    let deploys = versions.map(|it| Deploy {
+        at: it.since,
+        text: match it.alive + it.gone {
+            1 => format!("1 worker of version {}", it.version),
+            number => format!("{number} workers of version {}", it.version),
+        },
     });
-    let of_nodes = nodes
-        .iter()
-        .map(|node| (("node", &node.version), node.started_at));
-    for (version, at) in of_workers.chain(of_nodes) {
-        let (first, number) = versions.entry(version).or_insert((at, 0));
-        *first = at.min(*first);
-        *number += 1;
-    }
-    let mut deploys: Vec<Deploy> = versions
-        .into_iter()
-        .map(|((name, version), (at, number))| Deploy {
-            at,
-            text: match number {
-                1 => format!("1 {name} of version {version}"),
-                _ => format!("{number} {name}s of version {version}"),
-            },
-        })
-        .collect();
-    deploys.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.text.cmp(&b.text)));
-    deploys.truncate(limits::OVERVIEW_ROWS_MAX);
-    deploys
+    deploys.take(limits::OVERVIEW_ROWS_MAX).collect()
 }
 
 #[cfg(test)]
@@ -149,7 +132,7 @@ mod tests {
             worker("b", "1.4", 5),
             worker("c", "1.3", 1),
         ];
-        let found = deploys(&seen, &[]);
+        let found = deploys(&seen, Timestamp::EPOCH);
         let found: Vec<(i64, &str)> = found
             .iter()
             .map(|it| (it.at.as_millis(), it.text.as_str()))
