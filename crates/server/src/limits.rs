@@ -255,6 +255,10 @@ pub const PAGE_WORKERS_MAX: usize = 200;
 /// Running jobs that are read to show who holds them.
 pub const PAGE_RUNNING_JOBS_MAX: usize = 500;
 
+/// Alerts that fire, on the overview: in an outage each tenant may have one.
+pub const OVERVIEW_ALERTS_MAX: usize = 20;
+/// Alerts on their page, those that fire first; the API has all of them.
+pub const PAGE_ALERTS_MAX: usize = 500;
 /// Groups of failures, destinations and deploys on the overview: each has a page of its own.
 pub const OVERVIEW_ROWS_MAX: usize = 5;
 /// Queues on the overview, the busiest first.

@@ -9,12 +9,15 @@ use super::{
     page_error::PageResult,
     viewer::Viewer,
 };
+use crate::limits;
 
 #[derive(Template)]
 #[template(path = "alerts.html")]
 struct AlertsPage {
     frame: Frame,
     rows: Vec<AlertRow>,
+    /// How many more there are.
+    hidden: usize,
     shows_tenants: bool,
 }
 
@@ -36,6 +39,8 @@ pub async fn page(viewer: Viewer) -> PageResult {
         };
         (rank, std::cmp::Reverse(alert.since))
     });
+    let hidden = alerts.len().saturating_sub(limits::PAGE_ALERTS_MAX);
+    alerts.truncate(limits::PAGE_ALERTS_MAX);
     let frame = Frame::of(&viewer, "/alerts", "Alerts");
     render(&AlertsPage {
         rows: alerts
@@ -47,6 +52,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
                 alert,
             })
             .collect(),
+        hidden,
         shows_tenants: tenant.is_none(),
         frame,
     })

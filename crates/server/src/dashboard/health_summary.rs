@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use steadfast_api::DestinationBody;
-use steadfast_core::{AlertState, HealthStatus, Timestamp, explain::brief};
+use steadfast_core::{
+    AlertState, Timestamp,
+    explain::{brief, thousands},
+};
 
 use super::overview_facts::OverviewFacts;
 use crate::limits;
@@ -20,7 +22,6 @@ pub struct HealthSummary {
 impl HealthSummary {
     pub fn of(
         facts: &OverviewFacts,
-        destinations: &[DestinationBody],
         firing: &[AlertState],
         due: Option<Timestamp>,
         now: Timestamp,
@@ -33,13 +34,12 @@ impl HealthSummary {
                 "/alerts",
             ));
         }
-        let sick = destinations
-            .iter()
-            .filter(|it| it.status != HealthStatus::Healthy)
-            .count();
-        if sick > 0 {
-            let verb = if sick == 1 { "does" } else { "do" };
-            let sentence = format!("{} {verb} not work", count(sick, "destination"));
+        if facts.troubled > 0 {
+            let verb = if facts.troubled == 1 { "is" } else { "are" };
+            let sentence = format!(
+                "{} {verb} not healthy",
+                count(facts.troubled, "destination")
+            );
             problems.push((sentence, "/destinations"));
         }
         let silent = facts.nodes.iter().filter(|it| !it.is_alive(now)).count();
@@ -67,14 +67,11 @@ impl HealthSummary {
     }
 }
 
-/// `12 alerts fire in 3 tenants: dead letters, retry rate`.
+/// `12 alerts fire in 3 tenants: dlq, retry_rate`.
 fn describe(firing: &[AlertState]) -> String {
     let tenants: BTreeSet<_> = firing.iter().map(|it| &it.tenant).collect();
-    let rules: BTreeSet<String> = firing
-        .iter()
-        .map(|it| it.rule.as_str().replace('_', " "))
-        .collect();
-    let rules: Vec<String> = rules.into_iter().collect();
+    let rules: BTreeSet<&str> = firing.iter().map(|it| it.rule.as_str()).collect();
+    let rules: Vec<&str> = rules.into_iter().collect();
     let of_tenants = match tenants.len() {
         0 | 1 => String::new(),
         number => format!(" in {number} tenants"),
@@ -87,7 +84,10 @@ fn describe(firing: &[AlertState]) -> String {
 fn count(number: usize, thing: &str) -> String {
     match number {
         1 => format!("1 {thing}"),
-        _ => format!("{number} {thing}s"),
+        _ => format!(
+            "{} {thing}s",
+            thousands(u64::try_from(number).unwrap_or(u64::MAX))
+        ),
     }
 }
 
@@ -110,8 +110,8 @@ mod tests {
             alert("b", "dlq"),
             alert("b", "retry_rate"),
         ];
-        let line = "3 alerts fire in 2 tenants: dlq, retry rate";
+        let line = "3 alerts fire in 2 tenants: dlq, retry_rate";
         assert_eq!(describe(&firing), line);
-        assert_eq!(describe(&firing[..1]), "1 alert fires: retry rate");
+        assert_eq!(describe(&firing[..1]), "1 alert fires: retry_rate");
     }
 }

@@ -37,6 +37,7 @@ struct OverviewPage {
     health: HealthSummary,
     failing: FailingFigures,
     behind: BehindFigures,
+    /// The first of them.
     firing: Vec<AlertState>,
     tiles: Vec<Tile>,
     /// How far back the recent figures reach.
@@ -125,9 +126,11 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let due = stats.oldest_ready.filter(|due| *due <= frame.now);
     let late = &app.metrics.recent_lateness;
     let recent = late.since(tenant.as_ref(), frame.now.minus(limits::RECENT_WINDOW));
+    let health = HealthSummary::of(&facts, &firing, due, frame.now);
+    firing.truncate(limits::OVERVIEW_ALERTS_MAX);
     render(&OverviewPage {
         is_empty: stats.total.attempts == 0 && count_jobs(&stats) == 0,
-        health: HealthSummary::of(&facts, &bodies, &firing, due, frame.now),
+        health,
         failing: FailingFigures::of(&stats),
         behind: BehindFigures::of(&stats, &recent, &frame),
         tiles: tiles(&stats),

@@ -14,8 +14,10 @@ use crate::{App, limits, workers};
 pub struct OverviewFacts {
     /// The groups of failures with the most, seen within the last hour.
     pub failures: Vec<FailureGroup>,
-    /// Those that do not work, then others of which something is known.
+    /// Those that are not healthy, then others of which something is known.
     pub destinations: Vec<DestinationState>,
+    /// How many destinations are not healthy.
+    pub troubled: usize,
     /// Nodes serve all tenants, so a tenant sees none.
     pub nodes: Vec<NodeState>,
     /// How many workers were seen lately.
@@ -58,7 +60,10 @@ async fn read(app: &App, tenant: Option<&Tenant>) -> Result<OverviewFacts, Clien
     filter.tenant = tenant.cloned();
     let most = limits::PAGE_DESTINATIONS_MAX;
     let troubled = filter.clone().with_trouble();
-    let mut destinations = client.destinations(&troubled, None, most).await?;
+    // They are in memory, so that counting all of them costs little.
+    let mut destinations = client.destinations(&troubled, None, usize::MAX).await?;
+    let troubled = destinations.len();
+    destinations.truncate(most);
     let healthy = filter.with_status(HealthStatus::Healthy);
     let room = most - destinations.len();
     destinations.extend(client.destinations(&healthy, None, room).await?);
@@ -84,6 +89,7 @@ async fn read(app: &App, tenant: Option<&Tenant>) -> Result<OverviewFacts, Clien
     Ok(OverviewFacts {
         failures,
         destinations,
+        troubled,
         workers_alive: known.iter().filter(|it| it.is_alive(now)).count(),
         deploys: deploys(&known, now),
         nodes,

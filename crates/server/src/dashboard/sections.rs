@@ -28,6 +28,7 @@ pub struct SectionCounts {
     /// Destinations that are not healthy.
     destinations: usize,
     alerts: usize,
+    /// Open ones; past a page of them, one more than that.
     operations: usize,
 }
 
@@ -60,12 +61,10 @@ pub fn groups(counts: &SectionCounts) -> Vec<SectionGroup> {
                 plain("/schedules", "Schedules"),
                 counted("/dead-letters", "Dead letters", counts.dead_letters, true),
                 plain("/failures", "Failures"),
-                counted(
-                    "/operations",
-                    "Operations",
-                    number(counts.operations),
-                    false,
-                ),
+                Section {
+                    tally: operations_tally(counts.operations),
+                    ..plain("/operations", "Operations")
+                },
             ],
         ),
         (
@@ -94,6 +93,15 @@ pub fn groups(counts: &SectionCounts) -> Vec<SectionGroup> {
     ]
 }
 
+/// The store has no count of them, so as many as fit on a page are counted: `50+`.
+fn operations_tally(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1..=limits::PAGE_DEFAULT => Some(count.to_string()),
+        _ => Some(format!("{}+", limits::PAGE_DEFAULT)),
+    }
+}
+
 /// A page does not fail because of them: if they cannot be read, it has none.
 pub async fn counts(app: &App, tenant: Option<&Tenant>) -> Arc<SectionCounts> {
     let counts = app.section_counts.get(tenant, read(app, tenant)).await;
@@ -111,15 +119,15 @@ async fn read(app: &App, tenant: Option<&Tenant>) -> Result<SectionCounts, Clien
     let firing = alerts.iter().filter(|it| it.status == AlertStatus::Firing);
     let mut filter = DestinationFilter::default();
     filter.tenant = tenant.cloned();
-    let most = limits::PAGE_DESTINATIONS_MAX;
+    // They are in memory, so that counting all of them costs little.
     let troubled = client
-        .destinations(&filter.with_trouble(), None, most)
+        .destinations(&filter.with_trouble(), None, usize::MAX)
         .await?;
     let open = OperationFilter {
         tenant: tenant.cloned(),
         is_open: true,
     };
-    let page = PageRequest::first(limits::PAGE_DEFAULT);
+    let page = PageRequest::first(limits::PAGE_DEFAULT + 1);
     Ok(SectionCounts {
         running: stats.running,
         dead_letters: stats.dead_letters,
@@ -143,6 +151,16 @@ mod tests {
         let counted: Vec<_> = sections.iter().filter(|it| it.tally.is_some()).collect();
         assert_eq!(counted.len(), 1);
         assert_eq!(counted[0].tally.as_deref(), Some("1,200"));
+        let tallies = [0, 1, 50, 51].map(operations_tally);
+        assert_eq!(
+            tallies,
+            [
+                None,
+                Some("1".into()),
+                Some("50".into()),
+                Some("50+".into())
+            ]
+        );
         let mut addresses: Vec<_> = sections.iter().map(|it| it.href).collect();
         addresses.sort_unstable();
         addresses.dedup();

@@ -12,7 +12,7 @@ async fn it_says_whether_all_is_well_what_fails_and_how_far_behind_it_is() {
     let page = node.get("/?tenant=shop").await.body;
     for part in [
         "Needs attention",
-        "destinations do not work</a>",
+        "destinations are not healthy</a>",
         "<small>p95</small>",
         "class=\"line p99\"",
         "class=\"incident\"",

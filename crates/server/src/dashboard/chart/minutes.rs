@@ -227,13 +227,13 @@ fn line(
 pub fn queue_minutes(buckets: &TimeBuckets, attempts: &[u64]) -> Svg {
     const WIDTH: f64 = 2.0; // not a limit: layout of the drawing
     const HEIGHT: f64 = 22.0; // not a limit: layout of the drawing
-    let most = attempts.iter().copied().max().unwrap_or(0).max(1);
+    let most = attempts.iter().copied().max().unwrap_or(0);
     let sum = thousands(attempts.iter().sum());
     let summary = format!("{sum} attempts, at most {} in a minute", thousands(most));
     let size = (WIDTH * buckets.count() as f64, HEIGHT);
     let mut drawing = SvgBuilder::new("sparkline", size, "The last hour", summary);
     for (index, count) in attempts.iter().enumerate().filter(|(_, count)| **count > 0) {
-        let tall = ((HEIGHT - 1.0) * *count as f64 / most as f64).max(1.0);
+        let tall = ((HEIGHT - 1.0) * *count as f64 / most.max(1) as f64).max(1.0);
         let x = WIDTH * index as f64;
         let text = format!("{}: {}", buckets.time_of_day(index), thousands(*count));
         drawing.rect("quiet", (x, HEIGHT - tall), (WIDTH - 0.4, tall), &text);
