@@ -3,8 +3,10 @@
 //! Claims and heartbeats only note what they saw, in memory. One task writes it to the store, at most
 //! every few seconds per worker, so that no claim waits for it and every node knows all workers.
 
+mod versions;
+
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -15,6 +17,8 @@ use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store,
 use tokio::sync::Notify;
 
 use crate::limits;
+
+pub use versions::{VersionUse, versions, worker_versions};
 
 /// What is known of a worker, as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -272,44 +276,6 @@ impl Workers {
     fn lock(&self) -> MutexGuard<'_, SeenWorkers> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A version of a program, and how many run it.
-#[derive(Debug, PartialEq)]
-pub struct VersionUse {
-    pub version: String,
-    /// When it was first seen.
-    pub since: Timestamp,
-    pub alive: usize,
-    pub gone: usize,
-}
-
-/// The versions of programs, the newest first: of each the version, since when, and whether it is alive.
-pub fn versions<'a>(seen: impl Iterator<Item = (&'a str, Timestamp, bool)>) -> Vec<VersionUse> {
-    let mut versions: BTreeMap<&str, VersionUse> = BTreeMap::new();
-    for (version, since, is_alive) in seen {
-        let known = versions.entry(version).or_insert_with(|| VersionUse {
-            version: version.to_owned(),
-            since,
-            alive: 0,
-            gone: 0,
-        });
-        known.since = known.since.min(since);
-        known.alive += usize::from(is_alive);
-        known.gone += usize::from(!is_alive);
-    }
-    let mut versions: Vec<VersionUse> = versions.into_values().collect();
-    versions.sort_by_key(|it| std::cmp::Reverse(it.since));
-    versions
-}
-
-/// The versions of workers that say which they are.
-pub fn worker_versions(workers: &[WorkerState], now: Timestamp) -> Vec<VersionUse> {
-    versions(workers.iter().filter_map(|worker| {
-        let version = worker.info.version.as_deref()?;
-        let since = worker.version_since.unwrap_or(worker.first_seen);
-        Some((version, since, worker.is_alive(now)))
-    }))
 }
 
 /// Workers that are stored, in the order of their documents: those of a tenant, or of all.
