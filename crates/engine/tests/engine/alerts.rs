@@ -253,8 +253,22 @@ async fn only_endpoints_of_the_tenant_that_subscribed_to_alerts_get_them() {
 
     let other = Tenant::new("other").unwrap();
     assert_eq!(client.alerts(Some(&other)).await.unwrap(), []);
-    let acme = Tenant::new("acme").unwrap();
-    assert_eq!(client.alerts(Some(&acme)).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_tenant_has_its_own_alerts_and_not_those_of_names_that_begin_like_its_own() {
+    let fixture = Fixture::new();
+    let engine = fixture.engine(dlq_at_once());
+    let tenants = ["acme", "acme/eu", "acme2"];
+    for tenant in tenants {
+        dead_letter(&engine, tenant).await;
+    }
+    engine.watch().await.unwrap();
+    for tenant in tenants {
+        let tenant = Tenant::new(tenant).unwrap();
+        let alerts = engine.client().alerts(Some(&tenant)).await.unwrap();
+        assert!(matches!(&alerts[..], [alert] if alert.tenant == tenant));
+    }
 }
 
 #[tokio::test]
