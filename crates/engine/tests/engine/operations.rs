@@ -236,7 +236,7 @@ async fn a_request_for_unfinished_jobs_leaves_the_others_out() {
     let world = World::new(1);
     world.dead_letters(2).await;
     world.enqueue(1).await;
-    for kind in [OperationKind::RunNow, OperationKind::Cancel] {
+    for kind in [OperationKind::Retry, OperationKind::Cancel] {
         let mut request = request(kind);
         request.filter.unfinished = true;
         let found = world.client.count_operation(&request).await.unwrap();
