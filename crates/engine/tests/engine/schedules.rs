@@ -106,7 +106,7 @@ async fn a_schedule_that_has_ended_can_be_declared_again_but_not_created() {
 async fn what_a_schedule_decides_cannot_be_set_on_its_job() {
     let client = test_engine().client();
     for (job, field) in [
-        (fails(0).job().delay(Duration::from_secs(1)), "job.runAt"),
+        (fails(0).job().delay(Duration::from_secs(1)), "job.delay"),
         (fails(0).job().idempotency_key("k"), "job.idempotencyKey"),
     ] {
         let request = ScheduleRequest::cron("wrong", "@hourly", job);
