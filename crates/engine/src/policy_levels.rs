@@ -59,7 +59,8 @@ impl PolicyLevels {
         })
     }
 
-    /// Applies every level over the one below it; shares the default if none sets anything.
+    /// Applies every level over the one below it; shares the default if none sets anything. Retries
+    /// beyond the limit are refused if the job's own level names their number, and else cut off.
     pub fn resolve(
         &self,
         tenant: &Tenant,
@@ -73,6 +74,11 @@ impl PolicyLevels {
         for patch in levels.filter(|patch| !patch.is_empty()) {
             let patched = patch.over(&policy).map_err(|error| error.within("retry"))?;
             policy = Arc::new(patched);
+        }
+        // Who names no number gets what there is.
+        if !over.iter().any(|patch| patch.names_retries()) && self.check(&policy).is_err() {
+            let limit = PolicyPatch::default().max_retries(self.max_retries);
+            policy = Arc::new(limit.over(&policy)?);
         }
         self.check(&policy)?;
         Ok(policy)

@@ -80,6 +80,11 @@ impl PolicyPatch {
         *self == Self::default()
     }
 
+    /// Whether it says itself how many retries there are.
+    pub fn names_retries(&self) -> bool {
+        self.max_retries.is_some() || self.max_attempts.is_some()
+    }
+
     /// A preset; the setters below change single fields of it.
     pub fn preset(preset: Preset) -> Self {
         Self {

@@ -14,7 +14,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
     Actor, CommitResult, Endpoint, EndpointId, EventType, Jitter, Job, JobEdit, JobState, Kind,
-    Outcome, PolicyPatch, Tenant, Timestamp, Transition, Webhook, WebhookTarget, WorkerName,
+    Outcome, PolicyPatch, Preset, Tenant, Timestamp, Transition, Webhook, WebhookTarget,
+    WorkerName,
 };
 use steadfast_engine::{
     Client, ClientError, Context, Engine, EngineBuilder, EngineConfig, JobError, JobKind,
@@ -302,7 +303,10 @@ async fn deliveries_get_the_policy_of_server_tenant_and_queue() {
 #[tokio::test]
 async fn the_limit_of_retries_holds_for_whatever_sets_a_policy() {
     let target = Target::start(|_| ok("")).await;
-    let limit = |builder: EngineBuilder| builder.handler(work).max_retries(3);
+    let limit = |builder: EngineBuilder| {
+        let builder = builder.queue_retry("bulk", PolicyPatch::default().max_retries(9));
+        builder.handler(work).max_retries(3)
+    };
     let engine = TestEngine::new(limit).unwrap();
     let client = engine.client();
     let many = PolicyPatch::default().max_retries(50);
@@ -321,6 +325,13 @@ async fn the_limit_of_retries_holds_for_whatever_sets_a_policy() {
     let schedule = ScheduleRequest::every("hourly", hourly, job);
     let refused = client.schedule(schedule).await.unwrap_err();
     assert_eq!(field(refused), "job.retry.maxRetries");
+
+    let patient = Work {}.job().retry(PolicyPatch::preset(Preset::Patient));
+    for unnamed in [Work {}.job(), patient] {
+        let id = client.enqueue(unnamed.queue("bulk")).await.unwrap();
+        let job = client.job(id).await.unwrap().unwrap();
+        assert_eq!(job.policy.max_retries(), 3, "cut, not refused");
+    }
 
     let later = Work {}.job().delay(hourly);
     let id = client.enqueue(later).await.unwrap();
