@@ -39,5 +39,5 @@ pub use health::{
 pub use patch::{GatePatch, PausePatch, RatePatch};
 pub use room::{ClosedBy, GateState, Room};
 pub use slots::{CallWindow, call_allowance};
-pub use sublane::Sublane;
 pub(crate) use sublane::hash_number;
+pub use sublane::{Sublane, name_number};

@@ -122,7 +122,7 @@ pub use flow::{
     HoldCommand, HoldMode, Incident, IncidentCause, JobReading, OutcomeCounts, Pause, PausePatch,
     PlaceReading, QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share,
     SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, Sublane, Weight, WorkerReading,
-    call_allowance,
+    call_allowance, name_number,
 };
 pub use forecast::AttemptForecast;
 pub use forecast_record::ForecastRecord;

@@ -140,6 +140,18 @@ pub enum OpenError {
         /// The newest schema of this binary.
         known: i64,
     },
+    /// The store was made by a version from before the first release.
+    #[error(
+        "{name} was made by a preview of Steadfast (schema {found}) and cannot be read by this version: \
+         use a new store. To keep its jobs, serve it with the program that made it, export them with \
+         `steadfast jobs list --json`, and create them in the new store with `steadfast jobs create --from`"
+    )]
+    Preview {
+        /// The file or database.
+        name: String,
+        /// Its schema.
+        found: i64,
+    },
     /// The linked SQLite has a defect that loses data.
     #[error(
         "SQLite {found} can corrupt a database in WAL mode: version {least} or newer is needed"
@@ -201,6 +213,7 @@ impl OpenError {
             | Self::Corrupt { .. }
             | Self::LogMissing { .. }
             | Self::Newer { .. }
+            | Self::Preview { .. }
             | Self::UnsafeSqlite { .. }
             | Self::Address { .. }
             | Self::NewerDatabase { .. } => false,

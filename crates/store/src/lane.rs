@@ -1,8 +1,11 @@
 //! Lanes: what claims choose between, and what is counted.
 
-use steadfast_core::{Job, Kind, NewJob, Queue, Tenant};
+use steadfast_core::{Job, Kind, NewJob, Queue, Tenant, name_number};
 
 use crate::store::LaneStats;
+
+/// The number of a lane, as rows carry it.
+pub(crate) type LaneId = i64;
 
 /// One tenant's jobs of one kind in one queue.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,6 +16,16 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
+    /// A hash of its names, so every node computes the same one.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub(crate) fn number(&self) -> LaneId {
+        name_number(&[
+            self.tenant.as_str(),
+            self.queue.as_str(),
+            self.kind.as_str(),
+        ])
+    }
+
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn matches(&self, filter: &crate::store::JobFilter) -> bool {
         filter.matches_lane(&self.tenant, &self.queue, &self.kind)

@@ -76,14 +76,12 @@ pub const POLICIES_RECENT_MAX: usize = 8;
 
 // Names: lanes and policies, which rows carry as numbers.
 
-/// A number that is remembered is looked up again after this, which notes that it is used.
+/// Lanes in memory: about 200 bytes each.
+pub const LANES_CACHED_MAX: usize = 262_144;
+/// Whether the row of a number is stored is checked again after this.
 pub const NUMBERS_REMEMBERED: Duration = Duration::from_secs(10 * 60);
-/// That a number is used is written at most this often, so that looking it up is nearly always
-/// reading.
-pub const NAME_USE_NOTED_EVERY: Duration = Duration::from_secs(60 * 60);
-/// What processes of the version before have made counts as used for a week to come; what is noted as
-/// used later than that was noted by a clock that was wrong.
-pub const NAME_USE_AHEAD_MAX: Duration = Duration::from_secs(8 * 24 * 60 * 60);
+/// A row that is deleted between two looks is stored again; more often than this it is a mistake.
+pub const NAME_TRIES_MAX: usize = 10;
 /// Names that nothing uses are looked for once a day: that reads the policy of every job.
 pub const NAME_SEARCH_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Names that one search deletes at most, of each sort: their numbers are held in memory.
@@ -324,9 +322,7 @@ pub const CLOCK_DRIFT_MAX: f64 = 0.001;
 
 const _: () = assert!(LIST_ROWS_GROWTH > 1);
 const _: () = assert!(MESSAGE_STRIPS * 70 < NOTIFY_BYTES_MAX);
-const _: () = assert!(
-    NUMBERS_REMEMBERED.as_secs() + NAME_USE_NOTED_EVERY.as_secs() < NAME_SEARCH_EVERY.as_secs() / 2
-);
+const _: () = assert!(NUMBERS_REMEMBERED.as_secs() < NAME_SEARCH_EVERY.as_secs() / 2);
 const _: () = assert!(GATE_USE_NOTED_EVERY.as_secs() < NAME_SEARCH_EVERY.as_secs() / 2);
 const _: () = assert!(PRESENT_ROWS_OF_LANE_MIN <= PRESENT_ROWS_OF_LANE_MAX);
 const _: () = assert!(POLICIES_RECENT_MAX < POLICIES_CACHED_MAX);

@@ -5,7 +5,7 @@
 //! * `open`, `tls`, `migrate`: reaching the database, its schema, the pool. The schema is in
 //!   `migrations/`.
 //! * `inner`, `session`: how verbs get a connection, and what they work with. `trust` says which
-//!   connections survive a failover; `time` is the database's; `names` and `numbering` give names their numbers.
+//!   connections survive a failover; `time` is the database's; `names` are the names behind numbers.
 //! * `listen`: wake-ups between nodes. `mirror`, `known_gates`: what this node knows of where jobs wait, and
 //!   of gates.
 //! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
@@ -42,7 +42,6 @@ mod migrate;
 mod mirror;
 mod names;
 mod note_position;
-mod numbering;
 mod open;
 mod operations;
 mod options;
@@ -186,8 +185,12 @@ impl PostgresStore {
         let stored = async {
             // Numbers outlive your transaction, so they are given outside of it.
             let conn = self.inner.conn().await?;
-            let numbered = numbering::with_numbers(&conn.session(), jobs.iter()).await?;
+            let numbered = names::with_numbers(&conn.session(), jobs.iter()).await?;
             drop(conn);
+            if !names::hold(&theirs, &numbered).await? {
+                self.inner.shared.names.forget_stored();
+                return Err(DriverError::unreadable("lane", "it was deleted meanwhile"));
+            }
             theirs.client.batch_execute("SAVEPOINT steadfast").await?;
             let mut hints = WakeReasons::default();
             let answer = enqueue::enqueue_in(&theirs, &numbered, &mut hints).await;

@@ -3,7 +3,7 @@
 //! * `columns`: columns by name. `values`: values to columns and back.
 //! * `paging`, `listing`: how lists are walked. `counters`: which counts are stored already.
 //!   `waiting`: what waiting jobs are counted as at a time. `recount`: what repairs counters.
-//! * `policies`: the cache of retry policies. `name_use`: which numbers of names are in use.
+//! * `numbers`: lanes and retry policies by their numbers.
 //!   `schedules`, `template`: schedules in columns. `operations`, `batches`: those in columns. `extras`:
 //!   what only some jobs have.
 
@@ -13,10 +13,9 @@ pub(crate) mod counters;
 pub(crate) mod extras;
 pub(crate) mod failures;
 pub(crate) mod listing;
-pub(crate) mod name_use;
+pub(crate) mod numbers;
 pub(crate) mod operations;
 pub(crate) mod paging;
-pub(crate) mod policies;
 pub(crate) mod prune_position;
 pub(crate) mod recount;
 pub(crate) mod schedules;

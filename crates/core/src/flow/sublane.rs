@@ -46,6 +46,11 @@ impl Sublane {
     }
 }
 
+/// The number of a name that has a row of its own: above 0, and the same on every node.
+pub fn name_number(parts: &[&str]) -> i64 {
+    (hash_number(parts) & i64::MAX) | 1
+}
+
 /// A number that every node finds by itself.
 pub(crate) fn hash_number(parts: &[&str]) -> i64 {
     let mut hash = Sha256::new();

@@ -11,14 +11,6 @@ pub(crate) struct SublaneId {
     pub number: i64,
 }
 
-impl SublaneId {
-    /// The number as rows have it: most have none, and an index over nothing is small.
-    #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    pub(crate) fn stored_number(self) -> Option<i64> {
-        Some(self.number).filter(|number| *number != 0)
-    }
-}
-
 /// A priority, first attempts and retries apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Level(u8);

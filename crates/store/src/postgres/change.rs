@@ -17,8 +17,7 @@ use super::{
     enqueue, failures, get,
     key::Key,
     links,
-    names::{LaneId, PolicyId},
-    numbering::{job_rows, policy_id, with_numbers},
+    names::{job_rows, policy_id, with_numbers},
     operations,
     session::{Conn, Session},
     unique::Holders,
@@ -28,9 +27,9 @@ use crate::{
     due::{Level, Strip, SublaneId},
     error::CommandError,
     failures::{FailureTallies, dead_letter_key},
-    lane::Lane,
+    lane::{Lane, LaneId},
     limits::COMMAND_BATCH_MAX,
-    sql::paging::row_limit,
+    sql::{numbers::PolicyId, paging::row_limit},
     store::{RenewResult, Renewal, SaveStepResult},
     wake::WakeReasons,
 };
@@ -335,7 +334,7 @@ impl LockedJobs {
 struct MovedJobs<'j> {
     ids: Vec<Key>,
     destinations: Vec<Option<&'j str>>,
-    sublanes: Vec<Option<i64>>,
+    sublanes: Vec<i64>,
 }
 
 impl<'j> MovedJobs<'j> {
@@ -343,7 +342,7 @@ impl<'j> MovedJobs<'j> {
         self.ids.push(job.id.into());
         let destination = job.destination.as_ref();
         self.destinations.push(destination.map(Destination::as_str));
-        self.sublanes.push(sublane.stored_number());
+        self.sublanes.push(sublane.number);
     }
 
     async fn write(&self, session: &Session<'_>) -> Result<(), DriverError> {
@@ -393,7 +392,7 @@ impl LockedJob {
     fn sublane(&self, job: &Job) -> SublaneId {
         let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
         SublaneId {
-            lane: self.lane.into(),
+            lane: self.lane,
             number: Sublane::number(destination, key),
         }
     }

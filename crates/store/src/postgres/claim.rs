@@ -21,13 +21,13 @@ use super::{
     driver_error::DriverError,
     key::Key,
     mirror::StripColumns,
-    names::LaneId,
-    numbering::job_rows,
+    names::job_rows,
     session::{Conn, Session},
     values::{duration_micros, time, time_option},
 };
 use crate::{
     due::{Head, Pick, Plan, SentJobs, Strip, SublaneId},
+    lane::LaneId,
     limits::{
         CLAIM_EMPTY_ROUNDS_MAX, CLAIM_LOOK_ROWS_MAX, CLAIM_PAYLOAD_BYTES_MAX, CLAIM_ROUNDS_MAX,
         CLAIMS_MAX, LOCKED_ROWS_RETRY, PROBE_JOBS_LOOKED_MAX, PROBE_LOOK_AGAIN,
@@ -323,10 +323,7 @@ impl FirstOfKey {
         Ok(Self {
             id: row.try_get::<_, Key>("id")?.job(),
             strip: level.map(|level| Strip {
-                sublane: SublaneId {
-                    lane: lane.into(),
-                    number,
-                },
+                sublane: SublaneId { lane, number },
                 level,
             }),
             run_at: time(row.try_get("run_at")?),

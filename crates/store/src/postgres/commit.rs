@@ -13,14 +13,14 @@ use super::{
     driver_error::DriverError,
     enqueue, failures, get,
     key::Key,
-    names::LaneId,
-    numbering::with_numbers,
+    names::with_numbers,
     session::{Conn, Session},
     values::{micros, to_json},
 };
 use crate::{
     due::{Level, Strip, SublaneId},
     failures::FailureTallies,
+    lane::LaneId,
     limits::COMMIT_BATCH_MAX,
     store::DocumentKind,
     wake::WakeReasons,
@@ -146,7 +146,7 @@ async fn write(
         let job = row.try_get::<_, Key>("id")?.job();
         let (lane, priority): (LaneId, i16) = (row.try_get("lane")?, row.try_get("priority")?);
         let sublane = SublaneId {
-            lane: lane.into(),
+            lane,
             number: row.try_get("sublane")?,
         };
         if row.try_get("is_gated")? {

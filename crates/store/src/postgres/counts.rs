@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use steadfast_core::{JobProgress, JobState};
 
-use super::{driver_error::DriverError, names::LaneId, session::Session};
+use super::{driver_error::DriverError, session::Session};
 use crate::{
+    lane::LaneId,
     limits::{COUNTS_MOVED_MAX, WAITING_MINUTES_KEPT},
     minutes::minute,
     sql::values::{STATES, state_number},
@@ -81,9 +82,8 @@ pub(super) async fn fold(session: &Session<'_>) -> Result<(), DriverError> {
     fold_all(session, include_str!("sql/fold.sql")).await
 }
 
-/// The same for what nodes of the version before have left, and tidies up minutes that are past.
-pub(super) async fn fold_rest(session: &Session<'_>) -> Result<(), DriverError> {
-    fold_all(session, include_str!("sql/fold_counted.sql")).await?;
+/// Tidies up minutes that are past.
+pub(super) async fn fold_past(session: &Session<'_>) -> Result<(), DriverError> {
     let now = session.shared.clock.now();
     session
         .execute(include_str!("sql/waiting_drop_empty.sql"), &[&minute(now)])

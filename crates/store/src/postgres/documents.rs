@@ -10,7 +10,7 @@ use super::{
     driver_error::DriverError,
     enqueue,
     inner::{on_connection, with_wake_hints},
-    numbering::with_numbers,
+    names::with_numbers,
     operations::save_audit,
     session::{Conn, Session},
 };

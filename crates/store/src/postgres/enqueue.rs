@@ -18,7 +18,7 @@ use super::{
     driver_error::DriverError,
     key::Key,
     links,
-    numbering::{NumberedJob, with_numbers},
+    names::{NumberedJob, with_numbers},
     operations::save_audit,
     session::{Conn, Session},
     unique,
@@ -213,7 +213,7 @@ impl NumberedJob<'_> {
             self.job.concurrency_key.as_ref(),
         );
         SublaneId {
-            lane: self.lane.into(),
+            lane: self.lane,
             number: Sublane::number(destination, key),
         }
     }
@@ -254,7 +254,7 @@ impl Composite for NumberedJob<'_> {
         fields.put(&job.payload.as_str())?;
         fields.put(&job.webhook.as_deref().map(to_json).transpose()?)?;
         let key = job.concurrency_key.as_ref();
-        fields.put(&self.sublane().stored_number())?;
+        fields.put(&self.sublane().number)?;
         fields.put(&job.destination.as_ref().map(Destination::as_str))?;
         fields.put(&key.map(ConcurrencyKey::as_str))?;
         fields.put(&key.map(|key| Sublane::key_number(&job.tenant, key)))?;

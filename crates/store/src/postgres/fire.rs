@@ -16,7 +16,7 @@ use super::{
     driver_error::DriverError,
     enqueue,
     key::Key,
-    numbering::with_numbers,
+    names::with_numbers,
     operations::save_audit,
     session::{Conn, Session},
     values::to_json,

@@ -11,10 +11,11 @@ use steadfast_core::{
 use tokio_postgres::Row;
 
 use super::{
-    damage::pass_over, driver_error::DriverError, key::Key, names::LaneId, numbering::job_rows,
-    rows, session::Session, values::time,
+    damage::pass_over, driver_error::DriverError, key::Key, names::job_rows, rows,
+    session::Session, values::time,
 };
 use crate::{
+    lane::LaneId,
     limits::PAYLOAD_HEAD_CHARS,
     listed_payload::listed,
     sql::{paging::row_limit, values::state},

@@ -5,7 +5,7 @@ use steadfast_core::{Destination, Tenant, Timestamp};
 use super::{
     driver_error::DriverError,
     mirror::StripColumns,
-    numbering::load_lanes,
+    names::load_lanes,
     session::Session,
     stats::{tally, tally_columns},
 };

@@ -18,7 +18,7 @@ use super::{
     get,
     inner::{on_connection, with_wake_hints},
     key::Key,
-    numbering::NumberedJob,
+    names::NumberedJob,
     session::{Conn, Session},
     values::time,
 };

@@ -14,16 +14,11 @@ use steadfast_core::{Attempt, BatchId, BatchJobFilter, Job, JobId, Tenant, Times
 use tokio_postgres::Row;
 
 use super::{
-    driver_error::DriverError,
-    get,
-    key::Key,
-    names::{LaneId, Names},
-    rows,
-    session::Session,
-    stats,
+    driver_error::DriverError, get, key::Key, names::Names, rows, session::Session, stats,
     values::time,
 };
 use crate::{
+    lane::LaneId,
     limits::{
         COUNT_TIME_MAX, JOBS_EXAMINED_MAX, JOBS_READ_MAX, LANE_ROWS_MIN, LIST_ROWS_GROWTH,
         LIST_ROWS_MIN, ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX, TAGGED_JOBS_COUNTED_MAX,

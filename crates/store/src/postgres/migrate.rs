@@ -9,29 +9,10 @@ use tokio_postgres::Client;
 use super::{driver_error::DriverError, key::Key, session::SqlTexts};
 use crate::limits::POSTGRES_VERSION_MIN;
 
-const SCRIPTS: &[&str] = &[
-    include_str!("migrations/0001_jobs.sql"),
-    include_str!("migrations/0002_enqueue.sql"),
-    include_str!("migrations/0003_attempt_budget.sql"),
-    include_str!("migrations/0004_waiting_counts.sql"),
-    include_str!("migrations/0005_cancel_requests.sql"),
-    include_str!("migrations/0006_document_versions.sql"),
-    include_str!("migrations/0007_enqueue_role.sql"),
-    include_str!("migrations/0008_kinds.sql"),
-    include_str!("migrations/0009_workers.sql"),
-    include_str!("migrations/0010_flow.sql"),
-    include_str!("migrations/0011_enqueue_flow.sql"),
-    include_str!("migrations/0012_unused_names.sql"),
-    include_str!("migrations/0013_tags.sql"),
-    include_str!("migrations/0014_queue_pauses.sql"),
-    include_str!("migrations/0015_failures.sql"),
-    include_str!("migrations/0016_unique.sql"),
-    include_str!("migrations/0017_operations.sql"),
-    include_str!("migrations/0018_gate_turns.sql"),
-    include_str!("migrations/0019_links.sql"),
-    include_str!("migrations/0020_batches.sql"),
-    include_str!("migrations/0021_unfinished_batches.sql"),
-];
+const SCRIPTS: &[&str] = &[include_str!("schema/schema.sql")];
+
+/// Previews counted from 1; what they made cannot be read.
+pub(super) const FIRST_VERSION: i64 = 100;
 
 /// The schema as it was found.
 pub(super) struct Schema {
@@ -42,11 +23,11 @@ pub(super) struct Schema {
 
 /// The schema this binary knows.
 pub(super) fn version_known() -> i64 {
-    i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX)
+    FIRST_VERSION + i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX) - 1
 }
 
-/// Brings the schema to what this binary knows. Answers which it is then: a newer one is left
-/// alone.
+/// Brings the schema to what this binary knows. Answers which it is then: a newer one, and that of a
+/// preview, is left alone.
 pub(super) async fn run(client: &mut Client, texts: &SqlTexts) -> Result<Schema, DriverError> {
     let database = DatabaseInfo::read(client, texts).await?;
     if database.server_version < POSTGRES_VERSION_MIN {
@@ -58,7 +39,7 @@ pub(super) async fn run(client: &mut Client, texts: &SqlTexts) -> Result<Schema,
     // If there is nothing to do, no permission to create anything is needed either.
     if database.has_version {
         let found = version(client, texts).await?;
-        if found.version >= version_known() {
+        if found.version != 0 && missing_scripts(found.version).is_empty() {
             return Ok(found);
         }
     }
@@ -76,8 +57,7 @@ pub(super) async fn run(client: &mut Client, texts: &SqlTexts) -> Result<Schema,
         .batch_execute(&text(include_str!("sql/schema_mark.sql")))
         .await?;
     let found = version(transaction.client(), texts).await?;
-    let done = usize::try_from(found.version).unwrap_or(usize::MAX);
-    for script in SCRIPTS.iter().skip(done) {
+    for script in missing_scripts(found.version) {
         transaction.batch_execute(&text(script)).await?;
     }
     let reached = found.version.max(version_known());
@@ -89,6 +69,16 @@ pub(super) async fn run(client: &mut Client, texts: &SqlTexts) -> Result<Schema,
         version: reached,
         id: found.id,
     })
+}
+
+/// The scripts that a schema lacks: none, if it is a newer one or that of a preview.
+fn missing_scripts(version: i64) -> &'static [&'static str] {
+    let done = match version {
+        0 => Some(0),
+        version => usize::try_from(version - FIRST_VERSION + 1).ok(),
+    };
+    done.and_then(|done| SCRIPTS.get(done..))
+        .unwrap_or_default()
 }
 
 /// What is there before a migration.

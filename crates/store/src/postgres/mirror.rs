@@ -18,14 +18,13 @@ use super::{
     damage::pass_over,
     driver_error::DriverError,
     known_gates::KnownGates,
-    names::LaneId,
-    numbering::load_lanes,
+    names::load_lanes,
     session::Session,
     values::{parse_option, time},
 };
 use crate::{
     due::{DueIndex, Level, Strip, SublaneId, Writers},
-    lane::Lane,
+    lane::{Lane, LaneId},
     limits::{
         MIRROR_RANGES_FEW, MIRROR_SLICE, MIRROR_STALE_COST_FACTOR, MIRROR_SYNC_COST_FACTOR,
         MIRROR_SYNC_EVERY, MIRROR_SYNC_LATE, MIRROR_UNKNOWN_MAX,
@@ -249,7 +248,7 @@ impl DueMirror {
             };
             let strip = Strip {
                 sublane: SublaneId {
-                    lane: lane.into(),
+                    lane,
                     number: row.try_get("sublane")?,
                 },
                 level,
@@ -369,7 +368,7 @@ impl StripColumns {
         let mut columns = Self::default();
         for strip in strips {
             let SublaneId { lane, number } = strip.sublane;
-            columns.lanes.push(LaneId::try_from(lane).unwrap_or(0));
+            columns.lanes.push(lane);
             columns.sublanes.push(number);
             let level = i32::try_from(strip.level.number());
             columns.levels.push(level.unwrap_or(i32::MAX));

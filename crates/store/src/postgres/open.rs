@@ -89,6 +89,10 @@ pub(super) async fn migrate(address: &Address, texts: &SqlTexts) -> Result<Schem
     let mut client = connect(address).await.map_err(failed)?;
     let schema = migrate::run(&mut client, texts).await.map_err(failed)?;
     let known = migrate::version_known();
+    let found = schema.version;
+    if (1..migrate::FIRST_VERSION).contains(&found) {
+        return Err(OpenError::Preview { name, found });
+    }
     if schema.version > known {
         return Err(OpenError::NewerDatabase {
             name,
@@ -138,7 +142,7 @@ pub(super) fn pool(
         let (settings, shared) = (Arc::clone(&settings), Arc::clone(&context));
         Box::pin(async move {
             // It may lead to another server than before, which may lack the latest names.
-            shared.names.clear();
+            shared.names.forget_stored();
             shared.clock.invalidate();
             let set = client.batch_execute(&settings).await;
             set.map_err(HookError::Backend)

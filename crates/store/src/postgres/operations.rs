@@ -16,7 +16,7 @@ use super::{
     enqueue,
     inner::{on_connection, with_wake_hints},
     key::Key,
-    numbering::policy_id,
+    names::policy_id,
     session::{Conn, Session},
     values::{micros, to_json},
 };

@@ -90,7 +90,7 @@ async fn delete_ticks_and_minutes(
 ) -> Result<(), DriverError> {
     // What was counted long ago and not moved since would come back as an old minute.
     counts::fold(session).await?;
-    counts::fold_rest(session).await?;
+    counts::fold_past(session).await?;
     let oldest = ended_before.min(now.minus(MINUTES_KEPT));
     for (sql, before) in [
         (

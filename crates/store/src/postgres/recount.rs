@@ -1,16 +1,14 @@
 //! Holding the counters against the jobs, and repairing them: all of them when asked, and by
 //! itself the lanes that nodes of the version before have touched.
 
-use std::collections::HashSet;
-
 use super::{
     counts::Counts,
     driver_error::DriverError,
-    names::LaneId,
-    numbering::load_lanes,
+    names::load_lanes,
     session::{Conn, Session},
 };
 use crate::{
+    lane::LaneId,
     limits::WAITING_MINUTES_KEPT,
     minutes::minute,
     sql::{
@@ -32,7 +30,6 @@ pub(super) async fn recount(
         snapshot.commit().await?;
         return Ok(differences);
     }
-    // That of the upkeep, which repairs what was noted, does not take long; that of another person may.
     conn.session()
         .query_one(include_str!("sql/recount_wait.sql"), &[])
         .await?;
@@ -49,42 +46,6 @@ async fn repair_all(conn: &mut Conn<'_>) -> Result<Vec<CounterDifference>, Drive
     correct(&session, &recount).await?;
     transaction.commit().await?;
     Ok(differences)
-}
-
-/// The lanes that are noted to be counted anew. Answers how many there were.
-pub(super) async fn recount_noted(conn: &mut Conn<'_>) -> Result<usize, DriverError> {
-    if !lock(&conn.session()).await? {
-        return Ok(0);
-    }
-    let repaired = repair_noted(conn).await;
-    unlock(&conn.session()).await?;
-    repaired
-}
-
-async fn repair_noted(conn: &mut Conn<'_>) -> Result<usize, DriverError> {
-    let transaction = conn.repeatable_read().await?;
-    let session = transaction.session();
-    let noted = session
-        .query(include_str!("sql/recount_noted.sql"), &[])
-        .await?;
-    let lanes: Result<HashSet<LaneId>, DriverError> = noted
-        .iter()
-        .map(|row| Ok(row.try_get::<_, LaneId>("lane")?))
-        .collect();
-    let lanes: Vec<LaneId> = lanes?.into_iter().collect();
-    if !lanes.is_empty() {
-        let recount = read(&session, Some(&lanes)).await?;
-        correct(&session, &recount).await?;
-    }
-    transaction.commit().await?;
-    Ok(lanes.len())
-}
-
-async fn lock(session: &Session<'_>) -> Result<bool, DriverError> {
-    let row = session
-        .query_one(include_str!("sql/recount_lock.sql"), &[])
-        .await?;
-    Ok(row.try_get("is_ours")?)
 }
 
 async fn unlock(session: &Session<'_>) -> Result<(), DriverError> {

@@ -17,12 +17,12 @@ use super::{
     get,
     key::Key,
     mirror::StripColumns,
-    numbering::lane_number,
     session::Session,
     values::{parse, parse_option, time},
 };
 use crate::{
     due::{IndexedStart, Level, Strip, SublaneId, WaitingJob},
+    lane::Lane,
     limits::{GATE_HOLDERS_MAX, JOBS_AHEAD_MAX, STRIPS_COUNTED_TOGETHER},
     sql::paging::row_limit,
     store::{JobCount, StartQuery, StartReading},
@@ -48,7 +48,7 @@ pub(super) async fn read_start(
         return Ok(Some(StartReading::new(job)));
     }
     let now = shared.clock.now();
-    let waiting = waiting_job(session, &job).await?;
+    let waiting = waiting_job(&job);
     let looked = shared.due.lock().index.start(&waiting, now);
     let mut reading = StartReading::new(job);
     let applied: Vec<AppliedGate> = looked.gates.iter().map(|(gate, _)| gate.clone()).collect();
@@ -83,20 +83,20 @@ pub(super) async fn destinations(
     Ok(due.lock().index.waiting_destinations(tenant, among))
 }
 
-async fn waiting_job(session: &Session<'_>, job: &Job) -> Result<WaitingJob, DriverError> {
+fn waiting_job(job: &Job) -> WaitingJob {
     let sublane = Sublane::from(job);
     let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
-    Ok(WaitingJob {
+    WaitingJob {
         strip: Strip {
             sublane: SublaneId {
-                lane: lane_number(session, job).await?.into(),
+                lane: Lane::from(job).number(),
                 number: Sublane::number(destination, key),
             },
             level: Level::new(job.priority.get(), job.progress.is_retry()),
         },
         sublane,
         run_at: job.progress.run_at,
-    })
+    }
 }
 
 async fn first_of(

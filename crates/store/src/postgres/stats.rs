@@ -7,12 +7,12 @@ use tokio_postgres::Row;
 
 use super::{
     driver_error::DriverError,
-    names::LaneId,
-    numbering::load_lanes,
+    names::load_lanes,
     session::{Conn, Session},
     values::time_option,
 };
 use crate::{
+    lane::LaneId,
     limits::STRIPS_OF_LANE_MAX,
     minutes::{minute, minute_start},
     sql::{

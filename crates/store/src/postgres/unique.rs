@@ -7,7 +7,7 @@ use steadfast_core::{Job, JobId, NewJob, Tenant, Timestamp, Unique};
 
 use super::{
     driver_error::DriverError,
-    numbering::{NumberedJob, job_rows},
+    names::{NumberedJob, job_rows},
     session::Session,
     values::time,
 };

@@ -1,33 +1,24 @@
 //! What a store does now and then in the background: it measures the database's clock again,
 //! moves changes of counts into the totals and failures into their groups, looks where jobs wait if
-//! claims have left that to it, and counts anew what may be counted wrong: lanes that older nodes have
-//! touched, and attempts at gates that were set meanwhile.
+//! claims have left that to it, and recounts attempts at gates that were set meanwhile.
 
 use std::{sync::Weak, time::Instant};
 
 use tokio::time;
 
-use super::{
-    claim, counts, driver_error::DriverError, failures, inner::Inner, recount, session::Session,
-};
-use crate::limits::{NAME_SEARCH_EVERY, RECOUNT_INTERVAL, UPKEEP_INTERVAL};
+use super::{claim, counts, driver_error::DriverError, failures, inner::Inner, session::Session};
+use crate::limits::{RECOUNT_INTERVAL, UPKEEP_INTERVAL};
 
 /// Goes on until the store is dropped.
 pub(super) async fn run(store: Weak<Inner>) {
     let mut ticks = time::interval(UPKEEP_INTERVAL);
     ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
     let mut recounted = None;
-    let mut remembered = Instant::now();
     loop {
         ticks.tick().await;
         let Some(store) = store.upgrade() else {
             return;
         };
-        if remembered.elapsed() >= NAME_SEARCH_EVERY {
-            // Among the names that are known there may be many that were deleted since.
-            remembered = Instant::now();
-            store.shared.names.clear();
-        }
         if let Err(error) = run_once(&store, &mut recounted).await {
             tracing::debug!(%error, "upkeep is put off");
         }
@@ -47,10 +38,8 @@ async fn run_once(store: &Inner, recounted: &mut Option<Instant>) -> Result<(), 
             .await?;
         if recounted.is_none_or(|at| at.elapsed() >= RECOUNT_INTERVAL) {
             *recounted = Some(Instant::now());
-            counts::fold_rest(&conn.session()).await?;
+            counts::fold_past(&conn.session()).await?;
             claim::uncount_ended(&conn.session()).await?;
-            let lanes = recount::recount_noted(&mut conn).await?;
-            tracing::debug!(lanes, "lanes counted anew");
         }
         Ok(())
     }

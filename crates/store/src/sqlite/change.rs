@@ -13,7 +13,6 @@ use super::{
     driver_error::DriverError,
     enqueue::{inline, insert_unless_stored, save_large},
     get, links,
-    names::LaneId,
     rows::JobRow,
     session::{JobPosition, Session},
     unique,
@@ -23,6 +22,7 @@ use crate::{
     due::{Level, Strip, SublaneId},
     error::CommandError,
     failures::dead_letter_key,
+    lane::LaneId,
     sql::paging::row_limit,
     store::{RenewResult, Renewal, SaveStepResult},
 };
@@ -180,17 +180,15 @@ fn write_edit(
     job: &Job,
     sublane: SublaneId,
 ) -> Result<(), DriverError> {
-    let Session {
-        conn, names, now, ..
-    } = session;
-    let policy = names.policy_id(conn, &job.policy, *now)?;
+    let Session { conn, names, .. } = session;
+    let policy = names.policy_id(conn, &job.policy)?;
     let params = params![
         seq,
         job.priority.get(),
         policy,
         inline(&job.payload),
         job.destination.as_ref().map(Destination::as_str),
-        sublane.stored_number()
+        sublane.number
     ];
     let sql = include_str!("sql/command.sql");
     session.conn.prepare_cached(sql)?.execute(params)?;

@@ -5,8 +5,9 @@ use std::{collections::HashMap, hash::Hash};
 use rusqlite::{Connection, params};
 use steadfast_core::{JobProgress, JobState, Tally, Timestamp};
 
-use super::{driver_error::DriverError, names::LaneId, values::state_number};
+use super::{driver_error::DriverError, values::state_number};
 use crate::{
+    lane::LaneId,
     limits::WAITING_MINUTES_KEPT,
     minutes::minute,
     sql::{values::STATES, waiting::WaitingCount},

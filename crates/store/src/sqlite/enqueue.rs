@@ -189,17 +189,15 @@ struct NewRow<'j> {
 
 impl<'j> NewRow<'j> {
     fn of(session: &mut Session<'_>, job: &'j NewJob) -> Result<Self, DriverError> {
-        let Session {
-            conn, names, now, ..
-        } = session;
+        let Session { conn, names, .. } = session;
         let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
         Ok(Self {
             job,
             sublane: SublaneId {
-                lane: names.lane_id(conn, job, *now)?,
+                lane: names.lane_id(conn, job)?,
                 number: Sublane::number(destination, key),
             },
-            policy: names.policy_id(conn, &job.policy, *now)?,
+            policy: names.policy_id(conn, &job.policy)?,
         })
     }
 
@@ -253,7 +251,7 @@ fn insert_rows<'j, T>(
         row.bind(tags.map(to_json).transpose()?)?;
         row.bind(inline(&job.payload))?;
         row.bind(job.webhook.as_deref().map(to_json).transpose()?)?;
-        row.bind(sublane.stored_number())?;
+        row.bind(sublane.number)?;
         row.bind(job.destination.as_ref().map(Destination::as_str))?;
         row.bind(key.map(ConcurrencyKey::as_str))?;
         row.bind(key.map(|key| Sublane::key_number(&job.tenant, key)))?;

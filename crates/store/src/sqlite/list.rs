@@ -15,13 +15,13 @@ use steadfast_core::{Attempt, BatchId, BatchJobFilter, Job, JobId, Tenant, Times
 
 use super::{
     driver_error::DriverError,
-    names::LaneId,
     readers::Reader,
     rows::{self, JobRow, JobRowColumns},
     stats,
     values::{batch_key, job_id, job_key, schedule_key, time},
 };
 use crate::{
+    lane::LaneId,
     limits::{
         COUNT_STEP_JOBS_MAX, COUNT_TIME_MAX, JOBS_EXAMINED_MAX, LIST_ROWS_GROWTH, LIST_ROWS_MIN,
         PAYLOAD_HEAD_CHARS, ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX, TAGGED_JOBS_COUNTED_MAX,

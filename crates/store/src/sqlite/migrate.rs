@@ -5,31 +5,14 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::driver_error::DriverError;
 
-const SCRIPTS: &[&str] = &[
-    include_str!("migrations/0001_jobs.sql"),
-    include_str!("migrations/0002_webhooks.sql"),
-    include_str!("migrations/0003_attempt_budget.sql"),
-    include_str!("migrations/0004_waiting_counts.sql"),
-    include_str!("migrations/0005_cancel_requests.sql"),
-    include_str!("migrations/0006_document_versions.sql"),
-    include_str!("migrations/0007_log_mark.sql"),
-    include_str!("migrations/0008_unsuccessful_jobs.sql"),
-    include_str!("migrations/0009_workers.sql"),
-    include_str!("migrations/0010_flow.sql"),
-    include_str!("migrations/0011_unused_names.sql"),
-    include_str!("migrations/0012_tags.sql"),
-    include_str!("migrations/0013_queue_pauses.sql"),
-    include_str!("migrations/0014_failures.sql"),
-    include_str!("migrations/0015_unique.sql"),
-    include_str!("migrations/0016_operations.sql"),
-    include_str!("migrations/0017_links.sql"),
-    include_str!("migrations/0018_batches.sql"),
-    include_str!("migrations/0019_unfinished_batches.sql"),
-];
+const SCRIPTS: &[&str] = &[include_str!("schema/schema.sql")];
+
+/// Previews counted from 1; what they made cannot be read.
+pub(super) const FIRST_VERSION: i64 = 100;
 
 /// The schema this binary knows.
 pub(super) fn version_known() -> i64 {
-    i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX)
+    FIRST_VERSION + i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX) - 1
 }
 
 /// The schema of the file; `None` if the file is not ours yet. It is stored in a table of ours,
@@ -55,12 +38,12 @@ pub(super) fn mark(conn: &Connection) -> Result<(), DriverError> {
     Ok(conn.execute_batch(include_str!("sql/schema_mark.sql"))?)
 }
 
-/// Brings the file to the schema this binary knows. Answers which it has then: a newer one is
-/// left alone.
+/// Brings the file to the schema this binary knows. Answers which it has then: a newer one, and one of
+/// a preview, is left alone.
 pub(super) fn run(conn: &Connection) -> Result<i64, DriverError> {
     loop {
         let found = version(conn)?.unwrap_or(0);
-        if found >= version_known() {
+        if next_script(found).is_none() {
             return Ok(found);
         }
         conn.execute_batch("BEGIN IMMEDIATE")?;
@@ -77,12 +60,19 @@ pub(super) fn run(conn: &Connection) -> Result<i64, DriverError> {
 /// Under the write lock, where no other process can take the same step.
 fn step(conn: &Connection) -> Result<(), DriverError> {
     let found = version(conn)?.unwrap_or(0);
-    let script = usize::try_from(found)
-        .ok()
-        .and_then(|found| SCRIPTS.get(found));
-    if let Some(script) = script {
+    if let Some((script, version)) = next_script(found) {
         conn.execute_batch(script)?;
-        conn.execute(include_str!("sql/schema_set_version.sql"), [found + 1])?;
+        conn.execute(include_str!("sql/schema_set_version.sql"), [version])?;
     }
     Ok(())
+}
+
+/// The script that follows a version, and the version that it leads to.
+fn next_script(found: i64) -> Option<(&'static str, i64)> {
+    let next = match found {
+        0 => FIRST_VERSION,
+        found => found + 1,
+    };
+    let index = usize::try_from(next - FIRST_VERSION).ok()?;
+    SCRIPTS.get(index).map(|script| (*script, next))
 }

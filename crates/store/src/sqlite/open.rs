@@ -131,7 +131,7 @@ impl FileMarks {
 
     fn check(&self, path: &Path, share: bool) -> Result<(), OpenError> {
         match self.schema {
-            Some(schema) => refuse_newer(path, schema),
+            Some(schema) => check_version(path, schema),
             None if share || self.is_ours || !self.has_tables => Ok(()),
             None => Err(OpenError::Foreign {
                 path: path.to_owned(),
@@ -219,8 +219,12 @@ fn immutable_uri(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
-fn refuse_newer(path: &Path, found: i64) -> Result<(), OpenError> {
+fn check_version(path: &Path, found: i64) -> Result<(), OpenError> {
     let known = migrate::version_known();
+    if (1..migrate::FIRST_VERSION).contains(&found) {
+        let name = path.display().to_string();
+        return Err(OpenError::Preview { name, found });
+    }
     if found > known {
         return Err(OpenError::Newer {
             path: path.to_owned(),
@@ -316,7 +320,7 @@ impl Opener<'_> {
             }
         }
         let found = migrate::run(&conn).map_err(failed)?;
-        refuse_newer(self.path, found)?;
+        check_version(self.path, found)?;
         Ok(conn)
     }
 

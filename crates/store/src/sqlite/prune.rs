@@ -6,11 +6,11 @@ use steadfast_core::{JobId, JobState, ScheduleId, Timestamp, limits};
 use super::{
     counts::{Bucket, fold_waiting},
     driver_error::DriverError,
-    names::LaneId,
     session::Session,
     values::{job_id, job_key, schedule_id, schedule_key, state},
 };
 use crate::{
+    lane::LaneId,
     limits::MINUTES_KEPT,
     minutes::minute,
     sql::{

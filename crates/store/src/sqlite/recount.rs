@@ -3,11 +3,10 @@
 use rusqlite::{Connection, params};
 use steadfast_core::Timestamp;
 
-use super::{
-    SqliteStore, driver_error::DriverError, names::LaneId, readers::Reader, session::Session,
-};
+use super::{SqliteStore, driver_error::DriverError, readers::Reader, session::Session};
 use crate::{
     error::StoreError,
+    lane::LaneId,
     limits::{RECOUNT_TRIES_MAX, WAITING_MINUTES_KEPT},
     minutes::minute,
     sql::{

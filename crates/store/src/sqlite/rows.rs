@@ -11,7 +11,7 @@ use steadfast_core::{
 use super::{
     damage::pass_over,
     driver_error::DriverError,
-    names::{LaneId, Names},
+    names::Names,
     values::{
         job_id, json_option, parse_option, schedule_id, state, text_option, time, time_option,
         wrong_type,
@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     damage::{DamageLog, DamagedRow},
+    lane::LaneId,
     sql::{
         columns::{AttemptColumns, JobColumns, columns},
         extras::StoredExtras,

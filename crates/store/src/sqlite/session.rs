@@ -12,13 +12,14 @@ use super::{
     due_index::FileDueIndex,
     failures,
     log_mark::Checkpointer,
-    names::{LaneId, Names},
+    names::Names,
     row_inserts::RowInserts,
     rows::JobRowColumns,
 };
 use crate::{
     due::{Strip, SublaneId},
     failures::FailureTallies,
+    lane::LaneId,
     limits::{RUNNING_ROWS_MAX, WAKE_LANES_MAX},
     wake::WakeReasons,
 };
@@ -210,7 +211,7 @@ impl<'c> Session<'c> {
         if self.data_version != version {
             self.data_version = version;
             self.due.invalidate();
-            self.names.forget_numbers();
+            self.names.forget_stored();
             // A newer binary may have changed the schema.
             self.claim_columns = None;
             self.wakes.wake_all();
@@ -237,7 +238,7 @@ impl<'c> Session<'c> {
         {
             tracing::warn!(%error, "cannot roll back");
         }
-        self.names.clear();
+        self.names.forget_stored();
         self.due.invalidate();
         self.counts.clear();
         self.failures = FailureTallies::default();

@@ -7,12 +7,11 @@ use steadfast_core::{Kind, Queue, Tally, Tenant, Timestamp};
 
 use super::{
     driver_error::DriverError,
-    names::LaneId,
     readers::Reader,
     values::{parse, time},
 };
 use crate::{
-    lane::Lane,
+    lane::{Lane, LaneId},
     limits::STRIPS_OF_LANE_MAX,
     minutes::{minute, minute_start},
     sql::{

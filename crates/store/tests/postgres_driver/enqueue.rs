@@ -280,48 +280,6 @@ async fn nodes_learn_where_a_job_from_sql_waits() {
 }
 
 #[tokio::test]
-async fn who_may_enqueue_still_may_after_the_function_was_replaced() {
-    let database = TestDatabase::new();
-    let store = database.open().await;
-    // As the version before left it.
-    let before = include_str!("../../src/postgres/migrations/0007_enqueue_role.sql");
-    let create = before.find("CREATE OR REPLACE FUNCTION").unwrap();
-    database
-        .execute(
-            "DROP FUNCTION steadfast.enqueue; DROP FUNCTION steadfast.origin;
-             DROP FUNCTION steadfast.hash_number; DROP FUNCTION steadfast.lane_number;
-             DROP FUNCTION steadfast.policy_number; DROP FUNCTION steadfast.use_age;
-             DROP TABLE steadfast.name_search; ALTER TABLE steadfast.lane DROP COLUMN used_at;
-             ALTER TABLE steadfast.policy DROP COLUMN used_at;
-             DROP TRIGGER tags_created ON steadfast.job; DROP TRIGGER tags_deleted ON steadfast.job;
-             DROP FUNCTION steadfast.save_tags; DROP FUNCTION steadfast.delete_tags;
-             DROP TABLE steadfast.tag; DROP TYPE steadfast.new_job_v3;
-             DROP TYPE steadfast.new_job_v4;
-             ALTER TABLE steadfast.job DROP COLUMN unique_number, DROP COLUMN start_before;
-             ALTER TABLE steadfast.job DROP COLUMN traceparent, DROP COLUMN extras;
-             ALTER TABLE steadfast.job DROP COLUMN failure_group;
-             DROP TYPE steadfast.transition_v3; DROP TABLE steadfast.failure;
-             DROP TABLE steadfast.failure_change;
-             ALTER TABLE steadfast.job DROP COLUMN links CASCADE;
-             DROP FUNCTION steadfast.links_changed; DROP FUNCTION steadfast.links_deleted;
-             DROP TABLE steadfast.dependency, steadfast.link_note, steadfast.batch,
-                 steadfast.batch_callback, steadfast.batch_job, steadfast.batch_note;
-             ALTER TABLE steadfast.gate_running DROP CONSTRAINT gate_running_pkey, DROP COLUMN turn;
-             ALTER TABLE steadfast.gate_running ADD CONSTRAINT gate_running_pkey PRIMARY KEY (gate, job);
-             ALTER TABLE steadfast.job DROP COLUMN gate_turn; DROP SEQUENCE steadfast.gate_turn;
-             ALTER TABLE steadfast.gate DROP COLUMN used_at; DROP TABLE steadfast.gate_state;
-             UPDATE steadfast.schema_version SET version = 10",
-        )
-        .await;
-    database.execute(&before[create..]).await;
-    let (_, app) = application(&database).await;
-    drop(store);
-    database.open().await;
-    let enqueue = "SELECT steadfast.enqueue('mail', concurrency_key => 'k')";
-    app.batch_execute(&database.sql(enqueue)).await.unwrap();
-}
-
-#[tokio::test]
 async fn sql_makes_one_job_of_one_key() {
     let database = TestDatabase::new();
     let store = database.open().await;
@@ -431,7 +389,6 @@ async fn an_application_can_enqueue_and_do_nothing_else() {
         "UPDATE steadfast.policy SET body = '{}'",
         // Read or make jobs, or what they are counted as.
         "SELECT payload FROM steadfast.job",
-        "INSERT INTO steadfast.counted (lane, dead_letters) VALUES (1, 1000000)",
         "INSERT INTO steadfast.count_change (lane, dead_letters) VALUES (1, 1000000)",
         "INSERT INTO steadfast.job (id, run_at, lane, policy, priority, created_at, at_most_once, lease, payload)
          VALUES (gen_random_uuid(), 0, 1, 1, 5, 0, false, 1, 'null')",

@@ -1,10 +1,6 @@
 //! Opening a database: what is refused, and nodes that start together.
 
-use steadfast_core::{Gate, JobId};
-use steadfast_store::{
-    BaseStore as _, CommitResult, DocumentKind, DocumentStore as _, JobStore as _, OpenError,
-    PageRequest, PostgresOptions, PostgresStore, QueryStore as _,
-};
+use steadfast_store::{BaseStore as _, JobStore as _, OpenError, PostgresOptions, PostgresStore};
 use tokio::task::JoinSet;
 
 use crate::common::{TestDatabase, job, jobs, request, success, woken};
@@ -102,92 +98,21 @@ async fn a_server_that_is_not_there_is_named_without_its_password() {
     assert!(!text.contains("hunter2"), "{text}");
 }
 
-/// A schema as the version before left it, whose nodes may still run.
-async fn schema_2(database: &TestDatabase) {
-    database
-        .execute(&format!("CREATE SCHEMA {}", database.schema))
-        .await;
-    for script in [
-        include_str!("../../src/postgres/sql/schema_mark.sql"),
-        include_str!("../../src/postgres/migrations/0001_jobs.sql"),
-        include_str!("../../src/postgres/migrations/0002_enqueue.sql"),
-        "UPDATE steadfast.schema_version SET version = 2",
-    ] {
-        database.execute(script).await;
-    }
-}
-
 #[tokio::test]
-async fn a_schema_of_the_version_before_opens_and_its_nodes_go_on() {
+async fn a_schema_of_a_preview_is_refused_with_a_way_out() {
     let database = TestDatabase::new();
-    schema_2(&database).await;
-    // What a node of the version before writes: before the migration, and after it.
-    let record = |job: u8| {
-        format!(
-            "INSERT INTO steadfast.attempt (job, fence, attempt, status, started_at, finished_at)
-             SELECT new.id, new.record_fence, new.record_attempt, new.record_status, 1, 2
-             FROM (SELECT (row(
-                 '00000000-0000-0000-0000-0000000000{job:02}', 1, true, false, 2, 0, 1, 1, 0,
-                 false, null, null, null, null, null, null, 0, null, null, null, null, 1, 1,
-                 'SUCCESS', 1, 2, null, null, null, null, null, 1, 1, 0, 0, 0, 0
-             )::steadfast.transition).*) AS new"
-        )
-    };
-    database.execute(&record(1)).await;
-    let pause =
-        |queue| format!("INSERT INTO steadfast.paused (tenant, queue) VALUES ('acme', '{queue}')");
-    let limited = "INSERT INTO steadfast.document (space, id, body, revision) VALUES (
-        'gate', 'queue acme limited',
-        '{\"tenant\":\"acme\",\"scope\":\"queue\",\"key\":\"limited\",\"maxRunning\":3}', 7
-    )";
-    database.execute(limited).await;
-    database.execute(&pause("limited")).await;
-    database.execute(&pause("mail")).await;
-    let store = database.open().await;
-    assert_eq!(
-        gates(&store).await,
-        [
-            ("limited".to_owned(), Some(3), true),
-            ("mail".to_owned(), None, true)
-        ]
-    );
-    database.execute(&pause("later")).await;
+    database.open().await;
     database
-        .execute("DELETE FROM steadfast.paused WHERE queue IN ('limited', 'mail')")
+        .execute("UPDATE steadfast.schema_version SET version = 21")
         .await;
-    assert_eq!(
-        gates(&store).await,
-        [
-            ("later".to_owned(), None, true),
-            ("limited".to_owned(), Some(3), false)
-        ]
+    let refused = PostgresStore::open(&database.url, database.options()).await;
+    let Err(error) = refused else {
+        panic!("a schema of a preview was opened");
+    };
+    assert!(matches!(error, OpenError::Preview { found: 21, .. }));
+    let text = error.to_string();
+    assert!(
+        text.contains(&database.schema) && text.contains("jobs create --from"),
+        "{text}"
     );
-    database.execute(&record(2)).await;
-    for bits in [1, 2] {
-        let of = JobId::from_bits(bits).into();
-        let found = store.list_attempts(of, PageRequest::first(10)).await;
-        let attempts = found.unwrap().items;
-        assert_eq!((attempts.len(), attempts[0].attempts_before), (1, 0));
-    }
-    store.enqueue(jobs(&store, 1)).await.unwrap();
-    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
-    let answers = store.commit(vec![success(&store, claim)]).await.unwrap();
-    assert_eq!(answers, [CommitResult::Done]);
-}
-
-/// The gates of queues: their names, limits and whether they are paused.
-async fn gates(store: &PostgresStore) -> Vec<(String, Option<u32>, bool)> {
-    let stored = store.list_documents(DocumentKind::Gate).await.unwrap();
-    let gates = stored
-        .iter()
-        .map(|stored| -> Gate { stored.body.decode().unwrap() });
-    gates
-        .map(|gate| {
-            (
-                gate.id.key,
-                gate.limits.max_running,
-                gate.limits.paused.is_some(),
-            )
-        })
-        .collect()
 }

@@ -201,7 +201,7 @@ async fn the_cost_of_a_claim_is_flat() {
         let ends = claims.into_iter().map(|claim| success(&store, claim));
         store.commit(ends.collect()).await.unwrap();
 
-        let strip = "'{1}', '{0}', '{10}'";
+        let strip = format!("'{{{}}}', '{{0}}', '{{10}}'", lane(&database).await);
         let claim = format!(
             "NULL, '{{1}}', {strip}, '{{0}}', '{{100}}', '{{NULL}}', '{{NULL}}', '{{100}}', 'w1', \
              NULL, 16777216, false, 100"
@@ -272,8 +272,9 @@ async fn to_count_an_attempt_at_a_gate_costs_one_entry() {
     prepare(&client, &database, "claim", sql!("claim").1).await;
     let new = jobs(&store, usize::try_from(JOBS).unwrap());
     store.enqueue(new).await.unwrap();
+    let lane = lane(&database).await;
     let claim = format!(
-        "NULL, '{{1}}', '{{1}}', '{{0}}', '{{10}}', '{{0}}', '{{{JOBS}}}', '{{NULL}}', \
+        "NULL, '{{1}}', '{{{lane}}}', '{{0}}', '{{10}}', '{{0}}', '{{{JOBS}}}', '{{NULL}}', \
          '{{\"{{7}}\"}}', '{{{JOBS}}}', 'w1', NULL, 16777216, false, 100"
     );
     let plan = explain(&client, "ANALYZE, BUFFERS", "claim", &claim).await;
@@ -283,6 +284,12 @@ async fn to_count_an_attempt_at_a_gate_costs_one_entry() {
     let rows = "SELECT count(*) FROM steadfast.gate_running WHERE gate = 7";
     let row = client.query_one(&database.sql(rows), &[]).await.unwrap();
     assert_eq!(row.get::<_, i64>(0), i64::try_from(JOBS).unwrap());
+}
+
+/// The number of the lane of new jobs.
+async fn lane(database: &TestDatabase) -> i64 {
+    let lane = "SELECT id FROM steadfast.lane WHERE tenant = 'default'";
+    database.number(lane).await
 }
 
 /// How many pages a plan says that it touched in all.
@@ -299,9 +306,9 @@ fn touched(plan: &str) -> u64 {
 async fn fill(database: &TestDatabase, future: u32, ended: u32) {
     database
         .execute(&format!(
-            "INSERT INTO steadfast.policy (body) VALUES ('{{}}') ON CONFLICT DO NOTHING;
-             INSERT INTO steadfast.lane (tenant, queue, kind)
-             SELECT 't' || n, 'default', 'mail' FROM generate_series(1, 20) AS n
+            "INSERT INTO steadfast.policy (id, body) VALUES (1, '{{}}') ON CONFLICT DO NOTHING;
+             INSERT INTO steadfast.lane (id, tenant, queue, kind)
+             SELECT n, 't' || n, 'default', 'mail' FROM generate_series(1, 20) AS n
              ON CONFLICT DO NOTHING;
              INSERT INTO steadfast.job (id, lane, policy, priority, run_at, at_most_once, lease, created_at, payload)
              SELECT gen_random_uuid(), n % 20 + 1, 1, n % 10, 4000000000000000 + n, false, 1, 1, 'null'

@@ -2,13 +2,10 @@
 
 use std::{fs, sync::Arc, time::Duration};
 
-use steadfast_core::{
-    Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, JobCommand, JobId, Rate, limits::DAY,
-};
+use steadfast_core::{Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, Rate, limits::DAY};
 use steadfast_store::{
-    BaseStore as _, ClaimRequest, DocumentKind, DocumentStore as _, JobFilter, JobStore as _,
-    ManualClock, OpenError, PageRequest, QueryStore as _, SqliteOptions, SqliteStore,
-    rusqlite::Connection,
+    BaseStore as _, ClaimRequest, JobFilter, JobStore as _, ManualClock, OpenError,
+    QueryStore as _, SqliteOptions, SqliteStore, rusqlite::Connection,
 };
 
 use crate::common::{TestDatabase, job, jobs, request, success};
@@ -423,84 +420,20 @@ async fn a_closed_store_says_that_it_is_not_there() {
     assert!(store.get_jobs(Vec::new()).await.unwrap_err().is_transient());
 }
 
-/// A file as the version before left it: schema 2, with a dead letter that was tried once.
-fn file_of_schema_2(database: &TestDatabase) {
-    let conn = Connection::open(&database.file).unwrap();
-    for script in [
-        include_str!("../../src/sqlite/sql/schema_mark.sql"),
-        include_str!("../../src/sqlite/migrations/0001_jobs.sql"),
-        include_str!("../../src/sqlite/migrations/0002_webhooks.sql"),
-        "UPDATE steadfast_schema SET version = 2;
-         INSERT INTO steadfast_lane (tenant, queue, kind, failed, dead_letters)
-         VALUES ('default', 'default', 'mail', 1, 1);
-         INSERT INTO steadfast_policy (body) VALUES ('{}');
-         INSERT INTO steadfast_job (
-             id, lane, state, priority, run_at, fence, attempt, attempts_before, cancel_requested,
-             first_started_at, finished_at, snoozes, reason, policy, at_most_once, lease,
-             created_at, payload
-         ) VALUES (
-             x'00000000000000000000000000000004', 1, 3, 5, 0, 1, 1, 0, 0, 1, 2, 0,
-             'non_retryable', 1, 0, 30000000000, 0, '{}'
-         );
-         INSERT INTO steadfast_attempt (job, fence, attempt, status, started_at, finished_at)
-         VALUES (1, 1, 1, 'FAILED', 1, 2);
-         INSERT INTO steadfast_paused (tenant, queue)
-         VALUES ('acme', 'mail'), ('acme', 'limited'), ('acme', 'ends'), ('acme', 'named');
-         INSERT INTO steadfast_document (space, id, body, revision) VALUES
-         ('gate', 'queue acme limited',
-             '{\"tenant\":\"acme\",\"scope\":\"queue\",\"key\":\"limited\",\"maxRunning\":3}', 7),
-         ('gate', 'queue acme ends',
-             '{\"tenant\":\"acme\",\"scope\":\"queue\",\"key\":\"ends\",\"paused\":
-               {\"since\":\"2020-01-01T00:00:00Z\",\"until\":\"2020-01-01T00:00:01Z\"}}', 2),
-         ('gate', 'queue acme named',
-             '{\"tenant\":\"acme\",\"scope\":\"queue\",\"key\":\"named\",\"paused\":
-               {\"by\":\"a person\",\"since\":\"2020-01-01T00:00:00Z\"}}', 2);",
-    ] {
-        conn.execute_batch(script).unwrap();
-    }
-}
-
-#[tokio::test]
-async fn a_file_of_the_version_before_opens_and_goes_on() {
+#[test]
+fn a_file_of_a_preview_is_refused_with_a_way_out() {
     let database = TestDatabase::new();
-    file_of_schema_2(&database);
-    let store = database.open();
-    let id = JobId::from_bits(4);
-    let retry = JobCommand::Retry { payload: None };
-    let answers = store.run_command(vec![id], retry, Arc::default()).await;
-    answers.unwrap().remove(0).unwrap();
-    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
-    store.commit(vec![success(&store, claim)]).await.unwrap();
-    let page = PageRequest::first(10);
-    let attempts = store.list_attempts(id.into(), page).await.unwrap().items;
-    let budgets: Vec<_> = attempts
-        .iter()
-        .map(|attempt| (attempt.attempt, attempt.attempts_before))
-        .collect();
-    assert_eq!(budgets, [(2, 1), (1, 0)]);
-
-    // Queues that were paused are so by their gates, which have kept what else they say.
-    let stored = store.list_documents(DocumentKind::Gate).await.unwrap();
-    let gates = stored
-        .iter()
-        .map(|stored| -> Gate { stored.body.decode().unwrap() });
-    let gates: Vec<_> = gates
-        .map(|Gate { id, limits }| {
-            let pause = limits.paused.unwrap();
-            assert_eq!(pause.until, None);
-            (id.to_string(), limits.max_running, pause.by)
-        })
-        .collect();
-    let named = Some("a person".to_owned());
-    assert_eq!(
-        gates,
-        [
-            ("queue ends of tenant acme".to_owned(), None, None),
-            ("queue limited of tenant acme".to_owned(), Some(3), None),
-            ("queue mail of tenant acme".to_owned(), None, None),
-            ("queue named of tenant acme".to_owned(), None, named),
-        ]
+    database.open().close();
+    let conn = Connection::open(&database.file).unwrap();
+    let sql = "UPDATE steadfast_schema SET version = 19";
+    conn.execute(sql, []).unwrap();
+    conn.close().unwrap();
+    let error = refused_untouched(&database);
+    assert!(
+        matches!(error, OpenError::Preview { found: 19, .. }),
+        "{error}"
     );
+    assert!(error.to_string().contains("jobs create --from"), "{error}");
 }
 
 #[cfg(unix)]

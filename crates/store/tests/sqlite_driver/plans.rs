@@ -29,24 +29,24 @@ macro_rules! sql {
 const PLANS: &[((&str, &str), &str)] = &[
     (
         sql!("claim_due"),
-        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>=?)",
+        "steadfast_job_waiting (lane=? AND sublane=? AND level=?)",
     ),
     (
         sql!("claim_next"),
-        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>=?)",
+        "steadfast_job_waiting (lane=? AND sublane=? AND level=?)",
     ),
     (sql!("claim_ordered"), "steadfast_job_key (key_number=?)"),
     (
         sql!("start_ahead"),
-        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>=? AND run_at<?)",
+        "steadfast_job_waiting (lane=? AND sublane=? AND level=? AND run_at<?)",
     ),
     (
         sql!("due_strip"),
-        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>>?)",
+        "steadfast_job_waiting (lane=? AND sublane=? AND level>?)",
     ),
     (
         sql!("due_strip"),
-        "steadfast_job_waiting (lane=? AND <expr>>?)",
+        "steadfast_job_waiting (lane=? AND sublane>?)",
     ),
     (sql!("due_strip"), "steadfast_job_waiting (lane>?)"),
     (
@@ -115,7 +115,7 @@ const PLANS: &[((&str, &str), &str)] = &[
     ),
     (
         sql!("due_by_minute"),
-        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>=? AND run_at<?)",
+        "steadfast_job_waiting (lane=? AND sublane=? AND level=? AND run_at<?)",
     ),
     (sql!("attempts_of_jobs"), "PRIMARY KEY (job=?)"),
     (
@@ -130,11 +130,11 @@ const PLANS: &[((&str, &str), &str)] = &[
     (sql!("due_next"), "schedule_next (next_tick>?)"),
     (
         sql!("stats_head"),
-        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>>?)",
+        "steadfast_job_waiting (lane=? AND sublane=? AND level>?)",
     ),
     (
         sql!("stats_waiting"),
-        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>=? AND run_at>? AND run_at<?)",
+        "steadfast_job_waiting (lane=? AND sublane=? AND level=? AND run_at>? AND run_at<?)",
     ),
     (sql!("stats_minutes"), "PRIMARY KEY (minute<?)"),
     (sql!("waiting_drop_empty"), "PRIMARY KEY (minute<?)"),

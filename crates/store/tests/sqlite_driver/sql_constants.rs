@@ -4,13 +4,13 @@ use std::{fs, path::Path};
 
 use steadfast_core::{Timestamp, limits::PRIORITY_MAX};
 
-/// All statements and migrations of a driver, without their comments.
+/// All statements and the schema of a driver, without their comments.
 fn statements(driver: &str) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("src")
         .join(driver);
     let mut all = Vec::new();
-    for directory in ["sql", "migrations"] {
+    for directory in ["sql", "schema"] {
         for entry in fs::read_dir(root.join(directory)).unwrap() {
             let path = entry.unwrap().path();
             let text = fs::read_to_string(&path).unwrap();
@@ -25,8 +25,12 @@ fn statements(driver: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn long_numbers_are_the_largest_fence_and_the_last_time() {
-    let known = [u32::MAX.to_string(), Timestamp::MAX.as_micros().to_string()];
+fn long_numbers_are_the_largest_of_their_kind() {
+    let known = [
+        u32::MAX.to_string(),
+        i64::MAX.to_string(),
+        Timestamp::MAX.as_micros().to_string(),
+    ];
     let mut met = 0;
     for (path, sql) in statements("postgres") {
         let numbers = sql.split(|c: char| !c.is_ascii_digit());

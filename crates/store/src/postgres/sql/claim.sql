@@ -24,7 +24,7 @@ pick AS MATERIALIZED (
         pick.gates::bigint[] AS gates, pick.turn, ($10::bigint[])[pick.turn] AS size,
         count(*) OVER (PARTITION BY pick.turn) AS picks
     FROM unnest(
-        $2::integer[], $3::integer[], $4::bigint[], $5::integer[], $6::bigint[], $7::bigint[],
+        $2::integer[], $3::bigint[], $4::bigint[], $5::integer[], $6::bigint[], $7::bigint[],
         $8::uuid[], $9::text[]
     ) WITH ORDINALITY AS pick (turn, lane, sublane, level, low, most, chosen, gates, number)
 ),
@@ -43,8 +43,8 @@ share AS MATERIALIZED (
         CROSS JOIN LATERAL (
             SELECT job.run_at FROM steadfast.job
             WHERE
-                job.state = 0 AND job.lane = pick.lane AND coalesce(job.sublane, 0) = pick.sublane
-                AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = pick.level
+                job.state = 0 AND job.lane = pick.lane AND job.sublane = pick.sublane
+                AND job.level = pick.level
                 AND job.run_at >= pick.low AND job.run_at <= (SELECT now FROM clock)
                 AND (
                     job.start_before IS NULL OR job.start_before > (SELECT now FROM clock)
@@ -67,8 +67,8 @@ held_in_order AS MATERIALIZED (
             job.attempt > job.attempts_before AS is_retry, octet_length(job.payload) AS bytes
         FROM steadfast.job
         WHERE
-            job.state = 0 AND job.lane = share.lane AND coalesce(job.sublane, 0) = share.sublane
-            AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = share.level
+            job.state = 0 AND job.lane = share.lane AND job.sublane = share.sublane
+            AND job.level = share.level
             AND job.run_at >= share.low AND job.run_at <= (SELECT now FROM clock)
             AND (
                 job.start_before IS NULL OR job.start_before > (SELECT now FROM clock)

@@ -5,8 +5,8 @@ SELECT
 FROM unnest($1::bigint[]) AS asked (number)
 CROSS JOIN LATERAL (
     SELECT
-        job.id, job.lane, coalesce(job.sublane, 0) AS sublane,
-        job.priority * 2 + (job.attempt > job.attempts_before)::integer AS level, job.run_at,
+        job.id, job.lane, job.sublane,
+        job.level, job.run_at,
         job.state
     FROM steadfast.job
     WHERE job.key_number = asked.number AND job.key_number IS NOT NULL AND job.state IN (0, 1)

@@ -4,7 +4,7 @@
 -- only jobs, or null, 7 how many to look at in each range.
 -- Rows: number, id, for ranges that have one. Locks: none.
 SELECT strip.number, first.id
-FROM unnest($2::integer[], $3::bigint[], $4::integer[], $5::bigint[], $6::uuid[])
+FROM unnest($2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], $6::uuid[])
     WITH ORDINALITY AS strip (lane, sublane, level, low, chosen, number)
 CROSS JOIN LATERAL (
     SELECT due.id FROM (
@@ -15,8 +15,8 @@ CROSS JOIN LATERAL (
             ) IS TRUE AS may_not_probe
         FROM steadfast.job
         WHERE
-            job.state = 0 AND job.lane = strip.lane AND coalesce(job.sublane, 0) = strip.sublane
-            AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = strip.level
+            job.state = 0 AND job.lane = strip.lane AND job.sublane = strip.sublane
+            AND job.level = strip.level
             AND job.run_at >= strip.low AND job.run_at <= steadfast.time($1)
         ORDER BY job.run_at
         LIMIT $7::bigint

@@ -31,7 +31,7 @@ written AS (
         failure = new.failure,
         failure_group = CASE WHEN new.failure IS NOT NULL THEN coalesce(new.failure_group, job.failure_group) END,
         note = new.note
-    FROM unnest($2::steadfast.transition_v3[]) AS new
+    FROM unnest($2::steadfast.transition[]) AS new
     WHERE
         job.id = new.id AND job.fence = new.held AND job.state + 0 = 1
         AND (new.cancel_known OR NOT job.cancel_requested)
@@ -41,7 +41,7 @@ written AS (
         )
         AND (NOT new.must_have_expired OR job.lease_until <= (SELECT now FROM clock))
     RETURNING
-        job.id, job.lane, coalesce(job.sublane, 0) AS sublane, job.priority, job.gates, job.gate_turn,
+        job.id, job.lane, job.sublane, job.priority, job.gates, job.gate_turn,
         job.schedule, job.links,
         job.state, job.resolved_at,
         CASE WHEN job.state = 0 THEN job.run_at / 60000000 END AS due_minute,

@@ -6,6 +6,6 @@ INSERT INTO steadfast.count_change (
     lane, due_minute, waiting, running, succeeded, failed, cancelled, dead_letters, retrying
 )
 SELECT * FROM unnest(
-    $1::integer[], $2::bigint[], $3::integer[], $4::integer[], $5::integer[], $6::integer[],
+    $1::bigint[], $2::bigint[], $3::integer[], $4::integer[], $5::integer[], $6::integer[],
     $7::integer[], $8::integer[], $9::integer[]
 )

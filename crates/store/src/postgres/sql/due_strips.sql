@@ -2,7 +2,7 @@
 -- Parameters: 1 lane, 2 sublane, 3 level, after which to look, 4 limit. Rows: as named, in order.
 -- Locks: none.
 WITH RECURSIVE strip AS (
-    SELECT $1::integer AS lane, $2::bigint AS sublane, $3::integer AS level, NULL::uuid AS id, 0 AS number
+    SELECT $1::bigint AS lane, $2::bigint AS sublane, $3::integer AS level, NULL::uuid AS id, 0 AS number
     UNION ALL
     SELECT next.lane, next.sublane, next.level, next.id, strip.number + 1
     FROM strip
@@ -10,38 +10,38 @@ WITH RECURSIVE strip AS (
         SELECT * FROM (
             (
                 SELECT
-                    job.lane, coalesce(job.sublane, 0) AS sublane,
-                    (job.priority * 2 + (job.attempt > job.attempts_before)::integer) AS level, job.id
+                    job.lane, job.sublane,
+                    job.level, job.id
                 FROM steadfast.job
                 WHERE
-                    job.state = 0 AND job.lane = strip.lane AND coalesce(job.sublane, 0) = strip.sublane
-                    AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) > strip.level
-                ORDER BY (job.priority * 2 + (job.attempt > job.attempts_before)::integer), job.run_at
+                    job.state = 0 AND job.lane = strip.lane AND job.sublane = strip.sublane
+                    AND job.level > strip.level
+                ORDER BY job.level, job.run_at
                 LIMIT 1
             )
             UNION ALL
             (
                 SELECT
-                    job.lane, coalesce(job.sublane, 0),
-                    (job.priority * 2 + (job.attempt > job.attempts_before)::integer), job.id
+                    job.lane, job.sublane,
+                    job.level, job.id
                 FROM steadfast.job
                 WHERE
-                    job.state = 0 AND job.lane = strip.lane AND coalesce(job.sublane, 0) > strip.sublane
+                    job.state = 0 AND job.lane = strip.lane AND job.sublane > strip.sublane
                 ORDER BY
-                    coalesce(job.sublane, 0),
-                    (job.priority * 2 + (job.attempt > job.attempts_before)::integer), job.run_at
+                    job.sublane,
+                    job.level, job.run_at
                 LIMIT 1
             )
             UNION ALL
             (
                 SELECT
-                    job.lane, coalesce(job.sublane, 0),
-                    (job.priority * 2 + (job.attempt > job.attempts_before)::integer), job.id
+                    job.lane, job.sublane,
+                    job.level, job.id
                 FROM steadfast.job
                 WHERE job.state = 0 AND job.lane > strip.lane
                 ORDER BY
-                    job.lane, coalesce(job.sublane, 0),
-                    (job.priority * 2 + (job.attempt > job.attempts_before)::integer), job.run_at
+                    job.lane, job.sublane,
+                    job.level, job.run_at
                 LIMIT 1
             )
         ) AS candidate

@@ -15,7 +15,7 @@ added AS (
         new.tick, new.tags, new.payload, new.webhook, new.sublane, new.destination,
         new.concurrency_key, new.key_number, new.traceparent, new.extras, new.unique_number,
         coalesce(new.start_before, least(clock.now + new.start_within, 253402207200000000))
-    FROM clock, unnest($2::steadfast.new_job_v4[]) AS new
+    FROM clock, unnest($2::steadfast.new_job[]) AS new
     ON CONFLICT (id) DO NOTHING
     RETURNING job.id, job.lane, job.run_at, job.created_at
 ),

@@ -6,7 +6,7 @@ SELECT
     job.first_started_at, job.finished_at, job.resolved_at, job.worker, job.snoozes,
     job.last_delay, job.reason, job.failure, job.note, job.at_most_once, job.timeout, job.lease,
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags,
-    CASE WHEN job.lane = ANY($2::integer[]) THEN left(job.payload, $3) ELSE 'null' END AS payload,
+    CASE WHEN job.lane = ANY($2::bigint[]) THEN left(job.payload, $3) ELSE 'null' END AS payload,
     job.webhook,
     job.destination, job.concurrency_key, job.traceparent, job.extras,
     job.start_before

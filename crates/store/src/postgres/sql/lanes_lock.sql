@@ -1,5 +1,7 @@
--- Holds lanes that may be deleted, as far as nothing else holds them.
--- Parameters: 1 lanes, 2 used before. Rows: id. Locks: the rows.
-SELECT id FROM steadfast.lane WHERE id = ANY($1::integer[]) AND used_at < $2
+-- Locks lanes that have been unused for a day, if nothing else holds them.
+-- Parameters: 1 unused since this time, 2 keep at least this many lanes, 3 limit. Rows: id. Locks: the rows.
+SELECT id FROM steadfast.lane
+WHERE unused_since <= $1 AND (SELECT count(*) FROM steadfast.lane) > $2::bigint
 ORDER BY id
+LIMIT $3
 FOR UPDATE SKIP LOCKED

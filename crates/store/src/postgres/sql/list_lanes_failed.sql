@@ -3,7 +3,7 @@
 SELECT
     newest.id, newest.lane, newest.state, newest.run_at, newest.is_retry, newest.created_at,
     newest.reason, newest.has_failure
-FROM unnest($3::integer[]) AS wanted (lane)
+FROM unnest($3::bigint[]) AS wanted (lane)
 CROSS JOIN LATERAL (
     SELECT
         job.id, job.lane, job.state, job.run_at, job.attempt > job.attempts_before AS is_retry,

@@ -9,9 +9,6 @@ FROM (
     FROM steadfast.minute WHERE minute >= $1
     UNION ALL
     SELECT minute, lane, attempts, successes, failures, retries, successful_retries, exhausted
-    FROM steadfast.counted WHERE minute >= $1
-    UNION ALL
-    SELECT minute, lane, attempts, successes, failures, retries, successful_retries, exhausted
     FROM steadfast.count_change WHERE minute >= $1
 ) AS all_parts
 WHERE $2::text IS NULL OR lane IN (SELECT id FROM steadfast.lane WHERE tenant = $2)

@@ -11,9 +11,6 @@ FROM (
     UNION ALL
     SELECT lane, waiting, running, succeeded, failed, cancelled, dead_letters, retrying
     FROM steadfast.count_change
-    UNION ALL
-    SELECT lane, waiting, running, succeeded, failed, cancelled, dead_letters, 0
-    FROM steadfast.counted
 ) AS all_parts
-WHERE $1::integer[] IS NULL OR lane = ANY($1)
+WHERE $1::bigint[] IS NULL OR lane = ANY($1)
 GROUP BY lane

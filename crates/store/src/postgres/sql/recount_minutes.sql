@@ -9,5 +9,5 @@ FROM (
     SELECT due_minute, lane, waiting, retrying FROM steadfast.count_change
     WHERE due_minute IS NOT NULL
 ) AS all_parts
-WHERE $2::integer[] IS NULL OR lane = ANY($2)
+WHERE $2::bigint[] IS NULL OR lane = ANY($2)
 GROUP BY 1, 2

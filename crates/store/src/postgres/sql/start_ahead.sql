@@ -4,7 +4,7 @@
 -- look at. Rows: number, ahead, looked. Locks: none.
 SELECT strip.number, counted.ahead, counted.looked
 FROM unnest(
-    $1::integer[], $2::bigint[], $3::integer[], $4::bigint[], $5::bigint[], $6::uuid[], $7::bigint[]
+    $1::bigint[], $2::bigint[], $3::integer[], $4::bigint[], $5::bigint[], $6::uuid[], $7::bigint[]
 ) WITH ORDINALITY AS strip (lane, sublane, level, low, until, before, most, number)
 CROSS JOIN LATERAL (
     SELECT
@@ -15,8 +15,8 @@ CROSS JOIN LATERAL (
     FROM (
         SELECT job.run_at, job.id FROM steadfast.job
         WHERE
-            job.state = 0 AND job.lane = strip.lane AND coalesce(job.sublane, 0) = strip.sublane
-            AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = strip.level
+            job.state = 0 AND job.lane = strip.lane AND job.sublane = strip.sublane
+            AND job.level = strip.level
             AND job.run_at >= strip.low AND job.run_at <= strip.until
         ORDER BY job.run_at
         LIMIT strip.most

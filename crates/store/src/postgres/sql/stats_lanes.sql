@@ -17,11 +17,6 @@ FROM (
         lane, waiting, retrying, running, succeeded, failed, cancelled, dead_letters, attempts,
         successes, failures, retries, successful_retries, exhausted
     FROM steadfast.count_change
-    UNION ALL
-    SELECT
-        lane, waiting, 0, running, succeeded, failed, cancelled, dead_letters, attempts,
-        successes, failures, retries, successful_retries, exhausted
-    FROM steadfast.counted
 ) AS all_parts
-WHERE $1::integer[] IS NULL OR lane = ANY($1)
+WHERE $1::bigint[] IS NULL OR lane = ANY($1)
 GROUP BY lane

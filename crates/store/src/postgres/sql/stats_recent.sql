@@ -9,9 +9,6 @@ FROM (
     FROM steadfast.minute WHERE minute >= $1
     UNION ALL
     SELECT lane, attempts, successes, failures, retries, successful_retries, exhausted
-    FROM steadfast.counted WHERE minute >= $1
-    UNION ALL
-    SELECT lane, attempts, successes, failures, retries, successful_retries, exhausted
     FROM steadfast.count_change WHERE minute >= $1
 ) AS all_parts
 GROUP BY lane

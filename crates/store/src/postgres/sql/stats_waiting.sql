@@ -11,19 +11,19 @@ SELECT
     CASE WHEN heads.count < $7 THEN counts.later ELSE $6 END AS later,
     CASE WHEN heads.count < $7 THEN counts.retrying_due ELSE $6 END AS retrying_due,
     CASE WHEN heads.count < $7 THEN counts.retrying_later ELSE $6 END AS retrying_later
-FROM unnest($1::integer[], $2::boolean[]) AS asked (lane, is_present)
+FROM unnest($1::bigint[], $2::boolean[]) AS asked (lane, is_present)
 CROSS JOIN LATERAL (
     WITH RECURSIVE head AS (
         (
             SELECT
-                coalesce(job.sublane, 0) AS sublane,
-                (job.priority * 2 + (job.attempt > job.attempts_before)::integer) AS level,
+                job.sublane,
+                job.level,
                 job.run_at, 1 AS number
             FROM steadfast.job
             WHERE job.state = 0 AND job.lane = asked.lane
             ORDER BY
-                coalesce(job.sublane, 0),
-                (job.priority * 2 + (job.attempt > job.attempts_before)::integer), job.run_at
+                job.sublane,
+                job.level, job.run_at
             LIMIT 1
         )
         UNION ALL
@@ -33,30 +33,30 @@ CROSS JOIN LATERAL (
             SELECT * FROM (
                 (
                     SELECT
-                        coalesce(job.sublane, 0) AS sublane,
-                        (job.priority * 2 + (job.attempt > job.attempts_before)::integer) AS level,
+                        job.sublane,
+                        job.level,
                         job.run_at
                     FROM steadfast.job
                     WHERE
                         job.state = 0 AND job.lane = asked.lane
-                        AND coalesce(job.sublane, 0) = head.sublane
-                        AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) > head.level
+                        AND job.sublane = head.sublane
+                        AND job.level > head.level
                     ORDER BY
-                        (job.priority * 2 + (job.attempt > job.attempts_before)::integer), job.run_at
+                        job.level, job.run_at
                     LIMIT 1
                 )
                 UNION ALL
                 (
                     SELECT
-                        coalesce(job.sublane, 0),
-                        (job.priority * 2 + (job.attempt > job.attempts_before)::integer), job.run_at
+                        job.sublane,
+                        job.level, job.run_at
                     FROM steadfast.job
                     WHERE
                         job.state = 0 AND job.lane = asked.lane
-                        AND coalesce(job.sublane, 0) > head.sublane
+                        AND job.sublane > head.sublane
                     ORDER BY
-                        coalesce(job.sublane, 0),
-                        (job.priority * 2 + (job.attempt > job.attempts_before)::integer), job.run_at
+                        job.sublane,
+                        job.level, job.run_at
                     LIMIT 1
                 )
             ) AS candidate
@@ -83,8 +83,8 @@ CROSS JOIN LATERAL (
                     SELECT 1 FROM steadfast.job
                     WHERE
                         job.state = 0 AND job.lane = asked.lane
-                        AND coalesce(job.sublane, 0) = one.sublane
-                        AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = one.level
+                        AND job.sublane = one.sublane
+                        AND job.level = one.level
                         AND job.run_at >= $3 AND job.run_at < $4
                     LIMIT $6
                 ) AS bounded
@@ -94,8 +94,8 @@ CROSS JOIN LATERAL (
                     SELECT 1 FROM steadfast.job
                     WHERE
                         job.state = 0 AND job.lane = asked.lane
-                        AND coalesce(job.sublane, 0) = one.sublane
-                        AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = one.level
+                        AND job.sublane = one.sublane
+                        AND job.level = one.level
                         AND job.run_at >= $4 AND job.run_at < $5
                     LIMIT $6
                 ) AS bounded

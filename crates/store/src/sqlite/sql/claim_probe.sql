@@ -5,8 +5,8 @@
 SELECT * FROM (
     SELECT * FROM steadfast_job_row
     WHERE
-        state = 0 AND lane = ?1 AND coalesce(sublane, 0) = ?2
-        AND priority * 2 + (attempt > attempts_before) = ?3
+        state = 0 AND lane = ?1 AND sublane = ?2
+        AND level = ?3
         AND (start_before IS NULL OR start_before > ?5 OR attempt > 0 OR snoozes > 0)
     ORDER BY run_at
     LIMIT ?4

@@ -1,3 +1,3 @@
--- Deletes a retry policy that no job has, unless it has been used.
--- Parameters: 1 policy, 2 used before. Rows: none. Locks: write.
-DELETE FROM steadfast_policy WHERE id = ?1 AND used_at < ?2
+-- Deletes a retry policy that has been unused for a day.
+-- Parameters: 1 policy, 2 unused since this time. Rows: none. Locks: write.
+DELETE FROM steadfast_policy WHERE id = ?1 AND unused_since <= ?2

@@ -7,8 +7,8 @@ SELECT
 FROM (
     SELECT run_at, seq FROM steadfast_job
     WHERE
-        state = 0 AND lane = ?1 AND coalesce(sublane, 0) = ?2
-        AND priority * 2 + (attempt > attempts_before) = ?3 AND run_at <= ?4
+        state = 0 AND lane = ?1 AND sublane = ?2
+        AND level = ?3 AND run_at <= ?4
     ORDER BY run_at
     LIMIT ?6
 )

@@ -4,7 +4,7 @@
 SELECT count(*) FROM (
     SELECT 1 FROM steadfast_job
     WHERE
-        state = 0 AND lane = ?1 AND coalesce(sublane, 0) = ?2
-        AND priority * 2 + (attempt > attempts_before) = ?3 AND run_at >= ?4 AND run_at < ?5
+        state = 0 AND lane = ?1 AND sublane = ?2
+        AND level = ?3 AND run_at >= ?4 AND run_at < ?5
     LIMIT ?6
 )

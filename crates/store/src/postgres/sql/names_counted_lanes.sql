@@ -1,6 +1,0 @@
--- The lanes of some counts by the minute in which attempts ended.
--- Parameters: 1 minute and 2 lane of the count before, 3 limit. Rows: minute, lane. Locks: none.
-SELECT minute, lane FROM steadfast.minute
-WHERE (minute, lane) > ($1::bigint, $2::integer)
-ORDER BY minute, lane
-LIMIT $3
