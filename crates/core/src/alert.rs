@@ -14,17 +14,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
-    delivery::WebhookEvent,
-    due_forecast::DueForecast,
     explain,
-    failure::{FailureGroup, FailureState},
-    flow::{Destination, Incident, IncidentCause},
+    failure_group::{FailureGroup, FailureState},
+    flow::{Incident, IncidentCause},
+    forecast::due::DueForecast,
+    job::{tally::Tally, webhook::EventType},
     limits,
-    name::{Kind, Queue, Tenant},
-    string_enum,
-    tally::Tally,
-    time::Timestamp,
-    webhook::EventType,
+    values::{Destination, Kind, Queue, Tenant, Timestamp, string_enum},
+    webhook::delivery::WebhookEvent,
 };
 
 pub use settings::{

@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use crate::{
-    attempt::{Attempt, DecidedBy, Decision},
+    job::attempt::{Attempt, DecidedBy, Decision},
     policy::{Backoff, DelaySource, Jitter, RetryDelay, RetryPolicy},
     state::EndReason,
-    time::Timestamp,
+    values::Timestamp,
 };
 
 /// What followed an attempt, and why, in a sentence; `None` for a success, which needs none.

@@ -17,21 +17,17 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use serde::Serialize;
 
 use crate::{
-    attempt::{Attempt, AttemptStatus, Outcome},
-    delivery::Subscriptions,
-    duration,
     failure::{Failure, FailureFingerprint},
-    flow::Destination,
-    id::JobId,
-    invalid::Invalid,
-    job::{Job, NewJob},
+    job::{
+        Job, NewJob,
+        attempt::{Attempt, AttemptStatus, Outcome},
+    },
     lifecycle::after_attempt,
     limits,
-    name::{Kind, WorkerName},
-    payload::Payload,
     policy::{Dice, RetryPolicy},
     state::JobState,
-    time::Timestamp,
+    values::{Destination, Invalid, JobId, Kind, Payload, Timestamp, WorkerName, duration},
+    webhook::delivery::Subscriptions,
 };
 
 pub use history::ReplayHistory;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serializer};
 
 use super::AlertUnit;
-use crate::duration;
+use crate::values::duration;
 
 pub fn serialize<S: Serializer>(figure: &f64, to: S) -> Result<S::Ok, S::Error> {
     if figure.fract() == 0.0 && (0.0..2_f64.powi(53)).contains(figure) {

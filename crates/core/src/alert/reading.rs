@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     explain::{brief, whole_second},
-    time::Timestamp,
+    values::Timestamp,
 };
 
 impl AlertSettings {

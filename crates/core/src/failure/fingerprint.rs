@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 
 use super::{Failure, FailureClass, fold::fold};
-use crate::{flow::Destination, invalid::Invalid, name::Kind};
+use crate::values::{Destination, Invalid, Kind};
 
 /// What failures of one cause have in common, as a number. Its text is 16 hexadecimal digits.
 ///

@@ -10,21 +10,18 @@ use std::{fmt, str::FromStr, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    attempt::Attempt,
-    endpoint::Endpoint,
-    id::JobId,
-    job::Job,
-    name::{Tenant, WorkerName},
+    job::{Job, attempt::Attempt},
     state::{JobLabel, JobState},
-    string_enum,
-    time::Timestamp,
+    values::{JobId, Tenant, Timestamp, WorkerName, string_enum},
+    webhook::endpoint::Endpoint,
 };
 
 use super::{
     gate::{GateId, GateLimits},
+    gate_state::{ClosedBy, GateState},
     gates::{AppliedGate, Gates},
     health::{IncidentCause, SharedRetryAfter},
-    room::{ClosedBy, GateState, Room},
+    room::Room,
     sublane::Sublane,
 };
 

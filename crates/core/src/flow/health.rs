@@ -26,8 +26,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::gate::HoldMode;
-use crate::{limits, name::Tenant, string_enum, time::Timestamp};
+use super::hold::HoldMode;
+use crate::{
+    limits,
+    values::{Tenant, Timestamp, string_enum},
+};
 
 pub(super) use rules::HealthFields;
 pub use {

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{StartExplanation, WorkerReading};
 use crate::{
     explain::{brief, thousands},
-    name::Queue,
-    time::Timestamp,
+    values::{Queue, Timestamp},
 };
 
 /// What is known about a queue of a tenant.
@@ -106,7 +105,7 @@ fn jobs(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::JobId;
+    use crate::values::JobId;
 
     #[test]
     fn a_queue_says_why_nothing_runs_in_it() {

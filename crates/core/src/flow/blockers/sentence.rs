@@ -9,13 +9,13 @@ use super::{
 use crate::{
     explain::{self, brief, thousands, whole_second},
     flow::{
-        gate::{GateId, GateLimits, GateScope, Pause, Rate},
-        health::{HandHold, Incident, IncidentCause, SharedRetryAfter},
+        GateId, GateLimits, GateScope, HandHold, Incident, IncidentCause, Pause, Rate,
+        SharedRetryAfter,
     },
+    job::start_deadline::ExpiryAction,
     limits,
-    start_deadline::ExpiryAction,
     state::{EndReason, Guarantee, JobLabel},
-    time::Timestamp,
+    values::Timestamp,
 };
 
 /// How many holders a sentence names.

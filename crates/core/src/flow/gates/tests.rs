@@ -1,13 +1,10 @@
 use super::*;
 use crate::{
-    attempt::Outcome,
     failure::{Failure, FailureClass},
-    flow::{ClosedBy, Destination, GateState, HealthInput, HealthTally, HoldCommand, Room},
-    id::JobId,
-    job::NewJob,
-    name::{ConcurrencyKey, Kind, Queue, WorkerName},
-    payload::Payload,
+    flow::{ClosedBy, GateState, HealthInput, HealthTally, HoldCommand, Room},
+    job::{NewJob, attempt::Outcome},
     policy::Preset,
+    values::{ConcurrencyKey, Destination, JobId, Kind, Payload, Queue, WorkerName},
 };
 
 fn sublane(tenant: &str) -> Sublane {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{id::JobId, name::Tenant, time::Timestamp};
+use crate::values::{JobId, Tenant, Timestamp};
 
 /// A time in which a destination did not work, or was held by a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,12 +5,13 @@ use std::{sync::Arc, time::Duration};
 use super::{DestinationHealth, HandHold, Incident, Phase, SharedRetryAfter};
 use crate::{
     flow::{
-        gate::{HoldMode, Rate},
-        room::{ClosedBy, GateState},
+        gate_state::{ClosedBy, GateState},
+        hold::HoldMode,
+        rate::Rate,
     },
     limits,
     state::Guarantee,
-    time::Timestamp,
+    values::Timestamp,
 };
 
 /// What the health of a destination means for jobs that would call it.

@@ -7,7 +7,7 @@ use super::{
     TenantCounts,
     incident::{HandHold, HoldInterval, Incident, IncidentCause},
 };
-use crate::{flow::gate::HoldMode, limits, time::Timestamp};
+use crate::{flow::hold::HoldMode, limits, values::Timestamp};
 
 /// What a step is taken with. Without any of it, time alone may change something.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -4,12 +4,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use super::{DestinationHealth, HealthRules, OutcomeCounts, SharedRetryAfter, TenantCounts};
 use crate::{
-    attempt::{EndedAttempt, Outcome},
     explain,
     failure::{Failure, FailureClass},
+    job::attempt::{EndedAttempt, Outcome},
     limits,
-    name::Tenant,
-    time::Timestamp,
+    values::{Tenant, Timestamp},
 };
 
 /// What one node has counted of a destination since its last report.
