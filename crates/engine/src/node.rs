@@ -15,20 +15,22 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    call_slots::CallSlots,
-    claim_pause::ClaimPause,
+    attempt::{
+        held_claims::{ClaimReturner, HeldClaims},
+        settle::{SettleResult, Settler},
+    },
     client::Client,
-    expirer::Expirer,
-    gates::GateCache,
-    health_keeper::{HealthKeeper, IncidentCounts},
-    held_claims::{ClaimReturner, HeldClaims},
+    flow::{call_slots::CallSlots, claim_pause::ClaimPause, gates::GateCache},
     inflight::Inflight,
-    keeper::Keeper,
     limits,
     notice::{Announcer, Notices},
-    role_health::{NodeHealth, RoleState},
-    settle::{SettleResult, Settler},
-    sweeper::Sweeper,
+    role::health::{NodeHealth, RoleState},
+    roles::{
+        expirer::Expirer,
+        health_keeper::{HealthKeeper, IncidentCounts},
+        keeper::Keeper,
+        sweeper::Sweeper,
+    },
 };
 
 /// A running engine as servers and workers use it. Cheap to clone.

@@ -14,13 +14,21 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    call_slots::CallSlots, claim_pause::ClaimPause, client::Client, config::EngineConfig,
-    document_cache::DocumentCache, endpoints::Endpoints, executor::Executor, expirer::Expirer,
-    fetcher::Fetcher, gates::GateCache, health_keeper::HealthKeeper, held_claims::ClaimReturner,
-    inflight::Inflight, keeper::Keeper, link_runner::LinkRunner, node::NodeHandle,
-    node_heartbeat::NodeHeartbeat, notice::Announcer, operation_runner::OperationRunner,
-    pruner::Pruner, random::Random, role::Role, role_health::NodeHealth,
-    schedule_runner::ScheduleRunner, settle::Settler, sweeper::Sweeper, watcher::Watcher,
+    attempt::{executor::Executor, held_claims::ClaimReturner, settle::Settler},
+    client::Client,
+    config::EngineConfig,
+    documents::{cache::DocumentCache, endpoints::Endpoints},
+    flow::{call_slots::CallSlots, claim_pause::ClaimPause, gates::GateCache},
+    inflight::Inflight,
+    node::NodeHandle,
+    notice::Announcer,
+    random::Random,
+    role::{Role, health::NodeHealth},
+    roles::{
+        expirer::Expirer, fetcher::Fetcher, health_keeper::HealthKeeper, keeper::Keeper,
+        link_runner::LinkRunner, node_heartbeat::NodeHeartbeat, operation_runner::OperationRunner,
+        pruner::Pruner, schedule_runner::ScheduleRunner, sweeper::Sweeper, watcher::Watcher,
+    },
 };
 
 pub struct Parts {

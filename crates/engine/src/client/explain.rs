@@ -11,9 +11,9 @@ use steadfast_store::{JobLinks, MinuteStats, PageRequest, StartQuery, StartReadi
 
 use super::{Client, ClientError};
 use crate::{
+    client::stats::Stats,
+    documents::node_state::NodeState,
     limits::{DEPENDANTS_COUNT_MAX, EXPLAINED_PREREQUISITES_MAX, MINUTE, START_PACE_WINDOW},
-    node_heartbeat::NodeState,
-    stats::Stats,
 };
 
 /// A worker that claims jobs over HTTP, as far as a server has seen it.

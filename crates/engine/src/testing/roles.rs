@@ -7,13 +7,13 @@ use steadfast_store::{ClaimRequest, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    attempt::settle::{PendingSettlement, SettleResult},
     builder::EngineBuilder,
     client::Client,
     config::EngineConfig,
     node::NodeHandle,
     parts::Parts,
     role::Role as _,
-    settle::{PendingSettlement, SettleResult},
 };
 
 /// The parts of an engine without the loops around them.
