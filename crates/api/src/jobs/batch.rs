@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use steadfast_core::{BatchCounts, BatchId, BatchJobFilter, BatchStatus, JobId, Tenant, Timestamp};
 
-use crate::CreateJobRequest;
+use crate::jobs::create::CreateJobRequest;
 #[cfg(feature = "openapi")]
 use crate::schema::NameSchema;
 

@@ -7,7 +7,7 @@ use steadfast_core::{
     Timestamp,
 };
 
-use crate::JobQuery;
+use crate::query::JobQuery;
 #[cfg(feature = "openapi")]
 use crate::schema::{NameSchema, PolicyPatchSchema};
 

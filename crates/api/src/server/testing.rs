@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use steadfast_core::Timestamp;
 
-use crate::DurationText;
+use crate::duration::DurationText;
 
 /// A request to move the clock of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

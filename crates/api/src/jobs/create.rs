@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
-use serde_json::value::RawValue;
 use steadfast_core::{
     BatchId, EventType, ExpiryAction, Guarantee, JobId, OnFailure, Payload, PolicyPatch,
     StartBefore, Tags, Timestamp, Unique, limits,
@@ -14,7 +13,7 @@ use crate::schema::{
     EventTypeSchema, ExpiryActionSchema, GuaranteeSchema, KindSchema, NameSchema, OnFailureSchema,
     PolicyPatchSchema, UniqueSchema,
 };
-use crate::{DurationText, JobBody, JobList, ScheduleBody, edit};
+use crate::{duration::DurationText, jobs::edit};
 
 /// A priority, whose refusal says which there are.
 fn priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
@@ -314,39 +313,4 @@ pub struct RetryJobRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub payload: Option<Payload>,
-}
-
-/// What `POST /jobs` answers with.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[non_exhaustive]
-pub enum CreateResult {
-    /// The job.
-    Job(Box<JobBody>),
-    /// The schedule of a recurring job.
-    Schedule(Box<ScheduleBody>),
-    /// The jobs of a list, in its order, without their payloads.
-    Jobs(JobList),
-}
-
-/// A field that only one of them has decides which it is. serde's own way would copy the JSON into a
-/// form in which payloads cannot be read.
-impl<'de> Deserialize<'de> for CreateResult {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Shape {
-            jobs: Option<de::IgnoredAny>,
-            upcoming: Option<de::IgnoredAny>,
-        }
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        let text = raw.get();
-        let shape: Shape = serde_json::from_str(text).map_err(de::Error::custom)?;
-        match (shape.jobs, shape.upcoming) {
-            (Some(_), _) => serde_json::from_str(text).map(Self::Jobs),
-            (None, Some(_)) => serde_json::from_str(text).map(Self::Schedule),
-            (None, None) => serde_json::from_str(text).map(Self::Job),
-        }
-        .map_err(de::Error::custom)
-    }
 }
