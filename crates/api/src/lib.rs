@@ -57,7 +57,7 @@ pub use failure::{
 };
 pub use flow::destination::{
     DestinationBody, DestinationList, DestinationMinute, DestinationQuery, DestinationSettings,
-    HandHoldBody, HoldDestinationRequest, IncidentBody, SetDestinationRequest,
+    HoldDestinationRequest, IncidentBody, ManualHoldBody, SetDestinationRequest,
     SharedRetryAfterBody,
 };
 pub use flow::forecast::{

@@ -189,6 +189,14 @@ pub fn thousands(number: u64) -> String {
     text
 }
 
+/// A number and its noun: `1 job`, `1,234 jobs`.
+pub(crate) fn count_of(count: u64, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        _ => format!("{} {many}", thousands(count)),
+    }
+}
+
 /// The first characters of a text, with an ellipsis if there are more.
 pub fn shorten(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {

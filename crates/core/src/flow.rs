@@ -35,9 +35,9 @@ pub use gate::{Gate, GateId, GateLimits, GateScope, RetryShare};
 pub use gate_state::{ClosedBy, GateState};
 pub use gates::{AppliedGate, GateDefaults, GateNumber, Gates, GatesChange};
 pub use health::{
-    DestinationHealth, DestinationLimit, HandHold, HealthChange, HealthEvent, HealthInput,
-    HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand,
-    Incident, IncidentCause, OutcomeCounts, SharedRetryAfter,
+    DestinationHealth, DestinationLimit, HealthChange, HealthEvent, HealthInput, HealthPatch,
+    HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand, Incident,
+    IncidentCause, ManualHold, OutcomeCounts, SharedRetryAfter,
 };
 pub use hold::{HoldMode, Pause};
 pub use patch::{GatePatch, PausePatch, RatePatch};

@@ -68,11 +68,12 @@ pub use failure_group::{
 pub use flow::{
     AppliedGate, Blocker, BlockerKind, CallWindow, ClosedBy, DestinationHealth, DestinationLimit,
     Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch, GateReading,
-    GateScope, GateState, Gates, GatesChange, HandHold, HealthChange, HealthEvent, HealthInput,
-    HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand,
-    HoldMode, Incident, IncidentCause, JobReading, OutcomeCounts, Pause, PausePatch, PlaceReading,
-    QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share, SharedRetryAfter,
-    StartEstimate, StartExplanation, StartFacts, Sublane, Weight, WorkerReading, call_allowance,
+    GateScope, GateState, Gates, GatesChange, HealthChange, HealthEvent, HealthInput, HealthPatch,
+    HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand, HoldMode,
+    Incident, IncidentCause, JobReading, ManualHold, OutcomeCounts, Pause, PausePatch,
+    PlaceReading, QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share,
+    SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, Sublane, Weight, WorkerReading,
+    call_allowance,
 };
 pub use forecast::{
     attempts::AttemptForecast,

@@ -57,7 +57,7 @@ pub struct DestinationBody {
     /// Whether jobs follow their policies again because it was held for as long as it may be.
     pub given_up: bool,
     /// Who holds it, if a person does.
-    pub held_by_hand: Option<HandHoldBody>,
+    pub held_by_hand: Option<ManualHoldBody>,
     /// What it asked callers to wait for, if that is not over.
     pub retry_after: Option<SharedRetryAfterBody>,
     /// What is wrong at present.
@@ -127,18 +127,20 @@ impl DestinationBody {
             failed: counts.map_or(0, OutcomeCounts::failed),
             next_probe_at: health.next_probe_at().filter(|_| holds_jobs),
             given_up: health.is_given_up() && settings.hold == HoldMode::Auto,
-            held_by_hand: health.held_by_hand().map(|hold| HandHoldBody {
+            held_by_hand: health.manual_hold().map(|hold| ManualHoldBody {
                 by: hold.by.clone(),
                 since: hold.since,
                 reason: hold.reason.clone(),
-                until: health.held_by_hand_until(),
+                until: health.manual_hold_until(),
             }),
-            retry_after: health.retry_after(now).map(|told| SharedRetryAfterBody {
-                until: told.until,
-                at: told.at,
-                status: told.status,
-                job_id: (!is_for_tenant).then_some(told.job),
-            }),
+            retry_after: health
+                .retry_after(now)
+                .map(|retry_after| SharedRetryAfterBody {
+                    until: retry_after.until,
+                    at: retry_after.at,
+                    status: retry_after.status,
+                    job_id: (!is_for_tenant).then_some(retry_after.job),
+                }),
             incident: health.incident().map(incident),
             past_incidents: past_incidents.map(incident).collect(),
             minutes: match has_failed {
@@ -195,7 +197,7 @@ pub struct DestinationSettings {
 /// Who holds a destination, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = HandHold))]
-pub struct HandHoldBody {
+pub struct ManualHoldBody {
     /// Who, by the name of the key.
     pub by: Option<String>,
     /// Since when.
@@ -209,7 +211,7 @@ pub struct HandHoldBody {
     pub until: Option<Timestamp>,
 }
 
-impl HandHoldBody {
+impl ManualHoldBody {
     /// `held by ann for 5m: they asked us to stop; released in 55m`.
     pub fn describe(&self, now: Timestamp) -> String {
         let by = self

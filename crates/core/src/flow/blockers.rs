@@ -206,6 +206,27 @@ pub struct Blocker {
     likely: Option<Timestamp>,
 }
 
+impl Blocker {
+    fn new(kind: BlockerKind, sentence: String, until: Option<Timestamp>, action: String) -> Self {
+        Self {
+            kind,
+            sentence,
+            until,
+            gate: None,
+            holders: Vec::new(),
+            by: None,
+            since: None,
+            evidence: None,
+            retry_after: None,
+            jobs: Vec::new(),
+            ahead: None,
+            ahead_at_least: false,
+            action,
+            likely: until,
+        }
+    }
+}
+
 /// Why a job has not started, and when it will.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

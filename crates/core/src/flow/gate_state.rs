@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    health::{HandHold, Incident, SharedRetryAfter},
+    health::{Incident, ManualHold, SharedRetryAfter},
     hold::Pause,
     rate::Rate,
 };
@@ -57,11 +57,11 @@ pub enum ClosedBy {
         incident: Arc<Incident>,
     },
     /// A person holds the destination.
-    HeldByHand {
+    ManualHold {
         /// When it is released by itself.
         until: Option<Timestamp>,
         /// Who, and why.
-        hold: Arc<HandHold>,
+        hold: Arc<ManualHold>,
     },
     /// The destination works again, and jobs start faster from second to second.
     Ramp {
@@ -81,8 +81,8 @@ impl ClosedBy {
             Self::Pause(pause) => pause.until,
             Self::MaxRunning => None,
             Self::Rate(until) | Self::RetryShare(until) | Self::Ramp { until, .. } => Some(*until),
-            Self::Hold { until, .. } | Self::HeldByHand { until, .. } => *until,
-            Self::RetryAfter(told) => Some(told.until),
+            Self::Hold { until, .. } | Self::ManualHold { until, .. } => *until,
+            Self::RetryAfter(retry_after) => Some(retry_after.until),
         }
     }
 }

@@ -86,11 +86,11 @@ impl HealthTallies {
         health: Option<&DestinationHealth>,
     ) {
         entry.tally.add_retry_after(ended);
-        let Some(told) = entry.tally.retry_after() else {
+        let Some(retry_after) = entry.tally.retry_after() else {
             return;
         };
         let known = health.and_then(|health| health.retry_after(ended.ended_at()));
-        let is_news = known.is_none_or(|known| known.until < told.until);
+        let is_news = known.is_none_or(|known| known.until < retry_after.until);
         // Those that were under way receive the same a moment later.
         if is_news && (known.is_none() || entry.report_at <= ended.ended_at()) {
             entry.report_at = Timestamp::EPOCH;

@@ -296,7 +296,7 @@ impl History {
             if let Room::Closed(by) = room {
                 openness = Openness::Closed;
                 match by {
-                    ClosedBy::Hold { .. } | ClosedBy::HeldByHand { .. } => {
+                    ClosedBy::Hold { .. } | ClosedBy::ManualHold { .. } => {
                         self.exercise(Invariant::HoldsLetProbesPass);
                     }
                     ClosedBy::RetryAfter(_) => self.exercise(Invariant::WaitsAreShared),

@@ -38,7 +38,7 @@ impl History {
         let for_all = gates.health(destination, None);
         let own = gates.health(destination, Some(&job.tenant));
         for health in for_all.into_iter().chain(own) {
-            if health.held_by_hand().is_some() {
+            if health.manual_hold().is_some() {
                 let why = "claimed while a person holds its destination";
                 self.broken(Invariant::HoldsLetProbesPass, job.id, why);
             }

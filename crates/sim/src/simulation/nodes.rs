@@ -477,7 +477,7 @@ async fn release_all(roles: &Roles) {
     let filter = DestinationFilter::default();
     let known = client.destinations(&filter, None, 10).await;
     for state in known.unwrap_or_default() {
-        if state.health.held_by_hand().is_some() {
+        if state.health.manual_hold().is_some() {
             let released = client.release_destination(&state.destination, None);
             let _refused = released.await;
         }

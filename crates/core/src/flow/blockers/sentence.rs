@@ -7,9 +7,9 @@ use super::{
     after_starts,
 };
 use crate::{
-    explain::{self, brief, thousands, whole_second},
+    explain::{self, brief, count_of, thousands, whole_second},
     flow::{
-        GateId, GateLimits, GateScope, HandHold, Incident, IncidentCause, Pause, Rate,
+        GateId, GateLimits, GateScope, Incident, IncidentCause, ManualHold, Pause, Rate,
         SharedRetryAfter,
     },
     job::start_deadline::ExpiryAction,
@@ -20,27 +20,6 @@ use crate::{
 
 /// How many holders a sentence names.
 const NAMED_HOLDERS: usize = 3; // not a limit: of a sentence
-
-impl Blocker {
-    fn new(kind: BlockerKind, sentence: String, until: Option<Timestamp>, action: String) -> Self {
-        Self {
-            kind,
-            sentence,
-            until,
-            gate: None,
-            holders: Vec::new(),
-            by: None,
-            since: None,
-            evidence: None,
-            retry_after: None,
-            jobs: Vec::new(),
-            ahead: None,
-            ahead_at_least: false,
-            action,
-            likely: until,
-        }
-    }
-}
 
 /// What an estimate is based on.
 pub(super) fn basis(blocker: &Blocker) -> String {
@@ -181,9 +160,9 @@ impl StartFacts<'_> {
             ClosedBy::Rate(until) => self.rate(reading, *until, now),
             ClosedBy::RetryShare(until) => retry_share(reading, *until),
             ClosedBy::Hold { until, incident } => self.hold(reading, *until, incident, now),
-            ClosedBy::HeldByHand { until, hold } => held_by_hand(id, *until, hold, now),
+            ClosedBy::ManualHold { until, hold } => held(id, *until, hold, now),
             ClosedBy::Ramp { until, rate } => ramp(reading, *until, rate, now),
-            ClosedBy::RetryAfter(told) => self.retry_after(id, told, now),
+            ClosedBy::RetryAfter(retry_after) => self.retry_after(id, retry_after, now),
         };
         Blocker {
             gate: Some(id.clone()),
@@ -312,23 +291,28 @@ impl StartFacts<'_> {
         }
     }
 
-    fn retry_after(&self, id: &GateId, told: &SharedRetryAfter, now: Timestamp) -> Blocker {
+    fn retry_after(&self, id: &GateId, retry_after: &SharedRetryAfter, now: Timestamp) -> Blocker {
         let by = match self.is_of_tenant {
             true => String::new(),
-            false => format!("by {} ", told.job),
+            false => format!("by {} ", retry_after.job),
         };
         let sentence = format!(
             "{} asked its callers to wait (Retry-After with status {}, received {by}at {}), for {} \
              more.",
             subject(id),
-            told.status,
-            whole_second(told.at),
-            brief(told.until.since(now))
+            retry_after.status,
+            whole_second(retry_after.at),
+            brief(retry_after.until.since(now))
         );
         let action = format!("Release {id}, if you know that it need not wait.");
         Blocker {
-            retry_after: (!self.is_of_tenant).then_some(*told),
-            ..Blocker::new(BlockerKind::RetryAfter, sentence, Some(told.until), action)
+            retry_after: (!self.is_of_tenant).then_some(*retry_after),
+            ..Blocker::new(
+                BlockerKind::RetryAfter,
+                sentence,
+                Some(retry_after.until),
+                action,
+            )
         }
     }
 
@@ -409,7 +393,7 @@ fn paused(id: &GateId, pause: &Pause, now: Timestamp) -> Blocker {
     }
 }
 
-fn held_by_hand(id: &GateId, until: Option<Timestamp>, hold: &HandHold, now: Timestamp) -> Blocker {
+fn held(id: &GateId, until: Option<Timestamp>, hold: &ManualHold, now: Timestamp) -> Blocker {
     let sentence = by_hand(id, "held", hold.by.as_deref(), hold.since);
     let sentence = with_end(sentence, hold.reason.as_deref(), until, now);
     let action = format!("Release {id}.");
@@ -589,12 +573,5 @@ fn first_job_action(other: &JobReading, now: Timestamp) -> String {
         _ if other.run_at > now => format!("Run {} now, or cancel it.", other.job),
         JobLabel::Failed => format!("Retry {}.", other.job),
         _ => format!("See what {} waits for.", other.job),
-    }
-}
-
-fn count_of(count: u64, one: &str, many: &str) -> String {
-    match count {
-        1 => format!("1 {one}"),
-        _ => format!("{} {many}", thousands(count)),
     }
 }

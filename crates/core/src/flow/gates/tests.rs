@@ -144,7 +144,7 @@ fn a_held_destination_closes_a_gate_of_its_own_for_those_who_hold() {
     assert_eq!(room(own), Room::For(5));
     assert!(matches!(
         room(of_health),
-        Room::Closed(ClosedBy::HeldByHand { .. })
+        Room::Closed(ClosedBy::ManualHold { .. })
     ));
     let later = now.plus(Duration::from_secs(60));
     let policy = Arc::new(Preset::Http.policy());

@@ -124,8 +124,9 @@ impl HealthTally {
     /// Takes in what the destination asked its callers for.
     pub fn add_retry_after(&mut self, ended: &EndedAttempt) {
         if let Outcome::Failure { failure, .. } = ended.outcome() {
-            let told = shared_retry_after(failure, ended);
-            self.content.retry_after = SharedRetryAfter::later(self.content.retry_after, told);
+            let retry_after = shared_retry_after(failure, ended);
+            self.content.retry_after =
+                SharedRetryAfter::later(self.content.retry_after, retry_after);
         }
     }
 

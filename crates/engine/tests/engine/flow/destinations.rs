@@ -230,7 +230,7 @@ async fn a_person_holds_a_destination_whatever_its_setting_and_releases_it() {
     other.advance(10 * MINUTE).await.unwrap();
     assert_eq!(fixture.partner.calls(), 0);
     let health = state(&other).await.health;
-    let by_hand = health.held_by_hand().unwrap();
+    let by_hand = health.manual_hold().unwrap();
     assert_eq!(by_hand.by.as_deref(), Some("ann"));
     assert_eq!(by_hand.reason.as_deref(), Some("they move"));
     client
