@@ -27,8 +27,8 @@ mod slots;
 mod sublane;
 
 pub use blockers::{
-    Blocker, BlockerKind, GateHolder, GateReading, JobReading, PlaceReading, QueueExplanation,
-    QueueFacts, StartEstimate, StartExplanation, StartFacts, WorkerReading,
+    Blocker, BlockerKind, GateHolder, GateSnapshot, JobSnapshot, PlaceSnapshot, QueueExplanation,
+    QueueFacts, StartEstimate, StartExplanation, StartFacts, WorkerSnapshot,
 };
 pub use fair::{Share, Weight};
 pub use gate::{Gate, GateId, GateLimits, GateScope, RetryShare};

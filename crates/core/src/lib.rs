@@ -67,12 +67,12 @@ pub use failure_group::{
 };
 pub use flow::{
     AppliedGate, Blocker, BlockerKind, CallWindow, ClosedBy, DestinationHealth, DestinationLimit,
-    Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch, GateReading,
-    GateScope, GateState, Gates, GatesChange, HealthChange, HealthEvent, HealthInput, HealthPatch,
-    HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand, HoldMode,
-    Incident, IncidentCause, JobReading, ManualHold, OutcomeCounts, Pause, PausePatch,
-    PlaceReading, QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share,
-    SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, Sublane, Weight, WorkerReading,
+    Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch, GateScope,
+    GateSnapshot, GateState, Gates, GatesChange, HealthChange, HealthEvent, HealthInput,
+    HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand,
+    HoldMode, Incident, IncidentCause, JobSnapshot, ManualHold, OutcomeCounts, Pause, PausePatch,
+    PlaceSnapshot, QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share,
+    SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, Sublane, Weight, WorkerSnapshot,
     call_allowance,
 };
 pub use forecast::{

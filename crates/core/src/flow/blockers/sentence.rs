@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Blocker, BlockerKind, ClosedBy, GateHolder, GateReading, JobReading, PlaceReading, StartFacts,
-    after_starts,
+    Blocker, BlockerKind, ClosedBy, GateHolder, GateSnapshot, JobSnapshot, PlaceSnapshot,
+    StartFacts, after_starts,
 };
 use crate::{
     explain::{self, brief, count_of, thousands, whole_second},
@@ -114,7 +114,7 @@ impl StartFacts<'_> {
         })
     }
 
-    pub(super) fn runs_after_job(&self, other: &JobReading, now: Timestamp) -> Blocker {
+    pub(super) fn runs_after_job(&self, other: &JobSnapshot, now: Timestamp) -> Blocker {
         let sentence = format!(
             "It runs after {}, which {}.",
             other.job,
@@ -149,7 +149,7 @@ impl StartFacts<'_> {
 
     pub(super) fn closed(
         &self,
-        reading: &GateReading,
+        reading: &GateSnapshot,
         closed_by: ClosedBy,
         now: Timestamp,
     ) -> Blocker {
@@ -185,7 +185,7 @@ impl StartFacts<'_> {
         }
     }
 
-    fn rate(&self, reading: &GateReading, until: Timestamp, now: Timestamp) -> Blocker {
+    fn rate(&self, reading: &GateSnapshot, until: Timestamp, now: Timestamp) -> Blocker {
         let id = &reading.gate.id;
         let rate = reading.gate.limits.rate;
         let pace = rate.map_or(String::new(), |rate| format!(" of {rate}"));
@@ -209,7 +209,7 @@ impl StartFacts<'_> {
     /// What a limit says that has room, if jobs like this one take it all.
     pub(super) fn in_line(
         &self,
-        reading: &GateReading,
+        reading: &GateSnapshot,
         limits: &GateLimits,
         room: u32,
         now: Timestamp,
@@ -255,7 +255,7 @@ impl StartFacts<'_> {
 
     fn hold(
         &self,
-        reading: &GateReading,
+        reading: &GateSnapshot,
         until: Option<Timestamp>,
         incident: &Incident,
         now: Timestamp,
@@ -353,7 +353,7 @@ impl StartFacts<'_> {
     }
 
     pub(super) fn behind(&self, now: Timestamp) -> Option<Blocker> {
-        let PlaceReading {
+        let PlaceSnapshot {
             ahead, at_least, ..
         } = self.place.filter(|place| place.ahead > 0)?;
         let jobs = count_of(
@@ -431,7 +431,7 @@ fn with_end(
     sentence
 }
 
-fn max_running(reading: &GateReading, now: Timestamp) -> Blocker {
+fn max_running(reading: &GateSnapshot, now: Timestamp) -> Blocker {
     let id = &reading.gate.id;
     let running = reading.state.running;
     let most = reading.gate.limits.most_running().unwrap_or(running);
@@ -476,7 +476,7 @@ fn holder_name(holder: &GateHolder, now: Timestamp) -> String {
     )
 }
 
-fn ramp(reading: &GateReading, until: Timestamp, rate: &Rate, now: Timestamp) -> Blocker {
+fn ramp(reading: &GateSnapshot, until: Timestamp, rate: &Rate, now: Timestamp) -> Blocker {
     let id = &reading.gate.id;
     let sentence = format!(
         "{} works again, and jobs start faster from second to second: {rate} at present; the \
@@ -492,7 +492,7 @@ fn ramp(reading: &GateReading, until: Timestamp, rate: &Rate, now: Timestamp) ->
     blocker
 }
 
-fn retry_share(reading: &GateReading, until: Timestamp) -> Blocker {
+fn retry_share(reading: &GateSnapshot, until: Timestamp) -> Blocker {
     let id = &reading.gate.id;
     let share = reading
         .gate
@@ -553,7 +553,7 @@ fn subject(id: &GateId) -> String {
     }
 }
 
-fn standing(other: &JobReading, now: Timestamp) -> String {
+fn standing(other: &JobSnapshot, now: Timestamp) -> String {
     match other.label {
         JobLabel::Scheduled | JobLabel::Retrying if other.run_at > now => {
             format!(
@@ -567,7 +567,7 @@ fn standing(other: &JobReading, now: Timestamp) -> String {
     }
 }
 
-fn first_job_action(other: &JobReading, now: Timestamp) -> String {
+fn first_job_action(other: &JobSnapshot, now: Timestamp) -> String {
     match other.label {
         JobLabel::Running => String::new(),
         _ if other.run_at > now => format!("Run {} now, or cancel it.", other.job),
