@@ -1,8 +1,8 @@
 //! Why an attempt failed, in terms that rules and people can use.
 
 mod fingerprint;
-mod fold;
-mod words;
+mod normalize;
+mod vocabulary;
 
 use std::{borrow::Cow, fmt, time::Duration};
 

@@ -3,22 +3,22 @@
 //! A thousand failures of one outage differ in ids, ports and times. Replacing digits alone leaves
 //! a group for each customer and each host; replacing too much makes one group of everything. So a
 //! message is read once, from left to right, in words: a word that was made up by a person stays,
-//! and one that was made up by a machine is a hole, written `#`. Holes that only punctuation keeps
+//! and one that was made up by a machine is a placeholder, written `#`. Placeholders that only punctuation keeps
 //! apart are one, so that a list of ids is as long as any other.
 //!
-//! A quoted word is a value and a hole; a quoted sentence is a message within the message. In JSON,
+//! A quoted word is a value and a placeholder; a quoted sentence is a message within the message. In JSON,
 //! which quotes everything, the key says which it is.
 
 use std::borrow::Cow;
 
-use super::words::{
+use super::vocabulary::{
     is_before_name, is_before_status, is_date, is_error_type, is_telling, is_unit, singular,
 };
 use crate::limits;
 
 /// The pattern of a message. It takes time in proportion to the message's length, and of a message
 /// of any length only [`limits::MESSAGE_BYTES_MAX`] bytes are read.
-pub fn fold(message: &str) -> String {
+pub fn normalize_message(message: &str) -> String {
     let message = &message[..message.floor_char_boundary(limits::MESSAGE_BYTES_MAX)];
     let text = without_frames(message);
     let text = text.trim();
@@ -28,9 +28,9 @@ pub fn fold(message: &str) -> String {
     } else {
         limits::PATTERN_BYTES_MAX
     };
-    let mut folder = Folder::new(uncut, bytes_max);
-    folder.run();
-    let mut pattern = without_repeats(&folder.out);
+    let mut normalizer = Normalizer::new(uncut, bytes_max);
+    normalizer.run();
+    let mut pattern = without_repeats(&normalizer.out);
     pattern.truncate(pattern.floor_char_boundary(bytes_max));
     pattern
 }
@@ -78,7 +78,7 @@ fn without_repeats(pattern: &str) -> String {
     clauses.join("; ")
 }
 
-struct Folder<'a> {
+struct Normalizer<'a> {
     text: &'a str,
     at: usize,
     bytes_max: usize,
@@ -87,8 +87,8 @@ struct Folder<'a> {
     gap: String,
     /// Where the last word begins in `out`.
     word_start: usize,
-    /// Whether `out` ends with a hole.
-    after_hole: bool,
+    /// Whether `out` ends with a placeholder.
+    after_placeholder: bool,
     /// Objects of JSON that are open.
     depth: u32,
     /// Whether the value of the last key says what is wrong.
@@ -99,7 +99,7 @@ struct Folder<'a> {
 
 const HOLE: char = '#';
 
-impl<'a> Folder<'a> {
+impl<'a> Normalizer<'a> {
     fn new(text: &'a str, bytes_max: usize) -> Self {
         Self {
             text,
@@ -108,7 +108,7 @@ impl<'a> Folder<'a> {
             out: String::new(),
             gap: String::new(),
             word_start: 0,
-            after_hole: false,
+            after_placeholder: false,
             depth: 0,
             is_telling: false,
             sentence_end: None,
@@ -140,7 +140,7 @@ impl<'a> Folder<'a> {
     fn delimiter(&mut self, c: char) {
         let rest = &self.text[self.at..];
         if let Some(end) = bracketed_address_end(rest) {
-            self.hole();
+            self.placeholder();
             self.at += end;
             return;
         }
@@ -184,7 +184,7 @@ impl<'a> Folder<'a> {
         } else if is_before_name(self.last_word()) && is_name(content) {
             self.parts(content);
         } else {
-            self.hole();
+            self.placeholder();
         }
         self.at = after;
     }
@@ -253,7 +253,7 @@ impl<'a> Folder<'a> {
         chunk = chunk.trim_end_matches(['.', ':', ',', ';', '!', '?']);
         let tail = &rest[start + chunk.len()..end];
         if self.in_json() && !self.is_telling && !chunk.is_empty() {
-            self.hole();
+            self.placeholder();
         } else if is_address || has_query {
             let path = chunk.split(['?', '#']).next().unwrap_or_default();
             self.address(path.trim_end_matches('/'));
@@ -281,7 +281,7 @@ impl<'a> Folder<'a> {
             return self.word("HTTP");
         }
         if is_colon_hex(token) {
-            return self.hole();
+            return self.placeholder();
         }
         match token.rsplit_once('@') {
             Some((left, right)) if !left.is_empty() && !right.is_empty() => {
@@ -291,7 +291,7 @@ impl<'a> Folder<'a> {
                     self.parts(left);
                     self.push_gap('@');
                 }
-                self.hole();
+                self.placeholder();
             }
             _ => self.parts(token),
         }
@@ -303,7 +303,7 @@ impl<'a> Folder<'a> {
         while let Some(c) = rest.chars().next() {
             let uuid = uuid_end(rest).filter(|end| !rest[*end..].starts_with(is_word));
             if let Some(end) = uuid {
-                self.hole();
+                self.placeholder();
                 rest = &rest[end..];
             } else if is_word(c) {
                 let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
@@ -319,7 +319,7 @@ impl<'a> Folder<'a> {
 
     fn part(&mut self, part: &str, after_hyphen: bool) {
         if (after_hyphen && is_pod_suffix(part)) || is_hex_id(part) {
-            return self.hole();
+            return self.placeholder();
         }
         let Some(digit) = part.find(char::is_numeric) else {
             return self.word(part);
@@ -328,36 +328,36 @@ impl<'a> Folder<'a> {
         if is_error_type(part) {
             self.word(part);
         } else if !number.chars().all(char::is_numeric) {
-            self.hole();
+            self.placeholder();
         } else if letters.is_empty() && number.len() <= 3 && is_before_status(self.last_word()) {
             self.word(number);
         } else {
             if !letters.is_empty() {
                 self.word(letters);
             }
-            self.hole();
+            self.placeholder();
         }
     }
 
     fn word(&mut self, word: &str) {
-        let is_beside = self.after_hole && matches!(self.gap.as_str(), "" | " " | "-");
+        let is_beside = self.after_placeholder && matches!(self.gap.as_str(), "" | " " | "-");
         if is_beside && is_unit(word) {
             self.gap.clear();
             return;
         }
-        if self.after_hole && is_date(word) {
-            return self.hole();
+        if self.after_placeholder && is_date(word) {
+            return self.placeholder();
         }
         let word = if is_beside { singular(word) } else { word };
         self.take_gap();
         self.word_start = self.out.len();
         self.out.push_str(word);
-        self.after_hole = false;
+        self.after_placeholder = false;
     }
 
-    fn hole(&mut self) {
+    fn placeholder(&mut self) {
         let is_joined = self.gap.chars().all(|c| " ,-:./+;~".contains(c));
-        if is_joined && self.after_hole {
+        if is_joined && self.after_placeholder {
             self.gap.clear();
             return;
         }
@@ -374,7 +374,7 @@ impl<'a> Folder<'a> {
         self.take_gap();
         self.out.push(HOLE);
         self.word_start = self.out.len();
-        self.after_hole = true;
+        self.after_placeholder = true;
     }
 
     fn last_word(&self) -> &str {
@@ -386,7 +386,7 @@ impl<'a> Folder<'a> {
             if !self.gap.ends_with(' ') {
                 self.gap.push(' ');
             }
-        } else if !(c == '%' && self.after_hole && self.gap.is_empty()) {
+        } else if !(c == '%' && self.after_placeholder && self.gap.is_empty()) {
             self.gap.push(c);
         }
     }
