@@ -89,7 +89,7 @@ pub use jobs::operation::{
 };
 pub use policy::{
     DelayRangeBody, PolicyPreviewAttempt, PolicyPreviewBody, PolicyReplayBody,
-    PreviewPolicyRequest, ReplayFiguresBody, ReplayPolicyRequest,
+    PreviewPolicyRequest, ReplayMetricsBody, ReplayPolicyRequest,
 };
 pub use problem::ProblemBody;
 pub use query::{

@@ -51,7 +51,7 @@ mod values;
 pub mod limits;
 
 pub use alert::{
-    AlertChange, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
+    AlertChange, AlertMetrics, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
     AlertSubject, AlertUnit, ComingJobs, DestinationAlert, DlqAlert, ExhaustedAlert,
     NewFailureAlert, ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
 };
@@ -118,7 +118,7 @@ pub use policy::{
     RetryDelay, RetryPolicy, RetryRule, RuleAction, RuleMatch, Shorthands, StatusRange,
 };
 pub use replay::{
-    RecordedAttempt, RecordedFailure, ReplayFigures, ReplayHistory, ReplayPolicies, ReplayReport,
+    RecordedAttempt, RecordedFailure, ReplayHistory, ReplayMetrics, ReplayPolicies, ReplayReport,
 };
 pub use schedule::{
     Schedule,

@@ -244,7 +244,7 @@ pub mod policy {
         RuleMatch, StatusRange,
     };
     #[doc(inline)]
-    pub use steadfast_core::{ReplayFigures, ReplayReport};
+    pub use steadfast_core::{ReplayMetrics, ReplayReport};
     #[doc(inline)]
     pub use steadfast_engine::{ReplayRecord, ReplayRequest};
 }

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AlertChange, AlertFigures, AlertObservation, AlertSettings, AlertState, AlertStatus,
+    AlertChange, AlertMetrics, AlertObservation, AlertSettings, AlertState, AlertStatus,
     AlertSubject, ClosedBy, Destination, EventType, FailureGroup, Gates, Kind, Payload, Queue,
     Room, Subscriptions, Tenant, Timestamp,
 };
@@ -238,14 +238,14 @@ fn observations<'a>(
     lanes: &[LaneStats],
     coming: &ComingByQueue,
 ) -> Vec<AlertObservation> {
-    let mut found: BTreeMap<(Tenant, AlertSubject), BTreeMap<Queue, AlertFigures>> = states
+    let mut found: BTreeMap<(Tenant, AlertSubject), BTreeMap<Queue, AlertMetrics>> = states
         .filter(|state| state.destination.is_none())
         .map(|state| ((state.tenant.clone(), state.subject), BTreeMap::new()))
         .collect();
     for lane in lanes {
         let subject = AlertSubject::of(&lane.kind, &lane.queue);
         let queues = found.entry((lane.tenant.clone(), subject)).or_default();
-        *queues.entry(lane.queue.clone()).or_default() += AlertFigures {
+        *queues.entry(lane.queue.clone()).or_default() += AlertMetrics {
             dead_letters: lane.dead_letters,
             recent: lane.recent,
             // Jobs of a paused queue are late on purpose.
@@ -254,7 +254,7 @@ fn observations<'a>(
                 .get(&(lane.tenant.clone(), lane.queue.clone()))
                 .filter(|_| !lane.paused)
                 .copied(),
-            ..AlertFigures::default()
+            ..AlertMetrics::default()
         };
     }
     let found = found.into_iter();

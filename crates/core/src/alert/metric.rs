@@ -21,13 +21,13 @@ pub fn serialize<S: Serializer>(figure: &f64, to: S) -> Result<S::Ok, S::Error> 
 pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum StoredFigure {
+    enum StoredMetric {
         Number(f64),
         Time(duration::Text),
     }
-    Ok(match StoredFigure::deserialize(from)? {
-        StoredFigure::Number(number) => number,
-        StoredFigure::Time(time) => time.0.as_secs_f64(),
+    Ok(match StoredMetric::deserialize(from)? {
+        StoredMetric::Number(number) => number,
+        StoredMetric::Time(time) => time.0.as_secs_f64(),
     })
 }
 
