@@ -192,26 +192,26 @@ pub struct AlertMetrics {
     /// Causes of failures that counted as fixed.
     pub regressed_causes: u64,
     /// What is coming, if it is more than can be worked off at once.
-    pub coming: Option<ComingJobs>,
+    pub upcoming: Option<UpcomingJobs>,
 }
 
 /// Jobs that are coming, of one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ComingJobs {
+pub struct UpcomingJobs {
     /// How long the last of those that are due at the same time has to wait.
     pub wait: Duration,
     /// How many are due at the same time.
     pub jobs: u64,
     /// Attempts that lately succeeded in a minute.
-    pub sustained_per_minute: u64,
+    pub throughput_per_minute: u64,
 }
 
-impl ComingJobs {
+impl UpcomingJobs {
     /// What a forecast says, if so many jobs are coming that they have to wait. A handful does not
     /// count, nor does what there are no measurements for.
     pub fn of(forecast: &DueForecast) -> Option<Self> {
         let jobs = forecast.peak_backlog();
-        let (wait, sustained) = (forecast.longest_wait()?, forecast.sustained_per_minute?);
+        let (wait, throughput) = (forecast.longest_wait()?, forecast.throughput_per_minute?);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -220,7 +220,7 @@ impl ComingJobs {
         (jobs >= limits::STORM_JOBS_MIN).then_some(Self {
             wait,
             jobs: jobs as u64,
-            sustained_per_minute: sustained,
+            throughput_per_minute: throughput,
         })
     }
 }
@@ -244,7 +244,7 @@ impl AddAssign for AlertMetrics {
         self.failed_share = self.failed_share.max(other.failed_share);
         self.new_causes += other.new_causes;
         self.regressed_causes += other.regressed_causes;
-        self.coming = self.coming.max(other.coming);
+        self.upcoming = self.upcoming.max(other.upcoming);
     }
 }
 
@@ -423,8 +423,8 @@ impl AlertObservation {
             }
             // Only the longest wait counts.
             AlertRule::Storm => {
-                let worst = self.metrics.coming;
-                u64::from(worst.is_some() && metrics.coming == worst)
+                let worst = self.metrics.upcoming;
+                u64::from(worst.is_some() && metrics.upcoming == worst)
             }
             AlertRule::Destination | AlertRule::NewFailure | AlertRule::Regressed => 0,
         };

@@ -52,8 +52,8 @@ pub mod limits;
 
 pub use alert::{
     AlertChange, AlertMetrics, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
-    AlertSubject, AlertUnit, ComingJobs, DestinationAlert, DlqAlert, ExhaustedAlert,
-    NewFailureAlert, ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
+    AlertSubject, AlertUnit, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert,
+    ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert, UpcomingJobs,
 };
 pub use audit::{Actor, AuditRecord};
 pub use batch::{
@@ -79,7 +79,7 @@ pub use forecast::{
     attempts::AttemptForecast,
     due::{
         DueCount, DueFacts, DueForecast, DueMinute, ForecastError, MinuteOutcomes, RetryRate,
-        sustained_per_minute,
+        throughput_per_minute,
     },
     record::ForecastRecord,
 };

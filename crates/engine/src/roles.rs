@@ -2,12 +2,12 @@
 
 pub mod expirer;
 pub mod fetcher;
+pub mod forecast_recorder;
 pub mod health_keeper;
 pub mod keeper;
 pub mod link_runner;
 pub mod node_heartbeat;
 pub mod operation_runner;
-pub mod outlook;
 pub mod pruner;
 pub mod schedule_runner;
 pub mod sweeper;

@@ -97,7 +97,7 @@ impl From<&DueForecast> for ForecastSeries {
             due: series(|minute| minute.due),
             starts: series(|minute| minute.starts),
             backlog: series(|minute| minute.backlog),
-            sustained_per_minute: forecast.sustained_per_minute,
+            sustained_per_minute: forecast.throughput_per_minute,
             longest_wait_ms: forecast.longest_wait().map(duration::millis),
             summary: forecast.to_string(),
         }

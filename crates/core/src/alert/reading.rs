@@ -38,7 +38,10 @@ impl AlertSettings {
             AlertRule::Destination => metrics.failed_share,
             AlertRule::NewFailure => metrics.new_causes as f64,
             AlertRule::Regressed => metrics.regressed_causes as f64,
-            AlertRule::Storm => metrics.coming.map_or(0, |coming| coming.wait.as_secs()) as f64,
+            AlertRule::Storm => metrics
+                .upcoming
+                .map_or(0, |upcoming| upcoming.wait.as_secs())
+                as f64,
         }
     }
 
@@ -110,12 +113,12 @@ impl AlertSettings {
                 ),
                 None => format!("no job {location} is due"),
             },
-            AlertRule::Storm => match metrics.coming {
-                Some(coming) => format!(
+            AlertRule::Storm => match metrics.upcoming {
+                Some(upcoming) => format!(
                     "{} {location} will be due at once, and lately {} succeeded in a minute: the \
                      last of them waits {value}; the limit is {limit}",
-                    count_of(coming.jobs, "job", "jobs"),
-                    coming.sustained_per_minute,
+                    count_of(upcoming.jobs, "job", "jobs"),
+                    upcoming.throughput_per_minute,
                 ),
                 None => format!("what is coming {location} can be worked off in time"),
             },

@@ -21,8 +21,8 @@ pub struct DueFacts {
     /// What became of attempts lately, by the number of the retry; the last stands for all after
     /// it. Without any, none fails.
     pub retries: Vec<RetryRate>,
-    /// Attempts that lately succeeded in a minute without trouble; see [`sustained_per_minute`].
-    pub sustained_per_minute: Option<u64>,
+    /// Attempts that lately succeeded in a minute without trouble; see [`throughput_per_minute`].
+    pub throughput_per_minute: Option<u64>,
 }
 
 /// Jobs that are due in the same minute.
@@ -59,7 +59,7 @@ pub struct MinuteOutcomes {
 /// What a destination lately sustained: the most successes in a minute in which at most one
 /// attempt in [`limits::SUSTAINED_FAILURES_DIVISOR`] failed. `None` if there was no such minute. It
 /// may sustain more, if more was never tried.
-pub fn sustained_per_minute(minutes: &[MinuteOutcomes]) -> Option<u64> {
+pub fn throughput_per_minute(minutes: &[MinuteOutcomes]) -> Option<u64> {
     let is_fine = |minute: &&MinuteOutcomes| {
         let attempts = minute.successes + minute.failures;
         minute.successes > 0 && minute.failures * limits::SUSTAINED_FAILURES_DIVISOR <= attempts
@@ -78,7 +78,7 @@ pub struct DueForecast {
     /// One minute after the other.
     pub minutes: Vec<DueMinute>,
     /// What is thought to be sustained.
-    pub sustained_per_minute: Option<u64>,
+    pub throughput_per_minute: Option<u64>,
 }
 
 /// One minute of a forecast.
@@ -116,7 +116,7 @@ impl DueForecast {
         let mut forecast = Self {
             from: now,
             minutes: Vec::with_capacity(minutes),
-            sustained_per_minute: facts.sustained_per_minute,
+            throughput_per_minute: facts.throughput_per_minute,
         };
         while let Some(mut arrivals) = due.pop_front() {
             arrivals[0] += facts.created_per_minute.max(0.0);
@@ -146,9 +146,9 @@ impl DueForecast {
     /// How long the last of the jobs that are due at the same time has to wait, at worst; `None` if
     /// it is not known what can be sustained.
     pub fn longest_wait(&self) -> Option<Duration> {
-        let sustained = self.sustained_per_minute.filter(|most| *most > 0)?;
+        let throughput = self.throughput_per_minute.filter(|most| *most > 0)?;
         #[expect(clippy::cast_precision_loss, reason = "people read a few digits")]
-        let minutes = self.peak_backlog() / sustained as f64;
+        let minutes = self.peak_backlog() / throughput as f64;
         Some(Duration::try_from_secs_f64(minutes * 60.0).unwrap_or(Duration::MAX))
     }
 
@@ -176,9 +176,9 @@ impl fmt::Display for DueForecast {
             "{:.0} due within {span}, at most {most} in a minute",
             due.round()
         )?;
-        match (self.sustained_per_minute, self.longest_wait()) {
-            (Some(sustained), Some(wait)) => {
-                write!(f, "; lately up to {sustained} succeeded in a minute")?;
+        match (self.throughput_per_minute, self.longest_wait()) {
+            (Some(throughput), Some(wait)) => {
+                write!(f, "; lately up to {throughput} succeeded in a minute")?;
                 if wait.as_secs() >= 60 {
                     let wait = Duration::from_secs(wait.as_secs() / 60 * 60);
                     write!(f, ", so some wait {}", brief(wait))?;
@@ -239,7 +239,7 @@ impl DueFacts {
 
     /// Which part of the jobs that are due can start within a minute.
     fn started_share(&self, due: f64) -> f64 {
-        match self.sustained_per_minute {
+        match self.throughput_per_minute {
             #[expect(clippy::cast_precision_loss, reason = "people read a few digits")]
             Some(most) if due > most as f64 => most as f64 / due,
             _ => 1.0,
@@ -329,7 +329,7 @@ impl ForecastError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ComingJobs;
+    use crate::UpcomingJobs;
     use crate::policy::{Jitter, PolicyPatch};
 
     const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -439,7 +439,7 @@ mod tests {
             waiting: vec![waiting(0, 500), waiting(3, 1000)],
             created_per_minute: 10.0,
             retries: vec![rate(20, MINUTE)],
-            sustained_per_minute: Some(90),
+            throughput_per_minute: Some(90),
         };
         let forecast = DueForecast::new(&facts, T0, 60);
         let mut backlog = 0.0;
@@ -452,21 +452,21 @@ mod tests {
 
     #[test]
     fn a_storm_is_what_cannot_be_worked_off_in_time() {
-        let coming = |jobs, sustained| DueFacts {
+        let upcoming = |jobs, throughput| DueFacts {
             waiting: vec![waiting(5, jobs)],
-            sustained_per_minute: sustained,
+            throughput_per_minute: throughput,
             ..DueFacts::default()
         };
-        let is_storm = |jobs, sustained| {
-            let forecast = DueForecast::new(&coming(jobs, sustained), T0, 60);
-            ComingJobs::of(&forecast).is_some_and(|coming| coming.wait > 15 * MINUTE)
+        let is_storm = |jobs, throughput| {
+            let forecast = DueForecast::new(&upcoming(jobs, throughput), T0, 60);
+            UpcomingJobs::of(&forecast).is_some_and(|upcoming| upcoming.wait > 15 * MINUTE)
         };
         assert!(is_storm(10_000, Some(100)));
         assert!(!is_storm(1_000, Some(100)));
         // A few jobs are not, however slow, and without a measurement it is not known.
         assert!(!is_storm(50, Some(1)));
         assert!(!is_storm(10_000, None));
-        let forecast = DueForecast::new(&coming(10_100, Some(100)), T0, 60);
+        let forecast = DueForecast::new(&upcoming(10_100, Some(100)), T0, 60);
         let sentence = "10100 due within 1h, at most 10100 in a minute; lately up to 100 succeeded in a \
                         minute, so some wait 1h 40m";
         assert_eq!(forecast.to_string(), sentence);
@@ -480,10 +480,10 @@ mod tests {
             failures,
         };
         assert_eq!(
-            sustained_per_minute(&[minute(50, 0), minute(80, 5), minute(500, 300)]),
+            throughput_per_minute(&[minute(50, 0), minute(80, 5), minute(500, 300)]),
             Some(80)
         );
-        assert_eq!(sustained_per_minute(&[minute(0, 0), minute(1, 9)]), None);
+        assert_eq!(throughput_per_minute(&[minute(0, 0), minute(1, 9)]), None);
     }
 
     #[test]
@@ -515,10 +515,10 @@ mod tests {
                 retried: u64::MAX,
                 delay: Duration::MAX,
             }],
-            sustained_per_minute: Some(0),
+            throughput_per_minute: Some(0),
         };
         let forecast = DueForecast::new(&facts, T0, usize::MAX);
         assert_eq!(forecast.minutes.len(), limits::FORECAST_MINUTES_MAX);
-        assert_eq!(ComingJobs::of(&forecast), None);
+        assert_eq!(UpcomingJobs::of(&forecast), None);
     }
 }

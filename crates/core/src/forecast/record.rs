@@ -50,8 +50,8 @@ impl ForecastRecord {
         forecasts: impl IntoIterator<Item = (String, &'f DueForecast)>,
         ended: impl Fn(&str, Timestamp) -> u64,
     ) {
-        let coming = |of: &DueForecast| of.minutes.iter().map(|it| it.starts).sum::<f64>();
-        let forecasts = forecasts.into_iter().map(|(of, it)| (coming(it), of, it));
+        let upcoming = |of: &DueForecast| of.minutes.iter().map(|it| it.starts).sum::<f64>();
+        let forecasts = forecasts.into_iter().map(|(of, it)| (upcoming(it), of, it));
         let mut forecasts: Vec<(f64, String, &DueForecast)> = forecasts.collect();
         forecasts.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
         forecasts.truncate(limits::FORECAST_SUBJECTS_MAX);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use steadfast_core::{
     DestinationHealth, DueFacts, DueForecast, Kind, MinuteOutcomes, PolicyPatch, Queue, Tally,
-    Tenant, Timestamp, limits, sustained_per_minute,
+    Tenant, Timestamp, limits, throughput_per_minute,
 };
 use steadfast_store::{DueMinutes, LaneMinutes};
 
@@ -53,7 +53,7 @@ pub fn of_lanes(
         }
     }
     let outcomes: Vec<MinuteOutcomes> = outcomes.into_values().collect();
-    facts.sustained_per_minute = sustained_per_minute(&outcomes);
+    facts.throughput_per_minute = throughput_per_minute(&outcomes);
     if let Some((_, lane)) = busiest {
         // Jobs may have policies of their own; those of most are what the settings say.
         let empty = PolicyPatch::default();
@@ -93,7 +93,7 @@ pub fn of_destination(
             recent.1 += u64::from(failed);
         }
     }
-    facts.sustained_per_minute = sustained_per_minute(&outcomes);
+    facts.throughput_per_minute = throughput_per_minute(&outcomes);
     let (tenant, empty) = (tenant.cloned().unwrap_or_default(), PolicyPatch::default());
     let over = [&empty, &empty];
     if let Ok(policy) = levels.resolve(&tenant, &Queue::default(), &Kind::http(), over) {
@@ -135,14 +135,14 @@ mod tests {
         let health: DestinationHealth = serde_json::from_str(&health).unwrap();
         let levels = PolicyLevels::default();
         let now = minute.plus(MINUTE);
-        let sustained = |tenant: Option<&str>| {
+        let throughput = |tenant: Option<&str>| {
             let tenant = tenant.map(|name| Tenant::new(name).unwrap());
             let waiting = DueMinutes::default();
             let forecast = of_destination(&waiting, &health, tenant.as_ref(), &levels, now, 1);
-            forecast.sustained_per_minute
+            forecast.throughput_per_minute
         };
-        assert_eq!(sustained(None), Some(100));
-        assert_eq!(sustained(Some("acme")), Some(100));
-        assert_eq!(sustained(Some("other")), None);
+        assert_eq!(throughput(None), Some(100));
+        assert_eq!(throughput(Some("acme")), Some(100));
+        assert_eq!(throughput(Some("other")), None);
     }
 }

@@ -24,7 +24,7 @@ use crate::{
     flow::gates::{GateCache, mark_paused},
     limits,
     role::{Next, Role},
-    roles::outlook::{ComingByQueue, Outlook},
+    roles::forecast_recorder::{ForecastRecorder, UpcomingByQueue},
 };
 
 pub struct Watcher {
@@ -32,7 +32,7 @@ pub struct Watcher {
     endpoints: Arc<DocumentCache<Endpoints>>,
     gates: Arc<GateCache>,
     states: DocumentCache<HashMap<String, StoredState>>,
-    outlook: Outlook,
+    forecasts: ForecastRecorder,
     settings: AlertSettings,
     every: Duration,
 }
@@ -59,7 +59,7 @@ impl Watcher {
         every: Duration,
     ) -> Self {
         Self {
-            outlook: Outlook::new(store.clone(), levels),
+            forecasts: ForecastRecorder::new(store.clone(), levels),
             states: DocumentCache::new(store.clone(), DocumentKind::Alert, stored_states),
             store,
             endpoints,
@@ -87,8 +87,8 @@ impl Watcher {
         self.forget_resolved(&stored, now).await?;
         let destinations = destination_observations(states.clone(), &gates);
         let failures = self.store.new_failures(limits::NEW_FAILURES_MAX).await?;
-        let coming = self.outlook.look_or_keep(now).await;
-        let mut observed = observations(states, &lanes, &coming);
+        let upcoming = self.forecasts.refresh_or_keep(now).await;
+        let mut observed = observations(states, &lanes, &upcoming);
         add_failures(&mut observed, &failures, &self.settings, now);
         for observation in observed.into_iter().chain(destinations) {
             for rule in observation.rules() {
@@ -236,7 +236,7 @@ fn stored_states(documents: Vec<Document>) -> HashMap<String, StoredState> {
 fn observations<'a>(
     states: impl Iterator<Item = &'a AlertState>,
     lanes: &[LaneStats],
-    coming: &ComingByQueue,
+    upcoming: &UpcomingByQueue,
 ) -> Vec<AlertObservation> {
     let mut found: BTreeMap<(Tenant, AlertSubject), BTreeMap<Queue, AlertMetrics>> = states
         .filter(|state| state.destination.is_none())
@@ -250,7 +250,7 @@ fn observations<'a>(
             recent: lane.recent,
             // Jobs of a paused queue are late on purpose.
             oldest_ready: lane.oldest_ready.filter(|_| !lane.paused),
-            coming: coming
+            upcoming: upcoming
                 .get(&(lane.tenant.clone(), lane.queue.clone()))
                 .filter(|_| !lane.paused)
                 .copied(),

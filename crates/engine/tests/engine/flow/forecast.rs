@@ -26,7 +26,10 @@ async fn a_storm_fires_before_it_comes_and_is_over_when_it_was_worked_off() {
         panic!("{forecasts:?}");
     };
     assert_eq!(of.forecast.minutes[30].due.round(), 1_000.0);
-    assert_eq!(of.forecast.sustained_per_minute, None, "the minute goes on");
+    assert_eq!(
+        of.forecast.throughput_per_minute, None,
+        "the minute goes on"
+    );
 
     assert_eq!(fixture.watch_after(&engine, MINUTE).await, 1);
     assert_eq!(
@@ -72,7 +75,7 @@ async fn forecasts_are_held_against_what_came() {
     let forecasts = client.forecast(None, 10).await.unwrap();
     let error = forecasts.queues[0].error.unwrap();
     assert!(error < 0.5, "{error}");
-    assert_eq!(forecasts.queues[0].forecast.sustained_per_minute, Some(20));
+    assert_eq!(forecasts.queues[0].forecast.throughput_per_minute, Some(20));
     let tenant = steadfast_core::Tenant::new("other").unwrap();
     let others = client.forecast(Some(tenant), 10).await.unwrap();
     assert!(others.queues.is_empty(), "{others:?}");

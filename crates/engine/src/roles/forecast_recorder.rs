@@ -7,7 +7,7 @@ use std::{
 };
 
 use steadfast_core::{
-    ComingJobs, DueForecast, ForecastRecord, Payload, Queue, Tenant, Timestamp, limits,
+    DueForecast, ForecastRecord, Payload, Queue, Tenant, Timestamp, UpcomingJobs, limits,
 };
 use steadfast_store::{Document, DocumentKind, LaneMinutes, Outbox, Store, StoreError};
 
@@ -18,16 +18,16 @@ use crate::{
 };
 
 /// What is coming in the queues of tenants, where it is more than can be worked off at once.
-pub type ComingByQueue = BTreeMap<(Tenant, Queue), ComingJobs>;
+pub type UpcomingByQueue = BTreeMap<(Tenant, Queue), UpcomingJobs>;
 
-pub struct Outlook {
+pub struct ForecastRecorder {
     store: Arc<dyn Store>,
     levels: Arc<PolicyLevels>,
     /// The minute of the last look, and what was seen.
-    last: Mutex<Option<(Timestamp, ComingByQueue)>>,
+    last: Mutex<Option<(Timestamp, UpcomingByQueue)>>,
 }
 
-impl Outlook {
+impl ForecastRecorder {
     pub fn new(store: Arc<dyn Store>, levels: Arc<PolicyLevels>) -> Self {
         Self {
             store,
@@ -36,25 +36,25 @@ impl Outlook {
         }
     }
 
-    /// As [`Outlook::look`]; what was seen last, if that fails, so that other alerts go on.
-    pub async fn look_or_keep(&self, now: Timestamp) -> ComingByQueue {
-        match self.look(now).await {
-            Ok(coming) => coming,
+    /// As [`ForecastRecorder::refresh`]; what was seen last, if that fails, so that other alerts go on.
+    pub async fn refresh_or_keep(&self, now: Timestamp) -> UpcomingByQueue {
+        match self.refresh(now).await {
+            Ok(upcoming) => upcoming,
             Err(error) => {
                 tracing::warn!(%error, "what is coming could not be read; alerts use the last look");
                 let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
                 last.as_ref()
-                    .map(|(_, coming)| coming.clone())
+                    .map(|(_, upcoming)| upcoming.clone())
                     .unwrap_or_default()
             }
         }
     }
 
     /// Looks ahead, unless it has in this minute.
-    async fn look(&self, now: Timestamp) -> Result<ComingByQueue, StoreError> {
+    async fn refresh(&self, now: Timestamp) -> Result<UpcomingByQueue, StoreError> {
         let present = minute_of(now);
-        if let Some(coming) = self.seen_at(present) {
-            return Ok(coming);
+        if let Some(upcoming) = self.seen_at(present) {
+            return Ok(upcoming);
         }
         let (since, until) = (now.minus(limits::DAY), present.plus(STORM_MINUTES * MINUTE));
         let list = self.store.lane_minutes(None, since, until).await?;
@@ -62,20 +62,20 @@ impl Outlook {
         let groups = forecasts::grouped(&list.lanes, |lane| {
             (lane.tenant.clone(), lane.queue.clone())
         });
-        let coming = groups.into_iter().filter_map(|(of, lanes)| {
-            let coming = ComingJobs::of(&self.forecast(&lanes, now))?;
-            Some((of, coming))
+        let upcoming = groups.into_iter().filter_map(|(of, lanes)| {
+            let upcoming = UpcomingJobs::of(&self.forecast(&lanes, now))?;
+            Some((of, upcoming))
         });
-        let coming: ComingByQueue = coming.collect();
+        let upcoming: UpcomingByQueue = upcoming.collect();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = Some((present, coming.clone()));
-        Ok(coming)
+        *last = Some((present, upcoming.clone()));
+        Ok(upcoming)
     }
 
-    fn seen_at(&self, minute: Timestamp) -> Option<ComingByQueue> {
+    fn seen_at(&self, minute: Timestamp) -> Option<UpcomingByQueue> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = last.as_ref().filter(|(at, _)| *at == minute);
-        seen.map(|(_, coming)| coming.clone())
+        seen.map(|(_, upcoming)| upcoming.clone())
     }
 
     fn forecast(&self, lanes: &[&LaneMinutes], now: Timestamp) -> DueForecast {
