@@ -245,7 +245,7 @@ impl From<Schedule> for ScheduleBody {
             schedule: cron,
             every,
             timezone: zone,
-            in_words: timetable.rule().in_words(),
+            in_words: timetable.rule().describe(),
             start_at: timetable.start_at(),
             end_at: timetable.end_at(),
             max_runs: timetable.max_runs(),

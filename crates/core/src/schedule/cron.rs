@@ -6,10 +6,10 @@
 
 mod calendar;
 mod days;
+mod describe;
 mod fields;
 mod local;
 mod parse;
-mod words;
 
 use std::{borrow::Cow, fmt, str::FromStr, sync::Arc};
 
@@ -94,10 +94,10 @@ impl Cron {
     /// ```
     /// # use steadfast_core::Cron;
     /// let cron: Cron = "*/15 9-17 * * 1-5".parse().unwrap();
-    /// assert_eq!(cron.in_words(), "every 15 minutes from 09:00 to 17:59 on Monday to Friday");
+    /// assert_eq!(cron.describe(), "every 15 minutes from 09:00 to 17:59 on Monday to Friday");
     /// ```
-    pub fn in_words(&self) -> String {
-        words::describe(&self.fields)
+    pub fn describe(&self) -> String {
+        describe::describe(&self.fields)
     }
 
     /// The text as it was given.

@@ -97,10 +97,10 @@ pub struct Timetable {
 }
 
 impl TickRule {
-    /// What it means, in ordinary words, as [`Cron::in_words`]; `every 5m` for an interval.
-    pub fn in_words(&self) -> String {
+    /// What it means, in ordinary words, as [`Cron::describe`]; `every 5m` for an interval.
+    pub fn describe(&self) -> String {
         match self {
-            Self::Cron { cron, .. } => cron.in_words(),
+            Self::Cron { cron, .. } => cron.describe(),
             Self::Every(every) => format!("every {}", duration::format(*every)),
         }
     }

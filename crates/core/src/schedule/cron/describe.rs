@@ -343,7 +343,7 @@ mod tests {
         ];
         let sentences: Vec<String> = patterns
             .iter()
-            .map(|pattern| format!("{pattern:<26} {}", Cron::parse(pattern).unwrap().in_words()))
+            .map(|pattern| format!("{pattern:<26} {}", Cron::parse(pattern).unwrap().describe()))
             .collect();
         insta::assert_snapshot!(sentences.join("\n"));
     }
@@ -356,7 +356,7 @@ mod tests {
             ("0 0 * * 0", "0 0 * * 7"),
             ("*/30 * * * *", "0,30 * * * *"),
         ] {
-            let words = |pattern| Cron::parse(pattern).unwrap().in_words();
+            let words = |pattern| Cron::parse(pattern).unwrap().describe();
             assert_eq!(words(one), words(other));
         }
     }
