@@ -5,7 +5,10 @@ use steadfast_core::{Claim, Fence, JobId, JobLabel, Payload, Timestamp};
 
 #[cfg(feature = "openapi")]
 use crate::schema::{KindSchema, LabelSchema, NameSchema};
-use crate::{CreateJobRequest, DurationText, JobBody};
+use crate::{
+    duration::DurationText,
+    jobs::{create::CreateJobRequest, job::JobBody},
+};
 
 /// A worker's request for jobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use steadfast_core::{
     BodyFormat, Endpoint, EndpointId, EventType, PolicyPatch, Tenant, Timestamp, WebhookSecret,
 };
 
-use crate::DurationText;
+use crate::duration::DurationText;
 #[cfg(feature = "openapi")]
 use crate::schema::{BodyFormatSchema, EventTypeSchema, NameSchema, PolicyPatchSchema};
 

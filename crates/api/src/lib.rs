@@ -11,96 +11,97 @@
 //! that this crate builds are `#[non_exhaustive]`; those that the server builds from types of other
 //! crates are not, because it must set every field.
 //!
+//! # Layout
+//!
+//! * `jobs`: jobs and their attempts, batches, and work on many jobs at once. `schedule`: jobs that
+//!   are created by a timetable. `claim`: what workers send and receive.
+//! * `flow`: queues, gates, destinations and forecasts. `failure`: failures by cause. `policy`: what
+//!   a policy does, or would have done.
+//! * `endpoint` and `webhook`: where events are delivered, and what is sent.
+//! * `server`: keys, nodes, workers, and the clock of a test server.
+//! * `query`: query strings that several requests share. `problem`: how a request is refused.
+//!
 //! # Features
 //!
 //! * `openapi`: every type has a `utoipa` schema. The server switches it on, clients need not.
 #![deny(missing_docs)]
 
-mod attempt;
-mod batch;
-mod bulk;
 mod claim;
-mod create;
-mod destination;
 mod duration;
-mod edit;
 mod endpoint;
-mod event;
 mod failure;
-mod forecast;
-mod gate;
-mod job;
-mod key;
-mod node;
-mod operation;
+mod flow;
+mod jobs;
 mod policy;
 mod problem;
 mod query;
-mod queue;
 mod schedule;
 #[cfg(feature = "openapi")]
 pub mod schema;
-mod testing;
+mod server;
 mod webhook;
 
-pub use attempt::{AttemptBody, AttemptList, DecisionBody};
-pub use batch::{
-    BatchBody, BatchCallbackBody, BatchJobQuery, BatchList, BatchQuery, CreateBatchRequest,
-};
-pub use bulk::{BulkResult, DeadLettersRequest};
 pub use claim::{
     ClaimBody, ClaimJobsRequest, ClaimList, FailRequest, FailureRequest, FenceQuery,
     HeartbeatEntry, HeartbeatList, HeartbeatRequest, HeartbeatResult, HeartbeatsRequest, LeaseBody,
     ReleaseRequest, SaveStepRequest, SettleRequest, SettlementList, SettlementOutcome,
     SettlementRequest, SettlementResult, SnoozeRequest, StepBody, SucceedRequest, WorkerInfo,
 };
-pub use create::{
-    CreateJobRequest, CreateJobsRequest, CreateRequest, CreateResult, EditJobRequest,
-    HttpTargetRequest, RetryJobRequest, WebhookRequest,
-};
-pub use destination::{
-    DestinationBody, DestinationList, DestinationMinute, DestinationQuery, DestinationSettings,
-    HandHoldBody, HoldDestinationRequest, IncidentBody, SetDestinationRequest,
-    SharedRetryAfterBody,
-};
 pub use duration::DurationText;
 pub use endpoint::{
     CreateEndpointRequest, EditEndpointRequest, EndpointBody, EndpointList, EndpointWithSecret,
     RotateSecretRequest,
 };
-pub use event::JobEventBody;
 pub use failure::{
     FailureExampleBody, FailureGroupBody, FailureList, FailureQuery, MarkFailureRequest,
 };
-pub use forecast::{
+pub use flow::destination::{
+    DestinationBody, DestinationList, DestinationMinute, DestinationQuery, DestinationSettings,
+    HoldDestinationRequest, IncidentBody, ManualHoldBody, SetDestinationRequest,
+    SharedRetryAfterBody,
+};
+pub use flow::forecast::{
     DestinationForecastBody, ForecastBody, ForecastQuery, ForecastSeries, QueueForecastBody,
 };
-pub use gate::{GateBody, GateList, GateScope, SetGateRequest};
-pub use job::{HttpTargetBody, JobBody, JobList, PolicyBody, PrerequisiteBody, WebhookTargetBody};
-pub use key::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
-pub use node::{AlertList, NodeBody, NodeList, WorkerBody, WorkerList};
-pub use operation::{
+pub use flow::gate::{GateBody, GateList, GateScope, SetGateRequest};
+pub use flow::queue::{
+    CountsBody, LaneBody, MinuteBody, MinuteList, PauseQueueRequest, QueueBody, QueueList,
+    StatsBody, TallyBody,
+};
+pub use jobs::attempt::{AttemptBody, AttemptList, DecisionBody};
+pub use jobs::batch::{
+    BatchBody, BatchCallbackBody, BatchJobQuery, BatchList, BatchQuery, CreateBatchRequest,
+};
+pub use jobs::bulk::{BulkResult, DeadLettersRequest};
+pub use jobs::create::{
+    CreateJobRequest, CreateJobsRequest, CreateRequest, EditJobRequest, HttpTargetRequest,
+    RetryJobRequest, WebhookRequest,
+};
+pub use jobs::create_result::CreateResult;
+pub use jobs::event::JobEventBody;
+pub use jobs::job::{
+    HttpTargetBody, JobBody, JobList, PolicyBody, PrerequisiteBody, WebhookTargetBody,
+};
+pub use jobs::operation::{
     ActorBody, AuditBody, AuditList, AuditQuery, CreateOperationRequest, OperationBody,
     OperationJobBody, OperationJobList, OperationJobQuery, OperationList, OperationQuery,
     OutcomesBody,
 };
 pub use policy::{
     DelayRangeBody, PolicyPreviewAttempt, PolicyPreviewBody, PolicyReplayBody,
-    PreviewPolicyRequest, ReplayFiguresBody, ReplayPolicyRequest,
+    PreviewPolicyRequest, ReplayMetricsBody, ReplayPolicyRequest,
 };
 pub use problem::ProblemBody;
 pub use query::{
     JobQuery, MinutesQuery, PageQuery, ScheduleQuery, TenantPageQuery, TenantQuery, WaitQuery,
 };
-pub use queue::{
-    CountsBody, LaneBody, MinuteBody, MinuteList, PauseQueueRequest, QueueBody, QueueList,
-    StatsBody, TallyBody,
-};
 pub use schedule::{
     CreateScheduleRequest, EditScheduleRequest, ScheduleBody, ScheduleList, SkippedTicksBody,
     TickBody, TickList, UpcomingTickBody,
 };
+pub use server::key::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
+pub use server::node::{AlertList, NodeBody, NodeList, WorkerBody, WorkerList};
+pub use server::testing::{AdvanceClockRequest, ClockBody, IdleBody, RunUntilIdleRequest};
 pub use steadfast_core::{BatchJobFilter, BatchStatus, OperationKind, OperationStatus};
 pub use steadfast_core::{Blocker, QueueExplanation, StartExplanation};
-pub use testing::{AdvanceClockRequest, ClockBody, IdleBody, RunUntilIdleRequest};
 pub use webhook::{WebhookEventBody, webhook_job};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    DelayRange, PolicyPatch, Preview, ReplayFigures, ReplayReport, RetryPolicy, Timestamp, duration,
+    DelayRange, PolicyPatch, Preview, ReplayMetrics, ReplayReport, RetryPolicy, Timestamp, duration,
 };
 
 #[cfg(feature = "openapi")]
@@ -139,12 +139,12 @@ pub struct PolicyReplayBody {
     /// from 0 to 1. Below 0.8 there is no `new`.
     pub observed_share: f64,
     /// What is on record.
-    pub recorded: ReplayFiguresBody,
+    pub recorded: ReplayMetricsBody,
     /// The policies that were used, replayed as the other one: how far this is from the record is how
     /// far `new` may be from the truth.
-    pub old: Option<ReplayFiguresBody>,
+    pub old: Option<ReplayMetricsBody>,
     /// The other policy; null if too little was observed to know.
-    pub new: Option<ReplayFiguresBody>,
+    pub new: Option<ReplayMetricsBody>,
 }
 
 /// What came of jobs under a policy.
@@ -152,7 +152,7 @@ pub struct PolicyReplayBody {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ReplayFigures))]
 #[non_exhaustive]
-pub struct ReplayFiguresBody {
+pub struct ReplayMetricsBody {
     /// Jobs; one that was requeued counts again.
     pub jobs: u64,
     /// Attempts that were made for them.
@@ -169,16 +169,16 @@ pub struct ReplayFiguresBody {
     pub peak_starts_per_minute: u64,
 }
 
-impl From<ReplayFigures> for ReplayFiguresBody {
-    fn from(figures: ReplayFigures) -> Self {
+impl From<ReplayMetrics> for ReplayMetricsBody {
+    fn from(metrics: ReplayMetrics) -> Self {
         Self {
-            jobs: figures.jobs,
-            attempts: figures.attempts,
-            successes: figures.successes,
-            dead_letters: figures.dead_letters,
-            time_to_success_p50_ms: figures.time_to_success_p50.map(duration::millis),
-            time_to_success_p95_ms: figures.time_to_success_p95.map(duration::millis),
-            peak_starts_per_minute: figures.peak_starts_per_minute,
+            jobs: metrics.jobs,
+            attempts: metrics.attempts,
+            successes: metrics.successes,
+            dead_letters: metrics.dead_letters,
+            time_to_success_p50_ms: metrics.time_to_success_p50.map(duration::millis),
+            time_to_success_p95_ms: metrics.time_to_success_p95.map(duration::millis),
+            peak_starts_per_minute: metrics.peak_starts_per_minute,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Query strings.
 
-use crate::DurationText;
+use crate::duration::DurationText;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{BatchId, EndReason, FailureFingerprint, JobLabel, ScheduleId, Timestamp};
 

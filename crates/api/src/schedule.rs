@@ -8,7 +8,10 @@ use steadfast_core::{
 
 #[cfg(feature = "openapi")]
 use crate::schema::{DstSchema, MissedTickSchema, NameSchema, OverlapSchema, SkipReasonSchema};
-use crate::{CreateJobRequest, DurationText, JobBody, edit};
+use crate::{
+    duration::DurationText,
+    jobs::{create::CreateJobRequest, edit, job::JobBody},
+};
 
 /// A schedule to be created, or updated if its name exists: a rule (`schedule` or `every`), and the
 /// job that each tick makes.
@@ -242,7 +245,7 @@ impl From<Schedule> for ScheduleBody {
             schedule: cron,
             every,
             timezone: zone,
-            in_words: timetable.rule().in_words(),
+            in_words: timetable.rule().describe(),
             start_at: timetable.start_at(),
             end_at: timetable.end_at(),
             max_runs: timetable.max_runs(),

@@ -20,7 +20,7 @@ use utoipa::{
     },
 };
 
-use crate::{DurationText, Scope};
+use crate::{duration::DurationText, server::key::Scope};
 
 macro_rules! schema {
     ($(#[$doc:meta])* $schema:ident as $name:literal $(uses [$($inner:ty),+])?, $build:expr) => {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use steadfast_core::{EventId, EventType, Job, Timestamp};
 
-use crate::JobBody;
+use crate::jobs::job::JobBody;
 
 /// A delivery in the format of Standard Webhooks. Of events of jobs, `data` is a [`JobBody`]; of
 /// alerts, a [`steadfast_core::AlertState`].

@@ -35,7 +35,7 @@ pub const CLAIM_EARLY: Duration = Duration::from_secs(1);
 /// A claim is made when this part of the slots is free, so that short jobs are not claimed singly.
 pub const ROOM_SHARE: usize = 4;
 /// But a free slot does not wait longer than this.
-pub const ROOM_PATIENCE: Duration = Duration::from_millis(5);
+pub const ROOM_TIMEOUT: Duration = Duration::from_millis(5);
 /// No job is claimed while more outcomes than this wait for the server.
 pub const UNSETTLED_MAX: usize = 1_000;
 /// How long a stopping worker waits for the answer to a claim that may be on its way.

@@ -4,7 +4,7 @@
 //! has. So each rule has a stored state per tenant, and [`AlertRule::step`] is the one place that
 //! changes it, whichever node checks and however often.
 
-mod figure;
+mod metric;
 mod reading;
 mod settings;
 
@@ -14,17 +14,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
-    delivery::WebhookEvent,
-    due_forecast::DueForecast,
     explain,
-    failure::{FailureGroup, FailureState},
-    flow::{Destination, Incident, IncidentCause},
+    failure_group::{FailureGroup, FailureState},
+    flow::{Incident, IncidentCause},
+    forecast::due::DueForecast,
+    job::{tally::Tally, webhook::EventType},
     limits,
-    name::{Kind, Queue, Tenant},
-    string_enum,
-    tally::Tally,
-    time::Timestamp,
-    webhook::EventType,
+    values::{Destination, Kind, Queue, Tenant, Timestamp, string_enum},
+    webhook::delivery::WebhookEvent,
 };
 
 pub use settings::{
@@ -135,13 +132,13 @@ pub struct AlertState {
     /// The time at which `value`, `threshold` and `message` were taken.
     pub updated_at: Timestamp,
     /// What `value` and `threshold` count; [`AlertRule::unit`] of the rule.
-    #[serde(default = "figure::stored_before_units")]
+    #[serde(default = "metric::stored_before_units")]
     pub unit: AlertUnit,
     /// The figure that the rule measured.
-    #[serde(with = "figure")]
+    #[serde(with = "metric")]
     pub value: f64,
     /// The limit of the rule; a value above it breaks the rule.
-    #[serde(with = "figure")]
+    #[serde(with = "metric")]
     pub threshold: f64,
     /// The queue that contributes most to a rule that is broken.
     #[serde(default)]
@@ -161,9 +158,9 @@ pub struct AlertObservation {
     /// Which of the tenant's jobs were counted.
     pub subject: AlertSubject,
     /// The counts of all queues together.
-    pub figures: AlertFigures,
+    pub metrics: AlertMetrics,
     /// The counts of each queue.
-    pub queues: BTreeMap<Queue, AlertFigures>,
+    pub queues: BTreeMap<Queue, AlertMetrics>,
     /// The system that was looked at, if it was one, and not the tenant's jobs.
     pub destination: Option<ObservedDestination>,
     /// The newest cause of failures that a rule counts, for people.
@@ -181,7 +178,7 @@ pub struct ObservedDestination {
 
 /// The figures that alert rules measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct AlertFigures {
+pub struct AlertMetrics {
     /// Jobs that ended `failed` and were not resolved yet.
     pub dead_letters: u64,
     /// Attempts that ended within the window.
@@ -195,26 +192,26 @@ pub struct AlertFigures {
     /// Causes of failures that counted as fixed.
     pub regressed_causes: u64,
     /// What is coming, if it is more than can be worked off at once.
-    pub coming: Option<ComingJobs>,
+    pub upcoming: Option<UpcomingJobs>,
 }
 
 /// Jobs that are coming, of one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ComingJobs {
+pub struct UpcomingJobs {
     /// How long the last of those that are due at the same time has to wait.
     pub wait: Duration,
     /// How many are due at the same time.
     pub jobs: u64,
     /// Attempts that lately succeeded in a minute.
-    pub sustained_per_minute: u64,
+    pub throughput_per_minute: u64,
 }
 
-impl ComingJobs {
+impl UpcomingJobs {
     /// What a forecast says, if so many jobs are coming that they have to wait. A handful does not
     /// count, nor does what there are no measurements for.
     pub fn of(forecast: &DueForecast) -> Option<Self> {
         let jobs = forecast.peak_backlog();
-        let (wait, sustained) = (forecast.longest_wait()?, forecast.sustained_per_minute?);
+        let (wait, throughput) = (forecast.longest_wait()?, forecast.throughput_per_minute?);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -223,7 +220,7 @@ impl ComingJobs {
         (jobs >= limits::STORM_JOBS_MIN).then_some(Self {
             wait,
             jobs: jobs as u64,
-            sustained_per_minute: sustained,
+            throughput_per_minute: throughput,
         })
     }
 }
@@ -238,7 +235,7 @@ pub struct AlertChange {
     pub event: Option<EventType>,
 }
 
-impl AddAssign for AlertFigures {
+impl AddAssign for AlertMetrics {
     fn add_assign(&mut self, other: Self) {
         self.dead_letters += other.dead_letters;
         self.recent += other.recent;
@@ -247,7 +244,7 @@ impl AddAssign for AlertFigures {
         self.failed_share = self.failed_share.max(other.failed_share);
         self.new_causes += other.new_causes;
         self.regressed_causes += other.regressed_causes;
-        self.coming = self.coming.max(other.coming);
+        self.upcoming = self.upcoming.max(other.upcoming);
     }
 }
 
@@ -271,14 +268,14 @@ impl AlertRule {
         observed: &AlertObservation,
         now: Timestamp,
     ) -> Option<AlertChange> {
-        let is_broken = settings.is_broken(self, &observed.figures, now);
+        let is_broken = settings.is_broken(self, &observed.metrics, now);
         let mut state = match stored {
             Some(stored) => stored.as_of(now),
             None if !is_broken => return None,
             None => AlertState::new(settings, self, observed, now),
         };
         let before = state.status;
-        let value = settings.value(self, &observed.figures, now);
+        let value = settings.value(self, &observed.metrics, now);
         let event = match (is_broken, before) {
             (false, AlertStatus::Ok) => None,
             (false, AlertStatus::Pending) => {
@@ -329,7 +326,7 @@ impl AlertRule {
                 None if self.unit() == AlertUnit::Causes => {
                     settings.cause_message(&state, observed.newest_causes.get(&self))
                 }
-                None => settings.message(&state, is_only, &observed.figures, now),
+                None => settings.message(&state, is_only, &observed.metrics, now),
             };
         }
         (stored != Some(&state)).then_some(AlertChange { state, event })
@@ -341,16 +338,16 @@ impl AlertObservation {
     pub fn new(
         tenant: Tenant,
         subject: AlertSubject,
-        queues: BTreeMap<Queue, AlertFigures>,
+        queues: BTreeMap<Queue, AlertMetrics>,
     ) -> Self {
-        let mut figures = AlertFigures::default();
+        let mut metrics = AlertMetrics::default();
         for of_queue in queues.values() {
-            figures += *of_queue;
+            metrics += *of_queue;
         }
         Self {
             tenant,
             subject,
-            figures,
+            metrics,
             queues,
             destination: None,
             newest_causes: BTreeMap::new(),
@@ -361,9 +358,9 @@ impl AlertObservation {
     pub fn add_failure(&mut self, group: &FailureGroup, settings: &AlertSettings, now: Timestamp) {
         let (rule, count) = match group.state(now) {
             FailureState::New if group.tally.count >= settings.new_failure.min_failures => {
-                (AlertRule::NewFailure, &mut self.figures.new_causes)
+                (AlertRule::NewFailure, &mut self.metrics.new_causes)
             }
-            FailureState::Regressed => (AlertRule::Regressed, &mut self.figures.regressed_causes),
+            FailureState::Regressed => (AlertRule::Regressed, &mut self.metrics.regressed_causes),
             _ => return,
         };
         *count += 1;
@@ -387,7 +384,7 @@ impl AlertObservation {
             ..
         }) = incident.map(|incident| &incident.cause)
         {
-            observed.figures.failed_share = f64::from(*failed) / f64::from((*attempts).max(1));
+            observed.metrics.failed_share = f64::from(*failed) / f64::from((*attempts).max(1));
             newest_failure.clone_from(newest);
         }
         observed.destination = Some(ObservedDestination {
@@ -415,25 +412,25 @@ impl AlertObservation {
 
     /// The queue that contributes most to what the rule measures, and whether it is the only one.
     fn worst_queue(&self, rule: AlertRule) -> Option<(&Queue, bool)> {
-        let share = |figures: &AlertFigures| match rule {
-            AlertRule::Dlq => figures.dead_letters,
-            AlertRule::RetryRate => figures.recent.retries,
-            AlertRule::Exhausted => figures.recent.exhausted,
+        let share = |metrics: &AlertMetrics| match rule {
+            AlertRule::Dlq => metrics.dead_letters,
+            AlertRule::RetryRate => metrics.recent.retries,
+            AlertRule::Exhausted => metrics.recent.exhausted,
             // Only the oldest job counts.
             AlertRule::Overdue => {
-                let oldest = self.figures.oldest_ready;
-                u64::from(oldest.is_some() && figures.oldest_ready == oldest)
+                let oldest = self.metrics.oldest_ready;
+                u64::from(oldest.is_some() && metrics.oldest_ready == oldest)
             }
             // Only the longest wait counts.
             AlertRule::Storm => {
-                let worst = self.figures.coming;
-                u64::from(worst.is_some() && figures.coming == worst)
+                let worst = self.metrics.upcoming;
+                u64::from(worst.is_some() && metrics.upcoming == worst)
             }
             AlertRule::Destination | AlertRule::NewFailure | AlertRule::Regressed => 0,
         };
         let (mut worst, mut queues) = (None, 0_usize);
-        for (queue, figures) in &self.queues {
-            let share = share(figures);
+        for (queue, metrics) in &self.queues {
+            let share = share(metrics);
             queues += usize::from(share > 0);
             if share > worst.map_or(0, |(most, _)| most) {
                 worst = Some((share, queue));
@@ -474,7 +471,7 @@ impl AlertState {
             resolved_at: None,
             updated_at: now,
             unit: rule.unit(),
-            value: settings.value(rule, &observed.figures, now),
+            value: settings.value(rule, &observed.metrics, now),
             queue: None,
             destination: observed
                 .destination

@@ -6,10 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    id::{AuditId, KeyId},
     limits,
-    name::Tenant,
-    time::Timestamp,
+    values::{AuditId, KeyId, Tenant, Timestamp},
 };
 
 /// Who gave a command.

@@ -6,7 +6,11 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{invalid::Invalid, limits, state::JobState, string_enum};
+use crate::{
+    limits,
+    state::JobState,
+    values::{Invalid, string_enum},
+};
 
 pub use new::{BATCH_TAG, NewBatch};
 

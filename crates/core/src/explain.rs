@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use crate::{
-    attempt::{Attempt, DecidedBy, Decision},
+    job::attempt::{Attempt, DecidedBy, Decision},
     policy::{Backoff, DelaySource, Jitter, RetryDelay, RetryPolicy},
     state::EndReason,
-    time::Timestamp,
+    values::Timestamp,
 };
 
 /// What followed an attempt, and why, in a sentence; `None` for a success, which needs none.
@@ -187,6 +187,14 @@ pub fn thousands(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A number and its noun: `1 job`, `1,234 jobs`.
+pub(crate) fn count_of(count: u64, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        _ => format!("{} {many}", thousands(count)),
+    }
 }
 
 /// The first characters of a text, with an ellipsis if there are more.

@@ -1,21 +1,19 @@
 //! Why an attempt failed, in terms that rules and people can use.
 
 mod fingerprint;
-mod fold;
-mod group;
-mod words;
+mod normalize;
+mod vocabulary;
 
 use std::{borrow::Cow, fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{duration, limits};
+use crate::{
+    limits,
+    values::{cut_middle, duration, truncate},
+};
 
 pub use fingerprint::FailureFingerprint;
-pub use group::{
-    FailureAlert, FailureEvent, FailureExample, FailureGroup, FailureKey, FailureMark,
-    FailureObservation, FailureState, FailureStep, FailureTally, HourCounts, NameSet,
-};
 
 /// Why an attempt failed.
 ///
@@ -258,28 +256,6 @@ impl FailureClass {
 
 fn http_is_permanent(status: u16) -> bool {
     (300..500).contains(&status) && !matches!(status, 408 | 425 | 429)
-}
-
-/// Cuts a text that is longer than the limit between two characters, and marks that with `…`.
-pub(crate) fn truncate(mut text: String, bytes_max: usize) -> String {
-    if text.len() > bytes_max {
-        text.truncate(text.floor_char_boundary(bytes_max - '…'.len_utf8()));
-        text.push('…');
-    }
-    text
-}
-
-/// Leaves out the middle of a text that is longer than the limit, and says so in a line of its own:
-/// both the error and what called first stand at the ends of a trace.
-pub(crate) fn cut_middle(text: String, bytes_max: usize) -> String {
-    if text.len() <= bytes_max {
-        return text;
-    }
-    const MARK: &str = "\n… the middle is left out …\n";
-    let half = bytes_max.saturating_sub(MARK.len()) / 2;
-    let head = &text[..text.floor_char_boundary(half)];
-    let tail = &text[text.ceil_char_boundary(text.len() - half)..];
-    format!("{head}{MARK}{tail}")
 }
 
 impl From<String> for FailureClass {

@@ -3,7 +3,7 @@
 //! Everything here is arithmetic on values. Stores hold the states, and ask within a claim; people
 //! receive the same answers, from the same functions.
 //!
-//! * `destination` and `sublane`: what the gates look at.
+//! * `sublane`: what the gates look at.
 //! * `gate`: what a person sets; `patch`: how it is written. `gates`: which of them apply to a job.
 //! * `health`: whether calling a destination makes sense at present.
 //! * `room`: how many jobs a gate lets start now, or when it opens.
@@ -12,32 +12,36 @@
 //! * `blockers`: why a job has not started, for people.
 
 mod blockers;
+mod checks;
 mod describe;
-mod destination;
 mod fair;
 mod gate;
+mod gate_state;
 mod gates;
 mod health;
+mod hold;
 mod patch;
+mod rate;
 mod room;
 mod slots;
 mod sublane;
 
 pub use blockers::{
-    Blocker, BlockerKind, GateHolder, GateReading, JobReading, PlaceReading, QueueExplanation,
-    QueueFacts, StartEstimate, StartExplanation, StartFacts, WorkerReading,
+    Blocker, BlockerKind, GateHolder, GateSnapshot, JobSnapshot, PlaceSnapshot, QueueExplanation,
+    QueueFacts, StartEstimate, StartExplanation, StartFacts, WorkerSnapshot,
 };
-pub use destination::Destination;
 pub use fair::{Share, Weight};
-pub use gate::{Gate, GateId, GateLimits, GateScope, HoldMode, Pause, Rate, RetryShare};
+pub use gate::{Gate, GateId, GateLimits, GateScope, RetryShare};
+pub use gate_state::{ClosedBy, GateState};
 pub use gates::{AppliedGate, GateDefaults, GateNumber, Gates, GatesChange};
 pub use health::{
-    DestinationHealth, DestinationLimit, HandHold, HealthChange, HealthEvent, HealthInput,
-    HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand,
-    Incident, IncidentCause, OutcomeCounts, SharedRetryAfter,
+    DestinationHealth, DestinationLimit, HealthChange, HealthEvent, HealthInput, HealthPatch,
+    HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand, Incident,
+    IncidentCause, ManualHold, OutcomeCounts, SharedRetryAfter,
 };
+pub use hold::{HoldMode, Pause};
 pub use patch::{GatePatch, PausePatch, RatePatch};
-pub use room::{ClosedBy, GateState, Room};
+pub use rate::Rate;
+pub use room::Room;
 pub use slots::{CallWindow, call_allowance};
-pub(crate) use sublane::hash_number;
-pub use sublane::{Sublane, name_number};
+pub use sublane::Sublane;

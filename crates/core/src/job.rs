@@ -1,25 +1,28 @@
 //! A job: what its creator asked for, which never changes by itself, and how far it has come.
 
+pub(crate) mod attempt;
+pub(crate) mod dependencies;
 mod extras;
 mod new;
+pub(crate) mod start_deadline;
+pub(crate) mod tally;
+pub(crate) mod unique;
+pub(crate) mod webhook;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     failure::Failure,
-    flow::Destination,
-    id::{EndpointId, JobId, ScheduleId},
-    invalid::Invalid,
+    job::webhook::{Webhook, WebhookTarget},
     limits,
-    name::{ConcurrencyKey, IdempotencyKey, Kind, Queue, Tenant, WorkerName},
-    payload::Payload,
     policy::RetryPolicy,
     state::{EndReason, Guarantee, JobLabel, JobState},
-    time::Timestamp,
-    traceparent::Traceparent,
-    webhook::{Webhook, WebhookTarget},
+    values::{
+        ConcurrencyKey, Destination, EndpointId, IdempotencyKey, Invalid, JobId, Kind, Payload,
+        Queue, ScheduleId, Tags, Tenant, Timestamp, Traceparent, WorkerName,
+    },
 };
 
 pub use extras::{JobExtras, NewJobExtras};
@@ -69,14 +72,6 @@ pub struct Job {
     pub created_at: Timestamp,
     /// How far it has come.
     pub progress: JobProgress,
-}
-
-/// The creator's own labels of a job, by name.
-pub type Tags = BTreeMap<String, String>;
-
-/// A label as filters name it: `name:value`.
-pub fn tag_text(name: &str, value: &str) -> String {
-    format!("{name}:{value}")
 }
 
 /// Which tick of which schedule a job is the run of.

@@ -5,165 +5,139 @@
 //!
 //! # Layout
 //!
-//! * `lifecycle` and `command` decide every state, in [`after_attempt`] and [`on_command`]. Start
-//!   there. `transition` is what a store writes.
-//! * `unique`, `start_deadline`, `dependencies` and `batch`: jobs that depend on others or on time.
-//! * `job`, `state` and `attempt`: what is stored. `forecast` and [`explain`]: what is to come, and
-//!   why something happened, for people.
+//! * `lifecycle` decides every state, in [`after_attempt`] and [`on_command`]. Start there. Its
+//!   `transition` is what a store writes.
+//! * `job`: what is stored of a job and its attempts, and what a creator may ask for: uniqueness,
+//!   a deadline, dependencies, a webhook. `state`: the words for where a job stands.
+//! * `batch`, `operation`, `schedule`: many jobs as one, work on many jobs, and when to create a
+//!   job, with cron and daylight saving.
 //! * `failure` and `policy`: what is worth another try, and when; `policy/delay` holds the
-//!   arithmetic, `failure/fold` says which failures are the same, and `replay` what
-//!   another policy would have done.
-//! * `flow`: what may start now, and who is next. `due_forecast`: how much is coming;
-//!   `forecast_record`: what that was worth.
-//! * `operation`: work on many jobs at once.
-//! * `schedule`, `timetable`, `cron`, `zone`: when to create a job, daylight saving included.
-//! * `endpoint`, `webhook`, `delivery`: which systems hear of a job, and the jobs that deliver the
-//!   events.
-//! * `alert` and `tally`: what is wrong with a tenant's jobs, reported once.
-//! * the rest: checked values (payloads, names, ids, times, durations) that cannot be built wrong,
-//!   and [`limits`], each with its reason.
+//!   arithmetic. `failure_group` counts the failures that have the same cause.
+//! * `flow`: what may start now, and who is next.
+//! * `forecast`: what is to come. `replay`: what another policy would have done.
+//! * `webhook`: which systems hear of a job, and the jobs that deliver the events. `alert`: what is
+//!   wrong with a tenant's jobs, reported once. `audit`: who gave which command.
+//! * [`explain`]: the sentences about decisions, for people.
+//! * `values`: names, ids, times and payloads that cannot be built wrong. [`limits`]: every limit,
+//!   with its reason.
 
 #![deny(missing_docs)]
 
 mod lifecycle;
 
-mod command;
-mod transition;
-
 mod job;
 mod state;
 
 mod batch;
-mod dependencies;
-mod start_deadline;
-mod unique;
-
-mod attempt;
-pub mod explain;
-mod forecast;
+mod operation;
+mod schedule;
 
 mod failure;
+mod failure_group;
 mod policy;
+
+mod flow;
+mod forecast;
 mod replay;
 
-mod due_forecast;
-mod flow;
-mod forecast_record;
-
+mod alert;
 mod audit;
-mod operation;
-
-mod schedule;
-mod timetable;
-
-mod cron;
-mod zone;
-
-mod delivery;
-mod endpoint;
 mod webhook;
 
-mod alert;
-mod tally;
+pub mod explain;
 
-pub mod duration;
-#[doc(hidden)]
-pub mod finite;
-mod id;
-mod invalid;
-mod name;
-mod note;
-mod payload;
-mod string_enum;
-mod time;
-mod traceparent;
+mod values;
 
 pub mod limits;
 
 pub use alert::{
-    AlertChange, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
-    AlertSubject, AlertUnit, ComingJobs, DestinationAlert, DlqAlert, ExhaustedAlert,
-    NewFailureAlert, ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
-};
-pub use attempt::{
-    Attempt, AttemptStatus, Claim, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,
-    StaleFence,
+    AlertChange, AlertMetrics, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
+    AlertSubject, AlertUnit, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert,
+    ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert, UpcomingJobs,
 };
 pub use audit::{Actor, AuditRecord};
 pub use batch::{
     BATCH_TAG, BatchCounts, BatchEvent, BatchJobFilter, BatchJobState, BatchName, BatchStatus,
     BatchStep, NewBatch,
 };
-pub use command::{
-    CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command,
-    on_dependant_command,
-};
-pub use cron::{Cron, Dst, Tick};
-pub use delivery::{DeliveryPolicy, JobRenderer, Subscription, Subscriptions, WebhookEvent};
-pub use dependencies::{
-    DependantDecision, Dependencies, OnFailure, PrerequisiteCounts, PrerequisiteState,
-    blocked_run_at,
-};
-pub use due_forecast::{
-    DueCount, DueFacts, DueForecast, DueMinute, ForecastError, MinuteOutcomes, RetryRate,
-    sustained_per_minute,
-};
-pub use endpoint::{Endpoint, EndpointSecret};
-pub use failure::{
-    Failure, FailureAlert, FailureClass, FailureEvent, FailureExample, FailureFingerprint,
-    FailureGroup, FailureKey, FailureMark, FailureObservation, FailureState, FailureStep,
-    FailureTally, HourCounts, NameSet,
+pub use failure::{Failure, FailureClass, FailureFingerprint};
+pub use failure_group::{
+    FailureAlert, FailureEvent, FailureExample, FailureGroup, FailureKey, FailureMark,
+    FailureObservation, FailureState, FailureStep, FailureTally, HourCounts, NameSet,
 };
 pub use flow::{
-    AppliedGate, Blocker, BlockerKind, CallWindow, ClosedBy, Destination, DestinationHealth,
-    DestinationLimit, Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch,
-    GateReading, GateScope, GateState, Gates, GatesChange, HandHold, HealthChange, HealthEvent,
-    HealthInput, HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally,
-    HoldCommand, HoldMode, Incident, IncidentCause, JobReading, OutcomeCounts, Pause, PausePatch,
-    PlaceReading, QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share,
-    SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, Sublane, Weight, WorkerReading,
-    call_allowance, name_number,
+    AppliedGate, Blocker, BlockerKind, CallWindow, ClosedBy, DestinationHealth, DestinationLimit,
+    Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch, GateScope,
+    GateSnapshot, GateState, Gates, GatesChange, HealthChange, HealthEvent, HealthInput,
+    HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand,
+    HoldMode, Incident, IncidentCause, JobSnapshot, ManualHold, OutcomeCounts, Pause, PausePatch,
+    PlaceSnapshot, QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share,
+    SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, Sublane, Weight, WorkerSnapshot,
+    call_allowance,
 };
-pub use forecast::AttemptForecast;
-pub use forecast_record::ForecastRecord;
-pub use id::{AuditId, BatchId, EndpointId, EventId, JobId, KeyId, OperationId, ScheduleId};
-pub use invalid::Invalid;
+pub use forecast::{
+    attempts::AttemptForecast,
+    due::{
+        DueCount, DueFacts, DueForecast, DueMinute, ForecastError, MinuteOutcomes, RetryRate,
+        throughput_per_minute,
+    },
+    record::ForecastRecord,
+};
 pub use job::{
-    Fence, Job, JobExtras, JobProgress, NewJob, NewJobExtras, Priority, RunAt, ScheduledRun, Tags,
-    tag_text,
+    Fence, Job, JobExtras, JobProgress, NewJob, NewJobExtras, Priority, RunAt, ScheduledRun,
+    attempt::{
+        Attempt, AttemptStatus, Claim, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,
+        StaleFence,
+    },
+    dependencies::{
+        DependantDecision, Dependencies, OnFailure, PrerequisiteCounts, PrerequisiteState,
+        blocked_run_at,
+    },
+    start_deadline::{ExpiryAction, StartBefore, StartDeadline},
+    tally::Tally,
+    unique::{
+        ConflictAction, Debounce, Unique, UniqueConflict, UniqueDecision, UniqueResult, UniqueScope,
+    },
+    webhook::{BodyFormat, EventType, Webhook, WebhookSecret, WebhookTarget},
 };
-pub use lifecycle::after_attempt;
-pub use name::{
-    ConcurrencyKey, IdempotencyKey, Kind, Queue, ScheduleName, StepName, Tenant, UniqueKey,
-    WorkerName,
+pub use lifecycle::{
+    after_attempt,
+    command::{
+        CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command,
+        on_dependant_command,
+    },
+    transition::{CommitResult, Guard, Transition},
 };
-pub use note::Note;
 pub use operation::{
     CanaryRule, Operation, OperationEvent, OperationJob, OperationKind, OperationOutcome,
     OperationOutcomes, OperationProgress, OperationRefusal, OperationResult, OperationRoom,
     OperationStatus, check_operation_target,
 };
-pub use payload::Payload;
 pub use policy::{
     Backoff, DelayRange, DelaySource, Dice, Jitter, PolicyPatch, Preset, Preview, PreviewRow,
     RetryDelay, RetryPolicy, RetryRule, RuleAction, RuleMatch, Shorthands, StatusRange,
 };
 pub use replay::{
-    RecordedAttempt, RecordedFailure, ReplayFigures, ReplayHistory, ReplayPolicies, ReplayReport,
+    RecordedAttempt, RecordedFailure, ReplayHistory, ReplayMetrics, ReplayPolicies, ReplayReport,
 };
-pub use schedule::Schedule;
-pub use start_deadline::{ExpiryAction, StartBefore, StartDeadline};
+pub use schedule::{
+    Schedule,
+    cron::{Cron, Dst, Tick},
+    timetable::{
+        MissedTickPolicy, OverlapPolicy, ScheduleProgress, SkipReason, SkippedTicks, TickRule,
+        Timetable, TimetableStep,
+    },
+    zone::Zone,
+};
 pub use state::{EndReason, Guarantee, JobLabel, JobState};
-pub use tally::Tally;
-pub use time::Timestamp;
-pub use timetable::{
-    MissedTickPolicy, OverlapPolicy, ScheduleProgress, SkipReason, SkippedTicks, TickRule,
-    Timetable, TimetableStep,
+#[doc(hidden)]
+pub use values::finite;
+pub use values::{
+    AuditId, BatchId, ConcurrencyKey, Destination, EndpointId, EventId, IdempotencyKey, Invalid,
+    JobId, KeyId, Kind, Note, OperationId, Payload, Queue, ScheduleId, ScheduleName, StepName,
+    Tags, Tenant, Timestamp, Traceparent, UniqueKey, WorkerName, duration, name_number, tag_text,
 };
-pub use traceparent::Traceparent;
-pub use transition::{CommitResult, Guard, Transition};
-pub use unique::{
-    ConflictAction, Debounce, Unique, UniqueConflict, UniqueDecision, UniqueResult, UniqueScope,
+pub use webhook::{
+    delivery::{DeliveryPolicy, JobRenderer, Subscriptions, WebhookEvent},
+    endpoint::{Endpoint, EndpointSecret, Subscription},
 };
-pub use webhook::{BodyFormat, EventType, Webhook, WebhookSecret, WebhookTarget};
-pub use zone::Zone;

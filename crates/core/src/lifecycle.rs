@@ -4,24 +4,30 @@
 //! every command of a person passes through [`on_command`](crate::on_command). Nothing else in
 //! the product decides a state: stores write what these two return.
 
+pub(crate) mod command;
+pub(crate) mod transition;
+
 use std::time::Duration;
 
 use crate::state::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
-    attempt::{Attempt, AttemptStatus, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget},
-    delivery::Subscriptions,
     explain,
-    failure::{
-        Failure, FailureClass, FailureFingerprint, FailureObservation, cut_middle, truncate,
+    failure::{Failure, FailureClass, FailureFingerprint},
+    failure_group::FailureObservation,
+    job::{
+        Job, JobProgress,
+        attempt::{
+            Attempt, AttemptStatus, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,
+        },
+        tally::Tally,
+        webhook::EventType,
     },
-    job::{Job, JobProgress},
+    lifecycle::transition::{Guard, Transition},
     limits,
     policy::{DelayInput, Dice, RuleAction},
     state::{EndReason, Guarantee},
-    tally::Tally,
-    time::Timestamp,
-    transition::{Guard, Transition},
-    webhook::EventType,
+    values::{Timestamp, cut_middle, truncate},
+    webhook::delivery::Subscriptions,
 };
 
 /// Decides what follows an attempt, and which webhooks are sent because of it.

@@ -15,13 +15,10 @@ use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    command::{JobCommand, JobEdit},
-    id::JobId,
-    invalid::Invalid,
+    lifecycle::command::{JobCommand, JobEdit},
     limits,
     policy::RetryPolicy,
-    string_enum,
-    time::Timestamp,
+    values::{Invalid, JobId, Timestamp, string_enum},
 };
 
 pub use canary::CanaryRule;

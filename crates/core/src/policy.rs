@@ -15,7 +15,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{duration, invalid::Invalid, limits};
+use crate::{
+    limits,
+    values::{Invalid, duration},
+};
 
 pub(crate) use delay::DelayInput;
 pub use delay::{DelaySource, Dice, RetryDelay};

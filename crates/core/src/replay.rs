@@ -17,21 +17,17 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use serde::Serialize;
 
 use crate::{
-    attempt::{Attempt, AttemptStatus, Outcome},
-    delivery::Subscriptions,
-    duration,
     failure::{Failure, FailureFingerprint},
-    flow::Destination,
-    id::JobId,
-    invalid::Invalid,
-    job::{Job, NewJob},
+    job::{
+        Job, NewJob,
+        attempt::{Attempt, AttemptStatus, Outcome},
+    },
     lifecycle::after_attempt,
     limits,
-    name::{Kind, WorkerName},
-    payload::Payload,
     policy::{Dice, RetryPolicy},
     state::JobState,
-    time::Timestamp,
+    values::{Destination, Invalid, JobId, Kind, Payload, Timestamp, WorkerName, duration},
+    webhook::delivery::Subscriptions,
 };
 
 pub use history::ReplayHistory;
@@ -122,7 +118,7 @@ pub struct ReplayPolicies<'p> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct ReplayFigures {
+pub struct ReplayMetrics {
     /// Jobs whose first attempt is in the record; a requeued one counts again.
     pub jobs: u64,
     /// Attempts that were made for them.
@@ -147,12 +143,12 @@ pub struct ReplayFigures {
 #[non_exhaustive]
 pub struct ReplayReport {
     /// What is on record.
-    pub recorded: ReplayFigures,
+    pub recorded: ReplayMetrics,
     /// The policy that was used, replayed as the other one: how far it is from the record is how
     /// far the other one may be from the truth. `None` if too little was observed.
-    pub old: Option<ReplayFigures>,
+    pub old: Option<ReplayMetrics>,
     /// The other policy; `None` if too little was observed to know.
-    pub new: Option<ReplayFigures>,
+    pub new: Option<ReplayMetrics>,
     /// For which share of the retries that the other policy makes something was observed near their
     /// time, from 0 to 1; 1 if it makes none. First attempts are on record, and do not count.
     pub observed_share: f64,
@@ -223,7 +219,7 @@ impl ReplayHistory {
         let new = self.simulate(new, seed, most)?;
         let known = |simulation: &Simulation| {
             let is_known = simulation.observed_share() >= limits::REPLAY_OBSERVED_MIN;
-            is_known.then(|| simulation.counter.figures())
+            is_known.then(|| simulation.counter.metrics())
         };
         Ok(ReplayReport {
             recorded,
@@ -233,10 +229,10 @@ impl ReplayHistory {
         })
     }
 
-    fn recorded<'r>(&self, runs: impl Iterator<Item = &'r Run>) -> ReplayFigures {
+    fn recorded<'r>(&self, runs: impl Iterator<Item = &'r Run>) -> ReplayMetrics {
         let mut counter = Counter::default();
         for run in runs {
-            counter.figures.jobs += 1;
+            counter.metrics.jobs += 1;
             let attempts = self.attempts_of(run);
             for attempt in attempts {
                 counter.start(attempt.started_at);
@@ -246,11 +242,11 @@ impl ReplayHistory {
             };
             match last.failure {
                 None => counter.succeed(last.finished_at.since(first.started_at)),
-                Some(_) if last.ends_job => counter.figures.dead_letters += 1,
+                Some(_) if last.ends_job => counter.metrics.dead_letters += 1,
                 Some(_) => {}
             }
         }
-        counter.figures()
+        counter.metrics()
     }
 
     fn simulate<'r>(
@@ -262,7 +258,7 @@ impl ReplayHistory {
         let mut simulation = Simulation::default();
         for (run, policy) in runs {
             self.simulate_run(run, policy, seed, &mut simulation);
-            if simulation.counter.figures.attempts > most {
+            if simulation.counter.metrics.attempts > most {
                 let expected = format!(
                     "must come to at most {most} attempts over this history; choose a shorter time"
                 );
@@ -284,7 +280,7 @@ impl ReplayHistory {
         };
         let first = expected.attempt;
         let counter = &mut simulation.counter;
-        counter.figures.jobs += 1;
+        counter.metrics.jobs += 1;
         let new = NewJob::new(first.job, Kind::http(), Payload::default(), policy.clone());
         let mut job = new.into_job(first.started_at);
         let mut rolls = DiceSequence::new(seed, first);
@@ -295,7 +291,7 @@ impl ReplayHistory {
             job = after(job, expected.attempt.outcome(), at, end, rolls.next());
             match job.progress.state {
                 JobState::Succeeded => counter.succeed(end.since(first.started_at)),
-                JobState::Failed | JobState::Cancelled => counter.figures.dead_letters += 1,
+                JobState::Failed | JobState::Cancelled => counter.metrics.dead_letters += 1,
                 JobState::Waiting | JobState::Running => {
                     let due = job.progress.run_at;
                     self.expect_next(&mut expected, at, due, rolls.next());
@@ -345,7 +341,7 @@ impl Simulation {
 
 #[derive(Default)]
 struct Counter {
-    figures: ReplayFigures,
+    metrics: ReplayMetrics,
     times: Vec<Duration>,
     starts: HashMap<i64, u64>,
 }
@@ -354,7 +350,7 @@ const MINUTE_MICROS: i64 = 60_000_000; // not a limit: a minute
 
 impl Counter {
     fn start(&mut self, at: Timestamp) {
-        self.figures.attempts += 1;
+        self.metrics.attempts += 1;
         *self
             .starts
             .entry(at.as_micros() / MINUTE_MICROS)
@@ -362,11 +358,11 @@ impl Counter {
     }
 
     fn succeed(&mut self, time: Duration) {
-        self.figures.successes += 1;
+        self.metrics.successes += 1;
         self.times.push(time);
     }
 
-    fn figures(&self) -> ReplayFigures {
+    fn metrics(&self) -> ReplayMetrics {
         let mut times = self.times.clone();
         times.sort_unstable();
         // The least time that this part of all is not above.
@@ -374,11 +370,11 @@ impl Counter {
             let rank = (times.len() * percent).div_ceil(100);
             times.get(rank.saturating_sub(1)).copied()
         };
-        ReplayFigures {
+        ReplayMetrics {
             time_to_success_p50: percentile(50),
             time_to_success_p95: percentile(95),
             peak_starts_per_minute: self.starts.values().copied().max().unwrap_or(0),
-            ..self.figures
+            ..self.metrics
         }
     }
 }

@@ -1,13 +1,15 @@
 //! A schedule: a timetable, and the job that is created at each of its ticks.
 
+pub(crate) mod cron;
+pub(crate) mod timetable;
+pub(crate) mod zone;
+
 use sha2::{Digest, Sha256};
 
 use crate::{
-    id::{JobId, ScheduleId},
     job::{NewJob, RunAt, ScheduledRun},
-    name::{ScheduleName, Tenant},
-    time::Timestamp,
-    timetable::{ScheduleProgress, Timetable},
+    schedule::timetable::{ScheduleProgress, Timetable},
+    values::{JobId, ScheduleId, ScheduleName, Tenant, Timestamp},
 };
 
 /// A rule that creates one job per tick, as stored.

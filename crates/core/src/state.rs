@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::string_enum;
+use crate::values::string_enum;
 
 string_enum! {
     /// Where a job stands, as stored. What people see is the [`JobLabel`].

@@ -16,26 +16,28 @@ use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    call_slots::CallSlots,
-    client::Client,
+    attempt::{
+        context::Context,
+        executor::Executor,
+        handler::{Handler, Handlers, TypedHandler},
+        job_error::JobError,
+        settle::Settler,
+    },
+    client::{Client, request::JobKind},
     config::EngineConfig,
-    context::Context,
-    endpoints::Endpoints,
+    documents::{endpoints::Endpoints, policy_levels::PolicyLevels},
     engine::Engine,
-    executor::Executor,
-    gates::{GateCache, GateSettings},
-    handler::{Handler, Handlers, TypedHandler},
-    health_keeper::HealthKeeper,
-    health_tallies::HealthTallies,
+    flow::{
+        call_slots::CallSlots,
+        gates::{GateCache, GateSettings},
+        health_tallies::HealthTallies,
+    },
     inflight::Inflight,
-    job_error::JobError,
     limits::HTTP_CONCURRENCY_MAX,
     notice::{Announcer, Observer},
     parts::Parts,
-    policy_levels::PolicyLevels,
     random::Random,
-    request::JobKind,
-    settle::Settler,
+    roles::health_keeper::HealthKeeper,
 };
 
 impl Engine {

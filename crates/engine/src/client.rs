@@ -14,7 +14,10 @@ mod nodes;
 mod operations;
 mod queues;
 mod replay;
+pub mod request;
+pub mod schedule_request;
 mod schedules;
+pub mod stats;
 
 pub use batches::{BatchRequest, CreatedBatch};
 pub use bulk::{BulkCommand, BulkResult};
@@ -41,15 +44,11 @@ use steadfast_store::{
 use tokio::sync::Notify;
 
 use crate::{
-    attempt_signals::StopReason,
-    document_cache::DocumentCache,
-    endpoints::Endpoints,
-    gates::{GateCache, GateSettings, mark_paused},
-    inflight::Inflight,
-    policy_levels::PolicyLevels,
+    client::{request::JobRequest, stats::Stats},
+    documents::{cache::DocumentCache, endpoints::Endpoints, policy_levels::PolicyLevels},
+    flow::gates::{GateCache, GateSettings, mark_paused},
+    inflight::{Inflight, signals::StopReason},
     random::Random,
-    request::JobRequest,
-    stats::Stats,
 };
 
 /// Creates, queries and changes jobs and schedules.

@@ -11,18 +11,16 @@ use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    attempt_signals::StopReason,
+    attempt::{committer::Committer, undelivered_claims::UndeliveredReturner},
     client::{Client, ClientError},
-    committer::Committer,
     config::EngineConfig,
-    held_claims::ClaimReturner,
+    inflight::signals::StopReason,
     limits,
     node::NodeHandle,
     notice::Notices,
     parts::Parts,
     process_signals::ProcessSignals,
-    role::{StopPhase, supervise},
-    role_health::RoleHealth,
+    role::{StopPhase, health::RoleHealth, supervise},
 };
 
 /// A running engine. Nothing in it is global: two of them in one process start and stop apart.
@@ -39,7 +37,7 @@ pub struct Engine {
     /// All other roles.
     background: TaskTracker,
     committer: JoinHandle<()>,
-    returner: Arc<ClaimReturner>,
+    returner: Arc<UndeliveredReturner>,
     grace: Duration,
 }
 

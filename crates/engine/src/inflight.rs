@@ -3,6 +3,8 @@
 //! An attempt is here from its claim until its outcome is committed, so that its lease is
 //! renewed for as long as a result may still be written.
 
+pub mod signals;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,7 +16,7 @@ use steadfast_store::Renewal;
 use tokio::sync::Notify;
 
 use crate::{
-    attempt_signals::{AttemptSignals, StopReason},
+    inflight::signals::{AttemptSignals, StopReason},
     limits::{CANCEL_POLL, RENEW_EVERY_MAX},
 };
 

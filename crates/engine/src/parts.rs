@@ -14,13 +14,22 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    call_slots::CallSlots, claim_pause::ClaimPause, client::Client, config::EngineConfig,
-    document_cache::DocumentCache, endpoints::Endpoints, executor::Executor, expirer::Expirer,
-    fetcher::Fetcher, gates::GateCache, health_keeper::HealthKeeper, held_claims::ClaimReturner,
-    inflight::Inflight, keeper::Keeper, link_runner::LinkRunner, node::NodeHandle,
-    node_heartbeat::NodeHeartbeat, notice::Announcer, operation_runner::OperationRunner,
-    pruner::Pruner, random::Random, role::Role, role_health::NodeHealth,
-    schedule_runner::ScheduleRunner, settle::Settler, sweeper::Sweeper, watcher::Watcher,
+    attempt::{executor::Executor, settle::Settler, undelivered_claims::UndeliveredReturner},
+    client::Client,
+    config::EngineConfig,
+    documents::{cache::DocumentCache, endpoints::Endpoints},
+    flow::{call_slots::CallSlots, claim_pause::ClaimPause, gates::GateCache},
+    inflight::Inflight,
+    node::NodeHandle,
+    notice::Announcer,
+    random::Random,
+    role::{Role, health::NodeHealth},
+    roles::{
+        dependency_runner::DependencyRunner, expirer::Expirer, fetcher::Fetcher,
+        health_keeper::HealthKeeper, keeper::Keeper, node_heartbeat::NodeHeartbeat,
+        operation_runner::OperationRunner, pruner::Pruner, schedule_runner::ScheduleRunner,
+        sweeper::Sweeper, watcher::Watcher,
+    },
 };
 
 pub struct Parts {
@@ -66,7 +75,7 @@ impl Parts {
             Arc::new(self.keeper()),
             Arc::new(self.sweeper(config.sweep_every)),
             Arc::new(self.expirer(config.sweep_every)),
-            Arc::new(self.link_runner()),
+            Arc::new(self.dependency_runner()),
             Arc::new(self.schedule_runner()),
             Arc::new(self.watcher(config.watch_every)),
             Arc::new(self.operation_runner()),
@@ -166,8 +175,8 @@ impl Parts {
         }
     }
 
-    pub fn link_runner(&self) -> LinkRunner {
-        LinkRunner {
+    pub fn dependency_runner(&self) -> DependencyRunner {
+        DependencyRunner {
             store: self.store.clone(),
             endpoints: self.endpoints.clone(),
             wakeups: Mutex::new(self.store.wakeups_for(WakeInterest::Links)),
@@ -210,13 +219,13 @@ impl Parts {
 
     /// What gives claims back whose worker has left. Without a runtime they are lost, as in a
     /// crash.
-    pub fn claim_returner(&self, runtime: Option<Handle>) -> Arc<ClaimReturner> {
+    pub fn claim_returner(&self, runtime: Option<Handle>) -> Arc<UndeliveredReturner> {
         let abandon = self.executor.abandon.clone();
-        ClaimReturner::new(self.settler.clone(), runtime, abandon)
+        UndeliveredReturner::new(self.settler.clone(), runtime, abandon)
     }
 
     /// The engine as workers and the server see it.
-    pub fn node(&self, stop: CancellationToken, returner: Arc<ClaimReturner>) -> NodeHandle {
+    pub fn node(&self, stop: CancellationToken, returner: Arc<UndeliveredReturner>) -> NodeHandle {
         NodeHandle {
             name: self.request.worker.clone(),
             store: self.store.clone(),

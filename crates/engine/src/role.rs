@@ -7,6 +7,9 @@
 //! The committer is not a role. A channel feeds it, so it never decides when to run again, and
 //! it must outlive the stop until the channel is closed and empty.
 
+pub mod backoff;
+pub mod health;
+
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
@@ -14,7 +17,10 @@ use futures_util::FutureExt as _;
 use steadfast_store::StoreError;
 use tokio_util::sync::CancellationToken;
 
-use crate::{limits, role_health::RoleHealth, store_backoff::StoreBackoff};
+use crate::{
+    limits,
+    role::{backoff::StoreBackoff, health::RoleHealth},
+};
 
 #[async_trait]
 pub trait Role: Send + Sync {

@@ -10,7 +10,7 @@ mod roles;
 
 #[cfg(feature = "_testing")]
 #[doc(hidden)]
-pub use crate::settle::PendingSettlement;
+pub use crate::attempt::settle::PendingSettlement;
 #[cfg(feature = "_testing")]
 #[doc(hidden)]
 pub use roles::Roles;

@@ -244,7 +244,7 @@ pub mod policy {
         RuleMatch, StatusRange,
     };
     #[doc(inline)]
-    pub use steadfast_core::{ReplayFigures, ReplayReport};
+    pub use steadfast_core::{ReplayMetrics, ReplayReport};
     #[doc(inline)]
     pub use steadfast_engine::{ReplayRecord, ReplayRequest};
 }
@@ -334,8 +334,8 @@ pub mod flow {
     #[doc(inline)]
     pub use steadfast_core::{
         ConcurrencyKey, Destination, DestinationHealth, Gate, GateDefaults, GateId, GateLimits,
-        GatePatch, GateScope, HandHold, HealthPatch, HealthRules, HealthStatus, HoldMode, Incident,
-        IncidentCause, OutcomeCounts, Pause, PausePatch, Rate, RatePatch, RetryShare,
+        GatePatch, GateScope, HealthPatch, HealthRules, HealthStatus, HoldMode, Incident,
+        IncidentCause, ManualHold, OutcomeCounts, Pause, PausePatch, Rate, RatePatch, RetryShare,
         SharedRetryAfter, Weight,
     };
     /// How many jobs are coming, for [`Client::forecast`](crate::Client::forecast).

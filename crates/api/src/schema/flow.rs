@@ -10,7 +10,7 @@ use utoipa::{
 };
 
 use super::{NameSchema, reference, words};
-use crate::DurationText;
+use crate::duration::DurationText;
 
 words! {
     /// Of [`GateScope`].

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use comfy_table::CellAlignment;
-use steadfast_api::{PolicyReplayBody, ReplayFiguresBody};
+use steadfast_api::{PolicyReplayBody, ReplayMetricsBody};
 
 use super::{Table, bar, brief, plain_table, thousands};
 use crate::limits::BAR_CHARS;
@@ -58,8 +58,8 @@ pub fn replay_table(replay: &PolicyReplayBody) -> Table {
     table
 }
 
-type Count = fn(&ReplayFiguresBody) -> u64;
-type Time = fn(&ReplayFiguresBody) -> Option<u64>;
+type Count = fn(&ReplayMetricsBody) -> u64;
+type Time = fn(&ReplayMetricsBody) -> Option<u64>;
 
 const COUNTS: [(&str, Count); 4] = [
     ("succeeded", |figures| figures.successes),

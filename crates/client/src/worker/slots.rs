@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::limits::{BATCH_MAX, ROOM_PATIENCE, ROOM_SHARE, UNSETTLED_MAX};
+use crate::limits::{BATCH_MAX, ROOM_SHARE, ROOM_TIMEOUT, UNSETTLED_MAX};
 
 pub struct Slots {
     total: usize,
@@ -67,7 +67,7 @@ impl Slots {
                 self.changed.notified().await;
                 continue;
             }
-            let end = *deadline.get_or_insert_with(|| Instant::now() + ROOM_PATIENCE);
+            let end = *deadline.get_or_insert_with(|| Instant::now() + ROOM_TIMEOUT);
             if timeout_at(end, self.changed.notified()).await.is_err() {
                 deadline = None;
                 if self.free() > 0 {
@@ -97,7 +97,7 @@ mod tests {
         slots.give_back();
         let before = Instant::now();
         assert_eq!(slots.room().await, 1);
-        assert_eq!(before.elapsed(), ROOM_PATIENCE);
+        assert_eq!(before.elapsed(), ROOM_TIMEOUT);
         slots.give_back();
         let before = Instant::now();
         assert_eq!(slots.room().await, 2);

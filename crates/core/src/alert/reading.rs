@@ -1,12 +1,12 @@
 //! What a rule reads off the figures, and the message about it.
 
 use super::{
-    AlertFigures, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject,
+    AlertMetrics, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject,
     ObservedDestination, format_seconds,
 };
 use crate::{
     explain::{brief, whole_second},
-    time::Timestamp,
+    values::Timestamp,
 };
 
 impl AlertSettings {
@@ -14,31 +14,34 @@ impl AlertSettings {
     pub(super) fn is_broken(
         &self,
         rule: AlertRule,
-        figures: &AlertFigures,
+        metrics: &AlertMetrics,
         now: Timestamp,
     ) -> bool {
         let is_enough =
-            rule != AlertRule::RetryRate || figures.recent.attempts >= self.retry_rate.min_attempts;
-        is_enough && self.is_enabled(rule) && self.value(rule, figures, now) > self.threshold(rule)
+            rule != AlertRule::RetryRate || metrics.recent.attempts >= self.retry_rate.min_attempts;
+        is_enough && self.is_enabled(rule) && self.value(rule, metrics, now) > self.threshold(rule)
     }
 
     #[expect(
         clippy::cast_precision_loss,
         reason = "exact up to nine quadrillion jobs"
     )]
-    pub(super) fn value(&self, rule: AlertRule, figures: &AlertFigures, now: Timestamp) -> f64 {
+    pub(super) fn value(&self, rule: AlertRule, metrics: &AlertMetrics, now: Timestamp) -> f64 {
         match rule {
-            AlertRule::Dlq => figures.dead_letters as f64,
-            AlertRule::RetryRate => figures.recent.retry_rate().unwrap_or(0.0),
-            AlertRule::Exhausted => figures.recent.exhausted as f64,
+            AlertRule::Dlq => metrics.dead_letters as f64,
+            AlertRule::RetryRate => metrics.recent.retry_rate().unwrap_or(0.0),
+            AlertRule::Exhausted => metrics.recent.exhausted as f64,
             AlertRule::Overdue => {
-                let lateness = figures.oldest_ready.map(|due| now.since(due).as_secs());
+                let lateness = metrics.oldest_ready.map(|due| now.since(due).as_secs());
                 lateness.unwrap_or(0) as f64
             }
-            AlertRule::Destination => figures.failed_share,
-            AlertRule::NewFailure => figures.new_causes as f64,
-            AlertRule::Regressed => figures.regressed_causes as f64,
-            AlertRule::Storm => figures.coming.map_or(0, |coming| coming.wait.as_secs()) as f64,
+            AlertRule::Destination => metrics.failed_share,
+            AlertRule::NewFailure => metrics.new_causes as f64,
+            AlertRule::Regressed => metrics.regressed_causes as f64,
+            AlertRule::Storm => metrics
+                .upcoming
+                .map_or(0, |upcoming| upcoming.wait.as_secs())
+                as f64,
         }
     }
 
@@ -62,7 +65,7 @@ impl AlertSettings {
         &self,
         state: &AlertState,
         is_only: bool,
-        figures: &AlertFigures,
+        metrics: &AlertMetrics,
         now: Timestamp,
     ) -> String {
         let rule = &state.rule;
@@ -74,7 +77,7 @@ impl AlertSettings {
         let (location, most) = location(state, is_only);
         match rule {
             AlertRule::Dlq => {
-                let dead_letters = count_of(figures.dead_letters, "dead letter", "dead letters");
+                let dead_letters = count_of(metrics.dead_letters, "dead letter", "dead letters");
                 let lasted = now.since(state.since);
                 match state.status {
                     AlertStatus::Firing if !lasted.is_zero() => {
@@ -84,25 +87,25 @@ impl AlertSettings {
                     _ => format!("{dead_letters} {location}{most}"),
                 }
             }
-            AlertRule::RetryRate if figures.recent.attempts == 0 => {
+            AlertRule::RetryRate if metrics.recent.attempts == 0 => {
                 format!("no attempts {location} within {within}")
             }
             AlertRule::RetryRate => {
-                let attempts = count_of(figures.recent.attempts, "attempt", "attempts");
-                let retries = figures.recent.retries;
+                let attempts = count_of(metrics.recent.attempts, "attempt", "attempts");
+                let retries = metrics.recent.retries;
                 format!(
                     "{retries} of {attempts} {location} within {within} were retries{most}: \
                      {value}, the limit is {limit}"
                 )
             }
             AlertRule::Exhausted => {
-                let jobs = count_of(figures.recent.exhausted, "job", "jobs");
+                let jobs = count_of(metrics.recent.exhausted, "job", "jobs");
                 format!(
                     "{jobs} {location} ran out of retries within {within}{most}; \
                      the limit is {limit}"
                 )
             }
-            AlertRule::Overdue => match figures.oldest_ready {
+            AlertRule::Overdue => match metrics.oldest_ready {
                 Some(run_at) => format!(
                     "the oldest ready job {location} has been due for {value}, \
                      since {}; the limit is {limit}",
@@ -110,12 +113,12 @@ impl AlertSettings {
                 ),
                 None => format!("no job {location} is due"),
             },
-            AlertRule::Storm => match figures.coming {
-                Some(coming) => format!(
+            AlertRule::Storm => match metrics.upcoming {
+                Some(upcoming) => format!(
                     "{} {location} will be due at once, and lately {} succeeded in a minute: the \
                      last of them waits {value}; the limit is {limit}",
-                    count_of(coming.jobs, "job", "jobs"),
-                    coming.sustained_per_minute,
+                    count_of(upcoming.jobs, "job", "jobs"),
+                    upcoming.throughput_per_minute,
                 ),
                 None => format!("what is coming {location} can be worked off in time"),
             },

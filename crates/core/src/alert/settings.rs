@@ -5,7 +5,10 @@ use std::{ops::RangeInclusive, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::AlertRule;
-use crate::{duration, invalid::Invalid, limits};
+use crate::{
+    limits,
+    values::{Invalid, duration},
+};
 
 const MINUTE: Duration = Duration::from_secs(60); // not a limit: a unit
 

@@ -4,9 +4,8 @@ use sha2::{Digest, Sha256};
 
 use super::BatchName;
 use crate::{
-    id::BatchId,
     job::NewJob,
-    name::{IdempotencyKey, Tenant},
+    values::{BatchId, IdempotencyKey, Tenant},
 };
 
 /// The tag of a callback that names its batch.
@@ -72,11 +71,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        id::JobId,
-        job::{NewJobExtras, Tags},
-        name::Kind,
-        payload::Payload,
+        job::NewJobExtras,
         policy::Preset,
+        values::{JobId, Kind, Payload, Tags},
     };
 
     fn batch(number: u128, tag: &str) -> NewBatch {

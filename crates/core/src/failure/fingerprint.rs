@@ -5,8 +5,8 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 
-use super::{Failure, FailureClass, fold::fold};
-use crate::{flow::Destination, invalid::Invalid, name::Kind};
+use super::{Failure, FailureClass, normalize::normalize_message};
+use crate::values::{Destination, Invalid, Kind};
 
 /// What failures of one cause have in common, as a number. Its text is 16 hexadecimal digits.
 ///
@@ -85,7 +85,7 @@ impl Failure {
         if self.class == FailureClass::LOST {
             return String::new();
         }
-        fold(&self.message)
+        normalize_message(&self.message)
     }
 }
 
@@ -176,9 +176,9 @@ mod tests {
         let mut faults = Vec::new();
         let mut seen: BTreeMap<FailureFingerprint, &str> = BTreeMap::new();
         for (name, messages) in &groups {
-            let first = fold(&messages[0]);
+            let first = normalize_message(&messages[0]);
             for message in messages {
-                let pattern = fold(message);
+                let pattern = normalize_message(message);
                 if pattern != first {
                     faults.push(format!("{name}:\n  {first}\n  {pattern}"));
                 }
@@ -253,7 +253,7 @@ mod tests {
                 words.insert(place.min(words.len()), number.to_string());
                 words.join(" ")
             };
-            let is_status = words.iter().any(|word| super::super::words::is_before_status(word));
+            let is_status = words.iter().any(|word| super::super::vocabulary::is_before_status(word));
             prop_assume!(!is_status);
             prop_assert_eq!(of(&text(numbers[0])), of(&text(numbers[1])));
         }
@@ -271,7 +271,7 @@ mod tests {
 
         #[test]
         fn every_text_has_a_pattern_within_its_bounds(text in "\\PC{0,600}") {
-            let pattern = fold(&text);
+            let pattern = normalize_message(&text);
             prop_assert!(pattern.len() <= limits::PATTERN_BYTES_MAX);
             prop_assert!(!pattern.contains('\n'));
         }

@@ -10,21 +10,18 @@ use std::{fmt, str::FromStr, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    attempt::Attempt,
-    endpoint::Endpoint,
-    id::JobId,
-    job::Job,
-    name::{Tenant, WorkerName},
+    job::{Job, attempt::Attempt},
     state::{JobLabel, JobState},
-    string_enum,
-    time::Timestamp,
+    values::{JobId, Tenant, Timestamp, WorkerName, string_enum},
+    webhook::endpoint::Endpoint,
 };
 
 use super::{
     gate::{GateId, GateLimits},
+    gate_state::{ClosedBy, GateState},
     gates::{AppliedGate, Gates},
     health::{IncidentCause, SharedRetryAfter},
-    room::{ClosedBy, GateState, Room},
+    room::Room,
     sublane::Sublane,
 };
 
@@ -38,17 +35,17 @@ pub struct StartFacts<'a> {
     /// Its newest attempt, whose decision set `runAt`.
     pub last_attempt: Option<&'a Attempt>,
     /// The gates that apply to it, in the order in which people should read of them.
-    pub gates: Vec<GateReading>,
+    pub gates: Vec<GateSnapshot>,
     /// The job before it, if it has an ordered concurrency key and is not the next.
-    pub before_in_key: Option<JobReading>,
+    pub before_in_key: Option<JobSnapshot>,
     /// Jobs that must end first.
-    pub runs_after: Vec<JobReading>,
+    pub runs_after: Vec<JobSnapshot>,
     /// Its endpoint, if it is a delivery.
     pub endpoint: Option<Endpoint>,
     /// Who could run it.
-    pub workers: WorkerReading,
+    pub workers: WorkerSnapshot,
     /// Where it stands among the due jobs of its tenant; `None` if it is not due.
-    pub place: Option<PlaceReading>,
+    pub place: Option<PlaceSnapshot>,
     /// How many jobs of its tenant start in a second at present, if that is known.
     pub starts_per_second: Option<f64>,
     /// The reader may see the jobs of its tenant only: jobs, workers and failures of others are not
@@ -58,7 +55,7 @@ pub struct StartFacts<'a> {
 
 /// A gate, as a claim sees it.
 #[derive(Clone, Debug)]
-pub struct GateReading {
+pub struct GateSnapshot {
     /// The gate.
     pub gate: AppliedGate,
     /// What the store remembers of it.
@@ -72,7 +69,7 @@ pub struct GateReading {
 
 /// Where a due job stands among others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlaceReading {
+pub struct PlaceSnapshot {
     /// Due jobs of its tenant that are claimed before it.
     pub ahead: u64,
     /// Those of them that are like it to every gate, of its priority, and retries if it is one: room
@@ -99,7 +96,7 @@ pub struct GateHolder {
 
 /// Another job that must come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JobReading {
+pub struct JobSnapshot {
     /// The job.
     pub job: JobId,
     /// Where it stands.
@@ -110,7 +107,7 @@ pub struct JobReading {
 
 /// Nodes and workers that serve a job's kind and queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WorkerReading {
+pub struct WorkerSnapshot {
     /// How many live ones there are.
     pub live: usize,
     /// The last one that was seen, and when.
@@ -209,6 +206,27 @@ pub struct Blocker {
     likely: Option<Timestamp>,
 }
 
+impl Blocker {
+    fn new(kind: BlockerKind, sentence: String, until: Option<Timestamp>, action: String) -> Self {
+        Self {
+            kind,
+            sentence,
+            until,
+            gate: None,
+            holders: Vec::new(),
+            by: None,
+            since: None,
+            evidence: None,
+            retry_after: None,
+            jobs: Vec::new(),
+            ahead: None,
+            ahead_at_least: false,
+            action,
+            likely: until,
+        }
+    }
+}
+
 /// Why a job has not started, and when it will.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -270,7 +288,7 @@ impl StartFacts<'_> {
 
     /// What a gate says to this job, each of its limits by itself: a claim asks for all at once and
     /// stops at the first that is closed.
-    fn at_gate(&self, reading: &GateReading, now: Timestamp) -> Vec<Blocker> {
+    fn at_gate(&self, reading: &GateSnapshot, now: Timestamp) -> Vec<Blocker> {
         let is_retry = self.job.progress.is_retry();
         let limits = reading.gate.limits.one_by_one();
         let mut visible = reading.clone();
@@ -350,7 +368,7 @@ impl Gates {
             job,
             last_attempt: None,
             gates: gates
-                .map(|gate| GateReading {
+                .map(|gate| GateSnapshot {
                     gate,
                     state: GateState::default(),
                     ahead: 0,
@@ -360,7 +378,7 @@ impl Gates {
             before_in_key: None,
             runs_after: Vec::new(),
             endpoint: None,
-            workers: WorkerReading {
+            workers: WorkerSnapshot {
                 live: 1,
                 last_seen: None,
             },

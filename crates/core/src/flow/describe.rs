@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::{explain::brief, time::Timestamp};
+use crate::{explain::brief, values::Timestamp};
 
-use super::gate::{GateLimits, Pause};
+use super::{gate::GateLimits, hold::Pause};
 
 impl GateLimits {
     /// Everything that is set but a pause, as `at most 5 at once, 10 per 1s, in order`; empty if

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{invalid::Invalid, limits};
+use crate::{limits, values::Invalid};
 
 /// What a tenant counts for beside others: one with weight 3 gets three times as much as one with
 /// weight 1 while both have due jobs.

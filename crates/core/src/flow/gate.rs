@@ -1,22 +1,16 @@
 //! What a person sets: how much of one thing may run, and how fast it may start.
 
-use std::{fmt, ops::RangeInclusive, str::FromStr, sync::Arc, time::Duration};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    duration, explain,
-    invalid::Invalid,
-    limits,
-    name::{ConcurrencyKey, Kind, Queue, Tenant},
-    string_enum,
-    time::Timestamp,
-};
+use crate::values::{ConcurrencyKey, Destination, Invalid, Kind, Queue, Tenant, string_enum};
 
 use super::{
-    destination::Destination,
     fair::Weight,
     health::{DestinationLimit, HealthPatch},
+    hold::{HoldMode, Pause},
+    rate::Rate,
 };
 
 string_enum! {
@@ -161,76 +155,6 @@ pub struct GateLimits {
     pub destination: Option<Arc<DestinationLimit>>,
 }
 
-string_enum! {
-    /// What follows if a destination is found unhealthy.
-    HoldMode, "hold" {
-        /// People are notified; attempts go on as the policy says.
-        Watch = "watch",
-        /// Nothing starts but probes, until one succeeds.
-        Auto = "auto",
-        /// Its attempts are not counted.
-        Off = "off",
-    }
-}
-
-/// At most `limit + burst` starts in any window of length `per`; if nothing waits, `burst + 1` may
-/// start together, and then one every `per / limit`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Rate {
-    /// How many.
-    pub limit: u32,
-    /// In which time.
-    #[serde(with = "duration::text")]
-    pub per: Duration,
-    /// How many more, after a time in which fewer started.
-    #[serde(default)]
-    pub burst: u32,
-}
-
-impl Rate {
-    /// Refuses what is outside of [`limits::RATE_LIMIT_MAX`], [`limits::RATE_PER`] and
-    /// [`limits::RATE_BURST_MAX`].
-    pub fn new(limit: i64, per: Duration, burst: i64) -> Result<Self, Invalid> {
-        let limit = in_range("limit", limit, 1, limits::RATE_LIMIT_MAX)?;
-        let burst = in_range("burst", burst, 0, limits::RATE_BURST_MAX)?;
-        check_duration("per", per, limits::RATE_PER)?;
-        Ok(Self { limit, per, burst })
-    }
-}
-
-/// `100 per 1m`, `10 per 1s and 5 more at once`.
-impl fmt::Display for Rate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} per {}", self.limit, explain::brief(self.per))?;
-        match self.burst {
-            0 => Ok(()),
-            burst => write!(f, " and {burst} more at once"),
-        }
-    }
-}
-
-/// `100/1m`, `10/s`, or with a burst `10/s+5`.
-impl FromStr for Rate {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let invalid = || {
-            let expected = "must be like \"10/s\", \"100/1m\" or, with a burst, \"10/s+5\"";
-            Invalid::new("rate", format!("{text:?}"), expected)
-        };
-        let (limit, rest) = text.split_once('/').ok_or_else(invalid)?;
-        let (per, burst) = rest.split_once('+').unwrap_or((rest, "0"));
-        let per = match per.starts_with(|c: char| c.is_ascii_digit()) {
-            true => duration::parse(per),
-            false => duration::parse(&format!("1{per}")),
-        };
-        let number = |text: &str| text.trim().parse().map_err(|_| invalid());
-        let per = per.map_err(|_| invalid())?;
-        Self::new(number(limit)?, per, number(burst)?).map_err(|error| error.within("rate"))
-    }
-}
-
 /// At most this part of the starts in a minute may be retries.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "f64")]
@@ -259,23 +183,6 @@ impl RetryShare {
     }
 }
 
-/// Who closed a gate, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Pause {
-    /// Who, by key or name; `None` if that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-    /// Since when.
-    pub since: Timestamp,
-    /// For people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// When it opens by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Timestamp>,
-}
-
 /// A gate as it is set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
@@ -285,25 +192,4 @@ pub struct Gate {
     /// What it lets through.
     #[serde(flatten)]
     pub limits: GateLimits,
-}
-
-pub(super) fn in_range(field: &str, value: i64, least: u32, most: u32) -> Result<u32, Invalid> {
-    let number = u32::try_from(value).ok();
-    number
-        .filter(|number| (least..=most).contains(number))
-        .ok_or_else(|| Invalid::new(field, value, format!("must be between {least} and {most}")))
-}
-
-pub(super) fn check_duration(
-    field: &str,
-    value: Duration,
-    range: RangeInclusive<Duration>,
-) -> Result<(), Invalid> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    let (least, most) = range.into_inner();
-    let (least, most) = (duration::format(least), duration::format(most));
-    let expected = format!("must be between {least} and {most}");
-    Err(Invalid::new(field, duration::format(value), expected))
 }

@@ -3,19 +3,17 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use crate::{
-    invalid::Invalid,
     job::Job,
-    name::{Kind, Tenant},
-    time::Timestamp,
+    values::{Destination, Invalid, Kind, Tenant, Timestamp, hash_number},
 };
 
 use super::{
-    destination::Destination,
     fair::Weight,
-    gate::{Gate, GateId, GateLimits, GateScope, HoldMode, Pause},
+    gate::{Gate, GateId, GateLimits, GateScope},
     health::{DestinationHealth, DestinationLimit, HealthRules, HealthSubject, Incident},
+    hold::{HoldMode, Pause},
     patch::GatePatch,
-    sublane::{Sublane, hash_number},
+    sublane::Sublane,
 };
 
 /// All gates, as one node knows them.

@@ -26,13 +26,16 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::gate::HoldMode;
-use crate::{limits, name::Tenant, string_enum, time::Timestamp};
+use super::hold::HoldMode;
+use crate::{
+    limits,
+    values::{Tenant, Timestamp, string_enum},
+};
 
 pub(super) use rules::HealthFields;
 pub use {
     counts::OutcomeCounts,
-    incident::{HandHold, Incident, IncidentCause, SharedRetryAfter},
+    incident::{Incident, IncidentCause, ManualHold, SharedRetryAfter},
     limit::DestinationLimit,
     rules::{HealthPatch, HealthRules},
     step::{HealthChange, HealthEvent, HealthInput, HoldCommand},
@@ -98,7 +101,7 @@ pub struct DestinationHealth {
     past_incidents: Vec<Incident>,
     /// The person who holds it, or has just released it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    by_hand: Option<HandHold>,
+    by_hand: Option<ManualHold>,
     /// Since when jobs are held.
     #[serde(skip_serializing_if = "Option::is_none")]
     hold: Option<HoldInterval>,
@@ -147,13 +150,13 @@ impl DestinationHealth {
     }
 
     /// Who holds it, if a person does.
-    pub fn held_by_hand(&self) -> Option<&HandHold> {
+    pub fn manual_hold(&self) -> Option<&ManualHold> {
         let is_held = matches!(self.phase, Phase::HeldByHand { .. });
         self.by_hand.as_ref().filter(|_| is_held)
     }
 
     /// When the hold of a person ends by itself, if one holds it and has said so.
-    pub fn held_by_hand_until(&self) -> Option<Timestamp> {
+    pub fn manual_hold_until(&self) -> Option<Timestamp> {
         match self.phase {
             Phase::HeldByHand { until } => until,
             _ => None,
@@ -177,7 +180,9 @@ impl DestinationHealth {
 
     /// What the destination asked callers to wait for, if it is not over.
     pub fn retry_after(&self, now: Timestamp) -> Option<&SharedRetryAfter> {
-        self.retry_after.as_ref().filter(|told| told.until > now)
+        self.retry_after
+            .as_ref()
+            .filter(|retry_after| retry_after.until > now)
     }
 
     /// The outcomes of the last minute or so.

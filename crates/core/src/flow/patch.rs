@@ -4,12 +4,18 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::{duration, finite, invalid::Invalid, limits, time::Timestamp};
+use crate::{
+    limits,
+    values::{Invalid, Timestamp, duration, finite},
+};
 
 use super::{
+    checks::in_range,
     fair::Weight,
-    gate::{GateId, GateLimits, GateScope, HoldMode, Pause, Rate, RetryShare, in_range},
+    gate::{GateId, GateLimits, GateScope, RetryShare},
     health::{HealthFields, HealthPatch},
+    hold::{HoldMode, Pause},
+    rate::Rate,
 };
 
 /// Changes to a gate. In JSON every field is optional, and `null` removes a limit.

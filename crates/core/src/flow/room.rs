@@ -1,41 +1,11 @@
 //! How many jobs a gate lets start now, or when it opens.
 
-use std::{sync::Arc, time::Duration};
-
-use crate::{limits, state::Guarantee, time::Timestamp};
+use crate::{limits, state::Guarantee, values::Timestamp};
 
 use super::{
-    gate::{GateLimits, Pause, Rate},
-    health::{HandHold, Incident, SharedRetryAfter},
+    gate::GateLimits,
+    gate_state::{ClosedBy, GateState, MINUTE, minute},
 };
-
-/// What a store remembers of a gate.
-// Exhaustive on purpose: every store reads and writes each field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GateState {
-    /// Attempts that run.
-    pub running: u32,
-    /// When the next start would come if every one were on time.
-    pub next_start: Timestamp,
-    /// The minute that `starts` and `retries` belong to, since 1970.
-    pub minute: i64,
-    /// Attempts that started in that minute.
-    pub starts: u32,
-    /// Those of them that were retries.
-    pub retries: u32,
-}
-
-impl Default for GateState {
-    fn default() -> Self {
-        Self {
-            running: 0,
-            next_start: Timestamp::EPOCH,
-            minute: 0,
-            starts: 0,
-            retries: 0,
-        }
-    }
-}
 
 /// Whether jobs may start.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,56 +14,6 @@ pub enum Room {
     For(u32),
     /// None may.
     Closed(ClosedBy),
-}
-
-/// Why none may start, and until when.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ClosedBy {
-    /// A person closed the gate.
-    Pause(Pause),
-    /// As many run as may. Opens when one ends.
-    MaxRunning,
-    /// The rate allows the next one then.
-    Rate(Timestamp),
-    /// Too many retries started in this minute; the next one may start then, or when others start.
-    RetryShare(Timestamp),
-    /// The destination is held because it does not work.
-    Hold {
-        /// When the next probe may start; `None` for jobs that cannot be probes, which wait until
-        /// one has succeeded.
-        until: Option<Timestamp>,
-        /// What is wrong.
-        incident: Arc<Incident>,
-    },
-    /// A person holds the destination.
-    HeldByHand {
-        /// When it is released by itself.
-        until: Option<Timestamp>,
-        /// Who, and why.
-        hold: Arc<HandHold>,
-    },
-    /// The destination works again, and jobs start faster from second to second.
-    Ramp {
-        /// When the next one may start.
-        until: Timestamp,
-        /// How many may at present.
-        rate: Rate,
-    },
-    /// The destination asked its callers to wait.
-    RetryAfter(SharedRetryAfter),
-}
-
-impl ClosedBy {
-    /// When it opens, if time opens it.
-    pub fn until(&self) -> Option<Timestamp> {
-        match self {
-            Self::Pause(pause) => pause.until,
-            Self::MaxRunning => None,
-            Self::Rate(until) | Self::RetryShare(until) | Self::Ramp { until, .. } => Some(*until),
-            Self::Hold { until, .. } | Self::HeldByHand { until, .. } => *until,
-            Self::RetryAfter(told) => Some(told.until),
-        }
-    }
 }
 
 impl GateLimits {
@@ -196,27 +116,6 @@ impl GateLimits {
     }
 }
 
-const MINUTE: i64 = 60_000_000; // not a limit: microseconds
-
-fn minute(now: Timestamp) -> i64 {
-    now.as_micros() / MINUTE
-}
-
-impl GateState {
-    /// Whether what it says of starts may still count; if not, it need not be kept.
-    pub fn matters_at(&self, now: Timestamp) -> bool {
-        let last = self.next_start.plus(limits::PROBE_LOST_AFTER);
-        last > now || self.minute >= minute(now)
-    }
-
-    fn in_minute(&self, now: Timestamp) -> (u32, u32) {
-        match self.minute == minute(now) {
-            true => (self.starts, self.retries),
-            false => (0, 0),
-        }
-    }
-}
-
 /// How many of the starts of a minute may be retries, the next one counted as a start.
 fn allowed_retries(share: f64, starts: u32) -> u32 {
     // All of them: not one by one.
@@ -233,66 +132,13 @@ fn allowed_retries(share: f64, starts: u32) -> u32 {
     part.max(limits::RETRY_SHARE_FLOOR)
 }
 
-/// Starts are spaced as if each took `per / limit`; `next_start` is when the one after the last
-/// would come. A start may come earlier than that by as much as `burst` of them take. So in any
-/// window of length `per` there are at most `limit + burst`.
-impl Rate {
-    /// How long one start takes, rounded up: never too fast.
-    fn spacing(&self) -> i64 {
-        let per = i64::try_from(self.per.as_micros()).unwrap_or(i64::MAX);
-        let limit = i64::from(self.limit.max(1));
-        per.div_euclid(limit) + i64::from(per.rem_euclid(limit) > 0)
-    }
-
-    /// How much earlier than its time a start may come.
-    fn slack(&self) -> i64 {
-        self.spacing().saturating_mul(i64::from(self.burst))
-    }
-
-    /// `next_start`, unless it is later than this rate can have put it: then the clock was set
-    /// back, or the rate was slower before, and one may start now. The answer must not depend on
-    /// `now` while none starts, or the gate would open in a moment for ever.
-    fn bounded(&self, next_start: Timestamp, now: Timestamp) -> i64 {
-        let ahead = self.slack().saturating_add(self.spacing());
-        let most = now.plus(limits::CLOCK_STEP_MAX).as_micros();
-        match next_start.as_micros() > most.saturating_add(ahead) {
-            true => now.as_micros().saturating_add(self.slack()),
-            false => next_start.as_micros(),
-        }
-    }
-
-    /// How many may start now, or when the next one may.
-    pub(super) fn starts_at(
-        &self,
-        next_start: Timestamp,
-        now: Timestamp,
-    ) -> Result<u32, Timestamp> {
-        let (next, now) = (self.bounded(next_start, now), now.as_micros());
-        let ahead = next.max(now).saturating_sub(now);
-        if ahead > self.slack() {
-            return Err(Timestamp::from_micros(next.saturating_sub(self.slack())));
-        }
-        let room = (self.slack() - ahead) / self.spacing().max(1);
-        Ok(u32::try_from(room.saturating_add(1)).unwrap_or(u32::MAX))
-    }
-
-    pub(super) fn after(&self, next_start: Timestamp, starts: u32, now: Timestamp) -> Timestamp {
-        let next = self.bounded(next_start, now).max(now.as_micros());
-        let taken = self.spacing().saturating_mul(i64::from(starts));
-        Timestamp::from_micros(next.saturating_add(taken))
-    }
-
-    /// The time between two starts when many wait.
-    pub fn interval(&self) -> Duration {
-        Duration::from_micros(u64::try_from(self.spacing()).unwrap_or(0))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{super::rate::Rate, *};
 
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_millis(1_000_000_000 + millis)

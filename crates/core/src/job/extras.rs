@@ -2,11 +2,12 @@
 
 use super::{Job, NewJob};
 use crate::{
-    dependencies::{Dependencies, OnFailure},
-    id::BatchId,
-    start_deadline::{ExpiryAction, StartBefore, StartDeadline},
-    time::Timestamp,
-    unique::{Debounce, Unique},
+    job::{
+        dependencies::{Dependencies, OnFailure},
+        start_deadline::{ExpiryAction, StartBefore, StartDeadline},
+        unique::{Debounce, Unique},
+    },
+    values::{BatchId, Timestamp},
 };
 
 /// What only some jobs have.

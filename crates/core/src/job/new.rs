@@ -4,21 +4,16 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
 
-use super::{Job, JobProgress, NewJobExtras, Priority, ScheduledRun, Tags};
+use super::{Job, JobProgress, NewJobExtras, Priority, ScheduledRun};
 use crate::{
-    dependencies::blocked_run_at,
-    duration,
-    flow::Destination,
-    id::JobId,
-    invalid::Invalid,
+    job::{dependencies::blocked_run_at, webhook::Webhook},
     limits,
-    name::{ConcurrencyKey, IdempotencyKey, Kind, Queue, Tenant},
-    payload::Payload,
     policy::{PolicyPatch, RetryPolicy},
     state::Guarantee,
-    time::Timestamp,
-    traceparent::Traceparent,
-    webhook::Webhook,
+    values::{
+        ConcurrencyKey, Destination, IdempotencyKey, Invalid, JobId, Kind, Payload, Queue, Tags,
+        Tenant, Timestamp, Traceparent, duration,
+    },
 };
 
 /// A checked request for a job. The store turns it into a [`Job`].

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Operation;
-use crate::{invalid::Invalid, limits};
+use crate::{limits, values::Invalid};
 
 /// Tries a few jobs first, then more and more of them, and stops if too many fail again.
 ///

@@ -5,8 +5,11 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    command::RefusalReason, failure::FailureFingerprint, id::JobId, job::Job, state::JobState,
-    string_enum,
+    failure::FailureFingerprint,
+    job::Job,
+    lifecycle::command::RefusalReason,
+    state::JobState,
+    values::{JobId, string_enum},
 };
 
 string_enum! {

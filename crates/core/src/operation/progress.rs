@@ -5,7 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Operation, OperationOutcome, OperationStatus};
-use crate::{id::JobId, limits, time::Timestamp};
+use crate::{
+    limits,
+    values::{JobId, Timestamp},
+};
 
 /// How far an operation has come.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -227,7 +230,7 @@ impl Operation {
             .is_some_and(|end| self.progress.worked >= end);
         if is_waiting && now.since(self.progress.since) >= limits::CANARY_WAIT_MAX {
             let missing = self.missing();
-            let wait = crate::duration::format(limits::CANARY_WAIT_MAX);
+            let wait = crate::values::duration::format(limits::CANARY_WAIT_MAX);
             self.stop(format!("{missing} jobs were not tried within {wait}"), now);
         }
     }

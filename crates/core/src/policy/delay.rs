@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Backoff, Jitter, RetryPolicy};
-use crate::{duration, limits, state::EndReason};
+use crate::{limits, state::EndReason, values::duration};
 
 /// One roll of the dice: a random number in [0, 1) that the caller brings, because core makes
 /// none.

@@ -5,7 +5,10 @@ use std::{fmt, time::Duration};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{Backoff, Jitter, Preset, RetryPolicy, RetryRule};
-use crate::{duration, invalid::Invalid, limits};
+use crate::{
+    limits,
+    values::{Invalid, duration},
+};
 
 /// Part of a policy. In JSON it is a preset's name or an object with any of the fields.
 ///
@@ -36,7 +39,7 @@ pub struct PolicyPatch {
     )]
     pub(super) base_delay: Option<Duration>,
     #[serde(
-        serialize_with = "crate::finite::option",
+        serialize_with = "crate::values::finite::option",
         skip_serializing_if = "Option::is_none"
     )]
     pub(super) factor: Option<f64>,
@@ -50,7 +53,7 @@ pub struct PolicyPatch {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) jitter: Option<Jitter>,
     #[serde(
-        serialize_with = "crate::finite::option",
+        serialize_with = "crate::values::finite::option",
         skip_serializing_if = "Option::is_none"
     )]
     pub(super) jitter_factor: Option<f64>,

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr, time::Duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{Backoff, Jitter, RetryPolicy};
-use crate::{invalid::Invalid, limits};
+use crate::{limits, values::Invalid};
 
 /// A policy with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

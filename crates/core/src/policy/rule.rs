@@ -7,7 +7,11 @@ use serde::{
     de::{self, IntoDeserializer as _},
 };
 
-use crate::{Failure, FailureClass, Invalid, duration, limits};
+use crate::{
+    failure::{Failure, FailureClass},
+    limits,
+    values::{Invalid, duration},
+};
 
 /// "When a failure looks like this, do that." The first rule that matches decides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use super::{Backoff, PolicyPatch, Preset, check_delay, check_range};
-use crate::{invalid::Invalid, limits};
+use crate::{limits, values::Invalid};
 
 /// Other spellings for parts of a policy, which a request may have beside its `retry`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,12 @@
 use std::{collections::HashMap, ops::Range, time::Duration};
 
 use super::RecordedAttempt;
-use crate::{failure::FailureFingerprint, invalid::Invalid, limits, policy::Dice, time::Timestamp};
+use crate::{
+    failure::FailureFingerprint,
+    limits,
+    policy::Dice,
+    values::{Invalid, Timestamp},
+};
 
 /// The attempts that were really made in some span of time, of a queue, a kind or a destination:
 /// what a replay knows of the world.

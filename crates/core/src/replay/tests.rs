@@ -98,11 +98,11 @@ fn replay(
     history.replay(|_| Some(policies), seed).unwrap()
 }
 
-fn recorded(history: &ReplayHistory) -> ReplayFigures {
+fn recorded(history: &ReplayHistory) -> ReplayMetrics {
     history.recorded(history.runs().iter())
 }
 
-fn figures_of(world: World, policy: &Arc<RetryPolicy>, seed: u64) -> ReplayFigures {
+fn metrics_of(world: World, policy: &Arc<RetryPolicy>, seed: u64) -> ReplayMetrics {
     recorded(&ReplayHistory::new(run(world, policy, 2, seed)).unwrap())
 }
 
@@ -112,7 +112,7 @@ fn figures_of(world: World, policy: &Arc<RetryPolicy>, seed: u64) -> ReplayFigur
 fn check(world: World, old: &Arc<RetryPolicy>, new: &Arc<RetryPolicy>) {
     let history = ReplayHistory::new(run(world, old, 2, 1)).unwrap();
     let report = replay(&history, old, new, 99);
-    let truth = figures_of(world, new, 2);
+    let truth = metrics_of(world, new, 2);
     let known = report.new.unwrap_or_else(|| panic!("{report}"));
     let near = |a: u64, b: u64| a.abs_diff(b) <= 3 + b / 20;
     for (replayed, really) in [
@@ -143,8 +143,8 @@ fn check(world: World, old: &Arc<RetryPolicy>, new: &Arc<RetryPolicy>) {
 fn after_an_outage_a_patient_policy_is_seen_to_save_the_jobs() {
     check(outage, &quick(), &patient());
     // That the check means something: the two policies end differently.
-    assert!(figures_of(outage, &quick(), 2).dead_letters > 400);
-    assert_eq!(figures_of(outage, &patient(), 2).dead_letters, 0);
+    assert!(metrics_of(outage, &quick(), 2).dead_letters > 400);
+    assert_eq!(metrics_of(outage, &patient(), 2).dead_letters, 0);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn retries_beyond_the_record_are_not_observed() {
 fn without_attempts_there_is_nothing_to_say() {
     let history = ReplayHistory::new(Vec::new()).unwrap();
     let report = replay(&history, &quick(), &patient(), 1);
-    assert_eq!(report.new, Some(ReplayFigures::default()));
+    assert_eq!(report.new, Some(ReplayMetrics::default()));
     assert_eq!(report.to_string(), "there are no attempts to replay");
 }
 
@@ -288,7 +288,7 @@ fn each_job_has_its_own_policies_and_one_without_does_not_count() {
         .dead_letters;
     assert!(0 < mixed && mixed < all, "{mixed} of {all}");
     let none = history.replay(|_| None, 7).unwrap();
-    assert_eq!(none.recorded, ReplayFigures::default());
+    assert_eq!(none.recorded, ReplayMetrics::default());
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn a_policy_that_makes_too_many_attempts_is_refused() {
     let (quick, patient) = (quick(), patient());
     let runs = || history.runs().iter().map(|run| (run, &patient));
     let attempts = history.simulate(runs(), 1, u64::MAX).unwrap();
-    let attempts = attempts.counter.figures.attempts;
+    let attempts = attempts.counter.metrics.attempts;
     assert!(attempts > replay(&history, &quick, &quick, 1).recorded.jobs);
     assert!(history.simulate(runs(), 1, attempts).is_ok());
     let error = history.simulate(runs(), 1, attempts - 1).err().unwrap();

@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::json;
 use steadfast_core::{
-    AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
+    AlertMetrics, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
     AlertSubject, EventType, Kind, Queue, Tally, Tenant, Timestamp, duration,
 };
 
@@ -14,39 +14,39 @@ fn at(minutes: u32) -> Timestamp {
     T0.plus(MINUTE * minutes)
 }
 
-fn of(subject: AlertSubject, figures: AlertFigures) -> AlertObservation {
+fn of(subject: AlertSubject, metrics: AlertMetrics) -> AlertObservation {
     let queue = Queue::new("mail").unwrap();
     let tenant = Tenant::new("acme").unwrap();
-    AlertObservation::new(tenant, subject, BTreeMap::from([(queue, figures)]))
+    AlertObservation::new(tenant, subject, BTreeMap::from([(queue, metrics)]))
 }
 
-fn of_jobs(figures: AlertFigures) -> AlertObservation {
-    of(AlertSubject::Jobs, figures)
+fn of_jobs(metrics: AlertMetrics) -> AlertObservation {
+    of(AlertSubject::Jobs, metrics)
 }
 
-fn dead_letters(dead_letters: u64) -> AlertFigures {
-    AlertFigures {
+fn dead_letters(dead_letters: u64) -> AlertMetrics {
+    AlertMetrics {
         dead_letters,
-        ..AlertFigures::default()
+        ..AlertMetrics::default()
     }
 }
 
-fn attempted(attempts: u64, retries: u64, exhausted: u64) -> AlertFigures {
-    AlertFigures {
+fn attempted(attempts: u64, retries: u64, exhausted: u64) -> AlertMetrics {
+    AlertMetrics {
         recent: Tally {
             attempts,
             retries,
             exhausted,
             ..Tally::default()
         },
-        ..AlertFigures::default()
+        ..AlertMetrics::default()
     }
 }
 
-fn due_since(run_at: Timestamp) -> AlertFigures {
-    AlertFigures {
+fn due_since(run_at: Timestamp) -> AlertMetrics {
+    AlertMetrics {
         oldest_ready: Some(run_at),
-        ..AlertFigures::default()
+        ..AlertMetrics::default()
     }
 }
 
@@ -188,7 +188,7 @@ fn a_rule_is_broken_above_its_limit_and_not_at_it() {
     let usual = any_rate();
     let rate = AlertRule::RetryRate;
     let late = |seconds| due_since(at(60).minus(Duration::from_secs(seconds)));
-    for (settings, rule, figures, fires) in [
+    for (settings, rule, metrics, fires) in [
         (&usual, rate, attempted(10, 1, 0), false),
         (&usual, rate, attempted(1_000, 101, 0), true),
         (&usual, rate, attempted(1, 1, 0), true),
@@ -199,20 +199,20 @@ fn a_rule_is_broken_above_its_limit_and_not_at_it() {
         (&usual, AlertRule::Exhausted, attempted(11, 0, 11), true),
         (&usual, AlertRule::Overdue, late(300), false),
         (&usual, AlertRule::Overdue, late(301), true),
-        (&usual, AlertRule::Overdue, AlertFigures::default(), false),
+        (&usual, AlertRule::Overdue, AlertMetrics::default(), false),
     ] {
-        let change = rule.step(settings, None, &of_jobs(figures), at(60));
+        let change = rule.step(settings, None, &of_jobs(metrics), at(60));
         let status = change.map(|change| change.state.status);
         let expected = fires.then_some(AlertStatus::Firing);
-        assert_eq!(status, expected, "{rule} of {figures:?}");
+        assert_eq!(status, expected, "{rule} of {metrics:?}");
     }
 }
 
 #[test]
 fn the_message_says_the_figures_and_the_limit() {
     let settings = any_rate();
-    let message = |rule: AlertRule, figures| {
-        let change = rule.step(&settings, None, &of_jobs(figures), at(60));
+    let message = |rule: AlertRule, metrics| {
+        let change = rule.step(&settings, None, &of_jobs(metrics), at(60));
         change.unwrap().state.message
     };
     assert_eq!(
@@ -329,12 +329,12 @@ fn failed_notifications_fire_an_alert_that_is_sent_to_no_endpoint() {
 
 #[test]
 fn figures_of_lanes_add_up_and_the_oldest_job_is_the_oldest_of_any() {
-    let mut sum = AlertFigures::default();
+    let mut sum = AlertMetrics::default();
     sum += attempted(10, 2, 1);
     sum += due_since(at(7));
     sum += due_since(at(3));
     sum += dead_letters(4);
-    let expected = AlertFigures {
+    let expected = AlertMetrics {
         dead_letters: 4,
         oldest_ready: Some(at(3)),
         ..attempted(10, 2, 1)
@@ -399,12 +399,12 @@ fn an_alert_names_the_queue_that_contributes_most() {
         ("sms", 5, attempted(10, 9, 0), at(2)),
     ];
     let queues = queues.map(|(name, dead_letters, attempted, due)| {
-        let figures = AlertFigures {
+        let metrics = AlertMetrics {
             dead_letters,
             oldest_ready: Some(due),
             ..attempted
         };
-        (Queue::new(name).unwrap(), figures)
+        (Queue::new(name).unwrap(), metrics)
     });
     let tenant = Tenant::new("acme").unwrap();
     let observed = AlertObservation::new(tenant, AlertSubject::Jobs, BTreeMap::from(queues));
@@ -442,7 +442,7 @@ fn an_alert_names_the_queue_that_contributes_most() {
 #[test]
 fn figures_are_numbers_of_one_unit_for_each_rule_also_of_states_stored_before() {
     let settings = any_rate();
-    for (rule, figures, shown) in [
+    for (rule, metrics, shown) in [
         (AlertRule::Dlq, dead_letters(3), json!(["jobs", 3, 0])),
         (
             AlertRule::RetryRate,
@@ -461,7 +461,7 @@ fn figures_are_numbers_of_one_unit_for_each_rule_also_of_states_stored_before() 
         ),
     ] {
         let change = rule
-            .step(&settings, None, &of_jobs(figures), at(60))
+            .step(&settings, None, &of_jobs(metrics), at(60))
             .unwrap();
         let mut state = serde_json::to_value(&change.state).unwrap();
         assert_eq!(
@@ -479,7 +479,7 @@ fn figures_are_numbers_of_one_unit_for_each_rule_also_of_states_stored_before() 
         let before: AlertState = serde_json::from_value(state).unwrap();
         let later = at(61);
         let read = rule
-            .step(&settings, Some(&before), &of_jobs(figures), later)
+            .step(&settings, Some(&before), &of_jobs(metrics), later)
             .unwrap();
         assert_eq!((read.event, read.state.unit), (None, rule.unit()));
         assert_eq!(read.state.queue, change.state.queue);
@@ -489,14 +489,14 @@ fn figures_are_numbers_of_one_unit_for_each_rule_also_of_states_stored_before() 
 #[test]
 fn a_state_is_read_as_it_was_written() {
     let settings = any_rate();
-    for (rule, figures) in [
+    for (rule, metrics) in [
         (AlertRule::Dlq, dead_letters(3)),
         (AlertRule::RetryRate, attempted(1, 1, 0)),
         (AlertRule::RetryRate, attempted(4, 1, 0)),
         (AlertRule::Exhausted, attempted(0, 0, 11)),
         (AlertRule::Overdue, due_since(T0)),
     ] {
-        let change = rule.step(&settings, None, &of_jobs(figures), at(60));
+        let change = rule.step(&settings, None, &of_jobs(metrics), at(60));
         let state = change.unwrap().state;
         let text = serde_json::to_string(&state).unwrap();
         assert_eq!(serde_json::from_str::<AlertState>(&text).unwrap(), state);

@@ -4,11 +4,11 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 use steadfast_core::{
     AppliedGate, Attempt, BlockerKind, ConcurrencyKey, Destination, DestinationHealth, Dice,
     EndReason, Endpoint, EndpointId, ExpiryAction, Failure, FailureClass, Gate, GateDefaults,
-    GateHolder, GateId, GatePatch, GateReading, GateScope, GateState, Gates, Guarantee,
+    GateHolder, GateId, GatePatch, GateScope, GateSnapshot, GateState, Gates, Guarantee,
     HealthInput, HealthRules, HealthTally, HoldCommand, HoldMode, Jitter, Job, JobId, JobLabel,
-    JobReading, Kind, NewJob, Outcome, PausePatch, Payload, PlaceReading, PolicyPatch, Preset,
+    JobSnapshot, Kind, NewJob, Outcome, PausePatch, Payload, PlaceSnapshot, PolicyPatch, Preset,
     RetryRule, RuleAction, StartDeadline, StartFacts, Sublane, Subscriptions, Tenant, Timestamp,
-    WorkerName, WorkerReading, after_attempt, explain,
+    WorkerName, WorkerSnapshot, after_attempt, explain,
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -182,11 +182,11 @@ fn facts(job: &Job) -> StartFacts<'_> {
         before_in_key: None,
         runs_after: Vec::new(),
         endpoint: None,
-        workers: WorkerReading {
+        workers: WorkerSnapshot {
             live: 2,
             last_seen: None,
         },
-        place: Some(PlaceReading::default()),
+        place: Some(PlaceSnapshot::default()),
         starts_per_second: None,
         is_of_tenant: false,
     }
@@ -203,8 +203,8 @@ fn applied(job: &Job, scope: GateScope, key: &str, patch: GatePatch) -> AppliedG
     gates.applying_to(&Sublane::from(job)).remove(0)
 }
 
-fn at_gate(gate: AppliedGate, state: GateState) -> Vec<GateReading> {
-    vec![GateReading {
+fn at_gate(gate: AppliedGate, state: GateState) -> Vec<GateSnapshot> {
+    vec![GateSnapshot {
         gate,
         state,
         ahead: 0,
@@ -215,14 +215,14 @@ fn at_gate(gate: AppliedGate, state: GateState) -> Vec<GateReading> {
 /// The same with jobs like it before it.
 fn behind(count: u64, facts: StartFacts<'_>) -> StartFacts<'_> {
     let gates = facts.gates.into_iter();
-    let place = PlaceReading {
+    let place = PlaceSnapshot {
         ahead: count,
         alike: count,
         at_least: false,
     };
     StartFacts {
         gates: gates
-            .map(|gate| GateReading {
+            .map(|gate| GateSnapshot {
                 ahead: count,
                 ..gate
             })
@@ -272,8 +272,8 @@ fn commanded(health: &DestinationHealth, command: HoldCommand) -> DestinationHea
     change.unwrap().health
 }
 
-fn other(label: JobLabel, run_at: Timestamp) -> JobReading {
-    JobReading {
+fn other(label: JobLabel, run_at: Timestamp) -> JobSnapshot {
+    JobSnapshot {
         job: JobId::from_bits(2),
         label,
         run_at,
@@ -337,7 +337,7 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         worker: worker.map(|worker| WorkerName::new(worker).unwrap()),
         since: T0,
     };
-    let max_running = GateReading {
+    let max_running = GateSnapshot {
         gate: applied(
             &job,
             GateScope::Queue,
@@ -515,14 +515,14 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         (
             "no worker",
             StartFacts {
-                workers: WorkerReading { live: 0, last_seen },
+                workers: WorkerSnapshot { live: 0, last_seen },
                 ..facts(&job)
             },
         ),
         (
             "never a worker, and paused",
             StartFacts {
-                workers: WorkerReading::default(),
+                workers: WorkerSnapshot::default(),
                 ..gates(set(GateScope::Queue, "default", pause(None, None)))
             },
         ),
@@ -536,7 +536,7 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         (
             "behind more than are counted",
             StartFacts {
-                place: Some(PlaceReading {
+                place: Some(PlaceSnapshot {
                     ahead: 1_000,
                     alike: 1_000,
                     at_least: true,

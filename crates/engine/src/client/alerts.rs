@@ -4,7 +4,7 @@ use steadfast_core::{AlertState, Tenant};
 use steadfast_store::DocumentKind;
 
 use super::{Client, ClientError};
-use crate::document_cache::decode_documents;
+use crate::documents::cache::decode_documents;
 
 impl Client {
     /// The alerts of a tenant, or of all, ordered by tenant: firing, pending and resolved ones.

@@ -8,7 +8,7 @@ use steadfast_store::{
 };
 
 use super::{Client, ClientError, CreateResult};
-use crate::{limits::BATCHES_UNFINISHED_MAX, request::JobRequest};
+use crate::{client::request::JobRequest, limits::BATCHES_UNFINISHED_MAX};
 
 /// Jobs to be counted together, as a program asks for them.
 ///

@@ -9,7 +9,7 @@ use steadfast_core::{
 
 use super::{Client, ClientError};
 use crate::{
-    health_documents::{self, StepResult},
+    flow::health_documents::{self, StepResult},
     limits::DESTINATIONS_MAX,
 };
 

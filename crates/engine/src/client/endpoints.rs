@@ -13,7 +13,7 @@ use steadfast_store::{
 };
 
 use super::{Client, ClientError, OperationRequest};
-use crate::{document_cache::decode_documents, limits::REVISION_TRIES_MAX};
+use crate::{documents::cache::decode_documents, limits::REVISION_TRIES_MAX};
 
 impl Client {
     /// The endpoints of a tenant, or of all, oldest first.

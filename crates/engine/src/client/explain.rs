@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use steadfast_core::{
-    Blocker, BlockerKind, Endpoint, Job, JobId, JobReading, JobState, Kind, Queue,
+    Blocker, BlockerKind, Endpoint, Job, JobId, JobSnapshot, JobState, Kind, Queue,
     QueueExplanation, QueueFacts, StartExplanation, StartFacts, Sublane, Tenant, Timestamp,
-    WorkerName, WorkerReading,
+    WorkerName, WorkerSnapshot,
 };
 use steadfast_store::{JobLinks, MinuteStats, PageRequest, StartQuery, StartReading};
 
 use super::{Client, ClientError};
 use crate::{
+    client::stats::Stats,
+    documents::node_state::NodeState,
     limits::{DEPENDANTS_COUNT_MAX, EXPLAINED_PREREQUISITES_MAX, MINUTE, START_PACE_WINDOW},
-    node_heartbeat::NodeState,
-    stats::Stats,
 };
 
 /// A worker that claims jobs over HTTP, as far as a server has seen it.
@@ -132,7 +132,7 @@ impl Client {
                 self.workers(tenant, queue, Some(&job.kind), request)
                     .await?
             }
-            false => WorkerReading::default(),
+            false => WorkerSnapshot::default(),
         };
         let facts = StartFacts {
             last_attempt: last_attempt.as_ref(),
@@ -158,7 +158,7 @@ impl Client {
     }
 
     /// Some of the jobs that hold a job back.
-    async fn runs_after(&self, job: &Job, now: Timestamp) -> Result<Vec<JobReading>, ClientError> {
+    async fn runs_after(&self, job: &Job, now: Timestamp) -> Result<Vec<JobSnapshot>, ClientError> {
         let Some(on_failure) = job.on_failure().filter(|_| job.is_blocked()) else {
             return Ok(Vec::new());
         };
@@ -167,7 +167,7 @@ impl Client {
         let open = open.filter(|(_, state)| state.holds_back(on_failure));
         let some = open.take(EXPLAINED_PREREQUISITES_MAX).map(|(id, _)| id);
         let some = self.store().get_jobs(some.collect()).await?;
-        let readings = some.into_iter().flatten().map(|other| JobReading {
+        let readings = some.into_iter().flatten().map(|other| JobSnapshot {
             job: other.id,
             label: other.label(now),
             run_at: other.earliest_run_at(),
@@ -194,7 +194,7 @@ impl Client {
         queue: &Queue,
         kind: Option<&Kind>,
         request: &ExplainRequest,
-    ) -> Result<WorkerReading, ClientError> {
+    ) -> Result<WorkerSnapshot, ClientError> {
         let now = self.now();
         let nodes = self.nodes().await?;
         let nodes = nodes
@@ -206,7 +206,7 @@ impl Client {
             .iter()
             .filter(|worker| worker.serves(tenant, queue, kind))
             .map(|worker| (worker.is_alive, worker.last_seen, worker.name.clone()));
-        let mut reading = WorkerReading::default();
+        let mut reading = WorkerSnapshot::default();
         for (is_alive, at, name) in nodes.chain(workers) {
             reading.live += usize::from(is_alive);
             if reading

@@ -7,8 +7,8 @@ use steadfast_store::DocumentKind;
 
 use super::{Client, ClientError, DestinationFilter};
 use crate::{
-    document_cache::decode_documents,
-    forecasts::{self, minute_of},
+    documents::cache::decode_documents,
+    flow::forecasts::{self, minute_of},
     limits::{
         FORECAST_DESTINATIONS_MAX, FORECAST_JOBS_COUNTED_MAX, FORECAST_QUEUES_MAX, FORECAST_RECORD,
         MINUTE,

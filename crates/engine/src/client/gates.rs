@@ -8,7 +8,7 @@ use steadfast_store::{Document, DocumentKind, DocumentSaveResult};
 
 use super::{Client, ClientError};
 use crate::{
-    document_cache::decode_documents,
+    documents::cache::decode_documents,
     limits::{GATES_MAX, GATES_PER_TENANT_MAX, REVISION_TRIES_MAX},
 };
 

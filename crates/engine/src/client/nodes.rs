@@ -3,7 +3,7 @@
 use steadfast_store::DocumentKind;
 
 use super::{Client, ClientError};
-use crate::{document_cache::decode_documents, node_heartbeat::NodeState};
+use crate::documents::{cache::decode_documents, node_state::NodeState};
 
 impl Client {
     /// The nodes that serve this store, by name, including those that fell silent within the last hour.

@@ -13,9 +13,11 @@ use steadfast_store::{
 
 use super::{Client, ClientError, CreateResult};
 use crate::{
+    client::{
+        request::JobRequest,
+        schedule_request::{ScheduleEdit, ScheduleRequest},
+    },
     limits::REVISION_TRIES_MAX,
-    request::JobRequest,
-    schedule_request::{ScheduleEdit, ScheduleRequest},
 };
 
 impl Client {

@@ -13,9 +13,8 @@ use super::{
     request::HttpRequest,
 };
 use crate::{
-    attempt_signals::StopReason,
-    context::AttemptContext,
-    handler::Handler,
+    attempt::{context::AttemptContext, handler::Handler},
+    inflight::signals::StopReason,
     limits::http::{TIMEOUT_DEFAULT, UNWANTED_SNOOZE},
 };
 
@@ -156,9 +155,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        attempt_signals::AttemptSignals,
         client::Client,
         http::{AddressPolicy, HTTP_KIND, OutboundRules},
+        inflight::signals::AttemptSignals,
     };
 
     #[tokio::test]

@@ -13,8 +13,8 @@ use steadfast_core::{Invalid, Payload, PolicyPatch, Preset};
 
 use super::{host::Host, origin::Origin};
 use crate::{
+    client::request::JobKind,
     limits::http::{HEADERS_BYTES_MAX, HEADERS_MAX, URL_BYTES_MAX},
-    request::JobKind,
 };
 
 /// The kind of jobs that are HTTP requests.

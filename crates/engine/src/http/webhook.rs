@@ -21,8 +21,7 @@ use super::{
     signature::{SigningKey, sign},
 };
 use crate::{
-    context::AttemptContext,
-    handler::Handler,
+    attempt::{context::AttemptContext, handler::Handler},
     limits::http::{DISABLED_SNOOZE, DISABLED_SNOOZE_MAX, DISABLED_WAIT_MAX, LOOKUP_SNOOZE},
 };
 

@@ -7,13 +7,13 @@ use steadfast_store::{ClaimRequest, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    attempt::settle::{PendingSettlement, SettleResult},
     builder::EngineBuilder,
     client::Client,
     config::EngineConfig,
     node::NodeHandle,
     parts::Parts,
     role::Role as _,
-    settle::{PendingSettlement, SettleResult},
 };
 
 /// The parts of an engine without the loops around them.
@@ -121,7 +121,7 @@ impl Roles {
 
     /// Does one batch of what follows for jobs that wait for others.
     pub async fn follow(&self) -> Result<bool, StoreError> {
-        self.0.link_runner().follow().await
+        self.0.dependency_runner().follow().await
     }
 
     /// One tick of the operation runner.

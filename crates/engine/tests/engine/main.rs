@@ -5,25 +5,9 @@
     reason = "a test fails by panicking"
 )]
 
-mod after;
-mod alerts;
-mod batches;
-mod bulk;
-mod client;
 mod common;
-mod destinations;
-mod document_cache;
-mod explain;
 mod flaky_store;
-mod forecast;
-mod gates;
-mod leases;
-mod log_lines;
-mod operations;
-mod polls;
-mod running;
-mod schedules;
-mod stopping;
-mod store_away;
+mod flow;
+mod jobs;
+mod node;
 mod timelines;
-mod two_engines;

@@ -304,7 +304,7 @@ fn coming_rows(forecasts: &Forecasts) -> Vec<ComingRow> {
         let due: Vec<f64> = forecast.minutes.iter().map(|minute| minute.due).collect();
         ComingRow {
             name,
-            picture: chart::coming(&due, forecast.sustained_per_minute),
+            picture: chart::coming(&due, forecast.throughput_per_minute),
             summary: forecast.to_string(),
             error,
         }

@@ -159,7 +159,7 @@ fn preview(fields: &Fields, frame: &Frame) -> Result<RulePreview, Problem> {
     let ticks = timetable.preview(frame.now, limits::PAGE_UPCOMING_TICKS_MAX);
     let rule = timetable.rule();
     Ok(RulePreview {
-        words: rule.in_words(),
+        words: rule.describe(),
         zone: rule.zone().map_or(String::new(), |zone| zone.to_string()),
         ticks: ticks
             .iter()

@@ -238,7 +238,7 @@ async fn schedule_row(
         name: schedule.name.to_string(),
         tenant: schedule.tenant().to_string(),
         rule,
-        words: schedule.timetable.rule().in_words(),
+        words: schedule.timetable.rule().describe(),
         zone,
         work: api::create::describe_work(&schedule.template),
         paused: schedule.paused,

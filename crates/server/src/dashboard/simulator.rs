@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use askama::Template;
 use serde_json::{Map, Value, json};
-use steadfast_api::{PolicyReplayBody, ReplayFiguresBody, ReplayPolicyRequest};
+use steadfast_api::{PolicyReplayBody, ReplayMetricsBody, ReplayPolicyRequest};
 use steadfast_core::{
     Jitter, PolicyPatch, Preset, RetryPolicy,
     explain::{self, brief},
@@ -144,7 +144,7 @@ async fn replay_chosen(viewer: &Viewer, retry: &PolicyPatch) -> Option<Result<Re
 
 impl Replay {
     fn new(body: &PolicyReplayBody) -> Self {
-        let row = |name, show: fn(&ReplayFiguresBody) -> String| ReplayRow {
+        let row = |name, show: fn(&ReplayMetricsBody) -> String| ReplayRow {
             name,
             recorded: show(&body.recorded),
             old: body.old.as_ref().map_or("not known".to_owned(), show),

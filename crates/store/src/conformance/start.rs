@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use steadfast_core::{
     BlockerKind, Claim, ConcurrencyKey, Destination, Gate, GateDefaults, GateId, GateLimits,
-    GateScope, Gates, JobCommand, JobId, JobLabel, NewJob, Pause, PlaceReading, Priority, Rate,
+    GateScope, Gates, JobCommand, JobId, JobLabel, NewJob, Pause, PlaceSnapshot, Priority, Rate,
     RetryShare, RunAt, Timestamp,
 };
 
@@ -266,7 +266,7 @@ pub async fn a_job_knows_how_many_of_its_tenant_are_before_it(f: Fixture) {
     // Before it: one to the same destination, one of another queue, one that is urgent; not what
     // may not start, nor what is less urgent, nor what is of another tenant.
     let reading = read(&f, ids[6], &gates).await;
-    let place = PlaceReading {
+    let place = PlaceSnapshot {
         ahead: 3,
         alike: 1,
         at_least: false,
@@ -274,7 +274,7 @@ pub async fn a_job_knows_how_many_of_its_tenant_are_before_it(f: Fixture) {
     assert_eq!(reading.place, Some(place));
     assert_eq!(reading.gates[0].ahead, 1);
     let reading = read(&f, ids[7], &gates).await;
-    assert_eq!(reading.place, Some(PlaceReading::default()));
+    assert_eq!(reading.place, Some(PlaceSnapshot::default()));
 }
 
 pub async fn no_more_jobs_are_counted_than_people_care_about(f: Fixture) {
@@ -284,7 +284,7 @@ pub async fn no_more_jobs_are_counted_than_people_care_about(f: Fixture) {
     f.enqueue(jobs.collect()).await;
     f.clock.advance(secs(1));
     let id = f.enqueue_one(f.job()).await;
-    let place = PlaceReading {
+    let place = PlaceSnapshot {
         ahead: JOBS_AHEAD_MAX,
         alike: JOBS_AHEAD_MAX,
         at_least: true,

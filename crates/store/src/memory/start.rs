@@ -6,8 +6,8 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, Destination, GateHolder, GateReading, GateState, Job, JobId, JobReading, JobState,
-    PlaceReading, Queue, Room, Sublane, Tenant, Timestamp,
+    AppliedGate, Destination, GateHolder, GateSnapshot, GateState, Job, JobId, JobSnapshot,
+    JobState, PlaceSnapshot, Queue, Room, Sublane, Tenant, Timestamp,
 };
 
 use super::tables::{Strip, Tables};
@@ -31,7 +31,7 @@ impl Tables {
         reading.before_in_key = self
             .first_of_key(&strip.sublane)
             .filter(|first| is_ordered && first.id != id)
-            .map(|first| JobReading {
+            .map(|first| JobSnapshot {
                 job: first.id,
                 label: first.label(now),
                 run_at: first.progress.run_at,
@@ -92,8 +92,8 @@ impl Tables {
         among
     }
 
-    fn gate_readings(&self, gates: &[AppliedGate]) -> Vec<GateReading> {
-        let readings = gates.iter().map(|gate| GateReading {
+    fn gate_readings(&self, gates: &[AppliedGate]) -> Vec<GateSnapshot> {
+        let readings = gates.iter().map(|gate| GateSnapshot {
             gate: gate.clone(),
             state: self.gate_state(gate),
             ahead: 0,
@@ -121,7 +121,7 @@ impl Tables {
 
     fn count_before(&self, reading: &mut StartReading, own: &Strip, now: Timestamp) {
         let (run_at, id) = (reading.job.progress.run_at, reading.job.id);
-        let mut place = PlaceReading::default();
+        let mut place = PlaceSnapshot::default();
         for (strip, jobs) in &self.waiting {
             let until = match strip.priority.cmp(&own.priority) {
                 Ordering::Greater => (now, JobId::from_bits(u128::MAX)),

@@ -6,8 +6,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use steadfast_core::{
-    AppliedGate, Destination, GateHolder, GateId, GateNumber, GateReading, GateState, Gates, Job,
-    JobId, JobReading, JobState, PlaceReading, Queue, Sublane, Tenant, Timestamp, WorkerName,
+    AppliedGate, Destination, GateHolder, GateId, GateNumber, GateSnapshot, GateState, Gates, Job,
+    JobId, JobSnapshot, JobState, PlaceSnapshot, Queue, Sublane, Tenant, Timestamp, WorkerName,
 };
 use tokio_postgres::types::ToSql;
 
@@ -127,13 +127,13 @@ async fn first_of(
 async fn gate_readings(
     session: &Session<'_>,
     gates: Vec<AppliedGate>,
-) -> Result<Vec<GateReading>, DriverError> {
+) -> Result<Vec<GateSnapshot>, DriverError> {
     if gates.is_empty() {
         return Ok(Vec::new());
     }
     let states = read_states(session, gates.iter()).await?;
     let mut holders = holders(session, &counted(gates.iter())).await?;
-    let readings = gates.into_iter().map(|gate| GateReading {
+    let readings = gates.into_iter().map(|gate| GateSnapshot {
         state: states.get(&gate.number).copied().unwrap_or_default(),
         holders: holders.remove(&gate.number).unwrap_or_default(),
         ahead: 0,
@@ -188,7 +188,7 @@ async fn before_in_key(
     session: &Session<'_>,
     reading: &StartReading,
     now: Timestamp,
-) -> Result<Option<JobReading>, DriverError> {
+) -> Result<Option<JobSnapshot>, DriverError> {
     let is_ordered = reading.gates.iter().any(|gate| gate.gate.limits.ordered);
     let key = reading.job.concurrency_key.as_ref().filter(|_| is_ordered);
     let Some(key) = key else { return Ok(None) };
@@ -203,7 +203,7 @@ async fn before_in_key(
         return Ok(None);
     }
     let found = get::jobs(session, &[first]).await?.pop().flatten();
-    Ok(found.map(|job| JobReading {
+    Ok(found.map(|job| JobSnapshot {
         job: job.id,
         label: job.label(now),
         run_at: job.progress.run_at,
@@ -259,7 +259,7 @@ async fn count_before(
     reading: &mut StartReading,
     looked: &IndexedStart,
 ) -> Result<(), DriverError> {
-    reading.place = Some(PlaceReading::default());
+    reading.place = Some(PlaceSnapshot::default());
     let (before, most) = (&looked.before, JOBS_AHEAD_MAX + 1);
     let columns = StripColumns::of(before.iter().map(|before| &before.strip));
     let lows: Vec<i64> = before.iter().map(|it| it.low.as_micros()).collect();

@@ -10,8 +10,8 @@ use std::{
 
 use rusqlite::{Connection, params};
 use steadfast_core::{
-    AppliedGate, Destination, GateHolder, GateId, GateReading, GateState, Gates, JobReading,
-    JobState, PlaceReading, Queue, Sublane, Tenant, Timestamp, WorkerName,
+    AppliedGate, Destination, GateHolder, GateId, GateSnapshot, GateState, Gates, JobSnapshot,
+    JobState, PlaceSnapshot, Queue, Sublane, Tenant, Timestamp, WorkerName,
 };
 
 use super::{
@@ -181,7 +181,7 @@ fn finish(
     reading.gates = gate_readings(reader, looked.gates, gates)?;
     reading.before_in_key = before_in_key(reader, &reading, now)?;
     if reading.job.progress.run_at <= now {
-        reading.place = Some(PlaceReading::default());
+        reading.place = Some(PlaceSnapshot::default());
         let mut is_cut = looked.is_cut;
         let mut left = JOBS_AHEAD_MAX + 1;
         for before in looked.before {
@@ -259,7 +259,7 @@ fn before_in_key(
     reader: &mut Reader,
     reading: &StartReading,
     now: Timestamp,
-) -> Result<Option<JobReading>, DriverError> {
+) -> Result<Option<JobSnapshot>, DriverError> {
     let is_ordered = reading.gates.iter().any(|gate| gate.gate.limits.ordered);
     let key = reading.job.concurrency_key.as_ref().filter(|_| is_ordered);
     let Some(key) = key else { return Ok(None) };
@@ -273,7 +273,7 @@ fn before_in_key(
         None => None,
     };
     let first = first.filter(|first| first.job.id != reading.job.id);
-    Ok(first.map(|JobRow { job, .. }| JobReading {
+    Ok(first.map(|JobRow { job, .. }| JobSnapshot {
         job: job.id,
         label: job.label(now),
         run_at: job.progress.run_at,
@@ -284,10 +284,10 @@ fn gate_readings(
     reader: &mut Reader,
     states: Vec<(AppliedGate, GateState)>,
     gates: &Gates,
-) -> Result<Vec<GateReading>, DriverError> {
-    let mut readings: Vec<GateReading> = states
+) -> Result<Vec<GateSnapshot>, DriverError> {
+    let mut readings: Vec<GateSnapshot> = states
         .into_iter()
-        .map(|(gate, state)| GateReading {
+        .map(|(gate, state)| GateSnapshot {
             gate,
             state,
             ahead: 0,
@@ -295,7 +295,7 @@ fn gate_readings(
         })
         .collect();
     let is_held =
-        |gate: &GateReading| gate.gate.limits.most_running().is_some() && gate.state.running > 0;
+        |gate: &GateSnapshot| gate.gate.limits.most_running().is_some() && gate.state.running > 0;
     if readings.iter().any(is_held) {
         add_holders(reader, &mut readings, gates)?;
     }
@@ -304,7 +304,7 @@ fn gate_readings(
 
 fn add_holders(
     reader: &mut Reader,
-    readings: &mut [GateReading],
+    readings: &mut [GateSnapshot],
     gates: &Gates,
 ) -> Result<(), DriverError> {
     let Reader { conn, names } = reader;

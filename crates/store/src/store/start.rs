@@ -1,8 +1,8 @@
 //! What stands between a job and its start, as a claim would find it.
 
 use steadfast_core::{
-    GateReading, Job, JobId, JobReading, PlaceReading, Queue, StartFacts, Tenant, Timestamp,
-    WorkerReading,
+    GateSnapshot, Job, JobId, JobSnapshot, PlaceSnapshot, Queue, StartFacts, Tenant, Timestamp,
+    WorkerSnapshot,
 };
 
 /// Which job is asked about.
@@ -22,11 +22,11 @@ pub struct StartReading {
     /// The job.
     pub job: Job,
     /// The gates that apply to it, if it waits.
-    pub gates: Vec<GateReading>,
+    pub gates: Vec<GateSnapshot>,
     /// The job before it, if it has an ordered concurrency key and is not the next.
-    pub before_in_key: Option<JobReading>,
+    pub before_in_key: Option<JobSnapshot>,
     /// Its place, if it waits and is due.
-    pub place: Option<PlaceReading>,
+    pub place: Option<PlaceSnapshot>,
 }
 
 impl StartReading {
@@ -49,7 +49,7 @@ impl StartReading {
             before_in_key: self.before_in_key,
             runs_after: Vec::new(),
             endpoint: None,
-            workers: WorkerReading {
+            workers: WorkerSnapshot {
                 live: 1,
                 last_seen: None,
             },

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{StartExplanation, WorkerReading};
+use super::{StartExplanation, WorkerSnapshot};
 use crate::{
     explain::{brief, thousands},
-    name::Queue,
-    time::Timestamp,
+    values::{Queue, Timestamp},
 };
 
 /// What is known about a queue of a tenant.
@@ -23,7 +22,7 @@ pub struct QueueFacts {
     /// When the first of those is due.
     pub next_run_at: Option<Timestamp>,
     /// Nodes and workers that serve the queue.
-    pub workers: WorkerReading,
+    pub workers: WorkerSnapshot,
     /// Why the job that a claim would look at first has not started, if one is due.
     pub next: Option<StartExplanation>,
 }
@@ -106,7 +105,7 @@ fn jobs(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::JobId;
+    use crate::values::JobId;
 
     #[test]
     fn a_queue_says_why_nothing_runs_in_it() {
@@ -117,7 +116,7 @@ mod tests {
             running,
             scheduled,
             next_run_at: (scheduled > 0).then(|| now.plus(std::time::Duration::from_secs(90))),
-            workers: WorkerReading {
+            workers: WorkerSnapshot {
                 live,
                 last_seen: None,
             },

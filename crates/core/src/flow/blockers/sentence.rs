@@ -3,44 +3,23 @@
 use std::time::Duration;
 
 use super::{
-    Blocker, BlockerKind, ClosedBy, GateHolder, GateReading, JobReading, PlaceReading, StartFacts,
-    after_starts,
+    Blocker, BlockerKind, ClosedBy, GateHolder, GateSnapshot, JobSnapshot, PlaceSnapshot,
+    StartFacts, after_starts,
 };
 use crate::{
-    explain::{self, brief, thousands, whole_second},
+    explain::{self, brief, count_of, thousands, whole_second},
     flow::{
-        gate::{GateId, GateLimits, GateScope, Pause, Rate},
-        health::{HandHold, Incident, IncidentCause, SharedRetryAfter},
+        GateId, GateLimits, GateScope, Incident, IncidentCause, ManualHold, Pause, Rate,
+        SharedRetryAfter,
     },
+    job::start_deadline::ExpiryAction,
     limits,
-    start_deadline::ExpiryAction,
     state::{EndReason, Guarantee, JobLabel},
-    time::Timestamp,
+    values::Timestamp,
 };
 
 /// How many holders a sentence names.
 const NAMED_HOLDERS: usize = 3; // not a limit: of a sentence
-
-impl Blocker {
-    fn new(kind: BlockerKind, sentence: String, until: Option<Timestamp>, action: String) -> Self {
-        Self {
-            kind,
-            sentence,
-            until,
-            gate: None,
-            holders: Vec::new(),
-            by: None,
-            since: None,
-            evidence: None,
-            retry_after: None,
-            jobs: Vec::new(),
-            ahead: None,
-            ahead_at_least: false,
-            action,
-            likely: until,
-        }
-    }
-}
 
 /// What an estimate is based on.
 pub(super) fn basis(blocker: &Blocker) -> String {
@@ -135,7 +114,7 @@ impl StartFacts<'_> {
         })
     }
 
-    pub(super) fn runs_after_job(&self, other: &JobReading, now: Timestamp) -> Blocker {
+    pub(super) fn runs_after_job(&self, other: &JobSnapshot, now: Timestamp) -> Blocker {
         let sentence = format!(
             "It runs after {}, which {}.",
             other.job,
@@ -170,7 +149,7 @@ impl StartFacts<'_> {
 
     pub(super) fn closed(
         &self,
-        reading: &GateReading,
+        reading: &GateSnapshot,
         closed_by: ClosedBy,
         now: Timestamp,
     ) -> Blocker {
@@ -181,9 +160,9 @@ impl StartFacts<'_> {
             ClosedBy::Rate(until) => self.rate(reading, *until, now),
             ClosedBy::RetryShare(until) => retry_share(reading, *until),
             ClosedBy::Hold { until, incident } => self.hold(reading, *until, incident, now),
-            ClosedBy::HeldByHand { until, hold } => held_by_hand(id, *until, hold, now),
+            ClosedBy::ManualHold { until, hold } => held(id, *until, hold, now),
             ClosedBy::Ramp { until, rate } => ramp(reading, *until, rate, now),
-            ClosedBy::RetryAfter(told) => self.retry_after(id, told, now),
+            ClosedBy::RetryAfter(retry_after) => self.retry_after(id, retry_after, now),
         };
         Blocker {
             gate: Some(id.clone()),
@@ -206,7 +185,7 @@ impl StartFacts<'_> {
         }
     }
 
-    fn rate(&self, reading: &GateReading, until: Timestamp, now: Timestamp) -> Blocker {
+    fn rate(&self, reading: &GateSnapshot, until: Timestamp, now: Timestamp) -> Blocker {
         let id = &reading.gate.id;
         let rate = reading.gate.limits.rate;
         let pace = rate.map_or(String::new(), |rate| format!(" of {rate}"));
@@ -230,7 +209,7 @@ impl StartFacts<'_> {
     /// What a limit says that has room, if jobs like this one take it all.
     pub(super) fn in_line(
         &self,
-        reading: &GateReading,
+        reading: &GateSnapshot,
         limits: &GateLimits,
         room: u32,
         now: Timestamp,
@@ -276,7 +255,7 @@ impl StartFacts<'_> {
 
     fn hold(
         &self,
-        reading: &GateReading,
+        reading: &GateSnapshot,
         until: Option<Timestamp>,
         incident: &Incident,
         now: Timestamp,
@@ -312,23 +291,28 @@ impl StartFacts<'_> {
         }
     }
 
-    fn retry_after(&self, id: &GateId, told: &SharedRetryAfter, now: Timestamp) -> Blocker {
+    fn retry_after(&self, id: &GateId, retry_after: &SharedRetryAfter, now: Timestamp) -> Blocker {
         let by = match self.is_of_tenant {
             true => String::new(),
-            false => format!("by {} ", told.job),
+            false => format!("by {} ", retry_after.job),
         };
         let sentence = format!(
             "{} asked its callers to wait (Retry-After with status {}, received {by}at {}), for {} \
              more.",
             subject(id),
-            told.status,
-            whole_second(told.at),
-            brief(told.until.since(now))
+            retry_after.status,
+            whole_second(retry_after.at),
+            brief(retry_after.until.since(now))
         );
         let action = format!("Release {id}, if you know that it need not wait.");
         Blocker {
-            retry_after: (!self.is_of_tenant).then_some(*told),
-            ..Blocker::new(BlockerKind::RetryAfter, sentence, Some(told.until), action)
+            retry_after: (!self.is_of_tenant).then_some(*retry_after),
+            ..Blocker::new(
+                BlockerKind::RetryAfter,
+                sentence,
+                Some(retry_after.until),
+                action,
+            )
         }
     }
 
@@ -369,7 +353,7 @@ impl StartFacts<'_> {
     }
 
     pub(super) fn behind(&self, now: Timestamp) -> Option<Blocker> {
-        let PlaceReading {
+        let PlaceSnapshot {
             ahead, at_least, ..
         } = self.place.filter(|place| place.ahead > 0)?;
         let jobs = count_of(
@@ -409,7 +393,7 @@ fn paused(id: &GateId, pause: &Pause, now: Timestamp) -> Blocker {
     }
 }
 
-fn held_by_hand(id: &GateId, until: Option<Timestamp>, hold: &HandHold, now: Timestamp) -> Blocker {
+fn held(id: &GateId, until: Option<Timestamp>, hold: &ManualHold, now: Timestamp) -> Blocker {
     let sentence = by_hand(id, "held", hold.by.as_deref(), hold.since);
     let sentence = with_end(sentence, hold.reason.as_deref(), until, now);
     let action = format!("Release {id}.");
@@ -447,7 +431,7 @@ fn with_end(
     sentence
 }
 
-fn max_running(reading: &GateReading, now: Timestamp) -> Blocker {
+fn max_running(reading: &GateSnapshot, now: Timestamp) -> Blocker {
     let id = &reading.gate.id;
     let running = reading.state.running;
     let most = reading.gate.limits.most_running().unwrap_or(running);
@@ -492,7 +476,7 @@ fn holder_name(holder: &GateHolder, now: Timestamp) -> String {
     )
 }
 
-fn ramp(reading: &GateReading, until: Timestamp, rate: &Rate, now: Timestamp) -> Blocker {
+fn ramp(reading: &GateSnapshot, until: Timestamp, rate: &Rate, now: Timestamp) -> Blocker {
     let id = &reading.gate.id;
     let sentence = format!(
         "{} works again, and jobs start faster from second to second: {rate} at present; the \
@@ -508,7 +492,7 @@ fn ramp(reading: &GateReading, until: Timestamp, rate: &Rate, now: Timestamp) ->
     blocker
 }
 
-fn retry_share(reading: &GateReading, until: Timestamp) -> Blocker {
+fn retry_share(reading: &GateSnapshot, until: Timestamp) -> Blocker {
     let id = &reading.gate.id;
     let share = reading
         .gate
@@ -569,7 +553,7 @@ fn subject(id: &GateId) -> String {
     }
 }
 
-fn standing(other: &JobReading, now: Timestamp) -> String {
+fn standing(other: &JobSnapshot, now: Timestamp) -> String {
     match other.label {
         JobLabel::Scheduled | JobLabel::Retrying if other.run_at > now => {
             format!(
@@ -583,18 +567,11 @@ fn standing(other: &JobReading, now: Timestamp) -> String {
     }
 }
 
-fn first_job_action(other: &JobReading, now: Timestamp) -> String {
+fn first_job_action(other: &JobSnapshot, now: Timestamp) -> String {
     match other.label {
         JobLabel::Running => String::new(),
         _ if other.run_at > now => format!("Run {} now, or cancel it.", other.job),
         JobLabel::Failed => format!("Retry {}.", other.job),
         _ => format!("See what {} waits for.", other.job),
-    }
-}
-
-fn count_of(count: u64, one: &str, many: &str) -> String {
-    match count {
-        1 => format!("1 {one}"),
-        _ => format!("{} {many}", thousands(count)),
     }
 }

@@ -1,13 +1,10 @@
 use super::*;
 use crate::{
-    attempt::Outcome,
     failure::{Failure, FailureClass},
-    flow::{ClosedBy, Destination, GateState, HealthInput, HealthTally, HoldCommand, Room},
-    id::JobId,
-    job::NewJob,
-    name::{ConcurrencyKey, Kind, Queue, WorkerName},
-    payload::Payload,
+    flow::{ClosedBy, GateState, HealthInput, HealthTally, HoldCommand, Room},
+    job::{NewJob, attempt::Outcome},
     policy::Preset,
+    values::{ConcurrencyKey, Destination, JobId, Kind, Payload, Queue, WorkerName},
 };
 
 fn sublane(tenant: &str) -> Sublane {
@@ -147,7 +144,7 @@ fn a_held_destination_closes_a_gate_of_its_own_for_those_who_hold() {
     assert_eq!(room(own), Room::For(5));
     assert!(matches!(
         room(of_health),
-        Room::Closed(ClosedBy::HeldByHand { .. })
+        Room::Closed(ClosedBy::ManualHold { .. })
     ));
     let later = now.plus(Duration::from_secs(60));
     let policy = Arc::new(Preset::Http.policy());

@@ -5,7 +5,10 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::HealthRules;
-use crate::{id::JobId, limits, time::Timestamp};
+use crate::{
+    limits,
+    values::{JobId, Timestamp},
+};
 
 /// How attempts ended, in pieces of a few seconds. Counts of two nodes can be added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{id::JobId, name::Tenant, time::Timestamp};
+use crate::values::{JobId, Tenant, Timestamp};
 
 /// A time in which a destination did not work, or was held by a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,7 +102,7 @@ impl Incident {
 /// Who holds a destination, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct HandHold {
+pub struct ManualHold {
     /// Who; `None` if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -130,7 +130,9 @@ pub struct SharedRetryAfter {
 impl SharedRetryAfter {
     /// The one that ends later.
     pub(super) fn later(one: Option<Self>, other: Option<Self>) -> Option<Self> {
-        one.into_iter().chain(other).max_by_key(|told| told.until)
+        one.into_iter()
+            .chain(other)
+            .max_by_key(|retry_after| retry_after.until)
     }
 
     /// The same wait, if the clock has been set back since.

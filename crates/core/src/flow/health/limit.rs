@@ -2,15 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{DestinationHealth, HandHold, Incident, Phase, SharedRetryAfter};
+use super::{DestinationHealth, Incident, ManualHold, Phase, SharedRetryAfter};
 use crate::{
     flow::{
-        gate::{HoldMode, Rate},
-        room::{ClosedBy, GateState},
+        gate_state::{ClosedBy, GateState},
+        hold::HoldMode,
+        rate::Rate,
     },
     limits,
     state::Guarantee,
-    time::Timestamp,
+    values::Timestamp,
 };
 
 /// What the health of a destination means for jobs that would call it.
@@ -29,7 +30,7 @@ enum HoldLimit {
     },
     ByHand {
         until: Option<Timestamp>,
-        hold: Arc<HandHold>,
+        hold: Arc<ManualHold>,
     },
     Ramp(Rate),
 }
@@ -107,15 +108,17 @@ impl DestinationLimit {
         guarantee: Guarantee,
         now: Timestamp,
     ) -> Result<u32, ClosedBy> {
-        let told = self.retry_after.filter(|told| told.until > now);
+        let retry_after = self
+            .retry_after
+            .filter(|retry_after| retry_after.until > now);
         if let Some(HoldLimit::ByHand { until, hold }) = &self.hold {
-            return Err(ClosedBy::HeldByHand {
+            return Err(ClosedBy::ManualHold {
                 until: until.filter(|until| *until > now),
                 hold: hold.clone(),
             });
         }
-        if let Some(told) = told {
-            return Err(ClosedBy::RetryAfter(told));
+        if let Some(retry_after) = retry_after {
+            return Err(ClosedBy::RetryAfter(retry_after));
         }
         match &self.hold {
             None | Some(HoldLimit::ByHand { .. }) => Ok(u32::MAX),

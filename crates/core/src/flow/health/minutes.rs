@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::OutcomeCounts;
-use crate::{limits, time::Timestamp};
+use crate::{limits, values::Timestamp};
 
 /// How attempts ended in each of the last minutes in which nodes had something to report: those
 /// before and during an incident. What went well otherwise is not reported.
@@ -52,7 +52,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::id::JobId;
+    use crate::values::JobId;
 
     #[test]
     fn outcomes_are_counted_by_the_minute_and_the_oldest_minute_goes() {

@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::gate::{check_duration, in_range};
-use crate::{duration, invalid::Invalid, limits};
+use super::super::checks::{check_duration, in_range};
+use crate::{
+    limits,
+    values::{Invalid, duration},
+};
 
 /// When a destination counts as unhealthy, as far as a gate sets it. In JSON every field is optional.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,7 +22,7 @@ pub struct HealthPatch {
     pub min_jobs: Option<u32>,
     /// At least this part of them must have failed because of the destination.
     #[serde(
-        serialize_with = "crate::finite::option",
+        serialize_with = "crate::values::finite::option",
         skip_serializing_if = "Option::is_none"
     )]
     pub failed_share: Option<f64>,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::{
     DestinationHealth, HealthReport, HealthRules, OutcomeCounts, Phase, SharedRetryAfter,
     TenantCounts,
-    incident::{HandHold, HoldInterval, Incident, IncidentCause},
+    incident::{HoldInterval, Incident, IncidentCause, ManualHold},
 };
-use crate::{flow::gate::HoldMode, limits, time::Timestamp};
+use crate::{flow::hold::HoldMode, limits, values::Timestamp};
 
 /// What a step is taken with. Without any of it, time alone may change something.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -73,7 +73,10 @@ impl DestinationHealth {
         next.correct_clock(now);
         next.counts.keep_window(rules.window, now);
         next.by_tenant.keep_window(rules.window, now);
-        if next.retry_after.is_some_and(|told| told.until <= now) {
+        if next
+            .retry_after
+            .is_some_and(|retry_after| retry_after.until <= now)
+        {
             next.retry_after = None;
         }
         if let Some(report) = input.report {
@@ -112,7 +115,7 @@ impl DestinationHealth {
             Phase::GivenUp => Some(now.plus(limits::HEALTH_PIECE)),
         };
         let by_counts = (!self.counts.is_empty()).then(|| now.plus(limits::HEALTH_PIECE));
-        let by_retry_after = self.retry_after.map(|told| told.until);
+        let by_retry_after = self.retry_after.map(|retry_after| retry_after.until);
         let times = by_phase.into_iter().chain(by_counts).chain(by_retry_after);
         times.min().map(|at| at.max(now))
     }
@@ -146,10 +149,10 @@ impl DestinationHealth {
         if let Some(hold) = &mut self.hold {
             correct(&mut hold.from);
         }
-        if let Some(told) = &mut self.retry_after
-            && told.at > latest
+        if let Some(retry_after) = &mut self.retry_after
+            && retry_after.at > latest
         {
-            *told = told.not_in_future(now);
+            *retry_after = retry_after.not_in_future(now);
         }
         let oldest = now.minus(limits::HEALTH_REPORT_MEMORY);
         let newest = now.plus(limits::HEALTH_REPORT_MEMORY);
@@ -166,8 +169,10 @@ impl DestinationHealth {
         self.last_good_start = self.last_good_start.max(content.last_good_start);
         self.last_bad_start = self.last_bad_start.max(content.last_bad_start);
         self.last_unclear_start = self.last_unclear_start.max(content.last_unclear_start);
-        let told = content.retry_after.filter(|told| told.until > now);
-        self.retry_after = SharedRetryAfter::later(self.retry_after, told);
+        let retry_after = content
+            .retry_after
+            .filter(|retry_after| retry_after.until > now);
+        self.retry_after = SharedRetryAfter::later(self.retry_after, retry_after);
         self.minutes.add(&content.counts);
         // The node did not know yet from when attempts count.
         if content.counted_from != self.counted_from {
@@ -350,7 +355,7 @@ impl DestinationHealth {
                 if !matches!(self.phase, Phase::HeldByHand { .. }) {
                     self.restart_counts(now);
                 }
-                self.by_hand = Some(HandHold {
+                self.by_hand = Some(ManualHold {
                     by: by.clone(),
                     since,
                     reason: reason.clone(),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{flow::destination::Destination, name::Tenant};
+use crate::values::{Destination, Tenant};
 
 /// A destination as all tenants see it, or as one of them does.
 ///

@@ -4,12 +4,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use super::{DestinationHealth, HealthRules, OutcomeCounts, SharedRetryAfter, TenantCounts};
 use crate::{
-    attempt::{EndedAttempt, Outcome},
     explain,
     failure::{Failure, FailureClass},
+    job::attempt::{EndedAttempt, Outcome},
     limits,
-    name::Tenant,
-    time::Timestamp,
+    values::{Tenant, Timestamp},
 };
 
 /// What one node has counted of a destination since its last report.
@@ -125,8 +124,9 @@ impl HealthTally {
     /// Takes in what the destination asked its callers for.
     pub fn add_retry_after(&mut self, ended: &EndedAttempt) {
         if let Outcome::Failure { failure, .. } = ended.outcome() {
-            let told = shared_retry_after(failure, ended);
-            self.content.retry_after = SharedRetryAfter::later(self.content.retry_after, told);
+            let retry_after = shared_retry_after(failure, ended);
+            self.content.retry_after =
+                SharedRetryAfter::later(self.content.retry_after, retry_after);
         }
     }
 

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::{HealthRules, counts};
-use crate::{limits, name::Tenant, time::Timestamp};
+use crate::{
+    limits,
+    values::{Tenant, Timestamp},
+};
 
 /// How attempts of several tenants ended. Of very many tenants only some are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,16 +9,16 @@ use std::{sync::Arc, time::Duration};
 
 use super::*;
 use crate::{
-    attempt::{EndedAttempt, Outcome},
     failure::{Failure, FailureClass},
     flow::{ClosedBy, GateLimits, GateState, HoldMode, Room},
-    id::JobId,
-    job::NewJob,
+    job::{
+        NewJob,
+        attempt::{EndedAttempt, Outcome},
+    },
     limits,
-    name::{Kind, WorkerName},
-    payload::Payload,
     policy::Preset,
     state::Guarantee,
+    values::{JobId, Kind, Payload, WorkerName},
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);

@@ -4,7 +4,7 @@ use super::{
     super::{gate::Gate, gates::GateDefaults},
     *,
 };
-use crate::name::Tenant;
+use crate::values::Tenant;
 
 const NOW: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 

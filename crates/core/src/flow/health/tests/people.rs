@@ -17,7 +17,7 @@ fn a_person_holds_and_releases() {
     // Without probes, whatever the setting, for as long as it takes; the second time changes nothing.
     world.command(&hold(None), at(20));
     world.step(Some(7), at(20_000));
-    let Room::Closed(ClosedBy::HeldByHand {
+    let Room::Closed(ClosedBy::ManualHold {
         until: None,
         hold: who,
     }) = world.room(at(20_000))
@@ -43,11 +43,11 @@ fn a_person_holds_and_releases() {
     assert_eq!(held, Duration::from_secs(19_993));
     // Until a time.
     world.command(&hold(Some(at(30_100))), at(30_000));
-    assert_eq!(world.health.held_by_hand_until(), Some(at(30_100)));
+    assert_eq!(world.health.manual_hold_until(), Some(at(30_100)));
     let closed = world.room(at(30_001));
     assert!(matches!(
         closed,
-        Room::Closed(ClosedBy::HeldByHand { until: Some(until), .. }) if until == at(30_100)
+        Room::Closed(ClosedBy::ManualHold { until: Some(until), .. }) if until == at(30_100)
     ));
     assert_eq!(
         world.health.next_step_at(&world.rules, at(30_001)),

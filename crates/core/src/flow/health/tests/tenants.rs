@@ -1,7 +1,7 @@
 //! What attempts of one tenant, and of several, show.
 
 use super::*;
-use crate::flow::Destination;
+use crate::values::Destination;
 
 /// Calls of a tenant that could not reach the destination.
 fn failing(tenant: &str, first: u128, count: u128) -> Vec<EndedAttempt> {

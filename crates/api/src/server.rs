@@ -1,0 +1,5 @@
+//! The server itself: keys, nodes, workers, and the clock of a test server.
+
+pub(crate) mod key;
+pub(crate) mod node;
+pub(crate) mod testing;

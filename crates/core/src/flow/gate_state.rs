@@ -1,0 +1,109 @@
+//! What a store remembers of a gate, and why one is closed.
+
+use std::sync::Arc;
+
+use super::{
+    health::{Incident, ManualHold, SharedRetryAfter},
+    hold::Pause,
+    rate::Rate,
+};
+use crate::{limits, values::Timestamp};
+
+/// What a store remembers of a gate.
+// Exhaustive on purpose: every store reads and writes each field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateState {
+    /// Attempts that run.
+    pub running: u32,
+    /// When the next start would come if every one were on time.
+    pub next_start: Timestamp,
+    /// The minute that `starts` and `retries` belong to, since 1970.
+    pub minute: i64,
+    /// Attempts that started in that minute.
+    pub starts: u32,
+    /// Those of them that were retries.
+    pub retries: u32,
+}
+
+impl Default for GateState {
+    fn default() -> Self {
+        Self {
+            running: 0,
+            next_start: Timestamp::EPOCH,
+            minute: 0,
+            starts: 0,
+            retries: 0,
+        }
+    }
+}
+
+/// Why none may start, and until when.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClosedBy {
+    /// A person closed the gate.
+    Pause(Pause),
+    /// As many run as may. Opens when one ends.
+    MaxRunning,
+    /// The rate allows the next one then.
+    Rate(Timestamp),
+    /// Too many retries started in this minute; the next one may start then, or when others start.
+    RetryShare(Timestamp),
+    /// The destination is held because it does not work.
+    Hold {
+        /// When the next probe may start; `None` for jobs that cannot be probes, which wait until
+        /// one has succeeded.
+        until: Option<Timestamp>,
+        /// What is wrong.
+        incident: Arc<Incident>,
+    },
+    /// A person holds the destination.
+    ManualHold {
+        /// When it is released by itself.
+        until: Option<Timestamp>,
+        /// Who, and why.
+        hold: Arc<ManualHold>,
+    },
+    /// The destination works again, and jobs start faster from second to second.
+    Ramp {
+        /// When the next one may start.
+        until: Timestamp,
+        /// How many may at present.
+        rate: Rate,
+    },
+    /// The destination asked its callers to wait.
+    RetryAfter(SharedRetryAfter),
+}
+
+impl ClosedBy {
+    /// When it opens, if time opens it.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Pause(pause) => pause.until,
+            Self::MaxRunning => None,
+            Self::Rate(until) | Self::RetryShare(until) | Self::Ramp { until, .. } => Some(*until),
+            Self::Hold { until, .. } | Self::ManualHold { until, .. } => *until,
+            Self::RetryAfter(retry_after) => Some(retry_after.until),
+        }
+    }
+}
+
+pub(super) const MINUTE: i64 = 60_000_000; // not a limit: microseconds
+
+pub(super) fn minute(now: Timestamp) -> i64 {
+    now.as_micros() / MINUTE
+}
+
+impl GateState {
+    /// Whether what it says of starts may still count; if not, it need not be kept.
+    pub fn matters_at(&self, now: Timestamp) -> bool {
+        let last = self.next_start.plus(limits::PROBE_LOST_AFTER);
+        last > now || self.minute >= minute(now)
+    }
+
+    pub(super) fn in_minute(&self, now: Timestamp) -> (u32, u32) {
+        match self.minute == minute(now) {
+            true => (self.starts, self.retries),
+            false => (0, 0),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What keeps the jobs of a gate or a destination back.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::values::{Timestamp, string_enum};
+
+string_enum! {
+    /// What follows if a destination is found unhealthy.
+    HoldMode, "hold" {
+        /// People are notified; attempts go on as the policy says.
+        Watch = "watch",
+        /// Nothing starts but probes, until one succeeds.
+        Auto = "auto",
+        /// Its attempts are not counted.
+        Off = "off",
+    }
+}
+
+/// Who closed a gate, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pause {
+    /// Who, by key or name; `None` if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Since when.
+    pub since: Timestamp,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When it opens by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}

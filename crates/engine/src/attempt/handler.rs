@@ -1,0 +1,113 @@
+//! Handlers: your code for one kind of job.
+//!
+//! Everything that a handler can return is folded into an [`Outcome`] here, before anything touches
+//! the store.
+
+use std::{collections::HashMap, marker::PhantomData, sync::Arc};
+
+use async_trait::async_trait;
+use serde::Serialize;
+use steadfast_core::{Failure, FailureClass, Invalid, Kind, Outcome, Payload, limits};
+
+use crate::{
+    attempt::{
+        context::{AttemptContext, Context},
+        job_error::JobError,
+    },
+    client::request::JobKind,
+    limits::RELEASE_MIN,
+};
+
+/// A handler as the executor sees it, for kinds whose input is not a Rust type, and for
+/// outcomes that a [`JobError`] cannot express. Most handlers are plain functions instead, as
+/// [`EngineBuilder::handler`](crate::EngineBuilder::handler) takes them.
+#[async_trait]
+pub trait Handler: Send + Sync {
+    /// Runs one attempt to its end. A panic is caught and recorded.
+    async fn handle(&self, attempt: AttemptContext) -> Outcome;
+
+    /// Whether this handler ends by itself when the job's timeout is over, because it knows better
+    /// than the executor what it was waiting for.
+    fn has_own_timeout(&self) -> bool {
+        false
+    }
+}
+
+/// Handlers by kind.
+#[derive(Clone, Default)]
+pub struct Handlers(HashMap<Kind, Arc<dyn Handler>>);
+
+impl Handlers {
+    pub fn add(&mut self, kind: &str, handler: Arc<dyn Handler>) -> Result<(), Invalid> {
+        let kind = Kind::new(kind)?;
+        if self.0.insert(kind.clone(), handler).is_some() {
+            return Err(Invalid::new("kind", kind, "must have one handler only"));
+        }
+        Ok(())
+    }
+
+    pub fn get(&self, kind: &Kind) -> Option<&Arc<dyn Handler>> {
+        self.0.get(kind)
+    }
+
+    pub fn kinds(&self) -> Vec<Kind> {
+        self.0.keys().cloned().collect()
+    }
+}
+
+/// A function `async fn(J, Context<S>) -> Result<T, JobError>`, as a handler.
+pub struct TypedHandler<F, J, S> {
+    function: F,
+    state: Arc<S>,
+    input: PhantomData<fn() -> J>,
+}
+
+impl<F, J, S> TypedHandler<F, J, S> {
+    pub fn new(function: F, state: Arc<S>) -> Self {
+        Self {
+            function,
+            state,
+            input: PhantomData,
+        }
+    }
+}
+
+#[async_trait]
+impl<F, J, S, Fut, T> Handler for TypedHandler<F, J, S>
+where
+    F: Fn(J, Context<S>) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<T, JobError>> + Send,
+    J: JobKind,
+    S: Send + Sync + 'static,
+    T: Serialize,
+{
+    async fn handle(&self, attempt: AttemptContext) -> Outcome {
+        let input = match attempt.job().payload.decode::<J>() {
+            Ok(input) => input,
+            Err(error) => {
+                let message = format!("the payload does not fit {}: {error}", J::KIND);
+                let failure = Failure::new(FailureClass::PAYLOAD, message);
+                return JobError::Failure(failure).into_outcome();
+            }
+        };
+        let signals = attempt.signals.clone();
+        let context = Context::new(attempt, self.state.clone());
+        match (self.function)(input, context).await {
+            Ok(value) => success(&value),
+            // The engine did not ask for it back: without a wait it would come round for ever.
+            Err(JobError::Release) if signals.stop_reason().is_none() => {
+                Outcome::Snoozed(RELEASE_MIN)
+            }
+            Err(error) => error.into_outcome(),
+        }
+    }
+}
+
+/// A value too large to keep does not turn a success into a failure: the work is done.
+fn success<T: Serialize>(value: &T) -> Outcome {
+    let output = Payload::encode(value)
+        .ok()
+        .filter(|output| output.as_str().len() <= limits::OUTPUT_BYTES_MAX)
+        .filter(|output| output.as_str() != "null");
+    Outcome::Success { output }
+}

@@ -1,0 +1,536 @@
+//! The input of a job, and requests to create one.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use serde::{Serialize, de::DeserializeOwned};
+use steadfast_core::{
+    BatchId, ConcurrencyKey, Debounce, Dependencies, Destination, ExpiryAction, Guarantee,
+    IdempotencyKey, Invalid, JobId, Kind, NewJob, NewJobExtras, OnFailure, Payload, PolicyPatch,
+    Priority, Queue, RunAt, StartBefore, StartDeadline, Tags, Tenant, Timestamp, Traceparent,
+    Unique, Webhook, duration,
+};
+
+use crate::documents::policy_levels::PolicyLevels;
+
+/// The input of a handler, and the name that joins the two.
+///
+/// ```
+/// use serde::{Deserialize, Serialize};
+/// use steadfast_engine::JobKind;
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Welcome {
+///     user: u64,
+/// }
+///
+/// impl JobKind for Welcome {
+///     const KIND: &'static str = "welcome";
+/// }
+/// ```
+pub trait JobKind: Serialize + DeserializeOwned + Send + 'static {
+    /// The name that stored jobs carry. Do not change it while jobs wait.
+    const KIND: &'static str;
+
+    /// The retry policy of this kind; a job can override it. By default that of its queue.
+    fn retry() -> PolicyPatch {
+        PolicyPatch::default()
+    }
+
+    /// A job with this input, to be refined before it is enqueued.
+    fn job(&self) -> JobRequest {
+        JobRequest::of(self)
+    }
+}
+
+/// A job to be created. A mistake in any part is reported when the job is enqueued.
+#[derive(Clone, Debug)]
+pub struct JobRequest {
+    kind: String,
+    payload: Result<Payload, Invalid>,
+    kind_retry: PolicyPatch,
+    retry: PolicyPatch,
+    tenant: Option<String>,
+    queue: Option<String>,
+    priority: Option<u8>,
+    run_at: RunAt,
+    rule: Option<String>,
+    guarantee: Guarantee,
+    idempotency_key: Option<String>,
+    timeout: Option<Duration>,
+    default_timeout: Option<Duration>,
+    lease: Option<Duration>,
+    tags: Tags,
+    webhook: Option<Webhook>,
+    traceparent: Option<String>,
+    destination: Option<String>,
+    concurrency_key: Option<String>,
+    unique: Option<Unique>,
+    debounce: Option<Duration>,
+    debounce_max: Option<Duration>,
+    start_before: Option<StartBefore>,
+    on_expiry: Option<ExpiryAction>,
+    after: Option<Vec<JobId>>,
+    on_failure: Option<OnFailure>,
+    batch: Option<BatchId>,
+}
+
+impl<J: JobKind> From<J> for JobRequest {
+    fn from(input: J) -> Self {
+        Self::of(&input)
+    }
+}
+
+impl JobRequest {
+    /// A job for the handler of this input.
+    pub fn of<J: JobKind>(input: &J) -> Self {
+        Self {
+            kind_retry: J::retry(),
+            ..Self::of_kind(J::KIND, Payload::encode(input))
+        }
+    }
+
+    /// A job of any kind, for example for workers in other languages.
+    pub fn new(kind: &str, payload: Payload) -> Self {
+        Self::of_kind(kind, Ok(payload))
+    }
+
+    fn of_kind(kind: &str, payload: Result<Payload, Invalid>) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            payload,
+            kind_retry: PolicyPatch::default(),
+            retry: PolicyPatch::default(),
+            tenant: None,
+            queue: None,
+            priority: None,
+            run_at: RunAt::Now,
+            rule: None,
+            guarantee: Guarantee::AtLeastOnce,
+            idempotency_key: None,
+            timeout: None,
+            default_timeout: None,
+            lease: None,
+            tags: BTreeMap::new(),
+            webhook: None,
+            traceparent: None,
+            destination: None,
+            concurrency_key: None,
+            unique: None,
+            debounce: None,
+            debounce_max: None,
+            start_before: None,
+            on_expiry: None,
+            after: None,
+            on_failure: None,
+            batch: None,
+        }
+    }
+
+    /// The tenant that owns the job; `default` by default.
+    #[must_use]
+    pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
+        self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// The queue that the job waits in; `default` by default.
+    #[must_use]
+    pub fn queue(mut self, queue: impl Into<String>) -> Self {
+        self.queue = Some(queue.into());
+        self
+    }
+
+    /// 0 to 9, higher first; 5 by default.
+    #[must_use]
+    pub fn priority(mut self, priority: u8) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// Not before this long from now, by the store's clock.
+    #[must_use]
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.run_at = RunAt::After(delay);
+        self
+    }
+
+    /// Not before this time.
+    #[must_use]
+    pub fn run_at(mut self, time: impl Into<Timestamp>) -> Self {
+        self.run_at = RunAt::At(time.into());
+        self
+    }
+
+    /// Once, at the next match of a rule. With an idempotency key, the rule is what tells whether
+    /// two requests are the same; the time it stands for moves on.
+    #[must_use]
+    pub fn run_at_match(mut self, time: Timestamp, rule: impl Into<String>) -> Self {
+        self.run_at = RunAt::At(time);
+        self.rule = Some(rule.into());
+        self
+    }
+
+    /// The job's own retry policy, over that of its kind, queue, tenant and engine. A preset
+    /// replaces all of those, including their rules; single fields replace only themselves.
+    #[must_use]
+    pub fn retry(mut self, retry: impl Into<PolicyPatch>) -> Self {
+        self.retry = retry.into();
+        self
+    }
+
+    /// One key, one job: enqueueing again with the same key returns the first job.
+    #[must_use]
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
+        self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Start it at most once, ever: no retries, and after a crash the job ends as
+    /// `outcome_unknown`.
+    #[must_use]
+    pub fn at_most_once(mut self) -> Self {
+        self.guarantee = Guarantee::AtMostOnce;
+        self
+    }
+
+    /// How long one attempt may take.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// How long one attempt may take if the request says nothing else. A default is a setting, so
+    /// a request that is repeated after the setting was changed still is the same request.
+    #[must_use]
+    pub fn default_timeout(mut self, timeout: Duration) -> Self {
+        self.default_timeout = Some(timeout);
+        self
+    }
+
+    /// How long a node may be silent before the job is taken from it, at the next sweep; 30 s by
+    /// default.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// A label of your own, as `order` = `4711`.
+    #[must_use]
+    pub fn tag(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.tags.insert(key.into(), value.into());
+        self
+    }
+
+    /// Where the events of this job are sent.
+    #[must_use]
+    pub fn webhook(mut self, webhook: Webhook) -> Self {
+        self.webhook = Some(webhook);
+        self
+    }
+
+    /// Its place in a distributed trace, as W3C Trace Context writes it. HTTP jobs and webhooks send
+    /// it on; the runs of a schedule have none.
+    #[must_use]
+    pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {
+        self.traceparent = Some(traceparent.into());
+        self
+    }
+
+    /// The system that its handler calls, as an origin (`https://api.example.com`), so that gates and
+    /// the health of that system can hold it back. That of an HTTP job follows from its address.
+    #[must_use]
+    pub fn destination(mut self, destination: impl Into<String>) -> Self {
+        self.destination = Some(destination.into());
+        self
+    }
+
+    /// What jobs should be limited by, together: such as the id of a customer.
+    #[must_use]
+    pub fn concurrency_key(mut self, key: impl Into<String>) -> Self {
+        self.concurrency_key = Some(key.into());
+        self
+    }
+
+    /// The only job of its key within the tenant, for as long as it waits or has not ended.
+    /// Creating another one keeps the one that there is, replaces it, or is refused.
+    #[must_use]
+    pub fn unique(mut self, unique: Unique) -> Self {
+        self.unique = Some(unique);
+        self
+    }
+
+    /// Start a unique job only when no request for it has come for this long. Each request moves the
+    /// start, but not for ever: see [`debounce_max`](Self::debounce_max).
+    #[must_use]
+    pub fn debounce(mut self, wait: Duration) -> Self {
+        self.debounce = Some(wait);
+        self
+    }
+
+    /// The longest time from the first request to the start; ten times the wait by default.
+    #[must_use]
+    pub fn debounce_max(mut self, wait: Duration) -> Self {
+        self.debounce_max = Some(wait);
+        self
+    }
+
+    /// Never start it late: a job whose first attempt has not started by then ends `failed`.
+    #[must_use]
+    pub fn start_before(mut self, before: StartBefore) -> Self {
+        self.start_before = Some(before);
+        self
+    }
+
+    /// What becomes of a job that has not started in time; it ends `failed` by default.
+    #[must_use]
+    pub fn on_expiry(mut self, action: ExpiryAction) -> Self {
+        self.on_expiry = Some(action);
+        self
+    }
+
+    /// Start it only when these jobs have ended, which must exist; up to
+    /// [`AFTER_JOBS_MAX`](steadfast_core::limits::AFTER_JOBS_MAX) of them.
+    #[must_use]
+    pub fn after(mut self, jobs: impl IntoIterator<Item = JobId>) -> Self {
+        self.after = Some(jobs.into_iter().collect());
+        self
+    }
+
+    /// What it does if one of those ends without success; it goes on waiting by default.
+    #[must_use]
+    pub fn on_failure(mut self, action: OnFailure) -> Self {
+        self.on_failure = Some(action);
+        self
+    }
+
+    /// Counts it in this batch, which must be open.
+    #[must_use]
+    pub fn batch(mut self, batch: BatchId) -> Self {
+        self.batch = Some(batch);
+        self
+    }
+
+    /// The same for a job that is created with its batch, and has its tenant.
+    pub(crate) fn for_batch(self, batch: BatchId, tenant: &Tenant) -> Result<Self, Invalid> {
+        if let Some(other) = self.batch {
+            let expected = "must be left out of a job that is created with its batch";
+            return Err(Invalid::new("batch", other, expected));
+        }
+        Ok(self.of_tenant(tenant)?.batch(batch))
+    }
+
+    fn of_tenant(self, tenant: &Tenant) -> Result<Self, Invalid> {
+        match &self.tenant {
+            Some(other) if other != tenant.as_str() => {
+                let expected = format!("must be that of the batch, {tenant}, or left out");
+                Err(Invalid::new("tenant", format!("{other:?}"), expected))
+            }
+            Some(_) | None => Ok(self.tenant(tenant.as_str())),
+        }
+    }
+
+    /// Refuses what a job that a batch makes cannot have.
+    pub(crate) fn check_callback(self, tenant: &Tenant) -> Result<Self, Invalid> {
+        let expected = "must be left out: a batch makes the job once, and in any case";
+        self.check_no_prerequisites(expected)?;
+        self.check_no_batch("must be left out: a job that a batch makes is of none")?;
+        if let Some(unique) = &self.unique {
+            return Err(Invalid::new("unique", &unique.key, expected));
+        }
+        if let Some(key) = &self.idempotency_key {
+            return Err(Invalid::new("idempotencyKey", format!("{key:?}"), expected));
+        }
+        if let Some(StartBefore::At(time)) = self.start_before {
+            let expected = "must be a duration as \"10m\": when the job is made is not known yet";
+            return Err(Invalid::new("startBefore", time, expected));
+        }
+        self.of_tenant(tenant)
+    }
+
+    /// Refuses a batch, where there can be none.
+    fn check_no_batch(&self, expected: &str) -> Result<(), Invalid> {
+        match self.batch {
+            Some(batch) => Err(Invalid::new("batch", batch, expected)),
+            None => Ok(()),
+        }
+    }
+
+    /// The jobs that it waits for.
+    fn dependencies(&self, id: JobId) -> Result<Option<Dependencies>, Invalid> {
+        let Some(after) = &self.after else {
+            return match self.on_failure {
+                Some(action) => Err(Invalid::new("onFailure", action, "must come with after")),
+                None => Ok(None),
+            };
+        };
+        if let Some(wait) = self.debounce {
+            let expected = "must be left out of a job that runs after others";
+            return Err(Invalid::new("debounce", duration::format(wait), expected));
+        }
+        let on_failure = self.on_failure.unwrap_or(OnFailure::Wait);
+        Dependencies::new(id, after.iter().copied(), on_failure).map(Some)
+    }
+
+    /// Refuses jobs to wait for, where there can be none.
+    fn check_no_prerequisites(&self, expected: &str) -> Result<(), Invalid> {
+        match &self.after {
+            Some(after) => {
+                let value = format!("a list of {}", after.len());
+                Err(Invalid::new("after", value, expected))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses what a job that is made with the success of another cannot have.
+    pub(crate) fn check_outbox(&self) -> Result<(), Invalid> {
+        let expected = "must be left out: a job that is made with the success of another is made in \
+                        any case";
+        self.check_no_prerequisites(expected)?;
+        self.check_no_batch("must be left out of a job that is made with the success of another")?;
+        match &self.unique {
+            Some(unique) => Err(Invalid::new("unique", &unique.key, expected)),
+            None => Ok(()),
+        }
+    }
+
+    /// What only some jobs have.
+    fn extras(&self, id: JobId, now: Timestamp) -> Result<NewJobExtras, Invalid> {
+        let due = self.run_at.due(now);
+        let unique = self.unique.as_ref();
+        let debounce = match (self.debounce, self.debounce_max) {
+            (Some(wait), most) => Some(Debounce::new(wait, most, unique, self.run_at)?),
+            (None, Some(most)) => {
+                let most = duration::format(most);
+                return Err(Invalid::new("debounceMax", most, "must come with debounce"));
+            }
+            (None, None) => None,
+        };
+        let start_before = match (self.start_before, self.on_expiry) {
+            (Some(before), action) => {
+                let action = action.unwrap_or(ExpiryAction::Fail);
+                StartDeadline::new(before, action, due, now)?;
+                Some((before, action))
+            }
+            (None, Some(action)) => {
+                return Err(Invalid::new(
+                    "onExpiry",
+                    action,
+                    "must come with startBefore",
+                ));
+            }
+            (None, None) => None,
+        };
+        if let (Some(unique), Some(_)) = (unique, self.batch) {
+            let expected = "must be left out of a job of a batch, which is made in any case";
+            return Err(Invalid::new("unique", &unique.key, expected));
+        }
+        Ok(NewJobExtras {
+            unique: self.unique.clone(),
+            debounce,
+            start_before,
+            after: self.dependencies(id)?,
+            batch: self.batch,
+        })
+    }
+
+    /// Refuses what a schedule decides for each of its runs.
+    pub(crate) fn check_template(&self) -> Result<(), Invalid> {
+        let expected = "must be left out: the schedule decides it for each run";
+        self.run_at.check_now(expected)?;
+        if let Some(key) = &self.idempotency_key {
+            return Err(Invalid::new("idempotencyKey", format!("{key:?}"), expected));
+        }
+        if let Some(unique) = &self.unique {
+            let expected = "must be left out: overlap of the schedule says what its runs do";
+            return Err(Invalid::new("unique", &unique.key, expected));
+        }
+        self.check_no_prerequisites("must be left out: a run of a schedule waits for no job")?;
+        self.check_no_batch("must be left out: a run of a schedule is of no batch")?;
+        if let Some(StartBefore::At(time)) = self.start_before {
+            let expected = "must be a duration as \"10m\": each run has a time of its own";
+            return Err(Invalid::new("startBefore", time, expected));
+        }
+        Ok(())
+    }
+
+    fn has_extras(&self) -> bool {
+        self.unique.is_some()
+            || self.debounce.is_some()
+            || self.debounce_max.is_some()
+            || self.start_before.is_some()
+            || self.on_expiry.is_some()
+            || self.after.is_some()
+            || self.on_failure.is_some()
+            || self.batch.is_some()
+    }
+
+    /// Checks everything and resolves the retry policy.
+    pub(crate) fn build(
+        self,
+        id: JobId,
+        levels: &PolicyLevels,
+        now: Timestamp,
+    ) -> Result<NewJob, Invalid> {
+        let tenant = self.tenant.as_deref().map(Tenant::new).transpose()?;
+        let queue = self.queue.as_deref().map(Queue::new).transpose()?;
+        let queue = queue.unwrap_or_default();
+        let tenant = tenant.unwrap_or_default();
+        let kind = Kind::new(&self.kind)?;
+        let extras = match self.has_extras() {
+            true => Some(self.extras(id, now)?),
+            false => None,
+        };
+        let own = [&self.kind_retry, &self.retry];
+        let policy = levels.resolve(&tenant, &queue, &kind, own)?;
+        let mut job = NewJob::new(id, kind, self.payload?, policy);
+        job.tenant = tenant;
+        job.queue = queue;
+        job.requested_retry = self.retry;
+        if let Some(priority) = self.priority {
+            job.priority = Priority::new(priority)?;
+        }
+        job.run_at = self.run_at;
+        job.requested_rule = self.rule;
+        job.guarantee = self.guarantee;
+        let key = self.idempotency_key.as_deref();
+        job.idempotency_key = key.map(IdempotencyKey::new).transpose()?;
+        if let Some(timeout) = self.timeout {
+            job = job.with_timeout(timeout)?;
+        } else if let Some(timeout) = self.default_timeout {
+            job = job.with_default_timeout(timeout)?;
+        }
+        if let Some(lease) = self.lease {
+            job = job.with_lease(lease)?;
+        }
+        if let Some(webhook) = self.webhook {
+            let checked = webhook
+                .check()
+                .and_then(|()| levels.check_delivery(&job.tenant, &webhook.events, &webhook.retry));
+            checked.map_err(|error| error.within("webhook"))?;
+            job.webhook = Some(Arc::new(webhook));
+        }
+        if !self.tags.is_empty() {
+            job = job.with_tags(self.tags)?;
+        }
+        if let Some(traceparent) = &self.traceparent {
+            job = job.with_traceparent(&Traceparent::new(traceparent)?);
+        }
+        job.destination = match job.kind == Kind::http() {
+            true => Destination::of_call(&job.payload),
+            false => self
+                .destination
+                .as_deref()
+                .map(Destination::new)
+                .transpose()?,
+        };
+        let key = self.concurrency_key.as_deref();
+        job.concurrency_key = key.map(ConcurrencyKey::new).transpose()?;
+        Ok(match extras {
+            Some(extras) => job.with_extras(extras),
+            None => job,
+        })
+    }
+}

@@ -1,0 +1,6 @@
+//! Settings and records of the store that a node keeps in memory.
+
+pub mod cache;
+pub mod endpoints;
+pub mod node_state;
+pub mod policy_levels;

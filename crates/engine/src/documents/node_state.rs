@@ -1,0 +1,37 @@
+//! A node, as it describes itself in the store.
+
+use serde::{Deserialize, Serialize};
+use steadfast_core::{Kind, Queue, Timestamp, WorkerName};
+
+use crate::limits::NODE_SILENT_AFTER;
+
+/// A node, as it describes itself in the store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct NodeState {
+    /// The name under which it claims jobs.
+    pub name: WorkerName,
+    /// The version of the engine that it runs.
+    pub version: String,
+    /// Which queues it serves; none means all.
+    pub queues: Vec<Queue>,
+    /// Which kinds it has handlers for; `None` for a node of a version that does not say.
+    #[serde(default)]
+    pub kinds: Option<Vec<Kind>>,
+    /// How many attempts it runs at once.
+    pub concurrency: usize,
+    /// How many attempts ran at the last heartbeat.
+    pub in_flight: usize,
+    /// When it started, by the store's clock.
+    pub started_at: Timestamp,
+    /// The time of its last heartbeat.
+    pub last_seen: Timestamp,
+}
+
+impl NodeState {
+    /// Whether its last heartbeat is recent.
+    pub fn is_alive(&self, now: Timestamp) -> bool {
+        now.since(self.last_seen) < NODE_SILENT_AFTER
+    }
+}

@@ -1,0 +1,8 @@
+//! Flow control of a node: the gates it claims with, the health of destinations, and its own slots.
+
+pub mod call_slots;
+pub mod claim_pause;
+pub mod forecasts;
+pub mod gates;
+pub mod health_documents;
+pub mod health_tallies;

@@ -1,0 +1,142 @@
+//! Fills free slots with due jobs.
+//!
+//! The store says when the next job is due; a wake-up cuts the wait short when an earlier one
+//! appears; a slow poll is the safety net. So an idle engine neither polls fast nor starts late.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use async_trait::async_trait;
+use steadfast_core::{Claim, EndedAttempt, Outcome, Timestamp};
+use steadfast_store::{ClaimRequest, Store, StoreError, Wakeups};
+use tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    attempt::executor::Executor,
+    flow::{
+        call_slots::{Call, CallSlots, Slot},
+        claim_pause::ClaimPause,
+        gates::GateCache,
+    },
+    limits,
+    role::{Next, Role, StopPhase},
+};
+
+pub struct Fetcher {
+    pub store: Arc<dyn Store>,
+    pub executor: Arc<Executor>,
+    pub name: &'static str,
+    pub slots: Arc<Semaphore>,
+    /// The calls by destination, if these slots are for calls.
+    pub calls: Option<Arc<CallSlots>>,
+    pub ended: mpsc::Sender<EndedAttempt>,
+    pub gates: Arc<GateCache>,
+    /// Of the gates that the last claim was made under.
+    pub gates_version: AtomicU64,
+    /// Which jobs to claim; how many is up to the free slots.
+    pub request: ClaimRequest,
+    pub wakeups: Mutex<Wakeups>,
+    /// When it looks by itself, woken or not.
+    pub looks_at: Mutex<Timestamp>,
+    pub pause: ClaimPause,
+    pub stop: CancellationToken,
+}
+
+#[async_trait]
+impl Role for Fetcher {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn stop_phase(&self) -> StopPhase {
+        StopPhase::Claims
+    }
+
+    fn waits_in_its_round(&self) -> bool {
+        true
+    }
+
+    /// Waits for a free slot, claims once and starts the claimed jobs.
+    async fn tick(&self) -> Result<Next, StoreError> {
+        // An empty list of kinds would mean any kind, so an engine without handlers must not ask.
+        if self.request.kinds.is_empty() {
+            self.stop.cancelled().await;
+            return Ok(Next::AtOnce);
+        }
+        tokio::select! {
+            () = self.stop.cancelled() => return Ok(Next::AtOnce),
+            slot = self.slots.acquire() => drop(slot),
+        }
+        let free = self.slots.available_permits();
+        let max = match self.calls {
+            Some(_) => CallSlots::claim_max(free),
+            None => free,
+        };
+        let max = max.min(limits::CLAIM_BATCH_MAX);
+        let request = ClaimRequest {
+            max,
+            allowance: self.calls.as_ref().map(|calls| calls.allowance(free)),
+            gates: self.gates.get().await?,
+            ..self.request.clone()
+        };
+        let version = request.gates.version();
+        self.gates_version.store(version, Ordering::Relaxed);
+        let claimed = self.store.claim(request).await?;
+        let count = claimed.claims.len();
+        for claim in claimed.claims {
+            // Only this role takes slots, so those that were free still are.
+            match self.slots.clone().try_acquire_owned() {
+                Ok(permit) if !self.stop.is_cancelled() => {
+                    let slot = Slot::new(permit, self.begin_call(&claim));
+                    self.executor.start(claim, slot, self.ended.clone());
+                }
+                _ => self.give_back(claim).await,
+            }
+        }
+        let now = self.store.now();
+        let wait = self.pause.next(count, claimed.next_due, now);
+        // Where a destination had its share, calls that have ended meanwhile leave room again; a claim
+        // that finds nothing knows whether it has to wait for the end of one.
+        let is_full = count == max || (count > 0 && self.calls.is_some());
+        *self.looks_at.lock().await = now.plus(wait);
+        Ok(match is_full {
+            true => Next::AtOnce,
+            false => Next::at_wakeup(wait),
+        })
+    }
+
+    async fn wakeup(&self) {
+        let looks_at = *self.looks_at.lock().await;
+        let mut wakeups = self.wakeups.lock().await;
+        let version = self.gates_version.load(Ordering::Relaxed);
+        let freed = async {
+            match &self.calls {
+                Some(calls) => calls.freed().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = wakeups.next_before(looks_at) => {}
+            () = freed => {}
+            () = self.gates.opened_since(version) => {}
+        }
+    }
+}
+
+impl Fetcher {
+    fn begin_call(&self, claim: &Claim) -> Option<Call> {
+        let destination = claim.job().destination.as_ref()?;
+        let free = self.slots.available_permits();
+        Some(self.calls.as_ref()?.begin(destination, free))
+    }
+
+    /// Returns a claim that was not started as if it had never been taken.
+    async fn give_back(&self, claim: Claim) {
+        let outcome = Outcome::Released { started: false };
+        let ended = claim.end(outcome, self.store.now());
+        let _closed = self.ended.send(ended).await;
+    }
+}

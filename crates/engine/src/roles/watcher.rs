@@ -1,0 +1,332 @@
+//! Checks the alert rules and reports each change once. Needs no leader: an alert's state is
+//! written under its revision together with its deliveries, so of all nodes that see a change,
+//! one writes and sends it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use steadfast_core::{
+    AlertChange, AlertMetrics, AlertObservation, AlertSettings, AlertState, AlertStatus,
+    AlertSubject, ClosedBy, Destination, EventType, FailureGroup, Gates, Kind, Payload, Queue,
+    Room, Subscriptions, Tenant, Timestamp,
+};
+use steadfast_store::{
+    Document, DocumentKind, DocumentSaveResult, LaneStats, StartQuery, StartReading, Store,
+    StoreError,
+};
+
+use crate::{
+    documents::{cache::DocumentCache, endpoints::Endpoints, policy_levels::PolicyLevels},
+    flow::gates::{GateCache, mark_paused},
+    limits,
+    role::{Next, Role},
+    roles::forecast_recorder::{ForecastRecorder, UpcomingByQueue},
+};
+
+pub struct Watcher {
+    store: Arc<dyn Store>,
+    endpoints: Arc<DocumentCache<Endpoints>>,
+    gates: Arc<GateCache>,
+    states: DocumentCache<HashMap<String, StoredState>>,
+    forecasts: ForecastRecorder,
+    settings: AlertSettings,
+    every: Duration,
+}
+
+#[async_trait]
+impl Role for Watcher {
+    fn name(&self) -> &'static str {
+        "watcher"
+    }
+
+    async fn tick(&self) -> Result<Next, StoreError> {
+        self.watch().await?;
+        Ok(Next::After(self.every))
+    }
+}
+
+impl Watcher {
+    pub fn new(
+        store: Arc<dyn Store>,
+        endpoints: Arc<DocumentCache<Endpoints>>,
+        gates: Arc<GateCache>,
+        levels: Arc<PolicyLevels>,
+        settings: AlertSettings,
+        every: Duration,
+    ) -> Self {
+        Self {
+            forecasts: ForecastRecorder::new(store.clone(), levels),
+            states: DocumentCache::new(store.clone(), DocumentKind::Alert, stored_states),
+            store,
+            endpoints,
+            gates,
+            settings,
+            every,
+        }
+    }
+
+    /// Checks every rule of every tenant once and returns how many states changed.
+    pub async fn watch(&self) -> Result<usize, StoreError> {
+        let versions = self.store.document_versions().await?;
+        let endpoints = self.endpoints.refresh_if_older(&versions).await?;
+        let subscriptions = endpoints.subscriptions();
+        // The states come first: a decision on an outdated one is refused when it is written.
+        let stored = self.states.refresh_if_older(&versions).await?;
+        let now = self.store.now();
+        let since = now.minus(self.settings.window);
+        let mut lanes = self.store.lane_stats(since).await?;
+        let gates = self.gates.refresh_all().await?;
+        mark_paused(&gates, &mut lanes, now);
+        self.leave_out_kept_back(&gates, &mut lanes, now).await?;
+        let states = stored.values().filter_map(|stored| stored.state.as_ref());
+        let mut changed = 0;
+        self.forget_resolved(&stored, now).await?;
+        let destinations = destination_observations(states.clone(), &gates);
+        let failures = self.store.new_failures(limits::NEW_FAILURES_MAX).await?;
+        let upcoming = self.forecasts.refresh_or_keep(now).await;
+        let mut observed = observations(states, &lanes, &upcoming);
+        add_failures(&mut observed, &failures, &self.settings, now);
+        for observation in observed.into_iter().chain(destinations) {
+            for rule in observation.rules() {
+                let id = observation.state_id(rule);
+                let stored = stored.get(&id);
+                let state = stored.and_then(|stored| stored.state.as_ref());
+                if let Some(change) = rule.step(&self.settings, state, &observation, now) {
+                    let revision = stored.map_or(0, |stored| stored.revision);
+                    let is_ours = self.save(id, revision, change, &subscriptions).await?;
+                    changed += usize::from(is_ours);
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Jobs that a person, or the health of their destination, keeps back are not late: of queues
+    /// that look overdue, the first job that may start counts.
+    async fn leave_out_kept_back(
+        &self,
+        gates: &Arc<Gates>,
+        lanes: &mut [LaneStats],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        if !gates.keep_back_any(now) {
+            return Ok(());
+        }
+        let above = self.settings.overdue.above;
+        let is_late = |lane: &&LaneStats| {
+            let due = lane.oldest_ready.filter(|_| !lane.paused);
+            due.is_some_and(|due| now.since(due) > above)
+        };
+        let queues = lanes.iter().filter(is_late);
+        let queues = queues.map(|lane| (lane.tenant.clone(), lane.queue.clone()));
+        let queues: BTreeSet<(Tenant, Queue)> = queues.collect();
+        for (tenant, queue) in queues.into_iter().take(limits::OVERDUE_QUEUES_MAX) {
+            let first = StartQuery::FirstOf(tenant.clone(), queue.clone());
+            let Some(reading) = self.store.read_start(first, gates.clone()).await? else {
+                continue;
+            };
+            let due = match is_kept_back(&reading, now) {
+                true => None,
+                false => Some(reading.job.progress.run_at),
+            };
+            let of_queue = |lane: &&mut LaneStats| lane.tenant == tenant && lane.queue == queue;
+            for lane in lanes.iter_mut().filter(of_queue) {
+                let oldest = lane.oldest_ready;
+                lane.oldest_ready = due.and_then(|due| oldest.map(|oldest| oldest.max(due)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes states that have long been resolved. If the rule is broken again, it begins anew,
+    /// here or on the node that has just changed the state.
+    async fn forget_resolved(
+        &self,
+        stored: &HashMap<String, StoredState>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let is_old = |state: &AlertState| {
+            state.status == AlertStatus::Ok && now.since(state.since) > limits::ALERT_STATES_KEPT
+        };
+        let old = stored
+            .iter()
+            .filter(|(_, it)| it.state.as_ref().is_some_and(is_old));
+        for (id, StoredState { revision, .. }) in old.take(limits::ALERT_STATES_DELETED_MAX) {
+            self.store
+                .delete_document_at(DocumentKind::Alert, id.clone(), *revision, None)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Writes a change and its deliveries, unless another node was first; logs it if written.
+    async fn save(
+        &self,
+        id: String,
+        revision: u64,
+        change: AlertChange,
+        subscriptions: &Subscriptions,
+    ) -> Result<bool, StoreError> {
+        let body = match Payload::encode(&change.state) {
+            Ok(body) => body,
+            Err(error) => {
+                tracing::error!(id, %error, "the state of an alert cannot be stored");
+                return Ok(false);
+            }
+        };
+        let document = Document {
+            kind: DocumentKind::Alert,
+            id,
+            body,
+            revision,
+        };
+        let outbox = change
+            .webhook_event()
+            .map(|event| subscriptions.deliver(&event))
+            .unwrap_or_default();
+        let saved = self.store.save_document(document, outbox.into()).await?;
+        let is_ours = matches!(saved, DocumentSaveResult::Done(_));
+        if is_ours {
+            log(&change);
+        }
+        Ok(is_ours)
+    }
+}
+
+/// Whether a person, or the health of its destination, keeps a job from starting. A limit that is
+/// reached does not: jobs behind it are late.
+fn is_kept_back(reading: &StartReading, now: Timestamp) -> bool {
+    let is_retry = reading.job.progress.is_retry();
+    let mut rooms = reading
+        .gates
+        .iter()
+        .map(|gate| gate.gate.limits.room(&gate.state, is_retry, now));
+    rooms.any(|room| match room {
+        Room::Closed(by) => !matches!(
+            by,
+            ClosedBy::MaxRunning | ClosedBy::Rate(_) | ClosedBy::RetryShare(_)
+        ),
+        Room::For(_) => false,
+    })
+}
+
+/// The state of an alert as a document holds it. One that cannot be read is overwritten.
+struct StoredState {
+    revision: u64,
+    state: Option<AlertState>,
+}
+
+fn stored_states(documents: Vec<Document>) -> HashMap<String, StoredState> {
+    let states = documents.into_iter().map(|document| {
+        let Document { id, revision, .. } = document;
+        let state = document.body.decode().map_err(|error| {
+            tracing::error!(id, %error, "an alert starts afresh, because its state cannot be read");
+        });
+        let state = state.ok();
+        (id, StoredState { revision, state })
+    });
+    states.collect()
+}
+
+/// The figures of each tenant that has jobs, or alerts that may have to be resolved.
+fn observations<'a>(
+    states: impl Iterator<Item = &'a AlertState>,
+    lanes: &[LaneStats],
+    upcoming: &UpcomingByQueue,
+) -> Vec<AlertObservation> {
+    let mut found: BTreeMap<(Tenant, AlertSubject), BTreeMap<Queue, AlertMetrics>> = states
+        .filter(|state| state.destination.is_none())
+        .map(|state| ((state.tenant.clone(), state.subject), BTreeMap::new()))
+        .collect();
+    for lane in lanes {
+        let subject = AlertSubject::of(&lane.kind, &lane.queue);
+        let queues = found.entry((lane.tenant.clone(), subject)).or_default();
+        *queues.entry(lane.queue.clone()).or_default() += AlertMetrics {
+            dead_letters: lane.dead_letters,
+            recent: lane.recent,
+            // Jobs of a paused queue are late on purpose.
+            oldest_ready: lane.oldest_ready.filter(|_| !lane.paused),
+            upcoming: upcoming
+                .get(&(lane.tenant.clone(), lane.queue.clone()))
+                .filter(|_| !lane.paused)
+                .copied(),
+            ..AlertMetrics::default()
+        };
+    }
+    let found = found.into_iter();
+    found
+        .map(|((tenant, subject), queues)| AlertObservation::new(tenant, subject, queues))
+        .collect()
+}
+
+/// Adds causes of failures of jobs to what was observed, in the order of tenants. Those of deliveries have alerts of their own: one about a
+/// notification that fails would make another.
+fn add_failures(
+    observed: &mut [AlertObservation],
+    failures: &[FailureGroup],
+    settings: &AlertSettings,
+    now: Timestamp,
+) {
+    let webhook = Kind::webhook();
+    for group in failures {
+        let mut kinds = group.tally.kinds.names.iter();
+        if !kinds.any(|kind| kind != webhook.as_str()) {
+            continue;
+        }
+        let tenant = &group.key.tenant;
+        // A tenant with failures has lanes.
+        let place = observed.binary_search_by(|it| {
+            let of_tenant = it.tenant.cmp(tenant);
+            of_tenant.then(it.subject.cmp(&AlertSubject::Jobs))
+        });
+        if let Ok(place) = place {
+            observed[place].add_failure(group, settings, now);
+        }
+    }
+}
+
+/// The destinations that do not work, for each tenant whose attempts failed there, and those with
+/// alerts that may have to be resolved.
+fn destination_observations<'a>(
+    states: impl Iterator<Item = &'a AlertState>,
+    gates: &Gates,
+) -> Vec<AlertObservation> {
+    let open = states.filter(|state| state.status != AlertStatus::Ok);
+    let mut found: BTreeSet<(Tenant, Destination)> = open
+        .filter_map(|state| Some((state.tenant.clone(), state.destination.clone()?)))
+        .collect();
+    for (subject, health) in gates.healths() {
+        let tenants = health.incident().into_iter().flat_map(|it| &it.tenants);
+        found.extend(tenants.map(|tenant| (tenant.clone(), subject.destination.clone())));
+    }
+    let found = found.into_iter();
+    found
+        .map(|(tenant, destination)| {
+            let incident = gates.incident(&tenant, &destination);
+            AlertObservation::of_destination(tenant, destination.clone(), incident)
+        })
+        .collect()
+}
+
+fn log(change: &AlertChange) {
+    let Some(event) = change.event else {
+        return;
+    };
+    let AlertState {
+        tenant,
+        rule,
+        subject,
+        ..
+    } = &change.state;
+    let sentence = change.sentence(event);
+    match event {
+        EventType::AlertResolved => {
+            tracing::info!(tenantId = %tenant, %rule, %subject, "{sentence}");
+        }
+        _ => tracing::warn!(tenantId = %tenant, %rule, %subject, "{sentence}"),
+    }
+}

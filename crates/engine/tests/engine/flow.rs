@@ -1,0 +1,6 @@
+//! What keeps jobs back, and what is reported about it.
+
+mod alerts;
+mod destinations;
+mod forecast;
+mod gates;

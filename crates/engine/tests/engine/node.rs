@@ -1,0 +1,10 @@
+//! A node: how it runs, loses its store, and stops.
+
+mod document_cache;
+mod leases;
+mod log_lines;
+mod polls;
+mod running;
+mod stopping;
+mod store_away;
+mod two_engines;
