@@ -3,37 +3,14 @@
 //! The types of its JSON are those of `steadfast-api`. What is public here the dashboard uses, too,
 //! so that its actions follow the same rules.
 
-mod alerts;
-mod audit;
-pub mod batches;
-mod claims;
-pub mod create;
-mod create_jobs;
 pub mod cursor;
-mod dead_letters;
-pub mod destinations;
-pub mod endpoints;
-mod events;
-pub mod explain;
-pub mod failures;
-pub mod forecast;
-pub mod gates;
-mod heartbeats;
-pub mod jobs;
-pub mod keys;
-pub mod like;
-mod nodes;
-mod on_success;
-pub mod operations;
-pub mod policies;
+pub mod flow;
 pub mod query;
-pub mod queues;
-pub mod schedules;
-mod settlements;
-mod stats;
-mod steps;
+pub mod settings;
+pub mod status;
 mod testing;
-pub mod workers;
+pub mod work;
+mod worker;
 
 use std::sync::Arc;
 
@@ -42,7 +19,14 @@ use steadfast_api::ProblemBody;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{app::App, json::Json, problem::Problem};
+use self::{
+    flow::{destinations, gates, nodes, queues, workers},
+    settings::{audit, endpoints, keys, policies},
+    status::{alerts, events, forecast, stats},
+    work::{batches, create_jobs, dead_letters, explain, failures, jobs, operations, schedules},
+    worker::{claims, heartbeats, settlements, steps},
+};
+use crate::app::App;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -188,9 +172,6 @@ pub fn openapi_json() -> String {
     text.push('\n');
     text
 }
-
-/// A response in JSON.
-type Answer<T> = Result<Json<T>, Problem>;
 
 #[cfg(test)]
 mod tests {

@@ -11,29 +11,22 @@ use std::{
 };
 
 use steadfast_core::Tenant;
-use steadfast_engine::{
-    BulkCommand, Client, DocumentCache, Forecasts, NodeHandle, http::OutboundRules,
-};
+use steadfast_engine::{BulkCommand, Client, DocumentCache, NodeHandle, http::OutboundRules};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    access::Caller,
-    dashboard::{
-        lane_stats_cache::LaneStatsCache, overview_facts::OverviewFacts, sections::SectionCounts,
-        sign_in_limiter::SignInLimiter, tenant_cache::TenantCache,
-    },
-    job_waits::JobWaits,
-    keys::Keys,
+    auth::{keys::Keys, sessions::Sessions},
+    dashboard::state::DashboardState,
+    http::{origin::OwnHosts, policy_json::PolicyJsonCache, problem::Problem},
     limits,
     metrics::Metrics,
-    origin::OwnHosts,
-    policy_json::PolicyJsonCache,
-    problem::Problem,
-    sessions::Sessions,
-    store_check::StoreCheck,
-    tenant_limiter::{LimitReached, TenantLimiter, TenantPermit},
-    test_clock::TestClock,
-    workers::Workers,
+    node::{
+        job_waits::JobWaits,
+        store_check::StoreCheck,
+        tenant_limiter::{LimitReached, TenantLimiter, TenantPermit},
+        test_clock::TestClock,
+        workers::Workers,
+    },
 };
 
 /// Settings of the server.
@@ -94,16 +87,8 @@ pub struct App {
     pub(crate) keys: DocumentCache<Keys>,
     /// Browsers that have signed in.
     pub(crate) sessions: Sessions,
-    /// Counts for the pages of the dashboard.
-    pub(crate) lane_stats: LaneStatsCache,
-    /// The slower parts of the overview.
-    pub(crate) overviews: TenantCache<OverviewFacts>,
-    /// Counts beside the sections of the dashboard.
-    pub(crate) section_counts: TenantCache<SectionCounts>,
-    /// What is coming, for the overview.
-    pub(crate) forecasts: TenantCache<Forecasts>,
-    /// Bounds the wrong keys that wait for their response.
-    pub(crate) sign_ins: SignInLimiter,
+    /// What the dashboard keeps between requests.
+    pub(crate) dashboard: DashboardState,
     /// Its settings.
     pub settings: Settings,
     /// Its counters.
@@ -155,7 +140,7 @@ impl App {
             test_clock,
             ..settings
         };
-        metrics.recent_lateness.start(Arc::downgrade(&node.store()));
+        metrics.start_latency.start(Arc::downgrade(&node.store()));
         let unknown_address = SocketAddr::from(([127, 0, 0, 1], 0));
         Self {
             client,
@@ -164,11 +149,7 @@ impl App {
             job_waits: JobWaits::default(),
             keys: Keys::cache(node.store()),
             sessions: Sessions::new(node.store()),
-            lane_stats: LaneStatsCache::default(),
-            overviews: TenantCache::new(limits::OVERVIEW_AGE_MAX),
-            section_counts: TenantCache::new(limits::SECTION_COUNTS_AGE_MAX),
-            forecasts: TenantCache::new(limits::FORECAST_AGE_MAX),
-            sign_ins: SignInLimiter::default(),
+            dashboard: DashboardState::default(),
             node,
             own_hosts: OwnHosts::new(unknown_address, &settings.allowed_hosts),
             settings,
@@ -221,15 +202,15 @@ impl App {
     }
 
     /// A permit to replay a policy, which reads many jobs and keeps a core busy.
-    pub(crate) fn try_replay(&self, caller: &Caller) -> Result<TenantPermit, Problem> {
+    pub(crate) fn try_replay(&self, tenant: Option<&Tenant>) -> Result<TenantPermit, Problem> {
         let detail = "a policy is being replayed on this node; try again when that has ended";
-        try_permit(&self.replays, caller, detail)
+        try_permit(&self.replays, tenant, detail)
     }
 
     /// A permit to make a forecast, which reads the counters of a day.
-    pub(crate) fn try_forecast(&self, caller: &Caller) -> Result<TenantPermit, Problem> {
+    pub(crate) fn try_forecast(&self, tenant: Option<&Tenant>) -> Result<TenantPermit, Problem> {
         let detail = "forecasts are being made on this node; try again when they are there";
-        try_permit(&self.forecast_reads, caller, detail)
+        try_permit(&self.forecast_reads, tenant, detail)
     }
 
     /// How many jobs a second an operation changes that has no pace of its own.
@@ -254,10 +235,10 @@ impl App {
 
 fn try_permit(
     limiter: &Arc<TenantLimiter>,
-    caller: &Caller,
+    tenant: Option<&Tenant>,
     detail: &str,
 ) -> Result<TenantPermit, Problem> {
-    limiter.try_acquire(caller.tenant.as_ref()).map_err(|_| {
+    limiter.try_acquire(tenant).map_err(|_| {
         let status = axum::http::StatusCode::TOO_MANY_REQUESTS;
         Problem::new(status, "busy", detail.to_owned())
     })

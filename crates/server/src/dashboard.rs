@@ -6,80 +6,43 @@
 //!
 //! # Layout
 //!
-//! * `viewer`: the caller of a page, and the check of every action; `frame`: what all pages share;
-//!   `sections`: the way from one to another.
-//! * `page_error`: why a page could not be made; `error_page`: what the browser then gets.
-//! * One file per page; `bulk` is one action on many jobs; `credential` shows a new secret or token;
-//!   `question` asks before something is deleted; `payload_view` shows payloads without
-//!   secrets, `http_view` requests and responses in their parts.
-//! * `job_fields`: the fields of a job in the forms of jobs and schedules.
-//! * `summary`: what a job does, in a few words; `search`: the line of a search box; `list_head`: what
-//!   stands over lists of jobs.
-//! * `chart`: SVG; `format`: times, counts and texts for people. Why an attempt was retried, core
-//!   explains.
+//! * `viewer`: the caller of a page, and the check that every action passes; `actions`: what follows
+//!   an action.
+//! * `pages`: one file per page; `forms`: what creates and changes; `parts`: what pages share;
+//!   `charts`: SVG.
+//! * `state`, `page_caches`: counts that are kept for a moment, and forgotten after an action.
+//!
+//! Actions call the functions of the API, so that the same rules hold. Why an attempt was retried or
+//! a job waits, core explains.
 
-mod alerts;
-mod assets;
-mod attempts;
-mod audit;
-mod batches;
-mod bulk;
-mod chart;
-mod credential;
-mod dead_letters;
-mod destinations;
-mod endpoints;
-mod error_page;
-mod failures;
-mod fields;
-mod format;
-mod frame;
-mod gates;
-mod health_summary;
-mod http_view;
-mod job;
-mod job_fields;
-mod job_form;
-mod jobs;
-mod json_text;
-mod keys;
-pub(crate) mod lane_stats_cache;
-mod list_head;
+mod actions;
+mod charts;
+mod forms;
 mod live;
-mod nodes;
-mod operations;
-mod overview;
-pub(crate) mod overview_facts;
 mod page_caches;
-mod page_error;
-mod payload_view;
-mod question;
-mod queues;
-mod schedule_form;
-mod schedules;
-mod search;
-pub(crate) mod sections;
-mod sign_in;
-pub(crate) mod sign_in_limiter;
-mod simulator;
-mod start;
-mod summary;
-pub(crate) mod tenant_cache;
+mod pages;
+mod parts;
+pub mod state;
 mod viewer;
-
-pub use assets::{EmbeddedFile, font, media_type, style_sheet};
-pub use frame::with_security_headers;
-pub use viewer::own_url;
 
 use std::sync::Arc;
 
 use axum::{
     Router, middleware,
-    response::{IntoResponse as _, Response},
     routing::{get, post},
 };
 
-use crate::{App, dashboard::page_error::PageError, problem::Problem};
+use self::{
+    forms::{bulk, job_form, schedule_form},
+    pages::{
+        alerts, audit, batches, dead_letters, destinations, endpoints, failures, gates, job, jobs,
+        keys, nodes, operations, overview, queue_start, queues, schedules, sign_in, simulator,
+    },
+};
+use crate::{
+    app::App,
+    theme::{assets, headers::with_security_headers},
+};
 
 pub fn router(app: Arc<App>) -> Router<Arc<App>> {
     let clear = middleware::from_fn_with_state(app, page_caches::clear);
@@ -115,7 +78,7 @@ pub fn router(app: Arc<App>) -> Router<Arc<App>> {
         .route("/audit", get(audit::page))
         .route("/queues", get(queues::page))
         .route("/queues/act", post(queues::act))
-        .route("/queues/why", get(start::queue_page))
+        .route("/queues/why", get(queue_start::page))
         .route("/gates", get(gates::page))
         .route("/gates/act", post(gates::act))
         .route("/destinations", get(destinations::page))
@@ -132,11 +95,6 @@ pub fn router(app: Arc<App>) -> Router<Arc<App>> {
         .route("/ui/{*file}", get(assets::asset))
         .route_layer(clear)
         .layer(middleware::map_response(async |response| {
-            frame::with_security_headers(response)
+            with_security_headers(response)
         }))
-}
-
-/// A problem as a page.
-pub fn error_page(problem: Problem) -> Response {
-    frame::with_security_headers(PageError::from(problem).into_response())
 }

@@ -24,9 +24,14 @@ use steadfast_book::{book, embedded};
 use tokio::sync::OnceCell;
 
 use crate::{
-    App, api,
-    dashboard::{self, EmbeddedFile, media_type},
-    problem::Problem,
+    api,
+    app::App,
+    http::{base_path::own_url, problem::Problem},
+    theme::{
+        assets::{self, EmbeddedFile, media_type},
+        error_page::error_page,
+        headers::with_security_headers,
+    },
 };
 
 pub fn router() -> Router<Arc<App>> {
@@ -37,7 +42,7 @@ pub fn router() -> Router<Arc<App>> {
         .route("/api/docs", get(api_docs))
         .route("/api/docs/", get(async || redirect_to("../docs")))
         .layer(middleware::map_response(async |response| {
-            dashboard::with_security_headers(response)
+            with_security_headers(response)
         }))
         .route("/api/v1/openapi.json", get(description))
 }
@@ -69,7 +74,7 @@ async fn api_docs(request: Request) -> Response {
     });
     match made.await {
         Ok(page) => {
-            let page = api_page::with_url(page, &dashboard::own_url(&parts));
+            let page = api_page::with_url(page, &own_url(&parts));
             EmbeddedFile::new(page.into_bytes()).respond(&parts.headers, "text/html; charset=utf-8")
         }
         Err(error) => failure(&error),
@@ -92,7 +97,7 @@ async fn file(Path(name): Path<String>, headers: HeaderMap) -> Response {
     };
     match (site.get(&name), media_type(&name)) {
         (Some(file), Some(media_type)) => file.respond(&headers, media_type),
-        _ => dashboard::error_page(Problem::not_found("such page")),
+        _ => error_page(Problem::not_found("such page")),
     }
 }
 
@@ -105,7 +110,7 @@ const LINKS: &[(&str, &str)] = &[("Dashboard", "/"), ("API", "../api/docs")];
 /// The whole book. It is made when it is first asked for: most nodes are never asked.
 fn site() -> Result<Site, String> {
     let book = embedded::book()?;
-    let colours = dashboard::style_sheet();
+    let colours = assets::style_sheet();
     let pages = book.site(&colours, LINKS)?.into_iter();
     let mut site: Site = pages
         .map(|(name, content)| (name, EmbeddedFile::new(content.into_bytes())))
@@ -114,7 +119,7 @@ fn site() -> Result<Site, String> {
         let content = embedded::file(&path).ok_or_else(|| format!("there is no {path}"))?;
         site.insert(book::picture_file(&path), EmbeddedFile::new(content));
     }
-    site.extend(dashboard::font().map(|(name, content)| (name, EmbeddedFile::new(content))));
+    site.extend(assets::font().map(|(name, content)| (name, EmbeddedFile::new(content))));
     for (name, content) in [("api.css", api_page::STYLE), ("api.js", api_page::SCRIPT)] {
         site.insert(name.to_owned(), EmbeddedFile::new(content.as_bytes()));
     }
@@ -125,5 +130,5 @@ fn failure(error: &str) -> Response {
     tracing::error!(error, "a page of the documentation could not be made");
     let detail = "the page could not be made; the log of the node has the error";
     let status = StatusCode::INTERNAL_SERVER_ERROR;
-    dashboard::error_page(Problem::new(status, "internal", detail))
+    error_page(Problem::new(status, "internal", detail))
 }

@@ -193,9 +193,9 @@ pub const CHART_HOUR: (u32, Duration) = (60, Duration::from_secs(60));
 /// The chart of a day.
 pub const CHART_DAY: (u32, Duration) = (144, Duration::from_secs(600));
 /// Tenants whose lateness is counted apart: each has up to 20 kB.
-pub const LATENESS_TENANTS_MAX: usize = 100;
+pub const START_LATENCY_TENANTS_MAX: usize = 100;
 /// A tenant that started nothing for so long makes room for another.
-pub const LATENESS_TENANT_KEPT: Duration = Duration::from_secs(3_600);
+pub const START_LATENCY_TENANT_KEPT: Duration = Duration::from_secs(3_600);
 /// A page that is shown below a path is read whole to move its addresses; the largest has a few
 /// hundred jobs.
 pub const PAGE_BYTES_MAX: usize = 32 * 1024 * 1024;

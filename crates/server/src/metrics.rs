@@ -3,6 +3,8 @@
 //! Attempts are counted as they happen, by the engine's observer. Nothing is global: each node has
 //! its own registry.
 
+pub mod start_latency;
+
 use std::{
     collections::HashSet,
     sync::{Mutex, PoisonError},
@@ -16,7 +18,8 @@ use prometheus_client::{
 use steadfast_core::{AttemptStatus, EndReason};
 use steadfast_engine::{JobEvent, Notice, Observer};
 
-use crate::{lateness::RecentLateness, limits};
+use self::start_latency::StartLatency;
+use crate::limits;
 
 /// Labels of a metric about the jobs of one tenant, queue and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -46,7 +49,7 @@ pub struct Metrics {
     lateness: Family<LaneLabels, Histogram, fn() -> Histogram>,
     fences_lost: Counter,
     /// For the overview.
-    pub(crate) recent_lateness: RecentLateness,
+    pub(crate) start_latency: StartLatency,
 }
 
 /// For attempts, which mostly take well under a second.
@@ -74,7 +77,7 @@ impl Default for Metrics {
             duration: Family::new_with_constructor(short_buckets),
             lateness: Family::new_with_constructor(short_buckets),
             fences_lost: Counter::default(),
-            recent_lateness: RecentLateness::default(),
+            start_latency: StartLatency::default(),
         }
     }
 }
@@ -83,7 +86,7 @@ impl Observer for Metrics {
     fn notice(&self, notice: &Notice) {
         let lane = self.lane(notice);
         if let JobEvent::Started { late, backoff } = &notice.event {
-            self.recent_lateness.note(&notice.tenant, *late);
+            self.start_latency.note(&notice.tenant, *late);
             self.lateness
                 .get_or_create(&lane)
                 .observe(late.as_secs_f64());

@@ -4,14 +4,24 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::Request,
+    extract::{Request, State},
     http::StatusCode,
-    middleware,
+    middleware::{self, Next},
     response::{IntoResponse as _, Response},
     routing::get,
 };
 
-use crate::{api, app::App, dashboard, docs, health, mount, problem::Problem, scrape};
+use crate::{
+    api,
+    app::App,
+    dashboard, docs,
+    http::{
+        base_path::{self, MountPath},
+        problem::Problem,
+    },
+    monitoring::{health, scrape},
+    theme::error_page::error_page,
+};
 
 pub fn router(app: Arc<App>) -> Router {
     let (api, _) = api::routes();
@@ -26,7 +36,7 @@ pub fn router(app: Arc<App>) -> Router {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
         })
         .with_state(app.clone())
-        .layer(middleware::from_fn_with_state(app, mount::follow))
+        .layer(middleware::from_fn_with_state(app, put_base_path))
 }
 
 /// An address that does not exist: JSON for programs, a page for people.
@@ -35,6 +45,15 @@ async fn not_found(request: Request) -> Response {
     if request.uri().path().starts_with("/api") {
         problem.into_response()
     } else {
-        dashboard::error_page(problem)
+        error_page(problem)
     }
+}
+
+/// Puts the path at which it is mounted in front of the addresses in each response.
+async fn put_base_path(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let prefix = base_path::prefix_of(&app.settings.base_path, &request);
+    if !prefix.is_empty() {
+        request.extensions_mut().insert(MountPath(prefix.clone()));
+    }
+    base_path::move_response(next.run(request).await, &prefix).await
 }

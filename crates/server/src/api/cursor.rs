@@ -5,7 +5,7 @@ use std::fmt::Display;
 use steadfast_core::{Fence, Timestamp};
 use steadfast_store::{AttemptCursor, PageRequest};
 
-use crate::{limits, problem::Problem};
+use crate::{http::problem::Problem, limits};
 
 /// A page of a list whose cursor is an id.
 pub fn page<Cursor: std::str::FromStr>(

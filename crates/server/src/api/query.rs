@@ -8,8 +8,7 @@ use steadfast_core::{
 };
 use steadfast_store::{JobFilter, JobPageRequest, PageRequest};
 
-use super::cursor;
-use crate::{access::Caller, limits, problem::Problem};
+use crate::{api::cursor, extract::access::Caller, http::problem::Problem, limits};
 
 /// The jobs that a query describes, as far as the caller may see them.
 pub fn job_filter(query: &JobQuery, caller: &Caller) -> Result<JobFilter, Problem> {

@@ -6,15 +6,18 @@ use axum::{extract::State, http::StatusCode};
 use steadfast_api::{AdvanceClockRequest, ClockBody, IdleBody, RunUntilIdleRequest};
 use steadfast_core::duration;
 
-use super::Answer;
 use crate::{
-    access::{Caller, Writes},
     app::App,
-    body::{Body, MaybeBody},
-    json::Json,
+    extract::{
+        access::{Caller, Writes},
+        body::{Body, MaybeBody},
+    },
+    http::{
+        json::{Answer, Json},
+        problem::{Problem, Problems},
+    },
     limits,
-    problem::{Problem, Problems},
-    test_clock::TestClock,
+    node::test_clock::TestClock,
 };
 
 /// Move the clock of the store forward. Only with `--clock manual`.
@@ -38,7 +41,7 @@ pub async fn advance(
         let detail = format!("by is {by}: must be at most {most} at a time");
         return Err(Problem::invalid("by", detail));
     }
-    let now = clock.advance(&app, by).await?;
+    let now = clock.advance(&app.node, by).await?;
     Ok(Json(ClockBody::new(now)))
 }
 
@@ -60,7 +63,7 @@ pub async fn run_until_idle(
     let timeout = timeout.unwrap_or(limits::TEST_IDLE_WAIT_DEFAULT);
     let _waits = app.try_wait(caller.tenant.as_ref())?;
     let wait = timeout.min(limits::TEST_IDLE_WAIT_MAX);
-    let work = clock.run_until_idle(&app, wait).await?;
+    let work = clock.run_until_idle(&app.node, wait).await?;
     let now = app.client.now();
     Ok(Json(IdleBody::new(now, work.running, work.due)))
 }

@@ -6,8 +6,11 @@ use steadfast_api::JobQuery;
 use steadfast_core::Timestamp;
 use steadfast_store::PageRequest;
 
-use super::search::JOB_CONDITIONS;
-use crate::{limits, problem::Problem, query_fields};
+use crate::{
+    dashboard::parts::search::JOB_CONDITIONS,
+    http::{problem::Problem, query_fields},
+    limits,
+};
 
 #[derive(Clone, Debug, Default)]
 pub struct Fields(Vec<(String, String)>);

@@ -8,8 +8,7 @@ use futures_util::Stream;
 use serde_json::json;
 use steadfast_engine::Notice;
 
-use super::{page_error::PageError, viewer::Viewer};
-use crate::stream;
+use crate::{dashboard::viewer::Viewer, extract::stream, theme::page_error::PageError};
 
 pub async fn events(
     viewer: Viewer,

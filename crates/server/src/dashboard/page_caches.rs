@@ -32,9 +32,7 @@ pub async fn clear(State(app): State<Arc<App>>, mut request: Request, next: Next
     if let Some(tenant) = slot.0.get().map(Option::as_ref)
         && (status.is_success() || status.is_redirection())
     {
-        app.lane_stats.clear(tenant);
-        app.section_counts.clear(tenant);
-        app.overviews.clear(tenant);
+        app.dashboard.clear(tenant);
     }
     response
 }

@@ -8,23 +8,20 @@ use std::sync::Arc;
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
-    http::{HeaderMap, Method, header, request::Parts, uri::Authority},
+    http::{HeaderMap, Method, header, request::Parts},
 };
 
-use super::{
-    fields::Fields,
-    page_caches::EditorSlot,
-    page_error::PageError,
-    sections::{self, SectionCounts},
-};
 use crate::{
-    App,
-    access::{self, Caller, Writes},
-    body,
-    keys::Scope,
+    app::App,
+    auth::keys::Scope,
+    dashboard::{actions::action_message, forms::fields::Fields, page_caches::EditorSlot},
+    extract::{
+        access::{self, Caller, Writes},
+        body,
+    },
+    http::{base_path::own_url, problem::Problem},
     limits,
-    mount::MountPath,
-    problem::Problem,
+    theme::{layout::Layout, navigation::SectionCounts, page_error::PageError},
 };
 
 pub const COOKIE: &str = "steadfast_session";
@@ -56,6 +53,26 @@ impl Viewer {
     pub fn may_write(&self) -> bool {
         self.caller.may_write()
     }
+
+    /// The layout of a page of this section.
+    pub fn layout(&self, section: &'static str, title: impl Into<String>) -> Layout {
+        let scope = self.caller.scope;
+        let caller = match &self.caller.tenant {
+            Some(tenant) => format!("tenant {tenant}, {scope}"),
+            None => format!("all tenants, {scope}"),
+        };
+        Layout {
+            title: title.into(),
+            section,
+            signed_in_as: self.session.as_ref().map(|_| caller),
+            may_write: self.may_write(),
+            sees_all_tenants: self.caller.tenant.is_none(),
+            message: action_message(&self.fields),
+            now: self.app.client.now(),
+            url: self.url.clone(),
+            counts: self.counts.clone(),
+        }
+    }
 }
 
 impl FromRequestParts<Arc<App>> for Viewer {
@@ -75,7 +92,10 @@ impl FromRequestParts<Arc<App>> for Viewer {
         // A request for events shows none, and an action mostly leads to another page.
         let is_page = parts.method == Method::GET && !parts.uri.path().starts_with("/ui/");
         let counts = match is_page {
-            true => sections::counts(app, caller.tenant.as_ref()).await,
+            true => {
+                let tenant = caller.tenant.as_ref();
+                app.dashboard.section_counts(&app.client, tenant).await
+            }
             false => Arc::default(),
         };
         Ok(Self {
@@ -87,19 +107,6 @@ impl FromRequestParts<Arc<App>> for Viewer {
             counts,
         })
     }
-}
-
-/// The address under which the browser sees this server.
-pub fn own_url(parts: &Parts) -> String {
-    let header = |name: &str| parts.headers.get(name).and_then(|it| it.to_str().ok());
-    let host = header("host").filter(|host| host.parse::<Authority>().is_ok());
-    let scheme = match header("x-forwarded-proto") {
-        Some("https") => "https",
-        _ => "http",
-    };
-    let path = parts.extensions.get::<MountPath>();
-    let path = path.map_or("", |path| &path.0);
-    format!("{scheme}://{}{path}", host.unwrap_or("127.0.0.1"))
 }
 
 /// The caller of a session, and its token.

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 use steadfast_book::html::escape;
 
-use super::{example, schema};
+use crate::docs::{example, schema};
 
 const PAGE: &str = include_str!("api.html");
 pub const STYLE: &str = include_str!("api.css");

@@ -5,48 +5,64 @@
 //! anything is also a test that the document tells the truth.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod client;
-mod schema;
-mod server;
-mod target;
+mod support {
+    pub mod client;
+    pub mod schema;
+    pub mod server;
+    pub mod target;
+}
 
-mod access;
-mod after;
-mod alerts;
-mod audit;
-mod bad_input;
-mod batches;
-mod broken_polls;
-mod browsers;
-mod bulk;
-mod claims;
-mod connections;
-mod create;
-mod dead_letters;
-mod destinations;
-mod docs;
-mod endpoints;
-mod events;
-mod explain;
-mod failures;
-mod forecast;
-mod gates;
-mod idempotency;
-mod like;
-mod manual;
-mod manual_clock;
-mod metrics;
-mod openapi;
-mod operations;
-mod outbound;
-mod policies;
-mod schedules;
-mod secrets;
-mod slow_clients;
-mod stored_changes;
-mod tenants;
-mod timelines;
-mod unique;
-mod webhooks;
-mod worker_calls;
-mod workers;
+mod work {
+    mod after;
+    mod batches;
+    mod bulk;
+    mod commands;
+    mod copy_job;
+    mod create;
+    mod dead_letters;
+    mod explain;
+    mod failures;
+    mod idempotency;
+    mod operations;
+    mod schedules;
+    mod stored_changes;
+    mod timelines;
+    mod unique;
+}
+mod worker {
+    mod claims;
+    mod manual_clock;
+    mod undelivered_claims;
+    mod worker_calls;
+    mod workers;
+}
+mod flow {
+    mod destinations;
+    mod gates;
+    mod outbound;
+}
+mod settings {
+    mod access;
+    mod audit;
+    mod endpoints;
+    mod policies;
+    mod secrets;
+    mod tenants;
+    mod webhooks;
+}
+mod status {
+    mod alerts;
+    mod events;
+    mod forecast;
+    mod metrics;
+}
+mod http {
+    mod bad_input;
+    mod browsers;
+    mod connections;
+    mod docs;
+    mod openapi;
+    mod slow_clients;
+}
+
+use support::{client, schema, server, target};

@@ -1,0 +1,7 @@
+//! What decides when jobs run, and where: queues, gates, destinations, nodes and workers.
+
+pub mod destinations;
+pub mod gates;
+pub mod nodes;
+pub mod queues;
+pub mod workers;

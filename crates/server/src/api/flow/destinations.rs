@@ -1,0 +1,261 @@
+//! Destinations: how the systems that jobs call are doing, held and released by hand.
+
+use std::sync::Arc;
+
+use axum::{extract::State, http::StatusCode};
+use steadfast_api::{
+    DestinationBody, DestinationList, DestinationQuery, DestinationSettings,
+    HoldDestinationRequest, SetDestinationRequest, TenantQuery,
+};
+use steadfast_core::{Destination, GatePatch, Invalid, Tenant, Timestamp};
+use steadfast_engine::{DestinationFilter, DestinationState};
+
+use crate::{
+    api::{cursor, query},
+    app::App,
+    extract::{
+        access::{Caller, Reads, Writes},
+        body::{Body, Id, MaybeBody, Params},
+    },
+    http::{
+        json::{Answer, Json},
+        problem::{Problem, Problems},
+    },
+    limits,
+};
+
+/// List destinations of which something is known: those whose attempts failed lately, and those
+/// that are held.
+#[utoipa::path(
+    get, path = "/destinations", tag = "Flow control", operation_id = "listDestinations",
+    params(DestinationQuery),
+    responses((status = 200, description = "Destinations", body = DestinationList), Problems)
+)]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Params(page): Params<DestinationQuery>,
+) -> Answer<DestinationList> {
+    let mut filter = DestinationFilter::default();
+    filter.tenant = query::tenant(page.tenant.as_deref(), &caller)?;
+    filter.status = page.status;
+    let limit = cursor::size(page.limit, limits::PAGE_MAX)?;
+    let after = page.after.as_deref().map(origin).transpose();
+    let after =
+        after.map_err(|_| Problem::invalid("after", "after is not a cursor of this list"))?;
+    // One more shows whether there is a next page.
+    let found = app.client.destinations(&filter, after.as_ref(), limit + 1);
+    let mut found = found.await?;
+    let has_more = found.len() > limit;
+    found.truncate(limit);
+    let last = found.last().filter(|_| has_more);
+    Ok(Json(DestinationList {
+        next_cursor: last.map(|state| state.destination.to_string()),
+        destinations: found
+            .iter()
+            .map(|state| DestinationBody {
+                minutes: Vec::new(),
+                ..body_of(state, &caller, app.client.now())
+            })
+            .collect(),
+    }))
+}
+
+/// Read a destination: its health, its incidents, and its settings.
+#[utoipa::path(
+    get, path = "/destinations/{key}", tag = "Flow control", operation_id = "getDestination",
+    params(
+        ("key" = String, Path, description = "The origin, percent-encoded"),
+        TenantQuery,
+    ),
+    responses((status = 200, description = "The destination", body = DestinationBody), Problems)
+)]
+pub async fn read(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Id(key): Id<String>,
+    Params(query): Params<TenantQuery>,
+) -> Answer<DestinationBody> {
+    let tenant = query::query_tenant(&query, &caller)?;
+    let state = find(&app, &caller, &origin(&key)?, tenant.as_ref()).await?;
+    Ok(Json(body_of(&state, &caller, app.client.now())))
+}
+
+/// What a caller may know of a destination, with the settings for a tenant.
+pub async fn find(
+    app: &App,
+    caller: &Caller,
+    destination: &Destination,
+    tenant: Option<&Tenant>,
+) -> Result<DestinationState, Problem> {
+    Ok(match &caller.tenant {
+        Some(own) => app.client.destination_of(own, destination).await?,
+        None => app.client.destination(destination, tenant).await?,
+    })
+}
+
+/// Set what follows if a destination is found unhealthy, and when it is. A key of one tenant sets
+/// `hold` for its own jobs.
+#[utoipa::path(
+    put, path = "/destinations/{key}", tag = "Flow control", operation_id = "setDestination",
+    params(
+        ("key" = String, Path, description = "The origin, percent-encoded"),
+        TenantQuery,
+    ),
+    request_body(content = SetDestinationRequest, example = json!({
+        "hold": "auto", "health": {"minAttempts": 50, "window": "2m"}
+    })),
+    responses((status = 200, description = "The destination", body = DestinationBody), Problems)
+)]
+pub async fn set(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(key): Id<String>,
+    Params(query): Params<TenantQuery>,
+    Body(settings): Body<GatePatch>,
+) -> Answer<DestinationBody> {
+    check_settings(&settings)?;
+    let changes = GatePatch {
+        hold: Some(settings.hold.flatten()),
+        share_retry_after: Some(settings.share_retry_after.flatten()),
+        health: Some(settings.health.flatten()),
+        ..GatePatch::default()
+    };
+    change(&app, &caller, &key, &query, &changes).await
+}
+
+/// Change the settings of a destination that the body names, and leave the others; null makes one
+/// as by default.
+#[utoipa::path(
+    patch, path = "/destinations/{key}", tag = "Flow control", operation_id = "editDestination",
+    params(
+        ("key" = String, Path, description = "The origin, percent-encoded"),
+        TenantQuery,
+    ),
+    request_body(content = SetDestinationRequest, example = json!({"hold": "auto"})),
+    responses((status = 200, description = "The destination as it is now", body = DestinationBody), Problems)
+)]
+pub async fn edit(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(key): Id<String>,
+    Params(query): Params<TenantQuery>,
+    Body(changes): Body<GatePatch>,
+) -> Answer<DestinationBody> {
+    check_settings(&changes)?;
+    if changes == GatePatch::default() {
+        let detail = "name a setting to change: hold, shareRetryAfter or health";
+        return Err(Problem::invalid("hold", detail));
+    }
+    change(&app, &caller, &key, &query, &changes).await
+}
+
+/// Refuses the limits of a gate.
+fn check_settings(settings: &GatePatch) -> Result<(), Problem> {
+    let others = GatePatch {
+        hold: None,
+        share_retry_after: None,
+        health: None,
+        ..settings.clone()
+    };
+    let others = serde_json::json!(others);
+    let Some(other) = others.as_object().and_then(|fields| fields.keys().next()) else {
+        return Ok(());
+    };
+    let detail = format!(
+        "{other} is no setting of a destination, which has hold, shareRetryAfter and health; set \
+         limits with its gate"
+    );
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    Err(Problem::new(status, "unknown_field", detail).at(other))
+}
+
+async fn change(
+    app: &App,
+    caller: &Caller,
+    key: &str,
+    query: &TenantQuery,
+    changes: &GatePatch,
+) -> Answer<DestinationBody> {
+    let tenant = query::query_tenant(query, caller)?;
+    let destination = origin(key)?;
+    let client = caller.client(app).await?;
+    client
+        .change_destination(tenant.clone(), &destination, changes)
+        .await?;
+    let state = find(app, caller, &destination, tenant.as_ref()).await?;
+    Ok(Json(body_of(&state, caller, app.client.now())))
+}
+
+/// Hold a destination: no job starts for it, of any tenant, until it is released or the time comes.
+#[utoipa::path(
+    post, path = "/destinations/{key}/hold", tag = "Flow control", operation_id = "holdDestination",
+    params(("key" = String, Path, description = "The origin, percent-encoded")),
+    request_body(content = Option<HoldDestinationRequest>, example = json!({"reason": "they asked us to stop"})),
+    responses((status = 200, description = "The destination", body = DestinationBody), Problems)
+)]
+pub async fn hold(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(key): Id<String>,
+    MaybeBody(request): MaybeBody<HoldDestinationRequest>,
+) -> Answer<DestinationBody> {
+    require_all_tenants(&caller)?;
+    let by = caller.name(&app).await?;
+    let HoldDestinationRequest { reason, until } = request;
+    let destination = origin(&key)?;
+    let client = caller.client(&app).await?;
+    let held = client.hold_destination(&destination, by.as_deref(), reason.as_deref(), until);
+    let state = held.await?;
+    Ok(Json(body_of(&state, &caller, app.client.now())))
+}
+
+/// Release a destination: jobs start again, faster from second to second.
+#[utoipa::path(
+    post, path = "/destinations/{key}/release", tag = "Flow control", operation_id = "releaseDestination",
+    params(("key" = String, Path, description = "The origin, percent-encoded")),
+    responses((status = 200, description = "The destination", body = DestinationBody), Problems)
+)]
+pub async fn release(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(key): Id<String>,
+) -> Answer<DestinationBody> {
+    require_all_tenants(&caller)?;
+    let by = caller.name(&app).await?;
+    let destination = origin(&key)?;
+    let client = caller.client(&app).await?;
+    let released = client.release_destination(&destination, by.as_deref());
+    let state = released.await?;
+    Ok(Json(body_of(&state, &caller, app.client.now())))
+}
+
+/// A tenant pauses the gate of its own jobs instead.
+fn require_all_tenants(caller: &Caller) -> Result<(), Problem> {
+    caller.require_all_tenants().map_err(|mut problem| {
+        problem.detail.push_str(
+            ", because a hold is for the jobs of all; to stop your own, pause the gate of the \
+             destination",
+        );
+        problem
+    })
+}
+
+fn origin(text: &str) -> Result<Destination, Invalid> {
+    Destination::new(text).map_err(|error| Invalid {
+        field: "key".to_owned(),
+        ..error
+    })
+}
+
+/// What a caller may know of a destination.
+pub fn body_of(state: &DestinationState, caller: &Caller, now: Timestamp) -> DestinationBody {
+    let settings = DestinationSettings {
+        tenant: state.tenant.clone(),
+        hold: state.hold,
+        share_retry_after: state.shares_retry_after,
+        rules: state.rules,
+    };
+    let reader = caller.tenant.as_ref();
+    DestinationBody::new(&state.destination, &state.health, settings, reader, now)
+}

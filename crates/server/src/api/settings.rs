@@ -1,0 +1,6 @@
+//! Endpoints, keys, policies, and the record of who changed what.
+
+pub mod audit;
+pub mod endpoints;
+pub mod keys;
+pub mod policies;

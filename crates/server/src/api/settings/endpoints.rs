@@ -1,0 +1,390 @@
+//! Endpoints: where a tenant's webhooks and alerts go.
+
+use std::sync::Arc;
+
+use axum::{extract::State, http::StatusCode};
+use steadfast_api::{
+    CreateEndpointRequest, EditEndpointRequest, EndpointBody, EndpointList, EndpointWithSecret,
+    JobBody, JobList, PageQuery, RotateSecretRequest, TenantPageQuery,
+};
+use steadfast_core::{
+    Actor, BodyFormat, Endpoint, EndpointId, EndpointSecret, EventType, Invalid, Job, JobId, Kind,
+    Timestamp, WebhookSecret, duration,
+};
+use steadfast_engine::{
+    endpoint_deliveries,
+    http::{HttpRequest, SigningKey},
+};
+
+use crate::{
+    api::{
+        cursor, query,
+        work::{
+            create::{check_events, check_secret},
+            jobs::{due_body, job_body, list_page},
+        },
+    },
+    app::App,
+    extract::{
+        access::{Caller, Reads, Writes},
+        body::{Body, Id, MaybeBody, Params},
+    },
+    http::{
+        json::{Answer, Json},
+        problem::{Problem, Problems},
+    },
+    limits,
+};
+
+/// Create an endpoint: an address that events of jobs, or alerts, are sent to.
+///
+/// The secret that signs deliveries is in this one response only.
+#[utoipa::path(
+    post, path = "/endpoints", tag = "Endpoints", operation_id = "createEndpoint",
+    request_body(content = CreateEndpointRequest, example = json!({
+        "url": "https://example.com/steadfast", "description": "order service",
+        "events": ["job.succeeded", "job.failed"]
+    })),
+    responses((status = 201, description = "The endpoint, with its secret", body = EndpointWithSecret), Problems)
+)]
+pub async fn create(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Body(body): Body<CreateEndpointRequest>,
+) -> Result<(StatusCode, Json<EndpointWithSecret>), Problem> {
+    let tenant = query::tenant(body.tenant.as_deref(), &caller)?.unwrap_or_default();
+    HttpRequest::new(&body.url)?;
+    check_description(&body.description)?;
+    let known = app.client.endpoints(Some(&tenant)).await?.len();
+    let most = app.settings.endpoints_per_tenant;
+    if known >= most {
+        let detail = format!(
+            "tenant {tenant} has {known} endpoints, and may have {most}: delete one first, or let \
+             the operator raise endpointsPerTenant"
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, "too_many", detail));
+    }
+    let secret = secret_or_new(body.secret.as_deref())?;
+    let now = app.client.now();
+    let id = EndpointId::new(now, rand::random());
+    let endpoint = Endpoint {
+        description: body.description,
+        events: match &body.events {
+            Some(events) => check_subscription(events)?,
+            None => EventType::OF_JOBS.to_vec(),
+        },
+        format: body.format.unwrap_or(BodyFormat::Standard),
+        retry: body.retry,
+        secrets: vec![EndpointSecret {
+            secret: secret.clone(),
+            expires_at: None,
+        }],
+        ..Endpoint::new(id, tenant, body.url, now)
+    };
+    let client = caller.client(&app).await?;
+    let endpoint = client.create_endpoint(endpoint).await?;
+    let body = EndpointWithSecret::new(&endpoint, &secret, now);
+    Ok((StatusCode::CREATED, Json(body)))
+}
+
+fn check_description(text: &str) -> Result<(), Problem> {
+    let most = limits::DESCRIPTION_CHARS_MAX;
+    if text.chars().count() <= most {
+        return Ok(());
+    }
+    let detail = format!("description must be at most {most} characters");
+    Err(Problem::invalid("description", detail))
+}
+
+/// Events that an endpoint can be subscribed to.
+fn check_subscription(events: &[EventType]) -> Result<Vec<EventType>, Invalid> {
+    let test = EventType::EndpointTest;
+    if events.contains(&test) {
+        let expected = "must be events that happen; a test is sent when it is asked for";
+        return Err(Invalid::new("events", test, expected));
+    }
+    check_events(events)
+}
+
+fn secret_or_new(text: Option<&str>) -> Result<WebhookSecret, Invalid> {
+    match text {
+        Some(text) => check_secret(text),
+        None => Ok(WebhookSecret::new(SigningKey::generate().reveal())),
+    }
+}
+
+/// List endpoints, oldest first. Keys of scope `read` and `worker` see the host of an address only:
+/// its path may be a secret.
+#[utoipa::path(
+    get, path = "/endpoints", tag = "Endpoints", operation_id = "listEndpoints",
+    params(TenantPageQuery),
+    responses((status = 200, description = "All endpoints", body = EndpointList), Problems)
+)]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Params(page): Params<TenantPageQuery>,
+) -> Answer<EndpointList> {
+    let tenant = query::tenant(page.tenant.as_deref(), &caller)?;
+    let endpoints = app.client.endpoints(tenant.as_ref()).await?;
+    // Ids ascend with time.
+    let key = |endpoint: &Endpoint| endpoint.id.to_string();
+    let (endpoints, next_cursor) =
+        cursor::page_of_all(endpoints, page.limit, page.after.as_deref(), key)?;
+    let now = app.client.now();
+    Ok(Json(EndpointList {
+        next_cursor,
+        endpoints: endpoints
+            .iter()
+            .map(|endpoint| body_for(&caller, endpoint, now))
+            .collect(),
+    }))
+}
+
+/// An endpoint as this caller may see it.
+fn body_for(caller: &Caller, endpoint: &Endpoint, now: Timestamp) -> EndpointBody {
+    let mut body = EndpointBody::new(endpoint, now);
+    body.url = caller.endpoint_url(&body.url);
+    body
+}
+
+/// An endpoint, if it exists for this caller.
+pub async fn find(app: &App, caller: &Caller, id: EndpointId) -> Result<Endpoint, Problem> {
+    let found = app.client.find_endpoint(id, caller.tenant.as_ref()).await?;
+    let endpoint = found.ok_or_else(|| Problem::not_found(id))?;
+    Ok(endpoint)
+}
+
+/// Read an endpoint.
+#[utoipa::path(
+    get, path = "/endpoints/{id}", tag = "Endpoints", operation_id = "getEndpoint",
+    params(("id" = String, Path, description = "end_…")),
+    responses((status = 200, description = "The endpoint", body = EndpointBody), Problems)
+)]
+pub async fn read(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Id(id): Id<EndpointId>,
+) -> Answer<EndpointBody> {
+    let endpoint = find(&app, &caller, id).await?;
+    Ok(Json(body_for(&caller, &endpoint, app.client.now())))
+}
+
+/// Edit an endpoint; what the request leaves out stays as it is.
+#[utoipa::path(
+    patch, path = "/endpoints/{id}", tag = "Endpoints", operation_id = "editEndpoint",
+    params(("id" = String, Path, description = "end_…")),
+    request_body(content = EditEndpointRequest, example = json!({
+        "url": "https://example.com/v2/steadfast", "events": ["job.failed", "endpoint.disabled"]
+    })),
+    responses((status = 200, description = "The endpoint as it is now", body = EndpointBody), Problems)
+)]
+pub async fn edit(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<EndpointId>,
+    Body(edit): Body<EditEndpointRequest>,
+) -> Answer<EndpointBody> {
+    if edit == EditEndpointRequest::default() {
+        let detail = "nothing to change: send url, description, events, format or retry";
+        return Err(Problem::invalid("url", detail));
+    }
+    if let Some(url) = &edit.url {
+        HttpRequest::new(url)?;
+    }
+    check_description(edit.description.as_deref().unwrap_or_default())?;
+    let events = edit.events.as_deref().map(check_subscription).transpose()?;
+    let before = find(&app, &caller, id).await?;
+    let change = |endpoint: &mut Endpoint| {
+        let edit = edit.clone();
+        endpoint.move_to(edit.url.unwrap_or(endpoint.url.clone()));
+        endpoint.description = edit.description.unwrap_or(endpoint.description.clone());
+        endpoint.events = events.clone().unwrap_or(endpoint.events.clone());
+        endpoint.format = edit.format.unwrap_or(endpoint.format);
+        endpoint.retry = edit.retry.unwrap_or(endpoint.retry.clone());
+    };
+    let tenant = caller.tenant.as_ref();
+    let client = caller.client(&app).await?;
+    let mut endpoint = client.change_endpoint(id, tenant, change).await?;
+    let is_enabled = endpoint.as_ref().is_some_and(|now| !now.disabled);
+    if before.disabled && is_enabled {
+        // Its deliveries need not wait until they look for it again.
+        let (by, pace) = (caller.actor(&app).await?, Some(app.bulk_pace()));
+        endpoint = app.client.enable_endpoint(id, tenant, by, pace).await?;
+    }
+    answer(&app, &caller, id, endpoint)
+}
+
+fn answer(
+    app: &App,
+    caller: &Caller,
+    id: EndpointId,
+    endpoint: Option<Endpoint>,
+) -> Answer<EndpointBody> {
+    let endpoint = endpoint.ok_or_else(|| Problem::not_found(id))?;
+    Ok(Json(body_for(caller, &endpoint, app.client.now())))
+}
+
+/// Enable an endpoint: the deliveries that wait for it are sent, by an operation at the rate of the
+/// setting `bulkRate`.
+#[utoipa::path(
+    post, path = "/endpoints/{id}/enable", tag = "Endpoints", operation_id = "enableEndpoint",
+    params(("id" = String, Path, description = "end_…")),
+    responses((status = 200, description = "The endpoint as it is now", body = EndpointBody), Problems)
+)]
+pub async fn enable(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<EndpointId>,
+) -> Answer<EndpointBody> {
+    find(&app, &caller, id).await?;
+    let by = caller.actor(&app).await?;
+    let pace = Some(app.bulk_pace());
+    let tenant = caller.tenant.as_ref();
+    let endpoint = app.client.enable_endpoint(id, tenant, by, pace).await?;
+    answer(&app, &caller, id, endpoint)
+}
+
+/// Disable an endpoint: nothing is sent to it, and its deliveries wait until it is enabled, at most
+/// for seven days.
+#[utoipa::path(
+    post, path = "/endpoints/{id}/disable", tag = "Endpoints", operation_id = "disableEndpoint",
+    params(("id" = String, Path, description = "end_…")),
+    responses((status = 200, description = "The endpoint as it is now", body = EndpointBody), Problems)
+)]
+pub async fn disable(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<EndpointId>,
+) -> Answer<EndpointBody> {
+    find(&app, &caller, id).await?;
+    let tenant = caller.tenant.as_ref();
+    let client = caller.client(&app).await?;
+    let endpoint = client.disable_endpoint(id, tenant).await?;
+    answer(&app, &caller, id, endpoint)
+}
+
+/// Send an event of type `endpoint.test` to an endpoint, as any other delivery.
+#[utoipa::path(
+    post, path = "/endpoints/{id}/test", tag = "Endpoints", operation_id = "testEndpoint",
+    params(("id" = String, Path, description = "end_…")),
+    responses((status = 200, description = "The delivery, a job", body = JobBody), Problems)
+)]
+pub async fn test(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<EndpointId>,
+) -> Answer<JobBody> {
+    let endpoint = find(&app, &caller, id).await?;
+    let delivery = send_test(&app, &caller, &endpoint).await?;
+    Ok(Json(job_body(&app, delivery, app.client.now())))
+}
+
+/// Sends a test to an endpoint that is not disabled.
+pub async fn send_test(app: &App, caller: &Caller, endpoint: &Endpoint) -> Result<Job, Problem> {
+    if endpoint.disabled {
+        let id = endpoint.id;
+        let detail = format!("{id} is disabled, so nothing is sent to it: enable it first");
+        return Err(Problem::new(StatusCode::CONFLICT, "disabled", detail));
+    }
+    let client = caller.client(app).await?;
+    Ok(client.test_endpoint(endpoint).await?)
+}
+
+/// List the deliveries to an endpoint, newest first. They are jobs; their attempts are in the
+/// history of each.
+#[utoipa::path(
+    get, path = "/endpoints/{id}/deliveries", tag = "Endpoints", operation_id = "listDeliveries",
+    params(("id" = String, Path, description = "end_…"), PageQuery),
+    responses((status = 200, description = "A page of deliveries", body = JobList), Problems)
+)]
+pub async fn deliveries(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Id(id): Id<EndpointId>,
+    Params(page): Params<PageQuery>,
+) -> Answer<JobList> {
+    let endpoint = find(&app, &caller, id).await?;
+    let page = cursor::page(page.limit, limits::PAGE_DEFAULT, page.after.as_deref())?;
+    let filter = endpoint_deliveries(&endpoint);
+    list_page(&app, &caller, filter, page).await.map(Json)
+}
+
+/// Send a delivery that has ended once more: the same body under the same event id.
+///
+/// One that has failed or was cancelled is retried; one that has succeeded gets a new delivery
+/// beside it, which is the answer.
+#[utoipa::path(
+    post, path = "/deliveries/{id}/resend", tag = "Endpoints", operation_id = "resendDelivery",
+    params(("id" = String, Path, description = "job_…, a delivery")),
+    responses((status = 200, description = "The delivery that is sent", body = JobBody), Problems)
+)]
+pub async fn resend(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<JobId>,
+) -> Answer<JobBody> {
+    let by = caller.actor(&app).await?;
+    let job = resend_by(&app, &caller, id, by).await?;
+    due_body(&app, &caller, job).await
+}
+
+/// Sends a delivery once more.
+pub async fn resend_by(app: &App, caller: &Caller, id: JobId, by: Actor) -> Result<Job, Problem> {
+    let job = caller.job(app.client.job(id).await?, id)?;
+    if job.kind != Kind::webhook() {
+        let detail = format!("{id} is no delivery of a webhook; retry it as a job");
+        return Err(Problem::invalid("id", detail));
+    }
+    Ok(app.client.resend_delivery(job, by).await?)
+}
+
+/// Delete an endpoint; deliveries that wait for it are cancelled.
+#[utoipa::path(
+    delete, path = "/endpoints/{id}", tag = "Endpoints", operation_id = "deleteEndpoint",
+    params(("id" = String, Path, description = "end_…")),
+    responses((status = 204, description = "It is deleted"), Problems)
+)]
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<EndpointId>,
+) -> Result<StatusCode, Problem> {
+    let tenant = caller.tenant.as_ref();
+    let client = caller.client(&app).await?;
+    if client.delete_endpoint(id, tenant).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(Problem::not_found(id))
+    }
+}
+
+/// Rotate the secret of an endpoint: a new one signs, the old one signs beside it for a while.
+#[utoipa::path(
+    post, path = "/endpoints/{id}/rotate", tag = "Endpoints", operation_id = "rotateEndpointSecret",
+    params(("id" = String, Path, description = "end_…")),
+    request_body(content = Option<RotateSecretRequest>, example = json!({"overlap": "1d"})),
+    responses((status = 200, description = "The endpoint, with its new secret", body = EndpointWithSecret), Problems)
+)]
+pub async fn rotate(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<EndpointId>,
+    MaybeBody(body): MaybeBody<RotateSecretRequest>,
+) -> Answer<EndpointWithSecret> {
+    let secret = secret_or_new(body.secret.as_deref())?;
+    let overlap = body
+        .overlap
+        .map_or(limits::SECRET_OVERLAP_DEFAULT, |overlap| overlap.get());
+    if overlap > limits::SECRET_OVERLAP_MAX {
+        let most = duration::format(limits::SECRET_OVERLAP_MAX);
+        let detail = format!("overlap must be at most {most}");
+        return Err(Problem::invalid("overlap", detail));
+    }
+    let client = caller.client(&app).await?;
+    let tenant = caller.tenant.as_ref();
+    let rotated = client.rotate_endpoint(id, tenant, &secret, overlap).await?;
+    let endpoint = rotated.ok_or_else(|| Problem::not_found(id))?;
+    let now = app.client.now();
+    Ok(Json(EndpointWithSecret::new(&endpoint, &secret, now)))
+}

@@ -1,0 +1,94 @@
+//! Retry policies, without running anything.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use steadfast_api::{
+    PolicyPreviewBody, PolicyReplayBody, PreviewPolicyRequest, ReplayPolicyRequest,
+};
+use steadfast_core::{Destination, Kind, Queue, Tenant};
+use steadfast_engine::ReplayRequest;
+
+use crate::{
+    api::query,
+    app::App,
+    extract::{
+        access::{Caller, Reads},
+        body::Body,
+    },
+    http::{
+        json::{Answer, Json},
+        problem::{Problem, Problems},
+    },
+};
+
+/// Preview the whole timetable of a policy.
+///
+/// It says when each attempt would start at the earliest, typically and at the latest, and when the
+/// policy gives up.
+#[utoipa::path(
+    post, path = "/policies/preview", tag = "Policies", operation_id = "previewPolicy",
+    request_body(content = PreviewPolicyRequest, example = json!({
+        "retry": {"maxRetries": 5, "backoff": "exponential", "baseDelay": "1s", "jitter": "full"}
+    })),
+    responses((status = 200, description = "The timetable", body = PolicyPreviewBody), Problems)
+)]
+pub async fn preview(
+    _: Reads,
+    Body(body): Body<PreviewPolicyRequest>,
+) -> Answer<PolicyPreviewBody> {
+    let policy = body.retry.build().map_err(|error| error.within("retry"))?;
+    Ok(Json(policy.into()))
+}
+
+/// Run another policy over the attempts that were really made.
+///
+/// It takes the jobs of a queue, kind or destination that were created since a time, and decides each
+/// retry anew on a virtual clock; what would have come of it is read off what was observed near that
+/// time. If too little was observed, it says so instead of a number.
+#[utoipa::path(
+    post, path = "/policies/replay", tag = "Policies", operation_id = "replayPolicy",
+    request_body(content = ReplayPolicyRequest, example = json!({
+        "queue": "default", "retry": {"maxRetries": 8, "baseDelay": "10s", "maxDelay": "10m"}
+    })),
+    responses((status = 200, description = "Old against new", body = PolicyReplayBody), Problems)
+)]
+pub async fn replay(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Body(body): Body<ReplayPolicyRequest>,
+) -> Answer<PolicyReplayBody> {
+    let tenant = query::tenant(body.tenant.as_deref(), &caller)?;
+    Ok(Json(run_replay(&app, &caller, body, tenant).await?))
+}
+
+/// Runs a replay over the jobs of a tenant, or of all.
+pub async fn run_replay(
+    app: &App,
+    caller: &Caller,
+    body: ReplayPolicyRequest,
+    tenant: Option<Tenant>,
+) -> Result<PolicyReplayBody, Problem> {
+    let permit = app.try_replay(caller.tenant.as_ref())?;
+    let destination = body.destination.as_deref().map(Destination::new);
+    let request = ReplayRequest {
+        tenant,
+        queue: body.queue.as_deref().map(Queue::new).transpose()?,
+        kind: body.kind.as_deref().map(Kind::new).transpose()?,
+        destination: destination.transpose()?,
+        since: body.since,
+        retry: body.retry,
+    };
+    let record = app.client.replay_record(request).await?;
+    // It goes on if the caller leaves, so it keeps the permit until it has ended.
+    let work = tokio::task::spawn_blocking(move || {
+        let report = record.replay()?;
+        drop(permit);
+        Ok(PolicyReplayBody::new(
+            &report,
+            record.since(),
+            record.is_cut(),
+        ))
+    });
+    work.await.map_err(|error| Problem::internal(&error))?
+}

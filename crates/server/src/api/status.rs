@@ -1,0 +1,6 @@
+//! Counts, rates, alerts, events and forecasts.
+
+pub mod alerts;
+pub mod events;
+pub mod forecast;
+pub mod stats;

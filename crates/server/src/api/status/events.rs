@@ -1,0 +1,89 @@
+//! Events of jobs as they happen, as server-sent events.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{
+    extract::State,
+    response::sse::{Event as SseEvent, Sse},
+};
+use futures_util::Stream;
+use steadfast_api::{JobEventBody, TenantQuery};
+use steadfast_core::duration;
+use steadfast_engine::{JobEvent, Notice};
+
+use crate::{
+    api::query,
+    app::App,
+    extract::{access::Reads, body::Params, stream},
+    http::problem::{Problem, Problems},
+};
+
+/// Stream the events of the jobs that this node runs, from now on.
+///
+/// They are `job.started`, `job.succeeded`, `job.retrying`, `job.failed`, `job.cancelled`,
+/// `job.snoozed` and `job.released`.
+///
+/// Events are not kept for a client that is not connected; webhooks and the history are. A stream
+/// ends when its key is revoked.
+#[utoipa::path(
+    get, path = "/events", tag = "Events", operation_id = "streamEvents", params(TenantQuery),
+    responses((status = 200, description = "A stream of events", content_type = "text/event-stream", body = String), Problems)
+)]
+pub async fn events(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Params(query): Params<TenantQuery>,
+) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, Problem> {
+    let tenant = query::query_tenant(&query, &caller)?;
+    let (app_of_check, caller_of_check) = (app.clone(), caller.clone());
+    let revoked = stream::revoked(move || {
+        let (app, caller) = (app_of_check.clone(), caller_of_check.clone());
+        async move { caller.is_authorized(&app).await }
+    });
+    stream::events(&app, &caller, tenant, revoked, sse_event)
+}
+
+fn sse_event(notice: &Notice) -> Option<SseEvent> {
+    let mut body = JobEventBody {
+        job_id: notice.job,
+        tenant: notice.tenant.clone(),
+        queue: notice.queue.clone(),
+        kind: notice.kind.clone(),
+        attempt: notice.attempt,
+        status: notice.ended.as_ref().map(|ended| ended.status),
+        duration_ms: notice.ended.as_ref().map(|it| duration::millis(it.took)),
+        late_ms: None,
+        failure: None,
+        next_run_at: None,
+        reason: None,
+    };
+    let name = match &notice.event {
+        JobEvent::Started { late, .. } => {
+            body.late_ms = Some(duration::millis(*late));
+            "job.started"
+        }
+        JobEvent::Succeeded => "job.succeeded",
+        JobEvent::Retrying {
+            failure,
+            next_run_at,
+        } => {
+            body.failure = Some(failure.clone());
+            body.next_run_at = Some(*next_run_at);
+            "job.retrying"
+        }
+        JobEvent::Snoozed { next_run_at } => {
+            body.next_run_at = Some(*next_run_at);
+            "job.snoozed"
+        }
+        JobEvent::Released => "job.released",
+        JobEvent::Failed { reason, failure } => {
+            body.reason = *reason;
+            body.failure = failure.clone();
+            "job.failed"
+        }
+        JobEvent::Cancelled => "job.cancelled",
+        _ => return None,
+    };
+    let data = serde_json::to_string(&body).ok()?;
+    Some(SseEvent::default().event(name).data(data))
+}

@@ -1,0 +1,130 @@
+//! Groups of failures: listed, looked at, marked as known or fixed.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use steadfast_api::{FailureGroupBody, FailureList, FailureQuery, MarkFailureRequest, TenantQuery};
+use steadfast_core::{
+    Destination, FailureClass, FailureFingerprint, FailureGroup, Kind, Queue, Tenant,
+};
+use steadfast_store::FailureFilter;
+
+use crate::{
+    api::{cursor, query},
+    app::App,
+    extract::{
+        access::{Caller, Reads, Writes},
+        body::{Body, Id, Params},
+    },
+    http::{
+        json::{Answer, Json},
+        problem::{Problem, Problems},
+    },
+    limits,
+};
+
+/// List groups of failures, those with the most failures first.
+#[utoipa::path(
+    get, path = "/failures", tag = "Failures", operation_id = "listFailures", params(FailureQuery),
+    responses((status = 200, description = "A page of groups", body = FailureList), Problems)
+)]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Params(query): Params<FailureQuery>,
+) -> Answer<FailureList> {
+    let filter = filter(&query, &caller)?;
+    let page = cursor::page(query.limit, limits::PAGE_DEFAULT, query.after.as_deref())?;
+    let listed = app.client.failures(filter, page).await?;
+    let now = app.client.now();
+    let bodies = listed.items.into_iter();
+    Ok(Json(FailureList {
+        failures: bodies
+            .map(|group| FailureGroupBody::new(group, now))
+            .collect(),
+        next_cursor: listed.next.map(|cursor| cursor.to_string()),
+    }))
+}
+
+/// Read a group of failures.
+#[utoipa::path(
+    get, path = "/failures/{fingerprint}", tag = "Failures", operation_id = "getFailure",
+    params(
+        ("fingerprint" = String, Path, description = "The fingerprint of its failures"),
+        TenantQuery,
+    ),
+    responses((status = 200, description = "The group", body = FailureGroupBody), Problems)
+)]
+pub async fn read(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Id(fingerprint): Id<String>,
+    Params(query): Params<TenantQuery>,
+) -> Answer<FailureGroupBody> {
+    let tenant = query::query_tenant(&query, &caller)?;
+    let group = find(&app, &fingerprint, tenant.as_ref()).await?;
+    Ok(Json(FailureGroupBody::new(group, app.client.now())))
+}
+
+/// Say that a failure is known, or that its cause is fixed.
+#[utoipa::path(
+    patch, path = "/failures/{fingerprint}", tag = "Failures", operation_id = "markFailure",
+    params(
+        ("fingerprint" = String, Path, description = "The fingerprint of its failures"),
+        TenantQuery,
+    ),
+    request_body(content = MarkFailureRequest, example = json!({"state": "fixed"})),
+    responses((status = 200, description = "The group", body = FailureGroupBody), Problems)
+)]
+pub async fn mark(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(fingerprint): Id<String>,
+    Params(query): Params<TenantQuery>,
+    Body(request): Body<MarkFailureRequest>,
+) -> Answer<FailureGroupBody> {
+    let tenant = query::query_tenant(&query, &caller)?;
+    let group = find(&app, &fingerprint, tenant.as_ref()).await?;
+    let by = caller.name(&app).await?;
+    let client = caller.client(&app).await?;
+    let marked = client.mark_failure(group.key, request.state, by.as_deref());
+    let group = marked.await?.ok_or_else(|| not_found(&fingerprint))?;
+    Ok(Json(FailureGroupBody::new(group, app.client.now())))
+}
+
+fn not_found(fingerprint: &str) -> Problem {
+    let shown: String = fingerprint.chars().take(limits::ID_CHARS_MAX).collect();
+    Problem::not_found(shown)
+}
+
+/// The one group of a fingerprint that the caller can mean.
+async fn find(
+    app: &App,
+    fingerprint: &str,
+    tenant: Option<&Tenant>,
+) -> Result<FailureGroup, Problem> {
+    let parsed: FailureFingerprint = fingerprint.parse().map_err(|_| not_found(fingerprint))?;
+    let mut found = app.client.failures_of(parsed, tenant, 2).await?;
+    if found.len() > 1 {
+        let detail = "tenant is missing: jobs of several tenants have failed this way";
+        return Err(Problem::invalid("tenant", detail));
+    }
+    found.pop().ok_or_else(|| not_found(fingerprint))
+}
+
+/// The groups that a query describes, as far as the caller may see them.
+pub fn filter(query: &FailureQuery, caller: &Caller) -> Result<FailureFilter, Problem> {
+    let destination = query.destination.as_deref().map(Destination::new);
+    Ok(FailureFilter {
+        tenant: query::tenant(query.tenant.as_deref(), caller)?,
+        state: query.state,
+        class: query.class.as_deref().map(FailureClass::named),
+        status: query.status,
+        kind: query.kind.as_deref().map(Kind::new).transpose()?,
+        queue: query.queue.as_deref().map(Queue::new).transpose()?,
+        destination: destination.transpose()?,
+        text: query.text.clone(),
+        since: query.since,
+        ..FailureFilter::default()
+    })
+}

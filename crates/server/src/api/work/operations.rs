@@ -1,0 +1,272 @@
+//! Work on many jobs: created, followed, halted.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse as _, Response},
+};
+use steadfast_api::{
+    BulkResult, CreateOperationRequest, OperationBody, OperationJobList, OperationJobQuery,
+    OperationList, OperationQuery,
+};
+use steadfast_core::{CanaryRule, OperationId};
+use steadfast_engine::OperationRequest;
+use steadfast_store::{JobFilter, OperationFilter, OperationJobFilter, OperationRecord};
+
+use crate::{
+    api::{cursor, query},
+    app::App,
+    extract::{
+        access::{Caller, Reads, Writes},
+        body::{Body, Id, Params},
+    },
+    http::{
+        json::{Answer, Json},
+        problem::{Problem, Problems},
+    },
+    limits,
+};
+
+/// An operation as it is answered.
+pub fn operation_body(record: OperationRecord) -> OperationBody {
+    let body = OperationBody::new(record.id, record.by, record.created_at, &record.operation);
+    OperationBody {
+        tenant: record.tenant,
+        finished_at: record.finished_at,
+        filter: record.filter.to_string(),
+        is_named: record.is_named,
+        ..body
+    }
+}
+
+/// Work on many jobs: requeue, discard, cancel, retry, edit their policy, or run them now.
+///
+/// The operation is stored, and any node carries it on. It works through the jobs a batch at a time,
+/// each job once, at its pace.
+#[utoipa::path(
+    post, path = "/operations", tag = "Operations", operation_id = "createOperation",
+    request_body(content = CreateOperationRequest, example = json!({
+        "kind": "requeue", "filter": {"queue": "images", "class": "timeout"}, "mode": "canary"
+    })),
+    responses(
+        (status = 200, description = "How many jobs match, of a dry run", body = BulkResult),
+        (status = 201, description = "The operation", body = OperationBody),
+        Problems
+    )
+)]
+pub async fn create(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Body(body): Body<CreateOperationRequest>,
+) -> Result<Response, Problem> {
+    let is_dry_run = body.dry_run;
+    let request = request(&app, &caller, body).await?;
+    if is_dry_run {
+        let count = app.client.count_operation(&request).await?;
+        return Ok(Json(BulkResult {
+            count: count.count,
+            dry_run: true,
+            at_least: count.at_least,
+            operation: None,
+        })
+        .into_response());
+    }
+    let record = app.client.create_operation(request).await?;
+    let location = format!("/api/v1/operations/{}", record.id);
+    let body = Json(operation_body(record));
+    Ok((StatusCode::CREATED, [("location", location)], body).into_response())
+}
+
+/// Creates an operation, and waits for its end, at most for so long and until this node stops.
+pub async fn create_and_wait(
+    app: &App,
+    request: OperationRequest,
+    at_most: Duration,
+) -> Result<OperationRecord, Problem> {
+    let record = app.client.create_operation(request).await?;
+    let found = tokio::select! {
+        found = app.client.wait_for_operation(record.id, at_most) => found?,
+        () = app.node.stopping() => None,
+    };
+    Ok(found.unwrap_or(record))
+}
+
+async fn request(
+    app: &App,
+    caller: &Caller,
+    body: CreateOperationRequest,
+) -> Result<OperationRequest, Problem> {
+    let query = body.filter.unwrap_or_default();
+    if query.limit.is_some() || query.after.is_some() {
+        let detail = "filter must be without limit and after: an operation has no pages";
+        return Err(Problem::invalid("filter", detail));
+    }
+    if let (Some(own), Some(other)) = (&body.tenant, &query.tenant)
+        && own != other
+    {
+        let detail = format!("tenant is {own:?} and that of the filter {other:?}: name it once");
+        return Err(Problem::invalid("tenant", detail));
+    }
+    let named = body.tenant.as_deref().or(query.tenant.as_deref());
+    let tenant = query::tenant(named, caller)?;
+    let filter = query::job_filter(&query, caller).map_err(|problem| problem.within("filter"))?;
+    let canary = match (body.mode.as_deref(), body.fail_share_max) {
+        (None | Some("all"), None) => None,
+        (Some("canary"), None) => Some(CanaryRule::default()),
+        (Some("canary"), Some(share)) => Some(CanaryRule::new(share)?),
+        (None | Some("all"), Some(_)) => {
+            let detail = "failShareMax needs \"mode\": \"canary\" beside it";
+            return Err(Problem::invalid("failShareMax", detail));
+        }
+        (Some(_), _) => {
+            return Err(Problem::invalid("mode", "mode must be one of all canary"));
+        }
+    };
+    let policy = match body.retry {
+        None => None,
+        Some(patch) => {
+            let policy = patch.build();
+            Some(Arc::new(policy.map_err(|error| error.within("retry"))?))
+        }
+    };
+    let mut request = OperationRequest::new(body.kind, caller.actor(app).await?);
+    request.tenant = tenant;
+    request.ids = body.ids;
+    request.filter = JobFilter {
+        tenant: None,
+        ..filter
+    };
+    request.all = body.all;
+    request.policy = policy;
+    request.pace = Some(body.pace.unwrap_or(app.bulk_pace()));
+    request.canary = canary;
+    Ok(request)
+}
+
+/// List operations, newest first.
+#[utoipa::path(
+    get, path = "/operations", tag = "Operations", operation_id = "listOperations",
+    params(OperationQuery),
+    responses((status = 200, description = "A page of operations", body = OperationList), Problems)
+)]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Params(query): Params<OperationQuery>,
+) -> Answer<OperationList> {
+    let filter = OperationFilter {
+        tenant: query::tenant(query.tenant.as_deref(), &caller)?,
+        is_open: query.open.unwrap_or(false),
+    };
+    let page = cursor::page(query.limit, limits::PAGE_DEFAULT, query.after.as_deref())?;
+    let page = app.client.operations(filter, page).await?;
+    Ok(Json(OperationList {
+        operations: page.items.into_iter().map(operation_body).collect(),
+        next_cursor: cursor::next(page.next),
+    }))
+}
+
+/// An operation, if it exists for this caller.
+pub async fn find(app: &App, caller: &Caller, id: OperationId) -> Result<OperationRecord, Problem> {
+    let found = app.client.operation(id).await?;
+    let visible = found.filter(|record| match &record.tenant {
+        Some(tenant) => caller.sees(tenant),
+        None => caller.tenant.is_none(),
+    });
+    visible.ok_or_else(|| Problem::not_found(id))
+}
+
+/// Read an operation: how far it has come, and its report.
+#[utoipa::path(
+    get, path = "/operations/{id}", tag = "Operations", operation_id = "getOperation",
+    params(("id" = String, Path, description = "opr_…")),
+    responses((status = 200, description = "The operation", body = OperationBody), Problems)
+)]
+pub async fn read(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Id(id): Id<OperationId>,
+) -> Answer<OperationBody> {
+    Ok(Json(operation_body(find(&app, &caller, id).await?)))
+}
+
+/// List the jobs of an operation, with what was done to each.
+#[utoipa::path(
+    get, path = "/operations/{id}/jobs", tag = "Operations", operation_id = "listOperationJobs",
+    params(("id" = String, Path, description = "opr_…"), OperationJobQuery),
+    responses((status = 200, description = "A page of jobs", body = OperationJobList), Problems)
+)]
+pub async fn jobs(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Id(id): Id<OperationId>,
+    Params(query): Params<OperationJobQuery>,
+) -> Answer<OperationJobList> {
+    find(&app, &caller, id).await?;
+    let filter = match query.not_changed {
+        Some(true) => OperationJobFilter::NotChanged,
+        _ => OperationJobFilter::All,
+    };
+    let page = cursor::page(query.limit, limits::PAGE_DEFAULT, query.after.as_deref())?;
+    let page = app.client.operation_jobs(id, filter, page).await?;
+    Ok(Json(OperationJobList {
+        jobs: page.items.into_iter().map(Into::into).collect(),
+        next_cursor: cursor::next(page.next),
+    }))
+}
+
+/// Halt an operation until it is resumed. What it has done stays done.
+#[utoipa::path(
+    post, path = "/operations/{id}/pause", tag = "Operations", operation_id = "pauseOperation",
+    params(("id" = String, Path, description = "opr_…")),
+    responses((status = 200, description = "The operation", body = OperationBody), Problems)
+)]
+pub async fn pause(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<OperationId>,
+) -> Answer<OperationBody> {
+    find(&app, &caller, id).await?;
+    let by = caller.actor(&app).await?;
+    Ok(Json(operation_body(
+        app.client.pause_operation(id, by).await?,
+    )))
+}
+
+/// Let a paused operation go on.
+#[utoipa::path(
+    post, path = "/operations/{id}/resume", tag = "Operations", operation_id = "resumeOperation",
+    params(("id" = String, Path, description = "opr_…")),
+    responses((status = 200, description = "The operation", body = OperationBody), Problems)
+)]
+pub async fn resume(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<OperationId>,
+) -> Answer<OperationBody> {
+    find(&app, &caller, id).await?;
+    let by = caller.actor(&app).await?;
+    Ok(Json(operation_body(
+        app.client.resume_operation(id, by).await?,
+    )))
+}
+
+/// End an operation. What it has done stays done; the rest is left alone.
+#[utoipa::path(
+    post, path = "/operations/{id}/cancel", tag = "Operations", operation_id = "cancelOperation",
+    params(("id" = String, Path, description = "opr_…")),
+    responses((status = 200, description = "The operation", body = OperationBody), Problems)
+)]
+pub async fn cancel(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<OperationId>,
+) -> Answer<OperationBody> {
+    find(&app, &caller, id).await?;
+    let by = caller.actor(&app).await?;
+    Ok(Json(operation_body(
+        app.client.cancel_operation(id, by).await?,
+    )))
+}

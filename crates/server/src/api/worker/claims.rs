@@ -1,0 +1,120 @@
+//! Workers claim jobs.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use axum::{extract::State, response::Response};
+use steadfast_api::{ClaimBody, ClaimJobsRequest, ClaimList};
+use steadfast_core::{Invalid, Kind, Queue, WorkerName};
+use steadfast_store::ClaimRequest;
+
+use crate::{
+    api::{flow::workers::check_info, query, worker::heartbeats::check_lease},
+    app::App,
+    extract::{access::Works, body::Body},
+    http::{
+        json::Json,
+        problem::{Problem, Problems},
+        undelivered_claims::ClaimsBody,
+    },
+    limits,
+    node::workers::WorkerState,
+};
+
+/// Claim due jobs, waiting for the first if there is none.
+///
+/// Each claim is counted as an attempt and holds until its lease runs out; a worker that needs
+/// longer sends heartbeats. If the connection breaks before the response is written, the jobs go
+/// back uncounted. A node that stops answers 503: another one may have jobs.
+#[utoipa::path(
+    post, path = "/claims", tag = "Workers", operation_id = "claimJobs",
+    request_body(content = ClaimJobsRequest, example = json!({
+        "worker": "worker-1", "kinds": ["resize-image"], "max": 10, "wait": "100ms"
+    })),
+    responses((status = 200, description = "The claims, perhaps none", body = ClaimList), Problems)
+)]
+pub async fn claim(
+    State(app): State<Arc<App>>,
+    Works(caller): Works,
+    Body(body): Body<ClaimJobsRequest>,
+) -> Result<Response, Problem> {
+    let max = body.max.unwrap_or(limits::CLAIMS_DEFAULT);
+    if !(1..=limits::CLAIMS_MAX).contains(&max) {
+        let detail = format!("max is {max}: must be between 1 and {}", limits::CLAIMS_MAX);
+        return Err(Problem::invalid("max", detail));
+    }
+    let kinds = names(&body.kinds, "kinds", Kind::new)?;
+    let request = ClaimRequest {
+        worker: WorkerName::new(&body.worker)?,
+        tenant: query::tenant(body.tenant.as_deref(), &caller)?,
+        queues: names(&body.queues, "queues", Queue::new)?,
+        // Kinds that the node runs by itself are for workers only if a worker names them.
+        except_kinds: if kinds.is_empty() {
+            vec![Kind::http(), Kind::webhook()]
+        } else {
+            Vec::new()
+        },
+        kinds,
+        max,
+        lease: body.lease.map(|it| check_lease(it.get())).transpose()?,
+        within_timeout: true,
+        gates: std::sync::Arc::default(),
+        allowance: None,
+    };
+    let info = check_info(body.worker_info)?;
+    let now = app.client.now();
+    app.workers
+        .note(request.tenant.as_ref(), &request.worker, now, || {
+            WorkerState {
+                name: request.worker.clone(),
+                tenant: request.tenant.clone(),
+                queues: request.queues.clone(),
+                kinds: request.kinds.clone(),
+                info,
+                first_seen: now,
+                last_seen: now,
+                version_since: None,
+            }
+        });
+    let wait = body.wait.map_or(Duration::ZERO, |wait| wait.get());
+    let wait = wait.min(limits::CLAIM_WAIT_MAX);
+    let _waits = match wait.is_zero() {
+        true => None,
+        false => Some(app.try_wait(caller.tenant.as_ref())?),
+    };
+    let held = app.node.claim(request, wait).await?;
+    let now = app.client.now();
+    let bodies = held.claims().iter().map(|claim| {
+        let mut body = ClaimBody::new(claim, now);
+        app.policy_json.fill(&mut body.job.retry);
+        body
+    });
+    let list = ClaimList {
+        claims: bodies.collect(),
+    };
+    // They are held until the connection has written them.
+    let body = |bytes| axum::body::Body::new(ClaimsBody::new(bytes, held));
+    Ok(Json(list).into_response_with(body))
+}
+
+/// The names of a list, each once.
+fn names<N: Ord>(
+    texts: &[String],
+    field: &str,
+    name: fn(&str) -> Result<N, Invalid>,
+) -> Result<Vec<N>, Problem> {
+    let most = limits::CLAIM_NAMES_MAX;
+    if texts.len() > most {
+        let count = texts.len();
+        let detail =
+            format!("{field} holds {count} names: must be at most {most}, or none for all");
+        return Err(Problem::invalid(field, detail));
+    }
+    let names = texts.iter().enumerate().map(|(index, text)| {
+        name(text).map_err(|error| Invalid {
+            field: format!("{field}[{index}]"),
+            ..error
+        })
+    });
+    let distinct: BTreeSet<N> = names.collect::<Result<_, Invalid>>()?;
+    Ok(distinct.into_iter().collect())
+}

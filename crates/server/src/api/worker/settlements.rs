@@ -1,0 +1,283 @@
+//! Workers report how attempts ended, one or many in a request.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use steadfast_api::{
+    FailRequest, FailureRequest, JobBody, ReleaseRequest, SettleRequest, SettlementList,
+    SettlementOutcome, SettlementRequest, SettlementResult, SnoozeRequest, SucceedRequest,
+};
+use steadfast_core::{
+    Failure, FailureClass, Fence, Job, JobId, JobLabel, Outcome, Payload, limits as core_limits,
+};
+use steadfast_engine::{SettleError, Settlement};
+
+use crate::{
+    api::{work::jobs::job_body, worker::on_success::OnSuccessReader},
+    app::App,
+    extract::{
+        access::{Caller, Works},
+        body::{Body, Id, shorten_id},
+    },
+    http::{
+        json::{Answer, Json},
+        problem::{Problem, Problems},
+    },
+    limits,
+};
+
+/// Report that an attempt succeeded.
+#[utoipa::path(
+    post, path = "/claims/{id}/succeed", tag = "Workers", operation_id = "succeedAttempt",
+    params(("id" = String, Path, description = "job_…")),
+    request_body(content = SucceedRequest, example = json!({
+        "fence": 1, "result": {"bytes": 5120},
+        "onSuccess": [{"kind": "publish-image", "payload": {"file": "cat.png"}}]
+    })),
+    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
+)]
+pub async fn succeed(
+    State(app): State<Arc<App>>,
+    Works(caller): Works,
+    Id(id): Id<JobId>,
+    Body(body): Body<SucceedRequest>,
+) -> Answer<JobBody> {
+    let settlement = Settlement {
+        job: id,
+        fence: body.fence,
+        outcome: success(body.result)?,
+        on_success: match body.on_success.is_empty() {
+            true => Vec::new(),
+            false => {
+                let reader = OnSuccessReader::new(&app, &caller, vec![id]).await?;
+                reader.read(id, body.on_success)?
+            }
+        },
+    };
+    settle_one(&app, &caller, settlement).await
+}
+
+/// Report that an attempt failed; what follows is up to the job's policy.
+#[utoipa::path(
+    post, path = "/claims/{id}/fail", tag = "Workers", operation_id = "failAttempt",
+    params(("id" = String, Path, description = "job_…")),
+    request_body(content = FailRequest, example = json!({
+        "fence": 1, "failure": {"class": "SmtpError", "message": "450 mailbox busy"}
+    })),
+    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
+)]
+pub async fn fail(
+    State(app): State<Arc<App>>,
+    Works(caller): Works,
+    Id(id): Id<JobId>,
+    Body(body): Body<FailRequest>,
+) -> Answer<JobBody> {
+    let outcome = failure(body.failure.unwrap_or_default())?;
+    let settlement = settlement_of(id, body.fence, outcome);
+    settle_one(&app, &caller, settlement).await
+}
+
+/// Snooze a job: try again later without counting this attempt.
+#[utoipa::path(
+    post, path = "/claims/{id}/snooze", tag = "Workers", operation_id = "snoozeAttempt",
+    params(("id" = String, Path, description = "job_…")),
+    request_body(content = SnoozeRequest, example = json!({"fence": 1, "delay": "30s"})),
+    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
+)]
+pub async fn snooze(
+    State(app): State<Arc<App>>,
+    Works(caller): Works,
+    Id(id): Id<JobId>,
+    Body(body): Body<SnoozeRequest>,
+) -> Answer<JobBody> {
+    let outcome = Outcome::Snoozed(body.delay.get());
+    let settlement = settlement_of(id, body.fence, outcome);
+    settle_one(&app, &caller, settlement).await
+}
+
+/// Give a job back: it is due at once, and this attempt is not counted.
+///
+/// For workers that stop. A job that may start only once ends with reason `outcome_unknown`.
+#[utoipa::path(
+    post, path = "/claims/{id}/release", tag = "Workers", operation_id = "releaseAttempt",
+    params(("id" = String, Path, description = "job_…")),
+    request_body(content = ReleaseRequest, example = json!({"fence": 1})),
+    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
+)]
+pub async fn release(
+    State(app): State<Arc<App>>,
+    Works(caller): Works,
+    Id(id): Id<JobId>,
+    Body(body): Body<ReleaseRequest>,
+) -> Answer<JobBody> {
+    let outcome = Outcome::Released { started: true };
+    let settlement = settlement_of(id, body.fence, outcome);
+    settle_one(&app, &caller, settlement).await
+}
+
+/// Report the ends of many attempts in one transaction.
+///
+/// Each report has its own result, and one that is wrong does not hinder the others.
+#[utoipa::path(
+    post, path = "/claims/settle", tag = "Workers", operation_id = "settleAttempts",
+    request_body(content = SettleRequest, example = json!({"settlements": [
+        {"id": "job_06f00000000000000000000000", "fence": 1, "outcome": "succeed", "result": {"n": 1}},
+        {"id": "job_06f00000000000000000000001", "fence": 1, "outcome": "fail",
+            "failure": {"class": "timeout", "message": "no response within 10s"}}
+    ]})),
+    responses((status = 200, description = "One result for each, in order", body = SettlementList), Problems)
+)]
+pub async fn settle(
+    State(app): State<Arc<App>>,
+    Works(caller): Works,
+    Body(body): Body<SettleRequest>,
+) -> Answer<SettlementList> {
+    let most = limits::SETTLE_MAX;
+    if body.settlements.is_empty() || body.settlements.len() > most {
+        let count = body.settlements.len();
+        let detail = format!("settlements holds {count}: must be 1 to {most}");
+        return Err(Problem::invalid("settlements", detail));
+    }
+    let created: usize = body.settlements.iter().map(|it| it.on_success.len()).sum();
+    let most = core_limits::BULK_JOBS_MAX;
+    if created > most {
+        let detail =
+            format!("onSuccess of all settlements holds {created} jobs: must be at most {most}");
+        return Err(Problem::invalid("settlements", detail));
+    }
+    let ids: Vec<String> = body.settlements.iter().map(|it| it.id.clone()).collect();
+    let creators = body
+        .settlements
+        .iter()
+        .filter(|it| !it.on_success.is_empty());
+    let creators = creators.filter_map(|it| it.id.parse().ok()).collect();
+    let reader = OnSuccessReader::new(&app, &caller, creators).await?;
+    let mut sound = Vec::with_capacity(ids.len());
+    let mut read: Vec<Result<(), Problem>> = Vec::with_capacity(ids.len());
+    for body in body.settlements {
+        read.push(settlement(body, &reader).map(|settlement| sound.push(settlement)));
+    }
+    let tenant = caller.tenant.as_ref();
+    let version = |job: &Job| app.workers.version(job);
+    let settled = app.node.settle_as(sound, tenant, version).await?;
+    let mut settled = settled.into_iter();
+    let now = app.client.now();
+    let results = ids.into_iter().zip(read).map(|(id, read)| {
+        let result = read.and_then(|()| {
+            let settled = settled.next();
+            Ok(settled.ok_or_else(|| Problem::not_found(shorten_id(&id)))??)
+        });
+        settlement_result(id, result.map(|job: Job| job.label(now)))
+    });
+    Ok(Json(SettlementList {
+        settled: results.collect(),
+    }))
+}
+
+fn settlement_result(id: String, result: Result<JobLabel, Problem>) -> SettlementResult {
+    let (label, problem) = match result {
+        Ok(label) => (Some(label), None),
+        Err(problem) => (None, Some(problem)),
+    };
+    SettlementResult {
+        id,
+        ok: problem.is_none(),
+        label,
+        code: problem.as_ref().map(|problem| problem.code.to_owned()),
+        field: problem.as_ref().and_then(|problem| problem.field.clone()),
+        detail: problem.map(|problem| problem.detail),
+    }
+}
+
+fn settlement(
+    body: SettlementRequest,
+    reader: &OnSuccessReader<'_>,
+) -> Result<Settlement, Problem> {
+    let creates = !body.on_success.is_empty();
+    let extra = [
+        ("onSuccess", creates, SettlementOutcome::Succeed),
+        ("result", body.result.is_some(), SettlementOutcome::Succeed),
+        ("failure", body.failure.is_some(), SettlementOutcome::Fail),
+        ("delay", body.delay.is_some(), SettlementOutcome::Snooze),
+    ];
+    for (field, is_given, belongs_to) in extra {
+        if is_given && belongs_to != body.outcome {
+            let detail = format!("{field} does not belong to this outcome");
+            return Err(Problem::invalid(field, detail));
+        }
+    }
+    let outcome = match body.outcome {
+        SettlementOutcome::Succeed => success(body.result)?,
+        SettlementOutcome::Fail => failure(body.failure.unwrap_or_default())?,
+        SettlementOutcome::Snooze => {
+            let delay = body
+                .delay
+                .ok_or_else(|| Problem::invalid("delay", "a snooze needs a delay, as \"30s\""))?;
+            Outcome::Snoozed(delay.get())
+        }
+        SettlementOutcome::Release => Outcome::Released { started: true },
+    };
+    let job = body.id.parse()?;
+    Ok(Settlement {
+        job,
+        fence: body.fence,
+        outcome,
+        on_success: reader.read(job, body.on_success)?,
+    })
+}
+
+fn success(result: Option<Payload>) -> Result<Outcome, Problem> {
+    let most = core_limits::OUTPUT_BYTES_MAX;
+    match result {
+        Some(result) if result.as_str().len() > most => {
+            let bytes = result.as_str().len();
+            let detail = format!("result is {bytes} bytes: must be at most {most}");
+            Err(Problem::invalid("result", detail))
+        }
+        output => Ok(Outcome::Success { output }),
+    }
+}
+
+fn failure(body: FailureRequest) -> Result<Outcome, Problem> {
+    let statuses = limits::HTTP_STATUSES;
+    if let Some(status) = body.http_status
+        && !statuses.contains(&status)
+    {
+        let (least, most) = (statuses.start(), statuses.end());
+        let detail = format!("failure.httpStatus is {status}: must be between {least} and {most}");
+        return Err(Problem::invalid("failure.httpStatus", detail));
+    }
+    let class = FailureClass::named(body.class.as_deref().unwrap_or_default());
+    let mut failure = Failure::new(class, body.message.unwrap_or_default());
+    failure.http_status = body.http_status;
+    if let Some(delay) = body.retry_after {
+        failure = failure.with_retry_after(delay.get());
+    }
+    failure.permanent = body.permanent;
+    if let Some(trace) = body.trace.filter(|trace| !trace.is_empty()) {
+        failure = failure.with_trace(trace);
+    }
+    Ok(Outcome::Failure {
+        failure,
+        output: None,
+    })
+}
+
+fn settlement_of(job: JobId, fence: Fence, outcome: Outcome) -> Settlement {
+    Settlement {
+        job,
+        fence,
+        outcome,
+        on_success: Vec::new(),
+    }
+}
+
+async fn settle_one(app: &App, caller: &Caller, settlement: Settlement) -> Answer<JobBody> {
+    let job = settlement.job;
+    let tenant = caller.tenant.as_ref();
+    let version = |job: &Job| app.workers.version(job);
+    let results = app.node.settle_as(vec![settlement], tenant, version);
+    let result = results.await?.into_iter().next();
+    let job = result.unwrap_or(Err(SettleError::NotFound(job)))?;
+    Ok(Json(job_body(app, job, app.client.now())))
+}

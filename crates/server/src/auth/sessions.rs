@@ -1,0 +1,385 @@
+//! Browsers that have signed in with an API key.
+//!
+//! A browser holds a random token in a cookie; the store holds its hash and when it ends. The
+//! sessions of a key are one document, so that their number is bounded where they are written:
+//! the oldest goes. The token begins with the digits of its key, and a token of no key is refused
+//! without asking the store. Every node reads the sessions, so any node can answer. Revoking a key
+//! ends its sessions, because the key is looked up at every request.
+
+use std::{collections::HashMap, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use steadfast_core::{KeyId, Payload, Timestamp};
+use steadfast_engine::{DocumentCache, decode_documents};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store, StoreError};
+use tokio::{sync::Mutex, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    auth::keys::Keys,
+    http::problem::Problem,
+    limits::{
+        DOCUMENT_TRIES_MAX, SECRET_BYTES, SESSION_TIME_MAX, SESSIONS_PER_KEY_MAX,
+        SESSIONS_PRUNE_EVERY, SESSIONS_REFRESH_MIN,
+    },
+};
+
+/// A browser that signed in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Session {
+    hash: String,
+    expires_at: Timestamp,
+}
+
+/// The sessions of one key, oldest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct KeySessions {
+    /// Absent in documents of a version that wrote one for each session.
+    #[serde(default)]
+    sessions: Vec<Session>,
+    #[serde(skip)]
+    revision: u64,
+}
+
+impl KeySessions {
+    fn of(document: &Document) -> Self {
+        let sessions = document.body.decode().unwrap_or_default();
+        Self {
+            revision: document.revision,
+            ..sessions
+        }
+    }
+}
+
+/// All sessions, by key.
+#[derive(Default)]
+struct SessionIndex(HashMap<KeyId, KeySessions>);
+
+impl SessionIndex {
+    fn find(&self, token: &str, now: Timestamp) -> Option<KeyId> {
+        let key = key_of(token)?;
+        let hash = hash(token);
+        let mut sessions = self.0.get(&key)?.sessions.iter();
+        let is_known = sessions.any(|it| it.hash == hash && now < it.expires_at);
+        is_known.then_some(key)
+    }
+}
+
+/// The sessions of a store, as this node knows them.
+pub struct Sessions {
+    store: Arc<dyn Store>,
+    cache: DocumentCache<SessionIndex>,
+    /// When they were last read because of an unknown token.
+    refreshed: Mutex<Option<Instant>>,
+}
+
+impl Sessions {
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        let cache = DocumentCache::new(store.clone(), DocumentKind::Session, |documents| {
+            let sessions = decode_documents::<KeySessions>(documents);
+            let by_key = sessions.filter_map(|(document, sessions)| {
+                let (key, revision) = (document.id.parse().ok()?, document.revision);
+                Some((
+                    key,
+                    KeySessions {
+                        revision,
+                        ..sessions
+                    },
+                ))
+            });
+            SessionIndex(by_key.collect())
+        });
+        Self {
+            store,
+            cache,
+            refreshed: Mutex::new(None),
+        }
+    }
+
+    /// The key of a token whose session has not ended. Another node may have started it a moment
+    /// ago, so what is unknown here is looked up in the store; all unknown tokens of a second
+    /// share one look.
+    pub async fn find(&self, token: &str, keys: &Keys) -> Result<Option<KeyId>, Problem> {
+        let now = self.store.now();
+        if let Some(key) = self.cache.get().await?.find(token, now) {
+            return Ok(Some(key));
+        }
+        if key_of(token).is_none_or(|key| keys.get(key, now).is_none()) {
+            return Ok(None);
+        }
+        let arrived = Instant::now();
+        let mut refreshed = self.refreshed.lock().await;
+        if let Some(last) = *refreshed
+            && last < arrived
+        {
+            tokio::time::sleep_until(last + SESSIONS_REFRESH_MIN).await;
+        }
+        if refreshed.is_none_or(|last| last < arrived) {
+            *refreshed = Some(Instant::now());
+            self.cache.refresh().await?;
+        }
+        Ok(self.cache.get().await?.find(token, self.store.now()))
+    }
+
+    /// Whether a session goes on, as far as this node knows.
+    pub async fn has(&self, token: &str) -> Result<bool, Problem> {
+        let sessions = self.cache.get().await?;
+        Ok(sessions.find(token, self.store.now()).is_some())
+    }
+
+    /// Starts a session for a key; the token is returned here and never again. Sessions that have
+    /// ended are deleted on the way, and the oldest if there are too many.
+    pub async fn start(&self, key: KeyId) -> Result<String, Problem> {
+        let secret = rand::random::<[u8; SECRET_BYTES]>();
+        let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = key.to_string();
+        let token = format!("{}_{secret}", digits.trim_start_matches("key_"));
+        let now = self.store.now();
+        let session = Session {
+            hash: hash(&token),
+            expires_at: now.plus(SESSION_TIME_MAX),
+        };
+        self.change(key, move |sessions| {
+            sessions.retain(|it| now < it.expires_at);
+            sessions.push(session.clone());
+            let excess = sessions.len().saturating_sub(SESSIONS_PER_KEY_MAX);
+            sessions.drain(..excess);
+        })
+        .await?;
+        Ok(token)
+    }
+
+    /// Ends a session.
+    pub async fn end(&self, token: &str, keys: &Keys) -> Result<(), Problem> {
+        let Some(key) = self.find(token, keys).await? else {
+            return Ok(());
+        };
+        let hash = hash(token);
+        self.change(key, |sessions| sessions.retain(|it| it.hash != hash))
+            .await
+    }
+
+    /// Changes the sessions of a key, from what this node knows of them; if another node has
+    /// changed them, the store answers with what it has.
+    async fn change(&self, key: KeyId, change: impl Fn(&mut Vec<Session>)) -> Result<(), Problem> {
+        let known = self.cache.get().await?;
+        let mut current = known.0.get(&key).cloned().unwrap_or_default();
+        for _ in 0..DOCUMENT_TRIES_MAX {
+            change(&mut current.sessions);
+            let document = Document {
+                kind: DocumentKind::Session,
+                id: key.to_string(),
+                body: Payload::encode(&current)?,
+                revision: current.revision,
+            };
+            match self
+                .store
+                .save_document(document, Outbox::default())
+                .await?
+            {
+                DocumentSaveResult::Done(_) => {
+                    self.cache.follow_change().await;
+                    return Ok(());
+                }
+                DocumentSaveResult::Outdated(Some(stored)) => current = KeySessions::of(&stored),
+                DocumentSaveResult::Outdated(None) => current = KeySessions::default(),
+            }
+        }
+        let detail = "many sign in with this key at the same moment; try again";
+        let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
+        Err(Problem::new(status, "busy", detail))
+    }
+
+    /// Reads the sessions again and again until `stop`, and now and then deletes those that have
+    /// ended and those of keys that are gone.
+    pub async fn run(&self, stop: &CancellationToken) {
+        let pruning = async {
+            loop {
+                if let Err(error) = self.prune().await {
+                    tracing::warn!(%error, "sessions that have ended, or whose key is revoked, are still stored");
+                }
+                tokio::time::sleep(SESSIONS_PRUNE_EVERY).await;
+            }
+        };
+        tokio::select! {
+            () = self.cache.run(stop) => {}
+            () = pruning => {}
+        }
+    }
+
+    /// Deletes the sessions that have ended, and those of keys that are gone.
+    async fn prune(&self) -> Result<(), StoreError> {
+        // Before the keys: a session whose key is not there afterwards has none.
+        let documents = self.store.list_documents(DocumentKind::Session).await?;
+        let keys = self.store.list_documents(DocumentKind::Key).await?;
+        let keys: std::collections::HashSet<String> = keys.into_iter().map(|it| it.id).collect();
+        let now = self.store.now();
+        for document in documents {
+            if !keys.contains(&document.id) {
+                let deleted = self
+                    .store
+                    .delete_document(DocumentKind::Session, document.id, None);
+                deleted.await?;
+                continue;
+            }
+            let mut kept = KeySessions::of(&document);
+            let stored = kept.sessions.len();
+            kept.sessions.retain(|it| now < it.expires_at);
+            if let Ok(body) = Payload::encode(&kept)
+                && kept.sessions.len() < stored
+            {
+                // If someone signs in or out at this moment, that write stands.
+                let document = Document { body, ..document };
+                self.store
+                    .save_document(document, Outbox::default())
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The key that a token says it is of.
+fn key_of(token: &str) -> Option<KeyId> {
+    let (digits, _) = token.split_once('_')?;
+    format!("key_{digits}").parse().ok()
+}
+
+/// The token has 256 bits from the system's randomness, so a plain hash is enough.
+fn hash(token: &str) -> String {
+    let digest = Sha256::digest(token.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use steadfast_store::{ManualClock, MemoryStore};
+
+    use super::*;
+    use crate::auth::keys::{self, NewKey, Scope};
+
+    async fn store_with_key() -> (Arc<dyn Store>, ManualClock, KeyId) {
+        let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+        let new = NewKey::new("ops", Scope::Admin, None);
+        let (key, _) = keys::create(&*store, new).await.unwrap();
+        (store, clock, key.id)
+    }
+
+    async fn known_keys(store: &Arc<dyn Store>) -> Arc<Keys> {
+        Keys::cache(store.clone()).get().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn only_the_hash_of_a_token_is_kept_and_a_session_ends_in_time() {
+        let (store, clock, key) = store_with_key().await;
+        let sessions = Sessions::new(store.clone());
+        let keys = known_keys(&store).await;
+        let token = sessions.start(key).await.unwrap();
+        let (_, secret) = token.split_once('_').unwrap();
+        let kept = store.list_documents(DocumentKind::Session).await.unwrap();
+        assert!(!kept[0].id.contains(secret) && !kept[0].body.as_str().contains(secret));
+        assert_eq!(sessions.find(&token, &keys).await.unwrap(), Some(key));
+        for wrong in ["", "x", &token[1..], secret, &format!("{token}0")] {
+            assert_eq!(sessions.find(wrong, &keys).await.unwrap(), None, "{wrong}");
+        }
+        let other = sessions.start(key).await.unwrap();
+        sessions.end(&token, &keys).await.unwrap();
+        assert_eq!(sessions.find(&token, &keys).await.unwrap(), None);
+        assert_eq!(sessions.find(&other, &keys).await.unwrap(), Some(key));
+        clock.advance(SESSION_TIME_MAX);
+        assert_eq!(sessions.find(&other, &keys).await.unwrap(), None);
+        sessions.start(key).await.unwrap();
+        let known = sessions.cache.get().await.unwrap();
+        assert_eq!(known.0[&key].sessions.len(), 1, "what has ended is gone");
+    }
+
+    #[tokio::test]
+    async fn a_key_has_a_bounded_number_of_sessions_over_all_nodes_and_the_oldest_goes() {
+        let (store, _, key) = store_with_key().await;
+        let keys = known_keys(&store).await;
+        let (one, other) = (Sessions::new(store.clone()), Sessions::new(store.clone()));
+        let mut tokens = Vec::new();
+        for round in 0..=SESSIONS_PER_KEY_MAX {
+            let node = if round % 2 == 0 { &one } else { &other };
+            tokens.push(node.start(key).await.unwrap());
+        }
+        let documents = store.list_documents(DocumentKind::Session).await.unwrap();
+        assert_eq!(documents.len(), 1);
+        let kept = KeySessions::of(&documents[0]).sessions;
+        assert_eq!(kept.len(), SESSIONS_PER_KEY_MAX);
+        assert_eq!(one.find(&tokens[0], &keys).await.unwrap(), None);
+        assert_eq!(one.find(&tokens[1], &keys).await.unwrap(), Some(key));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn unknown_tokens_of_a_second_share_one_look_at_the_store() {
+        let (store, _, key) = store_with_key().await;
+        let keys = known_keys(&store).await;
+        let (one, other) = (Sessions::new(store.clone()), Sessions::new(store.clone()));
+        one.cache.get().await.unwrap();
+        let token = other.start(key).await.unwrap();
+        let wrong = format!("{token}0");
+        let start = Instant::now();
+        let looks: Vec<_> = (0..50).map(|_| one.find(&wrong, &keys)).collect();
+        for found in futures_util::future::join_all(looks).await {
+            assert_eq!(found.unwrap(), None);
+        }
+        assert_eq!(one.find(&token, &keys).await.unwrap(), Some(key));
+        assert!(start.elapsed() < Duration::from_secs(3));
+        // A token of no key does not even wait.
+        let start = Instant::now();
+        let foreign = format!("{}_00", "0".repeat(26));
+        assert_eq!(one.find(&foreign, &keys).await.unwrap(), None);
+        assert_eq!(start.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn sessions_that_have_ended_are_deleted_although_no_browser_signs_in_again() {
+        let (store, clock, key) = store_with_key().await;
+        let sessions = Sessions::new(store.clone());
+        let keys = known_keys(&store).await;
+        sessions.start(key).await.unwrap();
+        clock.advance(SESSION_TIME_MAX / 2);
+        let token = sessions.start(key).await.unwrap();
+        let stored = async || {
+            let documents = store.list_documents(DocumentKind::Session).await.unwrap();
+            let document = documents.first().unwrap();
+            (document.revision, KeySessions::of(document).sessions.len())
+        };
+        let before = stored().await;
+        sessions.prune().await.unwrap();
+        assert_eq!(stored().await, before, "nothing to write");
+        clock.advance(SESSION_TIME_MAX / 2);
+        sessions.prune().await.unwrap();
+        assert_eq!(stored().await.1, 1);
+        assert_eq!(sessions.find(&token, &keys).await.unwrap(), Some(key));
+        clock.advance(SESSION_TIME_MAX / 2);
+        sessions.prune().await.unwrap();
+        assert_eq!(stored().await.1, 0);
+    }
+
+    #[tokio::test]
+    async fn sessions_of_keys_that_are_gone_are_deleted() {
+        let (store, _, key) = store_with_key().await;
+        let sessions = Sessions::new(store.clone());
+        sessions.start(key).await.unwrap();
+        // As a version that wrote one document for each session did.
+        let old = Document {
+            kind: DocumentKind::Session,
+            id: "old".to_owned(),
+            body: Payload::from_json(r#"{"key": "x", "expiresAt": "2026-01-01T00:00:00Z"}"#)
+                .unwrap(),
+            revision: 0,
+        };
+        store.save_document(old, Outbox::default()).await.unwrap();
+        sessions.prune().await.unwrap();
+        let kept = store.list_documents(DocumentKind::Session).await.unwrap();
+        assert_eq!(kept.len(), 1);
+        assert_eq!(kept[0].id, key.to_string());
+    }
+}

@@ -1,0 +1,232 @@
+//! One action on many jobs: the selected ones, or all that match.
+//!
+//! A million jobs take minutes, and a browser does not wait that long. So the action is an
+//! operation, which any node carries on; a small one has ended before the browser has its answer.
+//! What takes jobs away asks first, and so does everything that is done to all that match.
+
+use askama::Template;
+use steadfast_core::{CanaryRule, JobId, OperationKind, limits as core_limits};
+use steadfast_engine::OperationRequest;
+use steadfast_store::JobFilter;
+
+use crate::{
+    api::{query, work::operations::create_and_wait},
+    app::App,
+    dashboard::{
+        actions::redirect_back,
+        forms::fields::Fields,
+        parts::format::thousands,
+        viewer::{Editor, Viewer},
+    },
+    http::problem::Problem,
+    limits,
+    theme::{
+        layout::{Layout, redirect_to, render},
+        page_error::{PageError, PageResult},
+    },
+};
+
+#[derive(Template)]
+#[template(path = "forms/confirm_bulk.html")]
+struct ConfirmPage {
+    layout: Layout,
+    action: &'static str,
+    matches: MatchCount,
+    /// The selected jobs; empty if it is about all that match.
+    ids: Vec<JobId>,
+    filters: Vec<(&'static str, String)>,
+    dead_letters: bool,
+    back: String,
+    pace: u32,
+}
+
+impl ConfirmPage {
+    fn verb(&self) -> &'static str {
+        match self.action {
+            "cancel" => "Cancel",
+            "retry" if self.dead_letters => "Requeue",
+            "retry" => "Retry",
+            _ => "Discard",
+        }
+    }
+
+    fn noun(&self) -> &'static str {
+        match (self.dead_letters, self.matches.counted) {
+            (true, 1) => "dead letter",
+            (true, _) => "dead letters",
+            (false, 1) => "job",
+            (false, _) => "jobs",
+        }
+    }
+
+    /// What the jobs have in common.
+    fn predicate(&self) -> &'static str {
+        match (self.ids.len(), self.matches.counted) {
+            (0, 1) => "matches",
+            (0, _) => "match",
+            (1, _) => "is selected",
+            _ => "are selected",
+        }
+    }
+}
+
+/// What is done to each job.
+#[derive(Clone, Copy)]
+enum BulkAction {
+    Cancel,
+    Retry,
+    Discard,
+}
+
+impl BulkAction {
+    fn parse(name: Option<&str>) -> Result<Self, Problem> {
+        match name {
+            Some("cancel") => Ok(Self::Cancel),
+            Some("retry") => Ok(Self::Retry),
+            Some("discard") => Ok(Self::Discard),
+            _ => Err(Problem::invalid("action", "there is no such action")),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Retry => "retry",
+            Self::Discard => "discard",
+        }
+    }
+
+    /// Whether it takes jobs away, which selecting them alone does not mean.
+    fn is_destructive(self) -> bool {
+        match self {
+            Self::Cancel | Self::Discard => true,
+            Self::Retry => false,
+        }
+    }
+
+    fn kind(self, dead_letters: bool) -> OperationKind {
+        match self {
+            Self::Cancel => OperationKind::Cancel,
+            Self::Retry if dead_letters => OperationKind::Requeue,
+            Self::Retry => OperationKind::Retry,
+            Self::Discard => OperationKind::Discard,
+        }
+    }
+}
+
+/// How many jobs match, as far as they were counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MatchCount {
+    counted: u64,
+    /// There may be more than were counted.
+    is_lower_bound: bool,
+}
+
+impl MatchCount {
+    fn exactly(counted: usize) -> Self {
+        Self {
+            counted: counted as u64,
+            is_lower_bound: false,
+        }
+    }
+
+    fn text(self) -> String {
+        let at_least = if self.is_lower_bound { "at least " } else { "" };
+        format!("{at_least}{}", thousands(self.counted))
+    }
+}
+
+pub async fn act(editor: Editor) -> PageResult {
+    let Editor { viewer, form } = editor;
+    let action = BulkAction::parse(form.get("action"))?;
+    let back = form.get("back").unwrap_or("/jobs");
+    let dead_letters = form.get("deadLetters").is_some();
+    let is_confirmed = form.get("confirmed").is_some();
+    let by = viewer.caller.actor(&viewer.app).await?;
+    let mut request = OperationRequest::new(action.kind(dead_letters), by);
+    if form.get("scope") == Some("selected") {
+        let ids = form.all("id").take(core_limits::BULK_JOBS_MAX);
+        let ids: Vec<JobId> = ids.filter_map(|id| id.parse().ok()).collect();
+        if ids.is_empty() {
+            return Ok(redirect_back(back, "nothing", None));
+        }
+        if action.is_destructive() && !is_confirmed {
+            let matches = MatchCount::exactly(ids.len());
+            return confirm(&viewer, &form, action, (matches, ids));
+        }
+        request.tenant.clone_from(&viewer.caller.tenant);
+        request.ids = Some(ids);
+    } else {
+        request.filter = JobFilter {
+            dead_letters,
+            ..query::job_filter(&form.job_query()?, &viewer.caller)?
+        };
+        request.all = true;
+        if !is_confirmed {
+            let matches = count_matches(&viewer.app, &request).await?;
+            return confirm(&viewer, &form, action, (matches, Vec::new()));
+        }
+    }
+    request.pace = Some(pace(&viewer.app, &form)?);
+    request.canary = form.get("canary").map(|_| CanaryRule::default());
+    let wait = match request.canary {
+        // It waits for outcomes, which are looked at on its page.
+        Some(_) => std::time::Duration::ZERO,
+        None => limits::BULK_WAIT_MAX,
+    };
+    let record = create_and_wait(&viewer.app, request, wait).await?;
+    if record.is_open() {
+        return Ok(redirect_to(&format!("/operations/{}", record.id)));
+    }
+    let changed = record.operation.progress.changed;
+    Ok(redirect_back(back, action.name(), Some(changed)))
+}
+
+/// The confirmation whether so many jobs are meant: those that are named, or all that match.
+fn confirm(
+    viewer: &Viewer,
+    form: &Fields,
+    action: BulkAction,
+    (matches, ids): (MatchCount, Vec<JobId>),
+) -> PageResult {
+    let dead_letters = form.get("deadLetters").is_some();
+    let section = match dead_letters {
+        true => "/dead-letters",
+        false => "/jobs",
+    };
+    render(&ConfirmPage {
+        layout: viewer.layout(section, "Confirm"),
+        action: action.name(),
+        matches,
+        filters: match ids.is_empty() {
+            true => form.filters(),
+            false => Vec::new(),
+        },
+        ids,
+        dead_letters,
+        back: form.get("back").unwrap_or("/jobs").to_owned(),
+        pace: viewer.app.bulk_pace(),
+    })
+}
+
+/// How many jobs a second, as the form says or as the settings do.
+fn pace(app: &App, form: &Fields) -> Result<u32, Problem> {
+    match form.get("pace").map(str::parse) {
+        None => Ok(app.bulk_pace()),
+        Some(Ok(pace)) => Ok(pace),
+        Some(Err(_)) => {
+            let most = core_limits::OPERATION_PACE_MAX;
+            let detail = format!("pace must be a number from 1 to {most}");
+            Err(Problem::invalid("pace", detail))
+        }
+    }
+}
+
+/// The jobs that an operation would look at.
+async fn count_matches(app: &App, request: &OperationRequest) -> Result<MatchCount, PageError> {
+    let counted = app.client.count_operation(request).await?;
+    Ok(MatchCount {
+        counted: counted.count,
+        is_lower_bound: counted.at_least,
+    })
+}

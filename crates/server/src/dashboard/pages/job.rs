@@ -1,0 +1,463 @@
+//! One job: its timeline, its attempts with the reason for each retry, and its actions.
+
+use askama::Template;
+use axum::{extract::Path, response::IntoResponse as _};
+use steadfast_core::{
+    Attempt, AttemptForecast, Job, JobCommand, JobEdit, JobId, JobState, Kind, Note, Payload,
+    PolicyPatch, Priority, Timestamp,
+    explain::{self, brief},
+    tag_text,
+};
+use steadfast_store::{AuditFilter, JobFilter, JobLinks, JobPageRequest, PageRequest};
+
+use crate::{
+    api::work::{explain::request as explain_request, jobs::checked_payload},
+    app::App,
+    dashboard::{
+        actions::redirect_back,
+        charts::{svg::Svg, timeline},
+        forms::fields::{Fields, parse_id},
+        parts::{
+            attempts::{AttemptRow, requeued_by, retry_name, status_class},
+            audit_row::AuditRow,
+            confirm::Confirmation,
+            format::Excerpt,
+            http_view::RequestView,
+            job_row::JobRow,
+            operation_row::OperationRow,
+            payload_view,
+            start_panel::StartPanel,
+            summary::{self, Summary},
+        },
+        viewer::{Editor, Viewer},
+    },
+    extract::body,
+    http::problem::Problem,
+    limits,
+    theme::{
+        layout::{Layout, render},
+        page_error::{PageError, PageResult},
+        page_time::{Countdown, PageTime},
+    },
+};
+
+#[derive(Template)]
+#[template(path = "details/job.html")]
+struct JobDetailPage {
+    layout: Layout,
+    row: JobRow,
+    job: Job,
+    note: Option<Note>,
+    policy: String,
+    /// The request that it sends, if it is an HTTP job.
+    request: Option<RequestView>,
+    reason: Option<&'static str>,
+    /// `None` if nothing has happened and no time of what will is known.
+    timeline: Option<Svg>,
+    is_logarithmic: bool,
+    next: Option<(PageTime, Countdown)>,
+    forecast: Vec<ForecastRow>,
+    attempts: Vec<AttemptRow>,
+    more_attempts: bool,
+    /// The heading of the outputs of attempts.
+    output_name: &'static str,
+    payload: Excerpt,
+    edit: EditForm,
+    deliveries: Vec<JobRow>,
+    schedule: Option<String>,
+    finished: Option<PageTime>,
+    allowed: AllowedActions,
+    /// What stands between it and its next start, if it waits.
+    start: Option<StartPanel>,
+    /// Who did what to it, the newest first.
+    commands: Vec<AuditRow>,
+    /// The operations that have looked at it, the newest first.
+    operations: Vec<OperationRow>,
+    links: JobLinks,
+    /// The first of the jobs that wait for it, or did.
+    dependants: Vec<JobRow>,
+    /// The steps that were done, whichever attempt did them.
+    steps: Vec<(String, Excerpt)>,
+}
+
+/// The form that edits the job. One that was refused holds what was entered.
+struct EditForm {
+    payload: String,
+    priority: String,
+    run_at: String,
+    retry: String,
+    error: Option<String>,
+}
+
+impl EditForm {
+    fn of(job: &Job) -> Self {
+        Self {
+            payload: payload_view::editable(&job.kind, &job.payload),
+            priority: job.priority.get().to_string(),
+            run_at: String::new(),
+            retry: String::new(),
+            error: None,
+        }
+    }
+
+    fn refused(form: &Fields, problem: Problem) -> Self {
+        let value = |name: &str| form.value(name).to_owned();
+        Self {
+            payload: value("payload"),
+            priority: value("priority"),
+            run_at: value("runAt"),
+            retry: value("retry"),
+            error: Some(problem.detail),
+        }
+    }
+}
+
+/// The actions that make sense for the job as it stands.
+struct AllowedActions {
+    cancel: bool,
+    retry: bool,
+    run_now: bool,
+    edit: bool,
+    discard: bool,
+}
+
+impl AllowedActions {
+    fn of(job: &Job) -> Self {
+        let allows = |command: JobCommand| job.allows(&command).is_ok();
+        Self {
+            // A second request would change nothing.
+            cancel: allows(JobCommand::Cancel) && !job.progress.cancel_requested,
+            retry: allows(JobCommand::Retry { payload: None }),
+            run_now: allows(JobCommand::RunNow),
+            edit: allows(JobCommand::Edit(JobEdit::default())),
+            discard: allows(JobCommand::Discard),
+        }
+    }
+}
+
+/// An upcoming attempt.
+struct ForecastRow {
+    number: u32,
+    retry: String,
+    at: PageTime,
+    delay: String,
+}
+
+fn output_name(kind: &Kind) -> &'static str {
+    if kind.is_call() { "Response" } else { "Result" }
+}
+
+pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
+    let job = find(&viewer, &id).await?;
+    let edit = EditForm::of(&job);
+    detail_page(&viewer, job, edit).await
+}
+
+async fn detail_page(viewer: &Viewer, job: Job, edit: EditForm) -> PageResult {
+    let layout = viewer.layout("/jobs", format!("{} {}", job.kind, job.id));
+    let request = PageRequest::first(limits::PAGE_ATTEMPTS_MAX);
+    let listed = viewer.app.client.attempts(job.id, request).await?;
+    let forecast = job.forecast(layout.now);
+    let segments = segments(&job, &listed.items, &forecast, layout.now);
+    let summary = format!(
+        "attempts so far: {}, upcoming if they fail: {}; the job is {}",
+        job.progress.attempt,
+        forecast.len(),
+        job.label(layout.now)
+    );
+    let is_due_later =
+        job.progress.state == JobState::Waiting && job.earliest_run_at() > layout.now;
+    let next = layout.time(job.earliest_run_at());
+    let attempts = listed.items.iter();
+    let commands = commands(&viewer.app, &job, &layout).await?;
+    let operations = operations(viewer, &job, &layout).await?;
+    let links = viewer.app.client.links(job.id).await?;
+    render(&JobDetailPage {
+        row: JobRow::of(&job, &layout),
+        note: job.progress.note.as_deref().map(Note::read),
+        request: RequestView::of(&job, layout.may_write),
+        policy: explain::policy(&job.policy),
+        reason: job.progress.reason.map(explain::reason),
+        timeline: (!segments.is_empty()).then(|| timeline::timeline(&segments, summary)),
+        is_logarithmic: timeline::is_logarithmic(&segments),
+        next: is_due_later.then(|| (next, next.countdown())),
+        forecast: forecast_rows(&forecast, &layout),
+        attempts: attempts
+            .map(|it| AttemptRow {
+                requeued_by: requeued_by(it, &commands, &operations),
+                ..AttemptRow::of(it, &job, &layout)
+            })
+            .collect(),
+        more_attempts: listed.next.is_some(),
+        output_name: output_name(&job.kind),
+        payload: payload_view::excerpt(&job.kind, &job.payload, layout.may_write),
+        edit,
+        deliveries: deliveries(&viewer.app, &job, &layout).await?,
+        schedule: job.scheduled_run.map(|run| run.schedule.to_string()),
+        finished: job.progress.finished_at.map(|at| layout.time(at)),
+        allowed: AllowedActions::of(&job),
+        start: start_panel(viewer, &job, &layout).await?,
+        commands,
+        operations,
+        steps: steps(&viewer.app, &job).await?,
+        dependants: dependants(&viewer.app, &links, &job, &layout).await?,
+        links,
+        job,
+        layout,
+    })
+}
+
+async fn start_panel(
+    viewer: &Viewer,
+    job: &Job,
+    layout: &Layout,
+) -> Result<Option<StartPanel>, PageError> {
+    if job.progress.state != JobState::Waiting {
+        return Ok(None);
+    }
+    let request = explain_request(&viewer.app, &viewer.caller, &job.tenant).await?;
+    let explanation = viewer.app.client.explain(job.id, &request).await?;
+    Ok(explanation.map(|it| StartPanel::of(it, layout)))
+}
+
+pub async fn find(viewer: &Viewer, text: &str) -> Result<Job, PageError> {
+    let id: JobId = parse_id(text)?;
+    Ok(viewer.caller.job(viewer.app.client.job(id).await?, id)?)
+}
+
+fn forecast_rows(forecast: &[AttemptForecast], layout: &Layout) -> Vec<ForecastRow> {
+    let mut before = layout.now;
+    let mut rows = Vec::new();
+    for attempt in forecast {
+        rows.push(ForecastRow {
+            number: attempt.attempt,
+            retry: retry_name(attempt.retry_count),
+            at: layout.time(attempt.at),
+            delay: brief(attempt.at.since(before)),
+        });
+        before = attempt.at;
+    }
+    rows
+}
+
+/// The parts of the timeline, oldest first.
+fn segments(
+    job: &Job,
+    attempts: &[Attempt],
+    forecast: &[AttemptForecast],
+    now: Timestamp,
+) -> Vec<timeline::Segment> {
+    let mut segments = Vec::new();
+    let mut end: Option<Timestamp> = None;
+    let wait = |segments: &mut Vec<timeline::Segment>, end: Option<Timestamp>, until: Timestamp| {
+        if let Some(end) = end {
+            segments.push(timeline::Segment::Wait {
+                duration: until.since(end),
+                is_future: until > now,
+            });
+        }
+    };
+    for attempt in attempts.iter().take(limits::TIMELINE_ATTEMPTS_MAX).rev() {
+        wait(&mut segments, end, attempt.started_at);
+        let failure = attempt.failure.as_ref().map(|it| format!(": {it}"));
+        segments.push(timeline::Segment::Attempt {
+            number: attempt.attempt,
+            duration: attempt.duration(),
+            mark: match status_class(attempt.status) {
+                "good" => timeline::Mark::Good,
+                "bad" => timeline::Mark::Bad,
+                _ => timeline::Mark::Grey,
+            },
+            tooltip: format!("{}{}", attempt.status, failure.unwrap_or_default()),
+        });
+        end = Some(attempt.finished_at);
+    }
+    if job.progress.state == JobState::Running {
+        let started = job.progress.started_at.unwrap_or(now);
+        wait(&mut segments, end, started);
+        segments.push(timeline::Segment::Attempt {
+            number: job.progress.attempt,
+            duration: now.since(started),
+            mark: timeline::Mark::Running,
+            tooltip: "running".to_owned(),
+        });
+        end = Some(now);
+    }
+    for attempt in forecast.iter().take(limits::TIMELINE_FORECAST_MAX) {
+        wait(&mut segments, end.or(Some(now)), attempt.at);
+        segments.push(timeline::Segment::Attempt {
+            number: attempt.attempt,
+            duration: std::time::Duration::ZERO,
+            mark: timeline::Mark::Future,
+            tooltip: "upcoming, if the attempts before it fail".to_owned(),
+        });
+        end = Some(attempt.at);
+    }
+    segments
+}
+
+/// The newest webhook deliveries about this job.
+async fn deliveries(app: &App, job: &Job, layout: &Layout) -> Result<Vec<JobRow>, PageError> {
+    if job.kind == Kind::webhook() || job.progress.attempt == 0 {
+        return Ok(Vec::new());
+    }
+    let has_endpoints = !app.client.endpoints(Some(&job.tenant)).await?.is_empty();
+    if job.webhook.is_none() && !has_endpoints {
+        return Ok(Vec::new());
+    }
+    let filter = JobFilter {
+        tenant: Some(job.tenant.clone()),
+        kind: Some(Kind::webhook()),
+        tags: vec![tag_text("job", &job.id.to_string())],
+        ..JobFilter::default()
+    };
+    let page = JobPageRequest::first(limits::DELIVERIES_SHOWN_MAX);
+    let listed = app.client.jobs(filter, page).await?.items.into_iter();
+    Ok(listed.map(|job| JobRow::of(&job, layout)).collect())
+}
+
+/// The first of the jobs that wait for this one, or did.
+async fn dependants(
+    app: &App,
+    links: &JobLinks,
+    job: &Job,
+    layout: &Layout,
+) -> Result<Vec<JobRow>, PageError> {
+    if links.dependants.count == 0 {
+        return Ok(Vec::new());
+    }
+    let store = app.node.store();
+    let ids = store.list_dependants(job.id, limits::JOB_LINKS_SHOWN);
+    let found = store.get_listed_jobs(ids.await?).await?;
+    let mut found: Vec<Job> = found.into_iter().flatten().collect();
+    summary::read_payloads(app, &mut found).await;
+    Ok(found.iter().map(|job| JobRow::of(job, layout)).collect())
+}
+
+async fn steps(app: &App, job: &Job) -> Result<Vec<(String, Excerpt)>, PageError> {
+    if job.progress.attempt == 0 {
+        return Ok(Vec::new());
+    }
+    let store = app.node.store();
+    let found = store.list_steps(job.id, limits::JOB_STEPS_SHOWN).await?;
+    let shown = found
+        .into_iter()
+        .map(|(name, result)| (name.to_string(), Excerpt::json(result.as_str())));
+    Ok(shown.collect())
+}
+
+/// The newest commands on this job.
+async fn commands(app: &App, job: &Job, layout: &Layout) -> Result<Vec<AuditRow>, PageError> {
+    let filter = AuditFilter {
+        tenant: Some(job.tenant.clone()),
+        subject: Some(job.id.to_string()),
+        ..AuditFilter::default()
+    };
+    let page = PageRequest::first(limits::JOB_COMMANDS_SHOWN);
+    let found = app.client.audit(filter, page).await?.items.into_iter();
+    Ok(found.map(|record| AuditRow::of(record, layout)).collect())
+}
+
+/// The newest operations on this job; only those that the viewer may see have a link.
+async fn operations(
+    viewer: &Viewer,
+    job: &Job,
+    layout: &Layout,
+) -> Result<Vec<OperationRow>, PageError> {
+    let client = &viewer.app.client;
+    let found = client.operations_of_job(job.id, limits::JOB_COMMANDS_SHOWN);
+    let found = found.await?;
+    let rows = found.iter().map(|record| {
+        let is_visible = match &record.tenant {
+            Some(tenant) => viewer.caller.sees(tenant),
+            None => viewer.caller.tenant.is_none(),
+        };
+        let mut row = OperationRow::of(record, layout);
+        row.has_page = is_visible;
+        row
+    });
+    Ok(rows.collect())
+}
+
+pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
+    let Editor { viewer, form } = editor;
+    let job = find(&viewer, &id).await?;
+    let here = format!("/jobs/{}", job.id);
+    let back = form.get("back").unwrap_or(&here);
+    if form.get("action") == Some("discard") && form.get("confirmed").is_none() {
+        return discard_page(&viewer, &job, back);
+    }
+    match try_act(&viewer, &job, &form).await {
+        Ok(did) => Ok(redirect_back(back, did, None)),
+        // What was entered is still there.
+        Err(PageError::Problem(problem)) if form.has("payload") => {
+            let status = problem.status;
+            let edit = EditForm::refused(&form, problem);
+            Ok((status, detail_page(&viewer, job, edit).await?).into_response())
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// Carries out what the form asks for, and says what that was.
+async fn try_act(viewer: &Viewer, job: &Job, form: &Fields) -> Result<&'static str, PageError> {
+    let payload = form.get("payload");
+    let payload = payload.map(|text| payload_view::edited(&job.kind, &job.payload, text));
+    let payload = payload.transpose()?.flatten();
+    let payload = payload.map(|it| checked_payload(job, it)).transpose()?;
+    let (command, did) = match form.get("action") {
+        Some("cancel") => (JobCommand::Cancel, "cancel"),
+        Some("retry") => (JobCommand::Retry { payload }, "retry"),
+        Some("run-now") => (JobCommand::RunNow, "run-now"),
+        Some("discard") => (JobCommand::Discard, "discard"),
+        Some("edit") => (JobCommand::Edit(edit(job, form, payload)?), "edit"),
+        _ => return Err(Problem::invalid("action", "there is no such action").into()),
+    };
+    let by = viewer.caller.actor(&viewer.app).await?;
+    viewer.app.client.command_by(job, command, by).await?;
+    Ok(did)
+}
+
+fn discard_page(viewer: &Viewer, job: &Job, back: &str) -> PageResult {
+    let confirmation = Confirmation {
+        name: Summary::of(job).title,
+        consequence: "It is not retried, and leaves the list of dead letters. It stays among the \
+            jobs with its history until its retention is over.",
+        verb: "Discard",
+        action: "discard",
+        path: format!("/jobs/{}/act", job.id),
+        id: job.id.to_string(),
+        back: back.to_owned(),
+    };
+    confirmation.page(viewer, "/jobs")
+}
+
+/// The changes that the form means. A field that is empty stays as it is.
+fn edit(job: &Job, form: &Fields, payload: Option<Payload>) -> Result<JobEdit, PageError> {
+    let priority = match form.get("priority").map(str::parse::<u8>) {
+        None => None,
+        Some(Ok(priority)) => Some(Priority::new(priority)?),
+        Some(Err(_)) => {
+            let detail = "priority must be a number from 0 to 9";
+            return Err(Problem::invalid("priority", detail).into());
+        }
+    };
+    let run_at = form.get("runAt").map(str::parse).transpose()?;
+    let policy = match form.get("retry") {
+        Some(text) => {
+            let patch: PolicyPatch = match text.starts_with('{') {
+                true => body::parse(text.as_bytes())?,
+                false => PolicyPatch::preset(text.parse()?),
+            };
+            let policy = patch.over(&job.policy);
+            Some(policy.map_err(|error| error.within("retry"))?.into())
+        }
+        None => None,
+    };
+    Ok(JobEdit {
+        payload,
+        policy,
+        run_at,
+        priority: priority.filter(|it| *it != job.priority),
+    })
+}

@@ -1,0 +1,355 @@
+//! The overview: is it healthy, what is failing, how far behind.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use askama::Template;
+use steadfast_api::DestinationBody;
+use steadfast_core::{
+    AlertState, AlertStatus, DueForecast, HealthStatus, JobLabel, Queue, Tenant, Timestamp,
+    explain::brief,
+};
+use steadfast_engine::{Forecasts, Stats};
+use steadfast_store::LaneStats;
+
+use crate::{
+    api::flow::destinations::body_of,
+    dashboard::{
+        charts::{
+            bars,
+            series::{self, Marker, TimeBuckets},
+            svg::Svg,
+        },
+        parts::{
+            destination_row::{DestinationRow, incident_markers},
+            failure_row::FailureRow,
+            format::{format_percent, thousands},
+            health_summary::HealthSummary,
+            job_list_header::{count_jobs, count_of_label},
+        },
+        state::overview_facts::OverviewFacts,
+        viewer::Viewer,
+    },
+    limits,
+    metrics::start_latency::LatencyCounts,
+    theme::{
+        layout::{Layout, render},
+        page_error::PageResult,
+        page_time::PageTime,
+    },
+};
+
+#[derive(Template)]
+#[template(path = "overview.html")]
+struct OverviewPage {
+    layout: Layout,
+    tenant: String,
+    is_day: bool,
+    is_empty: bool,
+    health: HealthSummary,
+    failing: FailingFigures,
+    behind: BehindFigures,
+    /// The first of them.
+    firing: Vec<AlertState>,
+    tiles: Vec<Tile>,
+    /// How far back the recent figures reach.
+    recent: String,
+    throughput: Svg,
+    rates: Svg,
+    start_latency: Svg,
+    /// What is marked in the charts, in words.
+    events: Vec<(&'static str, PageTime, String)>,
+    failures: Vec<FailureRow>,
+    destinations: Vec<DestinationRow>,
+    queues: Vec<QueueLine>,
+    hidden_queues: usize,
+    upcoming: Vec<UpcomingRow>,
+}
+
+struct Tile {
+    label: &'static str,
+    count: String,
+}
+
+/// What is failing.
+struct FailingFigures {
+    retry_rate: String,
+    failed: String,
+    attempts: String,
+    dead_letters: String,
+    retry_success: String,
+}
+
+/// How far behind it is.
+struct BehindFigures {
+    overdue: Option<(PageTime, String)>,
+    ready: String,
+    /// p50, p95 and p99.
+    late: Option<[String; 3]>,
+    /// When the jobs that are due will have started, at the rate of the last minutes.
+    cleared_in: Option<String>,
+}
+
+/// A queue of all tenants that are looked at.
+struct QueueLine {
+    name: String,
+    picture: Svg,
+    ready: String,
+    running: String,
+    retrying: String,
+    oldest: Option<PageTime>,
+    retry_rate: String,
+    is_paused: bool,
+}
+
+/// What is coming in a queue or for a destination.
+struct UpcomingRow {
+    name: String,
+    picture: Svg,
+    summary: String,
+    error: String,
+}
+
+pub async fn page(viewer: Viewer) -> PageResult {
+    let requested = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
+    let tenant = viewer.caller.choose(requested)?;
+    let app = &viewer.app;
+    let layout = viewer.layout("/", "Overview");
+    let is_day = viewer.fields.get("span") == Some("day");
+    let length = match is_day {
+        true => limits::CHART_DAY,
+        false => limits::CHART_HOUR,
+    };
+    let buckets = TimeBuckets::new(layout.now, length);
+    let minutes = app.client.minutes(tenant.clone(), buckets.start()).await?;
+    let lanes = app.dashboard.lanes(&app.client, tenant.as_ref()).await?;
+    let mut firing = app.client.alerts(tenant.as_ref()).await?;
+    firing.retain(|alert| alert.status == AlertStatus::Firing);
+    let upcoming = app
+        .dashboard
+        .forecasts(&app.client, tenant.as_ref())
+        .await?;
+    let facts = app
+        .dashboard
+        .overview(&app.client, &*app.node.store(), tenant.as_ref())
+        .await?;
+    let bodies = facts.destinations.iter();
+    let bodies = bodies.map(|state| body_of(state, &viewer.caller, layout.now));
+    let bodies: Vec<DestinationBody> = bodies.collect();
+    let markers = markers(&facts, &bodies, layout.now);
+    let (queues, hidden_queues) = queue_lines(&lanes, &facts, &layout);
+    let stats: Stats = lanes.into_iter().collect();
+    let due = stats.oldest_ready.filter(|due| *due <= layout.now);
+    let late = &app.metrics.start_latency;
+    let recent = late.since(tenant.as_ref(), layout.now.minus(limits::RECENT_WINDOW));
+    let health = HealthSummary::of(&facts, &firing, due, layout.now);
+    firing.truncate(limits::OVERVIEW_ALERTS_MAX);
+    render(&OverviewPage {
+        is_empty: stats.total.attempts == 0 && count_jobs(&stats) == 0,
+        health,
+        failing: FailingFigures::of(&stats),
+        behind: BehindFigures::of(&stats, &recent, &layout),
+        tiles: tiles(&stats),
+        recent: brief(limits::RECENT_WINDOW),
+        throughput: series::throughput(&buckets, &minutes, &markers),
+        rates: series::rates(&buckets, &minutes, &markers),
+        start_latency: series::start_latency(
+            &buckets,
+            &late.spans(tenant.as_ref(), length),
+            &markers,
+        ),
+        events: events(markers, buckets.start(), &layout),
+        failures: failure_rows(&facts, &layout),
+        destinations: destination_rows(bodies, &layout),
+        queues,
+        hidden_queues,
+        upcoming: upcoming_rows(&upcoming),
+        tenant: viewer.fields.value("tenant").to_owned(),
+        firing,
+        is_day,
+        layout,
+    })
+}
+
+impl FailingFigures {
+    fn of(stats: &Stats) -> Self {
+        Self {
+            retry_rate: format_percent(stats.recent.retry_rate()),
+            failed: thousands(stats.recent.failures),
+            attempts: thousands(stats.recent.attempts),
+            dead_letters: thousands(stats.dead_letters),
+            retry_success: format_percent(stats.retry_success_rate()),
+        }
+    }
+}
+
+impl BehindFigures {
+    fn of(stats: &Stats, late: &LatencyCounts, layout: &Layout) -> Self {
+        let due = stats.oldest_ready.filter(|due| *due <= layout.now);
+        let quantiles = [0.5, 0.95, 0.99].map(|share| late.quantile(share));
+        let per_second = stats.recent.attempts as f64 / limits::RECENT_WINDOW.as_secs_f64();
+        let seconds = stats.ready as f64 / per_second;
+        let cleared_in = (stats.ready > 0 && per_second > 0.0)
+            .then(|| Duration::try_from_secs_f64(seconds.ceil()).ok());
+        Self {
+            overdue: due.map(|due| (layout.time(due), brief(layout.now.since(due)))),
+            ready: thousands(stats.ready),
+            late: match quantiles {
+                [Some(half), Some(most), Some(nearly)] => Some([half, most, nearly].map(brief)),
+                _ => None,
+            },
+            cleared_in: cleared_in.flatten().map(brief),
+        }
+    }
+}
+
+/// Deploys and incidents, for the charts.
+fn markers(facts: &OverviewFacts, bodies: &[DestinationBody], now: Timestamp) -> Vec<Marker> {
+    let incidents = bodies.iter().flat_map(|body| incident_markers(body, now));
+    let deploys = facts.deploys.iter().map(|deploy| Marker {
+        class: "deploy",
+        at: deploy.at,
+        until: None,
+        text: deploy.text.clone(),
+    });
+    incidents.chain(deploys).collect()
+}
+
+/// The newest markers within the charts.
+fn events(
+    markers: Vec<Marker>,
+    start: Timestamp,
+    layout: &Layout,
+) -> Vec<(&'static str, PageTime, String)> {
+    let mut shown: Vec<Marker> = markers
+        .into_iter()
+        .filter(|marker| marker.until.unwrap_or(marker.at) >= start)
+        .collect();
+    shown.sort_by_key(|marker| std::cmp::Reverse(marker.at));
+    shown.truncate(limits::OVERVIEW_ROWS_MAX);
+    let rows = shown.into_iter();
+    rows.map(|it| (it.class, layout.time(it.at), it.text))
+        .collect()
+}
+
+fn failure_rows(facts: &OverviewFacts, layout: &Layout) -> Vec<FailureRow> {
+    let groups = facts.failures.iter().cloned();
+    groups.map(|group| FailureRow::of(group, layout)).collect()
+}
+
+/// Those that do not work first.
+fn destination_rows(mut bodies: Vec<DestinationBody>, layout: &Layout) -> Vec<DestinationRow> {
+    bodies.sort_by_key(|body| {
+        let rank = match body.status {
+            HealthStatus::Held => 0,
+            HealthStatus::Probing => 1,
+            HealthStatus::Ramping => 2,
+            HealthStatus::Healthy => 3,
+        };
+        (rank, std::cmp::Reverse(body.failed))
+    });
+    bodies.truncate(limits::OVERVIEW_ROWS_MAX);
+    let rows = bodies.into_iter();
+    rows.map(|body| DestinationRow::of(body, None, layout))
+        .collect()
+}
+
+/// Queues with the most to do or done, and how many are left out.
+fn queue_lines(
+    lanes: &[LaneStats],
+    facts: &OverviewFacts,
+    layout: &Layout,
+) -> (Vec<QueueLine>, usize) {
+    let mut queues: BTreeMap<&Queue, Vec<&LaneStats>> = BTreeMap::new();
+    for lane in lanes {
+        queues.entry(&lane.queue).or_default().push(lane);
+    }
+    let buckets = TimeBuckets::new(layout.now, limits::CHART_HOUR);
+    let mut busy: Vec<BusyQueue> = queues
+        .into_iter()
+        .map(|(queue, lanes)| BusyQueue::of(queue, &lanes, facts, buckets.count()))
+        .collect();
+    busy.sort_by_key(|it| (std::cmp::Reverse(it.weight()), it.queue));
+    let hidden = busy.len().saturating_sub(limits::OVERVIEW_QUEUES_MAX);
+    busy.truncate(limits::OVERVIEW_QUEUES_MAX);
+    let lines = busy.into_iter().map(|it| QueueLine {
+        name: it.queue.to_string(),
+        picture: bars::queue_minutes(&buckets, &it.minutes),
+        ready: thousands(it.stats.ready),
+        running: thousands(it.stats.running),
+        retrying: thousands(it.stats.retrying),
+        oldest: it
+            .stats
+            .oldest_ready
+            .filter(|at| *at <= layout.now)
+            .map(|at| layout.time(at)),
+        retry_rate: format_percent(it.stats.recent.retry_rate()),
+        is_paused: it.is_paused,
+    });
+    (lines.collect(), hidden)
+}
+
+struct BusyQueue<'a> {
+    queue: &'a Queue,
+    stats: Stats,
+    minutes: Vec<u64>,
+    is_paused: bool,
+}
+
+impl<'a> BusyQueue<'a> {
+    fn of(queue: &'a Queue, lanes: &[&LaneStats], facts: &OverviewFacts, minutes: usize) -> Self {
+        let tenants: BTreeSet<&Tenant> = lanes.iter().map(|lane| &lane.tenant).collect();
+        let mut sums = vec![0; minutes];
+        for tenant in tenants {
+            for (sum, count) in sums.iter_mut().zip(facts.minutes_of(tenant, queue)) {
+                *sum += count;
+            }
+        }
+        Self {
+            queue,
+            stats: lanes.iter().copied().cloned().collect(),
+            minutes: sums,
+            is_paused: lanes.iter().any(|lane| lane.paused),
+        }
+    }
+
+    /// What it did and has to do.
+    fn weight(&self) -> u64 {
+        let waiting = self.stats.ready + self.stats.running + self.stats.retrying;
+        self.minutes.iter().sum::<u64>().saturating_add(waiting)
+    }
+}
+
+fn upcoming_rows(forecasts: &Forecasts) -> Vec<UpcomingRow> {
+    let row = |name: String, forecast: &DueForecast, error: String| {
+        let due: Vec<f64> = forecast.minutes.iter().map(|minute| minute.due).collect();
+        UpcomingRow {
+            name,
+            picture: bars::upcoming(&due, forecast.throughput_per_minute),
+            summary: forecast.to_string(),
+            error,
+        }
+    };
+    let queues = forecasts.queues.iter().take(limits::FORECAST_ROWS_MAX);
+    let queues = queues.map(|it| {
+        let error = it
+            .error
+            .map_or("–".to_owned(), |_| format_percent(it.error));
+        row(format!("queue {}", it.queue), &it.forecast, error)
+    });
+    let destinations = forecasts.destinations.iter();
+    let destinations = destinations
+        .take(limits::FORECAST_ROWS_MAX)
+        .map(|it| row(it.destination.to_string(), &it.forecast, "–".to_owned()));
+    queues.chain(destinations).collect()
+}
+
+fn tiles(stats: &Stats) -> Vec<Tile> {
+    let tile = |label: &JobLabel| Tile {
+        label: label.as_str(),
+        count: thousands(count_of_label(stats, *label)),
+    };
+    JobLabel::ALL.iter().map(tile).collect()
+}

@@ -1,0 +1,361 @@
+//! Schedules: upcoming ticks, past ticks, and skipped ones with the reason.
+
+use std::collections::HashMap;
+
+use askama::Template;
+use axum::extract::Path;
+use steadfast_core::{
+    Dst, Job, JobId, JobLabel, MissedTickPolicy, OverlapPolicy, Schedule, ScheduleId, SkipReason,
+    SkippedTicks, Tenant, Tick, TickRule, Zone, duration, explain, limits as core_limits,
+};
+use steadfast_store::{PageRequest, TickRecord};
+
+use crate::{
+    api,
+    dashboard::{
+        actions::redirect_back,
+        charts::{bars, svg::Svg},
+        parts::{
+            confirm::Confirmation,
+            format::{Excerpt, thousands},
+            payload_view,
+        },
+        viewer::{Editor, Viewer},
+    },
+    http::problem::Problem,
+    limits,
+    theme::{
+        layout::{Layout, render},
+        page_error::{PageError, PageResult},
+        page_time::PageTime,
+    },
+};
+
+#[derive(Template)]
+#[template(path = "lists/schedules.html")]
+struct ScheduleListPage {
+    layout: Layout,
+    rows: Vec<ScheduleRow>,
+    next: Option<String>,
+    shows_tenants: bool,
+}
+
+#[derive(Template)]
+#[template(path = "details/schedule.html")]
+struct ScheduleDetailPage {
+    layout: Layout,
+    row: ScheduleRow,
+    queue: String,
+    policy: String,
+    payload: Excerpt,
+    overlap: &'static str,
+    missed: String,
+    runs: String,
+    upcoming: Vec<UpcomingTick>,
+    ticks: Vec<TickRow>,
+    shows_tenants: bool,
+}
+
+struct ScheduleRow {
+    id: String,
+    name: String,
+    tenant: String,
+    rule: String,
+    words: String,
+    zone: String,
+    /// What it makes, as `POST https://example.com/report`, or a kind.
+    work: String,
+    paused: bool,
+    is_over: bool,
+    next: Vec<UpcomingTick>,
+    strip: Svg,
+    skipped: u64,
+    last_skip: Option<String>,
+}
+
+impl ScheduleRow {
+    /// Whether its rule has a text of its own beside the words.
+    fn has_cron(&self) -> bool {
+        self.rule != self.words
+    }
+}
+
+pub struct UpcomingTick {
+    pub at: PageTime,
+    /// As clocks of the schedule's zone show it.
+    pub local: String,
+    pub dst: Option<&'static str>,
+}
+
+/// A tick that has passed.
+struct TickRow {
+    at: PageTime,
+    /// The run it created, unless retention has removed it.
+    job: Option<String>,
+    class: &'static str,
+    result: String,
+}
+
+impl UpcomingTick {
+    pub fn of(tick: &Tick, zone: Option<&Zone>, layout: &Layout) -> Self {
+        let at = layout.time(tick.at);
+        Self {
+            local: local_time(&at, zone),
+            at,
+            dst: tick.dst.map(|dst| match dst {
+                Dst::Gap => "clocks go forward: it fires right after the gap",
+                Dst::Fold => "clocks go back: this local time occurs twice",
+            }),
+        }
+    }
+}
+
+/// A time as clocks of the schedule's zone show it.
+fn local_time(at: &PageTime, zone: Option<&Zone>) -> String {
+    match zone.filter(|zone| zone.name() != "UTC") {
+        Some(zone) => format!("{} {zone}", zone.local_time(at.at)),
+        None => at.absolute(),
+    }
+}
+
+/// The rule as text, and its time zone.
+fn describe_rule(rule: &TickRule) -> (String, String) {
+    match rule {
+        TickRule::Cron { cron, zone } => (cron.as_str().to_owned(), zone.name().to_owned()),
+        TickRule::Every(every) => (format!("every {}", duration::format(*every)), String::new()),
+    }
+}
+
+fn describe_skip(skip: &SkippedTicks) -> String {
+    let reason = match skip.reason {
+        SkipReason::Overlap => "the previous run had not ended".to_owned(),
+        SkipReason::Missed => format!("no node was running: found more than {} late", lateness()),
+        SkipReason::MissedLimit => format!(
+            "missed, and older than the newest {}",
+            core_limits::RUN_ALL_TICKS_MAX
+        ),
+        SkipReason::MaxRuns => "maxRuns is reached".to_owned(),
+    };
+    match skip.count {
+        1 => format!("1 tick skipped: {reason}"),
+        number => format!("{} ticks skipped: {reason}", thousands(number)),
+    }
+}
+
+fn describe_overlap(overlap: OverlapPolicy) -> &'static str {
+    match overlap {
+        OverlapPolicy::Skip => "a tick is skipped while the previous run has not ended",
+        OverlapPolicy::Allow => "runs may overlap",
+        OverlapPolicy::QueueOne => "one tick waits for the previous run to end",
+        OverlapPolicy::Replace => "a new tick cancels the unfinished run",
+    }
+}
+
+fn lateness() -> String {
+    duration::format(core_limits::TICK_LATENESS_MAX)
+}
+
+fn describe_missed(missed: MissedTickPolicy) -> String {
+    match missed {
+        MissedTickPolicy::Skip => format!(
+            "ticks that are found more than {} late are skipped",
+            lateness()
+        ),
+        MissedTickPolicy::RunOnce => "one run makes up for all missed ticks".to_owned(),
+        MissedTickPolicy::RunAll => format!(
+            "every missed tick runs, at most the newest {}",
+            core_limits::RUN_ALL_TICKS_MAX
+        ),
+    }
+}
+
+/// Past ticks, newest first, with the state of each run.
+async fn tick_rows(
+    viewer: &Viewer,
+    layout: &Layout,
+    records: Vec<TickRecord>,
+) -> Result<Vec<TickRow>, PageError> {
+    let ids: Vec<JobId> = records
+        .iter()
+        .filter_map(|record| match record {
+            TickRecord::Fired { job, .. } => Some(*job),
+            TickRecord::Skipped(_) => None,
+        })
+        .collect();
+    let runs = viewer.app.client.jobs_of(ids).await?.into_iter().flatten();
+    let runs: HashMap<JobId, Job> = runs.map(|job| (job.id, job)).collect();
+    let rows = records.into_iter().map(|record| match record {
+        TickRecord::Skipped(skip) => TickRow {
+            at: layout.time(skip.from),
+            job: None,
+            class: "skipped",
+            result: describe_skip(&skip),
+        },
+        TickRecord::Fired { tick, job } => {
+            let label = runs.get(&job).map(|job| job.label(layout.now));
+            let class = match label {
+                Some(JobLabel::Succeeded) => "good",
+                Some(JobLabel::Failed) => "bad",
+                Some(JobLabel::Running | JobLabel::Ready | JobLabel::Retrying) => "running",
+                _ => "grey",
+            };
+            TickRow {
+                at: layout.time(tick),
+                job: label.map(|_| job.to_string()),
+                class,
+                result: label
+                    .map_or("ended; removed by retention", JobLabel::as_str)
+                    .to_owned(),
+            }
+        }
+    });
+    Ok(rows.collect())
+}
+
+async fn schedule_row(
+    viewer: &Viewer,
+    layout: &Layout,
+    schedule: &Schedule,
+) -> Result<ScheduleRow, PageError> {
+    let listed = viewer
+        .app
+        .client
+        .ticks(schedule.id, PageRequest::first(limits::STRIP_TICKS_MAX))
+        .await?;
+    let skips = listed.items.iter().filter_map(|record| match record {
+        TickRecord::Skipped(skip) => Some(*skip),
+        TickRecord::Fired { .. } => None,
+    });
+    let skips: Vec<SkippedTicks> = skips.collect();
+    let ticks = tick_rows(viewer, layout, listed.items).await?;
+    let marks: Vec<(&'static str, String)> = ticks
+        .iter()
+        .rev()
+        .map(|tick| {
+            (
+                tick.class,
+                format!("{}: {}", tick.at.absolute(), tick.result),
+            )
+        })
+        .collect();
+    let (rule, zone) = describe_rule(schedule.timetable.rule());
+    let upcoming = schedule
+        .timetable
+        .upcoming(&schedule.progress, limits::LIST_UPCOMING_TICKS_MAX);
+    let upcoming = upcoming.iter().filter(|_| !schedule.paused);
+    Ok(ScheduleRow {
+        id: schedule.id.to_string(),
+        name: schedule.name.to_string(),
+        tenant: schedule.tenant().to_string(),
+        rule,
+        words: schedule.timetable.rule().describe(),
+        zone,
+        work: api::work::create::describe_work(&schedule.template),
+        paused: schedule.paused,
+        is_over: schedule.progress.is_over(),
+        next: upcoming
+            .map(|tick| UpcomingTick::of(tick, schedule.timetable.rule().zone(), layout))
+            .collect(),
+        strip: bars::last_runs(&marks),
+        skipped: skips.iter().map(|skip| skip.count).sum(),
+        last_skip: skips.first().map(describe_skip),
+    })
+}
+
+pub async fn page(viewer: Viewer) -> PageResult {
+    let requested = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
+    let tenant = viewer.caller.choose(requested)?;
+    let after = viewer.fields.get("after").map(str::parse::<ScheduleId>);
+    let page = PageRequest {
+        limit: limits::PAGE_SCHEDULES_MAX,
+        after: after.transpose()?,
+    };
+    let layout = viewer.layout("/schedules", "Schedules");
+    let listed = viewer.app.client.schedules(tenant, page).await?;
+    let mut rows = Vec::new();
+    for schedule in &listed.items {
+        rows.push(schedule_row(&viewer, &layout, schedule).await?);
+    }
+    let next = listed.next.map(|next| {
+        let query = viewer.fields.query_with(&[("after", &next.to_string())]);
+        format!("/schedules?{query}")
+    });
+    render(&ScheduleListPage {
+        layout,
+        rows,
+        next,
+        shows_tenants: viewer.caller.tenant.is_none(),
+    })
+}
+
+/// By its id or its name.
+pub async fn find(viewer: &Viewer, text: &str) -> Result<Schedule, PageError> {
+    Ok(api::work::schedules::find(&viewer.app, &viewer.caller, text).await?)
+}
+
+pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
+    let schedule = find(&viewer, &id).await?;
+    let layout = viewer.layout("/schedules", schedule.name.to_string());
+    let client = &viewer.app.client;
+    let request = PageRequest::first(limits::PAGE_TICKS_MAX);
+    let listed = client.ticks(schedule.id, request).await?;
+    let upcoming = schedule
+        .timetable
+        .upcoming(&schedule.progress, limits::PAGE_UPCOMING_TICKS_MAX);
+    let template = &schedule.template;
+    render(&ScheduleDetailPage {
+        row: schedule_row(&viewer, &layout, &schedule).await?,
+        queue: template.queue.to_string(),
+        policy: explain::policy(&template.policy),
+        payload: payload_view::excerpt(&template.kind, &template.payload, layout.may_write),
+        overlap: describe_overlap(schedule.timetable.overlap()),
+        missed: describe_missed(schedule.timetable.missed()),
+        runs: thousands(schedule.progress.runs),
+        upcoming: upcoming
+            .iter()
+            .map(|tick| UpcomingTick::of(tick, schedule.timetable.rule().zone(), &layout))
+            .collect(),
+        ticks: tick_rows(&viewer, &layout, listed.items).await?,
+        shows_tenants: viewer.caller.tenant.is_none(),
+        layout,
+    })
+}
+
+pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
+    let Editor { viewer, form } = editor;
+    let schedule = find(&viewer, &id).await?;
+    let id = schedule.id;
+    let client = viewer.caller.client(&viewer.app).await?;
+    let back = form.get("back").unwrap_or("/schedules");
+    match form.get("action") {
+        Some("pause") => {
+            client.pause_schedule(id).await?;
+            Ok(redirect_back(back, "pause", None))
+        }
+        Some("resume") => {
+            client.resume_schedule(id).await?;
+            Ok(redirect_back(back, "resume", None))
+        }
+        Some("run-now") => {
+            let run = client.run_schedule_now(id).await?;
+            Ok(redirect_back(&format!("/jobs/{run}"), "run-now", None))
+        }
+        Some("delete") if form.get("confirmed").is_none() => {
+            let confirmation = Confirmation {
+                name: schedule.name.to_string(),
+                consequence: "It makes no more jobs. Jobs that it has made stay.",
+                verb: "Delete schedule",
+                action: "delete",
+                path: format!("/schedules/{id}/act"),
+                id: id.to_string(),
+                back: format!("/schedules/{id}"),
+            };
+            confirmation.page(&viewer, "/schedules")
+        }
+        Some("delete") => {
+            client.delete_schedule(id).await?;
+            Ok(redirect_back("/schedules", "delete", None))
+        }
+        _ => Err(Problem::invalid("action", "there is no such action").into()),
+    }
+}

@@ -1,0 +1,100 @@
+//! Signing in with an API key, and signing out.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::{
+    extract::State,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::Response,
+};
+
+use crate::{
+    app::App,
+    dashboard::{
+        actions::redirect_back,
+        forms::fields::Fields,
+        viewer::{COOKIE, SameOriginForm, session_token},
+    },
+    extract::access,
+    http::problem::Problem,
+    limits,
+    theme::{
+        layout::{Layout, redirect_to, render},
+        page_error::PageResult,
+    },
+};
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct SignInPage {
+    layout: Layout,
+    next: String,
+    is_wrong: bool,
+    session_hours: u64,
+}
+
+pub async fn page(State(app): State<Arc<App>>, query: axum::http::Uri) -> PageResult {
+    if access::anonymous(&app).await?.is_some() {
+        return Ok(redirect_to("/"));
+    }
+    let fields = Fields::parse(query.query().unwrap_or_default().as_bytes());
+    render(&sign_in_page(fields.value("next"), false))
+}
+
+fn sign_in_page(next: &str, is_wrong: bool) -> SignInPage {
+    SignInPage {
+        layout: Layout::bare("Sign in"),
+        next: next.to_owned(),
+        is_wrong,
+        session_hours: limits::SESSION_TIME_MAX.as_secs() / 3_600,
+    }
+}
+
+pub async fn sign_in(
+    State(app): State<Arc<App>>,
+    SameOriginForm(form): SameOriginForm,
+) -> PageResult {
+    let keys = app.keys.get().await?;
+    let now = app.client.now();
+    let known = keys.find(form.value("key"));
+    let Some(known) = known.filter(|known| !known.key.has_expired(now)) else {
+        let permit = app.dashboard.try_wrong_key();
+        let _permit = permit.map_err(|_| {
+            let detail = "too many wrong keys at once; try again in a moment";
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many", detail)
+        })?;
+        tokio::time::sleep(limits::WRONG_KEY_DELAY).await;
+        let mut response = render(&sign_in_page(form.value("next"), true))?;
+        *response.status_mut() = StatusCode::UNAUTHORIZED;
+        return Ok(response);
+    };
+    let token = app.sessions.start(known.key.id).await?;
+    let next = form.get("next").unwrap_or("/");
+    Ok(with_cookie(
+        redirect_back(next, "", None),
+        &token,
+        limits::SESSION_TIME_MAX.as_secs(),
+    ))
+}
+
+pub async fn sign_out(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    _form: SameOriginForm,
+) -> PageResult {
+    if let Some(token) = session_token(&headers) {
+        app.sessions.end(&token, &*app.keys.get().await?).await?;
+    }
+    Ok(with_cookie(redirect_to("/sign-in"), "", 0))
+}
+
+/// Without `Secure`: a node serves plain HTTP, and a browser would not send such a cookie back.
+/// Behind a proxy with HTTPS the connection itself protects it.
+fn with_cookie(mut response: Response, token: &str, seconds: u64) -> Response {
+    let cookie = format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}");
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}

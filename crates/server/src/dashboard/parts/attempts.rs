@@ -1,0 +1,138 @@
+//! The attempts of a job that have ended, as its page shows them.
+
+use steadfast_core::{
+    Attempt, AttemptStatus, Job, Note,
+    explain::{self, brief},
+};
+
+use crate::{
+    dashboard::parts::{
+        audit_row::AuditRow,
+        failure_row::failure_address,
+        format::Excerpt,
+        http_view::{PhasesView, ResponseView, exchange},
+        operation_row::OperationRow,
+    },
+    theme::{layout::Layout, page_time::PageTime},
+};
+
+/// An attempt that has ended.
+pub struct AttemptRow {
+    pub number: u32,
+    /// Unlike the number, it is unique: a snoozed attempt is repeated under its number.
+    pub fence: u32,
+    pub retry: String,
+    pub is_first_after_requeue: bool,
+    /// Who has requeued it before this attempt, if that is known.
+    pub requeued_by: Option<String>,
+    pub status: &'static str,
+    pub class: &'static str,
+    pub started: PageTime,
+    pub took: String,
+    pub worker: String,
+    pub failure: Option<String>,
+    /// The query string of the failure's group.
+    pub failure_address: Option<String>,
+    pub output: Option<Excerpt>,
+    pub note: Option<String>,
+    pub trace: Option<TraceView>,
+    /// The response, if the attempt was a request.
+    pub response: Option<ResponseView>,
+    /// Where its time went, if it was a request.
+    pub phases: Option<PhasesView>,
+    pub explanation: Option<String>,
+    pub next: Option<PageTime>,
+}
+
+impl AttemptRow {
+    pub fn of(attempt: &Attempt, job: &Job, layout: &Layout) -> Self {
+        let next = attempt.decision.as_ref().and_then(|it| it.next_run_at);
+        let trace = attempt.failure.as_ref().and_then(|it| it.trace.as_ref());
+        let (response, phases) = match job.kind.is_call() {
+            true => exchange(attempt),
+            false => (None, None),
+        };
+        // A call is shown in its parts.
+        let is_call = response.is_some() || phases.is_some();
+        let output = attempt.output.as_ref().filter(|_| !is_call);
+        let worker = attempt.worker.as_ref().map(ToString::to_string);
+        Self {
+            number: attempt.attempt,
+            fence: attempt.fence.0,
+            retry: retry_name(attempt.retry_count()),
+            is_first_after_requeue: attempt.is_first_after_requeue(),
+            requeued_by: None,
+            status: attempt.status.as_str(),
+            class: status_class(attempt.status),
+            started: layout.time(attempt.started_at),
+            took: brief(attempt.duration()),
+            worker: worker.unwrap_or_default(),
+            failure: attempt.failure.as_ref().map(ToString::to_string),
+            failure_address: attempt
+                .failure
+                .as_ref()
+                .and_then(|failure| failure.fingerprint)
+                .map(|fingerprint| failure_address(fingerprint, &job.tenant)),
+            output: output.map(|it| Excerpt::json(it.as_str())),
+            note: attempt.note.as_deref().map(shown_note),
+            trace: trace.map(|it| TraceView::of(it)),
+            response,
+            phases,
+            explanation: explain::decision(attempt),
+            next: next.map(|at| layout.time(at)),
+        }
+    }
+}
+
+/// A stack trace by its lines.
+pub struct TraceView {
+    pub lines: Vec<String>,
+    /// How many bytes there are, if it was cut.
+    pub total_bytes: Option<usize>,
+}
+
+impl TraceView {
+    fn of(text: &str) -> Self {
+        let Excerpt { text, total_bytes } = Excerpt::of(text.to_owned());
+        Self {
+            lines: text.lines().map(str::to_owned).collect(),
+            total_bytes,
+        }
+    }
+}
+
+/// Who gave the newest command before the first attempt of a new budget.
+pub fn requeued_by(
+    attempt: &Attempt,
+    commands: &[AuditRow],
+    operations: &[OperationRow],
+) -> Option<String> {
+    let is_retry = |it: &&AuditRow| matches!(it.action.as_str(), "job.retry" | "delivery.resend");
+    let commands = commands.iter().filter(is_retry);
+    let operations = operations.iter().filter(|it| it.tries_again());
+    let commands = commands.map(|it| (it.at.at, &it.by));
+    let all = commands.chain(operations.map(|it| (it.created_at.at, &it.by)));
+    let before = all.filter(|(at, _)| *at <= attempt.started_at);
+    let newest = before.max_by_key(|(at, _)| *at)?;
+    attempt.is_first_after_requeue().then(|| newest.1.clone())
+}
+
+pub fn shown_note(stored: &str) -> String {
+    Note::read(stored).to_string()
+}
+
+/// The name of an attempt within its retry budget.
+pub fn retry_name(retry_count: u32) -> String {
+    match retry_count {
+        0 => "first attempt".to_owned(),
+        retry => format!("retry {retry}"),
+    }
+}
+
+pub fn status_class(status: AttemptStatus) -> &'static str {
+    match status {
+        AttemptStatus::Success => "good",
+        AttemptStatus::Failed | AttemptStatus::Lost => "bad",
+        AttemptStatus::Snoozed | AttemptStatus::Cancelled | AttemptStatus::Released => "grey",
+    }
+}

@@ -1,0 +1,106 @@
+//! A destination in a table, with its incidents.
+
+use steadfast_api::{DestinationBody, IncidentBody};
+use steadfast_core::{
+    HealthStatus, Tenant, Timestamp,
+    explain::{brief, thousands},
+};
+
+use crate::{
+    dashboard::{charts::series::Marker, parts::format::shorten},
+    limits,
+    theme::{layout::Layout, page_time::PageTime},
+};
+
+pub struct DestinationRow {
+    pub body: DestinationBody,
+    pub chip: &'static str,
+    pub status: &'static str,
+    /// What is to say about it now.
+    pub notes: Vec<String>,
+    pub incidents: Vec<IncidentRow>,
+    /// The tenant of the gate that its reader may change; empty for all.
+    pub tenant: String,
+}
+
+pub struct IncidentRow {
+    pub body: IncidentBody,
+    pub began: PageTime,
+    pub lasted: String,
+    pub cost: String,
+}
+
+/// When it did not work, for charts.
+pub fn incident_markers(body: &DestinationBody, now: Timestamp) -> Vec<Marker> {
+    let incidents = body.incident.iter().chain(&body.past_incidents);
+    incidents
+        .map(|incident| Marker {
+            class: "incident",
+            at: incident.began_at,
+            until: Some(incident.ended_at.unwrap_or(now)),
+            text: shorten(
+                &format!("{}: {}", body.destination, incident.cause),
+                limits::CELL_CHARS_MAX,
+            ),
+        })
+        .collect()
+}
+
+impl DestinationRow {
+    pub fn of(body: DestinationBody, tenant: Option<&Tenant>, layout: &Layout) -> Self {
+        let incidents = body.incident.iter().chain(&body.past_incidents);
+        let incidents = incidents.map(|incident| {
+            let end = incident.ended_at.unwrap_or(layout.now);
+            let lasted = brief(end.since(incident.began_at));
+            IncidentRow {
+                began: layout.time(incident.began_at),
+                lasted: match incident.ended_at {
+                    Some(_) => lasted,
+                    None => format!("{lasted} so far"),
+                },
+                cost: incident.describe_cost(),
+                body: incident.clone(),
+            }
+        });
+        Self {
+            chip: match body.status {
+                HealthStatus::Healthy => "chip-succeeded",
+                HealthStatus::Ramping => "chip-retrying",
+                HealthStatus::Probing if body.holds_jobs => "chip-retrying",
+                HealthStatus::Held | HealthStatus::Probing => "chip-failed",
+            },
+            status: body.describe_status(),
+            notes: notes(&body, layout),
+            incidents: incidents.collect(),
+            tenant: tenant.map(Tenant::to_string).unwrap_or_default(),
+            body,
+        }
+    }
+}
+
+fn notes(body: &DestinationBody, layout: &Layout) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(tenant) = &body.tenant {
+        notes.push(format!("for jobs of tenant {tenant} only"));
+    }
+    match (&body.held_by_hand, &body.incident) {
+        (Some(hold), _) => notes.push(hold.describe(layout.now)),
+        (None, Some(incident)) => notes.push(incident.cause.clone()),
+        (None, None) => {}
+    }
+    if let Some(told) = &body.retry_after {
+        let left = brief(told.until.since(layout.now));
+        notes.push(format!("asked with {} to wait {left} more", told.status));
+    }
+    if let Some(probe) = body.next_probe_at.filter(|at| *at > layout.now) {
+        notes.push(format!("next probe in {}", brief(probe.since(layout.now))));
+    }
+    notes.extend(body.describe_consequence().map(str::to_owned));
+    if let Some(incident) = body.incident.as_ref().filter(|_| !body.holds_jobs)
+        && incident.avoidable_attempts > 0
+    {
+        let avoidable = thousands(incident.avoidable_attempts);
+        notes.push(format!("holding would have saved {avoidable} attempts"));
+    }
+    notes
+}

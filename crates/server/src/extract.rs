@@ -1,0 +1,5 @@
+//! What handlers take from a request: the caller with its permission, the body, a stream of events.
+
+pub mod access;
+pub mod body;
+pub mod stream;

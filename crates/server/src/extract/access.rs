@@ -1,0 +1,283 @@
+//! Callers, and what they may do.
+//!
+//! The signature of a handler names the permission it needs ([`Reads`], [`Writes`], [`Works`]), so
+//! no handler can forget to check it.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{FromRef, FromRequestParts},
+    http::{StatusCode, header, request::Parts},
+};
+use steadfast_core::{Actor, Job, KeyId, Schedule, Tenant, limits::PAUSE_BY_BYTES_MAX};
+
+use steadfast_api::Scope;
+use steadfast_engine::Client;
+use steadfast_store::{DamagedRow, StoreError};
+
+use crate::{app::App, auth::keys::Key, http::problem::Problem};
+
+/// The sender of a request.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub scope: Scope,
+    /// The tenant it may see; all tenants if `None`.
+    pub tenant: Option<Tenant>,
+    /// Its key; `None` for an anonymous caller.
+    pub key: Option<KeyId>,
+    /// How its requests come: `api` or `dashboard`.
+    pub way: &'static str,
+}
+
+impl Caller {
+    /// A caller without a key, of a server that needs none.
+    const ANONYMOUS: Self = Self {
+        scope: Scope::Admin,
+        tenant: None,
+        key: None,
+        way: "api",
+    };
+
+    pub fn of(key: &Key) -> Self {
+        Self {
+            scope: key.scope,
+            tenant: key.tenant.clone(),
+            key: Some(key.id),
+            way: "api",
+        }
+    }
+
+    /// What people call it: the name of its key.
+    pub async fn name(&self, app: &App) -> Result<Option<String>, Problem> {
+        let Some(id) = self.key else {
+            return Ok(None);
+        };
+        let keys = app.keys.get().await?;
+        let name = keys
+            .get(id, app.client.now())
+            .map(|known| known.key.name.clone());
+        let name = name.filter(|name| !name.is_empty() && name.len() <= PAUSE_BY_BYTES_MAX);
+        Ok(Some(name.unwrap_or_else(|| id.to_string())))
+    }
+
+    /// Who it is, for audit records: its key, or the way by which it came.
+    pub async fn actor(&self, app: &App) -> Result<Actor, Problem> {
+        let name = self.name(app).await?;
+        Ok(match (self.key, name) {
+            (Some(key), Some(name)) => Actor::of_key(key, name),
+            _ => Actor::named(self.way),
+        })
+    }
+
+    /// A client whose commands leave audit records that name this caller.
+    pub async fn client(&self, app: &App) -> Result<Client, Problem> {
+        Ok(app.client.by(self.actor(app).await?))
+    }
+
+    /// Whether a request would still be accepted: the key is not revoked, or none is needed yet.
+    pub async fn is_authorized(&self, app: &App) -> Result<bool, Problem> {
+        match self.key {
+            Some(key) => {
+                let keys = app.keys.get().await?;
+                Ok(keys.get(key, app.client.now()).is_some())
+            }
+            None => Ok(anonymous(app).await?.is_some()),
+        }
+    }
+
+    pub fn may(self, scopes: &[Scope]) -> Result<Self, Problem> {
+        if scopes.contains(&self.scope) {
+            return Ok(self);
+        }
+        let needed: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "wrong_scope",
+            format!(
+                "a key of scope {} may not do this; use one of scope {}",
+                self.scope,
+                needed.join(" or ")
+            ),
+        ))
+    }
+
+    /// Refuses a caller of one tenant: what it asks for is of all tenants.
+    pub fn require_all_tenants(&self) -> Result<(), Problem> {
+        let Some(tenant) = &self.tenant else {
+            return Ok(());
+        };
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "wrong_scope",
+            format!("this key is for tenant {tenant} only; use one for all tenants"),
+        ))
+    }
+
+    pub fn sees(&self, tenant: &Tenant) -> bool {
+        self.tenant.as_ref().is_none_or(|own| own == tenant)
+    }
+
+    pub fn may_write(&self) -> bool {
+        matches!(self.scope, Scope::Admin | Scope::Tenant)
+    }
+
+    /// The address of an endpoint as this caller may see it. Its path may be a secret, as Slack's
+    /// is; readers see the host.
+    pub fn endpoint_url(&self, url: &str) -> String {
+        if self.may_write() {
+            url.to_owned()
+        } else {
+            host_of(url)
+        }
+    }
+
+    /// A job, if it exists for this caller.
+    pub fn job(&self, job: Option<Job>, id: impl std::fmt::Display) -> Result<Job, Problem> {
+        job.filter(|job| self.sees(&job.tenant))
+            .ok_or_else(|| Problem::not_found(id))
+    }
+
+    /// The answer for a row that is stored and cannot be read, if it exists for this caller.
+    pub fn damaged(&self, error: &StoreError, id: impl std::fmt::Display) -> Problem {
+        let row = error.damaged_row();
+        row.and_then(|row| self.damaged_row(row, &id))
+            .unwrap_or_else(|| Problem::not_found(&id))
+    }
+
+    /// The same, of a row that is known; `None` if it does not exist for this caller.
+    pub fn damaged_row(&self, row: &DamagedRow, id: impl std::fmt::Display) -> Option<Problem> {
+        let is_visible = match &row.tenant {
+            Some(tenant) => self.sees(tenant),
+            None => self.tenant.is_none(),
+        };
+        if !is_visible {
+            return None;
+        }
+        let detail = format!(
+            "{id} is stored and cannot be read: {}; `steadfast doctor` lists all such rows",
+            row.reason
+        );
+        Some(Problem::new(StatusCode::CONFLICT, "damaged", detail))
+    }
+
+    /// A schedule, if it exists for this caller.
+    pub fn schedule(
+        &self,
+        schedule: Option<Schedule>,
+        id: impl std::fmt::Display,
+    ) -> Result<Schedule, Problem> {
+        schedule
+            .filter(|schedule| self.sees(schedule.tenant()))
+            .ok_or_else(|| Problem::not_found(id))
+    }
+
+    /// The tenant of a request: the caller's own, or the one it names if it may see all.
+    pub fn choose(&self, named: Option<Tenant>) -> Result<Option<Tenant>, Problem> {
+        match (&self.tenant, named) {
+            (None, named) => Ok(named),
+            (Some(own), None) => Ok(Some(own.clone())),
+            (Some(own), Some(named)) if *own == named => Ok(Some(named)),
+            (Some(own), Some(_)) => Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "wrong_scope",
+                format!("this key is for tenant {own} only; leave tenant out"),
+            )
+            .at("tenant")),
+        }
+    }
+}
+
+fn host_of(url: &str) -> String {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = url.split_at(start);
+    let host = rest.split(['/', '?']).next().unwrap_or_default();
+    format!("{scheme}{host}/…")
+}
+
+/// The anonymous caller, if no key is needed yet.
+pub async fn anonymous(app: &App) -> Result<Option<Caller>, Problem> {
+    app.keys.get().await?;
+    Ok(app.needs_no_key().then_some(Caller::ANONYMOUS))
+}
+
+async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+    if let Some(caller) = anonymous(app).await? {
+        return Ok(caller);
+    }
+    let keys = app.keys.get().await?;
+    let refused = |code, detail: &str| Problem::new(StatusCode::UNAUTHORIZED, code, detail);
+    let header = parts.headers.get(header::AUTHORIZATION);
+    let header = header.ok_or_else(|| {
+        let how =
+            "send an API key as Authorization: Bearer sf_…; create one with `steadfast keys create`";
+        refused("no_key", how)
+    })?;
+    let token = header.to_str().ok().and_then(|text| {
+        let (scheme, token) = text.split_once(' ')?;
+        scheme
+            .eq_ignore_ascii_case("bearer")
+            .then_some(token.trim())
+    });
+    let token =
+        token.ok_or_else(|| refused("no_key", "the header must be Authorization: Bearer sf_…"))?;
+    let known = keys.find(token);
+    let known =
+        known.ok_or_else(|| refused("unknown_key", "this API key does not exist or is revoked"))?;
+    let now = app.client.now();
+    if let Some(at) = known.key.expires_at.filter(|_| known.key.has_expired(now)) {
+        let detail = format!("this API key expired at {at}; create another one");
+        return Err(refused("expired_key", &detail));
+    }
+    known.note_use(|| app.node.store(), now);
+    Ok(Caller::of(&known.key))
+}
+
+macro_rules! permissions {
+    ($($(#[$doc:meta])* $name:ident: $($scope:ident)|+;)+) => {
+        $(
+            $(#[$doc])*
+            pub struct $name(pub Caller);
+
+            impl<S: Send + Sync> FromRequestParts<S> for $name
+            where
+                Arc<App>: FromRef<S>,
+            {
+                type Rejection = Problem;
+
+                async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+                    let app = Arc::<App>::from_ref(state);
+                    let caller = caller(parts, &app).await?;
+                    Ok(Self(caller.may(&[$(Scope::$scope),+])?))
+                }
+            }
+        )+
+    };
+}
+
+permissions! {
+    /// May read.
+    Reads: Admin | Tenant | Worker | Read;
+    /// May change things.
+    Writes: Admin | Tenant;
+    /// May claim jobs and settle them.
+    Works: Admin | Tenant | Worker;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_see_the_host_of_an_address_only() {
+        for (url, shown) in [
+            (
+                "https://hooks.slack.com/services/T0/B0/secret",
+                "https://hooks.slack.com/…",
+            ),
+            ("https://example.com?token=secret", "https://example.com/…"),
+            ("http://10.0.0.1:8080", "http://10.0.0.1:8080/…"),
+        ] {
+            assert_eq!(host_of(url), shown);
+        }
+    }
+}

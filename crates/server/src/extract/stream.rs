@@ -1,0 +1,91 @@
+//! Events of jobs as a stream that ends when the node stops, or when its caller loses access.
+
+use std::convert::Infallible;
+
+use axum::{
+    http::StatusCode,
+    response::sse::{Event as SseEvent, KeepAlive, Sse},
+};
+use futures_util::{Stream, StreamExt as _, stream};
+use steadfast_core::Tenant;
+use steadfast_engine::Notice;
+
+use crate::{
+    app::App,
+    extract::access::Caller,
+    http::problem::Problem,
+    limits,
+    node::tenant_limiter::{LimitReached, TenantPermit},
+};
+
+/// Events of the jobs of one tenant, or of all, from now on, as `render` writes them.
+pub fn events<S, T>(
+    app: &App,
+    caller: &Caller,
+    tenant: Option<Tenant>,
+    revoked: T,
+    render: S,
+) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>> + use<S, T>>, Problem>
+where
+    S: Fn(&Notice) -> Option<SseEvent> + Send + 'static,
+    T: Future<Output = ()> + Send + 'static,
+{
+    let permits = (
+        try_stream(app, caller)?,
+        app.try_wait(caller.tenant.as_ref())?,
+    );
+    let notices = app.node.subscribe();
+    let notices = stream::unfold((notices, permits), |(mut notices, permits)| async move {
+        let notice = notices.next().await?;
+        Some((notice, (notices, permits)))
+    });
+    let events = notices.filter_map(move |notice| {
+        let is_visible = tenant
+            .as_ref()
+            .is_none_or(|tenant| *tenant == notice.tenant);
+        let event = is_visible.then(|| render(&notice)).flatten();
+        std::future::ready(event.map(Ok))
+    });
+    // An open stream would hold up a stop for ever.
+    let closing = app.closing.clone();
+    let events = events.take_until(async move {
+        tokio::select! {
+            () = closing.cancelled() => {}
+            () = revoked => {}
+        }
+    });
+    let keep_alive = KeepAlive::new().interval(limits::EVENT_KEEP_ALIVE);
+    Ok(Sse::new(events).keep_alive(keep_alive))
+}
+
+fn try_stream(app: &App, caller: &Caller) -> Result<TenantPermit, Problem> {
+    let permit = app.streams.try_acquire(caller.tenant.as_ref());
+    permit.map_err(|reached| {
+        let detail = match reached {
+            LimitReached::Tenant(most) => format!(
+                "this tenant has {most} event streams open on this node, which is the limit; \
+                 close one, or try again later"
+            ),
+            LimitReached::Node => {
+                "too many event streams are open on this node; try again later".to_owned()
+            }
+        };
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", detail)
+    })
+}
+
+/// Ends when the caller's access is revoked. Keys are checked when a request arrives, and a stream
+/// is one request that may last for days.
+pub async fn revoked<F>(mut is_authorized: impl FnMut() -> F)
+where
+    F: Future<Output = Result<bool, Problem>>,
+{
+    loop {
+        tokio::time::sleep(limits::EVENT_CHECK_EVERY).await;
+        // A store that does not respond says nothing about the key.
+        let is_authorized = is_authorized().await;
+        if is_authorized.is_ok_and(|is_authorized| !is_authorized) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! For monitoring: health, readiness and metrics.
+
+pub mod health;
+pub mod scrape;

@@ -1,0 +1,373 @@
+//! `GET /metrics`: the counters of this node, and what the store counts when it is read.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use axum::{
+    extract::State,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+use steadfast_core::{
+    AlertState, AlertStatus, Gate, GateId, HealthStatus, Tally, Tenant, Timestamp,
+};
+use steadfast_engine::{DestinationCounts, GateUse, IncidentCounts};
+use steadfast_store::LaneStats;
+
+use crate::{
+    app::App,
+    extract::access::Reads,
+    http::problem::Problem,
+    limits::{self, RECENT_WINDOW},
+};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct JobLabels {
+    tenant: String,
+    queue: String,
+    kind: String,
+    label: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TenantLabels {
+    tenant: String,
+}
+
+/// The label of what is beyond the first labels: counted together, never left out.
+const OTHER: &str = "other";
+
+/// Jobs and rates, as the store counts them.
+fn register_counts(lanes: &[LaneStats], registry: &mut Registry) {
+    let jobs = Family::<JobLabels, Gauge>::default();
+    for (index, lane) in lanes.iter().enumerate() {
+        let is_apart = index < limits::METRIC_LANES_MAX;
+        let name = |name: &str| if is_apart { name } else { OTHER }.to_owned();
+        for (label, count) in [
+            ("scheduled", lane.scheduled),
+            ("ready", lane.ready),
+            ("running", lane.running),
+            ("retrying", lane.retrying),
+            ("succeeded", lane.succeeded),
+            ("failed", lane.failed),
+            ("cancelled", lane.cancelled),
+        ] {
+            let labels = JobLabels {
+                tenant: name(lane.tenant.as_str()),
+                queue: name(lane.queue.as_str()),
+                kind: name(lane.kind.as_str()),
+                label,
+            };
+            jobs.get_or_create(&labels).inc_by(gauge(count));
+        }
+    }
+    registry.register("jobs", "Jobs by label", jobs);
+    register_tenants(lanes, registry);
+}
+
+/// What is counted for each tenant, over all of its lanes.
+fn register_tenants(lanes: &[LaneStats], registry: &mut Registry) {
+    let mut tenants: BTreeMap<&Tenant, (u64, Tally)> = BTreeMap::new();
+    for lane in lanes {
+        let (dead_letters, recent) = tenants.entry(&lane.tenant).or_default();
+        *dead_letters += lane.dead_letters;
+        *recent += lane.recent;
+    }
+    let mut shown: BTreeMap<&str, (u64, Tally)> = BTreeMap::new();
+    for (index, (tenant, counts)) in tenants.into_iter().enumerate() {
+        let is_apart = index < limits::METRIC_LANES_MAX;
+        let name = if is_apart { tenant.as_str() } else { OTHER };
+        let (dead_letters, recent) = shown.entry(name).or_default();
+        *dead_letters += counts.0;
+        *recent += counts.1;
+    }
+    let dlq = Family::<TenantLabels, Gauge>::default();
+    let rate = Family::<TenantLabels, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
+    for (tenant, (dead_letters, recent)) in shown {
+        let tenant = TenantLabels {
+            tenant: tenant.to_owned(),
+        };
+        dlq.get_or_create(&tenant).set(gauge(dead_letters));
+        rate.get_or_create(&tenant)
+            .set(recent.retry_rate().unwrap_or(0.0));
+    }
+    registry.register("dlq_size", "Dead letters", dlq);
+    registry.register(
+        "retry_rate",
+        "Retries among the attempts of the last five minutes",
+        rate,
+    );
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AlertLabels {
+    tenant: String,
+    rule: &'static str,
+    subject: &'static str,
+}
+
+fn register_alerts(alerts: &[AlertState], registry: &mut Registry) {
+    let firing = Family::<AlertLabels, Gauge>::default();
+    for (index, alert) in alerts.iter().enumerate() {
+        let is_apart = index < limits::METRIC_LANES_MAX;
+        let tenant = if is_apart {
+            alert.tenant.as_str()
+        } else {
+            OTHER
+        };
+        let labels = AlertLabels {
+            tenant: tenant.to_owned(),
+            rule: alert.rule.as_str(),
+            subject: alert.subject.as_str(),
+        };
+        let is_firing = alert.status == AlertStatus::Firing;
+        firing.get_or_create(&labels).inc_by(is_firing.into());
+    }
+    let help = "1 while an alert fires; of other tenants, how many do";
+    registry.register("alert_firing", help, firing);
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct GateLabels {
+    scope: &'static str,
+    key: String,
+    tenant: String,
+}
+
+/// What gates allow, and how much of it is taken. Those whose use was not asked for are left out:
+/// limits of several cannot be added.
+fn register_gates(gates: &[Gate], uses: &[GateUse], now: Timestamp, registry: &mut Registry) {
+    let running = Family::<GateLabels, Gauge>::default();
+    let most_running = Family::<GateLabels, Gauge>::default();
+    let starts = Family::<GateLabels, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
+    let paused = Family::<GateLabels, Gauge>::default();
+    for (Gate { id, limits }, used) in gates.iter().zip(uses) {
+        let tenant = id.tenant.as_ref().map(Tenant::to_string);
+        let labels = GateLabels {
+            scope: id.scope.as_str(),
+            key: id.key.clone(),
+            tenant: tenant.unwrap_or_default(),
+        };
+        if let Some(most) = limits.max_running {
+            most_running.get_or_create(&labels).set(most.into());
+        }
+        if let Some(count) = used.running {
+            running.get_or_create(&labels).set(count.into());
+        }
+        if let Some(rate) = limits.rate {
+            let per_second = f64::from(rate.limit) / rate.per.as_secs_f64();
+            starts.get_or_create(&labels).set(per_second);
+        }
+        let pause = limits.paused.as_ref();
+        let is_paused = pause.is_some_and(|pause| !pause.is_over(now));
+        paused.get_or_create(&labels).set(is_paused.into());
+    }
+    let help = "Attempts that run and count at a gate";
+    registry.register("gate_running", help, running);
+    let help = "Attempts at once that a gate allows";
+    registry.register("gate_running_max", help, most_running);
+    let help = "Starts in a second that a gate allows";
+    registry.register("gate_starts_per_second_max", help, starts);
+    registry.register("gate_paused", "1 while a gate is paused", paused);
+    let count = Gauge::<i64>::default();
+    count.set(gauge(gates.len() as u64));
+    registry.register("gates", "Gates that are set", count);
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StatusLabels {
+    status: &'static str,
+}
+
+/// How many destinations have each status.
+fn register_destinations(counts: DestinationCounts, registry: &mut Registry) {
+    let destinations = Family::<StatusLabels, Gauge>::default();
+    for (status, count) in [
+        (HealthStatus::Healthy, counts.healthy),
+        (HealthStatus::Held, counts.held),
+        (HealthStatus::Probing, counts.probing),
+        (HealthStatus::Ramping, counts.ramping),
+    ] {
+        let status = status.as_str();
+        let labels = StatusLabels { status };
+        destinations.get_or_create(&labels).set(gauge(count as u64));
+    }
+    let help = "Destinations whose attempts failed lately or that are held, by status; with hold \
+        watch, jobs for one of status held go on as their policies say";
+    registry.register("destinations", help, destinations);
+}
+
+/// What this node has found out about destinations.
+fn register_incidents(counts: IncidentCounts, registry: &mut Registry) {
+    for (name, help, count) in [
+        (
+            "destination_incidents_begun",
+            "Times at which this node found a destination not to work",
+            counts.begun,
+        ),
+        (
+            "destination_incidents_ended",
+            "Times at which this node found a destination to work again",
+            counts.ended,
+        ),
+        (
+            "destination_probes_failed",
+            "Probes of destinations, or slow starts after one, that failed",
+            counts.probes_failed,
+        ),
+        (
+            "destination_releases",
+            "Times at which jobs of a destination that was held began to start again",
+            counts.released,
+        ),
+    ] {
+        let counter = Counter::<u64>::default();
+        counter.inc_by(count);
+        registry.register(name, help, counter);
+    }
+}
+
+fn gauge(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// `GET /metrics`: of all tenants, or of the caller's own.
+pub async fn metrics(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+) -> Result<Response, Problem> {
+    let mut lanes = app
+        .client
+        .lanes(app.client.now().minus(RECENT_WINDOW))
+        .await?;
+    lanes.retain(|lane| caller.sees(&lane.tenant));
+    let mut registry = Registry::with_prefix("steadfast");
+    if caller.tenant.is_none() {
+        app.metrics.register(&mut registry);
+    }
+    register_counts(&lanes, &mut registry);
+    let alerts = app.client.alerts(caller.tenant.as_ref()).await?;
+    register_alerts(&alerts, &mut registry);
+    let gates = app.client.gates(caller.tenant.as_ref()).await?;
+    let shown = gates.iter().take(limits::METRIC_GATES_MAX);
+    let shown: Vec<GateId> = shown.map(|gate| gate.id.clone()).collect();
+    let uses = app.client.gate_uses(&shown).await?;
+    register_gates(&gates, &uses, app.client.now(), &mut registry);
+    if caller.tenant.is_none() {
+        register_destinations(app.client.destination_counts().await?, &mut registry);
+        register_incidents(app.node.incident_counts(), &mut registry);
+    }
+    let damaged = app.client.damaged().await?;
+    let rows = damaged.rows.iter();
+    let rows = rows.filter(|row| match &row.tenant {
+        Some(tenant) => caller.sees(tenant),
+        None => caller.tenant.is_none(),
+    });
+    let damaged_rows = Gauge::<i64>::default();
+    damaged_rows.set(i64::try_from(rows.count()).unwrap_or(i64::MAX));
+    registry.register(
+        "damaged_rows",
+        "Stored rows that cannot be read and are passed over; steadfast doctor names them",
+        damaged_rows,
+    );
+    if caller.tenant.is_none()
+        && let Some(bytes) = app.client.log_bytes().await?
+    {
+        let log_bytes = Gauge::<i64>::default();
+        log_bytes.set(gauge(bytes));
+        registry.register(
+            "store_log_bytes",
+            "Size of the log of the SQLite file, which grows while another process holds an old snapshot",
+            log_bytes,
+        );
+    }
+    let mut text = String::new();
+    encode(&mut text, &registry).map_err(|_| {
+        let status = axum::http::StatusCode::INTERNAL_SERVER_ERROR;
+        Problem::new(status, "internal", "the metrics cannot be written")
+    })?;
+    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, media)], text).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use steadfast_core::{GateLimits, GateScope, Kind, Queue};
+
+    use super::*;
+
+    /// The value of a metric, as it is scraped.
+    fn value(text: &str, metric: &str) -> f64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(metric));
+        line.unwrap().trim().parse().unwrap()
+    }
+
+    #[test]
+    fn what_gates_allow_is_scraped_up_to_a_number_of_gates() {
+        let gates = (0..limits::METRIC_GATES_MAX + 3).map(|number| Gate {
+            id: GateId::new(None, GateScope::Queue, &format!("q{number:05}")).unwrap(),
+            limits: GateLimits {
+                max_running: Some(5),
+                rate: "30/1m".parse().ok(),
+                ..GateLimits::default()
+            },
+        });
+        let gates: Vec<Gate> = gates.collect();
+        let mut registry = Registry::with_prefix("steadfast");
+        let mut used = GateUse::default();
+        used.running = Some(3);
+        let uses = vec![used; limits::METRIC_GATES_MAX];
+        register_gates(&gates, &uses, Timestamp::EPOCH, &mut registry);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let labels = r#"{scope="queue",key="q00000",tenant=""}"#;
+        let most = format!("steadfast_gate_running_max{labels}");
+        assert_eq!(value(&text, &most), 5.0);
+        let running = format!("steadfast_gate_running{labels}");
+        assert_eq!(value(&text, &running), 3.0);
+        let starts = format!("steadfast_gate_starts_per_second_max{labels}");
+        assert_eq!(value(&text, &starts), 0.5);
+        assert_eq!(value(&text, &format!("steadfast_gate_paused{labels}")), 0.0);
+        assert_eq!(value(&text, "steadfast_gates "), gates.len() as f64);
+        let is_shown = |line: &&str| line.starts_with("steadfast_gate_paused{");
+        let shown = text.lines().filter(is_shown).count();
+        assert_eq!(shown, limits::METRIC_GATES_MAX);
+    }
+
+    #[test]
+    fn lanes_and_tenants_beyond_the_limit_are_counted_together() {
+        let beyond = 7;
+        let lanes = (0..limits::METRIC_LANES_MAX + beyond).map(|number| {
+            let tenant = Tenant::new(&format!("t{number:05}")).unwrap();
+            let queue = Queue::new("default").unwrap();
+            let mut lane = LaneStats::empty(tenant, queue, Kind::new("mail").unwrap());
+            (lane.failed, lane.dead_letters) = (3, 2);
+            lane
+        });
+        let mut registry = Registry::with_prefix("steadfast");
+        register_counts(&lanes.collect::<Vec<_>>(), &mut registry);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let others = beyond as f64;
+        let own = r#"steadfast_dlq_size{tenant="t00000"}"#;
+        assert_eq!(value(&text, own), 2.0);
+        let other = r#"steadfast_dlq_size{tenant="other"}"#;
+        assert_eq!(value(&text, other), 2.0 * others);
+        let failed = r#"{tenant="other",queue="other",kind="other",label="failed"}"#;
+        assert_eq!(
+            value(&text, &format!("steadfast_jobs{failed}")),
+            3.0 * others
+        );
+        let all = text
+            .lines()
+            .filter(|line| line.starts_with("steadfast_dlq_size{"));
+        let sum: f64 = all
+            .map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap())
+            .sum();
+        assert_eq!(sum, 2.0 * (limits::METRIC_LANES_MAX + beyond) as f64);
+    }
+}

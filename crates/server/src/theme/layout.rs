@@ -1,0 +1,96 @@
+//! What all pages share: the layout around their content, redirects, and how they are rendered.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse as _, Response},
+};
+use steadfast_core::Timestamp;
+
+use crate::{
+    http::problem::Problem,
+    theme::{
+        navigation::{self, SectionCounts, SectionGroup},
+        page_error::PageResult,
+        page_time::PageTime,
+    },
+};
+
+pub struct Layout {
+    pub title: String,
+    /// The address of the section this page belongs to.
+    pub section: &'static str,
+    /// The tenant and scope of the session, if there is one.
+    pub signed_in_as: Option<String>,
+    pub may_write: bool,
+    pub sees_all_tenants: bool,
+    /// What the action that led here did.
+    pub message: Option<String>,
+    pub now: Timestamp,
+    /// The address under which the browser sees this server.
+    pub url: String,
+    pub counts: Arc<SectionCounts>,
+}
+
+impl Layout {
+    pub fn time(&self, at: Timestamp) -> PageTime {
+        PageTime { at, now: self.now }
+    }
+
+    /// A page outside of any session.
+    pub fn bare(title: &str) -> Self {
+        Self {
+            title: title.to_owned(),
+            section: "",
+            signed_in_as: None,
+            may_write: false,
+            sees_all_tenants: false,
+            message: None,
+            now: Timestamp::EPOCH,
+            url: String::new(),
+            counts: Arc::default(),
+        }
+    }
+
+    /// A page that says what went wrong, with the way to all others.
+    pub fn of_error(title: &str) -> Self {
+        Self {
+            section: "error",
+            ..Self::bare(title)
+        }
+    }
+
+    /// The header that a program must send with a request, as an option of curl.
+    pub fn key_option(&self) -> &'static str {
+        match self.signed_in_as {
+            Some(_) => " -H 'authorization: Bearer sf_…'",
+            None => "",
+        }
+    }
+
+    pub fn is_current(&self, section: &str) -> bool {
+        self.section == section
+    }
+
+    pub fn groups(&self) -> Vec<SectionGroup> {
+        navigation::groups(&self.counts)
+    }
+}
+
+pub fn redirect_to(location: &str) -> Response {
+    let location = HeaderValue::from_str(location);
+    let location = location.unwrap_or(HeaderValue::from_static("/"));
+    (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response()
+}
+
+pub fn render(page: &impl Template) -> PageResult {
+    let html = page.render().map_err(|error| {
+        tracing::error!(%error, "a page could not be rendered");
+        let detail = "the page could not be rendered; the log of the node has the error";
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+    })?;
+    let html_type = HeaderValue::from_static("text/html; charset=utf-8");
+    Ok(([(header::CONTENT_TYPE, html_type)], html).into_response())
+}

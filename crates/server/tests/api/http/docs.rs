@@ -1,0 +1,255 @@
+//! The pages that describe the product: the book, and the API with commands that run.
+
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::{
+    http::openapi::prepare,
+    server::{Server, Setup, id_of},
+};
+
+/// The commands of a page, each with the operation that it is an example of.
+fn commands(page: &str) -> Vec<(String, String)> {
+    let mut commands = Vec::new();
+    for article in page.split("<article class=\"operation\" id=\"").skip(1) {
+        let id = article.split('"').next().unwrap();
+        for command in article
+            .split("<pre class=\"command\" tabindex=\"0\"><code>")
+            .skip(1)
+        {
+            let command = command.split("</code>").next().unwrap();
+            let command = command
+                .replace("&quot;", "\"")
+                .replace("&lt;", "<")
+                .replace("&gt;", ">")
+                .replace("&amp;", "&");
+            commands.push((id.to_owned(), command));
+        }
+    }
+    // From the first key on, every request needs one.
+    commands.sort_by_key(|(id, _)| match id.as_str() {
+        "createKey" => 1,
+        "revokeKey" => 2,
+        _ => 0,
+    });
+    commands
+}
+
+#[tokio::test]
+async fn every_command_of_the_description_runs() {
+    let setup = Setup {
+        manual_clock: true,
+        ..Setup::default()
+    };
+    let mut server = Server::with(setup).await;
+    let page = server.http.get("/api/docs").await;
+    assert_eq!(page.status, 200);
+    let commands = commands(&page.body);
+    let url = format!("http://{}", server.http.address);
+    assert!(page.body.contains(&format!("STEADFAST_URL={url}<")));
+    let description = server.http.get("/api/v1/openapi.json").await.body;
+    let operations = description.matches("\"operationId\"").count();
+    assert!(commands.len() >= operations, "{} commands", commands.len());
+    let mut failed = Vec::new();
+    for (id, command) in commands {
+        let variable = variable(&server, &id).await;
+        let (status, body) = run(&server, &url, &command, variable).await;
+        if !status.starts_with('2') {
+            failed.push(format!("{id}: {status} {body}\n{command}"));
+        }
+        if id == "createKey" {
+            let key: serde_json::Value = serde_json::from_str(&body).unwrap();
+            server.http.token = key["token"].as_str().map(str::to_owned);
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// Runs a command as a reader would; the status of the answer, and its body.
+async fn run(
+    server: &Server,
+    url: &str,
+    command: &str,
+    variable: (&str, String),
+) -> (String, String) {
+    let key = server.http.token.as_ref();
+    let key = key.map_or(String::new(), |key| {
+        format!("-H 'authorization: Bearer {key}'")
+    });
+    // A stream ends only when it is cut off.
+    let time = if command.contains("-N") { "0.3" } else { "20" };
+    let prelude =
+        format!("curl() {{ command curl -s -m {time} -w '\\n%{{http_code}}' {key} \"$@\"; }}");
+    let shell = tokio::process::Command::new("sh")
+        .args(["-c", &format!("{prelude}\n{command}")])
+        .env("STEADFAST_URL", url)
+        .env(variable.0, variable.1)
+        .stdin(Stdio::null())
+        .output();
+    let printed = String::from_utf8(shell.await.unwrap().stdout).unwrap();
+    let (body, status) = printed.rsplit_once('\n').unwrap_or(("", &printed));
+    (status.to_owned(), body.to_owned())
+}
+
+/// Creates what a command needs, and returns the variable that names it.
+async fn variable(server: &Server, operation: &str) -> (&'static str, String) {
+    let http = &server.http;
+    let waiting = json!({"kind": "k", "delay": "1h"});
+    match operation {
+        "getJob" | "explainJob" | "listAttempts" | "cancelJob" | "runJobNow" => {
+            ("JOB", http.create_id(waiting).await)
+        }
+        "getSchedule" | "deleteSchedule" | "pauseSchedule" | "resumeSchedule"
+        | "runScheduleNow" | "listTicks" => {
+            ("SCHEDULE", prepare(server, "editSchedule").await.unwrap())
+        }
+        "editSchedule" => ("SCHEDULE", prepare(server, operation).await.unwrap()),
+        "getStep" => {
+            let id = prepare(server, "saveStep").await.unwrap();
+            let path = format!("/api/v1/claims/{id}/steps/charge");
+            http.put(&path, json!({"fence": 1, "result": 7}))
+                .await
+                .is(200);
+            ("JOB", id)
+        }
+        "getBatch" | "listBatchJobs" | "addBatchJobs" | "closeBatch" => {
+            ("BATCH", prepare(server, "addBatchJobs").await.unwrap())
+        }
+        "getFailure" | "markFailure" => {
+            ("FINGERPRINT", prepare(server, "markFailure").await.unwrap())
+        }
+        "getEndpoint"
+        | "deleteEndpoint"
+        | "listDeliveries"
+        | "disableEndpoint"
+        | "enableEndpoint"
+        | "testEndpoint"
+        | "editEndpoint"
+        | "rotateEndpointSecret" => ("ENDPOINT", prepare(server, "editEndpoint").await.unwrap()),
+        "resendDelivery" => ("DELIVERY", ended_delivery(server).await),
+        "getOperation" | "listOperationJobs" | "pauseOperation" | "resumeOperation"
+        | "cancelOperation" => {
+            let id = running_operation(server).await;
+            if operation == "resumeOperation" {
+                http.command("operations", &id, "pause").await.is(200);
+            }
+            ("OPERATION", id)
+        }
+        "getGate" | "editGate" | "deleteGate" => {
+            let gate = "/api/v1/gates/queue/mail";
+            http.put(gate, json!({"maxRunning": 5})).await;
+            ("NONE", String::new())
+        }
+        "getDestination" | "editDestination" | "holdDestination" | "releaseDestination" => {
+            let destination = "/api/v1/destinations/https%3A%2F%2Fapi.example.com";
+            http.put(destination, json!({"maxRunning": 5})).await;
+            ("NONE", String::new())
+        }
+        "revokeKey" => {
+            let key = json!({"name": "reader", "scope": "read"});
+            ("KEY", id_of(&http.post("/api/v1/keys", key).await.is(201)))
+        }
+        _ => ("JOB", prepare(server, operation).await.unwrap_or_default()),
+    }
+}
+
+async fn ended_delivery(server: &Server) -> String {
+    let http = &server.http;
+    let closed = json!({"url": "http://127.0.0.1:9/"});
+    let endpoint = http.post("/api/v1/endpoints", closed).await.is(201);
+    let test = http.command("endpoints", &id_of(&endpoint), "test").await;
+    let delivery = id_of(&test.is(200));
+    http.wait_for_label(&delivery, "retrying").await;
+    http.command("jobs", &delivery, "cancel").await.is(200);
+    delivery
+}
+
+/// It takes a second for each of its jobs, so it goes on meanwhile.
+async fn running_operation(server: &Server) -> String {
+    for _ in 0..3 {
+        let waiting = json!({"kind": "k", "delay": "1h"});
+        server.http.create_id(waiting).await;
+    }
+    let body = json!({"kind": "run_now", "filter": {"kind": "k"}, "pace": 1});
+    id_of(&server.http.post("/api/v1/operations", body).await.is(201))
+}
+
+#[tokio::test]
+async fn the_book_is_served_with_its_pictures_and_loads_nothing_from_elsewhere() {
+    let server = Server::start().await;
+    let get = async |path: &str| server.http.get(path).await;
+    let redirect = get("/docs").await;
+    assert_eq!(redirect.status, 308);
+    assert_eq!(redirect.headers["location"], "docs/", "also behind a proxy");
+    let first = get("/docs/").await;
+    assert_eq!(first.status, 200);
+    let policy = &first.headers["content-security-policy"];
+    assert!(policy.contains("script-src 'self';"), "{policy}");
+    let mut seen = 0;
+    for link in first
+        .body
+        .split("href=\"")
+        .skip(1)
+        .chain(first.body.split("src=\"").skip(1))
+    {
+        let link = link.split(['"', '#']).next().unwrap();
+        // The client of these tests reads text.
+        if link.is_empty() || link.contains("://") || link.ends_with(".png") {
+            continue;
+        }
+        let path = match link.strip_prefix("../") {
+            Some(above) => format!("/{above}"),
+            None if link == "/" => link.to_owned(),
+            None => format!("/docs/{link}"),
+        };
+        let found = get(&path).await;
+        assert_eq!(found.status, 200, "{link}");
+        assert_ne!(found.headers["content-type"], "application/octet-stream");
+        seen += 1;
+    }
+    assert!(seen > 40, "{seen} links");
+    let style = get("/docs/book.css").await.body;
+    let font = style.split("url(\"").nth(1).unwrap();
+    let font = format!("/docs/{}", font.split('"').next().unwrap());
+    let head = server.http.send("HEAD", &font, &[], "").await;
+    assert_eq!(
+        (head.status, head.headers["content-type"].as_str()),
+        (200, "font/woff2")
+    );
+    assert!(!first.body.contains("src=\"http"), "{}", first.body);
+    assert_eq!(get("/docs/nowhere.html").await.status, 404);
+
+    let tag = &first.headers["etag"];
+    let again = server
+        .http
+        .send("GET", "/docs/", &[("if-none-match", tag)], "")
+        .await;
+    assert_eq!(again.status, 304);
+}
+
+#[tokio::test]
+async fn the_description_of_the_api_begins_with_jobs_and_has_every_type_that_it_names() {
+    let server = Server::start().await;
+    let redirect = server.http.get("/api/docs/").await;
+    assert_eq!(
+        (redirect.status, redirect.headers["location"].as_str()),
+        (308, "../docs")
+    );
+    let page = server.http.get("/api/docs").await;
+    let policy = &page.headers["content-security-policy"];
+    assert!(policy.contains("style-src 'self';"), "{policy}");
+    let body = &page.body;
+    let first = body
+        .split("<article class=\"operation\" id=\"")
+        .nth(1)
+        .unwrap();
+    assert!(first.starts_with("createJob\""), "{first}");
+    for link in body.split("href=\"#").skip(1) {
+        let anchor = link.split('"').next().unwrap();
+        assert!(body.contains(&format!("id=\"{anchor}\"")), "{anchor}");
+    }
+    for file in ["book.css", "api.css", "api.js"] {
+        assert_eq!(server.http.get(&format!("/docs/{file}")).await.status, 200);
+    }
+}
