@@ -1,7 +1,7 @@
 //! The project's own commands: `cargo xtask <verb>`.
 //!
-//! They are Rust and not shell, so that a newcomer needs nothing but cargo, and they use the
-//! standard library alone, so that the first answer comes after seconds and not after a build.
+//! They are Rust and not shell, so that a newcomer needs nothing but cargo. Dependencies are few and
+//! quick to compile, so that the first answer comes after seconds and not after a build.
 
 #![expect(
     clippy::print_stdout,

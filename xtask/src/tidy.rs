@@ -2,14 +2,13 @@
 //!
 //! A rule that only a document knows is a rule that reviewers repeat. Each rule here is a function
 //! from the tree of files to its findings, and each finding says how to mend it. The rules read
-//! text and not a syntax tree: a heuristic that answers at once beats an exact one that is not
-//! run.
+//! text and tokens and not a syntax tree: a check that answers at once beats an exact one that is
+//! not run.
 
 mod arrows;
 mod dead_files;
 mod leftovers;
 mod length;
-mod lexer;
 mod limits;
 pub mod manifest;
 mod markdown;

@@ -37,8 +37,8 @@ fn reached_sources(tree: &Tree) -> BTreeSet<String> {
         if !reached.insert(path.clone()) {
             continue;
         }
-        for module in rust.modules() {
-            waiting.extend(candidates(&path, &module));
+        for module in &rust.modules {
+            waiting.extend(candidates(&path, module));
         }
     }
     reached

@@ -5,8 +5,7 @@
 //! line, where a comment may be wrapped.
 
 use super::Finding;
-use super::lexer::is_word;
-use super::tree::{File, Tree, numbered};
+use super::tree::{File, Tree, is_word, numbered};
 use super::words::in_snake_case;
 
 /// What is no longer written, and what to write instead. A longer phrase stands before a part of

@@ -44,7 +44,8 @@ impl Tree {
     pub fn of(files: &[(&str, &str)]) -> Tree {
         let mut tree = Tree::empty();
         for (path, text) in files {
-            tree.add((*path).to_owned(), (*text).to_owned().into_bytes());
+            let bytes = (*text).to_owned().into_bytes();
+            tree.add((*path).to_owned(), bytes).unwrap();
         }
         tree
     }
@@ -70,22 +71,27 @@ impl Tree {
                     self.walk(&entry.path(), &format!("{path}/"))?;
                 }
             } else if kind.is_file() && name != GIT {
-                self.add(path, fs::read(entry.path())?);
+                self.add(path, fs::read(entry.path())?)?;
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, path: String, bytes: Vec<u8>) {
+    fn add(&mut self, path: String, bytes: Vec<u8>) -> io::Result<()> {
         self.paths.insert(path.clone());
         if bytes.contains(&0) {
-            return;
+            return Ok(());
         }
         let Ok(text) = String::from_utf8(bytes) else {
-            return;
+            return Ok(());
         };
         let rust = path.ends_with(".rs").then(|| Rust::read(&text));
+        let rust = rust.transpose().map_err(|error| {
+            let line = error.span().start().line;
+            io::Error::other(format!("{path}:{line}: {error}"))
+        })?;
         self.files.push(File { path, text, rust });
+        Ok(())
     }
 
     pub fn rust_files(&self) -> impl Iterator<Item = (&File, &Rust)> {
@@ -119,6 +125,10 @@ impl File {
     }
 }
 
+pub fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
 pub fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()
@@ -132,8 +142,9 @@ mod tests {
     #[test]
     fn binary_files_can_be_linked_to_but_are_not_read() {
         let mut tree = Tree::empty();
-        tree.add("logo.png".to_owned(), vec![0x89, 0x50]);
-        tree.add("jobs.db".to_owned(), b"SQLite format 3\0".to_vec());
+        tree.add("logo.png".to_owned(), vec![0x89, 0x50]).unwrap();
+        tree.add("jobs.db".to_owned(), b"SQLite format 3\0".to_vec())
+            .unwrap();
         assert!(tree.files.is_empty());
         assert!(tree.paths.contains("logo.png"));
     }

@@ -57,7 +57,8 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 
 fn names(file: &File, rust: &Rust) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (line, name) in rust.types() {
+    for (line, name) in &rust.types {
+        let name = name.as_str();
         let sentence = if RETIRED.contains(&name) {
             format!("the type name `{name}` is retired; name what it holds or does, with a noun")
         } else if is_ours(file) && is_bare_participle(name) {
@@ -65,7 +66,7 @@ fn names(file: &File, rust: &Rust) -> Vec<Finding> {
         } else {
             continue;
         };
-        findings.push(Finding::new(&file.path, line, sentence));
+        findings.push(Finding::new(&file.path, *line, sentence));
     }
     findings
 }
