@@ -6,12 +6,15 @@
 //! not run.
 
 mod arrows;
+mod circles;
 mod dead_files;
+mod folders;
 mod leftovers;
 mod length;
 mod limits;
 pub mod manifest;
 mod markdown;
+mod modules;
 mod phrases;
 mod places;
 mod rust;
@@ -31,6 +34,8 @@ type Rule = fn(&Tree) -> Vec<Finding>;
 
 const RULES: &[Rule] = &[
     arrows::check,
+    circles::check,
+    folders::check,
     length::check,
     leftovers::check,
     sleeps::check,
@@ -91,6 +96,23 @@ pub fn report(root: &Path) -> Result<usize, String> {
     Ok(findings.len())
 }
 
+/// The findings but for those in files and folders that are known. A known one without a finding is
+/// itself a finding, so that a list of exceptions only becomes shorter.
+fn except_known(list: &str, known: &[&str], mut findings: Vec<Finding>) -> Vec<Finding> {
+    let is_in = |finding: &Finding, place: &str| {
+        let rest = finding.path.strip_prefix(place);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let mut unneeded = known.to_vec();
+    unneeded.retain(|place| !findings.iter().any(|finding| is_in(finding, place)));
+    findings.retain(|finding| !known.iter().any(|place| is_in(finding, place)));
+    findings.extend(unneeded.into_iter().map(|place| {
+        let sentence = format!("`{place}` is no longer an exception; remove it from the list");
+        Finding::new(list, 1, sentence)
+    }));
+    findings
+}
+
 /// What the rules' tests share: the findings of one rule over one file, as `line: sentence`.
 #[cfg(test)]
 fn findings_in(rule: Rule, path: &str, text: &str) -> Vec<String> {
@@ -110,6 +132,19 @@ fn lines_found(rule: Rule, path: &str, text: &str) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_exception_holds_for_a_folder_and_only_while_it_is_needed() {
+        let left = |known: &[&str]| -> Vec<String> {
+            let findings = ["crates/a/src/b.rs", "crates/ab/src/c.rs"];
+            let findings = findings.map(|path| Finding::new(path, 1, "untidy"));
+            let left = except_known("list.rs", known, findings.into());
+            left.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(left(&["crates/a"]), ["crates/ab/src/c.rs:1: untidy"]);
+        let unneeded = "list.rs:1: `docs` is no longer an exception; remove it from the list";
+        assert_eq!(left(&["crates/a", "crates/ab", "docs"]), [unneeded]);
+    }
 
     #[test]
     fn a_finding_prints_as_an_address_editors_can_open() {

@@ -4,6 +4,7 @@
 //! file is listed, belongs to an owner that is named, and has the time of the release. Compression
 //! is left to `gzip`, which is on every machine; a zip holds the same stream in another frame.
 
+use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -49,6 +50,17 @@ impl Entry {
     fn is_directory(&self) -> bool {
         self.path.is_empty() || self.path.ends_with('/')
     }
+}
+
+/// The files, and before them every directory that leads to them.
+pub fn with_directories(files: &[Entry]) -> Vec<Entry> {
+    let mut directories = BTreeSet::from([""]);
+    for file in files {
+        let places = file.path.match_indices('/');
+        directories.extend(places.map(|(at, _)| &file.path[..at]));
+    }
+    let directories = directories.into_iter().map(Entry::directory);
+    directories.chain(files.iter().cloned()).collect()
 }
 
 /// A tar in the format ustar, which every tool reads. `prefix` is put before each path.

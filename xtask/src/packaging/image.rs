@@ -4,8 +4,7 @@
 //!
 //! The file is an OCI layout, and has the index that older versions of `docker load` look for.
 
-use super::archive::{Entry, gzip, sha256, tar};
-use super::packages::with_directories;
+use super::archive::{Entry, gzip, sha256, tar, with_directories};
 use super::release::{Package, Release};
 
 /// A user without a name on the host, as other images without a shell use it.

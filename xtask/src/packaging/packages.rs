@@ -1,7 +1,7 @@
 //! The packages of one release. Each is a function from the release to bytes; nothing is asked of
 //! the machine, so that two runs write the same.
 
-use super::archive::{Compression, Entry, ar, gzip, sha256, tar, zip};
+use super::archive::{Compression, Entry, ar, gzip, sha256, tar, with_directories, zip};
 use super::release::{Package, Release};
 
 const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
@@ -139,17 +139,6 @@ fn debian_manual(release: &Release) -> Result<Vec<Entry>, String> {
         ));
     }
     Ok(files)
-}
-
-/// The files, and before them every directory that leads to them.
-pub fn with_directories(files: &[Entry]) -> Vec<Entry> {
-    let mut directories = std::collections::BTreeSet::from([""]);
-    for file in files {
-        let places = file.path.match_indices('/');
-        directories.extend(places.map(|(at, _)| &file.path[..at]));
-    }
-    let directories = directories.into_iter().map(Entry::directory);
-    directories.chain(files.iter().cloned()).collect()
 }
 
 /// pip puts the program into the `bin` of its environment as it is: no Python runs before it.

@@ -3,6 +3,8 @@
 //! The tokens come from `proc-macro2`: it builds in a second, and unlike `syn` it also reads the
 //! inside of macros, where much of the tests is. The gaps between tokens are the comments.
 
+mod paths;
+
 use std::ops::{Range, RangeInclusive};
 
 use proc_macro2::{Delimiter, Group, LexError, TokenStream, TokenTree};
@@ -15,6 +17,7 @@ pub struct Rust {
     pub types: Vec<(usize, String)>,
     pub constants: Vec<Constant>,
     pub modules: Vec<Module>,
+    pub paths: Vec<Path>,
     /// Lines of `#[cfg(test)]` items.
     tests: Vec<RangeInclusive<usize>>,
 }
@@ -48,6 +51,16 @@ pub struct Module {
     pub name: String,
     /// Where its file is, if an attribute says so.
     pub path: Option<String>,
+}
+
+/// `crate::flow::Gate`, in a `use` or elsewhere.
+pub struct Path {
+    pub line: usize,
+    /// How many modules with a body it stands in.
+    pub depth: usize,
+    pub segments: Vec<String>,
+    /// The name that a `use` gives it in this file.
+    pub alias: Option<String>,
 }
 
 impl Rust {
@@ -84,8 +97,10 @@ impl Rust {
                         self.modules.push(Module { inside, name, path });
                     }
                     ("mod", name) => module = name,
-                    _ => {}
+                    ("use", _) => self.add_paths(tree, inside, paths::imported(rest)),
+                    _ => self.add_paths(tree, inside, paths::used(&trees, at)),
                 },
+                TokenTree::Group(_) if paths::follows_separator(&trees, at) => {}
                 TokenTree::Group(group) => {
                     if at > 0 && is_punct(trees.get(at - 1), '#') {
                         match &attribute(group)[..] {
@@ -112,6 +127,22 @@ impl Rust {
                 TokenTree::Punct(_) => {}
             }
         }
+    }
+
+    fn add_paths(
+        &mut self,
+        first: &TokenTree,
+        inside: &[String],
+        found: impl IntoIterator<Item = (Vec<String>, Option<String>)>,
+    ) {
+        let (line, depth) = (first_line(first), inside.len());
+        self.paths
+            .extend(found.into_iter().map(|(segments, alias)| Path {
+                line,
+                depth,
+                segments,
+                alias,
+            }));
     }
 
     fn function(&mut self, keyword: &TokenTree, rest: &[TokenTree], name: String) {
