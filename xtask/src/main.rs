@@ -54,7 +54,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "tidy",
         takes: "",
-        about: "the style rules alone; takes about a second",
+        about: "the style rules alone; takes a few seconds",
         run: tidy::run,
     },
     Verb {

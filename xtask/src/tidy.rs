@@ -26,6 +26,7 @@ mod words;
 
 use std::fmt;
 use std::path::Path;
+use std::thread;
 
 use self::tree::Tree;
 use crate::{VerbResult, root};
@@ -49,7 +50,7 @@ const RULES: &[Rule] = &[
     dead_files::check,
 ];
 
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     path: String,
     line: usize,
@@ -88,7 +89,16 @@ pub fn run(args: &[String]) -> VerbResult {
 /// Prints all findings and says how many there are.
 pub fn report(root: &Path) -> Result<usize, String> {
     let tree = Tree::load(root).map_err(|error| format!("cannot read the tree: {error}"))?;
-    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
+    let mut findings: Vec<Finding> = thread::scope(|scope| {
+        let rules: Vec<_> = RULES
+            .iter()
+            .map(|rule| scope.spawn(|| rule(&tree)))
+            .collect();
+        let findings = rules.into_iter().map(|rule| rule.join());
+        findings.collect::<Result<Vec<_>, _>>()
+    })
+    .map_err(|_| "a rule panicked".to_owned())?
+    .concat();
     findings.sort();
     for finding in &findings {
         println!("{finding}");

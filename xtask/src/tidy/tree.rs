@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::thread;
 
 use super::rust::Rust;
 
@@ -37,6 +38,20 @@ impl Tree {
     pub fn load(root: &Path) -> io::Result<Tree> {
         let mut tree = Tree::empty();
         tree.walk(root, "")?;
+        // It takes seconds alone.
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let files_each = tree.files.len().div_ceil(threads).max(1);
+        thread::scope(|scope| {
+            let parts = tree.files.chunks_mut(files_each);
+            let parts =
+                parts.map(|files| scope.spawn(|| files.iter_mut().try_for_each(File::read_rust)));
+            let parts: Vec<_> = parts.collect();
+            let read = |part: thread::ScopedJoinHandle<'_, io::Result<()>>| {
+                part.join()
+                    .map_err(|_| io::Error::other("a file cannot be read"))?
+            };
+            parts.into_iter().try_for_each(read)
+        })?;
         Ok(tree)
     }
 
@@ -45,8 +60,9 @@ impl Tree {
         let mut tree = Tree::empty();
         for (path, text) in files {
             let bytes = (*text).to_owned().into_bytes();
-            tree.add((*path).to_owned(), bytes).unwrap();
+            tree.add((*path).to_owned(), bytes);
         }
+        tree.files.iter_mut().try_for_each(File::read_rust).unwrap();
         tree
     }
 
@@ -71,27 +87,21 @@ impl Tree {
                     self.walk(&entry.path(), &format!("{path}/"))?;
                 }
             } else if kind.is_file() && name != GIT {
-                self.add(path, fs::read(entry.path())?)?;
+                self.add(path, fs::read(entry.path())?);
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, path: String, bytes: Vec<u8>) -> io::Result<()> {
+    fn add(&mut self, path: String, bytes: Vec<u8>) {
         self.paths.insert(path.clone());
         if bytes.contains(&0) {
-            return Ok(());
+            return;
         }
-        let Ok(text) = String::from_utf8(bytes) else {
-            return Ok(());
-        };
-        let rust = path.ends_with(".rs").then(|| Rust::read(&text));
-        let rust = rust.transpose().map_err(|error| {
-            let line = error.span().start().line;
-            io::Error::other(format!("{path}:{line}: {error}"))
-        })?;
-        self.files.push(File { path, text, rust });
-        Ok(())
+        if let Ok(text) = String::from_utf8(bytes) {
+            let rust = None;
+            self.files.push(File { path, text, rust });
+        }
     }
 
     pub fn rust_files(&self) -> impl Iterator<Item = (&File, &Rust)> {
@@ -101,6 +111,17 @@ impl Tree {
 }
 
 impl File {
+    fn read_rust(&mut self) -> io::Result<()> {
+        if self.path.ends_with(".rs") {
+            let rust = Rust::read(&self.text).map_err(|error| {
+                let line = error.span().start().line;
+                io::Error::other(format!("{}:{line}: {error}", self.path))
+            })?;
+            self.rust = Some(rust);
+        }
+        Ok(())
+    }
+
     /// Lines with their numbers, from 1.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         numbered(&self.text)
@@ -142,9 +163,8 @@ mod tests {
     #[test]
     fn binary_files_can_be_linked_to_but_are_not_read() {
         let mut tree = Tree::empty();
-        tree.add("logo.png".to_owned(), vec![0x89, 0x50]).unwrap();
-        tree.add("jobs.db".to_owned(), b"SQLite format 3\0".to_vec())
-            .unwrap();
+        tree.add("logo.png".to_owned(), vec![0x89, 0x50]);
+        tree.add("jobs.db".to_owned(), b"SQLite format 3\0".to_vec());
         assert!(tree.files.is_empty());
         assert!(tree.paths.contains("logo.png"));
     }
