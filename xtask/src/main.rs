@@ -60,7 +60,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "supply-chain",
         takes: "",
-        about: "licences, sources and duplicates of all crates; advisories if their tools are there",
+        about: "licences, sources and duplicates of all crates, and advisories if their database can be fetched",
         run: supply_chain::run,
     },
     Verb {
