@@ -1,4 +1,4 @@
-"""Tries every package that `cargo xtask dist` writes, as far as this machine allows.
+"""Tries every package that `cargo xtask dist` writes and this machine has the tools for.
 
 PACKAGES is their directory, STEADFAST_BIN the program that is in them. It runs in an environment
 that has helm, kubernetes_validate and yaml. What a machine lacks is left out and named.

@@ -1,7 +1,7 @@
 //! The project's own commands: `cargo xtask <verb>`.
 //!
-//! They are Rust and not shell, so that a newcomer needs nothing but cargo, and they use the
-//! standard library alone, so that the first answer comes after seconds and not after a build.
+//! They are Rust and not shell, so that a newcomer needs nothing but cargo. Dependencies are few and
+//! quick to compile, so that the first answer comes after seconds and not after a build.
 
 #![expect(
     clippy::print_stdout,
@@ -54,13 +54,13 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "tidy",
         takes: "",
-        about: "the style rules alone; takes about a second",
+        about: "the style rules alone; takes a few seconds",
         run: tidy::run,
     },
     Verb {
         name: "supply-chain",
         takes: "",
-        about: "licences, sources and duplicates of all crates; advisories if their tools are there",
+        about: "licences, sources and duplicates of all crates, and advisories if their database can be fetched",
         run: supply_chain::run,
     },
     Verb {

@@ -6,8 +6,8 @@
 //! (`SOURCE_DATE_EPOCH`), places of this machine do not get into the program, and archives list
 //! their files in a fixed order.
 //!
-//! `--check` packs the program that the tests built, and tries every package as far as this machine
-//! allows; it is a step of `cargo xtask test`.
+//! `--check` packs the program that the tests built, and tries every package that this machine has
+//! the tools for; it is a step of `cargo xtask test`.
 
 mod archive;
 mod image;

@@ -104,7 +104,7 @@ fn published(root: &Path) -> Result<Vec<(String, Vec<String>)>, String> {
     let mut crates = Vec::new();
     for entry in fs::read_dir(&folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path().join("Cargo.toml");
-        let manifest = manifest::read(&fs::read_to_string(path).map_err(failed)?);
+        let manifest = manifest::read(&fs::read_to_string(path).map_err(failed)?)?;
         if manifest.is_published {
             let mut features = vec![String::new()];
             let named = manifest.features.into_iter();
@@ -176,7 +176,7 @@ mod tests {
             let mut features = found.iter().filter(|(package, _)| package == name);
             features.next().map(|(_, features)| features.join(" "))
         };
-        assert_eq!(of("steadfast").unwrap(), " sqlite postgres http");
+        assert_eq!(of("steadfast").unwrap(), " http postgres sqlite");
         assert_eq!(of("steadfast-core").unwrap(), "");
         assert_eq!(of("steadfast-sim"), None);
     }

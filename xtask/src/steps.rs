@@ -92,10 +92,6 @@ pub fn tidy() -> Step {
     Step::new("tidy", Action::Tidy)
 }
 
-pub fn supply_chain() -> Step {
-    Step::new("supply chain", Action::SupplyChain)
-}
-
 pub fn lints() -> Step {
     let args = [
         "clippy",
@@ -158,10 +154,8 @@ impl Step {
             Action::Tidy => (tidy::report(&root())? == 0, String::new(), None),
             Action::SupplyChain => {
                 let report = supply_chain::check(&root())?;
-                for finding in &report.findings {
-                    println!("{finding}");
-                }
-                (report.findings.is_empty(), report.note, None)
+                let (passed, _, output) = verdict_of(report.output);
+                (passed, report.note, output)
             }
             Action::Cargo(args) => verdict_of(run_cargo(args)?),
             Action::Tests => verdict_of(test_programs::run()?),

@@ -33,12 +33,12 @@ fn all(filter: &[String]) -> Vec<Step> {
     vec![
         steps::formatting(),
         steps::tidy(),
-        steps::supply_chain(),
         steps::lints(),
         steps::documentation(),
         Step::cargo("test programs", TEST_PROGRAMS),
         Step::cargo("examples", fuzz::BUILD),
         // The tests wait more than they compute.
+        Step::new("supply chain", Action::SupplyChain).beside(),
         Step::new("libraries", Action::Libraries).beside(),
         Step::new("packages", Action::Packages).beside(),
         Step::new("book", Action::Book).beside(),

@@ -270,7 +270,7 @@ fn palette(style: &str) -> Result<String, String> {
     let end = style.find("\n* {").or_else(|| style.find("\nhtml {"));
     match end.map(|end| &style[..end]) {
         Some(head) if head.contains(":root") => Ok(head.to_owned()),
-        _ => Err("the style sheet does not begin with its colours any more".to_owned()),
+        _ => Err("the style sheet no longer begins with its colours".to_owned()),
     }
 }
 

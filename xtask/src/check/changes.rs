@@ -1,9 +1,9 @@
 //! Which crates have changed since the branch left the default branch.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::{fs, io};
 
 use crate::tidy::manifest;
 
@@ -51,7 +51,7 @@ struct Member {
     package: String,
 }
 
-fn members(root: &Path) -> std::io::Result<Vec<Member>> {
+fn members(root: &Path) -> io::Result<Vec<Member>> {
     let mut dirs = vec!["xtask".to_owned()];
     for entry in fs::read_dir(root.join("crates"))? {
         dirs.push(format!("crates/{}", entry?.file_name().to_string_lossy()));
@@ -62,7 +62,9 @@ fn members(root: &Path) -> std::io::Result<Vec<Member>> {
         if path.exists() {
             members.push(Member {
                 dir: format!("{dir}/"),
-                package: manifest::read(&fs::read_to_string(path)?).package,
+                package: manifest::read(&fs::read_to_string(path)?)
+                    .map_err(io::Error::other)?
+                    .package,
             });
         }
     }

@@ -1,9 +1,8 @@
 //! Pages that are followed to the letter: every `$ command` of their `console` blocks is run, in one
 //! shell from top to bottom, beside a server with an empty store, and prints what stands below it.
 //!
-//! `…` stands for any text within a line, and alone on a line for any lines; how many spaces stand
-//! between words is not compared. A command without
-//! output below it only has to succeed. "```console exit=1" says how the last command of a block
+//! `…` stands for any text within a line, and alone on a line for any lines; the number of spaces
+//! between words is not compared. A command without output below it only has to succeed. "```console exit=1" says how the last command of a block
 //! ends, "```console needs=go" leaves a block out where that program is missing, and "```python
 //! file=a.py" writes a file that the commands after it find. Port 7373 is that
 //! of the server, and every other port of this machine stands for one that is free.

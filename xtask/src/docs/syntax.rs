@@ -54,7 +54,7 @@ fn stands_in(root: &Path, file: &str, text: &str) -> Verdict {
     };
     match fs::read_to_string(root.join(file)) {
         Ok(source) if flat(&source).contains(&flat(text)) => Verdict::Fine,
-        Ok(_) => Verdict::Wrong(format!("it does not stand in {file} any more")),
+        Ok(_) => Verdict::Wrong(format!("it is no longer in {file}")),
         Err(error) => Verdict::Wrong(format!("{file}: {error}")),
     }
 }

@@ -4,8 +4,9 @@
 //!
 //! The file is an OCI layout, and has the index that older versions of `docker load` look for.
 
-use super::archive::{Entry, gzip, sha256, tar};
-use super::packages::with_directories;
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::archive::{Entry, gzip, hex, sha256, tar, with_directories};
 use super::release::{Package, Release};
 
 /// A user without a name on the host, as other images without a shell use it.
@@ -14,15 +15,15 @@ const USER: u32 = 65_532;
 pub fn build(release: &Release) -> Result<Package, String> {
     let layer_tar = tar(&files(release)?, "", release.epoch)?;
     let layer = gzip(&layer_tar, release.compression)?;
-    let config = config(release, &sha256(&layer_tar)?);
-    let layer = Blob::new("application/vnd.oci.image.layer.v1.tar+gzip", layer)?;
-    let config = Blob::new("application/vnd.oci.image.config.v1+json", config)?;
+    let config = config(release, &hex(&sha256(&layer_tar)));
+    let layer = Blob::new("application/vnd.oci.image.layer.v1.tar+gzip", layer);
+    let config = Blob::new("application/vnd.oci.image.config.v1+json", config);
     let manifest = format!(
         r#"{{"schemaVersion":2,"mediaType":"{MANIFEST}","config":{},"layers":[{}]}}"#,
         config.descriptor(""),
         layer.descriptor("")
     );
-    let manifest = Blob::new(MANIFEST, manifest)?;
+    let manifest = Blob::new(MANIFEST, manifest);
     let names = format!(
         r#","platform":{{"architecture":"{}","os":"linux"}},"annotations":{{"io.containerd.image.name":"docker.io/library/steadfast:{version}","org.opencontainers.image.ref.name":"{version}"}}"#,
         release.target.container,
@@ -85,7 +86,8 @@ fn files(release: &Release) -> Result<Vec<Entry>, String> {
 }
 
 fn config(release: &Release, layer_sum: &str) -> String {
-    let created = utc(release.epoch);
+    let created = UNIX_EPOCH + Duration::from_secs(release.epoch);
+    let created = humantime::format_rfc3339_seconds(created);
     format!(
         r#"{{"architecture":"{}","os":"linux","created":"{created}","config":{{"User":"{USER}:{USER}","ExposedPorts":{{"7373/tcp":{{}}}},"Env":["PATH=/usr/local/bin","STEADFAST_LISTEN=0.0.0.0:7373","STEADFAST_PRINT_FIRST_KEY=true"],"Entrypoint":["steadfast"],"Cmd":["serve"],"Volumes":{{"/data":{{}}}},"WorkingDir":"/data","StopSignal":"SIGTERM","Labels":{{"org.opencontainers.image.title":"steadfast","org.opencontainers.image.version":"{}","org.opencontainers.image.licenses":"MIT OR Apache-2.0"}}}},"rootfs":{{"type":"layers","diff_ids":["sha256:{layer_sum}"]}},"history":[{{"created":"{created}","created_by":"cargo xtask dist"}}]}}"#,
         release.target.container, release.version
@@ -99,10 +101,10 @@ struct Blob {
 }
 
 impl Blob {
-    fn new(media: &'static str, bytes: impl Into<Vec<u8>>) -> Result<Blob, String> {
+    fn new(media: &'static str, bytes: impl Into<Vec<u8>>) -> Blob {
         let bytes = bytes.into();
-        let sum = sha256(&bytes)?;
-        Ok(Blob { media, sum, bytes })
+        let sum = hex(&sha256(&bytes));
+        Blob { media, sum, bytes }
     }
 
     fn path(&self) -> String {
@@ -116,46 +118,5 @@ impl Blob {
             self.sum,
             self.bytes.len()
         )
-    }
-}
-
-const DAY: u64 = 86_400;
-
-/// A time as the image format writes it, after the algorithm of Howard Hinnant for civil days.
-fn utc(epoch: u64) -> String {
-    let (days, second) = (epoch / DAY + 719_468, epoch % DAY);
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute) = (second / 3_600, second / 60 % 60);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}Z",
-        second % 60
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_written_as_the_format_wants_them() {
-        for (epoch, expected) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (1_794_816_885, "2026-11-16T08:14:45Z"),
-            (4_107_542_399, "2100-02-28T23:59:59Z"),
-        ] {
-            assert_eq!(utc(epoch), expected);
-        }
     }
 }

@@ -1,7 +1,10 @@
 //! The packages of one release. Each is a function from the release to bytes; nothing is asked of
 //! the machine, so that two runs write the same.
 
-use super::archive::{Compression, Entry, ar, gzip, sha256, tar, zip};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
+
+use super::archive::{Compression, Entry, ar, gzip, hex, sha256, tar, with_directories, zip};
 use super::release::{Package, Release};
 
 const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
@@ -23,7 +26,7 @@ pub fn all(release: &Release) -> Result<Vec<Package>, String> {
         chart(release)?,
     ];
     packages.extend(formula);
-    packages.push(sums(&packages)?);
+    packages.push(sums(&packages));
     Ok(packages)
 }
 
@@ -141,17 +144,6 @@ fn debian_manual(release: &Release) -> Result<Vec<Entry>, String> {
     Ok(files)
 }
 
-/// The files, and before them every directory that leads to them.
-pub fn with_directories(files: &[Entry]) -> Vec<Entry> {
-    let mut directories = std::collections::BTreeSet::from([""]);
-    for file in files {
-        let places = file.path.match_indices('/');
-        directories.extend(places.map(|(at, _)| &file.path[..at]));
-    }
-    let directories = directories.into_iter().map(Entry::directory);
-    directories.chain(files.iter().cloned()).collect()
-}
-
 /// pip puts the program into the `bin` of its environment as it is: no Python runs before it.
 fn wheel(release: &Release) -> Result<Package, String> {
     let version = python_version(&release.version);
@@ -183,7 +175,7 @@ fn wheel(release: &Release) -> Result<Package, String> {
     entries.extend(licenses(release, &format!("{info}/licenses/"))?);
     let mut record = String::new();
     for entry in &entries {
-        let sum = base64_of_hex(&sha256(&entry.content)?);
+        let sum = URL_SAFE_NO_PAD.encode(sha256(&entry.content));
         let size = entry.content.len();
         record.push_str(&format!("{},sha256={sum},{size}\n", entry.path));
     }
@@ -201,21 +193,6 @@ fn python_version(version: &str) -> String {
         None => version.to_owned(),
         Some((number, pre)) => format!("{number}{}", pre.replace('.', "")),
     }
-}
-
-/// Sums in the files of a wheel are in base64 for URLs, without padding.
-fn base64_of_hex(hex: &str) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let bits = hex.chars().filter_map(|c| c.to_digit(16));
-    let bits: Vec<u32> = bits
-        .flat_map(|digit| (0..4).rev().map(move |bit| digit >> bit & 1))
-        .collect();
-    bits.chunks(6)
-        .map(|six| {
-            let number = (0..6).fold(0, |sum, at| sum << 1 | six.get(at).copied().unwrap_or(0));
-            char::from(DIGITS[number as usize])
-        })
-        .collect()
 }
 
 /// npm links the program itself: no Node runs before it.
@@ -291,7 +268,7 @@ fn formula(release: &Release, archive: &Package) -> Result<Option<Package>, Stri
     let Some(url) = &release.url else {
         return Ok(None);
     };
-    let sum = sha256(&archive.bytes)?;
+    let sum = hex(&sha256(&archive.bytes));
     let address = format!("{}/{}", url.trim_end_matches('/'), archive.name);
     let values = [
         ("version", release.version.as_str()),
@@ -306,13 +283,14 @@ fn formula(release: &Release, archive: &Package) -> Result<Option<Package>, Stri
 }
 
 /// What `sha256sum --check` reads.
-fn sums(packages: &[Package]) -> Result<Package, String> {
+fn sums(packages: &[Package]) -> Package {
     let mut text = String::new();
     for package in packages {
-        text.push_str(&format!("{}  {}\n", sha256(&package.bytes)?, package.name));
+        let sum = hex(&sha256(&package.bytes));
+        text.push_str(&format!("{sum}  {}\n", package.name));
     }
-    Ok(Package {
+    Package {
         name: "SHA256SUMS".to_owned(),
         bytes: text.into_bytes(),
-    })
+    }
 }

@@ -85,8 +85,12 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     for file in &tree.files {
         let is_member = file.path.starts_with("crates/") || file.path.starts_with("xtask/");
         if is_member && file.path.ends_with("/Cargo.toml") {
-            let manifest = manifest::read(&file.text);
-            findings.extend(RULES.iter().flat_map(|rule| rule(file, &manifest)));
+            match manifest::read(&file.text) {
+                Ok(manifest) => {
+                    findings.extend(RULES.iter().flat_map(|rule| rule(file, &manifest)));
+                }
+                Err(error) => findings.push(Finding::new(&file.path, 1, error)),
+            }
         }
     }
     findings

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::Finding;
-use super::rust::Module;
+use super::modules::{candidates, is_root, resolved};
 use super::tree::{File, Tree};
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
@@ -37,37 +37,11 @@ fn reached_sources(tree: &Tree) -> BTreeSet<String> {
         if !reached.insert(path.clone()) {
             continue;
         }
-        for module in rust.modules() {
-            waiting.extend(candidates(&path, &module));
+        for module in &rust.modules {
+            waiting.extend(candidates(&path, module));
         }
     }
     reached
-}
-
-/// Outside of `src`, cargo and the tests have more ways to name a file than are worth knowing.
-fn is_root(path: &str) -> bool {
-    match path.split_once("/src/") {
-        None => true,
-        Some((_, rest)) => matches!(rest, "lib.rs" | "main.rs") || rest.starts_with("bin/"),
-    }
-}
-
-/// Where the file of a module may be.
-fn candidates(declared_in: &str, module: &Module) -> Vec<String> {
-    let (dir, name) = declared_in.rsplit_once('/').unwrap_or(("", declared_in));
-    if let Some(path) = &module.path {
-        return resolved(dir, path).into_iter().collect();
-    }
-    let stem = name.trim_end_matches(".rs");
-    let is_at_top = matches!(stem, "lib" | "main" | "mod") || dir.ends_with("/bin");
-    let mut parts: Vec<&str> = vec![dir];
-    if !is_at_top {
-        parts.push(stem);
-    }
-    parts.extend(module.inside.iter().map(String::as_str));
-    parts.push(&module.name);
-    let path = parts.join("/");
-    vec![format!("{path}.rs"), format!("{path}/mod.rs")]
 }
 
 /// Scripts and templates that no source includes.
@@ -110,21 +84,6 @@ fn named_paths(tree: &Tree) -> BTreeSet<String> {
 fn is_named(file: &File, named: &BTreeSet<String>) -> bool {
     let as_template = file.path.split_once("/templates/");
     named.contains(&file.path) || as_template.is_some_and(|(_, name)| named.contains(name))
-}
-
-/// A path seen from a directory, as a path from the root.
-fn resolved(dir: &str, path: &str) -> Option<String> {
-    let mut parts: Vec<&str> = dir.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            _ => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
 }
 
 #[cfg(test)]

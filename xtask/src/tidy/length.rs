@@ -26,9 +26,9 @@ fn file_length(file: &File) -> Option<Finding> {
 fn functions(file: &File, rust: &Rust) -> Vec<Finding> {
     let lines: Vec<&str> = file.text.lines().collect();
     let mut findings = Vec::new();
-    for function in rust.functions() {
+    for function in &rust.functions {
         let length = function.lines.end() - function.lines.start() + 1;
-        if length > FUNCTION_LINES_MAX && !is_excused(&lines, &function) {
+        if length > FUNCTION_LINES_MAX && !is_excused(&lines, function) {
             let sentence = format!(
                 "`{}` has {length} lines; at most {FUNCTION_LINES_MAX}: split it, or say why not \
                  in a comment `// long: reason` above it",

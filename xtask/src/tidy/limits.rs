@@ -4,7 +4,7 @@
 //! batch. Spread over the files that use them, a pair that does not fit is not seen.
 
 use super::Finding;
-use super::rust::{Constant, Rust, words};
+use super::rust::{Constant, Rust};
 use super::tree::{File, Tree};
 
 /// Crates whose numbers are of proofs, and parts of paths under which they are of tests and
@@ -39,7 +39,7 @@ fn is_product(file: &File) -> bool {
 
 fn strays(file: &File, rust: &Rust) -> Vec<Finding> {
     let lines: Vec<&str> = file.text.lines().collect();
-    let constants = rust.constants().into_iter();
+    let constants = rust.constants.iter();
     constants
         .filter(|constant| is_number(constant) && !is_excused(&lines, constant))
         .filter(|constant| !rust.is_test_line(*constant.lines.start()))
@@ -56,14 +56,13 @@ fn strays(file: &File, rust: &Rust) -> Vec<Finding> {
 
 /// True if the value is a number that was chosen here. One that is computed from other constants
 /// was chosen where they are.
-fn is_number(constant: &Constant<'_>) -> bool {
-    let has_type = words(constant.declared).all(is_of_numbers);
-    let is_array = constant.declared.contains(['[', '&']);
-    let value: Vec<&str> = words(constant.value).collect();
-    let has_digits = value
-        .iter()
-        .any(|word| word.starts_with(|c: char| c.is_ascii_digit()));
-    has_type && !is_array && has_digits && !value.into_iter().any(is_constant)
+fn is_number(constant: &Constant) -> bool {
+    let is_sign = |token: &String| matches!(token.as_str(), "<" | ">" | ":");
+    let mut declared = constant.declared.iter();
+    let has_type = declared.all(|token| is_sign(token) || is_of_numbers(token));
+    let mut value = constant.value.iter();
+    let has_digits = value.any(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    has_type && has_digits && !constant.value.iter().any(|word| is_constant(word))
 }
 
 /// True for each word of a type that holds a number: `u64`, `std::time::Duration`, `Range<u8>`.
@@ -86,7 +85,7 @@ fn is_constant(word: &str) -> bool {
 }
 
 /// The formatter may move the reason to the line above.
-fn is_excused(lines: &[&str], constant: &Constant<'_>) -> bool {
+fn is_excused(lines: &[&str], constant: &Constant) -> bool {
     let from = constant.lines.start().saturating_sub(2);
     lines[from..*constant.lines.end()].iter().any(|line| {
         let reason = line.split_once(EXCUSE);

@@ -1,7 +1,7 @@
 //! What a manifest says of a crate: its features, and its dependencies with the line of each.
-//!
-//! Not a TOML parser: it reads the shapes in which cargo lets a dependency be written, and skips
-//! the rest.
+
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
 
 pub struct Dependency {
     pub line: usize,
@@ -19,113 +19,53 @@ pub struct Manifest {
     pub has_workspace_lints: bool,
 }
 
-pub fn read(text: &str) -> Manifest {
-    let mut manifest = Manifest {
-        package: String::new(),
-        is_published: false,
-        features: Vec::new(),
-        dependencies: Vec::new(),
-        has_workspace_lints: false,
+pub fn read(text: &str) -> Result<Manifest, String> {
+    let table = DeTable::parse(text).map_err(|error| error.to_string())?;
+    let table = table.get_ref();
+    let mut dependencies = dependencies(text, table);
+    for platform in entries(table, "target").filter_map(|(_, value)| value.get_ref().as_table()) {
+        dependencies.extend(self::dependencies(text, platform));
+    }
+    let value = |section: &str, key: &str| table.get(section)?.get_ref().get(key);
+    let is_true = |value: Option<&Spanned<DeValue>>| {
+        value.is_some_and(|value| value.get_ref().as_bool() == Some(true))
     };
-    let mut section = Section::Other;
-    let mut open_brackets = 0_i32;
-    for (index, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if open_brackets == 0 && line.starts_with('[') {
-            section = Section::of(line.trim_matches(['[', ']']));
-            if let Section::OneDependency { package, is_dev } = &section {
-                manifest.dependencies.push(Dependency {
-                    line: index + 1,
-                    package: package.clone(),
-                    is_dev: *is_dev,
-                });
+    let package = value("package", "name").and_then(|name| name.get_ref().as_str());
+    Ok(Manifest {
+        package: package.unwrap_or_default().to_owned(),
+        is_published: is_true(value("package", "publish")),
+        features: entries(table, "features")
+            .map(|(name, _)| name.get_ref().to_string())
+            .collect(),
+        dependencies,
+        has_workspace_lints: is_true(value("lints", "workspace")),
+    })
+}
+
+fn dependencies(text: &str, table: &DeTable) -> Vec<Dependency> {
+    let mut found = Vec::new();
+    for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
+        found.extend(entries(table, section).map(|(name, value)| {
+            let renamed = value.get_ref().get("package");
+            let package = renamed.and_then(|package| package.get_ref().as_str());
+            Dependency {
+                line: 1 + text[..name.span().start].matches('\n').count(),
+                package: package.unwrap_or(name.get_ref()).to_owned(),
+                is_dev: section == "dev-dependencies",
             }
-            continue;
-        }
-        if open_brackets == 0 {
-            manifest.read_line(&section, index + 1, line);
-        }
-        // Lines within an array that spans several are values, never names.
-        let count = |c| i32::try_from(line.matches(c).count()).unwrap_or(0);
-        open_brackets += count('[') - count(']');
+        }));
     }
-    manifest
+    found
 }
 
-impl Manifest {
-    fn read_line(&mut self, section: &Section, number: usize, line: &str) {
-        let Some((key, value)) = line.split_once('=') else {
-            return;
-        };
-        let (key, value) = (key.trim(), value.trim());
-        match section {
-            Section::Package if key == "name" => self.package = unquoted(value),
-            Section::Package if key == "publish" => self.is_published = value == "true",
-            Section::Features => self.features.push(key.to_owned()),
-            Section::Lints if key == "workspace" => self.has_workspace_lints = value == "true",
-            Section::Dependencies { is_dev } => {
-                let name = key.split('.').next().unwrap_or(key);
-                let package = renamed(value).unwrap_or_else(|| unquoted(name));
-                self.dependencies.push(Dependency {
-                    line: number,
-                    package,
-                    is_dev: *is_dev,
-                });
-            }
-            Section::OneDependency { .. } if key == "package" => {
-                if let Some(dependency) = self.dependencies.last_mut() {
-                    dependency.package = unquoted(value);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-enum Section {
-    Package,
-    Features,
-    Lints,
-    /// `[dependencies]`, `[dev-dependencies]`, `[target.'cfg(unix)'.dependencies]` …
-    Dependencies {
-        is_dev: bool,
-    },
-    /// `[dependencies.name]`
-    OneDependency {
-        package: String,
-        is_dev: bool,
-    },
-    Other,
-}
-
-impl Section {
-    fn of(header: &str) -> Section {
-        let is_dev = header.contains("dev-dependencies");
-        match header {
-            "package" => Section::Package,
-            "features" => Section::Features,
-            "lints" => Section::Lints,
-            _ if header.ends_with("dependencies") => Section::Dependencies { is_dev },
-            _ => match header.rsplit_once("dependencies.") {
-                Some((_, package)) => Section::OneDependency {
-                    package: unquoted(package),
-                    is_dev,
-                },
-                None => Section::Other,
-            },
-        }
-    }
-}
-
-fn renamed(value: &str) -> Option<String> {
-    let (_, after) = value.split_once("package")?;
-    let value = after.trim_start().strip_prefix('=')?.trim_start();
-    let value = value.strip_prefix('"')?;
-    value.split('"').next().map(str::to_owned)
-}
-
-fn unquoted(text: &str) -> String {
-    text.trim_matches(['"', '\'']).to_owned()
+fn entries<'a, 'i>(
+    table: &'a DeTable<'i>,
+    section: &str,
+) -> impl Iterator<Item = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>)> {
+    let section = table
+        .get(section)
+        .and_then(|value| value.get_ref().as_table());
+    section.into_iter().flat_map(DeTable::iter)
 }
 
 #[cfg(test)]
@@ -166,12 +106,13 @@ workspace = true
 
     #[test]
     fn every_way_to_write_a_dependency_is_read() {
-        let manifest = read(MANIFEST);
-        let found: Vec<_> = manifest
+        let manifest = read(MANIFEST).unwrap();
+        let mut found: Vec<_> = manifest
             .dependencies
             .iter()
             .map(|d| (d.line, d.package.as_str(), d.is_dev))
             .collect();
+        found.sort_unstable();
         assert_eq!(
             found,
             [
@@ -185,7 +126,7 @@ workspace = true
         );
         assert_eq!(manifest.package, "steadfast-engine");
         assert!(manifest.is_published);
-        assert_eq!(manifest.features, ["http", "_testing"]);
+        assert_eq!(manifest.features, ["_testing", "http"]);
         assert!(manifest.has_workspace_lints);
     }
 }

@@ -1,6 +1,7 @@
 //! Documents that still tell the truth: links lead somewhere, and named verbs and crates exist.
 
 use super::Finding;
+use super::manifest;
 use super::tree::{File, Tree};
 use crate::VERBS;
 
@@ -110,20 +111,17 @@ fn unknown_verbs(file: &File) -> Vec<Finding> {
 }
 
 /// The names of all crates.
-fn crates(tree: &Tree) -> Vec<&str> {
-    let manifests = tree
-        .files
-        .iter()
-        .filter(|file| file.path.ends_with("Cargo.toml"));
-    let names = manifests.filter_map(|file| {
-        let mut lines = file.lines();
-        lines.find_map(|(_, line)| line.strip_prefix("name = \"")?.strip_suffix('"'))
-    });
-    names.collect()
+fn crates(tree: &Tree) -> Vec<String> {
+    let files = tree.files.iter();
+    let manifests = files.filter(|file| file.path.ends_with("Cargo.toml"));
+    manifests
+        .filter_map(|file| manifest::read(&file.text).ok())
+        .map(|manifest| manifest.package)
+        .collect()
 }
 
 /// `cargo test -p NAME` of a crate that has another name by now.
-fn unknown_crates(file: &File, crates: &[&str]) -> Vec<Finding> {
+fn unknown_crates(file: &File, crates: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in file.lines() {
         let commands = line
@@ -133,7 +131,7 @@ fn unknown_crates(file: &File, crates: &[&str]) -> Vec<Finding> {
             let words: Vec<&str> = command.split_whitespace().collect();
             for pair in words.windows(2) {
                 let names_crate = matches!(pair[0], "-p" | "--package");
-                if names_crate && !crates.contains(&pair[1]) {
+                if names_crate && !crates.iter().any(|name| name == pair[1]) {
                     let sentence = format!("there is no crate `{}`", pair[1]);
                     findings.push(Finding::new(&file.path, number, sentence));
                 }

@@ -5,8 +5,7 @@
 //! themselves.
 
 use super::Finding;
-use super::lexer::is_word;
-use super::tree::{File, Tree};
+use super::tree::{File, Tree, is_word};
 
 const MACHINE_PATHS: &[&str] = &[
     concat!("/", "work", "/"),

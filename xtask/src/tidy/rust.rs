@@ -1,19 +1,31 @@
 //! Questions about Rust source: where functions begin and end, and what is test code.
 //!
-//! Braces are counted in code that the lexer has freed of comments and literals, which is exact
-//! enough for sources that the formatter has seen.
+//! The tokens come from `proc-macro2`: it builds in a second, and unlike `syn` it also reads the
+//! inside of macros, where much of the tests is. The gaps between tokens are the comments.
 
-use std::ops::RangeInclusive;
+mod paths;
 
-use super::lexer::{self, Literal, Parts, is_word};
+use std::ops::{Range, RangeInclusive};
 
+use proc_macro2::{Delimiter, Group, LexError, TokenStream, TokenTree};
+
+#[derive(Default)]
 pub struct Rust {
-    /// The source with comments and the insides of literals blanked out. Lines stay where they are.
-    pub code: String,
-    /// The comments, with everything else blanked out.
-    pub comments: String,
     pub literals: Vec<Literal>,
-    line_starts: Vec<usize>,
+    pub functions: Vec<Function>,
+    /// Names of the types that are declared here, each with its line.
+    pub types: Vec<(usize, String)>,
+    pub constants: Vec<Constant>,
+    pub modules: Vec<Module>,
+    pub paths: Vec<Path>,
+    /// Lines of `#[cfg(test)]` items.
+    tests: Vec<RangeInclusive<usize>>,
+}
+
+/// A string literal as written, without its quotes.
+pub struct Literal {
+    pub line: usize,
+    pub text: String,
 }
 
 pub struct Function {
@@ -23,13 +35,16 @@ pub struct Function {
 }
 
 /// `const NAME: declared = value;`
-pub struct Constant<'a> {
-    pub name: &'a str,
-    pub declared: &'a str,
-    pub value: &'a str,
+pub struct Constant {
+    pub name: String,
+    /// Each token of its type.
+    pub declared: Vec<String>,
+    /// Names and numbers of its value.
+    pub value: Vec<String>,
     pub lines: RangeInclusive<usize>,
 }
 
+/// A module that lives in a file of its own: `mod name;`.
 pub struct Module {
     /// The modules with a body that it stands in, from the outermost.
     pub inside: Vec<String>,
@@ -38,262 +53,269 @@ pub struct Module {
     pub path: Option<String>,
 }
 
+/// `crate::flow::Gate`, in a `use` or elsewhere.
+pub struct Path {
+    pub line: usize,
+    /// How many modules with a body it stands in.
+    pub depth: usize,
+    pub segments: Vec<String>,
+    /// The name that a `use` gives it in this file.
+    pub alias: Option<String>,
+}
+
 impl Rust {
-    pub fn read(text: &str) -> Rust {
-        let Parts {
-            code,
-            comments,
-            literals,
-        } = lexer::take_apart(text);
-        let ends = code.match_indices('\n').map(|(at, _)| at + 1);
-        Rust {
-            line_starts: std::iter::once(0).chain(ends).collect(),
-            code,
-            comments,
-            literals,
-        }
-    }
-
-    pub fn functions(&self) -> Vec<Function> {
-        let mut found = Vec::new();
-        for (at, _) in self.code.match_indices("fn ") {
-            let follows_word = self.code[..at].chars().next_back().is_some_and(is_word);
-            let rest = &self.code[at + 3..];
-            let name: String = rest
-                .chars()
-                .take_while(|&c| is_word(c) || c == '$')
-                .collect();
-            if follows_word || name.is_empty() {
-                continue;
-            }
-            if let Some(end) = self.end_of_block(at) {
-                found.push(Function {
-                    name,
-                    lines: self.line_at(at)..=self.line_at(end),
-                });
-            }
-        }
-        found
-    }
-
-    /// The names of the types that are declared here, each with its line.
-    pub fn types(&self) -> Vec<(usize, &str)> {
-        const KEYWORDS: &[&str] = &["struct", "enum", "union", "trait", "type"];
-        let named = self.named_after(KEYWORDS).into_iter();
-        named
-            .filter(|(_, name)| name.starts_with(char::is_uppercase))
-            .map(|(at, name)| (self.line_at(at), name))
-            .collect()
-    }
-
-    /// The constants that are declared here.
-    pub fn constants(&self) -> Vec<Constant<'_>> {
-        let named = self.named_after(&["const"]).into_iter();
-        named
-            .filter_map(|(at, name)| {
-                let rest = self.code[at + name.len()..].strip_prefix(':')?;
-                let (declared, _) = rest.split_once('=')?;
-                let value = &rest[declared.len() + 1..];
-                let end = end_of_statement(value)?;
-                // A parameter of a function or an impl: there is no `=` before its end.
-                let is_type = |c: char| is_word(c) || c.is_whitespace() || "<>:[];&'".contains(c);
-                let is_balanced = declared.matches('<').count() == declared.matches('>').count();
-                (declared.chars().all(is_type) && is_balanced).then(|| Constant {
-                    name,
-                    declared: declared.trim(),
-                    value: value[..end].trim(),
-                    lines: self.line_at(at)
-                        ..=self.line_at(at + name.len() + 1 + declared.len() + 1 + end),
-                })
-            })
-            .collect()
-    }
-
-    /// The modules that live in files of their own: `mod name;`.
-    pub fn modules(&self) -> Vec<Module> {
-        let mut found = Vec::new();
-        let mut parents: Vec<(usize, &str)> = Vec::new();
-        for (at, name) in self.named_after(&["mod"]) {
-            parents.retain(|&(end, _)| at < end);
-            let after = self.code[at + name.len()..].trim_start();
-            if after.starts_with(';') {
-                found.push(Module {
-                    inside: parents.iter().map(|&(_, name)| name.to_owned()).collect(),
-                    name: name.to_owned(),
-                    path: self.path_attribute(self.line_at(at)),
-                });
-            } else if let Some(end) = self.end_of_block(at) {
-                parents.push((end, name));
-            }
-        }
-        found
-    }
-
-    /// What `#[path = "…"]` says above a line.
-    fn path_attribute(&self, line: usize) -> Option<String> {
-        let lines: Vec<&str> = self.code.lines().collect();
-        let above = (1..line).rev().map(|number| (number, lines[number - 1]));
-        let mut attributes = above.take_while(|(_, code)| {
-            let code = code.trim();
-            code.is_empty() || code.starts_with("#[")
-        });
-        let (number, _) = attributes.find(|(_, code)| code.trim().starts_with("#[path"))?;
-        let literal = self.literals.iter().find(|literal| literal.line == number);
-        literal.map(|literal| literal.text.clone())
-    }
-
-    /// The names that follow one of the keywords, each with its offset, in their order.
-    fn named_after(&self, keywords: &[&str]) -> Vec<(usize, &str)> {
-        let mut found = Vec::new();
-        for keyword in keywords {
-            for (at, _) in self.code.match_indices(keyword) {
-                let follows_word = self.code[..at].chars().next_back().is_some_and(is_word);
-                let after = &self.code[at + keyword.len()..];
-                let rest = after.trim_start();
-                let name = rest.split(|c| !is_word(c)).next().unwrap_or_default();
-                if !follows_word && rest.len() < after.len() && !name.is_empty() {
-                    found.push((self.code.len() - rest.len(), name));
-                }
-            }
-        }
-        found.sort_unstable();
-        found
+    pub fn read(text: &str) -> Result<Rust, LexError> {
+        let mut rust = Rust::default();
+        rust.items(text.parse()?, &[]);
+        // Places in the text are looked up among all texts that the thread has read.
+        proc_macro2::extra::invalidate_current_thread_spans();
+        Ok(rust)
     }
 
     /// True inside a `#[cfg(test)]` item.
     pub fn is_test_line(&self, line: usize) -> bool {
-        let mut attributes = self.code.match_indices("#[cfg(test)]");
-        attributes.any(|(at, attribute)| {
-            let end = self.end_of_block(at + attribute.len());
-            end.is_some_and(|end| (self.line_at(at)..=self.line_at(end)).contains(&line))
-        })
+        self.tests.iter().any(|lines| lines.contains(&line))
     }
 
-    /// Where the block of the item that starts at `start` is closed; none if it ends in `;`.
-    fn end_of_block(&self, start: usize) -> Option<usize> {
-        let (mut parens, mut braces) = (0_i32, 0_i32);
-        for (offset, byte) in self.code[start..].bytes().enumerate() {
-            match byte {
-                b'(' | b'[' => parens += 1,
-                b')' | b']' => parens -= 1,
-                b';' if parens == 0 && braces == 0 => return None,
-                // A brace inside brackets belongs to a type such as `[u8; { N }]`.
-                b'{' if parens == 0 || braces > 0 => braces += 1,
-                b'}' if braces > 0 => {
-                    braces -= 1;
-                    if braces == 0 {
-                        return Some(start + offset);
+    fn items(&mut self, tokens: TokenStream, inside: &[String]) {
+        let trees: Vec<TokenTree> = tokens.into_iter().collect();
+        let mut path = None;
+        let mut module = None;
+        for (at, tree) in trees.iter().enumerate() {
+            let rest = &trees[at + 1..];
+            match tree {
+                TokenTree::Ident(keyword) => match (keyword.to_string().as_str(), name_in(rest)) {
+                    ("fn", Some(name)) => self.function(tree, rest, name),
+                    ("struct" | "enum" | "union" | "trait" | "type", Some(name))
+                        if name.starts_with(char::is_uppercase) =>
+                    {
+                        self.types.push((first_line(&rest[0]), name));
                     }
+                    ("const", Some(name)) => self.constants.extend(constant(rest, name)),
+                    ("mod", Some(name)) if is_punct(rest.get(1), ';') => {
+                        let (inside, path) = (inside.to_vec(), path.take());
+                        self.modules.push(Module { inside, name, path });
+                    }
+                    ("mod", name) => module = name,
+                    ("use", _) => self.add_paths(tree, inside, paths::imported(rest)),
+                    _ => self.add_paths(tree, inside, paths::used(&trees, at)),
+                },
+                TokenTree::Group(_) if paths::follows_separator(&trees, at) => {}
+                TokenTree::Group(group) => {
+                    if at > 0 && is_punct(trees.get(at - 1), '#') {
+                        match &attribute(group)[..] {
+                            [name, _] if name == "doc" => continue,
+                            [name, value] if name == "path" => path = Some(value.clone()),
+                            [text] if text == "cfg (test)" => {
+                                let from = first_line(tree);
+                                self.tests.extend(end_of_item(rest).map(|end| from..=end));
+                            }
+                            _ => {}
+                        }
+                    }
+                    let mut inside = inside.to_vec();
+                    inside.extend(module.take());
+                    self.items(group.stream(), &inside);
                 }
-                _ => {}
+                TokenTree::Literal(literal) => {
+                    let line = first_line(tree);
+                    let text = text_of(&literal.to_string()).map(str::to_owned);
+                    self.literals
+                        .extend(text.map(|text| Literal { line, text }));
+                }
+                TokenTree::Punct(sign) if sign.as_char() == ';' => path = None,
+                TokenTree::Punct(_) => {}
             }
         }
-        None
     }
 
-    fn line_at(&self, offset: usize) -> usize {
-        self.line_starts.partition_point(|&start| start <= offset)
+    fn add_paths(
+        &mut self,
+        first: &TokenTree,
+        inside: &[String],
+        found: impl IntoIterator<Item = (Vec<String>, Option<String>)>,
+    ) {
+        let (line, depth) = (first_line(first), inside.len());
+        self.paths
+            .extend(found.into_iter().map(|(segments, alias)| Path {
+                line,
+                depth,
+                segments,
+                alias,
+            }));
+    }
+
+    fn function(&mut self, keyword: &TokenTree, rest: &[TokenTree], name: String) {
+        if let Some(end) = end_of_item(rest) {
+            let lines = first_line(keyword)..=end;
+            self.functions.push(Function { name, lines });
+        }
     }
 }
 
-/// The words of a piece of code.
-pub fn words(code: &str) -> impl Iterator<Item = &str> {
-    code.split(|c| !is_word(c)).filter(|word| !word.is_empty())
+/// None for a parameter of a function or an impl, which has no value of its own.
+fn constant(rest: &[TokenTree], name: String) -> Option<Constant> {
+    let equals = rest.iter().position(|tree| is_punct(Some(tree), '='))?;
+    let is_end = |tree: &TokenTree| is_punct(Some(tree), ';');
+    let end = equals + rest[equals..].iter().position(is_end)?;
+    let is_block = |tree: &TokenTree| match tree {
+        TokenTree::Group(group) => group.delimiter() != Delimiter::Bracket,
+        _ => false,
+    };
+    let declared = rest.get(2..equals)?;
+    let count = |sign| {
+        declared
+            .iter()
+            .filter(|tree| is_punct(Some(tree), sign))
+            .count()
+    };
+    let is_type = !declared.iter().any(is_block) && count('<') == count('>') && count(',') == 0;
+    (is_punct(rest.get(1), ':') && is_type).then(|| Constant {
+        name,
+        declared: declared.iter().map(ToString::to_string).collect(),
+        value: words_in(rest[equals + 1..end].iter().cloned().collect()),
+        lines: first_line(&rest[0])..=first_line(&rest[end]),
+    })
 }
 
-/// Where the `;` is that ends what begins here.
-fn end_of_statement(code: &str) -> Option<usize> {
-    let mut open = 0_i32;
-    for (at, byte) in code.bytes().enumerate() {
-        match byte {
-            b'(' | b'[' | b'{' => open += 1,
-            b')' | b']' | b'}' => open -= 1,
-            b';' if open == 0 => return Some(at),
+fn words_in(tokens: TokenStream) -> Vec<String> {
+    let words = tokens.into_iter().map(|tree| match tree {
+        TokenTree::Group(group) => words_in(group.stream()),
+        TokenTree::Literal(literal) if text_of(&literal.to_string()).is_some() => Vec::new(),
+        TokenTree::Punct(_) => Vec::new(),
+        TokenTree::Ident(_) | TokenTree::Literal(_) => vec![tree.to_string()],
+    });
+    words.flatten().collect()
+}
+
+/// The name and the text of `#[name = "text"]`; for any other attribute, all of it.
+fn attribute(group: &Group) -> Vec<String> {
+    let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
+    match &tokens[..] {
+        [TokenTree::Ident(name), _, TokenTree::Literal(text)] => {
+            let text = text.to_string();
+            vec![
+                name.to_string(),
+                text_of(&text).unwrap_or_default().to_owned(),
+            ]
+        }
+        _ => vec![group.stream().to_string()],
+    }
+}
+
+/// What is between the quotes of a string.
+fn text_of(literal: &str) -> Option<&str> {
+    let range = quoted(literal)?;
+    literal[..range.start]
+        .ends_with('"')
+        .then(|| &literal[range])
+}
+
+/// Where that is, in a string or a character.
+fn quoted(literal: &str) -> Option<Range<usize>> {
+    let quote = literal.find(['"', '\''])?;
+    let hashes = literal[..quote].matches('#').count();
+    Some(quote + 1..literal.len() - 1 - hashes)
+}
+
+/// The source in two texts, code without the insides of literals, and comments. Each has blanks
+/// where the other has something, so that lines stay where they are.
+pub fn code_and_comments(source: &str) -> (String, String) {
+    let mut code = source.as_bytes().to_vec();
+    blank(&mut code);
+    let mut parts = Parts {
+        source,
+        code,
+        comments: source.as_bytes().to_vec(),
+    };
+    parts.take(source.parse().unwrap_or_default());
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (text(parts.code), text(parts.comments))
+}
+
+struct Parts<'a> {
+    source: &'a str,
+    code: Vec<u8>,
+    comments: Vec<u8>,
+}
+
+impl Parts<'_> {
+    fn take(&mut self, tokens: TokenStream) {
+        for tree in tokens {
+            match tree {
+                TokenTree::Group(group) => {
+                    let (open, close) = (group.span_open(), group.span_close());
+                    if !self.is_comment(open.byte_range()) {
+                        self.code(open.byte_range());
+                        self.take(group.stream());
+                        self.code(close.byte_range());
+                    }
+                }
+                TokenTree::Literal(literal) => {
+                    let range = literal.span().byte_range();
+                    self.code(range.clone());
+                    let inside = quoted(&self.source[range.clone()]).unwrap_or(0..0);
+                    blank(&mut self.code[range][inside]);
+                }
+                _ => self.code(tree.span().byte_range()),
+            }
+        }
+    }
+
+    /// A comment for the documentation comes as tokens, all of which span it.
+    fn is_comment(&self, range: Range<usize>) -> bool {
+        let rest = &self.source[range.start..];
+        rest.starts_with("//") || rest.starts_with("/*")
+    }
+
+    fn code(&mut self, range: Range<usize>) {
+        if !self.is_comment(range.clone()) {
+            self.code[range.clone()].copy_from_slice(&self.source.as_bytes()[range.clone()]);
+            blank(&mut self.comments[range]);
+        }
+    }
+}
+
+fn blank(bytes: &mut [u8]) {
+    for byte in bytes {
+        if *byte != b'\n' {
+            *byte = b' ';
+        }
+    }
+}
+
+/// `name`, or in a macro `$name`.
+fn name_in(trees: &[TokenTree]) -> Option<String> {
+    match trees {
+        [TokenTree::Ident(name), ..] => Some(name.to_string()),
+        [TokenTree::Punct(sign), TokenTree::Ident(name), ..] if sign.as_char() == '$' => {
+            Some(format!("${name}"))
+        }
+        _ => None,
+    }
+}
+
+/// The last line of the block that comes next; none if the item ends in `;`.
+fn end_of_item(trees: &[TokenTree]) -> Option<usize> {
+    for tree in trees {
+        match tree {
+            TokenTree::Punct(punct) if punct.as_char() == ';' => return None,
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                return Some(group.span_close().end().line);
+            }
             _ => {}
         }
     }
     None
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn functions_span_from_keyword_to_closing_brace() {
-        let rust = Rust::read(
-            "fn a() {\n  let f: fn(u8) = g;\n  fn inner() { \"}\"; }\n}\n\
-             trait T {\n  fn declared(&self, x: [u8; 3]);\n}\n\
-             pub async fn b(x: [u8; { 3 }])\nwhere\n  T: X,\n{\n}\n",
-        );
-        let found: Vec<_> = rust
-            .functions()
-            .into_iter()
-            .map(|f| (f.name, f.lines))
-            .collect();
-        let expected = [("a", 1..=4), ("inner", 3..=3), ("b", 8..=12)];
-        assert_eq!(
-            found,
-            expected.map(|(name, lines)| (name.to_owned(), lines))
-        );
-    }
-
-    #[test]
-    fn types_are_found_by_their_keyword() {
-        let rust = Rust::read(
-            "pub struct One<T>(T);\n// struct Two;\nenum Three {}\ntrait Four: X {}\n\
-             type Five = u8;\nlet r#type = kind_of_struct; \"enum Six\"",
-        );
-        let found = rust.types();
-        assert_eq!(found, [(1, "One"), (3, "Three"), (4, "Four"), (5, "Five")]);
-    }
-
-    #[test]
-    fn constants_are_found_with_type_and_value() {
-        let rust = Rust::read(
-            "pub(super) const A_MAX: usize = 2 * 3;\nconst B: Range<u8> =\n  f(1);\n\
-             const fn c() {}\nfn d<const N: usize>() { let x = 1; }\nconst E: [u8; 2] = [1; 2];",
-        );
-        let found: Vec<_> = rust
-            .constants()
-            .into_iter()
-            .map(|c| (c.name, c.declared, c.value, c.lines))
-            .collect();
-        let expected = [
-            ("A_MAX", "usize", "2 * 3", 1..=1),
-            ("B", "Range<u8>", "f(1)", 2..=3),
-            ("E", "[u8; 2]", "[1; 2]", 6..=6),
-        ];
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn modules_in_files_are_found_with_where_they_are() {
-        let rust =
-            Rust::read("mod a;\nmod b {\n  pub(crate) mod c;\n}\n#[path = \"x/y.rs\"]\nmod d;\n");
-        let found: Vec<_> = rust
-            .modules()
-            .into_iter()
-            .map(|m| (m.inside.join("/"), m.name, m.path))
-            .collect();
-        let module = |inside: &str, name: &str, path: Option<&str>| {
-            (inside.to_owned(), name.to_owned(), path.map(str::to_owned))
-        };
-        assert_eq!(
-            found,
-            [
-                module("", "a", None),
-                module("b", "c", None),
-                module("", "d", Some("x/y.rs")),
-            ]
-        );
-    }
-
-    #[test]
-    fn test_modules_are_known_and_end() {
-        let rust = Rust::read("fn a() {}\n#[cfg(test)]\nmod tests {\n  x\n}\nfn b() {}\n");
-        let lines: Vec<usize> = (1..=6).filter(|&line| rust.is_test_line(line)).collect();
-        assert_eq!(lines, [2, 3, 4, 5]);
-        assert!(!Rust::read("#[cfg(test)]\nuse x;\nfn b() {}\n").is_test_line(3));
-    }
+fn is_punct(tree: Option<&TokenTree>, sign: char) -> bool {
+    matches!(tree, Some(TokenTree::Punct(punct)) if punct.as_char() == sign)
 }
+
+fn first_line(tree: &TokenTree) -> usize {
+    tree.span().start().line
+}
+
+#[cfg(test)]
+mod tests;

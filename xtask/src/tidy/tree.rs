@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::thread;
 
 use super::rust::Rust;
 
@@ -37,6 +38,20 @@ impl Tree {
     pub fn load(root: &Path) -> io::Result<Tree> {
         let mut tree = Tree::empty();
         tree.walk(root, "")?;
+        // It takes seconds alone.
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let files_each = tree.files.len().div_ceil(threads).max(1);
+        thread::scope(|scope| {
+            let parts = tree.files.chunks_mut(files_each);
+            let parts =
+                parts.map(|files| scope.spawn(|| files.iter_mut().try_for_each(File::read_rust)));
+            let parts: Vec<_> = parts.collect();
+            let read = |part: thread::ScopedJoinHandle<'_, io::Result<()>>| {
+                part.join()
+                    .map_err(|_| io::Error::other("a file cannot be read"))?
+            };
+            parts.into_iter().try_for_each(read)
+        })?;
         Ok(tree)
     }
 
@@ -44,8 +59,10 @@ impl Tree {
     pub fn of(files: &[(&str, &str)]) -> Tree {
         let mut tree = Tree::empty();
         for (path, text) in files {
-            tree.add((*path).to_owned(), (*text).to_owned().into_bytes());
+            let bytes = (*text).to_owned().into_bytes();
+            tree.add((*path).to_owned(), bytes);
         }
+        tree.files.iter_mut().try_for_each(File::read_rust).unwrap();
         tree
     }
 
@@ -81,11 +98,10 @@ impl Tree {
         if bytes.contains(&0) {
             return;
         }
-        let Ok(text) = String::from_utf8(bytes) else {
-            return;
-        };
-        let rust = path.ends_with(".rs").then(|| Rust::read(&text));
-        self.files.push(File { path, text, rust });
+        if let Ok(text) = String::from_utf8(bytes) {
+            let rust = None;
+            self.files.push(File { path, text, rust });
+        }
     }
 
     pub fn rust_files(&self) -> impl Iterator<Item = (&File, &Rust)> {
@@ -95,6 +111,17 @@ impl Tree {
 }
 
 impl File {
+    fn read_rust(&mut self) -> io::Result<()> {
+        if self.path.ends_with(".rs") {
+            let rust = Rust::read(&self.text).map_err(|error| {
+                let line = error.span().start().line;
+                io::Error::other(format!("{}:{line}: {error}", self.path))
+            })?;
+            self.rust = Some(rust);
+        }
+        Ok(())
+    }
+
     /// Lines with their numbers, from 1.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         numbered(&self.text)
@@ -117,6 +144,10 @@ impl File {
             )
         })
     }
+}
+
+pub fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 pub fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {

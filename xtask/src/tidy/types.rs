@@ -3,9 +3,9 @@
 //! A reader meets a type in the index of the docs or in a signature, without its module around it.
 //! A participle there leaves out the noun, which is the part that says what the thing is.
 
-use super::Finding;
 use super::rust::Rust;
 use super::tree::{File, Tree};
+use super::{Finding, except_known};
 
 /// Names that types had once and were renamed from, because readers could not guess them.
 const RETIRED: &[&str] = &[
@@ -14,26 +14,48 @@ const RETIRED: &[&str] = &[
     "Asking",
     "Attempting",
     "Attending",
+    "BatchNote",
     "Changed",
     "Ended",
+    "Fate",
+    "Folder",
+    "FollowedLinks",
+    "GivenRoom",
+    "HandHold",
     "Hooks",
+    "LinkNote",
     "Listed",
+    "Look",
+    "Looks",
     "Made",
     "Match",
     "News",
+    "NoteLook",
+    "OpenParks",
+    "Openness",
+    "Park",
     "Patience",
     "Patient",
     "Place",
+    "PlacedStrip",
     "Presence",
+    "Question",
     "Rolls",
     "Saved",
     "Seat",
     "Space",
     "Spot",
+    "Strip",
+    "StripBefore",
+    "Sublane",
     "Tape",
     "Then",
     "Told",
+    "Turn",
     "Undecided",
+    "Whereabouts",
+    "WholeLook",
+    "Wish",
     "Wishes",
 ];
 
@@ -49,7 +71,14 @@ const NOUNS: &[(&str, &str)] = &[
     ("Need", "what must be on the machine; a noun"),
 ];
 
+/// Crates that have such types still. The list may only become shorter.
+const KNOWN: &[&str] = &["crates/core", "crates/server", "crates/sim", "crates/store"];
+
 pub fn check(tree: &Tree) -> Vec<Finding> {
+    except_known("xtask/src/tidy/types.rs", KNOWN, all_names(tree))
+}
+
+fn all_names(tree: &Tree) -> Vec<Finding> {
     tree.rust_files()
         .flat_map(|(file, rust)| names(file, rust))
         .collect()
@@ -57,7 +86,8 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 
 fn names(file: &File, rust: &Rust) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (line, name) in rust.types() {
+    for (line, name) in &rust.types {
+        let name = name.as_str();
         let sentence = if RETIRED.contains(&name) {
             format!("the type name `{name}` is retired; name what it holds or does, with a noun")
         } else if is_ours(file) && is_bare_participle(name) {
@@ -65,7 +95,7 @@ fn names(file: &File, rust: &Rust) -> Vec<Finding> {
         } else {
             continue;
         };
-        findings.push(Finding::new(&file.path, line, sentence));
+        findings.push(Finding::new(&file.path, *line, sentence));
     }
     findings
 }
@@ -101,7 +131,11 @@ mod tests {
                 format!("type {name} = u8;"),
             ] {
                 for path in [SOURCE, "crates/engine/tests/a.rs", "fuzz/fuzz_targets/a.rs"] {
-                    assert_eq!(lines_found(check, path, &declaration), [1], "{declaration}");
+                    assert_eq!(
+                        lines_found(all_names, path, &declaration),
+                        [1],
+                        "{declaration}"
+                    );
                 }
             }
         }
@@ -110,7 +144,7 @@ mod tests {
     #[test]
     fn a_participle_without_a_noun_is_found() {
         for name in ["Fetched", "Waiting"].iter().chain(IRREGULAR) {
-            let found = lines_found(check, SOURCE, &format!("\npub(crate) enum {name} {{}}"));
+            let found = lines_found(all_names, SOURCE, &format!("\npub(crate) enum {name} {{}}"));
             assert_eq!(found, [2], "{name}");
         }
     }
@@ -126,9 +160,9 @@ mod tests {
             "// struct Fetched;",
             "use x::Listed;",
         ] {
-            let found = findings_in(check, SOURCE, text);
+            let found = findings_in(all_names, SOURCE, text);
             assert!(found.is_empty(), "{found:?}");
         }
-        assert!(findings_in(check, "crates/engine/tests/a.rs", "struct Fetched;").is_empty());
+        assert!(findings_in(all_names, "crates/engine/tests/a.rs", "struct Fetched;").is_empty());
     }
 }

@@ -4,8 +4,7 @@
 //! queues. Words are given in parts, so that the table does not find itself.
 
 use super::Finding;
-use super::lexer::is_word;
-use super::tree::{File, Tree};
+use super::tree::{File, Tree, is_word};
 
 /// Parts of a name, and what the thing is called here.
 const SECOND_WORDS: &[(&[&str], &str)] = &[
