@@ -275,7 +275,7 @@ pub(crate) fn cut_middle(text: String, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text;
     }
-    const MARK: &str = "\n… the middle is left out …\n";
+    const MARK: &str = "\n… middle omitted …\n";
     let half = bytes_max.saturating_sub(MARK.len()) / 2;
     let head = &text[..text.floor_char_boundary(half)];
     let tail = &text[text.ceil_char_boundary(text.len() - half)..];
@@ -370,7 +370,7 @@ mod tests {
         let trace = failure.trace.unwrap();
         assert!(trace.len() <= limits::TRACE_BYTES_MAX);
         assert!(trace.starts_with("firstß") && trace.ends_with("ßlast"));
-        assert!(trace.contains("\n… the middle is left out …\n"));
+        assert!(trace.contains("\n… middle omitted …\n"));
         let short = Failure::new(FailureClass::ERROR, "no").with_trace("a\nb");
         assert_eq!(short.trace.as_deref(), Some("a\nb"));
     }

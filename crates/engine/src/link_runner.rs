@@ -34,7 +34,7 @@ impl LinkRunner {
             .await?;
         let changed = followed.changed.len();
         if changed > 0 {
-            tracing::debug!(changed, "jobs that waited for others");
+            tracing::debug!(changed, "released dependent jobs");
         }
         Ok(followed.has_more)
     }

@@ -107,7 +107,7 @@ impl Connections {
         let of_address = table.by_address.get(&address).copied().unwrap_or(0);
         if of_address >= self.most_per_address {
             table.warn(
-                "an address has as many connections as it may have",
+                "a client address has reached its connection limit",
                 of_address,
             );
             if !table.close_idle(Some(address), self.most_per_address) {
@@ -115,7 +115,7 @@ impl Connections {
             }
         }
         if table.open.len() >= self.most {
-            table.warn("there are as many connections as there may be", self.most);
+            table.warn("the connection limit is reached", self.most);
             if !table.close_idle(None, self.most) {
                 return Admission::Full;
             }
@@ -190,7 +190,7 @@ impl Table {
             .is_none_or(|at| at.elapsed() >= limits::CONNECTIONS_WARN_EVERY);
         if is_due {
             self.warned_at = Some(Instant::now());
-            tracing::warn!(connections, "{what}: idle ones are closed");
+            tracing::warn!(connections, "{what}: closing idle connections");
         }
     }
 }

@@ -71,7 +71,7 @@ pub async fn listen(
         let served = async move {
             tokio::select! {
                 served = served => if let Err(error) = served {
-                    tracing::debug!(%error, "a connection ended early");
+                    tracing::debug!(%error, "a connection was closed early");
                 },
                 () = connection.closing.notified() => {}
             }
@@ -98,7 +98,7 @@ async fn accept(
         }
     };
     if let Err(error) = socket.set_nodelay(true) {
-        tracing::debug!(%error, "cannot send small packets at once");
+        tracing::debug!(%error, "cannot disable Nagle's algorithm");
     }
     let connection = make_room(connections, address).await?;
     Some((socket, connection))
@@ -185,6 +185,7 @@ pub fn refuse(path: &str, problem: Problem) -> Response {
 
 /// A connection that was idle is closed for want of room, and a request arrived just then.
 pub fn connection_closed() -> Problem {
-    let detail = "the server has no room for this connection, and nothing was done; try again";
+    let detail =
+        "the server has reached its connection limit; the request was not processed; try again";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
 }

@@ -76,12 +76,12 @@ impl GateId {
             (GateScope::Tenant, Some(tenant)) => Err(Invalid::new(
                 "tenant",
                 tenant,
-                "must be left out: the key of a gate of scope tenant names the tenant",
+                "must be omitted for scope tenant: the key of the gate is the tenant",
             )),
             (GateScope::Key, None) => Err(Invalid::new(
                 "tenant",
                 "missing",
-                "must name the tenant that the concurrency key belongs to",
+                "must be the tenant of the concurrency key",
             )),
             _ => Ok(Self { tenant, scope, key }),
         }
@@ -205,7 +205,7 @@ impl fmt::Display for Rate {
         write!(f, "{} per {}", self.limit, explain::brief(self.per))?;
         match self.burst {
             0 => Ok(()),
-            burst => write!(f, " and {burst} more at once"),
+            burst => write!(f, " plus a burst of {burst}"),
         }
     }
 }
@@ -216,7 +216,8 @@ impl FromStr for Rate {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let invalid = || {
-            let expected = "must be like \"10/s\", \"100/1m\" or, with a burst, \"10/s+5\"";
+            let expected =
+                "must be a rate such as \"10/s\", \"100/1m\", or with a burst \"10/s+5\"";
             Invalid::new("rate", format!("{text:?}"), expected)
         };
         let (limit, rest) = text.split_once('/').ok_or_else(invalid)?;
@@ -241,7 +242,7 @@ impl TryFrom<f64> for RetryShare {
 
     fn try_from(part: f64) -> Result<Self, Invalid> {
         Self::new(part).ok_or_else(|| {
-            let expected = "must be between 0 and 1: a part of the starts in a minute";
+            let expected = "must be between 0 and 1: the fraction of starts per minute";
             Invalid::new("retryShare", part, expected)
         })
     }

@@ -9,7 +9,7 @@ use steadfast_core::{AlertState, Destination};
 use super::{Answer, cursor, query};
 use crate::{access::Reads, app::App, body::Params, json::Json, problem::Problems};
 
-/// List alerts that fire, are about to, or did.
+/// List alerts: firing, pending and resolved.
 #[utoipa::path(
     get, path = "/alerts", tag = "Alerts", operation_id = "listAlerts", params(TenantPageQuery),
     responses((status = 200, description = "The alerts", body = AlertList), Problems)

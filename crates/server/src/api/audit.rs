@@ -9,7 +9,7 @@ use steadfast_store::AuditFilter;
 use super::{Answer, cursor, query};
 use crate::{access::Reads, app::App, body::Params, json::Json, limits, problem::Problems};
 
-/// List who did what, newest first: every command that changed something.
+/// List audit records, newest first: one for every command that changed something.
 #[utoipa::path(
     get, path = "/audit", tag = "Operations", operation_id = "listAudit", params(AuditQuery),
     responses((status = 200, description = "A page of audit records", body = AuditList), Problems)

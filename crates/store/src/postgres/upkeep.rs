@@ -29,7 +29,7 @@ pub(super) async fn run(store: Weak<Inner>) {
             store.shared.names.clear();
         }
         if let Err(error) = run_once(&store, &mut recounted).await {
-            tracing::debug!(%error, "upkeep is put off");
+            tracing::debug!(%error, "maintenance postponed");
         }
     }
 }
@@ -50,7 +50,7 @@ async fn run_once(store: &Inner, recounted: &mut Option<Instant>) -> Result<(), 
             counts::fold_rest(&conn.session()).await?;
             claim::uncount_ended(&conn.session()).await?;
             let lanes = recount::recount_noted(&mut conn).await?;
-            tracing::debug!(lanes, "lanes counted anew");
+            tracing::debug!(lanes, "lanes recounted");
         }
         Ok(())
     }
