@@ -492,7 +492,10 @@ async fn gates_are_set_changed_paused_and_deleted() {
             "maxRunning must be a number",
         ),
         ("action=set&scope=queue&key=mail", "a gate needs a limit"),
-        ("action=set&scope=queue&key=mail&rate=fast", "must be like"),
+        (
+            "action=set&scope=queue&key=mail&rate=fast",
+            "must be a rate",
+        ),
     ] {
         let refused = node.post("/gates/act", form).await;
         assert_eq!(refused.status, 422, "{form}");
@@ -533,7 +536,7 @@ async fn the_form_of_a_gate_leaves_what_it_does_not_mean() {
     node.clock.set_back(std::time::Duration::ZERO);
     let page = node.get(&edit).await.body;
     assert!(!page.contains(checked) && !page.contains(&until.to_string()));
-    assert!(page.contains("it is over"), "{page}");
+    assert!(page.contains("; ended"), "{page}");
     node.stop().await;
 }
 
