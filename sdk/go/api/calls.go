@@ -1059,7 +1059,7 @@ func (c *Client) CreateKey(ctx context.Context, request CreateKeyRequest) (*KeyW
 	return answer, err
 }
 
-// RevokeKey: Revoke a key. All nodes refuse it within seconds.
+// RevokeKey: Revoke a key. All nodes reject it within seconds.
 func (c *Client) RevokeKey(ctx context.Context, id string) error {
 	return c.Call(ctx, "DELETE", "/keys/"+url.PathEscape(id), nil, nil, nil)
 }
@@ -1270,7 +1270,7 @@ func (p ExplainQueueParams) values() url.Values {
 	return v
 }
 
-// ExplainQueue: Why nothing, or something, runs in a queue.
+// ExplainQueue: Explain why the jobs of a queue do or do not start.
 func (c *Client) ExplainQueue(ctx context.Context, name string, params ExplainQueueParams) (*QueueExplanation, error) {
 	answer := new(QueueExplanation)
 	err := c.Call(ctx, "GET", "/queues/"+url.PathEscape(name)+"/explain", params.values(), nil, answer)
@@ -1289,7 +1289,7 @@ func (p PauseQueueParams) values() url.Values {
 	return v
 }
 
-// PauseQueue: Pause a queue: no job is claimed from it until it is resumed. Running jobs go on.
+// PauseQueue: Pause a queue: no job starts until it is resumed; running jobs continue.
 func (c *Client) PauseQueue(ctx context.Context, name string, params PauseQueueParams, request PauseQueueRequest) error {
 	return c.Call(ctx, "POST", "/queues/"+url.PathEscape(name)+"/pause", params.values(), request, nil)
 }
@@ -1347,7 +1347,7 @@ func (c *Client) AllSchedules(ctx context.Context, params ListSchedulesParams) i
 	})
 }
 
-// CreateSchedule: Create a schedule, or update the one of that name.
+// CreateSchedule: Create a schedule, or update the existing one with that name.
 func (c *Client) CreateSchedule(ctx context.Context, request CreateScheduleRequest) (*Schedule, error) {
 	answer := new(Schedule)
 	err := c.Call(ctx, "POST", "/schedules", nil, request, answer)

@@ -834,7 +834,7 @@ type Endpoint struct {
 	Description string `json:"description"`
 	// Whether the endpoint is disabled; its deliveries wait until it is enabled.
 	Disabled bool `json:"disabled"`
-	// Since when it has been disabled.
+	// When it was disabled.
 	DisabledAt time.Time `json:"disabledAt,omitzero"`
 	// Why the endpoint was disabled automatically: its target returned 410 Gone.
 	DisabledReason string `json:"disabledReason,omitzero"`
@@ -951,7 +951,7 @@ type FailureGroup struct {
 	LastSeen time.Time `json:"lastSeen"`
 	// Name of the key that last set the state.
 	MarkedBy string `json:"markedBy,omitzero"`
-	// The message without its changing parts.
+	// The message without its variable parts.
 	Pattern string `json:"pattern"`
 	// Queues of the jobs; only some if there are many.
 	Queues []string `json:"queues"`
@@ -1360,7 +1360,7 @@ type Job struct {
 	Progress *int `json:"progress,omitzero"`
 	// Queue of the job.
 	Queue string `json:"queue"`
-	// Why it ended, unless it succeeded.
+	// End reason, unless the job succeeded.
 	Reason EndReason `json:"reason,omitzero"`
 	// When the dead letter was discarded.
 	ResolvedAt time.Time `json:"resolvedAt,omitzero"`
@@ -1512,7 +1512,7 @@ const (
 	MissedTickPolicyRunAll  MissedTickPolicy = "runAll"
 )
 
-// Node: One process that serves the store.
+// Node: A node: one process that serves the store.
 type Node struct {
 	// Whether the node is alive.
 	Alive bool `json:"alive"`

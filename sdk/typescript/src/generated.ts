@@ -758,7 +758,7 @@ export interface Endpoint {
   description: string;
   /** Whether the endpoint is disabled; its deliveries wait until it is enabled. */
   disabled: boolean;
-  /** Since when it has been disabled. */
+  /** When it was disabled. */
   disabledAt?: string | null | undefined;
   /** Why the endpoint was disabled automatically: its target returned 410 Gone. */
   disabledReason?: string | null | undefined;
@@ -858,7 +858,7 @@ export interface FailureGroup {
   lastSeen: string;
   /** Name of the key that last set the state. */
   markedBy?: string | null | undefined;
-  /** The message without its changing parts. */
+  /** The message without its variable parts. */
   pattern: string;
   /** Queues of the jobs; only some if there are many. */
   queues: string[];
@@ -1222,7 +1222,7 @@ export interface Job {
   progress?: number | null | undefined;
   /** Queue of the job. */
   queue: string;
-  /** Why it ended, unless it succeeded. */
+  /** End reason, unless the job succeeded. */
   reason?: EndReason | null | undefined;
   /** When the dead letter was discarded. */
   resolvedAt?: string | null | undefined;
@@ -1366,7 +1366,7 @@ export type MissedTickPolicy = "skip" | "runOnce" | "runAll";
 
 export type Name = string;
 
-/** One process that serves the store. */
+/** A node: one process that serves the store. */
 export interface Node {
   /** Whether the node is alive. */
   alive: boolean;
@@ -2738,7 +2738,7 @@ export interface Operations {
     };
     answer: JobList;
   };
-  /** Create a job, or up to 1,000 of them atomically, or a schedule. */
+  /** Create a job, up to 1,000 jobs atomically, or a schedule. */
   createJob: {
     body: CreateRequest;
     answer: CreateResult;
@@ -2826,7 +2826,7 @@ export interface Operations {
     body: CreateKeyRequest;
     answer: KeyWithToken;
   };
-  /** Revoke a key. All nodes refuse it within seconds. */
+  /** Revoke a key. All nodes reject it within seconds. */
   revokeKey: {
     path: {
       /** key_… */
@@ -2936,7 +2936,7 @@ export interface Operations {
     };
     answer: QueueList;
   };
-  /** Why nothing, or something, runs in a queue. */
+  /** Explain why the jobs of a queue do or do not start. */
   explainQueue: {
     path: {
       /** The queue */
@@ -2948,7 +2948,7 @@ export interface Operations {
     };
     answer: QueueExplanation;
   };
-  /** Pause a queue: no job is claimed from it until it is resumed. Running jobs go on. */
+  /** Pause a queue: no job starts until it is resumed; running jobs continue. */
   pauseQueue: {
     path: {
       /** The queue */
@@ -2985,7 +2985,7 @@ export interface Operations {
     };
     answer: ScheduleList;
   };
-  /** Create a schedule, or update the one of that name. */
+  /** Create a schedule, or update the existing one with that name. */
   createSchedule: {
     body: CreateScheduleRequest;
     answer: Schedule;

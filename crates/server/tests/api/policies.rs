@@ -269,7 +269,7 @@ async fn a_policy_is_replayed_over_the_attempts_that_were_made() {
         (
             json!({"retry": "once"}),
             "queue",
-            "or a kind or a destination",
+            "unless kind or destination is given",
         ),
         (
             json!({"queue": "a", "since": "2020-01-01T00:00:00Z"}),

@@ -682,7 +682,7 @@ class AsyncOperations:
         idempotency_key: str | None = None,
         traceparent: str | None = None,
     ) -> types.CreateResult:
-        """Create a job, or up to 1,000 of them atomically, or a schedule."""
+        """Create a job, up to 1,000 jobs atomically, or a schedule."""
         return cast(
             "types.CreateResult",
             await self.request(
@@ -767,7 +767,7 @@ class AsyncOperations:
         return cast("types.KeyWithToken", await self.request("POST", "/api/v1/keys", body=body))
 
     async def revoke_key(self, id: str) -> None:
-        """Revoke a key. All nodes refuse it within seconds."""
+        """Revoke a key. All nodes reject it within seconds."""
         await self.request("DELETE", f"/api/v1/keys/{quote(id, safe='')}")
 
     async def list_nodes(
@@ -878,7 +878,7 @@ class AsyncOperations:
     async def explain_queue(
         self, name: types.Name, *, tenant: types.Name | None = None
     ) -> types.QueueExplanation:
-        """Why nothing, or something, runs in a queue."""
+        """Explain why the jobs of a queue do or do not start."""
         return cast(
             "types.QueueExplanation",
             await self.request(
@@ -893,7 +893,7 @@ class AsyncOperations:
         *,
         tenant: types.Name | None = None,
     ) -> None:
-        """Pause a queue: no job is claimed from it until it is resumed. Running jobs go on."""
+        """Pause a queue: no job starts until it is resumed; running jobs continue."""
         await self.request(
             "POST",
             f"/api/v1/queues/{quote(name, safe='')}/pause",
@@ -923,7 +923,7 @@ class AsyncOperations:
         )
 
     async def create_schedule(self, body: types.CreateScheduleRequest) -> types.Schedule:
-        """Create a schedule, or update the one of that name."""
+        """Create a schedule, or update the existing one with that name."""
         return cast("types.Schedule", await self.request("POST", "/api/v1/schedules", body=body))
 
     async def get_schedule(self, id: str) -> types.Schedule:

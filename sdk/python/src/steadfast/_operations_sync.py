@@ -668,7 +668,7 @@ class Operations:
         idempotency_key: str | None = None,
         traceparent: str | None = None,
     ) -> types.CreateResult:
-        """Create a job, or up to 1,000 of them atomically, or a schedule."""
+        """Create a job, up to 1,000 jobs atomically, or a schedule."""
         return cast(
             "types.CreateResult",
             self.request(
@@ -745,7 +745,7 @@ class Operations:
         return cast("types.KeyWithToken", self.request("POST", "/api/v1/keys", body=body))
 
     def revoke_key(self, id: str) -> None:
-        """Revoke a key. All nodes refuse it within seconds."""
+        """Revoke a key. All nodes reject it within seconds."""
         self.request("DELETE", f"/api/v1/keys/{quote(id, safe='')}")
 
     def list_nodes(self, *, limit: int | None = None, after: str | None = None) -> types.NodeList:
@@ -854,7 +854,7 @@ class Operations:
     def explain_queue(
         self, name: types.Name, *, tenant: types.Name | None = None
     ) -> types.QueueExplanation:
-        """Why nothing, or something, runs in a queue."""
+        """Explain why the jobs of a queue do or do not start."""
         return cast(
             "types.QueueExplanation",
             self.request(
@@ -869,7 +869,7 @@ class Operations:
         *,
         tenant: types.Name | None = None,
     ) -> None:
-        """Pause a queue: no job is claimed from it until it is resumed. Running jobs go on."""
+        """Pause a queue: no job starts until it is resumed; running jobs continue."""
         self.request(
             "POST",
             f"/api/v1/queues/{quote(name, safe='')}/pause",
@@ -899,7 +899,7 @@ class Operations:
         )
 
     def create_schedule(self, body: types.CreateScheduleRequest) -> types.Schedule:
-        """Create a schedule, or update the one of that name."""
+        """Create a schedule, or update the existing one with that name."""
         return cast("types.Schedule", self.request("POST", "/api/v1/schedules", body=body))
 
     def get_schedule(self, id: str) -> types.Schedule:

@@ -841,7 +841,7 @@ class Endpoint(TypedDict):
     disabled: bool
     """Whether the endpoint is disabled; its deliveries wait until it is enabled."""
     disabledAt: NotRequired[str | None]
-    """Since when it has been disabled."""
+    """When it was disabled."""
     disabledReason: NotRequired[str | None]
     """Why the endpoint was disabled automatically: its target returned 410 Gone."""
     events: list[EventType]
@@ -1309,7 +1309,7 @@ class Job(TypedDict):
     queue: str
     """Queue of the job."""
     reason: NotRequired[EndReason | None]
-    """Why it ended, unless it succeeded."""
+    """End reason, unless the job succeeded."""
     resolvedAt: NotRequired[str | None]
     """When the dead letter was discarded."""
     result: NotRequired[Any]
@@ -1483,7 +1483,7 @@ Name: TypeAlias = "str"
 
 
 class Node(TypedDict):
-    """One process that serves the store."""
+    """A node: one process that serves the store."""
 
     alive: bool
     """Whether the node is alive."""
