@@ -66,7 +66,7 @@ pub fn decision(attempt: &Attempt) -> Option<String> {
     })
 }
 
-/// What followed an attempt, in a few words: `retry 1 of 3 in 2s, as Retry-After requests`; `None` for
+/// What followed an attempt, in a few words: `retry 1 of 3 in 2s (Retry-After)`; `None` for
 /// a success.
 pub fn decision_brief(attempt: &Attempt) -> Option<String> {
     let decision = attempt.decision.as_ref()?;
@@ -83,7 +83,7 @@ pub fn decision_brief(attempt: &Attempt) -> Option<String> {
     let source = match delay.source {
         DelaySource::Policy => String::new(),
         DelaySource::Rule => format!(", by {}", rule_name(decision)),
-        DelaySource::RetryAfter => ", as Retry-After requests".to_owned(),
+        DelaySource::RetryAfter => " (Retry-After)".to_owned(),
     };
     let wait = brief(delay.jittered);
     Some(format!("{} in {wait}{source}", retry_name(decision)))

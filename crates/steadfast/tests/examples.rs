@@ -46,7 +46,7 @@ fn error_classes() {
             "  fraud: the same card in two countries -> failed by a rule of the policy",
             "  not_found: the customer is not replicated yet -> retry 1 of 1 in 50ms\n",
             "  bank_closed: out of hours -> retry 1 of 1 in 300ms, by rule 3",
-            "  error: too many requests -> retry 1 of 1 in 200ms, as Retry-After requests",
+            "  error: too many requests -> retry 1 of 1 in 200ms (Retry-After)",
             "  error: too many requests -> no retries left",
         ],
     );

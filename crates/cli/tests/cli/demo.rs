@@ -23,7 +23,7 @@ fn the_demo_shows_every_way_to_fail_and_what_followed() {
         "Job: gone (job_…): failed, permanent failure",
         "Job: busy (job_…): succeeded",
         "Job: panicky (job_…): succeeded",
-        "→ retry 1 of 3 in 2s, as Retry-After requests",
+        "→ retry 1 of 3 in 2s (Retry-After)",
         "→ permanent failure",
         "→ no retries left",
         "│ Retry #3 │ FAILED │",

@@ -99,7 +99,7 @@ fn mistakes_on_the_command_line_are_answered_with_the_right_form() {
     for (verb, address) in [("serve", "localhost:7373"), ("dev", "7373")] {
         let output = run(&[verb, "--listen", address], &dir);
         assert_eq!(output.code, 2, "{output:?}");
-        assert!(output.err.contains("as 127.0.0.1:7373"), "{output:?}");
+        assert!(output.err.contains("e.g. 127.0.0.1:7373"), "{output:?}");
     }
 }
 
