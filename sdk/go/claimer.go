@@ -52,7 +52,7 @@ func (c *claimer) run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			if len(claims) > 0 {
-				c.log.Info("jobs that came after the stop are given back", "jobs", ids(claims))
+				c.log.Info("releasing jobs claimed after the stop", "jobs", ids(claims))
 				c.release(claims)
 			}
 			return nil

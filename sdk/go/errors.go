@@ -13,7 +13,7 @@ import (
 var (
 	// ErrCancelled: the job was cancelled.
 	ErrCancelled = errors.New("the job was cancelled")
-	// ErrLeaseLost: the claim does not hold any more, and nothing that the handler reports counts.
+	// ErrLeaseLost: the claim has expired, and nothing that the handler reports counts.
 	ErrLeaseLost = errors.New("the lease was lost")
 	// ErrTimeout: the attempt took longer than the timeout of the job.
 	ErrTimeout = errors.New("the timeout of the job is over")
@@ -81,7 +81,7 @@ type payloadError struct {
 }
 
 func (p *payloadError) Error() string {
-	return fmt.Sprintf("the payload does not fit %s: %v", p.kind, p.cause)
+	return fmt.Sprintf("cannot decode the payload as %s: %v", p.kind, p.cause)
 }
 func (p *payloadError) Unwrap() error { return p.cause }
 

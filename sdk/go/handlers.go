@@ -88,7 +88,7 @@ func (h *Handlers) Execute(ctx context.Context, job *api.Job, store AttemptStore
 	}
 	text, err := json.Marshal(result)
 	if err != nil {
-		return outcomeOf(Permanent(WithClass("result", fmt.Errorf("the result is not JSON: %w", err))))
+		return outcomeOf(Permanent(WithClass("result", fmt.Errorf("cannot encode the result as JSON: %w", err))))
 	}
 	return Outcome{Verb: Succeed, Result: text, OnSuccess: a.takeOnSuccess()}
 }

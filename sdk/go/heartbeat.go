@@ -119,7 +119,7 @@ func (h *heartbeats) heed(c *claim, result api.HeartbeatResult, sent time.Time) 
 		return
 	case !result.Ok:
 		if !c.isSettled.Load() {
-			h.log.Warn("claim does not hold any more", "job", c.job.ID, "kind", c.job.Kind, "code", result.Code)
+			h.log.Warn("claim has expired", "job", c.job.ID, "kind", c.job.Kind, "code", result.Code)
 		}
 		c.abort(ErrLeaseLost)
 		h.held.remove(c)

@@ -73,7 +73,7 @@ func TestAHandlerThatIgnoresItsAbortIsGivenBack(t *testing.T) {
 	if now.Label != api.JobLabelReady || now.Attempt != 0 {
 		t.Errorf("the job is %s after %d attempts", now.Label, now.Attempt)
 	}
-	for _, words := range []string{"jobs are given back", "handlers ignore the end of their context"} {
+	for _, words := range []string{"releasing jobs", "handlers ignore the end of their context"} {
 		if line := words + `" jobs=[` + job.ID + "]"; !strings.Contains(logged.String(), line) {
 			t.Errorf("%q is not in the log:\n%s", line, logged)
 		}

@@ -157,7 +157,7 @@ func (w *Worker) runUntil(stopping, working context.Context) error {
 	err := w.newClaimer(working).run(stopping)
 	w.drain()
 	if err != nil {
-		return fmt.Errorf("the server refuses this worker: %w", err)
+		return fmt.Errorf("the server refused this worker: %w", err)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (w *Worker) drain() {
 	}()
 	if !waitFor(finished, w.options.grace) {
 		running := w.held.unsettled()
-		w.options.log.Warn("the grace is over: jobs are given back", "jobs", ids(running))
+		w.options.log.Warn("the grace period is over: releasing jobs", "jobs", ids(running))
 		for _, c := range running {
 			c.abort(ErrStopped)
 		}

@@ -18,76 +18,76 @@ pub struct ClaimJobsRequest {
     /// The worker's name; shown with every attempt.
     #[cfg_attr(feature = "openapi", schema(value_type = NameSchema, example = "worker-1"))]
     pub worker: String,
-    /// From these queues, 100 at most; from all by default.
+    /// Queues to claim from, at most 100; all by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<NameSchema>, max_items = 100))]
     pub queues: Vec<String>,
-    /// Of these kinds, 100 at most; by default of all but those that the node runs by itself.
+    /// Kinds to claim, at most 100; by default all kinds except those that the node runs itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<KindSchema>, max_items = 100))]
     pub kinds: Vec<String>,
-    /// How many at most; 10 by default.
+    /// Maximum number of jobs; 10 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1000))]
     pub max: Option<usize>,
-    /// In place of each job's own lease.
+    /// Lease duration, instead of each job's own lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<DurationText>,
-    /// How long to wait for a job, up to 30s; not at all by default.
+    /// How long to wait for a job, up to 30s; no wait by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<DurationText>,
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// What the worker is; shown in the list of workers.
+    /// Description of the worker, shown in the list of workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker_info: Option<WorkerInfo>,
 }
 
-/// What a worker is, in its own words. Each text may have 128 bytes.
+/// Description of a worker. Each text may have up to 128 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WorkerInfo {
-    /// The version of the program that runs the jobs.
+    /// Version of the worker program.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 128))]
     pub version: Option<String>,
-    /// The machine it runs on.
+    /// Host of the worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 128))]
     pub host: Option<String>,
-    /// How many jobs it runs at once.
+    /// Maximum number of concurrent jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// The library it was written with, as `steadfast-python/0.1.0`.
+    /// Client library and version, such as `steadfast-python/0.1.0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 128))]
     pub library: Option<String>,
 }
 
-/// The claims that a request got.
+/// The claims of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClaimList {
-    /// The claims, perhaps none.
+    /// The claims; may be empty.
     pub claims: Vec<ClaimBody>,
 }
 
-/// A job that a worker holds until its lease runs out.
+/// A job held by a worker until its lease expires.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Claim))]
 #[non_exhaustive]
 pub struct ClaimBody {
-    /// The job's id; it goes into the address of what follows.
+    /// The job's id, used in the paths of later requests.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: JobId,
-    /// Proves that the claim still holds: send it back with every request about this attempt.
+    /// Proof that the claim is valid: send it with every request about this attempt.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
     pub fence: Fence,
-    /// Until when the claim holds.
+    /// Expiry of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub lease_until: Option<Timestamp>,
     /// The job itself.
@@ -107,62 +107,62 @@ impl ClaimBody {
     }
 }
 
-/// A sign that an attempt still runs.
+/// A heartbeat of a running attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HeartbeatRequest {
-    /// That of the claim.
+    /// The fence of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
     pub fence: Fence,
-    /// How long the claim shall hold from now; the job's own lease by default.
+    /// Lease duration from now; the job's own lease by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<DurationText>,
-    /// How far the work has come, for people; the last note stays by default.
+    /// Progress note; the previous note stays by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The same in percent, as a whole number; the last one stays by default.
+    /// Progress in percent, a whole number; the previous value stays by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(maximum = 100))]
     pub progress: Option<u8>,
 }
 
-/// Signs that many attempts still run, in one request.
+/// Heartbeats for many attempts in one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HeartbeatsRequest {
-    /// The worker's name, as it claims; it is shown as seen now.
+    /// The worker's name, as in its claims; updates when the worker was last seen.
     #[cfg_attr(feature = "openapi", schema(value_type = NameSchema, example = "worker-1"))]
     pub worker: String,
-    /// One for each attempt, up to 1,000.
+    /// One per attempt, up to 1,000.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1000))]
     pub claims: Vec<HeartbeatEntry>,
 }
 
-/// A sign that one of many attempts still runs.
+/// A heartbeat for one of many attempts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HeartbeatEntry {
     /// The job's id.
     pub id: String,
-    /// That of the claim.
+    /// The fence of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
     pub fence: Fence,
-    /// How long the claim shall hold from now; the job's own lease by default.
+    /// Lease duration from now; the job's own lease by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<DurationText>,
-    /// How far the work has come, for people; the last note stays by default.
+    /// Progress note; the previous note stays by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The same in percent, as a whole number; the last one stays by default.
+    /// Progress in percent, a whole number; the previous value stays by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(maximum = 100))]
     pub progress: Option<u8>,
 }
 
-/// One result for each heartbeat.
+/// One result per heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -171,33 +171,33 @@ pub struct HeartbeatList {
     pub claims: Vec<HeartbeatResult>,
 }
 
-/// What became of one heartbeat. The fields of the lease are there if it is ok.
+/// The result of one heartbeat. The lease fields are present if it is ok.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HeartbeatResult {
-    /// The job's id, as it was sent.
+    /// The job's id from the request.
     pub id: String,
-    /// Whether the claim still holds.
+    /// Whether the claim is still valid.
     pub ok: bool,
-    /// Until when the claim holds now.
+    /// New expiry of the claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub lease_until: Option<Timestamp>,
-    /// A cancel was requested: stop, and report `fail` or `succeed` as it then is.
+    /// Whether a cancel was requested: stop, and report `fail` or `succeed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel_requested: Option<bool>,
-    /// When the attempt has run for as long as its job's timeout allows. No lease lasts longer.
+    /// When the job's timeout ends the attempt. No lease lasts longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub deadline: Option<Timestamp>,
-    /// The deadline is over: stop. The attempt fails with class `timeout`.
+    /// Whether the deadline has passed: stop. The attempt fails with class `timeout`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed_out: Option<bool>,
-    /// `stale_fence` or `not_found`, if the claim does not hold; `invalid` if a field is wrong.
+    /// `stale_fence` or `not_found` if the claim has expired; `invalid` if a field is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// A sentence for people, if it is not ok.
+    /// Human-readable message, if it is not ok.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
@@ -207,16 +207,16 @@ pub struct HeartbeatResult {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Lease))]
 pub struct LeaseBody {
-    /// Until when the claim holds now.
+    /// New expiry of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub lease_until: Timestamp,
-    /// A cancel was requested: stop, and report `fail` or `succeed` as it then is.
+    /// Whether a cancel was requested: stop, and report `fail` or `succeed`.
     pub cancel_requested: bool,
-    /// When the attempt has run for as long as its job's timeout allows. No lease lasts longer.
+    /// When the job's timeout ends the attempt. No lease lasts longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub deadline: Option<Timestamp>,
-    /// The deadline is over: stop. The attempt fails with class `timeout`.
+    /// Whether the deadline has passed: stop. The attempt fails with class `timeout`.
     #[serde(default)]
     pub timed_out: bool,
 }
@@ -226,15 +226,15 @@ pub struct LeaseBody {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SucceedRequest {
-    /// That of the claim.
+    /// The fence of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
     pub fence: Fence,
-    /// Kept with the attempt, up to 64 KiB.
+    /// Result, kept with the attempt, up to 64 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub result: Option<Payload>,
-    /// Jobs that are created with the success or not at all, up to 100; none of them may be
-    /// recurring. They belong to the tenant of this job by default.
+    /// Up to 100 jobs created atomically with the success; recurring jobs are not allowed. They
+    /// belong to the tenant of this job.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(max_items = 100))]
     pub on_success: Vec<CreateJobRequest>,
@@ -245,39 +245,39 @@ pub struct SucceedRequest {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FailRequest {
-    /// That of the claim.
+    /// The fence of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
     pub fence: Fence,
-    /// What went wrong.
+    /// The failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureRequest>,
 }
 
-/// What went wrong, in the worker's words.
+/// The failure as reported by the worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FailureRequest {
     /// `error` by default. `validation`, `not_found`, `unauthorized`, `forbidden` and `syntax` are
-    /// not retried; any name of your own is, unless `permanent` says otherwise.
+    /// not retried; any custom class is retried, unless `permanent` is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(example = "ValidationError"))]
     pub class: Option<String>,
-    /// A sentence for people.
+    /// Human-readable message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The status of the response that was not a success.
+    /// HTTP status of the failed response.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 100, maximum = 599))]
     pub http_status: Option<u16>,
-    /// Not before this long from now.
+    /// Minimum delay before the next attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<DurationText>,
-    /// The stack trace, kept with the attempt; of one over 64 KiB the middle is left out.
+    /// Stack trace, kept with the attempt. The middle of a trace over 64 KiB is omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// No retry can cure it, whatever its class: the job becomes a dead letter, unless a rule of its
-    /// policy retries the class.
+    /// Whether the failure is permanent, regardless of its class: the job becomes a dead letter,
+    /// unless a rule of its policy retries the class.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub permanent: bool,
 }
@@ -287,19 +287,19 @@ pub struct FailureRequest {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SnoozeRequest {
-    /// That of the claim.
+    /// The fence of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
     pub fence: Fence,
-    /// How long from now.
+    /// Delay from now.
     pub delay: DurationText,
 }
 
-/// A request to take a job back, without counting this attempt: the worker stops.
+/// A request to release a job without counting this attempt, because the worker stops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReleaseRequest {
-    /// That of the claim.
+    /// The fence of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
     pub fence: Fence,
 }
@@ -313,17 +313,17 @@ pub struct ReleaseRequest {
     into_params(parameter_in = Query)
 )]
 pub struct FenceQuery {
-    /// That of the claim.
+    /// The fence of the claim.
     #[cfg_attr(feature = "openapi", param(value_type = u32))]
     pub fence: Fence,
 }
 
-/// The result of a step of an attempt, to be stored.
+/// The result of a step to store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SaveStepRequest {
-    /// That of the claim.
+    /// The fence of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
     pub fence: Fence,
     /// Any JSON, up to 64 KiB; null by default.
@@ -332,7 +332,7 @@ pub struct SaveStepRequest {
     pub result: Payload,
 }
 
-/// A step of a job that is done, whichever attempt did it.
+/// A completed step of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Step))]
@@ -340,7 +340,7 @@ pub struct SaveStepRequest {
 pub struct StepBody {
     /// Its name.
     pub name: String,
-    /// The result that was stored first.
+    /// The stored result.
     #[cfg_attr(feature = "openapi", schema(value_type = Value))]
     pub result: Payload,
 }
@@ -355,45 +355,45 @@ impl StepBody {
     }
 }
 
-/// The ends of many attempts, in one request.
+/// Settlements of many attempts in one request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SettleRequest {
-    /// One for each attempt, up to 1,000.
+    /// One per attempt, up to 1,000.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1000))]
     pub settlements: Vec<SettlementRequest>,
 }
 
-/// How one of many attempts ended.
+/// Settlement of one of many attempts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SettlementRequest {
     /// The job's id.
     pub id: String,
-    /// That of the claim.
+    /// The fence of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
     pub fence: Fence,
-    /// How it ended.
+    /// Outcome of the attempt.
     pub outcome: SettlementOutcome,
-    /// Kept with the attempt; only with `succeed`.
+    /// Result, kept with the attempt; only with `succeed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub result: Option<Payload>,
-    /// Jobs that are created with the success or not at all, up to 100; only with `succeed`.
+    /// Up to 100 jobs created atomically with the success; only with `succeed`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(max_items = 100))]
     pub on_success: Vec<CreateJobRequest>,
-    /// What went wrong; only with `fail`.
+    /// The failure; only with `fail`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureRequest>,
-    /// How long from now; only with `snooze`.
+    /// Delay from now; only with `snooze`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<DurationText>,
 }
 
-/// How an attempt ended, as its worker reports it.
+/// Outcome reported by the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -408,7 +408,7 @@ pub enum SettlementOutcome {
     Release,
 }
 
-/// One result for each settlement.
+/// One result per settlement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -417,25 +417,25 @@ pub struct SettlementList {
     pub settled: Vec<SettlementResult>,
 }
 
-/// What became of one settlement.
+/// Result of one settlement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SettlementResult {
-    /// The job's id, as it was sent.
+    /// The job's id from the request.
     pub id: String,
     /// Whether it was accepted.
     pub ok: bool,
-    /// The job's label from now on.
+    /// New label of the job.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<LabelSchema>))]
     pub label: Option<JobLabel>,
-    /// `stale_fence` or `not_found`, if it is not ok because the claim does not hold; else what is
-    /// wrong with this settlement, as `invalid`: the claim still holds, so send another one, such as a
-    /// failure that says so.
+    /// `stale_fence` or `not_found` if the claim has expired. Any other code, such as `invalid`,
+    /// means that this settlement is invalid and the claim is still valid: send another settlement,
+    /// such as a failure.
     pub code: Option<String>,
-    /// A sentence for people, if it is not ok.
+    /// Human-readable message, if it is not ok.
     pub detail: Option<String>,
-    /// The field of the settlement that is wrong, as `result`.
+    /// The invalid field of the settlement, such as `result`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
 }

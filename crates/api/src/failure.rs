@@ -11,68 +11,68 @@ use crate::schema::{
     FailureMarkSchema, FailureSchema, FailureStateSchema, FingerprintSchema, KindSchema, NameSchema,
 };
 
-/// A page of groups of failures.
+/// A page of failure groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FailureList {
-    /// The groups, those with the most failures first.
+    /// The groups, most frequent first.
     pub failures: Vec<FailureGroupBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     pub next_cursor: Option<String>,
 }
 
-/// Failures of one cause, of one tenant.
+/// Failures of one tenant with the same cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = FailureGroup))]
 #[non_exhaustive]
 pub struct FailureGroupBody {
-    /// What they have in common. `0000000000000000` stands for all failures beyond the number of
-    /// groups that a tenant may have.
+    /// The fingerprint. `0000000000000000` collects all failures beyond the limit of groups per
+    /// tenant.
     #[cfg_attr(feature = "openapi", schema(value_type = FingerprintSchema))]
     pub fingerprint: FailureFingerprint,
-    /// Whose jobs failed.
+    /// Tenant of the jobs.
     #[cfg_attr(feature = "openapi", schema(value_type = NameSchema))]
     pub tenant: Tenant,
-    /// What is known of the cause.
+    /// State of the group.
     #[cfg_attr(feature = "openapi", schema(value_type = FailureStateSchema))]
     pub state: FailureState,
-    /// When that was written.
+    /// When the state was set.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub state_since: Timestamp,
-    /// Who said so last, by the name of the key.
+    /// Name of the key that last set the state.
     pub marked_by: Option<String>,
     /// The class of the failures.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub class: Option<FailureClass>,
-    /// Their HTTP status, if they have one.
+    /// HTTP status of the failures, if any.
     pub http_status: Option<u16>,
-    /// The message without its changing parts.
+    /// The message without its variable parts.
     pub pattern: String,
-    /// How many attempts failed.
+    /// Number of failed attempts.
     pub count: u64,
-    /// How many jobs they were of. A job that failed otherwise in between counts again.
+    /// Number of affected jobs. A job that failed differently in between counts again.
     pub jobs: u64,
-    /// How many of the jobs are dead letters now.
+    /// Number of these jobs that are currently dead letters.
     pub dead_letters: u64,
-    /// When the first of them ended.
+    /// Time of the first failure.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub first_seen: Timestamp,
-    /// When the newest of them ended.
+    /// Time of the last failure.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub last_seen: Timestamp,
-    /// How many in each hour of the last week, the present hour last.
+    /// Failures per hour over the last week, the current hour last.
     pub hours: Vec<u64>,
-    /// The kinds of the jobs, some of them if there are many.
+    /// Kinds of the jobs; only some if there are many.
     pub kinds: Vec<String>,
-    /// The queues of the jobs, some of them if there are many.
+    /// Queues of the jobs; only some if there are many.
     pub queues: Vec<String>,
-    /// Which systems the jobs call, some of them if there are many.
+    /// Destinations of the jobs; only some if there are many.
     pub destinations: Vec<String>,
-    /// Versions of the workers that ran them, as far as they are known.
+    /// Known versions of the workers that ran them.
     pub worker_versions: Vec<String>,
-    /// The newest of them.
+    /// The most recent failure.
     pub example: Option<FailureExampleBody>,
 }
 
@@ -82,15 +82,15 @@ pub struct FailureGroupBody {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = FailureExample))]
 #[non_exhaustive]
 pub struct FailureExampleBody {
-    /// Whose attempt it was.
+    /// The job of the attempt.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub job_id: JobId,
-    /// The number of the attempt.
+    /// Number of the attempt.
     pub attempt: u32,
-    /// When it ended.
+    /// End time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
-    /// What went wrong.
+    /// The failure.
     #[cfg_attr(feature = "openapi", schema(value_type = FailureSchema))]
     pub failure: Failure,
 }
@@ -148,7 +148,7 @@ impl FailureGroupBody {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct FailureQuery {
-    /// In this state.
+    /// Groups in this state.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<FailureStateSchema>))]
     pub state: Option<FailureState>,
@@ -158,44 +158,44 @@ pub struct FailureQuery {
     /// Failures with this HTTP status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Failures of jobs of this kind.
+    /// Failures of jobs with this kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<KindSchema>))]
     pub kind: Option<String>,
-    /// Failures of jobs that call this system, as `https://api.example.com`.
+    /// Failures at this destination, such as `https://api.example.com`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
-    /// Failures of jobs of this queue.
+    /// Failures of jobs in this queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
     pub queue: Option<String>,
-    /// With this text in the pattern or in the newest message, in any case.
+    /// Groups whose pattern or last message contains this text, ignoring case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Seen at this time or later.
+    /// Groups seen at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]
     pub since: Option<Timestamp>,
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// How many, up to 500; 50 by default.
+    /// Maximum number of results, up to 500; 50 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
     pub limit: Option<usize>,
-    /// Where the page before ended: its nextCursor.
+    /// The `nextCursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
-/// What a person says of a group of failures.
+/// A new state for a failure group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MarkFailureRequest {
-    /// `known`: a person has looked at it. `fixed`: it is repaired, and being seen again is worth an
-    /// alert.
+    /// `known`: a person has reviewed it. `fixed`: the cause is fixed, and an alert fires if it
+    /// occurs again.
     #[cfg_attr(feature = "openapi", schema(value_type = FailureMarkSchema))]
     pub state: FailureMark,
 }

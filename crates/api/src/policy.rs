@@ -8,18 +8,18 @@ use steadfast_core::{
 #[cfg(feature = "openapi")]
 use crate::schema::{NameSchema, PolicyPatchSchema, PolicySchema};
 
-/// A policy to be looked at.
+/// A policy to preview.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PreviewPolicyRequest {
-    /// The policy, over the preset it names or over `queue`.
+    /// The policy; omitted fields come from its preset, or from `queue`.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<PolicyPatchSchema>))]
     pub retry: PolicyPatch,
 }
 
-/// What a policy would do to a job that always fails at once.
+/// The timetable of a job whose every attempt fails immediately.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PolicyPreview))]
@@ -28,9 +28,9 @@ pub struct PolicyPreviewBody {
     /// The policy, complete.
     #[cfg_attr(feature = "openapi", schema(value_type = PolicySchema))]
     pub retry: RetryPolicy,
-    /// Each attempt it would make.
+    /// The attempts.
     pub attempts: Vec<PolicyPreviewAttempt>,
-    /// When it gives up, counted from the first attempt.
+    /// When the policy gives up, relative to the first attempt.
     pub gives_up: DelayRangeBody,
 }
 
@@ -42,25 +42,25 @@ pub struct PolicyPreviewBody {
 pub struct PolicyPreviewAttempt {
     /// Its number, from 1.
     pub attempt: u32,
-    /// Retries before it.
+    /// Number of retries before this attempt.
     pub retry_count: u32,
-    /// The wait before it.
+    /// Delay before this attempt.
     pub delay: DelayRangeBody,
-    /// When it starts, counted from the first attempt.
+    /// Start time relative to the first attempt.
     pub at: DelayRangeBody,
 }
 
-/// The least that jitter can choose, the middle, and the most.
+/// Minimum, typical and maximum delay with jitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = DelayRange))]
 #[non_exhaustive]
 pub struct DelayRangeBody {
-    /// At the lowest roll.
+    /// Minimum.
     pub min_ms: u64,
-    /// At the middle roll.
+    /// Typical value.
     pub typical_ms: u64,
-    /// At the highest roll.
+    /// Maximum.
     pub max_ms: u64,
 }
 
@@ -91,17 +91,17 @@ impl From<RetryPolicy> for PolicyPreviewBody {
     }
 }
 
-/// Another policy, and the jobs over whose attempts it is run: at least one of `queue`, `kind` and
+/// A policy to replay, and the jobs to replay it over: at least one of `queue`, `kind` and
 /// `destination`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReplayPolicyRequest {
-    /// The other policy: what jobs would have got that were created with this `retry`.
+    /// The policy to replay, as if the jobs had been created with this `retry`.
     #[serde(skip_serializing_if = "PolicyPatch::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<PolicyPatchSchema>))]
     pub retry: PolicyPatch,
-    /// Jobs of this queue.
+    /// Jobs in this queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub queue: Option<String>,
@@ -109,63 +109,63 @@ pub struct ReplayPolicyRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub kind: Option<String>,
-    /// Jobs that call this system, as `https://api.example.com`.
+    /// Jobs for this destination, such as `https://api.example.com`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
-    /// Jobs that were created at this time or later, at most a week ago; a day ago by default.
+    /// Jobs created at this time or later, at most a week ago; a day ago by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub since: Option<Timestamp>,
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
 }
 
-/// What a policy would have done, beside what was done.
+/// A replayed policy compared with the recorded outcomes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PolicyReplay))]
 #[non_exhaustive]
 pub struct PolicyReplayBody {
-    /// The jobs were created at this time or later.
+    /// Jobs created at this time or later.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub since: Timestamp,
-    /// Whether there were more attempts than are read, so that older jobs were left out.
+    /// Whether older jobs were left out because there were too many attempts.
     pub is_cut: bool,
-    /// The result as a sentence; that it is not known, if too little was observed.
+    /// The result as a sentence; says so if there were too few observations.
     pub summary: String,
-    /// For which share of the retries of the other policy something was observed near their time,
-    /// from 0 to 1. Below 0.8 there is no `new`.
+    /// Fraction of simulated retries backed by observed attempts, from 0 to 1. Below 0.8, `new` is
+    /// null.
     pub observed_share: f64,
-    /// What is on record.
+    /// The recorded outcomes.
     pub recorded: ReplayMetricsBody,
-    /// The policies that were used, replayed as the other one: how far this is from the record is how
-    /// far `new` may be from the truth.
+    /// A replay of the original policies. Its difference from `recorded` shows how far `new` may be
+    /// off.
     pub old: Option<ReplayMetricsBody>,
-    /// The other policy; null if too little was observed to know.
+    /// Results of the replayed policy; null if there were too few observations.
     pub new: Option<ReplayMetricsBody>,
 }
 
-/// What came of jobs under a policy.
+/// Results of jobs under a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ReplayFigures))]
 #[non_exhaustive]
 pub struct ReplayMetricsBody {
-    /// Jobs; one that was requeued counts again.
+    /// Number of jobs; a requeued job counts again.
     pub jobs: u64,
-    /// Attempts that were made for them.
+    /// Number of attempts.
     pub attempts: u64,
-    /// How many of them succeeded.
+    /// Jobs that succeeded.
     pub successes: u64,
-    /// How many of them became dead letters.
+    /// Jobs that became dead letters.
     pub dead_letters: u64,
-    /// From the start of the first attempt to success, for half of those that succeeded.
+    /// Time from the first attempt to success, 50th percentile.
     pub time_to_success_p50_ms: Option<u64>,
-    /// The same for 95 of 100.
+    /// Time from the first attempt to success, 95th percentile.
     pub time_to_success_p95_ms: Option<u64>,
-    /// Attempts that started in the fullest minute.
+    /// Peak number of starts per minute.
     pub peak_starts_per_minute: u64,
 }
 

@@ -2,22 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A problem. The code is for programs, the sentence for people, and the field says where to look.
+/// An error response. Programs should rely on `code`; `detail` is for people; `field` names the
+/// invalid field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Problem))]
 pub struct ProblemBody {
-    /// Always `about:blank`: the code says what kind of problem it is.
+    /// Always `about:blank`; use `code` instead.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The name of the status.
+    /// Title of the HTTP status.
     pub title: String,
     /// The status of the response.
     pub status: u16,
-    /// Stable; programs may rely on it.
+    /// Stable error code for programs.
     pub code: String,
-    /// A sentence for people.
+    /// Human-readable message.
     pub detail: String,
-    /// The field at fault, if there is one.
+    /// The invalid field, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub field: Option<String>,

@@ -12,19 +12,19 @@ use crate::schema::{EndReasonSchema, FingerprintSchema, KindSchema, LabelSchema,
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct JobQuery {
-    /// With this label.
+    /// Jobs with this label.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<LabelSchema>))]
     pub label: Option<JobLabel>,
-    /// In this queue.
+    /// Jobs in this queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
     pub queue: Option<String>,
-    /// Of this kind.
+    /// Jobs of this kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<KindSchema>))]
     pub kind: Option<String>,
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
@@ -32,33 +32,33 @@ pub struct JobQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>))]
     pub schedule: Option<ScheduleId>,
-    /// That call this system, as `https://api.example.com`.
+    /// Jobs for this destination, such as `https://api.example.com`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
-    /// That are counted in this batch.
+    /// Jobs of this batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>))]
     pub batch: Option<BatchId>,
-    /// Created at this time or later; when it failed does not matter.
+    /// Jobs created at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]
     pub from: Option<Timestamp>,
-    /// Created before this time; when it failed does not matter.
+    /// Jobs created before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]
     pub before: Option<Timestamp>,
-    /// Ended `failed` at this time or later.
+    /// Jobs that failed permanently at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]
     pub failed_from: Option<Timestamp>,
-    /// Ended `failed` before this time.
+    /// Jobs that failed permanently before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]
     pub failed_before: Option<Timestamp>,
-    /// With this text in the message of the newest failure, in any case.
+    /// Jobs whose last failure message contains this text, ignoring case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// With a newest failure of this class.
+    /// Jobs whose last failure has this class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
     /// With this tag, as `order:4711`; of several, with all of them.
@@ -66,19 +66,19 @@ pub struct JobQuery {
     #[serde(default, skip_serializing)]
     #[cfg_attr(feature = "openapi", param(max_items = 32))]
     pub tag: Vec<String>,
-    /// With a newest failure of this fingerprint.
+    /// Jobs whose last failure has this fingerprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<FingerprintSchema>))]
     pub fingerprint: Option<FailureFingerprint>,
-    /// Ended for this reason.
+    /// Jobs that ended for this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<EndReasonSchema>))]
     pub reason: Option<EndReason>,
-    /// How many, up to 500; 50 by default.
+    /// Maximum number of results, up to 500; 50 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
     pub limit: Option<usize>,
-    /// Where the page before ended: its nextCursor.
+    /// The `nextCursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
@@ -88,15 +88,15 @@ pub struct JobQuery {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct ScheduleQuery {
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// How many, up to 500; 50 by default.
+    /// Maximum number of results, up to 500; 50 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
     pub limit: Option<usize>,
-    /// Where the page before ended: its nextCursor.
+    /// The `nextCursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
@@ -106,11 +106,11 @@ pub struct ScheduleQuery {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct PageQuery {
-    /// How many, up to 500.
+    /// Maximum number of results, up to 500.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
     pub limit: Option<usize>,
-    /// Where the page before ended: its nextCursor.
+    /// The `nextCursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
@@ -120,7 +120,7 @@ pub struct PageQuery {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct TenantQuery {
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
@@ -131,15 +131,15 @@ pub struct TenantQuery {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct TenantPageQuery {
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// How many, up to 500, which is the default.
+    /// Maximum number of results, up to 500 (the default).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
     pub limit: Option<usize>,
-    /// Where the page before ended: its nextCursor.
+    /// The `nextCursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
@@ -149,11 +149,11 @@ pub struct TenantPageQuery {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct MinutesQuery {
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// How many minutes to look back, up to a week; 60 by default.
+    /// Minutes to look back, up to a week; 60 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 10080))]
     pub minutes: Option<u64>,
@@ -168,7 +168,7 @@ pub struct MinutesQuery {
     into_params(parameter_in = Query)
 )]
 pub struct WaitQuery {
-    /// How long to wait for the job to end, up to 60s; not at all by default.
+    /// How long to wait for the job to end, up to 60s; no wait by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "100ms"))]
     pub wait: Option<DurationText>,

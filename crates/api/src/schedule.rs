@@ -13,8 +13,8 @@ use crate::{
     jobs::{create::CreateJobRequest, edit, job::JobBody},
 };
 
-/// A schedule to be created, or updated if its name exists: a rule (`schedule` or `every`), and the
-/// job that each tick makes.
+/// A request to create a schedule, or to update the existing one with this name: a rule (`schedule`
+/// or `every`), and the job that each tick creates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -22,53 +22,53 @@ pub struct CreateScheduleRequest {
     /// Unique within the tenant.
     #[cfg_attr(feature = "openapi", schema(value_type = NameSchema))]
     pub name: String,
-    /// Cron with 5 or 6 fields (seconds first), or `@hourly` and the like.
+    /// Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(example = "0 3 * * *"))]
     pub schedule: Option<String>,
-    /// At equal distances, in place of `schedule`.
+    /// Interval, instead of `schedule`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<DurationText>,
     /// An IANA time zone for `schedule`; UTC by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
-    /// No tick before this time.
+    /// No ticks before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub start_at: Option<Timestamp>,
-    /// No tick at this time or later.
+    /// No ticks at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub end_at: Option<Timestamp>,
-    /// How many runs it makes at most.
+    /// Maximum total number of runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_runs: Option<u64>,
-    /// What happens at a tick while the run before it has not ended.
+    /// What to do at a tick while the previous run is unfinished.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<OverlapSchema>))]
     pub overlap: Option<OverlapPolicy>,
-    /// What happens to ticks that passed while no node was running, which are found more than 10 s
-    /// late. `runAll` needs `overlap` `allow`.
+    /// What to do with ticks missed by more than 10 s because no node was running. `runAll`
+    /// requires `overlap` `allow`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<MissedTickSchema>))]
     pub missed: Option<MissedTickPolicy>,
-    /// The job that each tick makes.
+    /// The job that each tick creates.
     pub job: CreateJobRequest,
 }
 
-/// Changes to a schedule; a field that is left out stays as it is, and `null` clears a limit.
+/// Changes to a schedule; omitted fields stay unchanged, and `null` clears a limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EditScheduleRequest {
-    /// Cron with 5 or 6 fields (seconds first), or `@hourly` and the like.
+    /// Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`.
     #[serde(
         default,
         deserialize_with = "edit::not_clearable",
         skip_serializing_if = "Option::is_none"
     )]
     pub schedule: Option<String>,
-    /// At equal distances, in place of `schedule`.
+    /// Interval, instead of `schedule`.
     #[serde(
         default,
         deserialize_with = "edit::not_clearable",
@@ -82,7 +82,7 @@ pub struct EditScheduleRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub timezone: Option<String>,
-    /// No tick before this time; `null` for no such limit.
+    /// No ticks before this time; `null` for no limit.
     #[serde(
         default,
         deserialize_with = "edit::clearable",
@@ -90,7 +90,7 @@ pub struct EditScheduleRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub start_at: Option<Option<Timestamp>>,
-    /// No tick at this time or later; `null` for no such limit.
+    /// No ticks at this time or later; `null` for no limit.
     #[serde(
         default,
         deserialize_with = "edit::clearable",
@@ -98,7 +98,7 @@ pub struct EditScheduleRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub end_at: Option<Option<Timestamp>>,
-    /// How many runs it makes at most; `null` for no such limit.
+    /// Maximum total number of runs; `null` for no limit.
     #[serde(
         default,
         deserialize_with = "edit::clearable",
@@ -106,7 +106,7 @@ pub struct EditScheduleRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u64>))]
     pub max_runs: Option<Option<u64>>,
-    /// What happens at a tick while the run before it has not ended.
+    /// What to do at a tick while the previous run is unfinished.
     #[serde(
         default,
         deserialize_with = "edit::not_clearable",
@@ -114,8 +114,8 @@ pub struct EditScheduleRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<OverlapSchema>))]
     pub overlap: Option<OverlapPolicy>,
-    /// What happens to ticks that passed while no node was running, which are found more than 10 s
-    /// late. `runAll` needs `overlap` `allow`.
+    /// What to do with ticks missed by more than 10 s because no node was running. `runAll`
+    /// requires `overlap` `allow`.
     #[serde(
         default,
         deserialize_with = "edit::not_clearable",
@@ -123,7 +123,7 @@ pub struct EditScheduleRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<MissedTickSchema>))]
     pub missed: Option<MissedTickPolicy>,
-    /// The job that each tick makes from now on, in place of the one before.
+    /// The job that future ticks create.
     #[serde(
         default,
         deserialize_with = "edit::not_clearable",
@@ -139,7 +139,7 @@ pub struct EditScheduleRequest {
 pub struct ScheduleList {
     /// Newest first.
     pub schedules: Vec<ScheduleBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     pub next_cursor: Option<String>,
 }
 
@@ -152,42 +152,42 @@ pub struct ScheduleBody {
     /// `sch_…`
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: ScheduleId,
-    /// The tenant it belongs to.
+    /// The tenant.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub tenant: Tenant,
     /// Unique within the tenant.
     pub name: String,
-    /// Its cron rule.
+    /// Cron rule.
     pub schedule: Option<String>,
-    /// Its interval, if it has no cron rule.
+    /// Interval, if there is no cron rule.
     pub every: Option<String>,
-    /// The time zone of its cron rule.
+    /// Time zone of the cron rule.
     pub timezone: Option<String>,
-    /// What its rule means: `at 09:00 on Monday to Friday`.
+    /// The rule in words: `at 09:00 on Monday to Friday`.
     #[serde(default)]
     pub in_words: String,
-    /// No tick before this time.
+    /// No ticks before this time.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub start_at: Option<Timestamp>,
-    /// No tick at this time or later.
+    /// No ticks at this time or later.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub end_at: Option<Timestamp>,
-    /// How many runs it makes at most.
+    /// Maximum total number of runs.
     pub max_runs: Option<u64>,
-    /// What happens at a tick while the run before it has not ended.
+    /// What to do at a tick while the previous run is unfinished.
     #[cfg_attr(feature = "openapi", schema(value_type = OverlapSchema))]
     pub overlap: OverlapPolicy,
-    /// What happens to ticks that passed while no node was running.
+    /// What to do with ticks missed because no node was running.
     #[cfg_attr(feature = "openapi", schema(value_type = MissedTickSchema))]
     pub missed: MissedTickPolicy,
-    /// Whether it makes no runs until it is resumed.
+    /// Whether the schedule is paused.
     pub paused: bool,
-    /// How many runs it has made.
+    /// Number of runs so far.
     pub runs: u64,
-    /// Its newest tick.
+    /// Last tick.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub last_tick: Option<Timestamp>,
-    /// Its next tick.
+    /// Next tick.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub next_tick: Option<Timestamp>,
     /// The next ticks, soonest first; empty while it is paused.
@@ -195,21 +195,21 @@ pub struct ScheduleBody {
     /// When it was created.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Timestamp,
-    /// The job that each tick makes.
+    /// The job that each tick creates.
     pub job: JobBody,
 }
 
-/// A tick to come.
+/// An upcoming tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = UpcomingTick))]
 #[non_exhaustive]
 pub struct UpcomingTickBody {
-    /// When it comes.
+    /// Time of the tick.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
-    /// What a change of clocks does to it: `gap` (it fires right after the gap) or `fold` (the
-    /// clock shows this time twice).
+    /// Effect of daylight saving time: `gap` (the tick fires right after the gap) or `fold` (the
+    /// local time occurs twice).
     #[cfg_attr(feature = "openapi", schema(value_type = Option<DstSchema>))]
     pub dst: Option<Dst>,
 }
@@ -270,31 +270,31 @@ impl From<Schedule> for ScheduleBody {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TickList {
-    /// Ticks that have come, newest first.
+    /// Past ticks, newest first.
     pub ticks: Vec<TickBody>,
-    /// Ticks to come, soonest first; only with the first page.
+    /// Upcoming ticks, soonest first; only on the first page.
     pub upcoming: Vec<UpcomingTickBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     pub next_cursor: Option<String>,
 }
 
-/// A tick that made a run, or one or several that were skipped.
+/// A tick that created a run, or one or more skipped ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Tick))]
 #[non_exhaustive]
 pub struct TickBody {
-    /// When it came.
+    /// Time of the tick.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
-    /// The run it made.
+    /// The run that it created.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub job_id: Option<JobId>,
-    /// Why it made none.
+    /// Why it was skipped.
     pub skipped: Option<SkippedTicksBody>,
 }
 
-/// Ticks in a row that made no run, for one reason.
+/// Consecutive ticks skipped for the same reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SkippedTicks))]
@@ -303,9 +303,9 @@ pub struct SkippedTicksBody {
     /// Why they were skipped.
     #[cfg_attr(feature = "openapi", schema(value_type = SkipReasonSchema))]
     pub reason: SkipReason,
-    /// How many.
+    /// Number of skipped ticks.
     pub count: u64,
-    /// The last of them.
+    /// The last skipped tick.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub until: Timestamp,
 }

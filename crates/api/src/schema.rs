@@ -81,18 +81,18 @@ schema!(
                 .schema_type(Type::String)
                 .min_length(Some(1))
                 .max_length(Some(limits::UNIQUE_KEY_BYTES_MAX))
-                .description(Some("What there is one of, such as `report:7`.")),
+                .description(Some("The unique key, such as `report:7`.")),
         )
         .required("key")
         .property(
             "while",
             word_or("unfinished", steadfast_core::UniqueScope::ALL)
-                .description(Some("For how long it is the only one: until it starts, or until it ends.")),
+                .description(Some("How long the job stays unique: until it starts, or until it ends.")),
         )
         .property(
             "onConflict",
             word_or("keep", steadfast_core::ConflictAction::ALL).description(Some(
-                "What becomes of a second one: the first is the answer, gets its payload, policy and time, or it is refused.",
+                "What to do with a duplicate: return the existing job, update it, or fail with 409.",
             )),
         )
         .additional_properties(Some(AdditionalProperties::FreeForm(false)))
@@ -223,7 +223,9 @@ impl PartialSchema for DurationText {
         OneOfBuilder::new()
             .item(text)
             .item(millis)
-            .description(Some("Text as 30s, 5m, 1h30m, or a number of milliseconds"))
+            .description(Some(
+                "Text such as 30s, 5m or 1h30m, or a number of milliseconds",
+            ))
             .into()
     }
 }
@@ -260,14 +262,14 @@ schema!(
     ObjectBuilder::new()
         .schema_type(Type::String)
         .pattern(Some("^[0-9a-f]{16}$"))
-        .description(Some("What failures of one cause have in common"))
+        .description(Some("Fingerprint shared by failures with the same cause"))
 );
 
 schema!(
     /// Of [`steadfast_core::Failure`].
     FailureSchema as "Failure" uses [FingerprintSchema],
     ObjectBuilder::new()
-        .description(Some("What went wrong"))
+        .description(Some("The failure"))
         .property("class", text())
         .required("class")
         .property("message", text())
@@ -284,7 +286,7 @@ schema!(
             "permanent",
             ObjectBuilder::new()
                 .schema_type(Type::Boolean)
-                .description(Some("The worker says that no retry can cure it, whatever its class")),
+                .description(Some("Whether the worker marked the failure as permanent, regardless of its class")),
         )
         .property("fingerprint", reference::<FingerprintSchema>())
 );
@@ -296,8 +298,8 @@ schema!(
         .item(reference::<PresetSchema>())
         .item(reference::<PolicyFieldsSchema>())
         .description(Some(
-            "A retry policy: a preset's name, or an object with any of its fields. What it leaves \
-             out comes from the next level: schedule, queue, tenant, server."
+            "A retry policy: a preset name, or an object with any of its fields. Omitted fields \
+             come from the next level: schedule, queue, tenant, server."
         ))
 );
 
@@ -307,16 +309,16 @@ fn policy_fields() -> ObjectBuilder {
     let rules = ArrayBuilder::new()
         .items(reference::<RuleSchema>())
         .max_items(Some(limits::RULES_MAX))
-        .description(Some("The first that matches decides"));
+        .description(Some("Rules in order; the first match decides"));
     let delays = ArrayBuilder::new()
         .items(duration())
-        .description(Some("An explicit list; the last entry repeats"));
+        .description(Some("Explicit delays; the last one repeats"));
     ObjectBuilder::new()
         .property("preset", reference::<PresetSchema>())
         .property(
             "maxRetries",
             number(Type::Integer, 0.0, retries)
-                .description(Some("Retries after the first attempt")),
+                .description(Some("Maximum number of retries after the first attempt")),
         )
         .property(
             "maxAttempts",
@@ -328,7 +330,7 @@ fn policy_fields() -> ObjectBuilder {
         .property(
             "factor",
             number(Type::Number, limits::FACTOR_MIN, limits::FACTOR_MAX)
-                .description(Some("Of exponential backoff")),
+                .description(Some("Factor of exponential backoff")),
         )
         .property("maxDelay", duration())
         .property("delays", delays)
@@ -349,7 +351,7 @@ schema!(
     /// Of [`steadfast_core::RetryRule`].
     RuleSchema as "RetryRule" uses [DurationText],
     ObjectBuilder::new()
-        .description(Some("When a failure looks like this, do that"))
+        .description(Some("A rule: an action for matching failures"))
         .property("match", rule_match())
         .required("match")
         .property("then", rule_action())
@@ -374,14 +376,16 @@ fn rule_match() -> AnyOfBuilder {
             "message",
             ObjectBuilder::new()
                 .schema_type(Type::String)
-                .description(Some("The whole message, with * for any run of characters")),
+                .description(Some(
+                    "Pattern for the whole message; * matches any characters",
+                )),
         )
         .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
     AnyOfBuilder::new()
         .item(words(json!(["any"])))
         .item(conditions)
         .description(Some(
-            "\"any\", or an object with class, status and message; all that are given must hold",
+            "\"any\", or an object with class, status and message; all given fields must match",
         ))
 }
 
@@ -393,14 +397,14 @@ fn rule_action() -> AnyOfBuilder {
     AnyOfBuilder::new()
         .item(words(json!(["retry", "fail"])))
         .item(after)
-        .description(Some("Retry, give up, or retry after this long"))
+        .description(Some("Retry, fail, or retry after this delay"))
 }
 
 schema!(
     /// Of [`steadfast_core::RetryPolicy`].
     PolicySchema as "RetryPolicy" uses [BackoffSchema, JitterSchema, RuleSchema],
     ObjectBuilder::new()
-        .description(Some("The policy in force, complete"))
+        .description(Some("The complete effective policy"))
         .property("maxRetries", Object::with_type(Type::Integer))
         .required("maxRetries")
         .property("backoff", reference::<BackoffSchema>())
@@ -436,7 +440,7 @@ fn alert() -> ObjectBuilder {
         (
             "since",
             time()
-                .description(Some("Since when the rule is broken, or kept again"))
+                .description(Some("Time of the last change of state"))
                 .into(),
         ),
         ("firedAt", time_or_null().into()),
@@ -449,7 +453,7 @@ fn alert() -> ObjectBuilder {
             ObjectBuilder::new()
                 .schema_type(Type::Number)
                 .description(Some(
-                    "What was found, in `unit`: a count of jobs, a share of attempts from 0 to 1, \
+                    "The measured value, in `unit`: a number of jobs, a fraction of attempts from 0 to 1, \
                      or seconds",
                 ))
                 .into(),
@@ -458,28 +462,26 @@ fn alert() -> ObjectBuilder {
             "threshold",
             ObjectBuilder::new()
                 .schema_type(Type::Number)
-                .description(Some("The limit it is held against, in `unit`"))
+                .description(Some("The threshold, in `unit`"))
                 .into(),
         ),
         (
             "queue",
             text_or_null()
                 .description(Some(
-                    "The queue that contributes most to a rule that is broken",
+                    "The queue that contributes most to the value",
                 ))
                 .into(),
         ),
         ("message", text().into()),
     ];
     let object =
-        ObjectBuilder::new().description(Some("A rule for one tenant, and whether it is broken"));
+        ObjectBuilder::new().description(Some("The state of an alert rule for one tenant"));
     let object = object.property(
         "destination",
         ObjectBuilder::new()
             .schema_type(Type::String)
-            .description(Some(
-                "Which system it is about, if the rule is `destination`",
-            )),
+            .description(Some("The destination, if the rule is `destination`")),
     );
     fields.into_iter().fold(object, |object, (name, schema)| {
         object.property(name, schema).required(name)

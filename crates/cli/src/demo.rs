@@ -32,19 +32,19 @@ use target::Target;
     after_help = "Nothing is left behind: the store is in a temporary directory.\n\nExamples:\n  steadfast demo\n  steadfast demo --keep --listen 127.0.0.1:7373\n  steadfast demo --storm --outage 20s"
 )]
 pub struct Args {
-    /// Keep the server running at the end, to look around.
+    /// Keep the server running at the end.
     #[arg(long)]
     keep: bool,
-    /// The address to listen on [default: any free port].
+    /// Address to listen on [default: any free port].
     #[arg(long, default_value = "127.0.0.1:0", hide_default_value = true)]
     listen: SocketAddr,
-    /// A target dies under load and comes back: what holding jobs back saves, side by side.
+    /// Simulate an outage under load: with and without holding jobs, side by side.
     #[arg(long, conflicts_with_all = ["keep", "listen"])]
     storm: bool,
-    /// How long the target of the storm is down.
+    /// Duration of the outage.
     #[arg(long, default_value = "60s", requires = "storm")]
     outage: DurationArg,
-    /// A file for a picture of the storm.
+    /// Write a chart of the storm to this SVG file.
     #[arg(long, requires = "storm", value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -55,7 +55,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     }
     if !args.listen.ip().is_loopback() {
         return Err(usage(
-            "the demo needs no key, so it only listens where no other machine can connect: use 127.0.0.1",
+            "the demo runs without API keys, so it listens on loopback only: use 127.0.0.1",
         ));
     }
     silence_panic();
@@ -71,7 +71,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let watching = live::watch(&client, &jobs, notices, target.verified());
     let totals = tokio::time::timeout(DEMO_MAX, watching)
         .await
-        .context("the demo takes much longer than it should; is this machine busy?")??;
+        .context("the demo takes much longer than expected; is this machine busy?")??;
     summary::print(&server, &jobs, &totals).await?;
     summary::print_next_steps(server.client.url(), args.keep)?;
     if args.keep {

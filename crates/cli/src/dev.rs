@@ -13,10 +13,10 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "The store is in memory: jobs are gone when the server ends. No settings file is read.\n\nExamples:\n  steadfast dev\n  steadfast dev --no-open --listen 127.0.0.1:8080"
+    after_help = "The store is in memory: jobs are lost when the server stops. No settings file is read.\n\nExamples:\n  steadfast dev\n  steadfast dev --no-open --listen 127.0.0.1:8080"
 )]
 pub struct Args {
-    /// The address to listen on.
+    /// Address to listen on.
     #[arg(
         long,
         env = "STEADFAST_LISTEN",

@@ -53,10 +53,13 @@ pub fn client_error(error: &ClientError, url: &str) -> anyhow::Error {
             .into();
         }
         ErrorKind::Timeout(_) => {
-            return ExitError::Unreachable(format!("{url} does not respond in time")).into();
+            return ExitError::Unreachable(format!("{url} did not respond in time")).into();
         }
         ErrorKind::Interrupted(_) => {
-            let sentence = format!("{url} broke off its response: {}", root_cause(error));
+            let sentence = format!(
+                "{url} closed the connection before its response was complete: {}",
+                root_cause(error)
+            );
             return ExitError::Unreachable(sentence).into();
         }
         ErrorKind::Refused(problem) => {
@@ -71,10 +74,10 @@ pub fn client_error(error: &ClientError, url: &str) -> anyhow::Error {
             format!("{} ({}{field}){advice}", problem.detail, problem.code)
         }
         ErrorKind::NotSteadfast(status) => {
-            format!("the response of {url} is {status}: is this a Steadfast server?")
+            format!("unexpected response {status} from {url}: is this a Steadfast server?")
         }
         ErrorKind::Decode(_) => format!(
-            "the response of {url} cannot be read: {}\n  is this a Steadfast server of this version?",
+            "cannot decode the response from {url}: {}\n  does this Steadfast server have the same version?",
             root_cause(error)
         ),
         _ => format!("{error}: {}", root_cause(error)),

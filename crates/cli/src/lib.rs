@@ -49,7 +49,7 @@ use verbs::{
     bin_name = "steadfast",
     version,
     arg_required_else_help = true,
-    after_help = "First steps:\n  steadfast demo                          see retries at work, in under a minute\n  steadfast dev                           try your own jobs, on a server that keeps nothing\n  steadfast serve                         run a server on ./steadfast.db\n  steadfast jobs create URL --watch       create a job there, and follow it\n\nExit codes: 0 success, 1 refused or failed, 2 invalid input, 3 the server cannot be reached,\n4 not found."
+    after_help = "First steps:\n  steadfast demo                          watch retries at work, in under a minute\n  steadfast dev                           try your own jobs on a server in memory\n  steadfast serve                         run a server on ./steadfast.db\n  steadfast jobs create URL --watch       create a job there and follow it\n\nExit codes: 0 success, 1 refused or failed, 2 invalid input, 3 server unreachable,\n4 not found."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -60,55 +60,55 @@ struct Cli {
 enum Verb {
     /// Run a server: API, HTTP jobs, schedules, webhooks, dead letters, alerts.
     Serve(Box<serve::Args>),
-    /// Run a server that keeps nothing, open its dashboard, and print every attempt.
+    /// Run a throwaway server in memory, open its dashboard, and print every attempt.
     Dev(dev::Args),
-    /// See retries at work: jobs that fail in many ways, each explained, in under a minute.
+    /// Watch retries at work: jobs that fail in different ways, each explained, in under a minute.
     Demo(demo::Args),
-    /// Create, list, show, change and watch jobs.
+    /// Create, list, show, edit and watch jobs.
     Jobs(jobs::Args),
-    /// Schedules: rules that create one job per tick.
+    /// Manage schedules, which create one job per tick.
     Schedules(schedules::Args),
-    /// Dead letters: jobs that failed for good.
+    /// List, requeue and discard dead letters: jobs that failed permanently.
     Dlq(dlq::Args),
-    /// Failures by cause: how often, since when, and whether they are fixed.
+    /// List failures grouped by cause, and mark them known or fixed.
     Failures(failures::Args),
-    /// Batches: jobs that are counted together, and a job when all have ended.
+    /// Manage batches: groups of jobs with shared progress and a callback job at the end.
     Batches(batches::Args),
-    /// Operations: work on many jobs, followed and halted.
+    /// Follow, pause and cancel bulk operations on jobs.
     Operations(operations::Args),
-    /// Audit: who did what.
+    /// Show the audit log: who did what, and when.
     Audit(audit::Args),
-    /// Queues: how full they are, and whether they are paused.
+    /// List, pause and resume queues.
     Queues(queues::Args),
-    /// Gates: how much of one thing may run, and how fast it may start.
+    /// Set concurrency and rate limits (gates).
     Gates(gates::Args),
-    /// Destinations: how the systems that jobs call are doing; hold and release them.
+    /// Show the health of the systems that jobs call; hold and release them.
     Destinations(destinations::Args),
-    /// Nodes: which serve the store.
+    /// List nodes.
     Nodes(nodes::Args),
-    /// Workers: which there are, and what they claim.
+    /// List workers and what they claim.
     Workers(workers::Args),
-    /// Counts and rates.
+    /// Show job counts and rates.
     Stats(stats::Args),
-    /// How many jobs are coming, minute by minute.
+    /// Forecast how many jobs will be due, minute by minute.
     Forecast(forecast::Args),
-    /// Alerts: what is wrong now, and what was.
+    /// List alerts, firing and resolved.
     Alerts(alerts::Args),
-    /// Endpoints: URLs that receive webhooks and alerts.
+    /// Manage endpoints: URLs that receive webhooks and alerts.
     Endpoints(endpoints::Args),
-    /// Retry policies: preview one without a server, or replay one over past attempts.
+    /// Preview a retry policy without a server, or replay one over past attempts.
     Policy(policy::Args),
-    /// API keys.
+    /// Manage API keys.
     Keys(keys::Args),
-    /// Migrate a store to the schema of this version.
+    /// Migrate a store to the schema of this release.
     Migrate(migrate::Args),
-    /// Check settings, store and server for problems; changes nothing.
+    /// Check settings, store and server for problems, without changing anything.
     Doctor(Box<doctor::Args>),
-    /// Measure this machine: Steadfast beside a bare SQLite loop that writes the same rows.
+    /// Benchmark this machine: Steadfast against a bare SQLite loop that writes the same rows.
     Bench(bench::Args),
-    /// Print the completions of a shell.
+    /// Print shell completions.
     Completions(manual::CompletionArgs),
-    /// Write the man pages, one for each command.
+    /// Write man pages, one per command.
     Man(manual::ManArgs),
 }
 

@@ -19,7 +19,7 @@ const NAME: &str = "steadfast";
     after_help = "Examples:\n  steadfast completions bash > ~/.local/share/bash-completion/completions/steadfast\n  steadfast completions zsh > ~/.zfunc/_steadfast\n  steadfast completions fish > ~/.config/fish/completions/steadfast.fish"
 )]
 pub struct CompletionArgs {
-    /// The shell.
+    /// Shell.
     shell: Shell,
 }
 
@@ -28,7 +28,7 @@ pub struct CompletionArgs {
     after_help = "Example:\n  steadfast man ~/.local/share/man/man1 && man steadfast-jobs-create"
 )]
 pub struct ManArgs {
-    /// The directory, which must exist.
+    /// Existing directory to write to.
     directory: PathBuf,
 }
 
@@ -43,7 +43,7 @@ pub fn write_pages(args: &ManArgs, command: clap::Command) -> anyhow::Result<()>
     let directory = &args.directory;
     if !directory.is_dir() {
         return Err(usage(format!(
-            "{} is no directory: create it first",
+            "{} is not a directory: create it first",
             directory.display()
         )));
     }

@@ -13,7 +13,7 @@ use clap::error::{ContextKind, ErrorKind};
 pub struct Number(pub f64);
 
 #[derive(Debug, thiserror::Error)]
-#[error("must be a number, as 0.2")]
+#[error("must be a number, e.g. 0.2")]
 pub struct NotNumber;
 
 impl FromStr for Number {
@@ -49,7 +49,7 @@ pub fn in_words(error: clap::Error, command: &mut clap::Command) -> clap::Error 
         part(ContextKind::InvalidArg),
     );
     let expected = match value.starts_with('-') {
-        true => "must be a whole number that is not negative",
+        true => "must be a whole number, 0 or more",
         false => expected,
     };
     let message = format!("invalid value '{value}' for '{arg}': {expected}\n");

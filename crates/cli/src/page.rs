@@ -4,10 +4,10 @@ use crate::{limits::LIST_DEFAULT, output::print_line};
 
 #[derive(clap::Args)]
 pub struct PageArgs {
-    /// How many, up to 500.
+    /// Maximum number of results, up to 500.
     #[arg(long, default_value_t = LIST_DEFAULT)]
     pub limit: usize,
-    /// Continue after this cursor, which the page before ended with.
+    /// Continue after this cursor from the previous page.
     #[arg(long, value_name = "CURSOR")]
     pub after: Option<String>,
 }

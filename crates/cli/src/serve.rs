@@ -39,7 +39,7 @@ use crate::{
 pub struct Args {
     #[command(flatten)]
     flags: Flags,
-    /// Print the settings in force, without secrets, and exit.
+    /// Print the effective settings without secrets, and exit.
     #[arg(long)]
     print_config: bool,
 }
@@ -110,7 +110,7 @@ impl Node {
         })
     }
 
-    /// Where this machine reaches it.
+    /// The URL for clients on this machine.
     pub fn url(&self) -> String {
         local_url(self.address)
     }
@@ -119,7 +119,7 @@ impl Node {
         &self.engine
     }
 
-    /// Says where it is, and runs until a signal.
+    /// Prints the start text, and runs until a signal.
     pub async fn run_until_signal(self) -> anyhow::Result<()> {
         // The reader of what it says may stop it at once.
         let running = self.engine.run_until_signal();
@@ -147,7 +147,7 @@ fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
         socket.listen(LISTEN_QUEUE_MAX)
     };
     bind().with_context(|| {
-        format!("cannot listen on {address}: is another node running there? choose another address with --listen")
+        format!("cannot listen on {address}: is another node running there? Choose another address with --listen")
     })
 }
 
@@ -191,7 +191,7 @@ fn start(
         builder = builder.tenant_retry(tenant, retry.0.clone());
     }
     let started = builder.start();
-    started.map_err(|error| usage(format!("a setting is wrong: {error}")))
+    started.map_err(|error| usage(format!("invalid setting: {error}")))
 }
 
 fn rules(settings: &Settings, access: &Access) -> anyhow::Result<OutboundRules> {

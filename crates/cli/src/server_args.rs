@@ -10,7 +10,7 @@ use crate::{exit, output, paged_list::PagedList};
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServerArgs {
-    /// The URL of the server.
+    /// URL of the server.
     #[arg(
         long,
         env = "STEADFAST_URL",
@@ -20,7 +20,7 @@ pub struct ServerArgs {
         value_name = "SERVER"
     )]
     pub url: String,
-    /// The API key, if the server needs one.
+    /// API key, if the server requires one.
     #[arg(
         long,
         env = "STEADFAST_API_KEY",
@@ -39,7 +39,7 @@ pub struct ServerArgs {
         value_name = "FILE"
     )]
     pub ca_file: Option<PathBuf>,
-    /// Print the server's JSON, for programs.
+    /// Print the server's response as JSON.
     #[arg(long, global = true, help_heading = "Server")]
     pub json: bool,
 }

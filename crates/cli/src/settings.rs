@@ -47,55 +47,56 @@ pub const PORT_DEFAULT: u16 = 7373; // not a limit: an address
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Settings {
     pub listen: SocketAddr,
-    /// Names besides those of this machine that a server without keys answers to, and whose pages
-    /// may change things.
+    /// Additional host names to accept while no API key exists, and dashboard origins behind a
+    /// proxy.
     pub allowed_hosts: Vec<String>,
-    /// The path under which a proxy shows this server; empty for none.
+    /// The path under which a proxy serves this node; empty for none.
     pub base_path: String,
-    /// The largest body of a request.
+    /// The maximum request body size in bytes.
     pub body_bytes_max: usize,
     pub connections: NonZeroUsize,
     pub connections_per_address: NonZeroUsize,
     pub store: StoreUrl,
-    /// Create the tables in an SQLite file that has tables of another application.
+    /// Create the tables in an SQLite file that contains tables of another application.
     pub share: bool,
-    /// Open an SQLite file whose log is gone. Only a flag says so, for one start.
+    /// Open an SQLite file whose log is missing. A flag for one start, deliberately not a setting.
     #[serde(skip)]
     pub accept_loss: bool,
-    /// Make the first API key and print it. No field of the file, which outlives that.
+    /// Create the first API key and print it. A flag only: the settings file outlives the first
+    /// start.
     #[serde(skip)]
     pub print_first_key: bool,
-    /// What the store takes its time from.
+    /// The clock of the store.
     pub clock: ClockSetting,
-    /// How long to wait at the start for a PostgreSQL database that does not answer yet.
+    /// How long to wait at start for a PostgreSQL database that does not respond yet.
     pub wait_for_store: DurationArg,
     pub node: Option<WorkerName>,
-    /// The queues whose jobs this node's own handlers run; empty means all.
+    /// The queues that this node runs jobs from; empty means all.
     pub queues: Vec<Queue>,
-    /// HTTP jobs and webhooks that may be in flight: a node of the server runs no others.
+    /// Maximum concurrent HTTP jobs and webhooks: a server node runs no other jobs.
     pub concurrency: NonZeroUsize,
     pub grace: DurationArg,
     pub sweep_every: DurationArg,
     pub retention: DurationArg,
     /// How long operations are kept after their end.
     pub operation_retention: DurationArg,
-    /// How long it is known who did what.
+    /// How long audit records are kept.
     pub audit_retention: DurationArg,
     pub http_timeout: DurationArg,
-    /// The most retries that a job may ask for.
+    /// The maximum retries a job may request.
     pub max_retries: u32,
-    /// The largest payload of a job, in bytes.
+    /// The maximum payload size in bytes.
     pub payload_bytes_max: usize,
-    /// How many jobs a second an operation changes, unless it has a pace of its own.
+    /// Jobs per second that an operation changes, unless it has its own pace.
     pub bulk_rate: NonZeroU32,
-    /// The longest Retry-After of another system that counts.
+    /// The cap on Retry-After values from other systems.
     pub retry_after_max: DurationArg,
-    /// How many endpoints a tenant may have.
+    /// The maximum number of endpoints per tenant.
     pub endpoints_per_tenant: usize,
     pub log: LogSettings,
     pub outbound: OutboundSettings,
     pub retry: RetrySettings,
-    /// What limits every key of a scope that has no gate of its own.
+    /// The default limits per scope, for keys without a gate of their own.
     pub gates: BTreeMap<GateScope, GatePatch>,
     pub alerts: AlertSettings,
 }
@@ -104,7 +105,7 @@ pub struct Settings {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LogSettings {
     pub format: LogFormat,
-    /// A level, or one per module, as `info,steadfast_engine=debug`.
+    /// A level, or one per module, e.g. `info,steadfast_engine=debug`.
     pub level: String,
 }
 
@@ -116,18 +117,18 @@ pub enum LogFormat {
     Json,
 }
 
-/// What the store takes its time from.
+/// The clock of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "camelCase")]
 pub enum ClockSetting {
-    /// The machine, or the database.
+    /// The clock of the machine or of the database.
     #[default]
     System,
-    /// A test, over HTTP.
+    /// Moved by a test over HTTP.
     Manual,
 }
 
-/// Where jobs may connect to.
+/// Addresses that jobs may connect to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct OutboundSettings {
@@ -234,14 +235,14 @@ impl Settings {
     fn check_addresses(&self) -> anyhow::Result<()> {
         if let Some(host) = self.allowed_hosts.iter().find(|host| !is_host(host)) {
             return Err(usage(format!(
-                "allowedHosts has {host:?}: must be a name, perhaps with a port, as \
+                "allowedHosts has {host:?}: must be a host name with an optional port, e.g. \
                  jobs.example.com or jobs.example.com:8443"
             )));
         }
         if !steadfast_server::is_base_path(&self.base_path) {
             return Err(usage(format!(
-                "basePath is {:?}: must begin with a slash, end without one, and have only \
-                 letters, digits, -, _, . and ~ between, as /steadfast",
+                "basePath is {:?}: must start with a slash, not end with one, and contain only \
+                 letters, digits, -, _, . and ~, e.g. /steadfast",
                 self.base_path
             )));
         }
@@ -287,7 +288,7 @@ impl Settings {
             )));
         }
         if self.http_timeout.0.is_zero() {
-            return Err(usage("httpTimeout is 0s: must be longer than that"));
+            return Err(usage("httpTimeout is 0s: must be longer"));
         }
         if let Err(error) = tracing_subscriber::EnvFilter::try_new(&self.log.level) {
             return Err(usage(format!(
@@ -296,11 +297,11 @@ impl Settings {
             )));
         }
         if self.share && !matches!(self.store, StoreUrl::Sqlite(_)) {
-            return Err(usage("share requires a store of sqlite:FILE"));
+            return Err(usage("share requires an SQLite store (sqlite:FILE)"));
         }
         if self.clock == ClockSetting::Manual && self.store != StoreUrl::Memory {
             return Err(usage(
-                "clock = manual is for tests, and requires --store memory: (nothing is kept)",
+                "clock = manual is for tests and requires --store memory:",
             ));
         }
         let alerts = self.alerts.check();
@@ -321,7 +322,7 @@ impl Settings {
     }
 }
 
-/// A name or an address as it stands in a `Host` header; no URL.
+/// A name or an address as in a `Host` header, not a URL.
 fn is_host(text: &str) -> bool {
     let is_of_host = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
     !text.is_empty() && text.chars().all(is_of_host)

@@ -53,9 +53,9 @@ fn read_json<T: DeserializeOwned>(text: &str, option: &str) -> anyhow::Result<T>
     };
     serde_json::from_str(&text).map_err(|error| {
         let what = if error.is_data() {
-            "cannot be used"
+            "is invalid"
         } else {
-            "is not JSON"
+            "is not valid JSON"
         };
         usage(format!("{origin} {what}: {error}"))
     })
@@ -97,7 +97,7 @@ fn parse_pairs(
                 Ok((name.trim().to_owned(), value.trim().to_owned()))
             }
             _ => Err(usage(format!(
-                "{option} {pair:?} must be like name{separator}value"
+                "{option} {pair:?} must have the form name{separator}value"
             ))),
         })
         .collect()
@@ -120,7 +120,7 @@ fn the_only_one(
         (_, Some(last)) => {
             let others = ids.join(", ");
             let sentence =
-                format!("more than one {noun} is {name}: give the id, {others} or {last}");
+                format!("more than one {noun} matches {name}: use its id, {others} or {last}");
             Err(usage(sentence))
         }
     }

@@ -10,16 +10,16 @@ use steadfast_api::ProblemBody;
 #[non_exhaustive]
 pub enum BuildError {
     /// The URL has no host, or a scheme other than `http` and `https`.
-    #[error("{url:?} must be like http://127.0.0.1:7373 or https://jobs.example.com")]
+    #[error("{url:?} must be a URL such as http://127.0.0.1:7373 or https://jobs.example.com")]
     InvalidUrl {
         /// The URL as it was given.
         url: String,
     },
     /// The API key holds characters that a header cannot hold.
-    #[error("the API key holds characters that no key has")]
+    #[error("the API key contains invalid characters")]
     InvalidKey,
     /// The certificates cannot be read, or are not PEM.
-    #[error("cannot read the certificates of {}", path.display())]
+    #[error("cannot read the certificates in {}", path.display())]
     Certificates {
         /// The file they were to come from.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum BuildError {
         source: rustls::pki_types::pem::Error,
     },
     /// The file of certificates has none.
-    #[error("{} holds no certificate", path.display())]
+    #[error("{} contains no certificate", path.display())]
     NoCertificate {
         /// The file.
         path: PathBuf,
@@ -153,7 +153,7 @@ impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.operation)?;
         match &self.kind {
-            ErrorKind::Encode(_) => f.write_str("the request cannot be written"),
+            ErrorKind::Encode(_) => f.write_str("cannot encode the request"),
             ErrorKind::Connect(_) => f.write_str("cannot reach the server"),
             ErrorKind::Timeout(most) => write!(f, "no response within {most:?}"),
             ErrorKind::Interrupted(_) => f.write_str("the response was interrupted"),
@@ -164,9 +164,12 @@ impl fmt::Display for ClientError {
                 }
                 f.write_str(")")
             }
-            ErrorKind::Decode(_) => f.write_str("the response cannot be read"),
+            ErrorKind::Decode(_) => f.write_str("cannot decode the response"),
             ErrorKind::NotSteadfast(status) => {
-                write!(f, "the response is {status}: is this a Steadfast server?")
+                write!(
+                    f,
+                    "unexpected response {status}: is this a Steadfast server?"
+                )
             }
         }
     }

@@ -109,16 +109,16 @@ pub enum WorkerError {
     #[error("{0}")]
     Invalid(String),
     /// The server refuses this worker: a wrong key, say.
-    #[error("the server refuses this worker")]
+    #[error("the server refused this worker")]
     Refused(#[source] ClientError),
     /// The process got a second signal, and should end at once. Leases run out by themselves.
-    #[error("stopped at once by a second signal")]
+    #[error("stopped immediately by a second signal")]
     SecondSignal,
     /// No thread, no runtime or no signals.
     #[error("the worker cannot be started")]
     System(#[from] io::Error),
-    /// The thread of the worker has ended by itself, which is a defect.
-    #[error("the worker has ended by itself")]
+    /// The thread of the worker stopped unexpectedly, which is a defect.
+    #[error("the worker stopped unexpectedly")]
     Ended,
 }
 
@@ -269,11 +269,11 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     fn check(&self) -> Result<(), WorkerError> {
         let kinds = self.handlers.kinds().len();
         let wrong = if let Some(kind) = self.twice {
-            format!("two handlers are for {kind}: one kind has one handler")
+            format!("two handlers for {kind}: each kind must have only one handler")
         } else if kinds == 0 {
             "the worker has no handlers: add one with handler(…)".to_owned()
         } else if kinds > KINDS_MAX {
-            format!("{kinds} kinds: a worker runs at most {KINDS_MAX}")
+            format!("{kinds} kinds: a worker supports at most {KINDS_MAX}")
         } else if self.concurrency == 0 {
             "concurrency: must be at least 1".to_owned()
         } else {

@@ -24,23 +24,20 @@ pub fn decision(attempt: &Attempt) -> Option<String> {
         ));
     }
     Some(match decision.decided_by {
-        DecidedBy::Policy => "Retried as the policy says.".to_owned(),
-        DecidedBy::Rule => format!(
-            "Not retried: {} gives up on this failure.",
-            rule_name(decision)
-        ),
+        DecidedBy::Policy => "Retried according to the policy.".to_owned(),
+        DecidedBy::Rule => format!("Not retried: {} says fail.", rule_name(decision)),
         DecidedBy::NonRetryable => {
             let class = attempt.failure.as_ref().map(|failure| &failure.class);
             let class = class.map_or(String::new(), |class| format!(" of class {class}"));
             format!(
-                "Not retried: a failure{class} is permanent, and no rule of the policy says otherwise."
+                "Not retried: a failure{class} is permanent, and no rule of the policy retries it."
             )
         }
         DecidedBy::Exhausted => match decision.budget.map(|budget| budget.max_retries) {
             Some(0) => "Not retried: the policy allows no retries.".to_owned(),
-            Some(1) => "Not retried: the one retry of the policy is used.".to_owned(),
-            Some(most) => format!("Not retried: all {most} retries of the policy are used."),
-            None => "Not retried: all retries of the policy are used.".to_owned(),
+            Some(1) => "Not retried: the only retry of the policy is used up.".to_owned(),
+            Some(most) => format!("Not retried: all {most} retries of the policy are used up."),
+            None => "Not retried: all retries of the policy are used up.".to_owned(),
         },
         DecidedBy::Expired => {
             let most = decision.budget.and_then(|budget| budget.max_elapsed);
@@ -50,7 +47,7 @@ pub fn decision(attempt: &Attempt) -> Option<String> {
             )
         }
         DecidedBy::AtMostOnce => {
-            "Not retried: an AT_MOST_ONCE job starts only once, whatever its policy says."
+            "Not retried: an AT_MOST_ONCE job starts only once, regardless of its policy."
                 .to_owned()
         }
         DecidedBy::OutcomeUnknown => "Not retried: it is unknown whether the attempt took effect, \
@@ -62,14 +59,14 @@ pub fn decision(attempt: &Attempt) -> Option<String> {
             wait_until_next(attempt, decision)
         ),
         DecidedBy::Released => {
-            "Given back because the node or worker stopped. The attempt does not count \
+            "Released because the node or worker stopped. The attempt does not count \
              as a retry."
                 .to_owned()
         }
     })
 }
 
-/// What followed an attempt, in a few words: `retry 1 of 3 in 2s, as Retry-After asks`; `None` for
+/// What followed an attempt, in a few words: `retry 1 of 3 in 2s (Retry-After)`; `None` for
 /// a success.
 pub fn decision_brief(attempt: &Attempt) -> Option<String> {
     let decision = attempt.decision.as_ref()?;
@@ -86,7 +83,7 @@ pub fn decision_brief(attempt: &Attempt) -> Option<String> {
     let source = match delay.source {
         DelaySource::Policy => String::new(),
         DelaySource::Rule => format!(", by {}", rule_name(decision)),
-        DelaySource::RetryAfter => ", as Retry-After asks".to_owned(),
+        DelaySource::RetryAfter => " (Retry-After)".to_owned(),
     };
     let wait = brief(delay.jittered);
     Some(format!("{} in {wait}{source}", retry_name(decision)))
@@ -95,14 +92,14 @@ pub fn decision_brief(attempt: &Attempt) -> Option<String> {
 /// Why a job ended without success, in a few words.
 pub fn reason(reason: EndReason) -> &'static str {
     match reason {
-        EndReason::AtMostOnce => "never retried: it may start only once",
+        EndReason::AtMostOnce => "not retried: starts at most once",
         EndReason::Cancelled => "cancelled",
-        EndReason::Rule => "a rule of the policy gives up",
+        EndReason::Rule => "failed by a rule of the policy",
         EndReason::NonRetryable => "permanent failure",
         EndReason::Exhausted => "no retries left",
         EndReason::Expired => "maxElapsed has passed",
-        EndReason::ExpiredUnstarted => "not started in time",
-        EndReason::PrerequisiteFailed => "a job that it waited for did not succeed",
+        EndReason::ExpiredUnstarted => "start deadline missed",
+        EndReason::PrerequisiteFailed => "a prerequisite did not succeed",
         EndReason::OutcomeUnknown => "outcome unknown",
     }
 }
@@ -254,7 +251,7 @@ fn delay_origin(decision: &Decision, delay: &RetryDelay) -> String {
         brief(delay.delay),
     );
     if delay.source == DelaySource::RetryAfter {
-        parts.push(format!("the target asked for {retry_after} (Retry-After)"));
+        parts.push(format!("the target requested {retry_after} (Retry-After)"));
     }
     match (delay.backoff, decision.budget) {
         (Some(backoff), _) => {
@@ -282,7 +279,7 @@ fn delay_origin(decision: &Decision, delay: &RetryDelay) -> String {
         ));
     }
     if delay.retry_after.is_some() && delay.source != DelaySource::RetryAfter {
-        parts.push(format!("not before the {retry_after} of Retry-After"));
+        parts.push(format!("at least {retry_after} because of Retry-After"));
     }
     parts.join("; ")
 }

@@ -346,7 +346,7 @@ mod tests {
         let trace = failure.trace.unwrap();
         assert!(trace.len() <= limits::TRACE_BYTES_MAX);
         assert!(trace.starts_with("firstß") && trace.ends_with("ßlast"));
-        assert!(trace.contains("\n… the middle is left out …\n"));
+        assert!(trace.contains("\n… middle omitted …\n"));
         let short = Failure::new(FailureClass::ERROR, "no").with_trace("a\nb");
         assert_eq!(short.trace.as_deref(), Some("a\nb"));
     }

@@ -170,8 +170,8 @@ fn lost(ended: &EndedAttempt, dice: Dice) -> Verdict {
     }
     let worker = ended.job.progress.worker.as_ref();
     let message = match worker {
-        Some(worker) => format!("the lease of {worker} ran out; it may have died"),
-        None => "the lease ran out; its holder may have died".to_owned(),
+        Some(worker) => format!("the lease of {worker} expired; the worker may have died"),
+        None => "the lease expired; its holder may have died".to_owned(),
     };
     let failure = Failure::new(FailureClass::LOST, message);
     match ended.job.guarantee {
@@ -191,7 +191,7 @@ fn timeout_of_lease(job: &Job) -> Option<Duration> {
 fn snoozed(ended: &EndedAttempt, delay: Duration, dice: Dice) -> Verdict {
     let EndedAttempt { job, at: now, .. } = ended;
     if job.guarantee == Guarantee::AtMostOnce {
-        let message = "snoozed, but a job that starts at most once cannot start again";
+        let message = "snoozed, but an AT_MOST_ONCE job cannot start again";
         let failure = Failure::new(FailureClass::ERROR, message);
         return retry_or_give_up(ended, failure, dice);
     }
@@ -210,7 +210,7 @@ fn snoozed(ended: &EndedAttempt, delay: Duration, dice: Dice) -> Verdict {
 fn released(ended: &EndedAttempt, started: bool) -> Verdict {
     let job = &ended.job;
     if started && job.guarantee == Guarantee::AtMostOnce {
-        let message = "given back before the attempt ended";
+        let message = "released before the attempt ended";
         let failure = Failure::new(FailureClass::LOST, message);
         return Verdict::end(EndReason::OutcomeUnknown, Some(failure));
     }

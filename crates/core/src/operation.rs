@@ -118,12 +118,12 @@ impl Operation {
     ) -> Result<Self, Invalid> {
         match (kind, &policy) {
             (OperationKind::EditPolicy, None) => {
-                let expected = "must be the retry policy that the jobs get";
+                let expected = "must be the new retry policy";
                 return Err(Invalid::new("retry", "missing", expected));
             }
             (OperationKind::EditPolicy, Some(_)) | (_, None) => {}
             (kind, Some(_)) => {
-                let expected = "must be edit_policy if there is a retry policy; leave out retry";
+                let expected = "must be edit_policy if retry is given; otherwise omit retry";
                 return Err(Invalid::new("kind", kind, expected));
             }
         }
@@ -148,8 +148,9 @@ impl Operation {
     pub fn with_pace(mut self, pace: u32) -> Result<Self, Invalid> {
         let most = limits::OPERATION_PACE_MAX;
         if !(1..=most).contains(&pace) {
-            let expected =
-                format!("must be between 1 and {most} jobs per second; pause it to halt it");
+            let expected = format!(
+                "must be between 1 and {most} jobs per second; pause the operation to stop it"
+            );
             return Err(Invalid::new("pace", pace, expected));
         }
         self.pace = Some(pace);
@@ -167,7 +168,7 @@ impl Operation {
     /// Lets it try a few jobs first. Only jobs that are tried again can show whether that works.
     pub fn with_canary(mut self, canary: CanaryRule) -> Result<Self, Invalid> {
         if !matches!(self.kind, OperationKind::Requeue | OperationKind::Retry) {
-            let expected = "must be all for this kind; canary is for requeue and retry";
+            let expected = "must be all for this kind; only requeue and retry support canary";
             return Err(Invalid::new("mode", "\"canary\"", expected));
         }
         self.canary = Some(canary);
@@ -246,11 +247,11 @@ pub fn check_operation_target(
     let most = limits::OPERATION_IDS_MAX;
     match ids {
         Some(_) if !filter_is_empty || all => {
-            let expected = "must be left out beside a filter; name the jobs in one way";
+            let expected = "must be omitted if filter is given; use either ids or a filter";
             Err(Invalid::new("ids", "given", expected))
         }
         Some(ids) if !(1..=most).contains(&ids.len()) => {
-            let expected = format!("must hold 1 to {most} ids; use a filter for more");
+            let expected = format!("must contain 1 to {most} ids; use a filter for more");
             Err(Invalid::new(
                 "ids",
                 format!("a list of {}", ids.len()),
@@ -258,7 +259,7 @@ pub fn check_operation_target(
             ))
         }
         None if filter_is_empty && !all => {
-            let expected = "must select jobs; add \"all\": true if every job is meant";
+            let expected = "must select jobs; add \"all\": true to select every job";
             Err(Invalid::new("filter", "empty", expected))
         }
         _ => Ok(()),

@@ -186,14 +186,14 @@ impl RetryPolicy {
             return Err(Invalid::new(
                 "delays",
                 format!("a list of {}", self.delays.len()),
-                format!("must hold 1 to {} delays", limits::DELAYS_MAX),
+                format!("must contain 1 to {} delays", limits::DELAYS_MAX),
             ));
         }
         if self.rules.len() > limits::RULES_MAX {
             return Err(Invalid::new(
                 "rules",
                 format!("a list of {}", self.rules.len()),
-                format!("must hold at most {} rules", limits::RULES_MAX),
+                format!("must contain at most {} rules", limits::RULES_MAX),
             ));
         }
         for (index, rule) in self.rules.iter().enumerate() {
@@ -274,7 +274,7 @@ mod tests {
             ),
             (
                 patch().delays(Vec::new()),
-                "delays is a list of 0: must hold 1 to 100 delays",
+                "delays is a list of 0: must contain 1 to 100 delays",
             ),
             (
                 patch().delays(vec![secs(1), Duration::MAX]),

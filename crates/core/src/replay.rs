@@ -172,8 +172,8 @@ impl fmt::Display for ReplayReport {
             let near = duration::format(limits::REPLAY_NEAR);
             return write!(
                 f,
-                "it is not known what this policy would have done: for {} % of its retries \
-                 something was observed within {near}, and {} % are needed",
+                "the effect of this policy is unknown: only {} % of its retries are backed by \
+                 attempts observed within {near}, and {} % are required",
                 percent(self.observed_share),
                 percent(limits::REPLAY_OBSERVED_MIN),
             );
@@ -260,9 +260,9 @@ impl ReplayHistory {
             self.simulate_run(run, policy, seed, &mut simulation);
             if simulation.counter.metrics.attempts > most {
                 let expected = format!(
-                    "must come to at most {most} attempts over this history; choose a shorter time"
+                    "must simulate at most {most} attempts over this history; choose a shorter time range"
                 );
-                return Err(Invalid::new("retry", "too much to replay", expected));
+                return Err(Invalid::new("retry", "too many attempts", expected));
             }
         }
         Ok(simulation)

@@ -258,7 +258,7 @@ impl Client {
         }
         let most = limits::BULK_JOBS_MAX;
         if jobs.len() > most {
-            let expected = format!("must hold at most {most} jobs");
+            let expected = format!("must contain at most {most} jobs");
             return Err(Invalid::new(
                 "jobs",
                 format!("a list of {}", jobs.len()),

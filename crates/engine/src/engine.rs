@@ -141,7 +141,7 @@ impl Engine {
             signals.next().await;
             tracing::info!(
                 running = self.in_flight(),
-                "stopping: running attempts may end; send the signal again to stop at once"
+                "stopping: waiting for running attempts; send the signal again to stop immediately"
             );
             let grace = self.grace;
             self.stop_after(async {

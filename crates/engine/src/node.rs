@@ -86,7 +86,7 @@ pub enum ClaimError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The node stops, and claims nothing more.
-    #[error("the node is stopping; another one may have jobs")]
+    #[error("the node is stopping; use another node")]
     Stopping,
 }
 

@@ -121,7 +121,7 @@ impl Announcer {
             // It is the user's code, and the engine's tasks must outlive it.
             let observed = AssertUnwindSafe(|| observer.notice(&notice));
             if std::panic::catch_unwind(observed).is_err() {
-                tracing::error!(jobId = %notice.job, "the observer panicked at a notice");
+                tracing::error!(jobId = %notice.job, "the observer panicked");
             }
         }
         // A send fails only when there is no subscriber.

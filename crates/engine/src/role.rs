@@ -98,7 +98,7 @@ pub async fn supervise(role: &dyn Role, stop: &CancellationToken, health: &Arc<R
         if stop.is_cancelled() {
             return;
         }
-        tracing::error!(role = role.name(), "a role panicked; starting it again");
+        tracing::error!(role = role.name(), "a role panicked; restarting it");
         stop.run_until_cancelled(tokio::time::sleep(limits::RESTART_DELAY))
             .await;
     }

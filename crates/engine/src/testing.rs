@@ -49,7 +49,7 @@ pub enum TestError {
     #[error("there is no {0}")]
     JobNotFound(JobId),
     /// There is always another attempt due.
-    #[error("still not done after {TEST_ATTEMPTS_MAX} attempts: does a job enqueue itself?")]
+    #[error("jobs remain after {TEST_ATTEMPTS_MAX} attempts: does a job enqueue itself?")]
     Endless,
 }
 

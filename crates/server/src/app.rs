@@ -131,7 +131,7 @@ impl App {
             let is_own = clock.is_of(&*node.store());
             if !is_own {
                 tracing::error!(
-                    "the clock for tests is not that of the node's store, and not used"
+                    "the test clock is not the clock of the node's store, and is ignored"
                 );
             }
             is_own
@@ -189,12 +189,14 @@ impl App {
         self.waits.try_acquire(tenant).map_err(|reached| {
             let detail = match reached {
                 LimitReached::Tenant(most) => format!(
-                    "{most} requests of this tenant already wait for jobs or events on this node, \
-                     which is the limit; try again"
+                    "limit of {most} waiting requests (jobs or events) per tenant on this node \
+                     reached; try again"
                 ),
-                LimitReached::Node => "too many requests wait for jobs or events on this node; \
-                                       try again, or on another node"
-                    .to_owned(),
+                LimitReached::Node => {
+                    "too many requests are waiting for jobs or events on this node; \
+                                       try again, or use another node"
+                        .to_owned()
+                }
             };
             let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
             Problem::new(status, "too_many_waiting", detail)
@@ -203,13 +205,13 @@ impl App {
 
     /// A permit to replay a policy, which reads many jobs and keeps a core busy.
     pub(crate) fn try_replay(&self, tenant: Option<&Tenant>) -> Result<TenantPermit, Problem> {
-        let detail = "a policy is being replayed on this node; try again when that has ended";
+        let detail = "another replay is running on this node; try again later";
         try_permit(&self.replays, tenant, detail)
     }
 
     /// A permit to make a forecast, which reads the counters of a day.
     pub(crate) fn try_forecast(&self, tenant: Option<&Tenant>) -> Result<TenantPermit, Problem> {
-        let detail = "forecasts are being made on this node; try again when they are there";
+        let detail = "other forecasts are being computed on this node; try again later";
         try_permit(&self.forecast_reads, tenant, detail)
     }
 

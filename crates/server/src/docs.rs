@@ -127,8 +127,8 @@ fn site() -> Result<Site, String> {
 }
 
 fn failure(error: &str) -> Response {
-    tracing::error!(error, "a page of the documentation could not be made");
-    let detail = "the page could not be made; the log of the node has the error";
+    tracing::error!(error, "cannot render a page of the documentation");
+    let detail = "cannot render the page; see the log of the node";
     let status = StatusCode::INTERNAL_SERVER_ERROR;
     error_page(Problem::new(status, "internal", detail))
 }

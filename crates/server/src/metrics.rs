@@ -162,10 +162,10 @@ impl Metrics {
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
-        registry.register("retries", "Retries that started", self.retries.clone());
+        registry.register("retries", "Started retries", self.retries.clone());
         registry.register(
             "retry_exhausted",
-            "Jobs given up because no retries were left",
+            "Jobs that ran out of retries",
             self.exhausted.clone(),
         );
         registry.register(
@@ -173,10 +173,10 @@ impl Metrics {
             "Time spent in backoff before a retry",
             self.backoff.clone(),
         );
-        registry.register("attempts", "Attempts that ended", self.attempts.clone());
+        registry.register("attempts", "Ended attempts", self.attempts.clone());
         registry.register(
             "attempt_duration_seconds",
-            "How long attempts took",
+            "Duration of attempts",
             self.duration.clone(),
         );
         registry.register(
@@ -186,7 +186,7 @@ impl Metrics {
         );
         registry.register(
             "fence_lost",
-            "Results that came too late and were refused",
+            "Late results refused because of a stale fence",
             self.fences_lost.clone(),
         );
     }

@@ -32,7 +32,7 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(dashboard::router(app.clone()))
         .fallback(not_found)
         .method_not_allowed_fallback(|| async {
-            let detail = "this address has other methods; see /api/docs";
+            let detail = "method not allowed for this path; see /api/docs";
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
         })
         .with_state(app.clone())

@@ -43,10 +43,10 @@ fn error_classes() {
         &[
             "  error: invalid digit found in string -> retry 1 of 1 in 50ms\n",
             "  validation: the card has expired -> permanent failure",
-            "  fraud: the same card in two countries -> a rule of the policy gives up",
+            "  fraud: the same card in two countries -> failed by a rule of the policy",
             "  not_found: the customer is not replicated yet -> retry 1 of 1 in 50ms\n",
             "  bank_closed: out of hours -> retry 1 of 1 in 300ms, by rule 3",
-            "  error: too many requests -> retry 1 of 1 in 200ms, as Retry-After asks",
+            "  error: too many requests -> retry 1 of 1 in 200ms (Retry-After)",
             "  error: too many requests -> no retries left",
         ],
     );
@@ -57,7 +57,7 @@ fn at_most_once() {
     prints(
         "at_most_once",
         &[
-            "dead letter to Ada: never retried: it may start only once",
+            "dead letter to Ada: not retried: starts at most once",
             "dead letter to Bob: outcome unknown",
             "is AT_MOST_ONCE and may have started",
         ],

@@ -96,14 +96,14 @@ impl DamageLog {
         }
         if known.rows.len() >= DAMAGED_ROWS_MAX {
             if !std::mem::replace(&mut known.has_more, true) {
-                tracing::error!("more than {DAMAGED_ROWS_MAX} rows cannot be read");
+                tracing::error!("more than {DAMAGED_ROWS_MAX} rows are corrupt");
             }
             return;
         }
         let DamagedRow {
             table, id, reason, ..
         } = &row;
-        tracing::error!(table, id, reason, "{row} (it is passed over)");
+        tracing::error!(table, id, reason, "{row} (skipped)");
         known.rows.insert(key, row);
     }
 

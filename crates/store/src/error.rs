@@ -79,11 +79,11 @@ impl fmt::Display for StoreError {
             operation, source, ..
         } = self;
         if let Some(damaged) = &self.damaged {
-            write!(f, "a row cannot be read ({operation}): {damaged}")
+            write!(f, "corrupt row ({operation}): {damaged}")
         } else if self.is_transient {
-            write!(f, "the store does not answer ({operation}): {source}")
+            write!(f, "the store is unavailable ({operation}): {source}")
         } else {
-            write!(f, "the store is broken ({operation}): {source}")
+            write!(f, "the store failed ({operation}): {source}")
         }
     }
 }
@@ -107,7 +107,7 @@ pub enum OpenError {
         reason: &'static str,
     },
     /// The file is ours and damaged.
-    #[error("{} is damaged: {source}; restore it from a backup", path.display())]
+    #[error("{} is corrupt: {source}; restore it from a backup", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
@@ -116,9 +116,9 @@ pub enum OpenError {
     },
     /// The file is ours, and the log that belongs beside it is gone.
     #[error(
-        "{} lacks its log, {}, with what was acknowledged last: it was deleted, or left behind when the file was copied \
-         (or, if the node was killed while another program closed the file, nothing is missing); \
-         put it back beside the file, or go on without what it held (`SqliteOptions::accept_loss`)",
+        "{} is missing its write-ahead log, {}, which may contain the last acknowledged writes: it was deleted, or not copied with the file \
+         (if the node was killed while another program closed the file, nothing is missing); \
+         restore the log next to the file, or accept the loss (`SqliteOptions::accept_loss`)",
         path.display(), log.display()
     )]
     LogMissing {
@@ -129,7 +129,7 @@ pub enum OpenError {
     },
     /// The file has a newer schema.
     #[error(
-        "{} was written by a newer Steadfast (schema {found}, this one knows {known}): upgrade this binary",
+        "{} was written by a newer Steadfast (schema {found}; this binary supports up to {known}): upgrade this binary",
         path.display()
     )]
     Newer {
@@ -154,7 +154,7 @@ pub enum OpenError {
     },
     /// The linked SQLite has a defect that loses data.
     #[error(
-        "SQLite {found} can corrupt a database in WAL mode: version {least} or newer is needed"
+        "SQLite {found} can corrupt a database in WAL mode: version {least} or newer is required"
     )]
     UnsafeSqlite {
         /// Its version.
@@ -182,7 +182,7 @@ pub enum OpenError {
     },
     /// The database has a newer schema.
     #[error(
-        "{name} was written by a newer Steadfast (schema {found}, this one knows {known}): upgrade this binary"
+        "{name} was written by a newer Steadfast (schema {found}; this binary supports up to {known}): upgrade this binary"
     )]
     NewerDatabase {
         /// The database.
@@ -227,7 +227,9 @@ impl OpenError {
 #[derive(Debug, thiserror::Error)]
 pub enum EnqueueError {
     /// An idempotency key was used before, for another request.
-    #[error("idempotency key {key:?} was used for another request, which made {job}")]
+    #[error(
+        "idempotency key {key:?} was already used for a different request, which created {job}"
+    )]
     Conflict {
         /// Which job of the batch.
         index: usize,
@@ -248,7 +250,7 @@ pub enum EnqueueError {
         conflict: UniqueConflict,
     },
     /// A job that it is to wait for is not there, or belongs to another tenant.
-    #[error("there is no {job} to run after")]
+    #[error("prerequisite {job} does not exist")]
     UnknownPrerequisite {
         /// Which job of the batch.
         index: usize,
@@ -256,7 +258,7 @@ pub enum EnqueueError {
         job: JobId,
     },
     /// The batch that it is to be added to is not there, or belongs to another tenant.
-    #[error("there is no {batch} to add to")]
+    #[error("batch {batch} does not exist")]
     UnknownBatch {
         /// Which job of the request.
         index: usize,
@@ -264,7 +266,7 @@ pub enum EnqueueError {
         batch: BatchId,
     },
     /// The batch that it is to be added to takes no more jobs.
-    #[error("{batch} takes no more jobs: {reason}")]
+    #[error("{batch} accepts no more jobs: {reason}")]
     BatchRefused {
         /// Which job of the request.
         index: usize,

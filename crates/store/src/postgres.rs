@@ -179,7 +179,7 @@ impl PostgresStore {
             shared: &self.inner.shared,
         };
         if !self.is_same_database(&theirs).await {
-            let why = "this connection is not to the store's database";
+            let why = "this connection is to a different database than the store";
             return Err(StoreError::broken(OPERATION, why).into());
         }
         let stored = async {

@@ -296,7 +296,7 @@ impl SqliteStore {
 
 /// A transaction that is on another file than the store.
 #[derive(Debug, thiserror::Error)]
-#[error("this connection is on {}, not on the store's file {}", theirs.display(), ours.display())]
+#[error("this connection is to {}, not to the store's file {}", theirs.display(), ours.display())]
 struct WrongFile {
     theirs: PathBuf,
     ours: PathBuf,
@@ -320,7 +320,7 @@ impl Inner {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!(path = %self.path.display(), "the writer had panicked");
+            tracing::error!(path = %self.path.display(), "the writer panicked");
         }
     }
 }

@@ -11,11 +11,11 @@ import (
 
 // ListAlertsParams is the query of [Client.ListAlerts]; what is left empty is not sent.
 type ListAlertsParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
-	// How many, up to 500, which is the default.
+	// Maximum number of results, up to 500 (the default).
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -27,7 +27,7 @@ func (p ListAlertsParams) values() url.Values {
 	return v
 }
 
-// ListAlerts: List alerts that fire, are about to, or did.
+// ListAlerts: List alerts: firing, pending and resolved.
 func (c *Client) ListAlerts(ctx context.Context, params ListAlertsParams) (*AlertList, error) {
 	answer := new(AlertList)
 	err := c.Call(ctx, "GET", "/alerts", params.values(), nil, answer)
@@ -47,21 +47,21 @@ func (c *Client) AllAlerts(ctx context.Context, params ListAlertsParams) iter.Se
 
 // ListAuditParams is the query of [Client.ListAudit]; what is left empty is not sent.
 type ListAuditParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
-	// About this: the id of a job or operation, the name of a queue, …
+	// Subject of the command: the id of a job or operation, the name of a queue, …
 	Subject string
-	// Of this action; `job.` for all that begin so.
+	// Action, such as `job.cancel`, or a prefix such as `job.`.
 	Action string
-	// By a caller of this name.
+	// Name of the caller.
 	By string
-	// At this time or later.
+	// Only records at this time or later.
 	From time.Time
-	// Before this time.
+	// Only records before this time.
 	Before time.Time
-	// How many, up to 500; 50 by default.
+	// Maximum number of results, up to 500; 50 by default.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -78,7 +78,7 @@ func (p ListAuditParams) values() url.Values {
 	return v
 }
 
-// ListAudit: List who did what, newest first: every command that changed something.
+// ListAudit: List audit records, newest first: one for every command that changed something.
 func (c *Client) ListAudit(ctx context.Context, params ListAuditParams) (*AuditList, error) {
 	answer := new(AuditList)
 	err := c.Call(ctx, "GET", "/audit", params.values(), nil, answer)
@@ -98,13 +98,13 @@ func (c *Client) AllAudit(ctx context.Context, params ListAuditParams) iter.Seq2
 
 // ListBatchesParams is the query of [Client.ListBatches]; what is left empty is not sent.
 type ListBatchesParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
-	// Only those whose jobs have not all ended, or that are open.
+	// Only batches that are open or have unfinished jobs.
 	Unfinished bool
-	// How many, up to 500; 50 by default.
+	// Maximum number of results, up to 500; 50 by default.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -135,21 +135,21 @@ func (c *Client) AllBatches(ctx context.Context, params ListBatchesParams) iter.
 	})
 }
 
-// CreateBatch: Create a batch of jobs, which are counted together.
+// CreateBatch: Create a batch of jobs with shared progress and callbacks.
 func (c *Client) CreateBatch(ctx context.Context, request CreateBatchRequest) (*Batch, error) {
 	answer := new(Batch)
 	err := c.Call(ctx, "POST", "/batches", nil, request, answer)
 	return answer, err
 }
 
-// GetBatch: Read a batch: its counts, and the jobs that it makes.
+// GetBatch: Read a batch with its counts and callback jobs.
 func (c *Client) GetBatch(ctx context.Context, id string) (*Batch, error) {
 	answer := new(Batch)
 	err := c.Call(ctx, "GET", "/batches/"+url.PathEscape(id), nil, nil, answer)
 	return answer, err
 }
 
-// CloseBatch: Close a batch: no more jobs can be added, and it ends when all have ended.
+// CloseBatch: Close a batch: no more jobs can be added, and it ends when all its jobs have ended.
 func (c *Client) CloseBatch(ctx context.Context, id string) (*Batch, error) {
 	answer := new(Batch)
 	err := c.Call(ctx, "POST", "/batches/"+url.PathEscape(id)+"/close", nil, nil, answer)
@@ -160,9 +160,9 @@ func (c *Client) CloseBatch(ctx context.Context, id string) (*Batch, error) {
 type ListBatchJobsParams struct {
 	// `unfinished`, `succeeded`, `failed` or `cancelled`; all by default.
 	State string
-	// How many, up to 500; 50 by default.
+	// Maximum number of results, up to 500; 50 by default.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -174,7 +174,7 @@ func (p ListBatchJobsParams) values() url.Values {
 	return v
 }
 
-// ListBatchJobs: List the jobs of a batch that are still stored, newest first.
+// ListBatchJobs: List the stored jobs of a batch, newest first.
 func (c *Client) ListBatchJobs(ctx context.Context, id string, params ListBatchJobsParams) (*JobList, error) {
 	answer := new(JobList)
 	err := c.Call(ctx, "GET", "/batches/"+url.PathEscape(id)+"/jobs", params.values(), nil, answer)
@@ -192,49 +192,49 @@ func (c *Client) AllBatchJobs(ctx context.Context, id string, params ListBatchJo
 	})
 }
 
-// AddBatchJobs: Add jobs to an open batch, up to 1,000 at a time, all of them or none.
+// AddBatchJobs: Add up to 1,000 jobs to an open batch atomically.
 func (c *Client) AddBatchJobs(ctx context.Context, id string, request CreateJobsRequest) (*JobList, error) {
 	answer := new(JobList)
 	err := c.Call(ctx, "POST", "/batches/"+url.PathEscape(id)+"/jobs", nil, request, answer)
 	return answer, err
 }
 
-// ClaimJobs: Claim due jobs, waiting for the first if there is none.
+// ClaimJobs: Claim due jobs, with a long poll if none is due.
 func (c *Client) ClaimJobs(ctx context.Context, request ClaimJobsRequest) (*ClaimList, error) {
 	answer := new(ClaimList)
 	err := c.Call(ctx, "POST", "/claims", nil, request, answer)
 	return answer, err
 }
 
-// SendHeartbeats: Renew the leases of up to 1,000 attempts that still run; they count from now.
+// SendHeartbeats: Renew the leases of up to 1,000 running attempts, starting from now.
 func (c *Client) SendHeartbeats(ctx context.Context, request HeartbeatsRequest) (*HeartbeatList, error) {
 	answer := new(HeartbeatList)
 	err := c.Call(ctx, "POST", "/claims/heartbeat", nil, request, answer)
 	return answer, err
 }
 
-// SettleAttempts: Report the ends of many attempts in one transaction.
+// SettleAttempts: Settle many attempts in one transaction.
 func (c *Client) SettleAttempts(ctx context.Context, request SettleRequest) (*SettlementList, error) {
 	answer := new(SettlementList)
 	err := c.Call(ctx, "POST", "/claims/settle", nil, request, answer)
 	return answer, err
 }
 
-// FailAttempt: Report that an attempt failed; what follows is up to the job's policy.
+// FailAttempt: Report that an attempt failed; the job's retry policy decides what follows.
 func (c *Client) FailAttempt(ctx context.Context, id string, request FailRequest) (*Job, error) {
 	answer := new(Job)
 	err := c.Call(ctx, "POST", "/claims/"+url.PathEscape(id)+"/fail", nil, request, answer)
 	return answer, err
 }
 
-// SendHeartbeat: Renew the lease of an attempt that still runs; it counts from now.
+// SendHeartbeat: Renew the lease of a running attempt, starting from now.
 func (c *Client) SendHeartbeat(ctx context.Context, id string, request HeartbeatRequest) (*Lease, error) {
 	answer := new(Lease)
 	err := c.Call(ctx, "POST", "/claims/"+url.PathEscape(id)+"/heartbeat", nil, request, answer)
 	return answer, err
 }
 
-// ReleaseAttempt: Give a job back: it is due at once, and this attempt is not counted.
+// ReleaseAttempt: Release a job: it is due immediately, and this attempt is not counted.
 func (c *Client) ReleaseAttempt(ctx context.Context, id string, request ReleaseRequest) (*Job, error) {
 	answer := new(Job)
 	err := c.Call(ctx, "POST", "/claims/"+url.PathEscape(id)+"/release", nil, request, answer)
@@ -250,7 +250,7 @@ func (c *Client) SnoozeAttempt(ctx context.Context, id string, request SnoozeReq
 
 // GetStepParams is the query of [Client.GetStep]; what is left empty is not sent.
 type GetStepParams struct {
-	// That of the claim.
+	// The fence of the claim.
 	Fence int
 }
 
@@ -260,15 +260,14 @@ func (p GetStepParams) values() url.Values {
 	return v
 }
 
-// GetStep: Read the result of a step that some attempt of the job has done.
+// GetStep: Read the stored result of a step of the job.
 func (c *Client) GetStep(ctx context.Context, id string, name string, params GetStepParams) (*Step, error) {
 	answer := new(Step)
 	err := c.Call(ctx, "GET", "/claims/"+url.PathEscape(id)+"/steps/"+url.PathEscape(name), params.values(), nil, answer)
 	return answer, err
 }
 
-// SaveStep: Store the result of a step, if the claim still holds, and answer with the one that is
-// stored.
+// SaveStep: Store the result of a step if the claim is still valid, and return the stored result.
 func (c *Client) SaveStep(ctx context.Context, id string, name string, request SaveStepRequest) (*Step, error) {
 	answer := new(Step)
 	err := c.Call(ctx, "PUT", "/claims/"+url.PathEscape(id)+"/steps/"+url.PathEscape(name), nil, request, answer)
@@ -282,7 +281,7 @@ func (c *Client) SucceedAttempt(ctx context.Context, id string, request SucceedR
 	return answer, err
 }
 
-// ResendDelivery: Send a delivery that has ended once more: the same body under the same event id.
+// ResendDelivery: Resend an ended delivery with the same body and event id.
 func (c *Client) ResendDelivery(ctx context.Context, id string) (*Job, error) {
 	answer := new(Job)
 	err := c.Call(ctx, "POST", "/deliveries/"+url.PathEscape(id)+"/resend", nil, nil, answer)
@@ -291,14 +290,14 @@ func (c *Client) ResendDelivery(ctx context.Context, id string) (*Job, error) {
 
 // ListDestinationsParams is the query of [Client.ListDestinations]; what is left empty is not sent.
 type ListDestinationsParams struct {
-	// Where attempts of this tenant failed. Only for keys that see all tenants; other keys have their
-	// own.
+	// Only destinations where attempts of this tenant failed. Requires a key for all tenants; other
+	// keys always use their own tenant.
 	Tenant string
-	// With this status.
+	// Only destinations with this status.
 	Status HealthStatus
-	// How many, up to 500.
+	// Maximum number of results, up to 500.
 	Limit int
-	// The `nextCursor` of the page before.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -311,8 +310,7 @@ func (p ListDestinationsParams) values() url.Values {
 	return v
 }
 
-// ListDestinations: List destinations of which something is known: those whose attempts failed
-// lately, and those that are held.
+// ListDestinations: List destinations that failed recently or are held.
 func (c *Client) ListDestinations(ctx context.Context, params ListDestinationsParams) (*DestinationList, error) {
 	answer := new(DestinationList)
 	err := c.Call(ctx, "GET", "/destinations", params.values(), nil, answer)
@@ -332,7 +330,7 @@ func (c *Client) AllDestinations(ctx context.Context, params ListDestinationsPar
 
 // GetDestinationParams is the query of [Client.GetDestination]; what is left empty is not sent.
 type GetDestinationParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 }
 
@@ -342,7 +340,7 @@ func (p GetDestinationParams) values() url.Values {
 	return v
 }
 
-// GetDestination: Read a destination: its health, its incidents, and its settings.
+// GetDestination: Read a destination with its health, incidents and settings.
 func (c *Client) GetDestination(ctx context.Context, key string, params GetDestinationParams) (*Destination, error) {
 	answer := new(Destination)
 	err := c.Call(ctx, "GET", "/destinations/"+url.PathEscape(key), params.values(), nil, answer)
@@ -351,7 +349,7 @@ func (c *Client) GetDestination(ctx context.Context, key string, params GetDesti
 
 // SetDestinationParams is the query of [Client.SetDestination]; what is left empty is not sent.
 type SetDestinationParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 }
 
@@ -361,8 +359,8 @@ func (p SetDestinationParams) values() url.Values {
 	return v
 }
 
-// SetDestination: Set what follows if a destination is found unhealthy, and when it is. A key of
-// one tenant sets `hold` for its own jobs.
+// SetDestination: Set what to do when a destination is unhealthy, and the thresholds for it. A key
+// for one tenant sets `hold` for its own jobs.
 func (c *Client) SetDestination(ctx context.Context, key string, params SetDestinationParams, request SetDestinationRequest) (*Destination, error) {
 	answer := new(Destination)
 	err := c.Call(ctx, "PUT", "/destinations/"+url.PathEscape(key), params.values(), request, answer)
@@ -371,7 +369,7 @@ func (c *Client) SetDestination(ctx context.Context, key string, params SetDesti
 
 // EditDestinationParams is the query of [Client.EditDestination]; what is left empty is not sent.
 type EditDestinationParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 }
 
@@ -381,23 +379,23 @@ func (p EditDestinationParams) values() url.Values {
 	return v
 }
 
-// EditDestination: Change the settings of a destination that the body names, and leave the others;
-// null makes one as by default.
+// EditDestination: Change the given settings of a destination; null resets a setting to its
+// default.
 func (c *Client) EditDestination(ctx context.Context, key string, params EditDestinationParams, request SetDestinationRequest) (*Destination, error) {
 	answer := new(Destination)
 	err := c.Call(ctx, "PATCH", "/destinations/"+url.PathEscape(key), params.values(), request, answer)
 	return answer, err
 }
 
-// HoldDestination: Hold a destination: no job starts for it, of any tenant, until it is released or
-// the time comes.
+// HoldDestination: Hold a destination: no job of any tenant starts for it until it is released or
+// the hold expires.
 func (c *Client) HoldDestination(ctx context.Context, key string, request HoldDestinationRequest) (*Destination, error) {
 	answer := new(Destination)
 	err := c.Call(ctx, "POST", "/destinations/"+url.PathEscape(key)+"/hold", nil, request, answer)
 	return answer, err
 }
 
-// ReleaseDestination: Release a destination: jobs start again, faster from second to second.
+// ReleaseDestination: Release a destination; starts ramp up gradually.
 func (c *Client) ReleaseDestination(ctx context.Context, key string) (*Destination, error) {
 	answer := new(Destination)
 	err := c.Call(ctx, "POST", "/destinations/"+url.PathEscape(key)+"/release", nil, nil, answer)
@@ -406,39 +404,39 @@ func (c *Client) ReleaseDestination(ctx context.Context, key string) (*Destinati
 
 // ListDeadLettersParams is the query of [Client.ListDeadLetters]; what is left empty is not sent.
 type ListDeadLettersParams struct {
-	// With this label.
+	// Jobs with this label.
 	Label JobLabel
-	// In this queue.
+	// Jobs in this queue.
 	Queue string
-	// Of this kind.
+	// Jobs of this kind.
 	Kind string
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 	// Runs of this schedule.
 	Schedule string
-	// That call this system, as `https://api.example.com`.
+	// Jobs for this destination, such as `https://api.example.com`.
 	Destination string
-	// That are counted in this batch.
+	// Jobs of this batch.
 	Batch string
-	// Created at this time or later; when it failed does not matter.
+	// Jobs created at this time or later.
 	From time.Time
-	// Created before this time; when it failed does not matter.
+	// Jobs created before this time.
 	Before time.Time
-	// Ended `failed` at this time or later.
+	// Jobs that failed permanently at this time or later.
 	FailedFrom time.Time
-	// Ended `failed` before this time.
+	// Jobs that failed permanently before this time.
 	FailedBefore time.Time
-	// With this text in the message of the newest failure, in any case.
+	// Jobs whose last failure message contains this text, ignoring case.
 	Text string
-	// With a newest failure of this class.
+	// Jobs whose last failure has this class.
 	Class string
-	// With a newest failure of this fingerprint.
+	// Jobs whose last failure has this fingerprint.
 	Fingerprint string
-	// Ended for this reason.
+	// Jobs that ended for this reason.
 	Reason EndReason
-	// How many, up to 500; 50 by default.
+	// Maximum number of results, up to 500; 50 by default.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -482,14 +480,14 @@ func (c *Client) AllDeadLetters(ctx context.Context, params ListDeadLettersParam
 	})
 }
 
-// DiscardDeadLetters: Discard dead letters without trying them again.
+// DiscardDeadLetters: Discard dead letters without retrying them.
 func (c *Client) DiscardDeadLetters(ctx context.Context, request DeadLettersRequest) (*BulkResult, error) {
 	answer := new(BulkResult)
 	err := c.Call(ctx, "POST", "/dlq/discard", nil, request, answer)
 	return answer, err
 }
 
-// RequeueDeadLetters: Requeue dead letters, each with a fresh retry budget.
+// RequeueDeadLetters: Requeue dead letters, each with a new retry budget.
 func (c *Client) RequeueDeadLetters(ctx context.Context, request DeadLettersRequest) (*BulkResult, error) {
 	answer := new(BulkResult)
 	err := c.Call(ctx, "POST", "/dlq/requeue", nil, request, answer)
@@ -498,11 +496,11 @@ func (c *Client) RequeueDeadLetters(ctx context.Context, request DeadLettersRequ
 
 // ListEndpointsParams is the query of [Client.ListEndpoints]; what is left empty is not sent.
 type ListEndpointsParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
-	// How many, up to 500, which is the default.
+	// Maximum number of results, up to 500 (the default).
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -514,8 +512,8 @@ func (p ListEndpointsParams) values() url.Values {
 	return v
 }
 
-// ListEndpoints: List endpoints, oldest first. Keys of scope `read` and `worker` see the host of an
-// address only: its path may be a secret.
+// ListEndpoints: List endpoints, oldest first. Keys with scope `read` and `worker` see only the
+// host of each URL, because its path may be secret.
 func (c *Client) ListEndpoints(ctx context.Context, params ListEndpointsParams) (*EndpointList, error) {
 	answer := new(EndpointList)
 	err := c.Call(ctx, "GET", "/endpoints", params.values(), nil, answer)
@@ -533,7 +531,7 @@ func (c *Client) AllEndpoints(ctx context.Context, params ListEndpointsParams) i
 	})
 }
 
-// CreateEndpoint: Create an endpoint: an address that events of jobs, or alerts, are sent to.
+// CreateEndpoint: Create an endpoint: a URL that receives job events or alerts.
 func (c *Client) CreateEndpoint(ctx context.Context, request CreateEndpointRequest) (*EndpointWithSecret, error) {
 	answer := new(EndpointWithSecret)
 	err := c.Call(ctx, "POST", "/endpoints", nil, request, answer)
@@ -547,23 +545,23 @@ func (c *Client) GetEndpoint(ctx context.Context, id string) (*Endpoint, error) 
 	return answer, err
 }
 
-// EditEndpoint: Edit an endpoint; what the request leaves out stays as it is.
+// EditEndpoint: Edit an endpoint; omitted fields stay unchanged.
 func (c *Client) EditEndpoint(ctx context.Context, id string, request EditEndpointRequest) (*Endpoint, error) {
 	answer := new(Endpoint)
 	err := c.Call(ctx, "PATCH", "/endpoints/"+url.PathEscape(id), nil, request, answer)
 	return answer, err
 }
 
-// DeleteEndpoint: Delete an endpoint; deliveries that wait for it are cancelled.
+// DeleteEndpoint: Delete an endpoint; its waiting deliveries are cancelled.
 func (c *Client) DeleteEndpoint(ctx context.Context, id string) error {
 	return c.Call(ctx, "DELETE", "/endpoints/"+url.PathEscape(id), nil, nil, nil)
 }
 
 // ListDeliveriesParams is the query of [Client.ListDeliveries]; what is left empty is not sent.
 type ListDeliveriesParams struct {
-	// How many, up to 500.
+	// Maximum number of results, up to 500.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -574,8 +572,8 @@ func (p ListDeliveriesParams) values() url.Values {
 	return v
 }
 
-// ListDeliveries: List the deliveries to an endpoint, newest first. They are jobs; their attempts
-// are in the history of each.
+// ListDeliveries: List the deliveries to an endpoint, newest first. Deliveries are jobs; their
+// attempts are in the job history.
 func (c *Client) ListDeliveries(ctx context.Context, id string, params ListDeliveriesParams) (*JobList, error) {
 	answer := new(JobList)
 	err := c.Call(ctx, "GET", "/endpoints/"+url.PathEscape(id)+"/deliveries", params.values(), nil, answer)
@@ -593,31 +591,31 @@ func (c *Client) AllDeliveries(ctx context.Context, id string, params ListDelive
 	})
 }
 
-// DisableEndpoint: Disable an endpoint: nothing is sent to it, and its deliveries wait until it is
-// enabled, at most for seven days.
+// DisableEndpoint: Disable an endpoint: its deliveries wait until it is enabled, for at most seven
+// days.
 func (c *Client) DisableEndpoint(ctx context.Context, id string) (*Endpoint, error) {
 	answer := new(Endpoint)
 	err := c.Call(ctx, "POST", "/endpoints/"+url.PathEscape(id)+"/disable", nil, nil, answer)
 	return answer, err
 }
 
-// EnableEndpoint: Enable an endpoint: the deliveries that wait for it are sent, by an operation at
-// the rate of the setting `bulkRate`.
+// EnableEndpoint: Enable an endpoint: an operation sends its waiting deliveries, limited by the
+// setting `bulkRate`.
 func (c *Client) EnableEndpoint(ctx context.Context, id string) (*Endpoint, error) {
 	answer := new(Endpoint)
 	err := c.Call(ctx, "POST", "/endpoints/"+url.PathEscape(id)+"/enable", nil, nil, answer)
 	return answer, err
 }
 
-// RotateEndpointSecret: Rotate the secret of an endpoint: a new one signs, the old one signs beside
-// it for a while.
+// RotateEndpointSecret: Rotate the signing secret of an endpoint; deliveries are also signed with
+// the old secret for a while.
 func (c *Client) RotateEndpointSecret(ctx context.Context, id string, request RotateSecretRequest) (*EndpointWithSecret, error) {
 	answer := new(EndpointWithSecret)
 	err := c.Call(ctx, "POST", "/endpoints/"+url.PathEscape(id)+"/rotate", nil, request, answer)
 	return answer, err
 }
 
-// TestEndpoint: Send an event of type `endpoint.test` to an endpoint, as any other delivery.
+// TestEndpoint: Send an event of type `endpoint.test` to an endpoint as a normal delivery.
 func (c *Client) TestEndpoint(ctx context.Context, id string) (*Job, error) {
 	answer := new(Job)
 	err := c.Call(ctx, "POST", "/endpoints/"+url.PathEscape(id)+"/test", nil, nil, answer)
@@ -626,27 +624,27 @@ func (c *Client) TestEndpoint(ctx context.Context, id string) (*Job, error) {
 
 // ListFailuresParams is the query of [Client.ListFailures]; what is left empty is not sent.
 type ListFailuresParams struct {
-	// In this state.
+	// Groups in this state.
 	State FailureState
 	// Failures of this class.
 	Class string
 	// Failures with this HTTP status.
 	Status int
-	// Failures of jobs of this kind.
+	// Failures of jobs with this kind.
 	Kind string
-	// Failures of jobs that call this system, as `https://api.example.com`.
+	// Failures at this destination, such as `https://api.example.com`.
 	Destination string
-	// Failures of jobs of this queue.
+	// Failures of jobs in this queue.
 	Queue string
-	// With this text in the pattern or in the newest message, in any case.
+	// Groups whose pattern or last message contains this text, ignoring case.
 	Text string
-	// Seen at this time or later.
+	// Groups seen at this time or later.
 	Since time.Time
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
-	// How many, up to 500; 50 by default.
+	// Maximum number of results, up to 500; 50 by default.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -666,7 +664,7 @@ func (p ListFailuresParams) values() url.Values {
 	return v
 }
 
-// ListFailures: List groups of failures, those with the most failures first.
+// ListFailures: List failure groups, most frequent first.
 func (c *Client) ListFailures(ctx context.Context, params ListFailuresParams) (*FailureList, error) {
 	answer := new(FailureList)
 	err := c.Call(ctx, "GET", "/failures", params.values(), nil, answer)
@@ -686,7 +684,7 @@ func (c *Client) AllFailures(ctx context.Context, params ListFailuresParams) ite
 
 // GetFailureParams is the query of [Client.GetFailure]; what is left empty is not sent.
 type GetFailureParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 }
 
@@ -696,7 +694,7 @@ func (p GetFailureParams) values() url.Values {
 	return v
 }
 
-// GetFailure: Read a group of failures.
+// GetFailure: Read a failure group.
 func (c *Client) GetFailure(ctx context.Context, fingerprint string, params GetFailureParams) (*FailureGroup, error) {
 	answer := new(FailureGroup)
 	err := c.Call(ctx, "GET", "/failures/"+url.PathEscape(fingerprint), params.values(), nil, answer)
@@ -705,7 +703,7 @@ func (c *Client) GetFailure(ctx context.Context, fingerprint string, params GetF
 
 // MarkFailureParams is the query of [Client.MarkFailure]; what is left empty is not sent.
 type MarkFailureParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 }
 
@@ -715,7 +713,7 @@ func (p MarkFailureParams) values() url.Values {
 	return v
 }
 
-// MarkFailure: Say that a failure is known, or that its cause is fixed.
+// MarkFailure: Mark a failure group as known or fixed.
 func (c *Client) MarkFailure(ctx context.Context, fingerprint string, params MarkFailureParams, request MarkFailureRequest) (*FailureGroup, error) {
 	answer := new(FailureGroup)
 	err := c.Call(ctx, "PATCH", "/failures/"+url.PathEscape(fingerprint), params.values(), request, answer)
@@ -724,9 +722,9 @@ func (c *Client) MarkFailure(ctx context.Context, fingerprint string, params Mar
 
 // GetForecastParams is the query of [Client.GetForecast]; what is left empty is not sent.
 type GetForecastParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
-	// How many minutes to look ahead, up to twelve hours; 120 by default.
+	// Minutes to forecast, up to 720; 120 by default.
 	Minutes int
 }
 
@@ -746,11 +744,11 @@ func (c *Client) GetForecast(ctx context.Context, params GetForecastParams) (*Fo
 
 // ListGatesParams is the query of [Client.ListGates]; what is left empty is not sent.
 type ListGatesParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
-	// How many, up to 500, which is the default.
+	// Maximum number of results, up to 500 (the default).
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -762,8 +760,8 @@ func (p ListGatesParams) values() url.Values {
 	return v
 }
 
-// ListGates: List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency
-// key, and how much of it is taken at present.
+// ListGates: List gates (limits of a queue, kind, tenant, destination or concurrency key) with
+// their current use.
 func (c *Client) ListGates(ctx context.Context, params ListGatesParams) (*GateList, error) {
 	answer := new(GateList)
 	err := c.Call(ctx, "GET", "/gates", params.values(), nil, answer)
@@ -783,7 +781,7 @@ func (c *Client) AllGates(ctx context.Context, params ListGatesParams) iter.Seq2
 
 // GetGateParams is the query of [Client.GetGate]; what is left empty is not sent.
 type GetGateParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 }
 
@@ -802,7 +800,7 @@ func (c *Client) GetGate(ctx context.Context, scope GateScope, key string, param
 
 // SetGateParams is the query of [Client.SetGate]; what is left empty is not sent.
 type SetGateParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 }
 
@@ -812,7 +810,7 @@ func (p SetGateParams) values() url.Values {
 	return v
 }
 
-// SetGate: Set a gate to these limits and no others. It holds on all nodes within two seconds.
+// SetGate: Replace the limits of a gate. Takes effect on all nodes within two seconds.
 func (c *Client) SetGate(ctx context.Context, scope GateScope, key string, params SetGateParams, request SetGateRequest) (*Gate, error) {
 	answer := new(Gate)
 	err := c.Call(ctx, "PUT", "/gates/"+url.PathEscape(string(scope))+"/"+url.PathEscape(key), params.values(), request, answer)
@@ -821,7 +819,7 @@ func (c *Client) SetGate(ctx context.Context, scope GateScope, key string, param
 
 // EditGateParams is the query of [Client.EditGate]; what is left empty is not sent.
 type EditGateParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 }
 
@@ -831,8 +829,8 @@ func (p EditGateParams) values() url.Values {
 	return v
 }
 
-// EditGate: Change the limits of a gate that the body names, and leave the others; null removes
-// one. A gate that is left without limits is deleted.
+// EditGate: Change the given limits of a gate; null removes a limit. A gate without limits is
+// deleted.
 func (c *Client) EditGate(ctx context.Context, scope GateScope, key string, params EditGateParams, request SetGateRequest) (*Gate, error) {
 	answer := new(Gate)
 	err := c.Call(ctx, "PATCH", "/gates/"+url.PathEscape(string(scope))+"/"+url.PathEscape(key), params.values(), request, answer)
@@ -841,7 +839,7 @@ func (c *Client) EditGate(ctx context.Context, scope GateScope, key string, para
 
 // DeleteGateParams is the query of [Client.DeleteGate]; what is left empty is not sent.
 type DeleteGateParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 }
 
@@ -851,46 +849,46 @@ func (p DeleteGateParams) values() url.Values {
 	return v
 }
 
-// DeleteGate: Delete a gate: what it held back may start.
+// DeleteGate: Delete a gate; the jobs it held back may start.
 func (c *Client) DeleteGate(ctx context.Context, scope GateScope, key string, params DeleteGateParams) error {
 	return c.Call(ctx, "DELETE", "/gates/"+url.PathEscape(string(scope))+"/"+url.PathEscape(key), params.values(), nil, nil)
 }
 
 // ListJobsParams is the query of [Client.ListJobs]; what is left empty is not sent.
 type ListJobsParams struct {
-	// With this label.
+	// Jobs with this label.
 	Label JobLabel
-	// In this queue.
+	// Jobs in this queue.
 	Queue string
-	// Of this kind.
+	// Jobs of this kind.
 	Kind string
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 	// Runs of this schedule.
 	Schedule string
-	// That call this system, as `https://api.example.com`.
+	// Jobs for this destination, such as `https://api.example.com`.
 	Destination string
-	// That are counted in this batch.
+	// Jobs of this batch.
 	Batch string
-	// Created at this time or later; when it failed does not matter.
+	// Jobs created at this time or later.
 	From time.Time
-	// Created before this time; when it failed does not matter.
+	// Jobs created before this time.
 	Before time.Time
-	// Ended `failed` at this time or later.
+	// Jobs that failed permanently at this time or later.
 	FailedFrom time.Time
-	// Ended `failed` before this time.
+	// Jobs that failed permanently before this time.
 	FailedBefore time.Time
-	// With this text in the message of the newest failure, in any case.
+	// Jobs whose last failure message contains this text, ignoring case.
 	Text string
-	// With a newest failure of this class.
+	// Jobs whose last failure has this class.
 	Class string
-	// With a newest failure of this fingerprint.
+	// Jobs whose last failure has this fingerprint.
 	Fingerprint string
-	// Ended for this reason.
+	// Jobs that ended for this reason.
 	Reason EndReason
-	// How many, up to 500; 50 by default.
+	// Maximum number of results, up to 500; 50 by default.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -936,7 +934,7 @@ func (c *Client) AllJobs(ctx context.Context, params ListJobsParams) iter.Seq2[J
 
 // GetJobParams is the query of [Client.GetJob]; what is left empty is not sent.
 type GetJobParams struct {
-	// How long to wait for the job to end, up to 60s; not at all by default.
+	// How long to wait for the job to end, up to 60s; no wait by default.
 	Wait string
 }
 
@@ -946,7 +944,7 @@ func (p GetJobParams) values() url.Values {
 	return v
 }
 
-// GetJob: Read a job; with `wait`, when it has ended or that time is over.
+// GetJob: Read a job; with `wait`, wait until it has ended or the time is over.
 func (c *Client) GetJob(ctx context.Context, id string, params GetJobParams) (*Job, error) {
 	answer := new(Job)
 	err := c.Call(ctx, "GET", "/jobs/"+url.PathEscape(id), params.values(), nil, answer)
@@ -960,14 +958,14 @@ func (c *Client) EditJob(ctx context.Context, id string, request EditJobRequest)
 	return answer, err
 }
 
-// CancelJob: Cancel a job: at once if it waits, as soon as it can if it runs.
+// CancelJob: Cancel a job: immediately if it is waiting; a running attempt is asked to stop.
 func (c *Client) CancelJob(ctx context.Context, id string) (*Job, error) {
 	answer := new(Job)
 	err := c.Call(ctx, "POST", "/jobs/"+url.PathEscape(id)+"/cancel", nil, nil, answer)
 	return answer, err
 }
 
-// ExplainJob: Why a job has not started: everything that stands between now and its start.
+// ExplainJob: Explain why a job has not started.
 func (c *Client) ExplainJob(ctx context.Context, id string) (*StartExplanation, error) {
 	answer := new(StartExplanation)
 	err := c.Call(ctx, "GET", "/jobs/"+url.PathEscape(id)+"/explain", nil, nil, answer)
@@ -976,9 +974,9 @@ func (c *Client) ExplainJob(ctx context.Context, id string) (*StartExplanation, 
 
 // ListAttemptsParams is the query of [Client.ListAttempts]; what is left empty is not sent.
 type ListAttemptsParams struct {
-	// How many, up to 500.
+	// Maximum number of results, up to 500.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -989,8 +987,7 @@ func (p ListAttemptsParams) values() url.Values {
 	return v
 }
 
-// ListAttempts: List the attempts of a job, newest first, each with the reason for what followed
-// it.
+// ListAttempts: List the attempts of a job, newest first, each with its retry decision.
 func (c *Client) ListAttempts(ctx context.Context, id string, params ListAttemptsParams) (*AttemptList, error) {
 	answer := new(AttemptList)
 	err := c.Call(ctx, "GET", "/jobs/"+url.PathEscape(id)+"/history", params.values(), nil, answer)
@@ -1008,14 +1005,14 @@ func (c *Client) AllAttempts(ctx context.Context, id string, params ListAttempts
 	})
 }
 
-// RetryJob: Retry a job that failed or was cancelled, with a fresh retry budget.
+// RetryJob: Retry a failed or cancelled job with a new retry budget.
 func (c *Client) RetryJob(ctx context.Context, id string, request RetryJobRequest) (*Job, error) {
 	answer := new(Job)
 	err := c.Call(ctx, "POST", "/jobs/"+url.PathEscape(id)+"/retry", nil, request, answer)
 	return answer, err
 }
 
-// RunJobNow: Run a waiting job now, without waiting for its time.
+// RunJobNow: Run a waiting job now.
 func (c *Client) RunJobNow(ctx context.Context, id string) (*Job, error) {
 	answer := new(Job)
 	err := c.Call(ctx, "POST", "/jobs/"+url.PathEscape(id)+"/run-now", nil, nil, answer)
@@ -1024,9 +1021,9 @@ func (c *Client) RunJobNow(ctx context.Context, id string) (*Job, error) {
 
 // ListKeysParams is the query of [Client.ListKeys]; what is left empty is not sent.
 type ListKeysParams struct {
-	// How many, up to 500.
+	// Maximum number of results, up to 500.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -1055,23 +1052,23 @@ func (c *Client) AllKeys(ctx context.Context, params ListKeysParams) iter.Seq2[K
 	})
 }
 
-// CreateKey: Create a key. Its token is in this one response only.
+// CreateKey: Create a key. Its token is only in this response.
 func (c *Client) CreateKey(ctx context.Context, request CreateKeyRequest) (*KeyWithToken, error) {
 	answer := new(KeyWithToken)
 	err := c.Call(ctx, "POST", "/keys", nil, request, answer)
 	return answer, err
 }
 
-// RevokeKey: Revoke a key. All nodes refuse it within seconds.
+// RevokeKey: Revoke a key. All nodes reject it within seconds.
 func (c *Client) RevokeKey(ctx context.Context, id string) error {
 	return c.Call(ctx, "DELETE", "/keys/"+url.PathEscape(id), nil, nil, nil)
 }
 
 // ListNodesParams is the query of [Client.ListNodes]; what is left empty is not sent.
 type ListNodesParams struct {
-	// How many, up to 500.
+	// Maximum number of results, up to 500.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -1082,7 +1079,7 @@ func (p ListNodesParams) values() url.Values {
 	return v
 }
 
-// ListNodes: List the nodes by name, including those that have just gone silent.
+// ListNodes: List nodes by name, including nodes that recently stopped responding.
 func (c *Client) ListNodes(ctx context.Context, params ListNodesParams) (*NodeList, error) {
 	answer := new(NodeList)
 	err := c.Call(ctx, "GET", "/nodes", params.values(), nil, answer)
@@ -1102,13 +1099,13 @@ func (c *Client) AllNodes(ctx context.Context, params ListNodesParams) iter.Seq2
 
 // ListOperationsParams is the query of [Client.ListOperations]; what is left empty is not sent.
 type ListOperationsParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
-	// Only those that have not ended.
+	// Only operations that have not ended.
 	Open bool
-	// How many, up to 500; 50 by default.
+	// Maximum number of results, up to 500; 50 by default.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -1139,22 +1136,22 @@ func (c *Client) AllOperations(ctx context.Context, params ListOperationsParams)
 	})
 }
 
-// CreateOperation: Work on many jobs: requeue, discard, cancel, retry, edit their policy, or run
-// them now.
+// CreateOperation: Create a bulk operation: requeue, discard, cancel, retry, edit the policy of, or
+// run now many jobs.
 func (c *Client) CreateOperation(ctx context.Context, request CreateOperationRequest) (*BulkResult, error) {
 	answer := new(BulkResult)
 	err := c.Call(ctx, "POST", "/operations", nil, request, answer)
 	return answer, err
 }
 
-// GetOperation: Read an operation: how far it has come, and its report.
+// GetOperation: Read an operation with its progress and report.
 func (c *Client) GetOperation(ctx context.Context, id string) (*Operation, error) {
 	answer := new(Operation)
 	err := c.Call(ctx, "GET", "/operations/"+url.PathEscape(id), nil, nil, answer)
 	return answer, err
 }
 
-// CancelOperation: End an operation. What it has done stays done; the rest is left alone.
+// CancelOperation: Cancel an operation. Completed changes stay; remaining jobs are not changed.
 func (c *Client) CancelOperation(ctx context.Context, id string) (*Operation, error) {
 	answer := new(Operation)
 	err := c.Call(ctx, "POST", "/operations/"+url.PathEscape(id)+"/cancel", nil, nil, answer)
@@ -1163,11 +1160,11 @@ func (c *Client) CancelOperation(ctx context.Context, id string) (*Operation, er
 
 // ListOperationJobsParams is the query of [Client.ListOperationJobs]; what is left empty is not sent.
 type ListOperationJobsParams struct {
-	// Only those that were left as they are.
+	// Only jobs that were not changed.
 	NotChanged bool
-	// How many, up to 500; 50 by default.
+	// Maximum number of results, up to 500; 50 by default.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -1179,7 +1176,7 @@ func (p ListOperationJobsParams) values() url.Values {
 	return v
 }
 
-// ListOperationJobs: List the jobs of an operation, with what was done to each.
+// ListOperationJobs: List the jobs of an operation with the result for each.
 func (c *Client) ListOperationJobs(ctx context.Context, id string, params ListOperationJobsParams) (*OperationJobList, error) {
 	answer := new(OperationJobList)
 	err := c.Call(ctx, "GET", "/operations/"+url.PathEscape(id)+"/jobs", params.values(), nil, answer)
@@ -1197,14 +1194,14 @@ func (c *Client) AllOperationJobs(ctx context.Context, id string, params ListOpe
 	})
 }
 
-// PauseOperation: Halt an operation until it is resumed. What it has done stays done.
+// PauseOperation: Pause an operation until it is resumed. Completed changes stay.
 func (c *Client) PauseOperation(ctx context.Context, id string) (*Operation, error) {
 	answer := new(Operation)
 	err := c.Call(ctx, "POST", "/operations/"+url.PathEscape(id)+"/pause", nil, nil, answer)
 	return answer, err
 }
 
-// ResumeOperation: Let a paused operation go on.
+// ResumeOperation: Resume a paused operation.
 func (c *Client) ResumeOperation(ctx context.Context, id string) (*Operation, error) {
 	answer := new(Operation)
 	err := c.Call(ctx, "POST", "/operations/"+url.PathEscape(id)+"/resume", nil, nil, answer)
@@ -1218,7 +1215,7 @@ func (c *Client) PreviewPolicy(ctx context.Context, request PreviewPolicyRequest
 	return answer, err
 }
 
-// ReplayPolicy: Run another policy over the attempts that were really made.
+// ReplayPolicy: Replay another policy over recorded attempts.
 func (c *Client) ReplayPolicy(ctx context.Context, request ReplayPolicyRequest) (*PolicyReplay, error) {
 	answer := new(PolicyReplay)
 	err := c.Call(ctx, "POST", "/policies/replay", nil, request, answer)
@@ -1227,11 +1224,11 @@ func (c *Client) ReplayPolicy(ctx context.Context, request ReplayPolicyRequest) 
 
 // ListQueuesParams is the query of [Client.ListQueues]; what is left empty is not sent.
 type ListQueuesParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
-	// How many, up to 500, which is the default.
+	// Maximum number of results, up to 500 (the default).
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -1263,7 +1260,7 @@ func (c *Client) AllQueues(ctx context.Context, params ListQueuesParams) iter.Se
 
 // ExplainQueueParams is the query of [Client.ExplainQueue]; what is left empty is not sent.
 type ExplainQueueParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 }
 
@@ -1273,7 +1270,7 @@ func (p ExplainQueueParams) values() url.Values {
 	return v
 }
 
-// ExplainQueue: Why nothing, or something, runs in a queue.
+// ExplainQueue: Explain why the jobs of a queue do or do not start.
 func (c *Client) ExplainQueue(ctx context.Context, name string, params ExplainQueueParams) (*QueueExplanation, error) {
 	answer := new(QueueExplanation)
 	err := c.Call(ctx, "GET", "/queues/"+url.PathEscape(name)+"/explain", params.values(), nil, answer)
@@ -1282,7 +1279,7 @@ func (c *Client) ExplainQueue(ctx context.Context, name string, params ExplainQu
 
 // PauseQueueParams is the query of [Client.PauseQueue]; what is left empty is not sent.
 type PauseQueueParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 }
 
@@ -1292,14 +1289,14 @@ func (p PauseQueueParams) values() url.Values {
 	return v
 }
 
-// PauseQueue: Pause a queue: no job is claimed from it until it is resumed. Running jobs go on.
+// PauseQueue: Pause a queue: no job starts until it is resumed; running jobs continue.
 func (c *Client) PauseQueue(ctx context.Context, name string, params PauseQueueParams, request PauseQueueRequest) error {
 	return c.Call(ctx, "POST", "/queues/"+url.PathEscape(name)+"/pause", params.values(), request, nil)
 }
 
 // ResumeQueueParams is the query of [Client.ResumeQueue]; what is left empty is not sent.
 type ResumeQueueParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 }
 
@@ -1316,11 +1313,11 @@ func (c *Client) ResumeQueue(ctx context.Context, name string, params ResumeQueu
 
 // ListSchedulesParams is the query of [Client.ListSchedules]; what is left empty is not sent.
 type ListSchedulesParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
-	// How many, up to 500; 50 by default.
+	// Maximum number of results, up to 500; 50 by default.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -1350,7 +1347,7 @@ func (c *Client) AllSchedules(ctx context.Context, params ListSchedulesParams) i
 	})
 }
 
-// CreateSchedule: Create a schedule, or update the one of that name.
+// CreateSchedule: Create a schedule, or update the existing one with that name.
 func (c *Client) CreateSchedule(ctx context.Context, request CreateScheduleRequest) (*Schedule, error) {
 	answer := new(Schedule)
 	err := c.Call(ctx, "POST", "/schedules", nil, request, answer)
@@ -1364,26 +1361,26 @@ func (c *Client) GetSchedule(ctx context.Context, id string) (*Schedule, error) 
 	return answer, err
 }
 
-// EditSchedule: Edit a schedule. Only a changed rule or window starts afresh from now.
+// EditSchedule: Edit a schedule. Only a changed rule or window restarts the timetable from now.
 func (c *Client) EditSchedule(ctx context.Context, id string, request EditScheduleRequest) (*Schedule, error) {
 	answer := new(Schedule)
 	err := c.Call(ctx, "PATCH", "/schedules/"+url.PathEscape(id), nil, request, answer)
 	return answer, err
 }
 
-// DeleteSchedule: Delete a schedule; runs it has made go on.
+// DeleteSchedule: Delete a schedule; its existing runs continue.
 func (c *Client) DeleteSchedule(ctx context.Context, id string) error {
 	return c.Call(ctx, "DELETE", "/schedules/"+url.PathEscape(id), nil, nil, nil)
 }
 
-// PauseSchedule: Pause a schedule: it makes no runs until it is resumed.
+// PauseSchedule: Pause a schedule: it creates no runs until it is resumed.
 func (c *Client) PauseSchedule(ctx context.Context, id string) (*Schedule, error) {
 	answer := new(Schedule)
 	err := c.Call(ctx, "POST", "/schedules/"+url.PathEscape(id)+"/pause", nil, nil, answer)
 	return answer, err
 }
 
-// ResumeSchedule: Resume a schedule with its next tick; ticks that passed while it was paused make
+// ResumeSchedule: Resume a schedule with its next tick; ticks that passed during the pause create
 // no runs.
 func (c *Client) ResumeSchedule(ctx context.Context, id string) (*Schedule, error) {
 	answer := new(Schedule)
@@ -1391,7 +1388,7 @@ func (c *Client) ResumeSchedule(ctx context.Context, id string) (*Schedule, erro
 	return answer, err
 }
 
-// RunScheduleNow: Run a schedule now: one run, beside its timetable.
+// RunScheduleNow: Run a schedule now: one extra run outside its timetable.
 func (c *Client) RunScheduleNow(ctx context.Context, id string) (*Job, error) {
 	answer := new(Job)
 	err := c.Call(ctx, "POST", "/schedules/"+url.PathEscape(id)+"/run-now", nil, nil, answer)
@@ -1400,9 +1397,9 @@ func (c *Client) RunScheduleNow(ctx context.Context, id string) (*Job, error) {
 
 // ListTicksParams is the query of [Client.ListTicks]; what is left empty is not sent.
 type ListTicksParams struct {
-	// How many, up to 500.
+	// Maximum number of results, up to 500.
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -1413,7 +1410,7 @@ func (p ListTicksParams) values() url.Values {
 	return v
 }
 
-// ListTicks: List the ticks of a schedule, newest first, and those to come.
+// ListTicks: List past ticks of a schedule, newest first, and upcoming ticks.
 func (c *Client) ListTicks(ctx context.Context, id string, params ListTicksParams) (*TickList, error) {
 	answer := new(TickList)
 	err := c.Call(ctx, "GET", "/schedules/"+url.PathEscape(id)+"/ticks", params.values(), nil, answer)
@@ -1433,11 +1430,11 @@ func (c *Client) AllTicks(ctx context.Context, id string, params ListTicksParams
 
 // GetStatsParams is the query of [Client.GetStats]; what is left empty is not sent.
 type GetStatsParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
-	// How many, up to 500, which is the default.
+	// Maximum number of results, up to 500 (the default).
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 
@@ -1449,7 +1446,7 @@ func (p GetStatsParams) values() url.Values {
 	return v
 }
 
-// GetStats: Read jobs by label, throughput, retries and how many of them succeeded.
+// GetStats: Read job counts by label, throughput, retries and their success rate.
 func (c *Client) GetStats(ctx context.Context, params GetStatsParams) (*Stats, error) {
 	answer := new(Stats)
 	err := c.Call(ctx, "GET", "/stats", params.values(), nil, answer)
@@ -1458,9 +1455,9 @@ func (c *Client) GetStats(ctx context.Context, params GetStatsParams) (*Stats, e
 
 // ListMinuteStatsParams is the query of [Client.ListMinuteStats]; what is left empty is not sent.
 type ListMinuteStatsParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
-	// How many minutes to look back, up to a week; 60 by default.
+	// Minutes to look back, up to a week; 60 by default.
 	Minutes int
 }
 
@@ -1471,23 +1468,21 @@ func (p ListMinuteStatsParams) values() url.Values {
 	return v
 }
 
-// ListMinuteStats: List attempts by the minute in which they ended, oldest first; minutes without
-// any are left out.
+// ListMinuteStats: List attempts per minute, oldest first; minutes without attempts are omitted.
 func (c *Client) ListMinuteStats(ctx context.Context, params ListMinuteStatsParams) (*MinuteList, error) {
 	answer := new(MinuteList)
 	err := c.Call(ctx, "GET", "/stats/minutes", params.values(), nil, answer)
 	return answer, err
 }
 
-// AdvanceClock: Move the clock of the store forward. Only with `--clock manual`.
+// AdvanceClock: Advance the clock of the store. Only with `--clock manual`.
 func (c *Client) AdvanceClock(ctx context.Context, request AdvanceClockRequest) (*Clock, error) {
 	answer := new(Clock)
 	err := c.Call(ctx, "POST", "/test/advance", nil, request, answer)
 	return answer, err
 }
 
-// RunUntilIdle: Wait until nothing is due at the present time and nothing runs. Only with `--clock
-// manual`.
+// RunUntilIdle: Wait until no job is due or running. Only with `--clock manual`.
 func (c *Client) RunUntilIdle(ctx context.Context, request RunUntilIdleRequest) (*Idle, error) {
 	answer := new(Idle)
 	err := c.Call(ctx, "POST", "/test/run-until-idle", nil, request, answer)
@@ -1496,11 +1491,11 @@ func (c *Client) RunUntilIdle(ctx context.Context, request RunUntilIdleRequest) 
 
 // ListWorkersParams is the query of [Client.ListWorkers]; what is left empty is not sent.
 type ListWorkersParams struct {
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
-	// How many, up to 500, which is the default.
+	// Maximum number of results, up to 500 (the default).
 	Limit int
-	// Where the page before ended: its nextCursor.
+	// The `nextCursor` of the previous page.
 	After string
 }
 

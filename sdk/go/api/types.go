@@ -7,49 +7,49 @@ import (
 	"time"
 )
 
-// Actor: Who gave a command.
+// Actor: The caller of a command.
 type Actor struct {
-	// `key_…`; null while the server needs no key.
+	// `key_…`; null while the server requires no key.
 	Key string `json:"key,omitzero"`
-	// The name of the key, or the way by which the command came: `api` or `dashboard`.
+	// The name of the key, or the interface used: `api` or `dashboard`.
 	Name string `json:"name"`
 }
 
-// AdvanceClockRequest: A request to move the clock of the store.
+// AdvanceClockRequest: A request to advance the clock of the store.
 type AdvanceClockRequest struct {
-	// How far.
+	// By how much.
 	By Duration `json:"by"`
 }
 
-// Alert: A rule for one tenant, and whether it is broken
+// Alert: The state of an alert rule for one tenant
 type Alert struct {
-	// Which system it is about, if the rule is `destination`
+	// The destination, if the rule is `destination`
 	Destination string    `json:"destination,omitzero"`
 	FiredAt     time.Time `json:"firedAt,omitzero"`
 	Message     string    `json:"message"`
 	NotifiedAt  time.Time `json:"notifiedAt,omitzero"`
-	// The queue that contributes most to a rule that is broken
+	// The queue that contributes most to the value
 	Queue      string    `json:"queue,omitzero"`
 	ResolvedAt time.Time `json:"resolvedAt,omitzero"`
 	Rule       AlertRule `json:"rule"`
-	// Since when the rule is broken, or kept again
+	// Time of the last change of state
 	Since   time.Time    `json:"since"`
 	Status  AlertStatus  `json:"status"`
 	Subject AlertSubject `json:"subject"`
 	Tenant  string       `json:"tenant"`
-	// The limit it is held against, in `unit`
+	// The threshold, in `unit`
 	Threshold float64   `json:"threshold"`
 	Unit      AlertUnit `json:"unit"`
 	UpdatedAt time.Time `json:"updatedAt"`
-	// What was found, in `unit`: a count of jobs, a share of attempts from 0 to 1, or seconds
+	// The measured value, in `unit`: a number of jobs, a fraction of attempts from 0 to 1, or seconds
 	Value float64 `json:"value"`
 }
 
-// AlertList: Alerts that fire, are about to, or did.
+// AlertList: Alerts: firing, pending and resolved.
 type AlertList struct {
-	// One for each rule and tenant.
+	// One alert per rule and tenant.
 	Alerts []Alert `json:"alerts"`
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
 }
 
@@ -95,44 +95,44 @@ const (
 	AlertUnitCauses  AlertUnit = "causes"
 )
 
-// Attempt: One attempt, and what followed it.
+// Attempt: One attempt and its retry decision.
 type Attempt struct {
-	// Its number, from 1; attempts before a manual retry count.
+	// Number of the attempt, from 1, including attempts before a manual retry.
 	Attempt int `json:"attempt"`
-	// How many attempts of the job belong to earlier retry budgets.
+	// Attempts of earlier retry budgets of the job.
 	AttemptsBefore int `json:"attemptsBefore"`
-	// The same in figures.
+	// The decision in numbers.
 	Decision *Decision `json:"decision,omitzero"`
-	// How long it took.
+	// Duration in milliseconds.
 	DurationMs int `json:"durationMs"`
-	// When it started.
+	// Start time.
 	ExecutionTime time.Time `json:"executionTime"`
-	// Why the job went on as it did, in a sentence; null after a success.
+	// The retry decision as a sentence; null after a success.
 	Explanation string `json:"explanation,omitzero"`
-	// What went wrong.
+	// The failure.
 	Failure *Failure `json:"failure,omitzero"`
-	// When it ended; of a lost attempt, when that was found out.
+	// End time; for a lost attempt, the time it was detected.
 	FinishedAt time.Time `json:"finishedAt"`
-	// The job it is an attempt of.
+	// The job of the attempt.
 	JobID string `json:"jobId"`
-	// When the next attempt is due, if there is one.
+	// Due time of the next attempt, if any.
 	NextRunAt time.Time `json:"nextRunAt,omitzero"`
-	// The last note of the handler or worker on its progress.
+	// The last progress note of the handler or worker.
 	Note string `json:"note,omitzero"`
-	// The same in percent.
+	// The last progress in percent.
 	Progress *int `json:"progress,omitzero"`
 	// Whether it is the first attempt after a manual retry.
 	Requeued bool `json:"requeued"`
-	// The response that an HTTP job or a webhook got.
+	// The HTTP response of an HTTP job or webhook.
 	Response json.RawMessage `json:"response,omitzero"`
-	// What the handler or worker returned.
+	// The result of the handler or worker.
 	Result json.RawMessage `json:"result,omitzero"`
-	// Retries of its budget before it: 0 for the first attempt of each budget.
+	// Retries before this attempt in its budget: 0 for the first attempt of each budget.
 	RetryCount int `json:"retryCount"`
-	// How it ended.
+	// Outcome of the attempt.
 	Status AttemptStatus `json:"status"`
-	// How long each phase took of a call that got no response, in milliseconds, up to the phase in
-	// which it failed: `dnsMs`, `connectMs`, `tlsMs`, `firstByteMs`, `bodyMs`. A response has its own.
+	// Duration of each phase of a call without a response, in milliseconds, up to the failed phase:
+	// `dnsMs`, `connectMs`, `tlsMs`, `firstByteMs`, `bodyMs`. A response has its own timings.
 	Timings json.RawMessage `json:"timings,omitzero"`
 	// The worker or node that ran it.
 	Worker string `json:"worker,omitzero"`
@@ -142,7 +142,7 @@ type Attempt struct {
 type AttemptList struct {
 	// The attempts, newest first.
 	Attempts []Attempt `json:"attempts"`
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
 }
 
@@ -158,29 +158,29 @@ const (
 	AttemptStatusReleased  AttemptStatus = "RELEASED"
 )
 
-// AuditList: A page of what was done.
+// AuditList: A page of audit records.
 type AuditList struct {
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
-	// The newest first.
+	// Newest first.
 	Records []AuditRecord `json:"records"`
 }
 
-// AuditRecord: One command, and who gave it.
+// AuditRecord: One command and its caller.
 type AuditRecord struct {
-	// What was done, as `job.cancel` or `gate.set`.
+	// The action, such as `job.cancel` or `gate.set`.
 	Action string `json:"action"`
-	// Who gave it.
+	// The caller.
 	Actor Actor `json:"actor"`
-	// When it was carried out.
+	// Time of the command.
 	At time.Time `json:"at"`
-	// More about it, for people.
+	// Details as text.
 	Detail string `json:"detail,omitzero"`
 	// `aud_…`
 	ID string `json:"id"`
-	// What it was done to.
+	// Subject of the command.
 	Subject string `json:"subject"`
-	// Whose jobs or settings; null for those of all tenants.
+	// Tenant of the jobs or settings; null for all tenants.
 	Tenant string `json:"tenant,omitzero"`
 }
 
@@ -195,80 +195,80 @@ const (
 	BackoffDelays      Backoff = "delays"
 )
 
-// Batch: Jobs that are counted together.
+// Batch: A group of jobs with shared progress.
 type Batch struct {
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
-	// Those that have ended without success.
+	// Jobs that ended without success.
 	Failed int `json:"failed"`
-	// Since when all jobs have ended; null again if one is requeued.
+	// When all jobs had ended; null again if a job is requeued.
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 	// `bat_…`
 	ID string `json:"id"`
-	// The ids of its jobs, in the order of the request. Only in the answer to its creation.
+	// The ids of its jobs, in the order of the request. Only in the response to its creation.
 	Jobs []string `json:"jobs,omitzero"`
-	// What people call it.
+	// Name of the batch.
 	Name string `json:"name,omitzero"`
-	// The job that is made when all have ended.
+	// The job that is created when all jobs have ended.
 	OnEnd *BatchCallback `json:"onEnd,omitzero"`
-	// The job that is made when all have succeeded.
+	// The job that is created when all jobs have succeeded.
 	OnSuccess *BatchCallback `json:"onSuccess,omitzero"`
-	// How many of 100 jobs have ended.
+	// Percentage of jobs that have ended.
 	Progress int `json:"progress"`
 	// `open` while jobs can be added, `running` until all have ended, then `succeeded`, or `failed` if
 	// some have failed or were cancelled.
 	Status string `json:"status"`
-	// Those that have succeeded.
+	// Jobs that have succeeded.
 	Succeeded int `json:"succeeded"`
-	// Whose batch.
+	// Tenant of the batch.
 	Tenant string `json:"tenant"`
-	// How many jobs it has.
+	// Number of jobs in the batch.
 	Total int `json:"total"`
-	// Those that have not ended.
+	// Unfinished jobs.
 	Unfinished int `json:"unfinished"`
 }
 
-// BatchCallback: A job that a batch makes.
+// BatchCallback: A callback job of a batch.
 type BatchCallback struct {
-	// Whether it was made. It is made once.
+	// Whether the job has been created. It is created only once.
 	Created bool `json:"created"`
-	// `job_…`, which it has from the beginning.
+	// `job_…`; assigned before the job is created.
 	ID string `json:"id"`
 }
 
 // BatchList: A page of batches.
 type BatchList struct {
-	// The newest first.
+	// Newest first.
 	Batches []Batch `json:"batches"`
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
 }
 
-// Blocker: One thing that keeps a job from running.
+// Blocker: One reason why a job does not start.
 type Blocker struct {
-	// How many jobs are claimed first.
+	// Number of jobs ahead.
 	Ahead *int `json:"ahead,omitzero"`
-	// There are more of them; absent means false.
+	// Whether `ahead` is a lower bound; absent means false.
 	AheadAtLeast *bool `json:"aheadAtLeast,omitzero"`
-	// Who paused or holds it.
+	// Who paused or held it.
 	By string `json:"by,omitzero"`
 	// Why a destination is held.
 	Evidence map[string]string `json:"evidence,omitzero"`
-	// The gate, if it is one.
+	// The gate, if a gate blocks the job.
 	Gate *GateID `json:"gate,omitzero"`
-	// Some of the attempts that run.
+	// Some of the running attempts.
 	Holders []GateHolder `json:"holders,omitzero"`
-	// The jobs that come first.
+	// The jobs ahead.
 	Jobs []string `json:"jobs,omitzero"`
-	// What it is.
+	// The kind of blocker.
 	Kind BlockerKind `json:"kind"`
-	// Which job received which `Retry-After`; not for keys of one tenant.
+	// The job that received the `Retry-After`; hidden from keys for one tenant.
 	RetryAfter map[string]string `json:"retryAfter,omitzero"`
-	// What it is, for people.
+	// The blocker as a sentence.
 	Sentence string `json:"sentence"`
-	// Since when it is paused or held, or since when no worker was seen.
+	// Start of the pause or hold, or when a worker was last seen.
 	Since time.Time `json:"since,omitzero"`
-	// When it is gone, if time alone does it.
+	// When the blocker ends, if only time is needed.
 	Until time.Time `json:"until,omitzero"`
 }
 
@@ -301,323 +301,321 @@ const (
 	BodyFormatSlack    BodyFormat = "slack"
 )
 
-// BulkResult: How many jobs were changed, or would be.
+// BulkResult: Number of jobs that were or would be changed.
 type BulkResult struct {
-	// Counting stopped here: there are at least this many. Of work that goes on, it is the count so
-	// far.
+	// Whether `count` is a lower bound, because counting stopped early or the work continues.
 	AtLeast bool `json:"atLeast"`
-	// How many jobs were changed; on a dry run, how many would be.
+	// Number of changed jobs; for a dry run, the number that would be changed.
 	Count int `json:"count"`
 	// Whether it was a dry run.
 	DryRun bool `json:"dryRun"`
-	// The operation that does the work, `opr_…`; absent if it was done at once, or only counted.
+	// The operation that does the work, `opr_…`; absent if the work was done immediately or only
+	// counted.
 	Operation string `json:"operation,omitzero"`
 }
 
-// Claim: A job that a worker holds until its lease runs out.
+// Claim: A job held by a worker until its lease expires.
 type Claim struct {
-	// Proves that the claim still holds: send it back with every request about this attempt.
+	// Proof that the claim is valid: send it with every request about this attempt.
 	Fence int `json:"fence"`
-	// The job's id; it goes into the address of what follows.
+	// The job's id, used in the paths of later requests.
 	ID string `json:"id"`
 	// The job itself.
 	Job Job `json:"job"`
-	// Until when the claim holds.
+	// Expiry of the claim.
 	LeaseUntil time.Time `json:"leaseUntil,omitzero"`
 }
 
 // ClaimJobsRequest: A worker's request for jobs.
 type ClaimJobsRequest struct {
-	// Of these kinds, 100 at most; by default of all but those that the node runs by itself.
+	// Kinds to claim, at most 100; by default all kinds except those that the node runs itself.
 	Kinds []string `json:"kinds,omitzero"`
-	// In place of each job's own lease.
+	// Lease duration, instead of each job's own lease.
 	Lease *Duration `json:"lease,omitzero"`
-	// How many at most; 10 by default.
+	// Maximum number of jobs; 10 by default.
 	Max *int `json:"max,omitzero"`
-	// From these queues, 100 at most; from all by default.
+	// Queues to claim from, at most 100; all by default.
 	Queues []string `json:"queues,omitzero"`
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string `json:"tenant,omitzero"`
-	// How long to wait for a job, up to 30s; not at all by default.
+	// How long to wait for a job, up to 30s; no wait by default.
 	Wait *Duration `json:"wait,omitzero"`
 	// The worker's name; shown with every attempt.
 	Worker string `json:"worker"`
-	// What the worker is; shown in the list of workers.
+	// Description of the worker, shown in the list of workers.
 	WorkerInfo *WorkerInfo `json:"workerInfo,omitzero"`
 }
 
-// ClaimList: The claims that a request got.
+// ClaimList: The claims of a request.
 type ClaimList struct {
-	// The claims, perhaps none.
+	// The claims; may be empty.
 	Claims []Claim `json:"claims"`
 }
 
 // Clock: The time of the store.
 type Clock struct {
-	// The time that the store shows now.
+	// The current time of the store.
 	Now time.Time `json:"now"`
 }
 
-// Counts: Jobs by label, and attempts lately and since the beginning.
+// Counts: Jobs by label, and recent and total attempts.
 type Counts struct {
-	// Cancelled, and still kept.
+	// Cancelled jobs within retention.
 	Cancelled int `json:"cancelled"`
-	// Failed, and neither requeued nor discarded.
+	// Dead letters: failed jobs, neither requeued nor discarded.
 	DlqSize int `json:"dlqSize"`
-	// Failed, and still kept.
+	// Failed jobs within retention.
 	Failed int `json:"failed"`
-	// Since when the job waits that has been due longest.
+	// Due time of the oldest ready job.
 	OldestReady time.Time `json:"oldestReady,omitzero"`
-	// Due, and waiting for a worker.
+	// Jobs that are due and waiting for a worker.
 	Ready int `json:"ready"`
 	// Attempts that ended in the last five minutes.
 	Recent Tally `json:"recent"`
-	// Waiting for their next attempt.
+	// Jobs waiting for their next attempt.
 	Retrying int `json:"retrying"`
-	// Running.
+	// Running jobs.
 	Running int `json:"running"`
-	// Waiting for their first time.
+	// Jobs waiting for their first start time.
 	Scheduled int `json:"scheduled"`
-	// Succeeded, and still kept.
+	// Succeeded jobs within retention.
 	Succeeded int `json:"succeeded"`
-	// Attempts since the beginning.
+	// All attempts so far.
 	Total Tally `json:"total"`
 }
 
-// CreateBatchRequest: A batch to be created, with jobs or without.
+// CreateBatchRequest: A request to create a batch, with or without jobs.
 type CreateBatchRequest struct {
-	// With a key, repeating the request gives the batch that exists instead of a second one.
+	// Idempotency key: repeating the request returns the existing batch.
 	IdempotencyKey string `json:"idempotencyKey,omitzero"`
-	// Its jobs, up to 1,000; more can be added to an open one.
+	// Up to 1,000 jobs; more can be added to an open batch.
 	Jobs []CreateJobRequest `json:"jobs,omitzero"`
-	// What people call it, up to 255 bytes.
+	// Name of the batch, up to 255 bytes.
 	Name string `json:"name,omitzero"`
-	// The job to make when all have ended, however they did. It gets the tag `batch`.
+	// The job to create when all jobs have ended, successfully or not. It gets the tag `batch`.
 	OnEnd *CreateJobRequest `json:"onEnd,omitzero"`
-	// The job to make when all have succeeded, also if that is after requeues. It gets the tag
+	// The job to create when all jobs have succeeded, including after requeues. It gets the tag
 	// `batch`.
 	OnSuccess *CreateJobRequest `json:"onSuccess,omitzero"`
-	// Whether jobs can be added later; such a batch ends only after it was closed.
+	// Whether jobs can be added later; an open batch ends only after it is closed.
 	Open *bool `json:"open,omitzero"`
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string `json:"tenant,omitzero"`
 }
 
-// CreateEndpointRequest: An endpoint to be created.
+// CreateEndpointRequest: A request to create an endpoint.
 type CreateEndpointRequest struct {
-	// For people.
+	// Description of the endpoint.
 	Description string `json:"description,omitzero"`
-	// Which events are sent; `job.succeeded` and `job.failed` by default.
+	// Events to send; `job.succeeded` and `job.failed` by default.
 	Events []EventType `json:"events,omitzero"`
 	// `standard` (Standard Webhooks, the default), or `slack` for one line of text.
 	Format BodyFormat `json:"format,omitzero"`
-	// The retry policy of its deliveries, over the preset `webhook`.
+	// Retry policy of its deliveries; omitted fields come from the preset `webhook`.
 	Retry RetryPolicyInput `json:"retry,omitzero"`
 	// `whsec_…`; generated by default.
 	Secret string `json:"secret,omitzero"`
-	// The tenant it belongs to. Only for keys that see all tenants; other keys have their own.
+	// The tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string `json:"tenant,omitzero"`
-	// Where deliveries are sent.
+	// URL that receives deliveries.
 	URL string `json:"url"`
 }
 
-// CreateJobRequest: A job to be created. Its work is given by `kind` and `payload`, or by `http`,
-// or by `api`; every other field is optional.
+// CreateJobRequest: A request to create a job. Its work is given by `kind` and `payload`, by
+// `http`, or by `api`; every other field is optional.
 type CreateJobRequest struct {
-	// Start it only when these jobs have ended, up to 1,000 of the same tenant.
+	// Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant.
 	After []string `json:"after,omitzero"`
-	// Short for `http.url`: an address that gets a POST.
+	// Short for `http.url`: a URL that receives a POST request.
 	API string `json:"api,omitzero"`
-	// The open batch that it is counted in: `bat_…`
+	// The open batch that the job belongs to: `bat_…`
 	Batch string `json:"batch,omitzero"`
-	// What is limited together within the tenant, such as the id of a customer; see gates.
+	// Concurrency key within the tenant, such as a customer id; see gates.
 	ConcurrencyKey string `json:"concurrencyKey,omitzero"`
-	// Start a unique job only when no request for it has come for so long; each moves its start.
+	// Debounce: start a unique job after this long without another request for it.
 	Debounce *Duration `json:"debounce,omitzero"`
-	// The longest time from the first request to the start, up to 24h; ten times `debounce` by
-	// default.
+	// Maximum time from the first request to the start, up to 24h; ten times `debounce` by default.
 	DebounceMax *Duration `json:"debounceMax,omitzero"`
-	// Not before this long from now.
+	// Delay before the first attempt.
 	Delay *Duration `json:"delay,omitzero"`
-	// The system that it calls, as an origin; gates and health go by it. An HTTP job has that of its
-	// URL.
+	// The origin of the system that the job calls, used for gates and health. For an HTTP job it is
+	// taken from the URL.
 	Destination string `json:"destination,omitzero"`
-	// A request that the node sends by itself.
+	// An HTTP request that the node sends.
 	HTTP *HTTPTargetRequest `json:"http,omitzero"`
-	// One key, one job: the same request again answers with the same job.
+	// Idempotency key: repeating the request returns the same job.
 	IdempotencyKey string `json:"idempotencyKey,omitzero"`
-	// Whether each match of `schedule` makes a job (the default), or only the next one.
+	// Whether each match of `schedule` creates a job (the default), or only the next one.
 	IsRecurring *bool `json:"isRecurring,omitzero"`
-	// A name for people. Names the schedule of a recurring job, and the kind of a job that has neither
-	// `kind` nor a target.
+	// Display name. Also the name of the schedule of a recurring job, and the kind of a job with
+	// neither `kind` nor a target.
 	JobName string `json:"jobName,omitzero"`
-	// Which handler or worker it is for.
+	// Kind, which selects the handler or worker.
 	Kind string `json:"kind,omitzero"`
-	// How long a claim holds without being renewed.
+	// Lease duration: how long a claim is valid without renewal.
 	Lease *Duration `json:"lease,omitzero"`
-	// A stored job to create another like it: what this request does not say is taken from that one,
-	// headers and secrets included, but for its keys, its time, its batch and what it waited for. Only
-	// for a job that is created alone.
+	// A stored job to copy: omitted fields are taken from it, including headers and secrets, except
+	// its keys, time, batch and prerequisites. Only when a single job is created.
 	Like string `json:"like,omitzero"`
 	// The same as `maxRetries` + 1.
 	MaxAttempts *int `json:"maxAttempts,omitzero"`
 	// Short for `retry.maxRetries`.
 	MaxRetries *int `json:"maxRetries,omitzero"`
-	// Another word for `maxRetries`.
+	// Alias of `maxRetries`.
 	MaxRetryCount *int `json:"maxRetryCount,omitzero"`
-	// What it ends as then; `fail` by default.
+	// What to do when `startBefore` has passed; `fail` by default.
 	OnExpiry ExpiryAction `json:"onExpiry,omitzero"`
-	// What it does if one of those ends without success: it goes on `wait`ing (the default), until
-	// that is requeued and succeeds; it `fail`s; or it `run`s as soon as all have ended.
+	// What to do when one of those jobs ends without success: `wait` until it is requeued and succeeds
+	// (the default), `fail`, or `run` as soon as all have ended.
 	OnFailure OnFailure `json:"onFailure,omitzero"`
-	// The input of the handler or worker: any JSON, up to 256 KiB by default.
+	// Input for the handler or worker: any JSON, up to 256 KiB by default.
 	Payload json.RawMessage `json:"payload,omitzero"`
-	// 0 to 9, higher first; 5 by default.
+	// Priority from 0 to 9, higher first; 5 by default.
 	Priority *int `json:"priority,omitzero"`
-	// The queue it waits in; `default` by default.
+	// Queue of the job; `default` by default.
 	Queue string `json:"queue,omitzero"`
-	// Its retry policy, over that of the queue, the tenant and the server.
+	// Retry policy; omitted fields come from the queue, the tenant and the server.
 	Retry RetryPolicyInput `json:"retry,omitzero"`
-	// Short for `retry.baseDelay`, over the preset `patient`.
+	// Short for `retry.baseDelay` with the preset `patient`.
 	RetryDelay *Duration `json:"retryDelay,omitzero"`
-	// Not before this time.
+	// Earliest time of the first attempt.
 	RunAt time.Time `json:"runAt,omitzero"`
-	// Cron with 5 or 6 fields (seconds first), or `@hourly` and the like.
+	// Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`.
 	Schedule string `json:"schedule,omitzero"`
-	// Never start it late: a time, or how long after its creation. If its first attempt has not
-	// started by then, it ends with reason `expired_unstarted`.
+	// Start deadline: a time, or a duration after creation. If the first attempt has not started by
+	// then, the job ends with reason `expired_unstarted`.
 	StartBefore string `json:"startBefore,omitzero"`
-	// Names and values for finding it.
+	// Tags: names and values to search by.
 	Tags map[string]string `json:"tags,omitzero"`
-	// The tenant it belongs to. Only for keys that see all tenants; other keys have their own.
+	// The tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string `json:"tenant,omitzero"`
-	// How long one attempt may take.
+	// Timeout of one attempt.
 	Timeout *Duration `json:"timeout,omitzero"`
 	// An IANA time zone for `schedule`; UTC by default.
 	Timezone string `json:"timezone,omitzero"`
-	// Its place in a distributed trace, as W3C Trace Context writes it; by default the header
-	// `traceparent` of the request. HTTP jobs and webhooks send it on.
+	// W3C Trace Context; by default the header `traceparent` of the request. HTTP jobs and webhooks
+	// propagate it.
 	Traceparent string `json:"traceparent,omitzero"`
-	// How often it may start.
+	// Guarantee: `AT_LEAST_ONCE` or `AT_MOST_ONCE`.
 	Type Guarantee `json:"type,omitzero"`
-	// Makes it the only job of its key within the tenant.
+	// Uniqueness: allows only one job with this key within the tenant.
 	Unique *Unique `json:"unique,omitzero"`
-	// Short for `retry.backoff`: exponential or fixed, over the preset `patient`.
+	// Short for `retry.backoff`: exponential (true) or fixed (false), with the preset `patient`.
 	UseExponentialBackoff *bool `json:"useExponentialBackoff,omitzero"`
-	// Where events of this job are sent.
+	// Webhook for events of this job.
 	Webhook *WebhookRequest `json:"webhook,omitzero"`
 }
 
-// CreateJobsRequest: Up to 1,000 jobs, all of them or none.
+// CreateJobsRequest: Up to 1,000 jobs, created atomically.
 type CreateJobsRequest struct {
 	// The jobs; none of them may be recurring.
 	Jobs []CreateJobRequest `json:"jobs"`
 }
 
-// CreateKeyRequest: A key to be created.
+// CreateKeyRequest: A request to create a key.
 type CreateKeyRequest struct {
-	// When it expires; never by default. A key does not outlive the key of scope `tenant` that creates
-	// it.
+	// Expiry time; never by default. A key cannot outlive the key with scope `tenant` that creates it.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
-	// For people.
+	// Name of the key.
 	Name string `json:"name,omitzero"`
-	// What it may do.
+	// Scope of the key.
 	Scope Scope `json:"scope"`
-	// The tenant it is for. A key of scope `worker` or `read` is for all tenants by default.
+	// Tenant of the key. A key with scope `worker` or `read` is for all tenants by default.
 	Tenant string `json:"tenant,omitzero"`
 }
 
-// CreateOperationRequest: Work on many jobs: those of `ids`, or all that match `filter`.
+// CreateOperationRequest: A bulk operation on the jobs in `ids`, or on all jobs that match
+// `filter`.
 type CreateOperationRequest struct {
-	// Must be true if the filter leaves nothing out.
+	// Must be true if the filter is empty.
 	All *bool `json:"all,omitzero"`
 	// Only count the jobs.
 	DryRun *bool `json:"dryRun,omitzero"`
-	// Which share of the jobs of a canary may fail again, from 0 to 1; 0.2 by default.
+	// Fraction of jobs of a canary that may fail again, from 0 to 1; 0.2 by default.
 	FailShareMax *float64 `json:"failShareMax,omitzero"`
-	// Which jobs, in the fields of the list of jobs, without `limit` and `after`.
+	// Filter with the fields of the job list, except `limit` and `after`.
 	Filter map[string]string `json:"filter,omitzero"`
-	// Ids of jobs, up to 10,000.
+	// Job ids, up to 10,000.
 	IDs []string `json:"ids,omitzero"`
-	// What is done to each job: `requeue` and `discard` are for dead letters, `cancel`, `retry`,
-	// `edit_policy` and `run_now` for any.
+	// The action: `requeue` and `discard` for dead letters; `cancel`, `retry`, `edit_policy` and
+	// `run_now` for any job.
 	Kind string `json:"kind"`
-	// `canary` tries three jobs first, then 5 %, 25 % and all of them, and stops if too many fail
-	// again; `all`, the default, does not wait.
+	// `all` (the default), or `canary`: three jobs first, then 5 %, 25 % and the rest, stopping if too
+	// many fail again.
 	Mode string `json:"mode,omitzero"`
-	// How many jobs it may work on in a second; the setting `bulkRate` by default.
+	// Maximum jobs per second; the setting `bulkRate` by default.
 	Pace *int `json:"pace,omitzero"`
-	// The policy that the jobs get; only of `edit_policy`.
+	// The new retry policy; only for `edit_policy`.
 	Retry RetryPolicyInput `json:"retry,omitzero"`
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string `json:"tenant,omitzero"`
 }
 
-// CreateScheduleRequest: A schedule to be created, or updated if its name exists: a rule
-// (`schedule` or `every`), and the job that each tick makes.
+// CreateScheduleRequest: A request to create a schedule, or to update the existing one with this
+// name: a rule (`schedule` or `every`), and the job that each tick creates.
 type CreateScheduleRequest struct {
-	// No tick at this time or later.
+	// No ticks at this time or later.
 	EndAt time.Time `json:"endAt,omitzero"`
-	// At equal distances, in place of `schedule`.
+	// Interval, instead of `schedule`.
 	Every *Duration `json:"every,omitzero"`
-	// The job that each tick makes.
+	// The job that each tick creates.
 	Job CreateJobRequest `json:"job"`
-	// How many runs it makes at most.
+	// Maximum total number of runs.
 	MaxRuns *int `json:"maxRuns,omitzero"`
-	// What happens to ticks that passed while no node was running, which are found more than 10 s
-	// late. `runAll` needs `overlap` `allow`.
+	// What to do with ticks missed by more than 10 s because no node was running. `runAll` requires
+	// `overlap` `allow`.
 	Missed MissedTickPolicy `json:"missed,omitzero"`
 	// Unique within the tenant.
 	Name string `json:"name"`
-	// What happens at a tick while the run before it has not ended.
+	// What to do at a tick while the previous run is unfinished.
 	Overlap OverlapPolicy `json:"overlap,omitzero"`
-	// Cron with 5 or 6 fields (seconds first), or `@hourly` and the like.
+	// Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`.
 	Schedule string `json:"schedule,omitzero"`
-	// No tick before this time.
+	// No ticks before this time.
 	StartAt time.Time `json:"startAt,omitzero"`
 	// An IANA time zone for `schedule`; UTC by default.
 	Timezone string `json:"timezone,omitzero"`
 }
 
-// DeadLettersRequest: Which dead letters: those of `ids`, or all that match the other fields.
+// DeadLettersRequest: Selects dead letters by `ids`, or by the other fields as a filter.
 type DeadLettersRequest struct {
-	// Must be true to mean every dead letter there is.
+	// Must be true to select every dead letter.
 	All *bool `json:"all,omitzero"`
-	// That are counted in this batch.
+	// Jobs of this batch.
 	Batch string `json:"batch,omitzero"`
-	// Created before this time; when it failed does not matter.
+	// Jobs created before this time.
 	Before time.Time `json:"before,omitzero"`
-	// With a newest failure of this class.
+	// Jobs whose last failure has this class.
 	Class string `json:"class,omitzero"`
-	// That call this system, as `https://api.example.com`.
+	// Jobs for this destination, such as `https://api.example.com`.
 	Destination string `json:"destination,omitzero"`
-	// Only count them.
+	// Only count the matching jobs.
 	DryRun *bool `json:"dryRun,omitzero"`
-	// Ended `failed` before this time.
+	// Jobs that failed permanently before this time.
 	FailedBefore time.Time `json:"failedBefore,omitzero"`
-	// Ended `failed` at this time or later.
+	// Jobs that failed permanently at this time or later.
 	FailedFrom time.Time `json:"failedFrom,omitzero"`
-	// With a newest failure of this fingerprint.
+	// Jobs whose last failure has this fingerprint.
 	Fingerprint string `json:"fingerprint,omitzero"`
-	// Created at this time or later; when it failed does not matter.
+	// Jobs created at this time or later.
 	From time.Time `json:"from,omitzero"`
-	// Ids of dead letters, up to 1,000.
+	// Job ids of dead letters, up to 1,000.
 	IDs []string `json:"ids,omitzero"`
-	// Of this kind.
+	// Jobs of this kind.
 	Kind string `json:"kind,omitzero"`
-	// A new payload, in place of the one each has; only with `ids`.
+	// New payload for each of them; only with `ids`.
 	Payload json.RawMessage `json:"payload,omitzero"`
-	// In this queue.
+	// Jobs in this queue.
 	Queue string `json:"queue,omitzero"`
-	// Given up for this reason.
+	// Dead letters with this reason.
 	Reason EndReason `json:"reason,omitzero"`
 	// Runs of this schedule.
 	Schedule string `json:"schedule,omitzero"`
-	// With all of these tags, each as `order:4711`.
+	// Jobs with all of these tags, such as `order:4711`.
 	Tags []string `json:"tags,omitzero"`
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string `json:"tenant,omitzero"`
-	// With this text in the message of the newest failure, in any case.
+	// Jobs whose last failure message contains this text, ignoring case.
 	Text string `json:"text,omitzero"`
 }
 
@@ -637,47 +635,47 @@ const (
 	DecidedByReleased       DecidedBy = "released"
 )
 
-// Decision: Why a job went on as it did, in figures.
+// Decision: The retry decision in numbers.
 type Decision struct {
-	// The backoff that gave the delay; null if a rule gave it.
+	// The backoff that produced the delay; null if a rule did.
 	Backoff Backoff `json:"backoff,omitzero"`
-	// The longest delay that the policy allows.
+	// Maximum delay of the policy.
 	CapMs *int `json:"capMs,omitzero"`
-	// The delay after backoff and cap, before jitter.
+	// Delay after backoff and cap, before jitter.
 	DelayMs *int `json:"delayMs,omitzero"`
-	// Where the delay came from: the policy's backoff, the rule that matched, or Retry-After.
+	// Source of the delay: the backoff of the policy, the matching rule, or Retry-After.
 	DelaySource DelaySource `json:"delaySource,omitzero"`
-	// How the delay was spread.
+	// Jitter of the policy.
 	Jitter Jitter `json:"jitter,omitzero"`
-	// The most that the jitter could choose.
+	// Highest delay that jitter could choose.
 	JitterHighMs *int `json:"jitterHighMs,omitzero"`
-	// The least that the jitter could choose.
+	// Lowest delay that jitter could choose.
 	JitterLowMs *int `json:"jitterLowMs,omitzero"`
-	// The roll that chose a point between them, from 0 to 1.
+	// Random sample between them, from 0 to 1.
 	JitterSample *float64 `json:"jitterSample,omitzero"`
-	// The delay that was chosen.
+	// The chosen delay.
 	JitteredMs *int `json:"jitteredMs,omitzero"`
-	// Which of the policy's rules matched, counted from 0.
+	// Index of the matching rule of the policy, from 0.
 	MatchedRule *int `json:"matchedRule,omitzero"`
-	// How long the policy of that time allowed since the first attempt; null if for ever.
+	// `maxElapsed` of the policy at that time; null if unlimited.
 	MaxElapsedMs *int `json:"maxElapsedMs,omitzero"`
-	// How many retries the policy of that time allowed.
+	// `maxRetries` of the policy at that time.
 	MaxRetries *int `json:"maxRetries,omitzero"`
-	// Retries of the budget before this attempt, by the policy of that time.
+	// Retries before this attempt in its budget, under the policy at that time.
 	RetriesUsed *int `json:"retriesUsed,omitzero"`
-	// How long the target asked to wait, by Retry-After.
+	// Delay that the target requested with Retry-After.
 	RetryAfterMs *int `json:"retryAfterMs,omitzero"`
-	// `policy`, or what decided otherwise.
+	// The rule that decided; `policy` for a normal retry.
 	Rule DecidedBy `json:"rule"`
 }
 
-// DelayRange: The least that jitter can choose, the middle, and the most.
+// DelayRange: Minimum, typical and maximum delay with jitter.
 type DelayRange struct {
-	// At the highest roll.
+	// Maximum.
 	MaxMs int `json:"maxMs"`
-	// At the lowest roll.
+	// Minimum.
 	MinMs int `json:"minMs"`
-	// At the middle roll.
+	// Typical value.
 	TypicalMs int `json:"typicalMs"`
 }
 
@@ -692,67 +690,65 @@ const (
 
 // Destination: A system that jobs call.
 type Destination struct {
-	// Attempts that ended in the last minute or so.
+	// Attempts that ended in about the last minute.
 	Attempts int `json:"attempts"`
-	// Its origin, as `https://api.example.com`.
+	// Origin, such as `https://api.example.com`.
 	Destination string `json:"destination"`
-	// Those of them that failed because of the destination.
+	// Attempts that failed because of the destination.
 	Failed int `json:"failed"`
-	// Whether jobs follow their policies again because it was held for as long as it may be.
+	// Whether the maximum hold time was reached, so that jobs follow their policies again.
 	GivenUp bool `json:"givenUp"`
-	// When it counts as unhealthy.
+	// Thresholds for an unhealthy destination.
 	Health HealthRules `json:"health"`
-	// Who holds it, if a person does.
+	// The manual hold, if any.
 	HeldByHand *HandHold `json:"heldByHand,omitzero"`
-	// What follows if it is found unhealthy.
+	// What to do when the destination is unhealthy.
 	Hold HoldMode `json:"hold"`
-	// Whether jobs wait because of its health, or start more slowly: with `hold` `watch` they go on as
-	// their policies say, whatever the status, unless a person holds it.
+	// Whether jobs wait or start more slowly because of its health. With `hold` `watch`, jobs follow
+	// their policies regardless of the status, unless a person holds the destination.
 	HoldsJobs *bool `json:"holdsJobs,omitzero"`
-	// What is wrong at present.
+	// The current incident.
 	Incident *Incident `json:"incident,omitzero"`
-	// How attempts ended in the last minutes in which some failed, the oldest first: up to an hour.
-	// Not in lists.
+	// Outcomes per minute for recent minutes with failures, oldest first, up to an hour. Not in lists.
 	Minutes []DestinationMinute `json:"minutes,omitzero"`
-	// When the next probe may start, if that is what it waits for.
+	// Earliest start of the next probe, if one is pending.
 	NextProbeAt time.Time `json:"nextProbeAt,omitzero"`
-	// What was wrong before, the newest first.
+	// Past incidents, newest first.
 	PastIncidents []Incident `json:"pastIncidents"`
-	// What it asked callers to wait for, if that is not over.
+	// The active `Retry-After`, if any.
 	RetryAfter *SharedRetryAfter `json:"retryAfter,omitzero"`
-	// Whether a `Retry-After` that one job received counts for all.
+	// Whether a `Retry-After` received by one job applies to all jobs.
 	ShareRetryAfter bool `json:"shareRetryAfter"`
-	// Whether calling it makes sense at present.
+	// Health status.
 	Status HealthStatus `json:"status"`
-	// The tenant whose attempts alone show this, and whose jobs alone it concerns; null if it is so
-	// for all.
+	// The tenant that this health applies to; null if it applies to all tenants.
 	Tenant string `json:"tenant,omitzero"`
 }
 
-// DestinationForecast: What is coming for a destination.
+// DestinationForecast: Forecast for a destination.
 type DestinationForecast struct {
 	ForecastSeries
-	// More jobs wait for it than were counted.
+	// Whether the counts are lower bounds.
 	AtLeast bool `json:"atLeast"`
-	// The destination, as `https://api.example.com`.
+	// The destination, such as `https://api.example.com`.
 	Destination string `json:"destination"`
 }
 
-// DestinationList: Destinations of which something is known.
+// DestinationList: Destinations that failed recently or are held.
 type DestinationList struct {
-	// By name. Those whose attempts did not fail lately are not listed.
+	// By name. Destinations without recent failures are not listed.
 	Destinations []Destination `json:"destinations"`
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
 }
 
-// DestinationMinute: How attempts to call a destination ended within a minute.
+// DestinationMinute: Outcomes of calls to a destination within one minute.
 type DestinationMinute struct {
-	// When the minute began.
+	// Start of the minute.
 	At time.Time `json:"at"`
 	// Attempts that ended.
 	Attempts int `json:"attempts"`
-	// Those of them that failed because of the destination.
+	// Attempts that failed because of the destination.
 	Failed int `json:"failed"`
 }
 
@@ -764,52 +760,52 @@ const (
 	DstFold Dst = "fold"
 )
 
-// EditEndpointRequest: Changes to an endpoint; what is left out stays as it is.
+// EditEndpointRequest: Changes to an endpoint; omitted fields stay unchanged.
 type EditEndpointRequest struct {
-	// For people.
+	// Description of the endpoint.
 	Description string `json:"description,omitzero"`
-	// Which events are sent.
+	// Events to send.
 	Events []EventType `json:"events,omitzero"`
-	// `standard` or `slack`; of deliveries to come.
+	// `standard` or `slack`; applies to future deliveries.
 	Format BodyFormat `json:"format,omitzero"`
-	// The retry policy of deliveries to come, over the preset `webhook`.
+	// Retry policy of future deliveries; omitted fields come from the preset `webhook`.
 	Retry RetryPolicyInput `json:"retry,omitzero"`
-	// Where deliveries are sent, those that wait too.
+	// URL that receives deliveries, including waiting ones.
 	URL string `json:"url,omitzero"`
 }
 
-// EditJobRequest: Changes to a waiting job; a field that is left out stays as it is, and `null` is
-// no way to say so.
+// EditJobRequest: Changes to a waiting job; omitted fields stay unchanged. `null` does not mean
+// omitted.
 type EditJobRequest struct {
-	// A new input; `null` is one, too.
+	// New payload; `null` is a valid payload.
 	Payload json.RawMessage `json:"payload,omitzero"`
-	// 0 to 9, higher first.
+	// Priority from 0 to 9, higher first.
 	Priority *int `json:"priority,omitzero"`
-	// Laid over the policy that the job has.
+	// Changes to the current retry policy of the job.
 	Retry RetryPolicyInput `json:"retry,omitzero"`
-	// When it may run.
+	// Earliest start time.
 	RunAt time.Time `json:"runAt,omitzero"`
 }
 
-// EditScheduleRequest: Changes to a schedule; a field that is left out stays as it is, and `null`
-// clears a limit.
+// EditScheduleRequest: Changes to a schedule; omitted fields stay unchanged, and `null` clears a
+// limit.
 type EditScheduleRequest struct {
-	// No tick at this time or later; `null` for no such limit.
+	// No ticks at this time or later; `null` for no limit.
 	EndAt time.Time `json:"endAt,omitzero"`
-	// At equal distances, in place of `schedule`.
+	// Interval, instead of `schedule`.
 	Every *Duration `json:"every,omitzero"`
-	// The job that each tick makes from now on, in place of the one before.
+	// The job that future ticks create.
 	Job *CreateJobRequest `json:"job,omitzero"`
-	// How many runs it makes at most; `null` for no such limit.
+	// Maximum total number of runs; `null` for no limit.
 	MaxRuns *int `json:"maxRuns,omitzero"`
-	// What happens to ticks that passed while no node was running, which are found more than 10 s
-	// late. `runAll` needs `overlap` `allow`.
+	// What to do with ticks missed by more than 10 s because no node was running. `runAll` requires
+	// `overlap` `allow`.
 	Missed MissedTickPolicy `json:"missed,omitzero"`
-	// What happens at a tick while the run before it has not ended.
+	// What to do at a tick while the previous run is unfinished.
 	Overlap OverlapPolicy `json:"overlap,omitzero"`
-	// Cron with 5 or 6 fields (seconds first), or `@hourly` and the like.
+	// Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`.
 	Schedule string `json:"schedule,omitzero"`
-	// No tick before this time; `null` for no such limit.
+	// No ticks before this time; `null` for no limit.
 	StartAt time.Time `json:"startAt,omitzero"`
 	// An IANA time zone for `schedule`.
 	Timezone string `json:"timezone,omitzero"`
@@ -834,25 +830,25 @@ const (
 type Endpoint struct {
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
-	// For people.
+	// Description of the endpoint.
 	Description string `json:"description"`
-	// Whether nothing is sent; deliveries wait until it is enabled.
+	// Whether the endpoint is disabled; its deliveries wait until it is enabled.
 	Disabled bool `json:"disabled"`
-	// Since when it has been disabled.
+	// When it was disabled.
 	DisabledAt time.Time `json:"disabledAt,omitzero"`
-	// Why it was disabled, if its target said that it is gone.
+	// Why the endpoint was disabled automatically: its target returned 410 Gone.
 	DisabledReason string `json:"disabledReason,omitzero"`
-	// Which events are sent.
+	// Events to send.
 	Events []EventType `json:"events"`
-	// How deliveries are written.
+	// Format of deliveries.
 	Format BodyFormat `json:"format"`
 	// `end_…`
 	ID string `json:"id"`
-	// How many secrets sign at the moment.
+	// Number of active signing secrets.
 	LiveSecrets int `json:"liveSecrets"`
-	// The tenant it belongs to.
+	// The tenant.
 	Tenant string `json:"tenant"`
-	// Where deliveries are sent.
+	// URL that receives deliveries.
 	URL string `json:"url"`
 }
 
@@ -860,14 +856,14 @@ type Endpoint struct {
 type EndpointList struct {
 	// Oldest first.
 	Endpoints []Endpoint `json:"endpoints"`
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
 }
 
-// EndpointWithSecret: An endpoint with the secret that signs, which is in this one response only.
+// EndpointWithSecret: An endpoint with its signing secret, which is only in this response.
 type EndpointWithSecret struct {
 	Endpoint
-	// `whsec_…`: verify deliveries with it.
+	// `whsec_…`: the secret to verify deliveries with.
 	Secret string `json:"secret"`
 }
 
@@ -896,19 +892,19 @@ const (
 
 // FailRequest: A report that an attempt failed.
 type FailRequest struct {
-	// What went wrong.
+	// The failure.
 	Failure *FailureRequest `json:"failure,omitzero"`
-	// That of the claim.
+	// The fence of the claim.
 	Fence int `json:"fence"`
 }
 
-// Failure: What went wrong
+// Failure: The failure
 type Failure struct {
 	Class       string `json:"class"`
 	Fingerprint string `json:"fingerprint,omitzero"`
 	HTTPStatus  *int   `json:"httpStatus,omitzero"`
 	Message     string `json:"message"`
-	// The worker says that no retry can cure it, whatever its class
+	// Whether the worker marked the failure as permanent, regardless of its class
 	Permanent  *bool  `json:"permanent,omitzero"`
 	RetryAfter string `json:"retryAfter,omitzero"`
 	// The stack trace; only in the attempts of a job
@@ -917,64 +913,63 @@ type Failure struct {
 
 // FailureExample: One failure of a group.
 type FailureExample struct {
-	// When it ended.
+	// End time.
 	At time.Time `json:"at"`
-	// The number of the attempt.
+	// Number of the attempt.
 	Attempt int `json:"attempt"`
-	// What went wrong.
+	// The failure.
 	Failure Failure `json:"failure"`
-	// Whose attempt it was.
+	// The job of the attempt.
 	JobID string `json:"jobId"`
 }
 
-// FailureGroup: Failures of one cause, of one tenant.
+// FailureGroup: Failures of one tenant with the same cause.
 type FailureGroup struct {
 	// The class of the failures.
 	Class string `json:"class,omitzero"`
-	// How many attempts failed.
+	// Number of failed attempts.
 	Count int `json:"count"`
-	// How many of the jobs are dead letters now.
+	// Number of these jobs that are currently dead letters.
 	DeadLetters int `json:"deadLetters"`
-	// Which systems the jobs call, some of them if there are many.
+	// Destinations of the jobs; only some if there are many.
 	Destinations []string `json:"destinations"`
-	// The newest of them.
+	// The most recent failure.
 	Example *FailureExample `json:"example,omitzero"`
-	// What they have in common. `0000000000000000` stands for all failures beyond the number of groups
-	// that a tenant may have.
+	// The fingerprint. `0000000000000000` collects all failures beyond the limit of groups per tenant.
 	Fingerprint string `json:"fingerprint"`
-	// When the first of them ended.
+	// Time of the first failure.
 	FirstSeen time.Time `json:"firstSeen"`
-	// How many in each hour of the last week, the present hour last.
+	// Failures per hour over the last week, the current hour last.
 	Hours []int `json:"hours"`
-	// Their HTTP status, if they have one.
+	// HTTP status of the failures, if any.
 	HTTPStatus *int `json:"httpStatus,omitzero"`
-	// How many jobs they were of. A job that failed otherwise in between counts again.
+	// Number of affected jobs. A job that failed differently in between counts again.
 	Jobs int `json:"jobs"`
-	// The kinds of the jobs, some of them if there are many.
+	// Kinds of the jobs; only some if there are many.
 	Kinds []string `json:"kinds"`
-	// When the newest of them ended.
+	// Time of the last failure.
 	LastSeen time.Time `json:"lastSeen"`
-	// Who said so last, by the name of the key.
+	// Name of the key that last set the state.
 	MarkedBy string `json:"markedBy,omitzero"`
-	// The message without its changing parts.
+	// The message without its variable parts.
 	Pattern string `json:"pattern"`
-	// The queues of the jobs, some of them if there are many.
+	// Queues of the jobs; only some if there are many.
 	Queues []string `json:"queues"`
-	// What is known of the cause.
+	// State of the group.
 	State FailureState `json:"state"`
-	// When that was written.
+	// When the state was set.
 	StateSince time.Time `json:"stateSince"`
-	// Whose jobs failed.
+	// Tenant of the jobs.
 	Tenant string `json:"tenant"`
-	// Versions of the workers that ran them, as far as they are known.
+	// Known versions of the workers that ran them.
 	WorkerVersions []string `json:"workerVersions"`
 }
 
-// FailureList: A page of groups of failures.
+// FailureList: A page of failure groups.
 type FailureList struct {
-	// The groups, those with the most failures first.
+	// The groups, most frequent first.
 	Failures []FailureGroup `json:"failures"`
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
 }
 
@@ -986,21 +981,21 @@ const (
 	FailureMarkFixed FailureMark = "fixed"
 )
 
-// FailureRequest: What went wrong, in the worker's words.
+// FailureRequest: The failure as reported by the worker.
 type FailureRequest struct {
 	// `error` by default. `validation`, `not_found`, `unauthorized`, `forbidden` and `syntax` are not
-	// retried; any name of your own is, unless `permanent` says otherwise.
+	// retried; any custom class is retried, unless `permanent` is true.
 	Class string `json:"class,omitzero"`
-	// The status of the response that was not a success.
+	// HTTP status of the failed response.
 	HTTPStatus *int `json:"httpStatus,omitzero"`
-	// A sentence for people.
+	// Human-readable message.
 	Message string `json:"message,omitzero"`
-	// No retry can cure it, whatever its class: the job becomes a dead letter, unless a rule of its
-	// policy retries the class.
+	// Whether the failure is permanent, regardless of its class: the job becomes a dead letter, unless
+	// a rule of its policy retries the class.
 	Permanent *bool `json:"permanent,omitzero"`
-	// Not before this long from now.
+	// Minimum delay before the next attempt.
 	RetryAfter *Duration `json:"retryAfter,omitzero"`
-	// The stack trace, kept with the attempt; of one over 64 KiB the middle is left out.
+	// Stack trace, kept with the attempt. The middle of a trace over 64 KiB is omitted.
 	Trace string `json:"trace,omitzero"`
 }
 
@@ -1014,62 +1009,62 @@ const (
 	FailureStateRegressed FailureState = "regressed"
 )
 
-// Forecast: What is coming, by queue and by destination.
+// Forecast: Forecast by queue and by destination.
 type Forecast struct {
-	// Destinations where attempts failed lately, with something to come; up to 20.
+	// Up to 20 destinations with recent failures and upcoming jobs.
 	Destinations []DestinationForecast `json:"destinations"`
-	// Where the first minute begins.
+	// Start of the first minute.
 	From time.Time `json:"from"`
-	// There was too much to read all of it.
+	// Whether the forecast is incomplete because there are too many jobs.
 	IsCut bool `json:"isCut"`
-	// Queues with something to come, those first of which the most is; up to 50.
+	// Up to 50 queues with upcoming jobs, the largest first.
 	Queues []QueueForecast `json:"queues"`
 }
 
-// ForecastSeries: One number for each minute.
+// ForecastSeries: One number per minute.
 type ForecastSeries struct {
-	// Jobs that are due and have not started at the end of the minute.
+	// Backlog: due jobs that have not started by the end of the minute.
 	Backlog []float64 `json:"backlog"`
-	// Jobs that become due; what is due already is in the first minute.
+	// Jobs that become due; already due jobs count in the first minute.
 	Due []float64 `json:"due"`
-	// How long the last of the jobs that are due at the same time waits, at worst.
+	// Longest expected wait of a due job.
 	LongestWaitMs *int `json:"longestWaitMs,omitzero"`
 	// Attempts that can start.
 	Starts []float64 `json:"starts"`
-	// All of it as a sentence.
+	// The forecast as a sentence.
 	Summary string `json:"summary"`
-	// The most attempts that lately succeeded in a minute without trouble; null if it is not known.
+	// Highest recent number of successes per minute with few failures; null if unknown.
 	SustainedPerMinute *int `json:"sustainedPerMinute,omitzero"`
 }
 
-// Gate: A gate, with its present use where that is known.
+// Gate: A gate with its current use, if known.
 type Gate struct {
 	GateSettings
-	// When the next attempt may start; only if a rate holds it back.
+	// When the next attempt may start; only if the rate limit is reached.
 	NextStart time.Time `json:"nextStart,omitzero"`
-	// How many attempts run; only if the gate limits that.
+	// Number of running attempts; only if the gate limits it.
 	Running *int `json:"running,omitzero"`
 }
 
-// GateHolder: A job that takes up room of a gate.
+// GateHolder: A running job that counts at a gate.
 type GateHolder struct {
-	// The job that runs.
+	// The running job.
 	Job string `json:"job"`
-	// Since when.
+	// Start time.
 	Since time.Time `json:"since"`
-	// Whose job it is.
+	// Tenant of the job.
 	Tenant string `json:"tenant"`
-	// Who runs it.
+	// The worker or node that runs it.
 	Worker string `json:"worker,omitzero"`
 }
 
-// GateID: Which gate.
+// GateID: The gate.
 type GateID struct {
 	// The queue, kind, tenant, destination or concurrency key.
 	Key string `json:"key"`
-	// What `key` names.
+	// Scope of the gate.
 	Scope GateScope `json:"scope"`
-	// Only for jobs of this tenant; absent if it is for all.
+	// Tenant of the jobs; absent if the gate is for all tenants.
 	Tenant string `json:"tenant,omitzero"`
 }
 
@@ -1077,7 +1072,7 @@ type GateID struct {
 type GateList struct {
 	// By scope, key and tenant.
 	Gates []Gate `json:"gates"`
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
 }
 
@@ -1092,31 +1087,31 @@ const (
 	GateScopeKey         GateScope = "key"
 )
 
-// GateSettings: Which jobs a gate is for, and what it lets through.
+// GateSettings: The scope, key and limits of a gate.
 type GateSettings struct {
-	// When the destination counts as unhealthy.
+	// Thresholds for an unhealthy destination.
 	Health *HealthRules `json:"health,omitzero"`
-	// What follows if the destination is found unhealthy.
+	// What to do when the destination is unhealthy.
 	Hold HoldMode `json:"hold,omitzero"`
 	// The queue, kind, tenant, destination or concurrency key.
 	Key string `json:"key"`
-	// How many attempts may run at once.
+	// Maximum number of concurrent attempts.
 	MaxRunning *int `json:"maxRunning,omitzero"`
-	// One at a time, in the order of creation; absent means false.
+	// Whether jobs run one at a time in creation order; absent means false.
 	Ordered *bool `json:"ordered,omitzero"`
-	// Closed by a person.
+	// The pause, if any.
 	Paused *Pause `json:"paused,omitzero"`
-	// How many attempts may start in a time.
+	// Rate limit for starts.
 	Rate *Rate `json:"rate,omitzero"`
-	// Which part of the starts in a minute may be retries.
+	// Maximum fraction of starts per minute that may be retries.
 	RetryShare *float64 `json:"retryShare,omitzero"`
-	// What `key` names.
+	// Scope of the gate.
 	Scope GateScope `json:"scope"`
-	// Whether a `Retry-After` that one job received counts for all jobs of the destination.
+	// Whether a `Retry-After` received by one job applies to all jobs for the destination.
 	ShareRetryAfter *bool `json:"shareRetryAfter,omitzero"`
-	// Only for jobs of this tenant; absent if it is for all, and for scope `tenant`.
+	// Tenant of the jobs; absent if the gate is for all tenants, and for scope `tenant`.
 	Tenant string `json:"tenant,omitzero"`
-	// What the tenant counts for beside others.
+	// Fair-share weight of the tenant.
 	Weight *int `json:"weight,omitzero"`
 }
 
@@ -1128,29 +1123,29 @@ const (
 	GuaranteeAtMostOnce  Guarantee = "AT_MOST_ONCE"
 )
 
-// HandHold: Who holds a destination, and why.
+// HandHold: A manual hold of a destination.
 type HandHold struct {
-	// Who, by the name of the key.
+	// Name of the key that was used.
 	By string `json:"by,omitzero"`
-	// For people.
+	// Reason, shown to other people.
 	Reason string `json:"reason,omitzero"`
-	// Since when.
+	// Start time.
 	Since time.Time `json:"since"`
-	// When it is released by itself; null if a person has to.
+	// When the hold expires; null if it must be released manually.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// HealthRules: When a destination counts as unhealthy.
+// HealthRules: Thresholds for an unhealthy destination.
 type HealthRules struct {
-	// At least this part of them must have failed because of the destination; 0.8 by default.
+	// Minimum fraction of these attempts that failed because of the destination; 0.8 by default.
 	FailedShare *float64 `json:"failedShare,omitzero"`
-	// How long jobs are held at most; `1h` by default.
+	// Maximum hold time; `1h` by default.
 	MaxHold *Duration `json:"maxHold,omitzero"`
-	// At least this many attempts must have ended; 20 by default.
+	// Minimum number of ended attempts; 20 by default.
 	MinAttempts *int `json:"minAttempts,omitzero"`
-	// They must have been of at least this many different jobs; 5 by default.
+	// Minimum number of different jobs; 5 by default.
 	MinJobs *int `json:"minJobs,omitzero"`
-	// All of it within this time; `1m` by default.
+	// Time window for these thresholds; `1m` by default.
 	Window *Duration `json:"window,omitzero"`
 }
 
@@ -1164,71 +1159,71 @@ const (
 	HealthStatusRamping HealthStatus = "ramping"
 )
 
-// HeartbeatEntry: A sign that one of many attempts still runs.
+// HeartbeatEntry: A heartbeat for one of many attempts.
 type HeartbeatEntry struct {
-	// That of the claim.
+	// The fence of the claim.
 	Fence int `json:"fence"`
 	// The job's id.
 	ID string `json:"id"`
-	// How long the claim shall hold from now; the job's own lease by default.
+	// Lease duration from now; the job's own lease by default.
 	Lease *Duration `json:"lease,omitzero"`
-	// How far the work has come, for people; the last note stays by default.
+	// Progress note; the previous note stays by default.
 	Note string `json:"note,omitzero"`
-	// The same in percent, as a whole number; the last one stays by default.
+	// Progress in percent, a whole number; the previous value stays by default.
 	Progress *int `json:"progress,omitzero"`
 }
 
-// HeartbeatList: One result for each heartbeat.
+// HeartbeatList: One result per heartbeat.
 type HeartbeatList struct {
 	// In the order of the request.
 	Claims []HeartbeatResult `json:"claims"`
 }
 
-// HeartbeatRequest: A sign that an attempt still runs.
+// HeartbeatRequest: A heartbeat of a running attempt.
 type HeartbeatRequest struct {
-	// That of the claim.
+	// The fence of the claim.
 	Fence int `json:"fence"`
-	// How long the claim shall hold from now; the job's own lease by default.
+	// Lease duration from now; the job's own lease by default.
 	Lease *Duration `json:"lease,omitzero"`
-	// How far the work has come, for people; the last note stays by default.
+	// Progress note; the previous note stays by default.
 	Note string `json:"note,omitzero"`
-	// The same in percent, as a whole number; the last one stays by default.
+	// Progress in percent, a whole number; the previous value stays by default.
 	Progress *int `json:"progress,omitzero"`
 }
 
-// HeartbeatResult: What became of one heartbeat. The fields of the lease are there if it is ok.
+// HeartbeatResult: The result of one heartbeat. The lease fields are present if it is ok.
 type HeartbeatResult struct {
-	// A cancel was requested: stop, and report `fail` or `succeed` as it then is.
+	// Whether a cancel was requested: stop, and report `fail` or `succeed`.
 	CancelRequested *bool `json:"cancelRequested,omitzero"`
-	// `stale_fence` or `not_found`, if the claim does not hold; `invalid` if a field is wrong.
+	// `stale_fence` or `not_found` if the claim has expired; `invalid` if a field is invalid.
 	Code string `json:"code,omitzero"`
-	// When the attempt has run for as long as its job's timeout allows. No lease lasts longer.
+	// When the job's timeout ends the attempt. No lease lasts longer.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// A sentence for people, if it is not ok.
+	// Human-readable message, if it is not ok.
 	Detail string `json:"detail,omitzero"`
-	// The job's id, as it was sent.
+	// The job's id from the request.
 	ID string `json:"id"`
-	// Until when the claim holds now.
+	// New expiry of the claim.
 	LeaseUntil time.Time `json:"leaseUntil,omitzero"`
-	// Whether the claim still holds.
+	// Whether the claim is still valid.
 	Ok bool `json:"ok"`
-	// The deadline is over: stop. The attempt fails with class `timeout`.
+	// Whether the deadline has passed: stop. The attempt fails with class `timeout`.
 	TimedOut *bool `json:"timedOut,omitzero"`
 }
 
-// HeartbeatsRequest: Signs that many attempts still run, in one request.
+// HeartbeatsRequest: Heartbeats for many attempts in one request.
 type HeartbeatsRequest struct {
-	// One for each attempt, up to 1,000.
+	// One per attempt, up to 1,000.
 	Claims []HeartbeatEntry `json:"claims"`
-	// The worker's name, as it claims; it is shown as seen now.
+	// The worker's name, as in its claims; updates when the worker was last seen.
 	Worker string `json:"worker"`
 }
 
-// HoldDestinationRequest: Why a destination is held, and until when.
+// HoldDestinationRequest: Reason and end of a hold.
 type HoldDestinationRequest struct {
-	// For people.
+	// Reason, shown to other people.
 	Reason string `json:"reason,omitzero"`
-	// When jobs may start again by themselves.
+	// When the hold expires.
 	Until time.Time `json:"until,omitzero"`
 }
 
@@ -1241,59 +1236,59 @@ const (
 	HoldModeOff   HoldMode = "off"
 )
 
-// HTTPTarget: Where an HTTP job goes. Its headers and its body may hold secrets and are left out.
+// HTTPTarget: Target of an HTTP job. Headers and body are omitted because they may contain secrets.
 type HTTPTarget struct {
-	// The verb.
+	// HTTP method.
 	Method string `json:"method"`
-	// The address.
+	// URL.
 	URL string `json:"url"`
 }
 
 // HTTPTargetRequest: The request that an HTTP job sends.
 type HTTPTargetRequest struct {
-	// Any JSON; a string goes out as plain text if a `content-type` other than JSON is given.
+	// Any JSON; a string is sent as plain text if the `content-type` is not JSON.
 	Body json.RawMessage `json:"body,omitzero"`
 	// Headers by name. Their values are stored and never shown.
 	Headers map[string]string `json:"headers,omitzero"`
 	// `POST` by default.
 	Method string `json:"method,omitzero"`
-	// Where it goes.
+	// URL of the request.
 	URL string `json:"url"`
 }
 
-// Idle: What is left to do at the present time.
+// Idle: Work that remains at the current time.
 type Idle struct {
-	// Jobs and schedules that are due.
+	// Due jobs and schedules.
 	Due int `json:"due"`
-	// The time that the store shows now.
+	// The current time of the store.
 	Now time.Time `json:"now"`
-	// Jobs that run.
+	// Running jobs.
 	Running int `json:"running"`
 }
 
-// Incident: A time in which a destination did not work, or was held by a person.
+// Incident: A period in which a destination was unhealthy or held by a person.
 type Incident struct {
-	// Attempts that holding has saved, at least.
+	// Lower bound of attempts avoided by holding.
 	AttemptsSaved int `json:"attemptsSaved"`
-	// Attempts that holding would have saved where attempts went on.
+	// Attempts that holding would have avoided, if the destination was not held.
 	AvoidableAttempts int `json:"avoidableAttempts"`
-	// When it was noticed.
+	// Start of the incident.
 	BeganAt time.Time `json:"beganAt"`
-	// Why it began, as a sentence.
+	// Cause as a sentence.
 	Cause string `json:"cause"`
-	// When it was over; null until then.
+	// End of the incident; null while it lasts.
 	EndedAt time.Time `json:"endedAt,omitzero"`
-	// Attempts that failed because of the destination after it began.
+	// Attempts that failed because of the destination during the incident.
 	FailedAttempts int `json:"failedAttempts"`
-	// Probes that failed, or would have where attempts go on.
+	// Probes that failed, or would have failed if the destination was not held.
 	FailedProbes int `json:"failedProbes"`
-	// When jobs began to follow their policies again because it lasted too long.
+	// When the maximum hold time was reached and jobs followed their policies again.
 	GivenUpAt time.Time `json:"givenUpAt,omitzero"`
-	// The most due jobs that waited for its end at one time.
+	// Peak number of due jobs waiting for its end.
 	JobsDelayed int `json:"jobsDelayed"`
-	// Who released it, if a person did.
+	// Who released it manually, if anyone.
 	ReleasedBy string `json:"releasedBy,omitzero"`
-	// Whose attempts failed; only for keys that see all tenants.
+	// Tenant whose attempts failed; only for keys for all tenants.
 	Tenants []string `json:"tenants"`
 }
 
@@ -1308,104 +1303,103 @@ const (
 	JitterDecorrelated Jitter = "decorrelated"
 )
 
-// Job: A job, with everything that is known of it.
+// Job: A job with all its details.
 type Job struct {
-	// The jobs that it was created to wait for. Only if the job is read by itself.
+	// The prerequisites of the job. Only when a single job is read.
 	After []Prerequisite `json:"after,omitzero"`
-	// Attempts so far, those before a manual retry included.
+	// Attempts so far, including those before a manual retry.
 	Attempt int `json:"attempt"`
-	// How many of them belong to earlier retry budgets: those before the last manual retry.
+	// Attempts of earlier retry budgets, before the last manual retry.
 	AttemptsBefore int `json:"attemptsBefore"`
-	// The batch that it is counted in: `bat_…`
+	// The batch of the job: `bat_…`
 	Batch string `json:"batch,omitzero"`
-	// Whether a cancel waits for the running attempt to end.
+	// Whether a cancel was requested and waits for the running attempt to end.
 	CancelRequested bool `json:"cancelRequested"`
-	// What is limited together within the tenant.
+	// Concurrency key within the tenant.
 	ConcurrencyKey string `json:"concurrencyKey,omitzero"`
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
-	// How many jobs wait for it, or did; at most 10,000 are counted. Only if the job is read by
-	// itself, and there are any.
+	// Number of dependent jobs, counted up to 10,000. Only when a single job is read and has
+	// dependants.
 	Dependants *int `json:"dependants,omitzero"`
-	// The system that it calls, as an origin.
+	// The origin of the system that the job calls.
 	Destination string `json:"destination,omitzero"`
-	// The same in words.
+	// The end reason as text.
 	Explanation string `json:"explanation,omitzero"`
-	// The newest failure.
+	// The last failure.
 	Failure *Failure `json:"failure,omitzero"`
-	// When it ended.
+	// End time.
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
-	// Where an HTTP job goes.
+	// Target of an HTTP job.
 	HTTP *HTTPTarget `json:"http,omitzero"`
 	// `job_…`
 	ID string `json:"id"`
-	// The key it was created with.
+	// The idempotency key.
 	IdempotencyKey string `json:"idempotencyKey,omitzero"`
-	// Which handler or worker it is for; `http` and `webhook` are run by the node itself.
+	// Kind of the job; the node itself runs `http` and `webhook`.
 	Kind string `json:"kind"`
-	// Where it stands.
+	// Label of the job.
 	Label JobLabel `json:"label"`
-	// How long a claim holds without being renewed.
+	// Lease duration: how long a claim is valid without renewal.
 	LeaseMs int `json:"leaseMs"`
-	// Until when the running attempt holds it.
+	// Expiry of the lease of the running attempt.
 	LeaseUntil time.Time `json:"leaseUntil,omitzero"`
-	// How many retries each budget has.
+	// Maximum retries per budget.
 	MaxRetries int `json:"maxRetries"`
-	// The newest note of the handler or worker on its progress.
+	// The last progress note of the handler or worker.
 	Note string `json:"note,omitzero"`
-	// What it ends as then.
+	// What to do when the start deadline passes.
 	OnExpiry ExpiryAction `json:"onExpiry,omitzero"`
-	// What it does if one of those ends without success.
+	// What to do when one of those jobs ends without success.
 	OnFailure OnFailure `json:"onFailure,omitzero"`
-	// The input. Null for HTTP jobs, whose headers may hold secrets, and in lists and webhooks.
+	// The input. Null for HTTP jobs, whose headers may contain secrets, and in lists and webhooks.
 	Payload json.RawMessage `json:"payload,omitzero"`
-	// 0 to 9, higher first.
+	// Priority from 0 to 9, higher first.
 	Priority int `json:"priority"`
-	// The same in percent.
+	// The last progress in percent.
 	Progress *int `json:"progress,omitzero"`
-	// The queue it waits in.
+	// Queue of the job.
 	Queue string `json:"queue"`
-	// Why it ended, unless it succeeded.
+	// End reason, unless the job succeeded.
 	Reason EndReason `json:"reason,omitzero"`
-	// When a dead letter was discarded.
+	// When the dead letter was discarded.
 	ResolvedAt time.Time `json:"resolvedAt,omitzero"`
-	// What the handler or worker returned, if the job has succeeded. Null unless the job is read by
-	// itself.
+	// Result of the handler or worker, if the job has succeeded. Only when a single job is read.
 	Result json.RawMessage `json:"result,omitzero"`
-	// The policy in force.
+	// The effective retry policy.
 	Retry RetryPolicy `json:"retry"`
-	// Retries so far of the present budget, to be read beside `maxRetries`.
+	// Retries used in the current budget, out of `maxRetries`.
 	RetryCount int `json:"retryCount"`
-	// When it may run, or was to run when it last did.
+	// Due time of the next attempt, or of the last one.
 	RunAt time.Time `json:"runAt"`
-	// The schedule it is a run of.
+	// The schedule that created the job.
 	ScheduleID string `json:"scheduleId,omitzero"`
-	// The tick it is the run of.
+	// The tick that created the job.
 	ScheduledFor time.Time `json:"scheduledFor,omitzero"`
-	// When it is too late for its first attempt to start.
+	// Start deadline of the first attempt.
 	StartBefore time.Time `json:"startBefore,omitzero"`
-	// When its newest attempt started.
+	// Start time of the last attempt.
 	StartedAt time.Time `json:"startedAt,omitzero"`
-	// Names and values for finding it.
+	// Tags: names and values to search by.
 	Tags map[string]string `json:"tags"`
-	// The tenant it belongs to.
+	// The tenant.
 	Tenant string `json:"tenant"`
-	// How long one attempt may take.
+	// Timeout of one attempt.
 	TimeoutMs *int `json:"timeoutMs,omitzero"`
-	// Its place in a distributed trace, as W3C Trace Context writes it.
+	// W3C Trace Context of the job.
 	Traceparent string `json:"traceparent,omitzero"`
-	// How often it may start.
+	// Guarantee: `AT_LEAST_ONCE` or `AT_MOST_ONCE`.
 	Type Guarantee `json:"type"`
-	// What makes it the only job of its key.
+	// Uniqueness settings.
 	Unique *Unique `json:"unique,omitzero"`
-	// In the answer to a create: what became of the job that had the unique key already.
+	// In the response to a create: what happened to the existing job with this unique key.
 	UniqueResult UniqueResult `json:"uniqueResult,omitzero"`
-	// The jobs that it waits for, and the gates at which a job waits that is due. In lists, only what
-	// gates say by themselves: pauses, holds, and what destinations asked for.
+	// The prerequisites and gates that a due job waits for. In lists, only pauses, holds and
+	// `Retry-After`.
 	WaitingFor []Blocker `json:"waitingFor,omitzero"`
-	// Where events of this job are sent; of a delivery, where it goes.
+	// Webhook of the job; for a delivery, its target.
 	Webhook *Webhook `json:"webhook,omitzero"`
-	// The worker or node that holds it, or held it last.
+	// The current or last worker or node.
 	Worker string `json:"worker,omitzero"`
 }
 
@@ -1426,8 +1420,8 @@ const (
 type JobList struct {
 	// The jobs, newest first, without their payloads.
 	Jobs []Job `json:"jobs"`
-	// Where to go on, as `after`; null at the end of the list. A page may hold fewer jobs than
-	// `limit`, even none, and still have a next one.
+	// Cursor for the next page, sent as `after`; null at the end of the list. A page may contain fewer
+	// jobs than `limit`, even none, and still have a next page.
 	NextCursor string `json:"nextCursor,omitzero"`
 }
 
@@ -1435,35 +1429,34 @@ type JobList struct {
 type Key struct {
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
-	// The key that created it; null if none did. If that one is of scope `tenant`, this one is revoked
-	// with it.
+	// The key that created this key, if any. If it has scope `tenant`, this key is revoked with it.
 	CreatedBy string `json:"createdBy,omitzero"`
-	// From then on it is refused; null if it does not expire.
+	// Expiry time; null if the key does not expire.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	// `key_…`
 	ID string `json:"id"`
-	// When it was last used, give or take a minute; null if it never was.
+	// When the key was last used, to within a minute; null if never.
 	LastUsedAt time.Time `json:"lastUsedAt,omitzero"`
-	// For people.
+	// Name of the key.
 	Name string `json:"name"`
-	// What it may do.
+	// Scope of the key.
 	Scope Scope `json:"scope"`
-	// The tenant it is for; all tenants if null.
+	// The tenant of the key; null for all tenants.
 	Tenant string `json:"tenant,omitzero"`
 }
 
-// KeyList: All keys that the caller may see.
+// KeyList: All keys visible to the caller.
 type KeyList struct {
 	// Oldest first.
 	Keys []Key `json:"keys"`
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
 }
 
-// KeyWithToken: A key with its token, which is in this one response only.
+// KeyWithToken: A key with its token, which is only in this response.
 type KeyWithToken struct {
 	Key
-	// Send it as `Authorization: Bearer …`.
+	// The token; send it as `Authorization: Bearer …`.
 	Token string `json:"token"`
 }
 
@@ -1480,33 +1473,33 @@ type LaneStats struct {
 
 // Lease: A lease that was renewed.
 type Lease struct {
-	// A cancel was requested: stop, and report `fail` or `succeed` as it then is.
+	// Whether a cancel was requested: stop, and report `fail` or `succeed`.
 	CancelRequested bool `json:"cancelRequested"`
-	// When the attempt has run for as long as its job's timeout allows. No lease lasts longer.
+	// When the job's timeout ends the attempt. No lease lasts longer.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Until when the claim holds now.
+	// New expiry of the claim.
 	LeaseUntil time.Time `json:"leaseUntil"`
-	// The deadline is over: stop. The attempt fails with class `timeout`.
+	// Whether the deadline has passed: stop. The attempt fails with class `timeout`.
 	TimedOut *bool `json:"timedOut,omitzero"`
 }
 
-// MarkFailureRequest: What a person says of a group of failures.
+// MarkFailureRequest: A new state for a failure group.
 type MarkFailureRequest struct {
-	// `known`: a person has looked at it. `fixed`: it is repaired, and being seen again is worth an
-	// alert.
+	// `known`: a person has reviewed it. `fixed`: the cause is fixed, and an alert fires if it occurs
+	// again.
 	State FailureMark `json:"state"`
 }
 
-// MinuteList: Attempts by the minute.
+// MinuteList: Attempts per minute.
 type MinuteList struct {
-	// Oldest first; minutes without an attempt are left out.
+	// Oldest first; minutes without attempts are omitted.
 	Minutes []MinuteStats `json:"minutes"`
 }
 
 // MinuteStats: Attempts that ended within one minute.
 type MinuteStats struct {
 	Tally
-	// The minute's beginning.
+	// Start of the minute.
 	At time.Time `json:"at"`
 }
 
@@ -1519,29 +1512,29 @@ const (
 	MissedTickPolicyRunAll  MissedTickPolicy = "runAll"
 )
 
-// Node: One process that serves the store.
+// Node: A node: one process that serves the store.
 type Node struct {
-	// Whether that was recent enough.
+	// Whether the node is alive.
 	Alive bool `json:"alive"`
-	// How many jobs it runs at once.
+	// Maximum number of concurrent jobs.
 	Concurrency int `json:"concurrency"`
-	// How many it runs at the moment.
+	// Number of running jobs.
 	InFlight int `json:"inFlight"`
-	// When it last gave a sign of life.
+	// Time of the last heartbeat.
 	LastSeen time.Time `json:"lastSeen"`
 	// Its name.
 	Name string `json:"name"`
-	// Which queues it serves; all if the list is empty.
+	// Queues that it serves; empty means all.
 	Queues []string `json:"queues"`
-	// When it started.
+	// Start time.
 	StartedAt time.Time `json:"startedAt"`
-	// The version of Steadfast that it runs.
+	// Steadfast version of the node.
 	Version string `json:"version"`
 }
 
 // NodeList: All nodes.
 type NodeList struct {
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
 	// By name.
 	Nodes []Node `json:"nodes"`
@@ -1556,83 +1549,83 @@ const (
 	OnFailureRun  OnFailure = "run"
 )
 
-// Operation: Work on many jobs, and how far it has come.
+// Operation: A bulk operation and its progress.
 type Operation struct {
-	// There may be more than `total`: counting stopped early.
+	// Whether `total` is a lower bound because counting stopped early.
 	AtLeast bool `json:"atLeast"`
-	// Who asked for it.
+	// Who created it.
 	By Actor `json:"by"`
-	// Those that were changed; the others did not allow it.
+	// Jobs that were changed; the other processed jobs could not be.
 	Changed int `json:"changed"`
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
-	// Which jobs, for people.
+	// The selected jobs as text.
 	Filter string `json:"filter"`
-	// When it ended.
+	// End time.
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 	// `opr_…`
 	ID string `json:"id"`
-	// It is for named jobs.
+	// Whether the jobs were selected by id.
 	IsNamed bool `json:"isNamed"`
-	// What is done to each job.
+	// The action.
 	Kind string `json:"kind"`
 	// `all` or `canary`.
 	Mode string `json:"mode"`
-	// How the next attempts of the jobs of a canary ended.
+	// Outcomes of the next attempts of the jobs of a canary.
 	Outcomes OperationOutcomes `json:"outcomes"`
-	// How many jobs it may work on in a second.
+	// Maximum jobs per second.
 	Pace *int `json:"pace,omitzero"`
-	// What was done and what was not, as a sentence.
+	// The report as a sentence.
 	Report string `json:"report"`
 	// The stage of a canary, from 0 to 3.
 	Stage int `json:"stage"`
-	// `running`, `paused`, `done`, `cancelled`, or `stopped` if failures came back.
+	// `running`, `paused`, `done`, `cancelled`, or `stopped` if too many jobs failed again.
 	Status string `json:"status"`
-	// Why it has stopped itself.
+	// Why it stopped automatically.
 	StopReason string `json:"stopReason,omitzero"`
-	// Whose jobs; null for those of all tenants.
+	// Tenant of the jobs; null for all tenants.
 	Tenant string `json:"tenant,omitzero"`
-	// How many jobs there are.
+	// Number of selected jobs.
 	Total int `json:"total"`
-	// Jobs that it has looked at.
+	// Number of processed jobs.
 	Worked int `json:"worked"`
 }
 
-// OperationJob: What an operation did to a job.
+// OperationJob: The result of an operation for one job.
 type OperationJob struct {
 	// `job_…`
 	Job string `json:"job"`
-	// How the next attempt ended, if a canary watches that.
+	// Outcome of the next attempt, for a canary.
 	Outcome string `json:"outcome,omitzero"`
-	// `changed`, or why not; null if its turn has not come.
+	// `changed`, or the reason why not; null if the job is pending.
 	Result string `json:"result,omitzero"`
 }
 
 // OperationJobList: A page of the jobs of an operation.
 type OperationJobList struct {
-	// The newest id first.
+	// Newest id first.
 	Jobs []OperationJob `json:"jobs"`
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
 }
 
 // OperationList: A page of operations.
 type OperationList struct {
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
-	// The newest first.
+	// Newest first.
 	Operations []Operation `json:"operations"`
 }
 
-// OperationOutcomes: How the next attempts of jobs ended.
+// OperationOutcomes: Outcomes of the next attempts.
 type OperationOutcomes struct {
-	// They failed as before.
+	// Jobs that failed again for the same reason.
 	FailedAgain int `json:"failedAgain"`
-	// They failed in another way.
+	// Jobs that failed for another reason.
 	FailedOtherwise int `json:"failedOtherwise"`
-	// They succeeded.
+	// Jobs that succeeded.
 	Succeeded int `json:"succeeded"`
-	// It will not be known.
+	// Jobs whose outcome stays unknown.
 	Unknown int `json:"unknown"`
 }
 
@@ -1646,42 +1639,42 @@ const (
 	OverlapPolicyReplace  OverlapPolicy = "replace"
 )
 
-// Pause: Who closed a gate, and why.
+// Pause: A pause of a gate.
 type Pause struct {
-	// Who, by the name of the key.
+	// Name of the key that was used.
 	By string `json:"by,omitzero"`
-	// For people.
+	// Reason, shown to other people.
 	Reason string `json:"reason,omitzero"`
-	// Since when.
+	// Start time.
 	Since time.Time `json:"since"`
-	// When it opens by itself.
+	// When the pause ends.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// PauseDetails: Why a gate is closed, and until when.
+// PauseDetails: Reason and end of a pause.
 type PauseDetails struct {
-	// For people.
+	// Reason, shown to other people.
 	Reason string `json:"reason,omitzero"`
-	// When it opens by itself.
+	// When the pause ends.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// PauseQueueRequest: Why a queue is paused, and until when.
+// PauseQueueRequest: Reason and end of a pause.
 type PauseQueueRequest struct {
-	// For people.
+	// Reason, shown to other people.
 	Reason string `json:"reason,omitzero"`
-	// When it is resumed by itself.
+	// When the queue is resumed automatically.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// PauseRequest: true or an object to close the gate, false to open it
+// PauseRequest: true or an object to pause the gate, false to resume it
 type PauseRequest = any
 
-// PolicyPreview: What a policy would do to a job that always fails at once.
+// PolicyPreview: The timetable of a job whose every attempt fails immediately.
 type PolicyPreview struct {
-	// Each attempt it would make.
+	// The attempts.
 	Attempts []PolicyPreviewAttempt `json:"attempts"`
-	// When it gives up, counted from the first attempt.
+	// When the policy gives up, relative to the first attempt.
 	GivesUp DelayRange `json:"givesUp"`
 	// The policy, complete.
 	Retry RetryPolicy `json:"retry"`
@@ -1689,41 +1682,41 @@ type PolicyPreview struct {
 
 // PolicyPreviewAttempt: One attempt of a preview.
 type PolicyPreviewAttempt struct {
-	// When it starts, counted from the first attempt.
+	// Start time relative to the first attempt.
 	At DelayRange `json:"at"`
 	// Its number, from 1.
 	Attempt int `json:"attempt"`
-	// The wait before it.
+	// Delay before this attempt.
 	Delay DelayRange `json:"delay"`
-	// Retries before it.
+	// Number of retries before this attempt.
 	RetryCount int `json:"retryCount"`
 }
 
-// PolicyReplay: What a policy would have done, beside what was done.
+// PolicyReplay: A replayed policy compared with the recorded outcomes.
 type PolicyReplay struct {
-	// Whether there were more attempts than are read, so that older jobs were left out.
+	// Whether older jobs were left out because there were too many attempts.
 	IsCut bool `json:"isCut"`
-	// The other policy; null if too little was observed to know.
+	// Results of the replayed policy; null if there were too few observations.
 	New *ReplayFigures `json:"new,omitzero"`
-	// For which share of the retries of the other policy something was observed near their time, from
-	// 0 to 1. Below 0.8 there is no `new`.
+	// Fraction of simulated retries backed by observed attempts, from 0 to 1. Below 0.8, `new` is
+	// null.
 	ObservedShare float64 `json:"observedShare"`
-	// The policies that were used, replayed as the other one: how far this is from the record is how
-	// far `new` may be from the truth.
+	// A replay of the original policies. Its difference from `recorded` shows how far `new` may be
+	// off.
 	Old *ReplayFigures `json:"old,omitzero"`
-	// What is on record.
+	// The recorded outcomes.
 	Recorded ReplayFigures `json:"recorded"`
-	// The jobs were created at this time or later.
+	// Jobs created at this time or later.
 	Since time.Time `json:"since"`
-	// The result as a sentence; that it is not known, if too little was observed.
+	// The result as a sentence; says so if there were too few observations.
 	Summary string `json:"summary"`
 }
 
-// Prerequisite: A job that another one waits for.
+// Prerequisite: A prerequisite of a job.
 type Prerequisite struct {
 	// Its id.
 	ID string `json:"id"`
-	// Where it stands. One that was discarded or deleted without success is `given_up`.
+	// Label of the job; `given_up` if it was discarded or deleted without success.
 	State PrerequisiteState `json:"state"`
 }
 
@@ -1750,9 +1743,9 @@ const (
 	PresetOnce         Preset = "once"
 )
 
-// PreviewPolicyRequest: A policy to be looked at.
+// PreviewPolicyRequest: A policy to preview.
 type PreviewPolicyRequest struct {
-	// The policy, over the preset it names or over `queue`.
+	// The policy; omitted fields come from its preset, or from `queue`.
 	Retry RetryPolicyInput `json:"retry,omitzero"`
 }
 
@@ -1761,35 +1754,35 @@ type Queue struct {
 	Counts
 	// Its name.
 	Name string `json:"name"`
-	// Who paused it, why, and until when, if that is known.
+	// Who paused the queue, why and until when, if known.
 	Pause *Pause `json:"pause,omitzero"`
-	// Whether its jobs wait until it is resumed.
+	// Whether the queue is paused.
 	Paused bool `json:"paused"`
-	// The tenant it belongs to.
+	// The tenant.
 	Tenant string `json:"tenant"`
 }
 
-// QueueExplanation: What keeps the jobs of a queue from running.
+// QueueExplanation: Why the jobs of a queue do not start.
 type QueueExplanation struct {
-	// Why the next job has not started, if one is due.
+	// The explanation for the next due job, if any.
 	Next *StartExplanation `json:"next,omitzero"`
 	// The queue.
 	Queue string `json:"queue"`
-	// Jobs that are due and wait.
+	// Due jobs that are waiting.
 	Ready int `json:"ready"`
-	// Jobs that run.
+	// Running jobs.
 	Running int `json:"running"`
 	// Jobs that are due later.
 	Scheduled int `json:"scheduled"`
-	// In a sentence or two.
+	// The explanation as text.
 	Sentence string `json:"sentence"`
 }
 
-// QueueForecast: What is coming in a queue.
+// QueueForecast: Forecast for a queue.
 type QueueForecast struct {
 	ForecastSeries
-	// By which part of the attempts that came forecasts of this queue were wrong in the last six
-	// hours, ten minutes ahead and over all tenants: 0 for not at all. Null if it is not known yet.
+	// Relative error of the forecasts of this queue over the last six hours, ten minutes ahead and
+	// over all tenants; 0 means exact. Null if not known yet.
 	ErrorShare *float64 `json:"errorShare,omitzero"`
 	// The queue.
 	Queue string `json:"queue"`
@@ -1797,71 +1790,71 @@ type QueueForecast struct {
 
 // QueueList: All queues.
 type QueueList struct {
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
 	// By tenant and name.
 	Queues []Queue `json:"queues"`
 }
 
-// Rate: How many may start in a time: never more than `limit + burst` starts in any window of
-// length `per`.
+// Rate: A rate limit: never more than `limit + burst` starts in any window of length `per`.
 type Rate struct {
-	// How many more, after a time in which fewer started; 0 by default.
+	// Extra starts after a quiet period; 0 by default.
 	Burst *int `json:"burst,omitzero"`
-	// How many.
+	// Number of starts.
 	Limit int `json:"limit"`
-	// In which time, from `1s` to `1d`.
+	// Time window, from `1s` to `1d`.
 	Per Duration `json:"per"`
 }
 
-// ReleaseRequest: A request to take a job back, without counting this attempt: the worker stops.
+// ReleaseRequest: A request to release a job without counting this attempt, because the worker
+// stops.
 type ReleaseRequest struct {
-	// That of the claim.
+	// The fence of the claim.
 	Fence int `json:"fence"`
 }
 
-// ReplayFigures: What came of jobs under a policy.
+// ReplayFigures: Results of jobs under a policy.
 type ReplayFigures struct {
-	// Attempts that were made for them.
+	// Number of attempts.
 	Attempts int `json:"attempts"`
-	// How many of them became dead letters.
+	// Jobs that became dead letters.
 	DeadLetters int `json:"deadLetters"`
-	// Jobs; one that was requeued counts again.
+	// Number of jobs; a requeued job counts again.
 	Jobs int `json:"jobs"`
-	// Attempts that started in the fullest minute.
+	// Peak number of starts per minute.
 	PeakStartsPerMinute int `json:"peakStartsPerMinute"`
-	// How many of them succeeded.
+	// Jobs that succeeded.
 	Successes int `json:"successes"`
-	// From the start of the first attempt to success, for half of those that succeeded.
+	// Time from the first attempt to success, 50th percentile.
 	TimeToSuccessP50Ms *int `json:"timeToSuccessP50Ms,omitzero"`
-	// The same for 95 of 100.
+	// Time from the first attempt to success, 95th percentile.
 	TimeToSuccessP95Ms *int `json:"timeToSuccessP95Ms,omitzero"`
 }
 
-// ReplayPolicyRequest: Another policy, and the jobs over whose attempts it is run: at least one of
-// `queue`, `kind` and `destination`.
+// ReplayPolicyRequest: A policy to replay, and the jobs to replay it over: at least one of `queue`,
+// `kind` and `destination`.
 type ReplayPolicyRequest struct {
-	// Jobs that call this system, as `https://api.example.com`.
+	// Jobs for this destination, such as `https://api.example.com`.
 	Destination string `json:"destination,omitzero"`
 	// Jobs of this kind.
 	Kind string `json:"kind,omitzero"`
-	// Jobs of this queue.
+	// Jobs in this queue.
 	Queue string `json:"queue,omitzero"`
-	// The other policy: what jobs would have got that were created with this `retry`.
+	// The policy to replay, as if the jobs had been created with this `retry`.
 	Retry RetryPolicyInput `json:"retry,omitzero"`
-	// Jobs that were created at this time or later, at most a week ago; a day ago by default.
+	// Jobs created at this time or later, at most a week ago; a day ago by default.
 	Since time.Time `json:"since,omitzero"`
-	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string `json:"tenant,omitzero"`
 }
 
-// RetryJobRequest: A manual retry of a job that ended.
+// RetryJobRequest: A manual retry of an ended job.
 type RetryJobRequest struct {
-	// A new input, in place of the one it had.
+	// New payload.
 	Payload json.RawMessage `json:"payload,omitzero"`
 }
 
-// RetryPolicy: The policy in force, complete
+// RetryPolicy: The complete effective policy
 type RetryPolicy struct {
 	Backoff      Backoff     `json:"backoff"`
 	BaseDelay    string      `json:"baseDelay"`
@@ -1878,9 +1871,9 @@ type RetryPolicy struct {
 type RetryPolicyFields struct {
 	Backoff   Backoff   `json:"backoff,omitzero"`
 	BaseDelay *Duration `json:"baseDelay,omitzero"`
-	// An explicit list; the last entry repeats
+	// Explicit delays; the last one repeats
 	Delays []Duration `json:"delays,omitzero"`
-	// Of exponential backoff
+	// Factor of exponential backoff
 	Factor       *float64 `json:"factor,omitzero"`
 	Jitter       Jitter   `json:"jitter,omitzero"`
 	JitterFactor *float64 `json:"jitterFactor,omitzero"`
@@ -1888,38 +1881,38 @@ type RetryPolicyFields struct {
 	MaxAttempts *int      `json:"maxAttempts,omitzero"`
 	MaxDelay    *Duration `json:"maxDelay,omitzero"`
 	MaxElapsed  *Duration `json:"maxElapsed,omitzero"`
-	// Retries after the first attempt
+	// Maximum number of retries after the first attempt
 	MaxRetries *int   `json:"maxRetries,omitzero"`
 	Preset     Preset `json:"preset,omitzero"`
-	// The first that matches decides
+	// Rules in order; the first match decides
 	Rules []RetryRule `json:"rules,omitzero"`
 }
 
-// RetryRule: When a failure looks like this, do that
+// RetryRule: A rule: an action for matching failures
 type RetryRule struct {
-	// "any", or an object with class, status and message; all that are given must hold
+	// "any", or an object with class, status and message; all given fields must match
 	Match any `json:"match"`
-	// Retry, give up, or retry after this long
+	// Retry, fail, or retry after this delay
 	Then any `json:"then"`
 }
 
-// RotateSecretRequest: A change of the secret that signs.
+// RotateSecretRequest: A rotation of the signing secret.
 type RotateSecretRequest struct {
-	// How long the old secret signs beside the new one; 1d by default.
+	// How long deliveries are also signed with the old secret; 1d by default.
 	Overlap *Duration `json:"overlap,omitzero"`
 	// The new secret; generated by default.
 	Secret string `json:"secret,omitzero"`
 }
 
-// RunUntilIdleRequest: A request to wait until nothing is left to do.
+// RunUntilIdleRequest: A request to wait until no work remains.
 type RunUntilIdleRequest struct {
 	// How long to wait, up to 60s; 10s by default.
 	Timeout *Duration `json:"timeout,omitzero"`
 }
 
-// SaveStepRequest: The result of a step of an attempt, to be stored.
+// SaveStepRequest: The result of a step to store.
 type SaveStepRequest struct {
-	// That of the claim.
+	// The fence of the claim.
 	Fence int `json:"fence"`
 	// Any JSON, up to 64 KiB; null by default.
 	Result json.RawMessage `json:"result,omitzero"`
@@ -1929,39 +1922,39 @@ type SaveStepRequest struct {
 type Schedule struct {
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
-	// No tick at this time or later.
+	// No ticks at this time or later.
 	EndAt time.Time `json:"endAt,omitzero"`
-	// Its interval, if it has no cron rule.
+	// Interval, if there is no cron rule.
 	Every string `json:"every,omitzero"`
 	// `sch_…`
 	ID string `json:"id"`
-	// What its rule means: `at 09:00 on Monday to Friday`.
+	// The rule in words: `at 09:00 on Monday to Friday`.
 	InWords string `json:"inWords,omitzero"`
-	// The job that each tick makes.
+	// The job that each tick creates.
 	Job Job `json:"job"`
-	// Its newest tick.
+	// Last tick.
 	LastTick time.Time `json:"lastTick,omitzero"`
-	// How many runs it makes at most.
+	// Maximum total number of runs.
 	MaxRuns *int `json:"maxRuns,omitzero"`
-	// What happens to ticks that passed while no node was running.
+	// What to do with ticks missed because no node was running.
 	Missed MissedTickPolicy `json:"missed"`
 	// Unique within the tenant.
 	Name string `json:"name"`
-	// Its next tick.
+	// Next tick.
 	NextTick time.Time `json:"nextTick,omitzero"`
-	// What happens at a tick while the run before it has not ended.
+	// What to do at a tick while the previous run is unfinished.
 	Overlap OverlapPolicy `json:"overlap"`
-	// Whether it makes no runs until it is resumed.
+	// Whether the schedule is paused.
 	Paused bool `json:"paused"`
-	// How many runs it has made.
+	// Number of runs so far.
 	Runs int `json:"runs"`
-	// Its cron rule.
+	// Cron rule.
 	Schedule string `json:"schedule,omitzero"`
-	// No tick before this time.
+	// No ticks before this time.
 	StartAt time.Time `json:"startAt,omitzero"`
-	// The tenant it belongs to.
+	// The tenant.
 	Tenant string `json:"tenant"`
-	// The time zone of its cron rule.
+	// Time zone of the cron rule.
 	Timezone string `json:"timezone,omitzero"`
 	// The next ticks, soonest first; empty while it is paused.
 	Upcoming []UpcomingTick `json:"upcoming"`
@@ -1969,7 +1962,7 @@ type Schedule struct {
 
 // ScheduleList: A page of schedules.
 type ScheduleList struct {
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
 	// Newest first.
 	Schedules []Schedule `json:"schedules"`
@@ -1985,55 +1978,55 @@ const (
 	ScopeRead   Scope = "read"
 )
 
-// SetDestinationRequest: The settings of a destination. With `PUT` those that are left out are as
-// by default; with `PATCH` they stay, and null makes one as by default.
+// SetDestinationRequest: Settings of a destination. With `PUT`, omitted settings are reset to their
+// defaults; with `PATCH`, they stay unchanged, and null resets a setting.
 type SetDestinationRequest struct {
-	// When it counts as unhealthy.
+	// Thresholds for an unhealthy destination.
 	Health *HealthRules `json:"health,omitzero"`
-	// What follows if it is found unhealthy; `watch` by default.
+	// What to do when the destination is unhealthy; `watch` by default.
 	Hold HoldMode `json:"hold,omitzero"`
-	// Whether a `Retry-After` that one job received counts for all; true by default.
+	// Whether a `Retry-After` received by one job applies to all jobs; true by default.
 	ShareRetryAfter *bool `json:"shareRetryAfter,omitzero"`
 }
 
 // SetGateRequest: The limits of a gate.
 type SetGateRequest struct {
-	// When the destination counts as unhealthy. Only for scope `destination`, for all tenants.
+	// Thresholds for an unhealthy destination. Only for scope `destination`, for all tenants.
 	Health *HealthRules `json:"health,omitzero"`
-	// What follows if the destination is found unhealthy; `watch` by default. Only for scopes
-	// `destination` and `tenant`.
+	// What to do when the destination is unhealthy; `watch` by default. Only for scopes `destination`
+	// and `tenant`.
 	Hold HoldMode `json:"hold,omitzero"`
-	// How many attempts may run at once, over all nodes; null for no limit.
+	// Maximum number of concurrent attempts over all nodes; null for no limit.
 	MaxRunning *int `json:"maxRunning,omitzero"`
-	// One at a time, in the order of creation; one that is retried holds back those behind it. Only
-	// for scope `key`.
+	// Whether jobs run one at a time in creation order; a retrying job holds back later jobs. Only for
+	// scope `key`.
 	Ordered *bool `json:"ordered,omitzero"`
-	// `true` or an object to close the gate, `false` to open it.
+	// `true` or an object to pause the gate, `false` to resume it.
 	Paused PauseRequest `json:"paused,omitzero"`
-	// How many attempts may start in a time, over all nodes; null for no limit.
+	// Rate limit for starts over all nodes; null for no limit.
 	Rate *Rate `json:"rate,omitzero"`
-	// Which part of the starts in a minute may be retries; a few always may.
+	// Maximum fraction of starts per minute that may be retries; a few are always allowed.
 	RetryShare *float64 `json:"retryShare,omitzero"`
-	// Whether a `Retry-After` that one job received counts for all jobs of the destination; true by
+	// Whether a `Retry-After` received by one job applies to all jobs for the destination; true by
 	// default. Only for scope `destination`, for all tenants.
 	ShareRetryAfter *bool `json:"shareRetryAfter,omitzero"`
-	// What the tenant counts for beside others; 1 by default. Only for scope `tenant`.
+	// Fair-share weight of the tenant; 1 by default. Only for scope `tenant`.
 	Weight *int `json:"weight,omitzero"`
 }
 
-// SettleRequest: The ends of many attempts, in one request.
+// SettleRequest: Settlements of many attempts in one request.
 type SettleRequest struct {
-	// One for each attempt, up to 1,000.
+	// One per attempt, up to 1,000.
 	Settlements []SettlementRequest `json:"settlements"`
 }
 
-// SettlementList: One result for each settlement.
+// SettlementList: One result per settlement.
 type SettlementList struct {
 	// In the order of the request.
 	Settled []SettlementResult `json:"settled"`
 }
 
-// SettlementOutcome: How an attempt ended, as its worker reports it.
+// SettlementOutcome: Outcome reported by the worker.
 type SettlementOutcome string
 
 const (
@@ -2043,51 +2036,51 @@ const (
 	SettlementOutcomeRelease SettlementOutcome = "release"
 )
 
-// SettlementRequest: How one of many attempts ended.
+// SettlementRequest: Settlement of one of many attempts.
 type SettlementRequest struct {
-	// How long from now; only with `snooze`.
+	// Delay from now; only with `snooze`.
 	Delay *Duration `json:"delay,omitzero"`
-	// What went wrong; only with `fail`.
+	// The failure; only with `fail`.
 	Failure *FailureRequest `json:"failure,omitzero"`
-	// That of the claim.
+	// The fence of the claim.
 	Fence int `json:"fence"`
 	// The job's id.
 	ID string `json:"id"`
-	// Jobs that are created with the success or not at all, up to 100; only with `succeed`.
+	// Up to 100 jobs created atomically with the success; only with `succeed`.
 	OnSuccess []CreateJobRequest `json:"onSuccess,omitzero"`
-	// How it ended.
+	// Outcome of the attempt.
 	Outcome SettlementOutcome `json:"outcome"`
-	// Kept with the attempt; only with `succeed`.
+	// Result, kept with the attempt; only with `succeed`.
 	Result json.RawMessage `json:"result,omitzero"`
 }
 
-// SettlementResult: What became of one settlement.
+// SettlementResult: Result of one settlement.
 type SettlementResult struct {
-	// `stale_fence` or `not_found`, if it is not ok because the claim does not hold; else what is
-	// wrong with this settlement, as `invalid`: the claim still holds, so send another one, such as a
-	// failure that says so.
+	// `stale_fence` or `not_found` if the claim has expired. Any other code, such as `invalid`, means
+	// that this settlement is invalid and the claim is still valid: send another settlement, such as a
+	// failure.
 	Code string `json:"code,omitzero"`
-	// A sentence for people, if it is not ok.
+	// Human-readable message, if it is not ok.
 	Detail string `json:"detail,omitzero"`
-	// The field of the settlement that is wrong, as `result`.
+	// The invalid field of the settlement, such as `result`.
 	Field string `json:"field,omitzero"`
-	// The job's id, as it was sent.
+	// The job's id from the request.
 	ID string `json:"id"`
-	// The job's label from now on.
+	// New label of the job.
 	Label JobLabel `json:"label,omitzero"`
 	// Whether it was accepted.
 	Ok bool `json:"ok"`
 }
 
-// SharedRetryAfter: A `Retry-After` that counts for all jobs of a destination.
+// SharedRetryAfter: A `Retry-After` that applies to all jobs for a destination.
 type SharedRetryAfter struct {
 	// When it was received.
 	At time.Time `json:"at"`
-	// The job that received it; only for keys that see all tenants.
+	// The job that received it; only for keys for all tenants.
 	JobID string `json:"jobId,omitzero"`
-	// The status it came with.
+	// HTTP status of the response.
 	Status int `json:"status"`
-	// No job calls before.
+	// End of the wait.
 	Until time.Time `json:"until"`
 }
 
@@ -2101,41 +2094,41 @@ const (
 	SkipReasonMaxRuns     SkipReason = "maxRuns"
 )
 
-// SkippedTicks: Ticks in a row that made no run, for one reason.
+// SkippedTicks: Consecutive ticks skipped for the same reason.
 type SkippedTicks struct {
-	// How many.
+	// Number of skipped ticks.
 	Count int `json:"count"`
 	// Why they were skipped.
 	Reason SkipReason `json:"reason"`
-	// The last of them.
+	// The last skipped tick.
 	Until time.Time `json:"until"`
 }
 
 // SnoozeRequest: A request to try again later without counting this attempt.
 type SnoozeRequest struct {
-	// How long from now.
+	// Delay from now.
 	Delay Duration `json:"delay"`
-	// That of the claim.
+	// The fence of the claim.
 	Fence int `json:"fence"`
 }
 
-// StartEstimate: When a job may start, as far as that can be known.
+// StartEstimate: Estimated start of a job.
 type StartEstimate struct {
-	// When.
+	// Estimated time.
 	At time.Time `json:"at"`
-	// What that is based on.
+	// Basis of the estimate.
 	Basis string `json:"basis"`
 }
 
-// StartExplanation: Why a job does not run, and what to expect.
+// StartExplanation: Why a job has not started, and when it is expected to start.
 type StartExplanation struct {
-	// The one thing that would start it sooner.
+	// The action that would start it sooner.
 	Action string `json:"action,omitzero"`
-	// Everything that stands between now and its start.
+	// Everything that blocks the start of the job.
 	Blockers []Blocker `json:"blockers"`
-	// Whether a claim for its kind and queue would take it now, if it takes enough.
+	// Whether a large enough claim for its kind and queue would take it now.
 	Claimable bool `json:"claimable"`
-	// When it will probably start; absent if that depends on more than time.
+	// Estimated start; absent if it does not depend on time alone.
 	Estimate *StartEstimate `json:"estimate,omitzero"`
 	// `job_…`
 	Job string `json:"job"`
@@ -2144,86 +2137,85 @@ type StartExplanation struct {
 // Stats: Counts and rates.
 type Stats struct {
 	Counts
-	// By tenant, queue and kind. The figures above are of all of them, whichever page this is.
+	// Counts by tenant, queue and kind. The totals cover all pages.
 	Lanes []LaneStats `json:"lanes"`
-	// Where to go on, as `after`; null at the end of the lanes.
+	// Cursor for the next page, sent as `after`; null at the end.
 	NextCursor string `json:"nextCursor,omitzero"`
-	// The time of these figures.
+	// Time of these counts.
 	Now time.Time `json:"now"`
-	// Retries among the attempts of the last five minutes; null if there was none.
+	// Fraction of attempts in the last five minutes that were retries; null without attempts.
 	RetryRate *float64 `json:"retryRate,omitzero"`
-	// The share of retries that succeeded; null before the first.
+	// Fraction of retries that succeeded; null without retries.
 	RetrySuccessRate *float64 `json:"retrySuccessRate,omitzero"`
-	// Those of them that succeeded.
+	// Retries that succeeded.
 	SuccessfulRetries int `json:"successfulRetries"`
 	// Attempts per second over the last five minutes.
 	Throughput float64 `json:"throughput"`
-	// Retries since the beginning.
+	// Total retries.
 	TotalRetries int `json:"totalRetries"`
 }
 
-// Step: A step of a job that is done, whichever attempt did it.
+// Step: A completed step of a job.
 type Step struct {
 	// Its name.
 	Name string `json:"name"`
-	// The result that was stored first.
+	// The stored result.
 	Result json.RawMessage `json:"result"`
 }
 
 // SucceedRequest: A report that an attempt succeeded.
 type SucceedRequest struct {
-	// That of the claim.
+	// The fence of the claim.
 	Fence int `json:"fence"`
-	// Jobs that are created with the success or not at all, up to 100; none of them may be recurring.
-	// They belong to the tenant of this job by default.
+	// Up to 100 jobs created atomically with the success; recurring jobs are not allowed. They belong
+	// to the tenant of this job.
 	OnSuccess []CreateJobRequest `json:"onSuccess,omitzero"`
-	// Kept with the attempt, up to 64 KiB.
+	// Result, kept with the attempt, up to 64 KiB.
 	Result json.RawMessage `json:"result,omitzero"`
 }
 
-// Tally: Attempts, by how they ended.
+// Tally: Attempts by outcome.
 type Tally struct {
-	// All of them.
+	// All attempts.
 	Attempts int `json:"attempts"`
-	// Jobs that were given up because no retry was left.
+	// Jobs that ran out of retries.
 	Exhausted int `json:"exhausted"`
-	// Those that failed.
+	// Failed attempts.
 	Failures int `json:"failures"`
-	// Those that were retries.
+	// Attempts that were retries.
 	Retries int `json:"retries"`
-	// Those that succeeded.
+	// Successful attempts.
 	Successes int `json:"successes"`
 	// Retries that succeeded.
 	SuccessfulRetries int `json:"successfulRetries"`
 }
 
-// Tick: A tick that made a run, or one or several that were skipped.
+// Tick: A tick that created a run, or one or more skipped ticks.
 type Tick struct {
-	// When it came.
+	// Time of the tick.
 	At time.Time `json:"at"`
-	// The run it made.
+	// The run that it created.
 	JobID string `json:"jobId,omitzero"`
-	// Why it made none.
+	// Why it was skipped.
 	Skipped *SkippedTicks `json:"skipped,omitzero"`
 }
 
 // TickList: A page of ticks.
 type TickList struct {
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
-	// Ticks that have come, newest first.
+	// Past ticks, newest first.
 	Ticks []Tick `json:"ticks"`
-	// Ticks to come, soonest first; only with the first page.
+	// Upcoming ticks, soonest first; only on the first page.
 	Upcoming []UpcomingTick `json:"upcoming"`
 }
 
 type Unique struct {
-	// What there is one of, such as `report:7`.
+	// The unique key, such as `report:7`.
 	Key string `json:"key"`
-	// What becomes of a second one: the first is the answer, gets its payload, policy and time, or it
-	// is refused.
+	// What to do with a duplicate: return the existing job, update it, or fail with 409.
 	OnConflict string `json:"onConflict,omitzero"`
-	// For how long it is the only one: until it starts, or until it ends.
+	// How long the job stays unique: until it starts, or until it ends.
 	While string `json:"while,omitzero"`
 }
 
@@ -2236,82 +2228,82 @@ const (
 	UniqueResultReplaced UniqueResult = "replaced"
 )
 
-// UpcomingTick: A tick to come.
+// UpcomingTick: An upcoming tick.
 type UpcomingTick struct {
-	// When it comes.
+	// Time of the tick.
 	At time.Time `json:"at"`
-	// What a change of clocks does to it: `gap` (it fires right after the gap) or `fold` (the clock
-	// shows this time twice).
+	// Effect of daylight saving time: `gap` (the tick fires right after the gap) or `fold` (the local
+	// time occurs twice).
 	Dst Dst `json:"dst,omitzero"`
 }
 
-// Webhook: Where events of a job are sent, without the secret that signs them.
+// Webhook: Webhook of a job, without its signing secret.
 type Webhook struct {
-	// The endpoint that a delivery is for.
+	// The endpoint of a delivery.
 	Endpoint string `json:"endpoint,omitzero"`
-	// Which events are sent.
+	// Events to send.
 	Events []EventType `json:"events"`
 	// Whether deliveries are signed.
 	Signed bool `json:"signed"`
-	// The address, of a job's own webhook.
+	// URL of the job's own webhook.
 	URL string `json:"url,omitzero"`
 }
 
 // WebhookRequest: A job's own webhook.
 type WebhookRequest struct {
-	// Which events are sent; `job.succeeded` and `job.failed` by default.
+	// Events to send; `job.succeeded` and `job.failed` by default.
 	Events []EventType `json:"events,omitzero"`
-	// The retry policy of its deliveries, over the preset `webhook`.
+	// Retry policy of its deliveries; omitted fields come from the preset `webhook`.
 	Retry RetryPolicyInput `json:"retry,omitzero"`
-	// `whsec_…`, for signing as Standard Webhooks says. It is never shown again.
+	// `whsec_…`: signing secret for Standard Webhooks. It is never shown again.
 	Secret string `json:"secret,omitzero"`
-	// Where events are sent.
+	// URL that receives the events.
 	URL string `json:"url"`
 }
 
 // Worker: One process that claims jobs over HTTP.
 type Worker struct {
-	// Whether it was seen within 90 s.
+	// Whether the worker was seen within the last 90 s.
 	Alive bool `json:"alive"`
-	// How many jobs it runs at once, if it says so.
+	// Maximum number of concurrent jobs, if the worker reports it.
 	Concurrency *int `json:"concurrency,omitzero"`
-	// When it first claimed.
+	// Time of its first claim.
 	FirstSeen time.Time `json:"firstSeen"`
-	// The machine it runs on.
+	// Host of the worker.
 	Host string `json:"host,omitzero"`
-	// Which kinds it claims; all but those that nodes run if the list is empty.
+	// Kinds that it claims; empty means all kinds except those that nodes run.
 	Kinds []string `json:"kinds"`
-	// When it last claimed or sent heartbeats, to within 15 s.
+	// Time of its last claim or heartbeat, to within 15 s.
 	LastSeen time.Time `json:"lastSeen"`
-	// The library it was written with.
+	// Client library and version.
 	Library string `json:"library,omitzero"`
 	// Its name.
 	Name string `json:"name"`
-	// From which queues it claims; all if the list is empty.
+	// Queues that it claims from; empty means all.
 	Queues []string `json:"queues"`
-	// How many jobs it holds, of the newest 500 that run.
+	// Number of jobs it holds among the newest 500 running jobs.
 	Running int `json:"running"`
-	// The tenant whose jobs it claims; null if those of all.
+	// Tenant whose jobs it claims; null for all tenants.
 	Tenant string `json:"tenant,omitzero"`
-	// The version of its program.
+	// Version of the worker program.
 	Version string `json:"version,omitzero"`
 }
 
-// WorkerInfo: What a worker is, in its own words. Each text may have 128 bytes.
+// WorkerInfo: Description of a worker. Each text may have up to 128 bytes.
 type WorkerInfo struct {
-	// How many jobs it runs at once.
+	// Maximum number of concurrent jobs.
 	Concurrency *int `json:"concurrency,omitzero"`
-	// The machine it runs on.
+	// Host of the worker.
 	Host string `json:"host,omitzero"`
-	// The library it was written with, as `steadfast-python/0.1.0`.
+	// Client library and version, such as `steadfast-python/0.1.0`.
 	Library string `json:"library,omitzero"`
-	// The version of the program that runs the jobs.
+	// Version of the worker program.
 	Version string `json:"version,omitzero"`
 }
 
-// WorkerList: The workers that have claimed jobs within the last day.
+// WorkerList: Workers that have claimed jobs within the last day.
 type WorkerList struct {
-	// Where to go on, as `after`; null at the end of the list.
+	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
 	// By tenant and name.
 	Workers []Worker `json:"workers"`

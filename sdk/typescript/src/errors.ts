@@ -112,7 +112,7 @@ export type AbortCause = "cancelled" | "lease_lost" | "timeout" | "shutdown";
 
 const ABORT_MESSAGES: Record<AbortCause, string> = {
   cancelled: "the job was cancelled",
-  lease_lost: "the lease ran out, and another worker may have the job",
+  lease_lost: "the lease expired, and another worker may have the job",
   timeout: "the attempt took longer than its timeout",
   shutdown: "the worker stops",
 };

@@ -1,48 +1,48 @@
 // Made from docs/openapi.json by scripts/generate.mjs; do not edit.
 
-/** Who gave a command. */
+/** The caller of a command. */
 export interface Actor {
-  /** `key_…`; null while the server needs no key. */
+  /** `key_…`; null while the server requires no key. */
   key?: string | null | undefined;
-  /** The name of the key, or the way by which the command came: `api` or `dashboard`. */
+  /** The name of the key, or the interface used: `api` or `dashboard`. */
   name: string;
 }
 
-/** A request to move the clock of the store. */
+/** A request to advance the clock of the store. */
 export interface AdvanceClockRequest {
-  /** How far. */
+  /** By how much. */
   by: Duration;
 }
 
-/** A rule for one tenant, and whether it is broken */
+/** The state of an alert rule for one tenant */
 export interface Alert {
-  /** Which system it is about, if the rule is `destination` */
+  /** The destination, if the rule is `destination` */
   destination?: string | undefined;
   firedAt: string | null;
   message: string;
   notifiedAt: string | null;
-  /** The queue that contributes most to a rule that is broken */
+  /** The queue that contributes most to the value */
   queue: string | null;
   resolvedAt: string | null;
   rule: AlertRule;
-  /** Since when the rule is broken, or kept again */
+  /** Time of the last change of state */
   since: string;
   status: AlertStatus;
   subject: AlertSubject;
   tenant: string;
-  /** The limit it is held against, in `unit` */
+  /** The threshold, in `unit` */
   threshold: number;
   unit: AlertUnit;
   updatedAt: string;
-  /** What was found, in `unit`: a count of jobs, a share of attempts from 0 to 1, or seconds */
+  /** The measured value, in `unit`: a number of jobs, a fraction of attempts from 0 to 1, or seconds */
   value: number;
 }
 
-/** Alerts that fire, are about to, or did. */
+/** Alerts: firing, pending and resolved. */
 export interface AlertList {
-  /** One for each rule and tenant. */
+  /** One alert per rule and tenant. */
   alerts: Alert[];
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
 }
 
@@ -54,45 +54,46 @@ export type AlertSubject = "jobs" | "deliveries" | "notifications";
 
 export type AlertUnit = "jobs" | "share" | "seconds" | "causes";
 
-/** One attempt, and what followed it. */
+/** One attempt and its retry decision. */
 export interface Attempt {
-  /** Its number, from 1; attempts before a manual retry count. */
+  /** Number of the attempt, from 1, including attempts before a manual retry. */
   attempt: number;
-  /** How many attempts of the job belong to earlier retry budgets. */
+  /** Attempts of earlier retry budgets of the job. */
   attemptsBefore: number;
-  /** The same in figures. */
+  /** The decision in numbers. */
   decision?: Decision | null | undefined;
-  /** How long it took. */
+  /** Duration in milliseconds. */
   durationMs: number;
-  /** When it started. */
+  /** Start time. */
   executionTime: string;
-  /** Why the job went on as it did, in a sentence; null after a success. */
+  /** The retry decision as a sentence; null after a success. */
   explanation?: string | null | undefined;
-  /** What went wrong. */
+  /** The failure. */
   failure?: Failure | null | undefined;
-  /** When it ended; of a lost attempt, when that was found out. */
+  /** End time; for a lost attempt, the time it was detected. */
   finishedAt: string;
-  /** The job it is an attempt of. */
+  /** The job of the attempt. */
   jobId: string;
-  /** When the next attempt is due, if there is one. */
+  /** Due time of the next attempt, if any. */
   nextRunAt?: string | null | undefined;
-  /** The last note of the handler or worker on its progress. */
+  /** The last progress note of the handler or worker. */
   note?: string | null | undefined;
-  /** The same in percent. */
+  /** The last progress in percent. */
   progress?: number | null | undefined;
   /** Whether it is the first attempt after a manual retry. */
   requeued: boolean;
-  /** The response that an HTTP job or a webhook got. */
+  /** The HTTP response of an HTTP job or webhook. */
   response?: unknown;
-  /** What the handler or worker returned. */
+  /** The result of the handler or worker. */
   result?: unknown;
-  /** Retries of its budget before it: 0 for the first attempt of each budget. */
+  /** Retries before this attempt in its budget: 0 for the first attempt of each budget. */
   retryCount: number;
-  /** How it ended. */
+  /** Outcome of the attempt. */
   status: AttemptStatus;
   /**
-   * How long each phase took of a call that got no response, in milliseconds, up to the phase in
-   * which it failed: `dnsMs`, `connectMs`, `tlsMs`, `firstByteMs`, `bodyMs`. A response has its own.
+   * Duration of each phase of a call without a response, in milliseconds, up to the failed
+   * phase: `dnsMs`, `connectMs`, `tlsMs`, `firstByteMs`, `bodyMs`. A response has its own
+   * timings.
    */
   timings?: unknown;
   /** The worker or node that ran it. */
@@ -103,116 +104,116 @@ export interface Attempt {
 export interface AttemptList {
   /** The attempts, newest first. */
   attempts: Attempt[];
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
 }
 
 export type AttemptStatus = "SUCCESS" | "FAILED" | "LOST" | "SNOOZED" | "CANCELLED" | "RELEASED";
 
-/** A page of what was done. */
+/** A page of audit records. */
 export interface AuditList {
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
-  /** The newest first. */
+  /** Newest first. */
   records: AuditRecord[];
 }
 
-/** One command, and who gave it. */
+/** One command and its caller. */
 export interface AuditRecord {
-  /** What was done, as `job.cancel` or `gate.set`. */
+  /** The action, such as `job.cancel` or `gate.set`. */
   action: string;
-  /** Who gave it. */
+  /** The caller. */
   actor: Actor;
-  /** When it was carried out. */
+  /** Time of the command. */
   at: string;
-  /** More about it, for people. */
+  /** Details as text. */
   detail?: string | null | undefined;
   /** `aud_…` */
   id: string;
-  /** What it was done to. */
+  /** Subject of the command. */
   subject: string;
-  /** Whose jobs or settings; null for those of all tenants. */
+  /** Tenant of the jobs or settings; null for all tenants. */
   tenant?: Name | null | undefined;
 }
 
 export type Backoff = "exponential" | "linear" | "fixed" | "fibonacci" | "delays";
 
-/** Jobs that are counted together. */
+/** A group of jobs with shared progress. */
 export interface Batch {
   /** When it was created. */
   createdAt: string;
-  /** Those that have ended without success. */
+  /** Jobs that ended without success. */
   failed: number;
-  /** Since when all jobs have ended; null again if one is requeued. */
+  /** When all jobs had ended; null again if a job is requeued. */
   finishedAt?: string | null | undefined;
   /** `bat_…` */
   id: string;
-  /** The ids of its jobs, in the order of the request. Only in the answer to its creation. */
+  /** The ids of its jobs, in the order of the request. Only in the response to its creation. */
   jobs?: string[] | null | undefined;
-  /** What people call it. */
+  /** Name of the batch. */
   name?: string | null | undefined;
-  /** The job that is made when all have ended. */
+  /** The job that is created when all jobs have ended. */
   onEnd?: BatchCallback | null | undefined;
-  /** The job that is made when all have succeeded. */
+  /** The job that is created when all jobs have succeeded. */
   onSuccess?: BatchCallback | null | undefined;
-  /** How many of 100 jobs have ended. */
+  /** Percentage of jobs that have ended. */
   progress: number;
   /**
    * `open` while jobs can be added, `running` until all have ended, then `succeeded`, or `failed`
    * if some have failed or were cancelled.
    */
   status: string;
-  /** Those that have succeeded. */
+  /** Jobs that have succeeded. */
   succeeded: number;
-  /** Whose batch. */
+  /** Tenant of the batch. */
   tenant: Name;
-  /** How many jobs it has. */
+  /** Number of jobs in the batch. */
   total: number;
-  /** Those that have not ended. */
+  /** Unfinished jobs. */
   unfinished: number;
 }
 
-/** A job that a batch makes. */
+/** A callback job of a batch. */
 export interface BatchCallback {
-  /** Whether it was made. It is made once. */
+  /** Whether the job has been created. It is created only once. */
   created: boolean;
-  /** `job_…`, which it has from the beginning. */
+  /** `job_…`; assigned before the job is created. */
   id: string;
 }
 
 /** A page of batches. */
 export interface BatchList {
-  /** The newest first. */
+  /** Newest first. */
   batches: Batch[];
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
 }
 
-/** One thing that keeps a job from running. */
+/** One reason why a job does not start. */
 export interface Blocker {
-  /** How many jobs are claimed first. */
+  /** Number of jobs ahead. */
   ahead?: number | null | undefined;
-  /** There are more of them; absent means false. */
+  /** Whether `ahead` is a lower bound; absent means false. */
   aheadAtLeast?: boolean | null | undefined;
-  /** Who paused or holds it. */
+  /** Who paused or held it. */
   by?: string | null | undefined;
   /** Why a destination is held. */
   evidence?: Record<string, unknown> | null | undefined;
-  /** The gate, if it is one. */
+  /** The gate, if a gate blocks the job. */
   gate?: GateId | null | undefined;
-  /** Some of the attempts that run. */
+  /** Some of the running attempts. */
   holders?: GateHolder[] | null | undefined;
-  /** The jobs that come first. */
+  /** The jobs ahead. */
   jobs?: string[] | null | undefined;
-  /** What it is. */
+  /** The kind of blocker. */
   kind: BlockerKind;
-  /** Which job received which `Retry-After`; not for keys of one tenant. */
+  /** The job that received the `Retry-After`; hidden from keys for one tenant. */
   retryAfter?: Record<string, unknown> | null | undefined;
-  /** What it is, for people. */
+  /** The blocker as a sentence. */
   sentence: string;
-  /** Since when it is paused or held, or since when no worker was seen. */
+  /** Start of the pause or hold, or when a worker was last seen. */
   since?: string | null | undefined;
-  /** When it is gone, if time alone does it. */
+  /** When the blocker ends, if only time is needed. */
   until?: string | null | undefined;
 }
 
@@ -220,405 +221,404 @@ export type BlockerKind = "state" | "expired" | "run_at" | "endpoint_disabled" |
 
 export type BodyFormat = "standard" | "slack";
 
-/** How many jobs were changed, or would be. */
+/** Number of jobs that were or would be changed. */
 export interface BulkResult {
-  /**
-   * Counting stopped here: there are at least this many. Of work that goes on, it is the count so
-   * far.
-   */
+  /** Whether `count` is a lower bound, because counting stopped early or the work continues. */
   atLeast: boolean;
-  /** How many jobs were changed; on a dry run, how many would be. */
+  /** Number of changed jobs; for a dry run, the number that would be changed. */
   count: number;
   /** Whether it was a dry run. */
   dryRun: boolean;
-  /** The operation that does the work, `opr_…`; absent if it was done at once, or only counted. */
+  /**
+   * The operation that does the work, `opr_…`; absent if the work was done immediately or only
+   * counted.
+   */
   operation?: string | null | undefined;
 }
 
-/** A job that a worker holds until its lease runs out. */
+/** A job held by a worker until its lease expires. */
 export interface Claim {
-  /** Proves that the claim still holds: send it back with every request about this attempt. */
+  /** Proof that the claim is valid: send it with every request about this attempt. */
   fence: number;
-  /** The job's id; it goes into the address of what follows. */
+  /** The job's id, used in the paths of later requests. */
   id: string;
   /** The job itself. */
   job: Job;
-  /** Until when the claim holds. */
+  /** Expiry of the claim. */
   leaseUntil?: string | null | undefined;
 }
 
 /** A worker's request for jobs. */
 export interface ClaimJobsRequest {
-  /** Of these kinds, 100 at most; by default of all but those that the node runs by itself. */
+  /** Kinds to claim, at most 100; by default all kinds except those that the node runs itself. */
   kinds?: Kind[] | undefined;
-  /** In place of each job's own lease. */
+  /** Lease duration, instead of each job's own lease. */
   lease?: Duration | null | undefined;
-  /** How many at most; 10 by default. */
+  /** Maximum number of jobs; 10 by default. */
   max?: number | null | undefined;
-  /** From these queues, 100 at most; from all by default. */
+  /** Queues to claim from, at most 100; all by default. */
   queues?: Name[] | undefined;
-  /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+  /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
   tenant?: Name | null | undefined;
-  /** How long to wait for a job, up to 30s; not at all by default. */
+  /** How long to wait for a job, up to 30s; no wait by default. */
   wait?: Duration | null | undefined;
   /** The worker's name; shown with every attempt. */
   worker: Name;
-  /** What the worker is; shown in the list of workers. */
+  /** Description of the worker, shown in the list of workers. */
   workerInfo?: WorkerInfo | null | undefined;
 }
 
-/** The claims that a request got. */
+/** The claims of a request. */
 export interface ClaimList {
-  /** The claims, perhaps none. */
+  /** The claims; may be empty. */
   claims: Claim[];
 }
 
 /** The time of the store. */
 export interface Clock {
-  /** The time that the store shows now. */
+  /** The current time of the store. */
   now: string;
 }
 
-/** Jobs by label, and attempts lately and since the beginning. */
+/** Jobs by label, and recent and total attempts. */
 export interface Counts {
-  /** Cancelled, and still kept. */
+  /** Cancelled jobs within retention. */
   cancelled: number;
-  /** Failed, and neither requeued nor discarded. */
+  /** Dead letters: failed jobs, neither requeued nor discarded. */
   dlqSize: number;
-  /** Failed, and still kept. */
+  /** Failed jobs within retention. */
   failed: number;
-  /** Since when the job waits that has been due longest. */
+  /** Due time of the oldest ready job. */
   oldestReady?: string | null | undefined;
-  /** Due, and waiting for a worker. */
+  /** Jobs that are due and waiting for a worker. */
   ready: number;
   /** Attempts that ended in the last five minutes. */
   recent: Tally;
-  /** Waiting for their next attempt. */
+  /** Jobs waiting for their next attempt. */
   retrying: number;
-  /** Running. */
+  /** Running jobs. */
   running: number;
-  /** Waiting for their first time. */
+  /** Jobs waiting for their first start time. */
   scheduled: number;
-  /** Succeeded, and still kept. */
+  /** Succeeded jobs within retention. */
   succeeded: number;
-  /** Attempts since the beginning. */
+  /** All attempts so far. */
   total: Tally;
 }
 
-/** A batch to be created, with jobs or without. */
+/** A request to create a batch, with or without jobs. */
 export interface CreateBatchRequest {
-  /** With a key, repeating the request gives the batch that exists instead of a second one. */
+  /** Idempotency key: repeating the request returns the existing batch. */
   idempotencyKey?: string | null | undefined;
-  /** Its jobs, up to 1,000; more can be added to an open one. */
+  /** Up to 1,000 jobs; more can be added to an open batch. */
   jobs?: CreateJobRequest[] | undefined;
-  /** What people call it, up to 255 bytes. */
+  /** Name of the batch, up to 255 bytes. */
   name?: string | null | undefined;
-  /** The job to make when all have ended, however they did. It gets the tag `batch`. */
+  /** The job to create when all jobs have ended, successfully or not. It gets the tag `batch`. */
   onEnd?: CreateJobRequest | null | undefined;
   /**
-   * The job to make when all have succeeded, also if that is after requeues. It gets the tag
+   * The job to create when all jobs have succeeded, including after requeues. It gets the tag
    * `batch`.
    */
   onSuccess?: CreateJobRequest | null | undefined;
-  /** Whether jobs can be added later; such a batch ends only after it was closed. */
+  /** Whether jobs can be added later; an open batch ends only after it is closed. */
   open?: boolean | undefined;
-  /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+  /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
   tenant?: Name | null | undefined;
 }
 
-/** An endpoint to be created. */
+/** A request to create an endpoint. */
 export interface CreateEndpointRequest {
-  /** For people. */
+  /** Description of the endpoint. */
   description?: string | undefined;
-  /** Which events are sent; `job.succeeded` and `job.failed` by default. */
+  /** Events to send; `job.succeeded` and `job.failed` by default. */
   events?: EventType[] | null | undefined;
   /** `standard` (Standard Webhooks, the default), or `slack` for one line of text. */
   format?: BodyFormat | null | undefined;
-  /** The retry policy of its deliveries, over the preset `webhook`. */
+  /** Retry policy of its deliveries; omitted fields come from the preset `webhook`. */
   retry?: RetryPolicyInput | null | undefined;
   /** `whsec_…`; generated by default. */
   secret?: string | null | undefined;
-  /** The tenant it belongs to. Only for keys that see all tenants; other keys have their own. */
+  /** The tenant. Requires a key for all tenants; other keys always use their own tenant. */
   tenant?: Name | null | undefined;
-  /** Where deliveries are sent. */
+  /** URL that receives deliveries. */
   url: string;
 }
 
 /**
- * A job to be created. Its work is given by `kind` and `payload`, or by `http`, or by `api`;
+ * A request to create a job. Its work is given by `kind` and `payload`, by `http`, or by `api`;
  * every other field is optional.
  */
 export interface CreateJobRequest {
-  /** Start it only when these jobs have ended, up to 1,000 of the same tenant. */
+  /** Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant. */
   after?: string[] | null | undefined;
-  /** Short for `http.url`: an address that gets a POST. */
+  /** Short for `http.url`: a URL that receives a POST request. */
   api?: string | null | undefined;
-  /** The open batch that it is counted in: `bat_…` */
+  /** The open batch that the job belongs to: `bat_…` */
   batch?: string | null | undefined;
-  /** What is limited together within the tenant, such as the id of a customer; see gates. */
+  /** Concurrency key within the tenant, such as a customer id; see gates. */
   concurrencyKey?: string | null | undefined;
-  /** Start a unique job only when no request for it has come for so long; each moves its start. */
+  /** Debounce: start a unique job after this long without another request for it. */
   debounce?: Duration | null | undefined;
   /**
-   * The longest time from the first request to the start, up to 24h; ten times `debounce` by
+   * Maximum time from the first request to the start, up to 24h; ten times `debounce` by
    * default.
    */
   debounceMax?: Duration | null | undefined;
-  /** Not before this long from now. */
+  /** Delay before the first attempt. */
   delay?: Duration | null | undefined;
   /**
-   * The system that it calls, as an origin; gates and health go by it. An HTTP job has that of
-   * its URL.
+   * The origin of the system that the job calls, used for gates and health. For an HTTP job it
+   * is taken from the URL.
    */
   destination?: string | null | undefined;
-  /** A request that the node sends by itself. */
+  /** An HTTP request that the node sends. */
   http?: HttpTargetRequest | null | undefined;
-  /** One key, one job: the same request again answers with the same job. */
+  /** Idempotency key: repeating the request returns the same job. */
   idempotencyKey?: string | null | undefined;
-  /** Whether each match of `schedule` makes a job (the default), or only the next one. */
+  /** Whether each match of `schedule` creates a job (the default), or only the next one. */
   isRecurring?: boolean | null | undefined;
   /**
-   * A name for people. Names the schedule of a recurring job, and the kind of a job that has
+   * Display name. Also the name of the schedule of a recurring job, and the kind of a job with
    * neither `kind` nor a target.
    */
   jobName?: string | null | undefined;
-  /** Which handler or worker it is for. */
+  /** Kind, which selects the handler or worker. */
   kind?: Kind | null | undefined;
-  /** How long a claim holds without being renewed. */
+  /** Lease duration: how long a claim is valid without renewal. */
   lease?: Duration | null | undefined;
   /**
-   * A stored job to create another like it: what this request does not say is taken from that
-   * one, headers and secrets included, but for its keys, its time, its batch and what it waited
-   * for. Only for a job that is created alone.
+   * A stored job to copy: omitted fields are taken from it, including headers and secrets,
+   * except its keys, time, batch and prerequisites. Only when a single job is created.
    */
   like?: string | null | undefined;
   /** The same as `maxRetries` + 1. */
   maxAttempts?: number | null | undefined;
   /** Short for `retry.maxRetries`. */
   maxRetries?: number | null | undefined;
-  /** Another word for `maxRetries`. */
+  /** Alias of `maxRetries`. */
   maxRetryCount?: number | null | undefined;
-  /** What it ends as then; `fail` by default. */
+  /** What to do when `startBefore` has passed; `fail` by default. */
   onExpiry?: ExpiryAction | null | undefined;
   /**
-   * What it does if one of those ends without success: it goes on `wait`ing (the default), until
-   * that is requeued and succeeds; it `fail`s; or it `run`s as soon as all have ended.
+   * What to do when one of those jobs ends without success: `wait` until it is requeued and
+   * succeeds (the default), `fail`, or `run` as soon as all have ended.
    */
   onFailure?: OnFailure | null | undefined;
-  /** The input of the handler or worker: any JSON, up to 256 KiB by default. */
+  /** Input for the handler or worker: any JSON, up to 256 KiB by default. */
   payload?: unknown;
-  /** 0 to 9, higher first; 5 by default. */
+  /** Priority from 0 to 9, higher first; 5 by default. */
   priority?: number | null | undefined;
-  /** The queue it waits in; `default` by default. */
+  /** Queue of the job; `default` by default. */
   queue?: Name | null | undefined;
-  /** Its retry policy, over that of the queue, the tenant and the server. */
+  /** Retry policy; omitted fields come from the queue, the tenant and the server. */
   retry?: RetryPolicyInput | null | undefined;
-  /** Short for `retry.baseDelay`, over the preset `patient`. */
+  /** Short for `retry.baseDelay` with the preset `patient`. */
   retryDelay?: Duration | null | undefined;
-  /** Not before this time. */
+  /** Earliest time of the first attempt. */
   runAt?: string | null | undefined;
-  /** Cron with 5 or 6 fields (seconds first), or `@hourly` and the like. */
+  /** Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`. */
   schedule?: string | null | undefined;
   /**
-   * Never start it late: a time, or how long after its creation. If its first attempt has not
-   * started by then, it ends with reason `expired_unstarted`.
+   * Start deadline: a time, or a duration after creation. If the first attempt has not started
+   * by then, the job ends with reason `expired_unstarted`.
    */
   startBefore?: string | null | undefined;
-  /** Names and values for finding it. */
+  /** Tags: names and values to search by. */
   tags?: Record<string, string> | null | undefined;
-  /** The tenant it belongs to. Only for keys that see all tenants; other keys have their own. */
+  /** The tenant. Requires a key for all tenants; other keys always use their own tenant. */
   tenant?: Name | null | undefined;
-  /** How long one attempt may take. */
+  /** Timeout of one attempt. */
   timeout?: Duration | null | undefined;
   /** An IANA time zone for `schedule`; UTC by default. */
   timezone?: string | null | undefined;
   /**
-   * Its place in a distributed trace, as W3C Trace Context writes it; by default the header
-   * `traceparent` of the request. HTTP jobs and webhooks send it on.
+   * W3C Trace Context; by default the header `traceparent` of the request. HTTP jobs and
+   * webhooks propagate it.
    */
   traceparent?: string | null | undefined;
-  /** How often it may start. */
+  /** Guarantee: `AT_LEAST_ONCE` or `AT_MOST_ONCE`. */
   type?: Guarantee | null | undefined;
-  /** Makes it the only job of its key within the tenant. */
+  /** Uniqueness: allows only one job with this key within the tenant. */
   unique?: Unique | null | undefined;
-  /** Short for `retry.backoff`: exponential or fixed, over the preset `patient`. */
+  /** Short for `retry.backoff`: exponential (true) or fixed (false), with the preset `patient`. */
   useExponentialBackoff?: boolean | null | undefined;
-  /** Where events of this job are sent. */
+  /** Webhook for events of this job. */
   webhook?: WebhookRequest | null | undefined;
 }
 
-/** Up to 1,000 jobs, all of them or none. */
+/** Up to 1,000 jobs, created atomically. */
 export interface CreateJobsRequest {
   /** The jobs; none of them may be recurring. */
   jobs: CreateJobRequest[];
 }
 
-/** A key to be created. */
+/** A request to create a key. */
 export interface CreateKeyRequest {
   /**
-   * When it expires; never by default. A key does not outlive the key of scope `tenant` that
-   * creates it.
+   * Expiry time; never by default. A key cannot outlive the key with scope `tenant` that creates
+   * it.
    */
   expiresAt?: string | null | undefined;
-  /** For people. */
+  /** Name of the key. */
   name?: string | undefined;
-  /** What it may do. */
+  /** Scope of the key. */
   scope: Scope;
-  /** The tenant it is for. A key of scope `worker` or `read` is for all tenants by default. */
+  /** Tenant of the key. A key with scope `worker` or `read` is for all tenants by default. */
   tenant?: Name | null | undefined;
 }
 
-/** Work on many jobs: those of `ids`, or all that match `filter`. */
+/** A bulk operation on the jobs in `ids`, or on all jobs that match `filter`. */
 export interface CreateOperationRequest {
-  /** Must be true if the filter leaves nothing out. */
+  /** Must be true if the filter is empty. */
   all?: boolean | undefined;
   /** Only count the jobs. */
   dryRun?: boolean | undefined;
-  /** Which share of the jobs of a canary may fail again, from 0 to 1; 0.2 by default. */
+  /** Fraction of jobs of a canary that may fail again, from 0 to 1; 0.2 by default. */
   failShareMax?: number | null | undefined;
-  /** Which jobs, in the fields of the list of jobs, without `limit` and `after`. */
+  /** Filter with the fields of the job list, except `limit` and `after`. */
   filter?: Record<string, unknown> | null | undefined;
-  /** Ids of jobs, up to 10,000. */
+  /** Job ids, up to 10,000. */
   ids?: string[] | null | undefined;
   /**
-   * What is done to each job: `requeue` and `discard` are for dead letters, `cancel`, `retry`,
-   * `edit_policy` and `run_now` for any.
+   * The action: `requeue` and `discard` for dead letters; `cancel`, `retry`, `edit_policy` and
+   * `run_now` for any job.
    */
   kind: string;
   /**
-   * `canary` tries three jobs first, then 5 %, 25 % and all of them, and stops if too many fail
-   * again; `all`, the default, does not wait.
+   * `all` (the default), or `canary`: three jobs first, then 5 %, 25 % and the rest, stopping if
+   * too many fail again.
    */
   mode?: string | null | undefined;
-  /** How many jobs it may work on in a second; the setting `bulkRate` by default. */
+  /** Maximum jobs per second; the setting `bulkRate` by default. */
   pace?: number | null | undefined;
-  /** The policy that the jobs get; only of `edit_policy`. */
+  /** The new retry policy; only for `edit_policy`. */
   retry?: RetryPolicyInput | null | undefined;
-  /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+  /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
   tenant?: Name | null | undefined;
 }
 
-/** What `POST /jobs` takes: one job, or many at once. */
+/** The body of `POST /jobs`: one job, or many jobs. */
 export type CreateRequest = CreateJobRequest | CreateJobsRequest;
 
-/** What `POST /jobs` answers with. */
+/** The response of `POST /jobs`. */
 export type CreateResult = Job | Schedule | JobList;
 
 /**
- * A schedule to be created, or updated if its name exists: a rule (`schedule` or `every`), and the
- * job that each tick makes.
+ * A request to create a schedule, or to update the existing one with this name: a rule (`schedule`
+ * or `every`), and the job that each tick creates.
  */
 export interface CreateScheduleRequest {
-  /** No tick at this time or later. */
+  /** No ticks at this time or later. */
   endAt?: string | null | undefined;
-  /** At equal distances, in place of `schedule`. */
+  /** Interval, instead of `schedule`. */
   every?: Duration | null | undefined;
-  /** The job that each tick makes. */
+  /** The job that each tick creates. */
   job: CreateJobRequest;
-  /** How many runs it makes at most. */
+  /** Maximum total number of runs. */
   maxRuns?: number | null | undefined;
   /**
-   * What happens to ticks that passed while no node was running, which are found more than 10 s
-   * late. `runAll` needs `overlap` `allow`.
+   * What to do with ticks missed by more than 10 s because no node was running. `runAll`
+   * requires `overlap` `allow`.
    */
   missed?: MissedTickPolicy | null | undefined;
   /** Unique within the tenant. */
   name: Name;
-  /** What happens at a tick while the run before it has not ended. */
+  /** What to do at a tick while the previous run is unfinished. */
   overlap?: OverlapPolicy | null | undefined;
-  /** Cron with 5 or 6 fields (seconds first), or `@hourly` and the like. */
+  /** Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`. */
   schedule?: string | null | undefined;
-  /** No tick before this time. */
+  /** No ticks before this time. */
   startAt?: string | null | undefined;
   /** An IANA time zone for `schedule`; UTC by default. */
   timezone?: string | null | undefined;
 }
 
-/** Which dead letters: those of `ids`, or all that match the other fields. */
+/** Selects dead letters by `ids`, or by the other fields as a filter. */
 export interface DeadLettersRequest {
-  /** Must be true to mean every dead letter there is. */
+  /** Must be true to select every dead letter. */
   all?: boolean | undefined;
-  /** That are counted in this batch. */
+  /** Jobs of this batch. */
   batch?: string | null | undefined;
-  /** Created before this time; when it failed does not matter. */
+  /** Jobs created before this time. */
   before?: string | null | undefined;
-  /** With a newest failure of this class. */
+  /** Jobs whose last failure has this class. */
   class?: string | null | undefined;
-  /** That call this system, as `https://api.example.com`. */
+  /** Jobs for this destination, such as `https://api.example.com`. */
   destination?: string | null | undefined;
-  /** Only count them. */
+  /** Only count the matching jobs. */
   dryRun?: boolean | undefined;
-  /** Ended `failed` before this time. */
+  /** Jobs that failed permanently before this time. */
   failedBefore?: string | null | undefined;
-  /** Ended `failed` at this time or later. */
+  /** Jobs that failed permanently at this time or later. */
   failedFrom?: string | null | undefined;
-  /** With a newest failure of this fingerprint. */
+  /** Jobs whose last failure has this fingerprint. */
   fingerprint?: Fingerprint | null | undefined;
-  /** Created at this time or later; when it failed does not matter. */
+  /** Jobs created at this time or later. */
   from?: string | null | undefined;
-  /** Ids of dead letters, up to 1,000. */
+  /** Job ids of dead letters, up to 1,000. */
   ids?: string[] | null | undefined;
-  /** Of this kind. */
+  /** Jobs of this kind. */
   kind?: Kind | null | undefined;
-  /** A new payload, in place of the one each has; only with `ids`. */
+  /** New payload for each of them; only with `ids`. */
   payload?: unknown;
-  /** In this queue. */
+  /** Jobs in this queue. */
   queue?: Name | null | undefined;
-  /** Given up for this reason. */
+  /** Dead letters with this reason. */
   reason?: EndReason | null | undefined;
   /** Runs of this schedule. */
   schedule?: string | null | undefined;
-  /** With all of these tags, each as `order:4711`. */
+  /** Jobs with all of these tags, such as `order:4711`. */
   tags?: string[] | undefined;
-  /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+  /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
   tenant?: Name | null | undefined;
-  /** With this text in the message of the newest failure, in any case. */
+  /** Jobs whose last failure message contains this text, ignoring case. */
   text?: string | null | undefined;
 }
 
 export type DecidedBy = "policy" | "rule" | "at_most_once" | "cancelled" | "non_retryable" | "exhausted" | "expired" | "outcome_unknown" | "snoozed" | "released";
 
-/** Why a job went on as it did, in figures. */
+/** The retry decision in numbers. */
 export interface Decision {
-  /** The backoff that gave the delay; null if a rule gave it. */
+  /** The backoff that produced the delay; null if a rule did. */
   backoff?: Backoff | null | undefined;
-  /** The longest delay that the policy allows. */
+  /** Maximum delay of the policy. */
   capMs?: number | null | undefined;
-  /** The delay after backoff and cap, before jitter. */
+  /** Delay after backoff and cap, before jitter. */
   delayMs?: number | null | undefined;
-  /** Where the delay came from: the policy's backoff, the rule that matched, or Retry-After. */
+  /** Source of the delay: the backoff of the policy, the matching rule, or Retry-After. */
   delaySource?: DelaySource | null | undefined;
-  /** How the delay was spread. */
+  /** Jitter of the policy. */
   jitter?: Jitter | null | undefined;
-  /** The most that the jitter could choose. */
+  /** Highest delay that jitter could choose. */
   jitterHighMs?: number | null | undefined;
-  /** The least that the jitter could choose. */
+  /** Lowest delay that jitter could choose. */
   jitterLowMs?: number | null | undefined;
-  /** The roll that chose a point between them, from 0 to 1. */
+  /** Random sample between them, from 0 to 1. */
   jitterSample?: number | null | undefined;
-  /** The delay that was chosen. */
+  /** The chosen delay. */
   jitteredMs?: number | null | undefined;
-  /** Which of the policy's rules matched, counted from 0. */
+  /** Index of the matching rule of the policy, from 0. */
   matchedRule?: number | null | undefined;
-  /** How long the policy of that time allowed since the first attempt; null if for ever. */
+  /** `maxElapsed` of the policy at that time; null if unlimited. */
   maxElapsedMs?: number | null | undefined;
-  /** How many retries the policy of that time allowed. */
+  /** `maxRetries` of the policy at that time. */
   maxRetries?: number | null | undefined;
-  /** Retries of the budget before this attempt, by the policy of that time. */
+  /** Retries before this attempt in its budget, under the policy at that time. */
   retriesUsed?: number | null | undefined;
-  /** How long the target asked to wait, by Retry-After. */
+  /** Delay that the target requested with Retry-After. */
   retryAfterMs?: number | null | undefined;
-  /** `policy`, or what decided otherwise. */
+  /** The rule that decided; `policy` for a normal retry. */
   rule: DecidedBy;
 }
 
-/** The least that jitter can choose, the middle, and the most. */
+/** Minimum, typical and maximum delay with jitter. */
 export interface DelayRange {
-  /** At the highest roll. */
+  /** Maximum. */
   maxMs: number;
-  /** At the lowest roll. */
+  /** Minimum. */
   minMs: number;
-  /** At the middle roll. */
+  /** Typical value. */
   typicalMs: number;
 }
 
@@ -626,129 +626,123 @@ export type DelaySource = "policy" | "rule" | "retry_after";
 
 /** A system that jobs call. */
 export interface Destination {
-  /** Attempts that ended in the last minute or so. */
+  /** Attempts that ended in about the last minute. */
   attempts: number;
-  /** Its origin, as `https://api.example.com`. */
+  /** Origin, such as `https://api.example.com`. */
   destination: string;
-  /** Those of them that failed because of the destination. */
+  /** Attempts that failed because of the destination. */
   failed: number;
-  /** Whether jobs follow their policies again because it was held for as long as it may be. */
+  /** Whether the maximum hold time was reached, so that jobs follow their policies again. */
   givenUp: boolean;
-  /** When it counts as unhealthy. */
+  /** Thresholds for an unhealthy destination. */
   health: HealthRules;
-  /** Who holds it, if a person does. */
+  /** The manual hold, if any. */
   heldByHand?: HandHold | null | undefined;
-  /** What follows if it is found unhealthy. */
+  /** What to do when the destination is unhealthy. */
   hold: HoldMode;
   /**
-   * Whether jobs wait because of its health, or start more slowly: with `hold` `watch` they go on
-   * as their policies say, whatever the status, unless a person holds it.
+   * Whether jobs wait or start more slowly because of its health. With `hold` `watch`, jobs
+   * follow their policies regardless of the status, unless a person holds the destination.
    */
   holdsJobs?: boolean | undefined;
-  /** What is wrong at present. */
+  /** The current incident. */
   incident?: Incident | null | undefined;
   /**
-   * How attempts ended in the last minutes in which some failed, the oldest first: up to an hour.
-   * Not in lists.
+   * Outcomes per minute for recent minutes with failures, oldest first, up to an hour. Not in
+   * lists.
    */
   minutes?: DestinationMinute[] | undefined;
-  /** When the next probe may start, if that is what it waits for. */
+  /** Earliest start of the next probe, if one is pending. */
   nextProbeAt?: string | null | undefined;
-  /** What was wrong before, the newest first. */
+  /** Past incidents, newest first. */
   pastIncidents: Incident[];
-  /** What it asked callers to wait for, if that is not over. */
+  /** The active `Retry-After`, if any. */
   retryAfter?: SharedRetryAfter | null | undefined;
-  /** Whether a `Retry-After` that one job received counts for all. */
+  /** Whether a `Retry-After` received by one job applies to all jobs. */
   shareRetryAfter: boolean;
-  /** Whether calling it makes sense at present. */
+  /** Health status. */
   status: HealthStatus;
-  /**
-   * The tenant whose attempts alone show this, and whose jobs alone it concerns; null if it is so
-   * for all.
-   */
+  /** The tenant that this health applies to; null if it applies to all tenants. */
   tenant?: string | null | undefined;
 }
 
-/** What is coming for a destination. */
+/** Forecast for a destination. */
 export type DestinationForecast = ForecastSeries & {
-  /** More jobs wait for it than were counted. */
+  /** Whether the counts are lower bounds. */
   atLeast: boolean;
-  /** The destination, as `https://api.example.com`. */
+  /** The destination, such as `https://api.example.com`. */
   destination: string;
 };
 
-/** Destinations of which something is known. */
+/** Destinations that failed recently or are held. */
 export interface DestinationList {
-  /** By name. Those whose attempts did not fail lately are not listed. */
+  /** By name. Destinations without recent failures are not listed. */
   destinations: Destination[];
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
 }
 
-/** How attempts to call a destination ended within a minute. */
+/** Outcomes of calls to a destination within one minute. */
 export interface DestinationMinute {
-  /** When the minute began. */
+  /** Start of the minute. */
   at: string;
   /** Attempts that ended. */
   attempts: number;
-  /** Those of them that failed because of the destination. */
+  /** Attempts that failed because of the destination. */
   failed: number;
 }
 
 export type Dst = "gap" | "fold";
 
-/** Text as 30s, 5m, 1h30m, or a number of milliseconds */
+/** Text such as 30s, 5m or 1h30m, or a number of milliseconds */
 export type Duration = string | number;
 
-/** Changes to an endpoint; what is left out stays as it is. */
+/** Changes to an endpoint; omitted fields stay unchanged. */
 export interface EditEndpointRequest {
-  /** For people. */
+  /** Description of the endpoint. */
   description?: string | null | undefined;
-  /** Which events are sent. */
+  /** Events to send. */
   events?: EventType[] | null | undefined;
-  /** `standard` or `slack`; of deliveries to come. */
+  /** `standard` or `slack`; applies to future deliveries. */
   format?: BodyFormat | null | undefined;
-  /** The retry policy of deliveries to come, over the preset `webhook`. */
+  /** Retry policy of future deliveries; omitted fields come from the preset `webhook`. */
   retry?: RetryPolicyInput | null | undefined;
-  /** Where deliveries are sent, those that wait too. */
+  /** URL that receives deliveries, including waiting ones. */
   url?: string | null | undefined;
 }
 
-/**
- * Changes to a waiting job; a field that is left out stays as it is, and `null` is no way to say
- * so.
- */
+/** Changes to a waiting job; omitted fields stay unchanged. `null` does not mean omitted. */
 export interface EditJobRequest {
-  /** A new input; `null` is one, too. */
+  /** New payload; `null` is a valid payload. */
   payload?: unknown;
-  /** 0 to 9, higher first. */
+  /** Priority from 0 to 9, higher first. */
   priority?: number | null | undefined;
-  /** Laid over the policy that the job has. */
+  /** Changes to the current retry policy of the job. */
   retry?: RetryPolicyInput | null | undefined;
-  /** When it may run. */
+  /** Earliest start time. */
   runAt?: string | null | undefined;
 }
 
-/** Changes to a schedule; a field that is left out stays as it is, and `null` clears a limit. */
+/** Changes to a schedule; omitted fields stay unchanged, and `null` clears a limit. */
 export interface EditScheduleRequest {
-  /** No tick at this time or later; `null` for no such limit. */
+  /** No ticks at this time or later; `null` for no limit. */
   endAt?: string | null | undefined;
-  /** At equal distances, in place of `schedule`. */
+  /** Interval, instead of `schedule`. */
   every?: Duration | null | undefined;
-  /** The job that each tick makes from now on, in place of the one before. */
+  /** The job that future ticks create. */
   job?: CreateJobRequest | null | undefined;
-  /** How many runs it makes at most; `null` for no such limit. */
+  /** Maximum total number of runs; `null` for no limit. */
   maxRuns?: number | null | undefined;
   /**
-   * What happens to ticks that passed while no node was running, which are found more than 10 s
-   * late. `runAll` needs `overlap` `allow`.
+   * What to do with ticks missed by more than 10 s because no node was running. `runAll`
+   * requires `overlap` `allow`.
    */
   missed?: MissedTickPolicy | null | undefined;
-  /** What happens at a tick while the run before it has not ended. */
+  /** What to do at a tick while the previous run is unfinished. */
   overlap?: OverlapPolicy | null | undefined;
-  /** Cron with 5 or 6 fields (seconds first), or `@hourly` and the like. */
+  /** Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`. */
   schedule?: string | null | undefined;
-  /** No tick before this time; `null` for no such limit. */
+  /** No ticks before this time; `null` for no limit. */
   startAt?: string | null | undefined;
   /** An IANA time zone for `schedule`. */
   timezone?: string | null | undefined;
@@ -760,25 +754,25 @@ export type EndReason = "at_most_once" | "cancelled" | "rule" | "non_retryable" 
 export interface Endpoint {
   /** When it was created. */
   createdAt: string;
-  /** For people. */
+  /** Description of the endpoint. */
   description: string;
-  /** Whether nothing is sent; deliveries wait until it is enabled. */
+  /** Whether the endpoint is disabled; its deliveries wait until it is enabled. */
   disabled: boolean;
-  /** Since when it has been disabled. */
+  /** When it was disabled. */
   disabledAt?: string | null | undefined;
-  /** Why it was disabled, if its target said that it is gone. */
+  /** Why the endpoint was disabled automatically: its target returned 410 Gone. */
   disabledReason?: string | null | undefined;
-  /** Which events are sent. */
+  /** Events to send. */
   events: EventType[];
-  /** How deliveries are written. */
+  /** Format of deliveries. */
   format: BodyFormat;
   /** `end_…` */
   id: string;
-  /** How many secrets sign at the moment. */
+  /** Number of active signing secrets. */
   liveSecrets: number;
-  /** The tenant it belongs to. */
+  /** The tenant. */
   tenant: string;
-  /** Where deliveries are sent. */
+  /** URL that receives deliveries. */
   url: string;
 }
 
@@ -786,13 +780,13 @@ export interface Endpoint {
 export interface EndpointList {
   /** Oldest first. */
   endpoints: Endpoint[];
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
 }
 
-/** An endpoint with the secret that signs, which is in this one response only. */
+/** An endpoint with its signing secret, which is only in this response. */
 export type EndpointWithSecret = Endpoint & {
-  /** `whsec_…`: verify deliveries with it. */
+  /** `whsec_…`: the secret to verify deliveries with. */
   secret: string;
 };
 
@@ -802,19 +796,19 @@ export type ExpiryAction = "fail" | "cancel";
 
 /** A report that an attempt failed. */
 export interface FailRequest {
-  /** What went wrong. */
+  /** The failure. */
   failure?: FailureRequest | null | undefined;
-  /** That of the claim. */
+  /** The fence of the claim. */
   fence: number;
 }
 
-/** What went wrong */
+/** The failure */
 export interface Failure {
   class: string;
   fingerprint?: Fingerprint | undefined;
   httpStatus?: number | undefined;
   message: string;
-  /** The worker says that no retry can cure it, whatever its class */
+  /** Whether the worker marked the failure as permanent, regardless of its class */
   permanent?: boolean | undefined;
   retryAfter?: string | undefined;
   /** The stack trace; only in the attempts of a job */
@@ -823,153 +817,153 @@ export interface Failure {
 
 /** One failure of a group. */
 export interface FailureExample {
-  /** When it ended. */
+  /** End time. */
   at: string;
-  /** The number of the attempt. */
+  /** Number of the attempt. */
   attempt: number;
-  /** What went wrong. */
+  /** The failure. */
   failure: Failure;
-  /** Whose attempt it was. */
+  /** The job of the attempt. */
   jobId: string;
 }
 
-/** Failures of one cause, of one tenant. */
+/** Failures of one tenant with the same cause. */
 export interface FailureGroup {
   /** The class of the failures. */
   class?: string | null | undefined;
-  /** How many attempts failed. */
+  /** Number of failed attempts. */
   count: number;
-  /** How many of the jobs are dead letters now. */
+  /** Number of these jobs that are currently dead letters. */
   deadLetters: number;
-  /** Which systems the jobs call, some of them if there are many. */
+  /** Destinations of the jobs; only some if there are many. */
   destinations: string[];
-  /** The newest of them. */
+  /** The most recent failure. */
   example?: FailureExample | null | undefined;
   /**
-   * What they have in common. `0000000000000000` stands for all failures beyond the number of
-   * groups that a tenant may have.
+   * The fingerprint. `0000000000000000` collects all failures beyond the limit of groups per
+   * tenant.
    */
   fingerprint: Fingerprint;
-  /** When the first of them ended. */
+  /** Time of the first failure. */
   firstSeen: string;
-  /** How many in each hour of the last week, the present hour last. */
+  /** Failures per hour over the last week, the current hour last. */
   hours: number[];
-  /** Their HTTP status, if they have one. */
+  /** HTTP status of the failures, if any. */
   httpStatus?: number | null | undefined;
-  /** How many jobs they were of. A job that failed otherwise in between counts again. */
+  /** Number of affected jobs. A job that failed differently in between counts again. */
   jobs: number;
-  /** The kinds of the jobs, some of them if there are many. */
+  /** Kinds of the jobs; only some if there are many. */
   kinds: string[];
-  /** When the newest of them ended. */
+  /** Time of the last failure. */
   lastSeen: string;
-  /** Who said so last, by the name of the key. */
+  /** Name of the key that last set the state. */
   markedBy?: string | null | undefined;
-  /** The message without its changing parts. */
+  /** The message without its variable parts. */
   pattern: string;
-  /** The queues of the jobs, some of them if there are many. */
+  /** Queues of the jobs; only some if there are many. */
   queues: string[];
-  /** What is known of the cause. */
+  /** State of the group. */
   state: FailureState;
-  /** When that was written. */
+  /** When the state was set. */
   stateSince: string;
-  /** Whose jobs failed. */
+  /** Tenant of the jobs. */
   tenant: Name;
-  /** Versions of the workers that ran them, as far as they are known. */
+  /** Known versions of the workers that ran them. */
   workerVersions: string[];
 }
 
-/** A page of groups of failures. */
+/** A page of failure groups. */
 export interface FailureList {
-  /** The groups, those with the most failures first. */
+  /** The groups, most frequent first. */
   failures: FailureGroup[];
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
 }
 
 export type FailureMark = "known" | "fixed";
 
-/** What went wrong, in the worker's words. */
+/** The failure as reported by the worker. */
 export interface FailureRequest {
   /**
    * `error` by default. `validation`, `not_found`, `unauthorized`, `forbidden` and `syntax` are
-   * not retried; any name of your own is, unless `permanent` says otherwise.
+   * not retried; any custom class is retried, unless `permanent` is true.
    */
   class?: string | null | undefined;
-  /** The status of the response that was not a success. */
+  /** HTTP status of the failed response. */
   httpStatus?: number | null | undefined;
-  /** A sentence for people. */
+  /** Human-readable message. */
   message?: string | null | undefined;
   /**
-   * No retry can cure it, whatever its class: the job becomes a dead letter, unless a rule of its
-   * policy retries the class.
+   * Whether the failure is permanent, regardless of its class: the job becomes a dead letter,
+   * unless a rule of its policy retries the class.
    */
   permanent?: boolean | undefined;
-  /** Not before this long from now. */
+  /** Minimum delay before the next attempt. */
   retryAfter?: Duration | null | undefined;
-  /** The stack trace, kept with the attempt; of one over 64 KiB the middle is left out. */
+  /** Stack trace, kept with the attempt. The middle of a trace over 64 KiB is omitted. */
   trace?: string | null | undefined;
 }
 
 export type FailureState = "new" | "known" | "fixed" | "regressed";
 
-/** What failures of one cause have in common */
+/** Fingerprint shared by failures with the same cause */
 export type Fingerprint = string;
 
-/** What is coming, by queue and by destination. */
+/** Forecast by queue and by destination. */
 export interface Forecast {
-  /** Destinations where attempts failed lately, with something to come; up to 20. */
+  /** Up to 20 destinations with recent failures and upcoming jobs. */
   destinations: DestinationForecast[];
-  /** Where the first minute begins. */
+  /** Start of the first minute. */
   from: string;
-  /** There was too much to read all of it. */
+  /** Whether the forecast is incomplete because there are too many jobs. */
   isCut: boolean;
-  /** Queues with something to come, those first of which the most is; up to 50. */
+  /** Up to 50 queues with upcoming jobs, the largest first. */
   queues: QueueForecast[];
 }
 
-/** One number for each minute. */
+/** One number per minute. */
 export interface ForecastSeries {
-  /** Jobs that are due and have not started at the end of the minute. */
+  /** Backlog: due jobs that have not started by the end of the minute. */
   backlog: number[];
-  /** Jobs that become due; what is due already is in the first minute. */
+  /** Jobs that become due; already due jobs count in the first minute. */
   due: number[];
-  /** How long the last of the jobs that are due at the same time waits, at worst. */
+  /** Longest expected wait of a due job. */
   longestWaitMs?: number | null | undefined;
   /** Attempts that can start. */
   starts: number[];
-  /** All of it as a sentence. */
+  /** The forecast as a sentence. */
   summary: string;
-  /** The most attempts that lately succeeded in a minute without trouble; null if it is not known. */
+  /** Highest recent number of successes per minute with few failures; null if unknown. */
   sustainedPerMinute?: number | null | undefined;
 }
 
-/** A gate, with its present use where that is known. */
+/** A gate with its current use, if known. */
 export type Gate = GateSettings & {
-  /** When the next attempt may start; only if a rate holds it back. */
+  /** When the next attempt may start; only if the rate limit is reached. */
   nextStart?: string | null | undefined;
-  /** How many attempts run; only if the gate limits that. */
+  /** Number of running attempts; only if the gate limits it. */
   running?: number | null | undefined;
 };
 
-/** A job that takes up room of a gate. */
+/** A running job that counts at a gate. */
 export interface GateHolder {
-  /** The job that runs. */
+  /** The running job. */
   job: string;
-  /** Since when. */
+  /** Start time. */
   since: string;
-  /** Whose job it is. */
+  /** Tenant of the job. */
   tenant: string;
-  /** Who runs it. */
+  /** The worker or node that runs it. */
   worker?: string | null | undefined;
 }
 
-/** Which gate. */
+/** The gate. */
 export interface GateId {
   /** The queue, kind, tenant, destination or concurrency key. */
   key: string;
-  /** What `key` names. */
+  /** Scope of the gate. */
   scope: GateScope;
-  /** Only for jobs of this tenant; absent if it is for all. */
+  /** Tenant of the jobs; absent if the gate is for all tenants. */
   tenant?: string | null | undefined;
 }
 
@@ -977,302 +971,299 @@ export interface GateId {
 export interface GateList {
   /** By scope, key and tenant. */
   gates: Gate[];
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
 }
 
 export type GateScope = "queue" | "kind" | "tenant" | "destination" | "key";
 
-/** Which jobs a gate is for, and what it lets through. */
+/** The scope, key and limits of a gate. */
 export interface GateSettings {
-  /** When the destination counts as unhealthy. */
+  /** Thresholds for an unhealthy destination. */
   health?: HealthRules | null | undefined;
-  /** What follows if the destination is found unhealthy. */
+  /** What to do when the destination is unhealthy. */
   hold?: HoldMode | null | undefined;
   /** The queue, kind, tenant, destination or concurrency key. */
   key: string;
-  /** How many attempts may run at once. */
+  /** Maximum number of concurrent attempts. */
   maxRunning?: number | null | undefined;
-  /** One at a time, in the order of creation; absent means false. */
+  /** Whether jobs run one at a time in creation order; absent means false. */
   ordered?: boolean | null | undefined;
-  /** Closed by a person. */
+  /** The pause, if any. */
   paused?: Pause | null | undefined;
-  /** How many attempts may start in a time. */
+  /** Rate limit for starts. */
   rate?: Rate | null | undefined;
-  /** Which part of the starts in a minute may be retries. */
+  /** Maximum fraction of starts per minute that may be retries. */
   retryShare?: number | null | undefined;
-  /** What `key` names. */
+  /** Scope of the gate. */
   scope: GateScope;
-  /** Whether a `Retry-After` that one job received counts for all jobs of the destination. */
+  /** Whether a `Retry-After` received by one job applies to all jobs for the destination. */
   shareRetryAfter?: boolean | null | undefined;
-  /** Only for jobs of this tenant; absent if it is for all, and for scope `tenant`. */
+  /** Tenant of the jobs; absent if the gate is for all tenants, and for scope `tenant`. */
   tenant?: Name | null | undefined;
-  /** What the tenant counts for beside others. */
+  /** Fair-share weight of the tenant. */
   weight?: number | null | undefined;
 }
 
 export type Guarantee = "AT_LEAST_ONCE" | "AT_MOST_ONCE";
 
-/** Who holds a destination, and why. */
+/** A manual hold of a destination. */
 export interface HandHold {
-  /** Who, by the name of the key. */
+  /** Name of the key that was used. */
   by?: string | null | undefined;
-  /** For people. */
+  /** Reason, shown to other people. */
   reason?: string | null | undefined;
-  /** Since when. */
+  /** Start time. */
   since: string;
-  /** When it is released by itself; null if a person has to. */
+  /** When the hold expires; null if it must be released manually. */
   until?: string | null | undefined;
 }
 
-/** When a destination counts as unhealthy. */
+/** Thresholds for an unhealthy destination. */
 export interface HealthRules {
-  /** At least this part of them must have failed because of the destination; 0.8 by default. */
+  /** Minimum fraction of these attempts that failed because of the destination; 0.8 by default. */
   failedShare?: number | null | undefined;
-  /** How long jobs are held at most; `1h` by default. */
+  /** Maximum hold time; `1h` by default. */
   maxHold?: Duration | null | undefined;
-  /** At least this many attempts must have ended; 20 by default. */
+  /** Minimum number of ended attempts; 20 by default. */
   minAttempts?: number | null | undefined;
-  /** They must have been of at least this many different jobs; 5 by default. */
+  /** Minimum number of different jobs; 5 by default. */
   minJobs?: number | null | undefined;
-  /** All of it within this time; `1m` by default. */
+  /** Time window for these thresholds; `1m` by default. */
   window?: Duration | null | undefined;
 }
 
 export type HealthStatus = "healthy" | "held" | "probing" | "ramping";
 
-/** A sign that one of many attempts still runs. */
+/** A heartbeat for one of many attempts. */
 export interface HeartbeatEntry {
-  /** That of the claim. */
+  /** The fence of the claim. */
   fence: number;
   /** The job's id. */
   id: string;
-  /** How long the claim shall hold from now; the job's own lease by default. */
+  /** Lease duration from now; the job's own lease by default. */
   lease?: Duration | null | undefined;
-  /** How far the work has come, for people; the last note stays by default. */
+  /** Progress note; the previous note stays by default. */
   note?: string | null | undefined;
-  /** The same in percent, as a whole number; the last one stays by default. */
+  /** Progress in percent, a whole number; the previous value stays by default. */
   progress?: number | null | undefined;
 }
 
-/** One result for each heartbeat. */
+/** One result per heartbeat. */
 export interface HeartbeatList {
   /** In the order of the request. */
   claims: HeartbeatResult[];
 }
 
-/** A sign that an attempt still runs. */
+/** A heartbeat of a running attempt. */
 export interface HeartbeatRequest {
-  /** That of the claim. */
+  /** The fence of the claim. */
   fence: number;
-  /** How long the claim shall hold from now; the job's own lease by default. */
+  /** Lease duration from now; the job's own lease by default. */
   lease?: Duration | null | undefined;
-  /** How far the work has come, for people; the last note stays by default. */
+  /** Progress note; the previous note stays by default. */
   note?: string | null | undefined;
-  /** The same in percent, as a whole number; the last one stays by default. */
+  /** Progress in percent, a whole number; the previous value stays by default. */
   progress?: number | null | undefined;
 }
 
-/** What became of one heartbeat. The fields of the lease are there if it is ok. */
+/** The result of one heartbeat. The lease fields are present if it is ok. */
 export interface HeartbeatResult {
-  /** A cancel was requested: stop, and report `fail` or `succeed` as it then is. */
+  /** Whether a cancel was requested: stop, and report `fail` or `succeed`. */
   cancelRequested?: boolean | null | undefined;
-  /** `stale_fence` or `not_found`, if the claim does not hold; `invalid` if a field is wrong. */
+  /** `stale_fence` or `not_found` if the claim has expired; `invalid` if a field is invalid. */
   code?: string | null | undefined;
-  /** When the attempt has run for as long as its job's timeout allows. No lease lasts longer. */
+  /** When the job's timeout ends the attempt. No lease lasts longer. */
   deadline?: string | null | undefined;
-  /** A sentence for people, if it is not ok. */
+  /** Human-readable message, if it is not ok. */
   detail?: string | null | undefined;
-  /** The job's id, as it was sent. */
+  /** The job's id from the request. */
   id: string;
-  /** Until when the claim holds now. */
+  /** New expiry of the claim. */
   leaseUntil?: string | null | undefined;
-  /** Whether the claim still holds. */
+  /** Whether the claim is still valid. */
   ok: boolean;
-  /** The deadline is over: stop. The attempt fails with class `timeout`. */
+  /** Whether the deadline has passed: stop. The attempt fails with class `timeout`. */
   timedOut?: boolean | null | undefined;
 }
 
-/** Signs that many attempts still run, in one request. */
+/** Heartbeats for many attempts in one request. */
 export interface HeartbeatsRequest {
-  /** One for each attempt, up to 1,000. */
+  /** One per attempt, up to 1,000. */
   claims: HeartbeatEntry[];
-  /** The worker's name, as it claims; it is shown as seen now. */
+  /** The worker's name, as in its claims; updates when the worker was last seen. */
   worker: Name;
 }
 
-/** Why a destination is held, and until when. */
+/** Reason and end of a hold. */
 export interface HoldDestinationRequest {
-  /** For people. */
+  /** Reason, shown to other people. */
   reason?: string | null | undefined;
-  /** When jobs may start again by themselves. */
+  /** When the hold expires. */
   until?: string | null | undefined;
 }
 
 export type HoldMode = "watch" | "auto" | "off";
 
-/** Where an HTTP job goes. Its headers and its body may hold secrets and are left out. */
+/** Target of an HTTP job. Headers and body are omitted because they may contain secrets. */
 export interface HttpTarget {
-  /** The verb. */
+  /** HTTP method. */
   method: string;
-  /** The address. */
+  /** URL. */
   url: string;
 }
 
 /** The request that an HTTP job sends. */
 export interface HttpTargetRequest {
-  /** Any JSON; a string goes out as plain text if a `content-type` other than JSON is given. */
+  /** Any JSON; a string is sent as plain text if the `content-type` is not JSON. */
   body?: unknown;
   /** Headers by name. Their values are stored and never shown. */
   headers?: Record<string, string> | undefined;
   /** `POST` by default. */
   method?: string | null | undefined;
-  /** Where it goes. */
+  /** URL of the request. */
   url: string;
 }
 
-/** What is left to do at the present time. */
+/** Work that remains at the current time. */
 export interface Idle {
-  /** Jobs and schedules that are due. */
+  /** Due jobs and schedules. */
   due: number;
-  /** The time that the store shows now. */
+  /** The current time of the store. */
   now: string;
-  /** Jobs that run. */
+  /** Running jobs. */
   running: number;
 }
 
-/** A time in which a destination did not work, or was held by a person. */
+/** A period in which a destination was unhealthy or held by a person. */
 export interface Incident {
-  /** Attempts that holding has saved, at least. */
+  /** Lower bound of attempts avoided by holding. */
   attemptsSaved: number;
-  /** Attempts that holding would have saved where attempts went on. */
+  /** Attempts that holding would have avoided, if the destination was not held. */
   avoidableAttempts: number;
-  /** When it was noticed. */
+  /** Start of the incident. */
   beganAt: string;
-  /** Why it began, as a sentence. */
+  /** Cause as a sentence. */
   cause: string;
-  /** When it was over; null until then. */
+  /** End of the incident; null while it lasts. */
   endedAt?: string | null | undefined;
-  /** Attempts that failed because of the destination after it began. */
+  /** Attempts that failed because of the destination during the incident. */
   failedAttempts: number;
-  /** Probes that failed, or would have where attempts go on. */
+  /** Probes that failed, or would have failed if the destination was not held. */
   failedProbes: number;
-  /** When jobs began to follow their policies again because it lasted too long. */
+  /** When the maximum hold time was reached and jobs followed their policies again. */
   givenUpAt?: string | null | undefined;
-  /** The most due jobs that waited for its end at one time. */
+  /** Peak number of due jobs waiting for its end. */
   jobsDelayed: number;
-  /** Who released it, if a person did. */
+  /** Who released it manually, if anyone. */
   releasedBy?: string | null | undefined;
-  /** Whose attempts failed; only for keys that see all tenants. */
+  /** Tenant whose attempts failed; only for keys for all tenants. */
   tenants: string[];
 }
 
 export type Jitter = "none" | "proportional" | "full" | "equal" | "decorrelated";
 
-/** A job, with everything that is known of it. */
+/** A job with all its details. */
 export interface Job {
-  /** The jobs that it was created to wait for. Only if the job is read by itself. */
+  /** The prerequisites of the job. Only when a single job is read. */
   after?: Prerequisite[] | null | undefined;
-  /** Attempts so far, those before a manual retry included. */
+  /** Attempts so far, including those before a manual retry. */
   attempt: number;
-  /** How many of them belong to earlier retry budgets: those before the last manual retry. */
+  /** Attempts of earlier retry budgets, before the last manual retry. */
   attemptsBefore: number;
-  /** The batch that it is counted in: `bat_…` */
+  /** The batch of the job: `bat_…` */
   batch?: string | null | undefined;
-  /** Whether a cancel waits for the running attempt to end. */
+  /** Whether a cancel was requested and waits for the running attempt to end. */
   cancelRequested: boolean;
-  /** What is limited together within the tenant. */
+  /** Concurrency key within the tenant. */
   concurrencyKey?: string | null | undefined;
   /** When it was created. */
   createdAt: string;
   /**
-   * How many jobs wait for it, or did; at most 10,000 are counted. Only if the job is read by
-   * itself, and there are any.
+   * Number of dependent jobs, counted up to 10,000. Only when a single job is read and has
+   * dependants.
    */
   dependants?: number | null | undefined;
-  /** The system that it calls, as an origin. */
+  /** The origin of the system that the job calls. */
   destination?: string | null | undefined;
-  /** The same in words. */
+  /** The end reason as text. */
   explanation?: string | null | undefined;
-  /** The newest failure. */
+  /** The last failure. */
   failure?: Failure | null | undefined;
-  /** When it ended. */
+  /** End time. */
   finishedAt?: string | null | undefined;
-  /** Where an HTTP job goes. */
+  /** Target of an HTTP job. */
   http?: HttpTarget | null | undefined;
   /** `job_…` */
   id: string;
-  /** The key it was created with. */
+  /** The idempotency key. */
   idempotencyKey?: string | null | undefined;
-  /** Which handler or worker it is for; `http` and `webhook` are run by the node itself. */
+  /** Kind of the job; the node itself runs `http` and `webhook`. */
   kind: string;
-  /** Where it stands. */
+  /** Label of the job. */
   label: JobLabel;
-  /** How long a claim holds without being renewed. */
+  /** Lease duration: how long a claim is valid without renewal. */
   leaseMs: number;
-  /** Until when the running attempt holds it. */
+  /** Expiry of the lease of the running attempt. */
   leaseUntil?: string | null | undefined;
-  /** How many retries each budget has. */
+  /** Maximum retries per budget. */
   maxRetries: number;
-  /** The newest note of the handler or worker on its progress. */
+  /** The last progress note of the handler or worker. */
   note?: string | null | undefined;
-  /** What it ends as then. */
+  /** What to do when the start deadline passes. */
   onExpiry?: ExpiryAction | null | undefined;
-  /** What it does if one of those ends without success. */
+  /** What to do when one of those jobs ends without success. */
   onFailure?: OnFailure | null | undefined;
-  /** The input. Null for HTTP jobs, whose headers may hold secrets, and in lists and webhooks. */
+  /** The input. Null for HTTP jobs, whose headers may contain secrets, and in lists and webhooks. */
   payload?: unknown;
-  /** 0 to 9, higher first. */
+  /** Priority from 0 to 9, higher first. */
   priority: number;
-  /** The same in percent. */
+  /** The last progress in percent. */
   progress?: number | null | undefined;
-  /** The queue it waits in. */
+  /** Queue of the job. */
   queue: string;
-  /** Why it ended, unless it succeeded. */
+  /** End reason, unless the job succeeded. */
   reason?: EndReason | null | undefined;
-  /** When a dead letter was discarded. */
+  /** When the dead letter was discarded. */
   resolvedAt?: string | null | undefined;
-  /**
-   * What the handler or worker returned, if the job has succeeded. Null unless the job is read
-   * by itself.
-   */
+  /** Result of the handler or worker, if the job has succeeded. Only when a single job is read. */
   result?: unknown;
-  /** The policy in force. */
+  /** The effective retry policy. */
   retry: RetryPolicy;
-  /** Retries so far of the present budget, to be read beside `maxRetries`. */
+  /** Retries used in the current budget, out of `maxRetries`. */
   retryCount: number;
-  /** When it may run, or was to run when it last did. */
+  /** Due time of the next attempt, or of the last one. */
   runAt: string;
-  /** The schedule it is a run of. */
+  /** The schedule that created the job. */
   scheduleId?: string | null | undefined;
-  /** The tick it is the run of. */
+  /** The tick that created the job. */
   scheduledFor?: string | null | undefined;
-  /** When it is too late for its first attempt to start. */
+  /** Start deadline of the first attempt. */
   startBefore?: string | null | undefined;
-  /** When its newest attempt started. */
+  /** Start time of the last attempt. */
   startedAt?: string | null | undefined;
-  /** Names and values for finding it. */
+  /** Tags: names and values to search by. */
   tags: Record<string, string>;
-  /** The tenant it belongs to. */
+  /** The tenant. */
   tenant: string;
-  /** How long one attempt may take. */
+  /** Timeout of one attempt. */
   timeoutMs?: number | null | undefined;
-  /** Its place in a distributed trace, as W3C Trace Context writes it. */
+  /** W3C Trace Context of the job. */
   traceparent?: string | null | undefined;
-  /** How often it may start. */
+  /** Guarantee: `AT_LEAST_ONCE` or `AT_MOST_ONCE`. */
   type: Guarantee;
-  /** What makes it the only job of its key. */
+  /** Uniqueness settings. */
   unique?: Unique | null | undefined;
-  /** In the answer to a create: what became of the job that had the unique key already. */
+  /** In the response to a create: what happened to the existing job with this unique key. */
   uniqueResult?: UniqueResult | null | undefined;
   /**
-   * The jobs that it waits for, and the gates at which a job waits that is due. In lists, only what gates say by themselves:
-   * pauses, holds, and what destinations asked for.
+   * The prerequisites and gates that a due job waits for. In lists, only pauses, holds and
+   * `Retry-After`.
    */
   waitingFor?: Blocker[] | undefined;
-  /** Where events of this job are sent; of a delivery, where it goes. */
+  /** Webhook of the job; for a delivery, its target. */
   webhook?: Webhook | null | undefined;
-  /** The worker or node that holds it, or held it last. */
+  /** The current or last worker or node. */
   worker?: string | null | undefined;
 }
 
@@ -1283,8 +1274,8 @@ export interface JobList {
   /** The jobs, newest first, without their payloads. */
   jobs: Job[];
   /**
-   * Where to go on, as `after`; null at the end of the list. A page may hold fewer
-   * jobs than `limit`, even none, and still have a next one.
+   * Cursor for the next page, sent as `after`; null at the end of the list. A page may contain
+   * fewer jobs than `limit`, even none, and still have a next page.
    */
   nextCursor?: string | null | undefined;
 }
@@ -1294,35 +1285,35 @@ export interface Key {
   /** When it was created. */
   createdAt: string;
   /**
-   * The key that created it; null if none did. If that one is of scope `tenant`, this one is
-   * revoked with it.
+   * The key that created this key, if any. If it has scope `tenant`, this key is revoked with
+   * it.
    */
   createdBy?: string | null | undefined;
-  /** From then on it is refused; null if it does not expire. */
+  /** Expiry time; null if the key does not expire. */
   expiresAt?: string | null | undefined;
   /** `key_…` */
   id: string;
-  /** When it was last used, give or take a minute; null if it never was. */
+  /** When the key was last used, to within a minute; null if never. */
   lastUsedAt?: string | null | undefined;
-  /** For people. */
+  /** Name of the key. */
   name: string;
-  /** What it may do. */
+  /** Scope of the key. */
   scope: Scope;
-  /** The tenant it is for; all tenants if null. */
+  /** The tenant of the key; null for all tenants. */
   tenant?: string | null | undefined;
 }
 
-/** All keys that the caller may see. */
+/** All keys visible to the caller. */
 export interface KeyList {
   /** Oldest first. */
   keys: Key[];
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
 }
 
-/** A key with its token, which is in this one response only. */
+/** A key with its token, which is only in this response. */
 export type KeyWithToken = Key & {
-  /** Send it as `Authorization: Bearer …`. */
+  /** The token; send it as `Authorization: Bearer …`. */
   token: string;
 };
 
@@ -1340,34 +1331,34 @@ export type LaneStats = Counts & {
 
 /** A lease that was renewed. */
 export interface Lease {
-  /** A cancel was requested: stop, and report `fail` or `succeed` as it then is. */
+  /** Whether a cancel was requested: stop, and report `fail` or `succeed`. */
   cancelRequested: boolean;
-  /** When the attempt has run for as long as its job's timeout allows. No lease lasts longer. */
+  /** When the job's timeout ends the attempt. No lease lasts longer. */
   deadline?: string | null | undefined;
-  /** Until when the claim holds now. */
+  /** New expiry of the claim. */
   leaseUntil: string;
-  /** The deadline is over: stop. The attempt fails with class `timeout`. */
+  /** Whether the deadline has passed: stop. The attempt fails with class `timeout`. */
   timedOut?: boolean | undefined;
 }
 
-/** What a person says of a group of failures. */
+/** A new state for a failure group. */
 export interface MarkFailureRequest {
   /**
-   * `known`: a person has looked at it. `fixed`: it is repaired, and being seen again is worth an
-   * alert.
+   * `known`: a person has reviewed it. `fixed`: the cause is fixed, and an alert fires if it
+   * occurs again.
    */
   state: FailureMark;
 }
 
-/** Attempts by the minute. */
+/** Attempts per minute. */
 export interface MinuteList {
-  /** Oldest first; minutes without an attempt are left out. */
+  /** Oldest first; minutes without attempts are omitted. */
   minutes: MinuteStats[];
 }
 
 /** Attempts that ended within one minute. */
 export type MinuteStats = Tally & {
-  /** The minute's beginning. */
+  /** Start of the minute. */
   at: string;
 };
 
@@ -1375,29 +1366,29 @@ export type MissedTickPolicy = "skip" | "runOnce" | "runAll";
 
 export type Name = string;
 
-/** One process that serves the store. */
+/** A node: one process that serves the store. */
 export interface Node {
-  /** Whether that was recent enough. */
+  /** Whether the node is alive. */
   alive: boolean;
-  /** How many jobs it runs at once. */
+  /** Maximum number of concurrent jobs. */
   concurrency: number;
-  /** How many it runs at the moment. */
+  /** Number of running jobs. */
   inFlight: number;
-  /** When it last gave a sign of life. */
+  /** Time of the last heartbeat. */
   lastSeen: string;
   /** Its name. */
   name: string;
-  /** Which queues it serves; all if the list is empty. */
+  /** Queues that it serves; empty means all. */
   queues: string[];
-  /** When it started. */
+  /** Start time. */
   startedAt: string;
-  /** The version of Steadfast that it runs. */
+  /** Steadfast version of the node. */
   version: string;
 }
 
 /** All nodes. */
 export interface NodeList {
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
   /** By name. */
   nodes: Node[];
@@ -1405,124 +1396,124 @@ export interface NodeList {
 
 export type OnFailure = "wait" | "fail" | "run";
 
-/** Work on many jobs, and how far it has come. */
+/** A bulk operation and its progress. */
 export interface Operation {
-  /** There may be more than `total`: counting stopped early. */
+  /** Whether `total` is a lower bound because counting stopped early. */
   atLeast: boolean;
-  /** Who asked for it. */
+  /** Who created it. */
   by: Actor;
-  /** Those that were changed; the others did not allow it. */
+  /** Jobs that were changed; the other processed jobs could not be. */
   changed: number;
   /** When it was created. */
   createdAt: string;
-  /** Which jobs, for people. */
+  /** The selected jobs as text. */
   filter: string;
-  /** When it ended. */
+  /** End time. */
   finishedAt?: string | null | undefined;
   /** `opr_…` */
   id: string;
-  /** It is for named jobs. */
+  /** Whether the jobs were selected by id. */
   isNamed: boolean;
-  /** What is done to each job. */
+  /** The action. */
   kind: string;
   /** `all` or `canary`. */
   mode: string;
-  /** How the next attempts of the jobs of a canary ended. */
+  /** Outcomes of the next attempts of the jobs of a canary. */
   outcomes: OperationOutcomes;
-  /** How many jobs it may work on in a second. */
+  /** Maximum jobs per second. */
   pace?: number | null | undefined;
-  /** What was done and what was not, as a sentence. */
+  /** The report as a sentence. */
   report: string;
   /** The stage of a canary, from 0 to 3. */
   stage: number;
-  /** `running`, `paused`, `done`, `cancelled`, or `stopped` if failures came back. */
+  /** `running`, `paused`, `done`, `cancelled`, or `stopped` if too many jobs failed again. */
   status: string;
-  /** Why it has stopped itself. */
+  /** Why it stopped automatically. */
   stopReason?: string | null | undefined;
-  /** Whose jobs; null for those of all tenants. */
+  /** Tenant of the jobs; null for all tenants. */
   tenant?: Name | null | undefined;
-  /** How many jobs there are. */
+  /** Number of selected jobs. */
   total: number;
-  /** Jobs that it has looked at. */
+  /** Number of processed jobs. */
   worked: number;
 }
 
-/** What an operation did to a job. */
+/** The result of an operation for one job. */
 export interface OperationJob {
   /** `job_…` */
   job: string;
-  /** How the next attempt ended, if a canary watches that. */
+  /** Outcome of the next attempt, for a canary. */
   outcome?: string | null | undefined;
-  /** `changed`, or why not; null if its turn has not come. */
+  /** `changed`, or the reason why not; null if the job is pending. */
   result?: string | null | undefined;
 }
 
 /** A page of the jobs of an operation. */
 export interface OperationJobList {
-  /** The newest id first. */
+  /** Newest id first. */
   jobs: OperationJob[];
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
 }
 
 /** A page of operations. */
 export interface OperationList {
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
-  /** The newest first. */
+  /** Newest first. */
   operations: Operation[];
 }
 
-/** How the next attempts of jobs ended. */
+/** Outcomes of the next attempts. */
 export interface OperationOutcomes {
-  /** They failed as before. */
+  /** Jobs that failed again for the same reason. */
   failedAgain: number;
-  /** They failed in another way. */
+  /** Jobs that failed for another reason. */
   failedOtherwise: number;
-  /** They succeeded. */
+  /** Jobs that succeeded. */
   succeeded: number;
-  /** It will not be known. */
+  /** Jobs whose outcome stays unknown. */
   unknown: number;
 }
 
 export type OverlapPolicy = "skip" | "allow" | "queueOne" | "replace";
 
-/** Who closed a gate, and why. */
+/** A pause of a gate. */
 export interface Pause {
-  /** Who, by the name of the key. */
+  /** Name of the key that was used. */
   by?: string | null | undefined;
-  /** For people. */
+  /** Reason, shown to other people. */
   reason?: string | null | undefined;
-  /** Since when. */
+  /** Start time. */
   since: string;
-  /** When it opens by itself. */
+  /** When the pause ends. */
   until?: string | null | undefined;
 }
 
-/** Why a gate is closed, and until when. */
+/** Reason and end of a pause. */
 export interface PauseDetails {
-  /** For people. */
+  /** Reason, shown to other people. */
   reason?: string | null | undefined;
-  /** When it opens by itself. */
+  /** When the pause ends. */
   until?: string | null | undefined;
 }
 
-/** Why a queue is paused, and until when. */
+/** Reason and end of a pause. */
 export interface PauseQueueRequest {
-  /** For people. */
+  /** Reason, shown to other people. */
   reason?: string | null | undefined;
-  /** When it is resumed by itself. */
+  /** When the queue is resumed automatically. */
   until?: string | null | undefined;
 }
 
-/** true or an object to close the gate, false to open it */
+/** true or an object to pause the gate, false to resume it */
 export type PauseRequest = boolean | PauseDetails;
 
-/** What a policy would do to a job that always fails at once. */
+/** The timetable of a job whose every attempt fails immediately. */
 export interface PolicyPreview {
-  /** Each attempt it would make. */
+  /** The attempts. */
   attempts: PolicyPreviewAttempt[];
-  /** When it gives up, counted from the first attempt. */
+  /** When the policy gives up, relative to the first attempt. */
   givesUp: DelayRange;
   /** The policy, complete. */
   retry: RetryPolicy;
@@ -1530,45 +1521,45 @@ export interface PolicyPreview {
 
 /** One attempt of a preview. */
 export interface PolicyPreviewAttempt {
-  /** When it starts, counted from the first attempt. */
+  /** Start time relative to the first attempt. */
   at: DelayRange;
   /** Its number, from 1. */
   attempt: number;
-  /** The wait before it. */
+  /** Delay before this attempt. */
   delay: DelayRange;
-  /** Retries before it. */
+  /** Number of retries before this attempt. */
   retryCount: number;
 }
 
-/** What a policy would have done, beside what was done. */
+/** A replayed policy compared with the recorded outcomes. */
 export interface PolicyReplay {
-  /** Whether there were more attempts than are read, so that older jobs were left out. */
+  /** Whether older jobs were left out because there were too many attempts. */
   isCut: boolean;
-  /** The other policy; null if too little was observed to know. */
+  /** Results of the replayed policy; null if there were too few observations. */
   new?: ReplayFigures | null | undefined;
   /**
-   * For which share of the retries of the other policy something was observed near their time,
-   * from 0 to 1. Below 0.8 there is no `new`.
+   * Fraction of simulated retries backed by observed attempts, from 0 to 1. Below 0.8, `new` is
+   * null.
    */
   observedShare: number;
   /**
-   * The policies that were used, replayed as the other one: how far this is from the record is how
-   * far `new` may be from the truth.
+   * A replay of the original policies. Its difference from `recorded` shows how far `new` may be
+   * off.
    */
   old?: ReplayFigures | null | undefined;
-  /** What is on record. */
+  /** The recorded outcomes. */
   recorded: ReplayFigures;
-  /** The jobs were created at this time or later. */
+  /** Jobs created at this time or later. */
   since: string;
-  /** The result as a sentence; that it is not known, if too little was observed. */
+  /** The result as a sentence; says so if there were too few observations. */
   summary: string;
 }
 
-/** A job that another one waits for. */
+/** A prerequisite of a job. */
 export interface Prerequisite {
   /** Its id. */
   id: string;
-  /** Where it stands. One that was discarded or deleted without success is `given_up`. */
+  /** Label of the job; `given_up` if it was discarded or deleted without success. */
   state: PrerequisiteState;
 }
 
@@ -1576,25 +1567,28 @@ export type PrerequisiteState = "unfinished" | "succeeded" | "failed" | "given_u
 
 export type Preset = "http" | "queue" | "patient" | "webhook" | "conservative" | "aggressive" | "once";
 
-/** A policy to be looked at. */
+/** A policy to preview. */
 export interface PreviewPolicyRequest {
-  /** The policy, over the preset it names or over `queue`. */
+  /** The policy; omitted fields come from its preset, or from `queue`. */
   retry?: RetryPolicyInput | null | undefined;
 }
 
-/** A problem. The code is for programs, the sentence for people, and the field says where to look. */
+/**
+ * An error response. Programs should rely on `code`; `detail` is for people; `field` names the
+ * invalid field.
+ */
 export interface Problem {
-  /** Stable; programs may rely on it. */
+  /** Stable error code for programs. */
   code: string;
-  /** A sentence for people. */
+  /** Human-readable message. */
   detail: string;
-  /** The field at fault, if there is one. */
+  /** The invalid field, if any. */
   field?: string | undefined;
   /** The status of the response. */
   status: number;
-  /** The name of the status. */
+  /** Title of the HTTP status. */
   title: string;
-  /** Always `about:blank`: the code says what kind of problem it is. */
+  /** Always `about:blank`; use `code` instead. */
   type: string;
 }
 
@@ -1602,35 +1596,35 @@ export interface Problem {
 export type Queue = Counts & {
   /** Its name. */
   name: string;
-  /** Who paused it, why, and until when, if that is known. */
+  /** Who paused the queue, why and until when, if known. */
   pause?: Pause | null | undefined;
-  /** Whether its jobs wait until it is resumed. */
+  /** Whether the queue is paused. */
   paused: boolean;
-  /** The tenant it belongs to. */
+  /** The tenant. */
   tenant: string;
 };
 
-/** What keeps the jobs of a queue from running. */
+/** Why the jobs of a queue do not start. */
 export interface QueueExplanation {
-  /** Why the next job has not started, if one is due. */
+  /** The explanation for the next due job, if any. */
   next?: StartExplanation | null | undefined;
   /** The queue. */
   queue: string;
-  /** Jobs that are due and wait. */
+  /** Due jobs that are waiting. */
   ready: number;
-  /** Jobs that run. */
+  /** Running jobs. */
   running: number;
   /** Jobs that are due later. */
   scheduled: number;
-  /** In a sentence or two. */
+  /** The explanation as text. */
   sentence: string;
 }
 
-/** What is coming in a queue. */
+/** Forecast for a queue. */
 export type QueueForecast = ForecastSeries & {
   /**
-   * By which part of the attempts that came forecasts of this queue were wrong in the last six
-   * hours, ten minutes ahead and over all tenants: 0 for not at all. Null if it is not known yet.
+   * Relative error of the forecasts of this queue over the last six hours, ten minutes ahead and
+   * over all tenants; 0 means exact. Null if not known yet.
    */
   errorShare?: number | null | undefined;
   /** The queue. */
@@ -1639,75 +1633,72 @@ export type QueueForecast = ForecastSeries & {
 
 /** All queues. */
 export interface QueueList {
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
   /** By tenant and name. */
   queues: Queue[];
 }
 
-/**
- * How many may start in a time: never more than `limit + burst` starts in any window of
- * length `per`.
- */
+/** A rate limit: never more than `limit + burst` starts in any window of length `per`. */
 export interface Rate {
-  /** How many more, after a time in which fewer started; 0 by default. */
+  /** Extra starts after a quiet period; 0 by default. */
   burst?: number | null | undefined;
-  /** How many. */
+  /** Number of starts. */
   limit: number;
-  /** In which time, from `1s` to `1d`. */
+  /** Time window, from `1s` to `1d`. */
   per: Duration;
 }
 
-/** A request to take a job back, without counting this attempt: the worker stops. */
+/** A request to release a job without counting this attempt, because the worker stops. */
 export interface ReleaseRequest {
-  /** That of the claim. */
+  /** The fence of the claim. */
   fence: number;
 }
 
-/** What came of jobs under a policy. */
+/** Results of jobs under a policy. */
 export interface ReplayFigures {
-  /** Attempts that were made for them. */
+  /** Number of attempts. */
   attempts: number;
-  /** How many of them became dead letters. */
+  /** Jobs that became dead letters. */
   deadLetters: number;
-  /** Jobs; one that was requeued counts again. */
+  /** Number of jobs; a requeued job counts again. */
   jobs: number;
-  /** Attempts that started in the fullest minute. */
+  /** Peak number of starts per minute. */
   peakStartsPerMinute: number;
-  /** How many of them succeeded. */
+  /** Jobs that succeeded. */
   successes: number;
-  /** From the start of the first attempt to success, for half of those that succeeded. */
+  /** Time from the first attempt to success, 50th percentile. */
   timeToSuccessP50Ms?: number | null | undefined;
-  /** The same for 95 of 100. */
+  /** Time from the first attempt to success, 95th percentile. */
   timeToSuccessP95Ms?: number | null | undefined;
 }
 
 /**
- * Another policy, and the jobs over whose attempts it is run: at least one of `queue`, `kind` and
+ * A policy to replay, and the jobs to replay it over: at least one of `queue`, `kind` and
  * `destination`.
  */
 export interface ReplayPolicyRequest {
-  /** Jobs that call this system, as `https://api.example.com`. */
+  /** Jobs for this destination, such as `https://api.example.com`. */
   destination?: string | null | undefined;
   /** Jobs of this kind. */
   kind?: Name | null | undefined;
-  /** Jobs of this queue. */
+  /** Jobs in this queue. */
   queue?: Name | null | undefined;
-  /** The other policy: what jobs would have got that were created with this `retry`. */
+  /** The policy to replay, as if the jobs had been created with this `retry`. */
   retry?: RetryPolicyInput | null | undefined;
-  /** Jobs that were created at this time or later, at most a week ago; a day ago by default. */
+  /** Jobs created at this time or later, at most a week ago; a day ago by default. */
   since?: string | null | undefined;
-  /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+  /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
   tenant?: Name | null | undefined;
 }
 
-/** A manual retry of a job that ended. */
+/** A manual retry of an ended job. */
 export interface RetryJobRequest {
-  /** A new input, in place of the one it had. */
+  /** New payload. */
   payload?: unknown;
 }
 
-/** The policy in force, complete */
+/** The complete effective policy */
 export interface RetryPolicy {
   backoff: Backoff;
   baseDelay: string;
@@ -1724,9 +1715,9 @@ export interface RetryPolicy {
 export interface RetryPolicyFields {
   backoff?: Backoff | undefined;
   baseDelay?: Duration | undefined;
-  /** An explicit list; the last entry repeats */
+  /** Explicit delays; the last one repeats */
   delays?: Duration[] | undefined;
-  /** Of exponential backoff */
+  /** Factor of exponential backoff */
   factor?: number | undefined;
   jitter?: Jitter | undefined;
   jitterFactor?: number | undefined;
@@ -1734,49 +1725,49 @@ export interface RetryPolicyFields {
   maxAttempts?: number | undefined;
   maxDelay?: Duration | undefined;
   maxElapsed?: Duration | undefined;
-  /** Retries after the first attempt */
+  /** Maximum number of retries after the first attempt */
   maxRetries?: number | undefined;
   preset?: Preset | undefined;
-  /** The first that matches decides */
+  /** Rules in order; the first match decides */
   rules?: RetryRule[] | undefined;
 }
 
-/** A retry policy: a preset's name, or an object with any of its fields. What it leaves out comes from the next level: schedule, queue, tenant, server. */
+/** A retry policy: a preset name, or an object with any of its fields. Omitted fields come from the next level: schedule, queue, tenant, server. */
 export type RetryPolicyInput = Preset | RetryPolicyFields;
 
-/** When a failure looks like this, do that */
+/** A rule: an action for matching failures */
 export interface RetryRule {
-  /** "any", or an object with class, status and message; all that are given must hold */
+  /** "any", or an object with class, status and message; all given fields must match */
   match: "any" | {
     class?: string | string[] | undefined;
-    /** The whole message, with * for any run of characters */
+    /** Pattern for the whole message; * matches any characters */
     message?: string | undefined;
     /** 503, "5xx" or "500-504" */
     status?: number | string | Array<number | string> | undefined;
   };
-  /** Retry, give up, or retry after this long */
+  /** Retry, fail, or retry after this delay */
   then: "retry" | "fail" | {
     retry: Duration;
   };
 }
 
-/** A change of the secret that signs. */
+/** A rotation of the signing secret. */
 export interface RotateSecretRequest {
-  /** How long the old secret signs beside the new one; 1d by default. */
+  /** How long deliveries are also signed with the old secret; 1d by default. */
   overlap?: Duration | null | undefined;
   /** The new secret; generated by default. */
   secret?: string | null | undefined;
 }
 
-/** A request to wait until nothing is left to do. */
+/** A request to wait until no work remains. */
 export interface RunUntilIdleRequest {
   /** How long to wait, up to 60s; 10s by default. */
   timeout?: Duration | null | undefined;
 }
 
-/** The result of a step of an attempt, to be stored. */
+/** The result of a step to store. */
 export interface SaveStepRequest {
-  /** That of the claim. */
+  /** The fence of the claim. */
   fence: number;
   /** Any JSON, up to 64 KiB; null by default. */
   result?: unknown;
@@ -1786,39 +1777,39 @@ export interface SaveStepRequest {
 export interface Schedule {
   /** When it was created. */
   createdAt: string;
-  /** No tick at this time or later. */
+  /** No ticks at this time or later. */
   endAt?: string | null | undefined;
-  /** Its interval, if it has no cron rule. */
+  /** Interval, if there is no cron rule. */
   every?: string | null | undefined;
   /** `sch_…` */
   id: string;
-  /** What its rule means: `at 09:00 on Monday to Friday`. */
+  /** The rule in words: `at 09:00 on Monday to Friday`. */
   inWords?: string | undefined;
-  /** The job that each tick makes. */
+  /** The job that each tick creates. */
   job: Job;
-  /** Its newest tick. */
+  /** Last tick. */
   lastTick?: string | null | undefined;
-  /** How many runs it makes at most. */
+  /** Maximum total number of runs. */
   maxRuns?: number | null | undefined;
-  /** What happens to ticks that passed while no node was running. */
+  /** What to do with ticks missed because no node was running. */
   missed: MissedTickPolicy;
   /** Unique within the tenant. */
   name: string;
-  /** Its next tick. */
+  /** Next tick. */
   nextTick?: string | null | undefined;
-  /** What happens at a tick while the run before it has not ended. */
+  /** What to do at a tick while the previous run is unfinished. */
   overlap: OverlapPolicy;
-  /** Whether it makes no runs until it is resumed. */
+  /** Whether the schedule is paused. */
   paused: boolean;
-  /** How many runs it has made. */
+  /** Number of runs so far. */
   runs: number;
-  /** Its cron rule. */
+  /** Cron rule. */
   schedule?: string | null | undefined;
-  /** No tick before this time. */
+  /** No ticks before this time. */
   startAt?: string | null | undefined;
-  /** The tenant it belongs to. */
+  /** The tenant. */
   tenant: string;
-  /** The time zone of its cron rule. */
+  /** Time zone of the cron rule. */
   timezone?: string | null | undefined;
   /** The next ticks, soonest first; empty while it is paused. */
   upcoming: UpcomingTick[];
@@ -1826,7 +1817,7 @@ export interface Schedule {
 
 /** A page of schedules. */
 export interface ScheduleList {
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
   /** Newest first. */
   schedules: Schedule[];
@@ -1835,151 +1826,151 @@ export interface ScheduleList {
 export type Scope = "admin" | "tenant" | "worker" | "read";
 
 /**
- * The settings of a destination. With `PUT` those that are left out are as by default; with `PATCH`
- * they stay, and null makes one as by default.
+ * Settings of a destination. With `PUT`, omitted settings are reset to their defaults; with
+ * `PATCH`, they stay unchanged, and null resets a setting.
  */
 export interface SetDestinationRequest {
-  /** When it counts as unhealthy. */
+  /** Thresholds for an unhealthy destination. */
   health?: HealthRules | null | undefined;
-  /** What follows if it is found unhealthy; `watch` by default. */
+  /** What to do when the destination is unhealthy; `watch` by default. */
   hold?: HoldMode | null | undefined;
-  /** Whether a `Retry-After` that one job received counts for all; true by default. */
+  /** Whether a `Retry-After` received by one job applies to all jobs; true by default. */
   shareRetryAfter?: boolean | null | undefined;
 }
 
 /** The limits of a gate. */
 export interface SetGateRequest {
-  /** When the destination counts as unhealthy. Only for scope `destination`, for all tenants. */
+  /** Thresholds for an unhealthy destination. Only for scope `destination`, for all tenants. */
   health?: HealthRules | null | undefined;
   /**
-   * What follows if the destination is found unhealthy; `watch` by default. Only for scopes
+   * What to do when the destination is unhealthy; `watch` by default. Only for scopes
    * `destination` and `tenant`.
    */
   hold?: HoldMode | null | undefined;
-  /** How many attempts may run at once, over all nodes; null for no limit. */
+  /** Maximum number of concurrent attempts over all nodes; null for no limit. */
   maxRunning?: number | null | undefined;
   /**
-   * One at a time, in the order of creation; one that is retried holds back those behind it.
-   * Only for scope `key`.
+   * Whether jobs run one at a time in creation order; a retrying job holds back later jobs. Only
+   * for scope `key`.
    */
   ordered?: boolean | null | undefined;
-  /** `true` or an object to close the gate, `false` to open it. */
+  /** `true` or an object to pause the gate, `false` to resume it. */
   paused?: PauseRequest | null | undefined;
-  /** How many attempts may start in a time, over all nodes; null for no limit. */
+  /** Rate limit for starts over all nodes; null for no limit. */
   rate?: Rate | null | undefined;
-  /** Which part of the starts in a minute may be retries; a few always may. */
+  /** Maximum fraction of starts per minute that may be retries; a few are always allowed. */
   retryShare?: number | null | undefined;
   /**
-   * Whether a `Retry-After` that one job received counts for all jobs of the destination; true
-   * by default. Only for scope `destination`, for all tenants.
+   * Whether a `Retry-After` received by one job applies to all jobs for the destination; true by
+   * default. Only for scope `destination`, for all tenants.
    */
   shareRetryAfter?: boolean | null | undefined;
-  /** What the tenant counts for beside others; 1 by default. Only for scope `tenant`. */
+  /** Fair-share weight of the tenant; 1 by default. Only for scope `tenant`. */
   weight?: number | null | undefined;
 }
 
-/** The ends of many attempts, in one request. */
+/** Settlements of many attempts in one request. */
 export interface SettleRequest {
-  /** One for each attempt, up to 1,000. */
+  /** One per attempt, up to 1,000. */
   settlements: SettlementRequest[];
 }
 
-/** One result for each settlement. */
+/** One result per settlement. */
 export interface SettlementList {
   /** In the order of the request. */
   settled: SettlementResult[];
 }
 
-/** How an attempt ended, as its worker reports it. */
+/** Outcome reported by the worker. */
 export type SettlementOutcome = "succeed" | "fail" | "snooze" | "release";
 
-/** How one of many attempts ended. */
+/** Settlement of one of many attempts. */
 export interface SettlementRequest {
-  /** How long from now; only with `snooze`. */
+  /** Delay from now; only with `snooze`. */
   delay?: Duration | null | undefined;
-  /** What went wrong; only with `fail`. */
+  /** The failure; only with `fail`. */
   failure?: FailureRequest | null | undefined;
-  /** That of the claim. */
+  /** The fence of the claim. */
   fence: number;
   /** The job's id. */
   id: string;
-  /** Jobs that are created with the success or not at all, up to 100; only with `succeed`. */
+  /** Up to 100 jobs created atomically with the success; only with `succeed`. */
   onSuccess?: CreateJobRequest[] | undefined;
-  /** How it ended. */
+  /** Outcome of the attempt. */
   outcome: SettlementOutcome;
-  /** Kept with the attempt; only with `succeed`. */
+  /** Result, kept with the attempt; only with `succeed`. */
   result?: unknown;
 }
 
-/** What became of one settlement. */
+/** Result of one settlement. */
 export interface SettlementResult {
   /**
-   * `stale_fence` or `not_found`, if it is not ok because the claim does not hold; else what is
-   * wrong with this settlement, as `invalid`: the claim still holds, so send another one, such as a
-   * failure that says so.
+   * `stale_fence` or `not_found` if the claim has expired. Any other code, such as `invalid`,
+   * means that this settlement is invalid and the claim is still valid: send another settlement,
+   * such as a failure.
    */
   code?: string | null | undefined;
-  /** A sentence for people, if it is not ok. */
+  /** Human-readable message, if it is not ok. */
   detail?: string | null | undefined;
-  /** The field of the settlement that is wrong, as `result`. */
+  /** The invalid field of the settlement, such as `result`. */
   field?: string | null | undefined;
-  /** The job's id, as it was sent. */
+  /** The job's id from the request. */
   id: string;
-  /** The job's label from now on. */
+  /** New label of the job. */
   label?: JobLabel | null | undefined;
   /** Whether it was accepted. */
   ok: boolean;
 }
 
-/** A `Retry-After` that counts for all jobs of a destination. */
+/** A `Retry-After` that applies to all jobs for a destination. */
 export interface SharedRetryAfter {
   /** When it was received. */
   at: string;
-  /** The job that received it; only for keys that see all tenants. */
+  /** The job that received it; only for keys for all tenants. */
   jobId?: string | null | undefined;
-  /** The status it came with. */
+  /** HTTP status of the response. */
   status: number;
-  /** No job calls before. */
+  /** End of the wait. */
   until: string;
 }
 
 export type SkipReason = "overlap" | "missed" | "missedLimit" | "maxRuns";
 
-/** Ticks in a row that made no run, for one reason. */
+/** Consecutive ticks skipped for the same reason. */
 export interface SkippedTicks {
-  /** How many. */
+  /** Number of skipped ticks. */
   count: number;
   /** Why they were skipped. */
   reason: SkipReason;
-  /** The last of them. */
+  /** The last skipped tick. */
   until: string;
 }
 
 /** A request to try again later without counting this attempt. */
 export interface SnoozeRequest {
-  /** How long from now. */
+  /** Delay from now. */
   delay: Duration;
-  /** That of the claim. */
+  /** The fence of the claim. */
   fence: number;
 }
 
-/** When a job may start, as far as that can be known. */
+/** Estimated start of a job. */
 export interface StartEstimate {
-  /** When. */
+  /** Estimated time. */
   at: string;
-  /** What that is based on. */
+  /** Basis of the estimate. */
   basis: string;
 }
 
-/** Why a job does not run, and what to expect. */
+/** Why a job has not started, and when it is expected to start. */
 export interface StartExplanation {
-  /** The one thing that would start it sooner. */
+  /** The action that would start it sooner. */
   action?: string | null | undefined;
-  /** Everything that stands between now and its start. */
+  /** Everything that blocks the start of the job. */
   blockers: Blocker[];
-  /** Whether a claim for its kind and queue would take it now, if it takes enough. */
+  /** Whether a large enough claim for its kind and queue would take it now. */
   claimable: boolean;
-  /** When it will probably start; absent if that depends on more than time. */
+  /** Estimated start; absent if it does not depend on time alone. */
   estimate?: StartEstimate | null | undefined;
   /** `job_…` */
   job: string;
@@ -1987,170 +1978,170 @@ export interface StartExplanation {
 
 /** Counts and rates. */
 export type Stats = Counts & {
-  /** By tenant, queue and kind. The figures above are of all of them, whichever page this is. */
+  /** Counts by tenant, queue and kind. The totals cover all pages. */
   lanes: LaneStats[];
-  /** Where to go on, as `after`; null at the end of the lanes. */
+  /** Cursor for the next page, sent as `after`; null at the end. */
   nextCursor?: string | null | undefined;
-  /** The time of these figures. */
+  /** Time of these counts. */
   now: string;
-  /** Retries among the attempts of the last five minutes; null if there was none. */
+  /** Fraction of attempts in the last five minutes that were retries; null without attempts. */
   retryRate?: number | null | undefined;
-  /** The share of retries that succeeded; null before the first. */
+  /** Fraction of retries that succeeded; null without retries. */
   retrySuccessRate?: number | null | undefined;
-  /** Those of them that succeeded. */
+  /** Retries that succeeded. */
   successfulRetries: number;
   /** Attempts per second over the last five minutes. */
   throughput: number;
-  /** Retries since the beginning. */
+  /** Total retries. */
   totalRetries: number;
 };
 
-/** A step of a job that is done, whichever attempt did it. */
+/** A completed step of a job. */
 export interface Step {
   /** Its name. */
   name: string;
-  /** The result that was stored first. */
+  /** The stored result. */
   result: unknown;
 }
 
 /** A report that an attempt succeeded. */
 export interface SucceedRequest {
-  /** That of the claim. */
+  /** The fence of the claim. */
   fence: number;
   /**
-   * Jobs that are created with the success or not at all, up to 100; none of them may be
-   * recurring. They belong to the tenant of this job by default.
+   * Up to 100 jobs created atomically with the success; recurring jobs are not allowed. They
+   * belong to the tenant of this job.
    */
   onSuccess?: CreateJobRequest[] | undefined;
-  /** Kept with the attempt, up to 64 KiB. */
+  /** Result, kept with the attempt, up to 64 KiB. */
   result?: unknown;
 }
 
-/** Attempts, by how they ended. */
+/** Attempts by outcome. */
 export interface Tally {
-  /** All of them. */
+  /** All attempts. */
   attempts: number;
-  /** Jobs that were given up because no retry was left. */
+  /** Jobs that ran out of retries. */
   exhausted: number;
-  /** Those that failed. */
+  /** Failed attempts. */
   failures: number;
-  /** Those that were retries. */
+  /** Attempts that were retries. */
   retries: number;
-  /** Those that succeeded. */
+  /** Successful attempts. */
   successes: number;
   /** Retries that succeeded. */
   successfulRetries: number;
 }
 
-/** A tick that made a run, or one or several that were skipped. */
+/** A tick that created a run, or one or more skipped ticks. */
 export interface Tick {
-  /** When it came. */
+  /** Time of the tick. */
   at: string;
-  /** The run it made. */
+  /** The run that it created. */
   jobId?: string | null | undefined;
-  /** Why it made none. */
+  /** Why it was skipped. */
   skipped?: SkippedTicks | null | undefined;
 }
 
 /** A page of ticks. */
 export interface TickList {
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
-  /** Ticks that have come, newest first. */
+  /** Past ticks, newest first. */
   ticks: Tick[];
-  /** Ticks to come, soonest first; only with the first page. */
+  /** Upcoming ticks, soonest first; only on the first page. */
   upcoming: UpcomingTick[];
 }
 
 export interface Unique {
-  /** What there is one of, such as `report:7`. */
+  /** The unique key, such as `report:7`. */
   key: string;
-  /** What becomes of a second one: the first is the answer, gets its payload, policy and time, or it is refused. */
+  /** What to do with a duplicate: return the existing job, update it, or fail with 409. */
   onConflict?: "keep" | "replace" | "reject" | undefined;
-  /** For how long it is the only one: until it starts, or until it ends. */
+  /** How long the job stays unique: until it starts, or until it ends. */
   while?: "waiting" | "unfinished" | undefined;
 }
 
 export type UniqueResult = "kept" | "moved" | "replaced";
 
-/** A tick to come. */
+/** An upcoming tick. */
 export interface UpcomingTick {
-  /** When it comes. */
+  /** Time of the tick. */
   at: string;
   /**
-   * What a change of clocks does to it: `gap` (it fires right after the gap) or `fold` (the
-   * clock shows this time twice).
+   * Effect of daylight saving time: `gap` (the tick fires right after the gap) or `fold` (the
+   * local time occurs twice).
    */
   dst?: Dst | null | undefined;
 }
 
-/** Where events of a job are sent, without the secret that signs them. */
+/** Webhook of a job, without its signing secret. */
 export interface Webhook {
-  /** The endpoint that a delivery is for. */
+  /** The endpoint of a delivery. */
   endpoint?: string | null | undefined;
-  /** Which events are sent. */
+  /** Events to send. */
   events: EventType[];
   /** Whether deliveries are signed. */
   signed: boolean;
-  /** The address, of a job's own webhook. */
+  /** URL of the job's own webhook. */
   url?: string | null | undefined;
 }
 
 /** A job's own webhook. */
 export interface WebhookRequest {
-  /** Which events are sent; `job.succeeded` and `job.failed` by default. */
+  /** Events to send; `job.succeeded` and `job.failed` by default. */
   events?: EventType[] | null | undefined;
-  /** The retry policy of its deliveries, over the preset `webhook`. */
+  /** Retry policy of its deliveries; omitted fields come from the preset `webhook`. */
   retry?: RetryPolicyInput | null | undefined;
-  /** `whsec_…`, for signing as Standard Webhooks says. It is never shown again. */
+  /** `whsec_…`: signing secret for Standard Webhooks. It is never shown again. */
   secret?: string | null | undefined;
-  /** Where events are sent. */
+  /** URL that receives the events. */
   url: string;
 }
 
 /** One process that claims jobs over HTTP. */
 export interface Worker {
-  /** Whether it was seen within 90 s. */
+  /** Whether the worker was seen within the last 90 s. */
   alive: boolean;
-  /** How many jobs it runs at once, if it says so. */
+  /** Maximum number of concurrent jobs, if the worker reports it. */
   concurrency?: number | null | undefined;
-  /** When it first claimed. */
+  /** Time of its first claim. */
   firstSeen: string;
-  /** The machine it runs on. */
+  /** Host of the worker. */
   host?: string | null | undefined;
-  /** Which kinds it claims; all but those that nodes run if the list is empty. */
+  /** Kinds that it claims; empty means all kinds except those that nodes run. */
   kinds: string[];
-  /** When it last claimed or sent heartbeats, to within 15 s. */
+  /** Time of its last claim or heartbeat, to within 15 s. */
   lastSeen: string;
-  /** The library it was written with. */
+  /** Client library and version. */
   library?: string | null | undefined;
   /** Its name. */
   name: string;
-  /** From which queues it claims; all if the list is empty. */
+  /** Queues that it claims from; empty means all. */
   queues: string[];
-  /** How many jobs it holds, of the newest 500 that run. */
+  /** Number of jobs it holds among the newest 500 running jobs. */
   running: number;
-  /** The tenant whose jobs it claims; null if those of all. */
+  /** Tenant whose jobs it claims; null for all tenants. */
   tenant?: string | null | undefined;
-  /** The version of its program. */
+  /** Version of the worker program. */
   version?: string | null | undefined;
 }
 
-/** What a worker is, in its own words. Each text may have 128 bytes. */
+/** Description of a worker. Each text may have up to 128 bytes. */
 export interface WorkerInfo {
-  /** How many jobs it runs at once. */
+  /** Maximum number of concurrent jobs. */
   concurrency?: number | null | undefined;
-  /** The machine it runs on. */
+  /** Host of the worker. */
   host?: string | null | undefined;
-  /** The library it was written with, as `steadfast-python/0.1.0`. */
+  /** Client library and version, such as `steadfast-python/0.1.0`. */
   library?: string | null | undefined;
-  /** The version of the program that runs the jobs. */
+  /** Version of the worker program. */
   version?: string | null | undefined;
 }
 
-/** The workers that have claimed jobs within the last day. */
+/** Workers that have claimed jobs within the last day. */
 export interface WorkerList {
-  /** Where to go on, as `after`; null at the end of the list. */
+  /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
   /** By tenant and name. */
   workers: Worker[];
@@ -2158,36 +2149,36 @@ export interface WorkerList {
 
 /** What each operation of the API takes and answers. */
 export interface Operations {
-  /** List alerts that fire, are about to, or did. */
+  /** List alerts: firing, pending and resolved. */
   listAlerts: {
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
-      /** How many, up to 500, which is the default. */
+      /** Maximum number of results, up to 500 (the default). */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: AlertList;
   };
-  /** List who did what, newest first: every command that changed something. */
+  /** List audit records, newest first: one for every command that changed something. */
   listAudit: {
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
-      /** About this: the id of a job or operation, the name of a queue, … */
+      /** Subject of the command: the id of a job or operation, the name of a queue, … */
       subject?: string | undefined;
-      /** Of this action; `job.` for all that begin so. */
+      /** Action, such as `job.cancel`, or a prefix such as `job.`. */
       action?: string | undefined;
-      /** By a caller of this name. */
+      /** Name of the caller. */
       by?: string | undefined;
-      /** At this time or later. */
+      /** Only records at this time or later. */
       from?: string | undefined;
-      /** Before this time. */
+      /** Only records before this time. */
       before?: string | undefined;
-      /** How many, up to 500; 50 by default. */
+      /** Maximum number of results, up to 500; 50 by default. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: AuditList;
@@ -2195,23 +2186,23 @@ export interface Operations {
   /** List batches, newest first. */
   listBatches: {
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
-      /** Only those whose jobs have not all ended, or that are open. */
+      /** Only batches that are open or have unfinished jobs. */
       unfinished?: boolean | undefined;
-      /** How many, up to 500; 50 by default. */
+      /** Maximum number of results, up to 500; 50 by default. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: BatchList;
   };
-  /** Create a batch of jobs, which are counted together. */
+  /** Create a batch of jobs with shared progress and callbacks. */
   createBatch: {
     body: CreateBatchRequest;
     answer: Batch;
   };
-  /** Read a batch: its counts, and the jobs that it makes. */
+  /** Read a batch with its counts and callback jobs. */
   getBatch: {
     path: {
       /** bat_… */
@@ -2219,7 +2210,7 @@ export interface Operations {
     };
     answer: Batch;
   };
-  /** Close a batch: no more jobs can be added, and it ends when all have ended. */
+  /** Close a batch: no more jobs can be added, and it ends when all its jobs have ended. */
   closeBatch: {
     path: {
       /** bat_… */
@@ -2227,7 +2218,7 @@ export interface Operations {
     };
     answer: Batch;
   };
-  /** List the jobs of a batch that are still stored, newest first. */
+  /** List the stored jobs of a batch, newest first. */
   listBatchJobs: {
     path: {
       /** bat_… */
@@ -2236,14 +2227,14 @@ export interface Operations {
     query?: {
       /** `unfinished`, `succeeded`, `failed` or `cancelled`; all by default. */
       state?: string | undefined;
-      /** How many, up to 500; 50 by default. */
+      /** Maximum number of results, up to 500; 50 by default. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: JobList;
   };
-  /** Add jobs to an open batch, up to 1,000 at a time, all of them or none. */
+  /** Add up to 1,000 jobs to an open batch atomically. */
   addBatchJobs: {
     path: {
       /** bat_… */
@@ -2252,22 +2243,22 @@ export interface Operations {
     body: CreateJobsRequest;
     answer: JobList;
   };
-  /** Claim due jobs, waiting for the first if there is none. */
+  /** Claim due jobs, with a long poll if none is due. */
   claimJobs: {
     body: ClaimJobsRequest;
     answer: ClaimList;
   };
-  /** Renew the leases of up to 1,000 attempts that still run; they count from now. */
+  /** Renew the leases of up to 1,000 running attempts, starting from now. */
   sendHeartbeats: {
     body: HeartbeatsRequest;
     answer: HeartbeatList;
   };
-  /** Report the ends of many attempts in one transaction. */
+  /** Settle many attempts in one transaction. */
   settleAttempts: {
     body: SettleRequest;
     answer: SettlementList;
   };
-  /** Report that an attempt failed; what follows is up to the job's policy. */
+  /** Report that an attempt failed; the job's retry policy decides what follows. */
   failAttempt: {
     path: {
       /** job_… */
@@ -2276,7 +2267,7 @@ export interface Operations {
     body: FailRequest;
     answer: Job;
   };
-  /** Renew the lease of an attempt that still runs; it counts from now. */
+  /** Renew the lease of a running attempt, starting from now. */
   sendHeartbeat: {
     path: {
       /** job_… */
@@ -2285,7 +2276,7 @@ export interface Operations {
     body: HeartbeatRequest;
     answer: Lease;
   };
-  /** Give a job back: it is due at once, and this attempt is not counted. */
+  /** Release a job: it is due immediately, and this attempt is not counted. */
   releaseAttempt: {
     path: {
       /** job_… */
@@ -2303,26 +2294,26 @@ export interface Operations {
     body: SnoozeRequest;
     answer: Job;
   };
-  /** Read the result of a step that some attempt of the job has done. */
+  /** Read the stored result of a step of the job. */
   getStep: {
     path: {
       /** job_… */
       id: string;
-      /** The name of the step, within its job */
+      /** The name of the step, unique within its job */
       name: string;
     };
     query?: {
-      /** That of the claim. */
+      /** The fence of the claim. */
       fence: number;
     };
     answer: Step;
   };
-  /** Store the result of a step, if the claim still holds, and answer with the one that is stored. */
+  /** Store the result of a step if the claim is still valid, and return the stored result. */
   saveStep: {
     path: {
       /** job_… */
       id: string;
-      /** The name of the step, within its job */
+      /** The name of the step, unique within its job */
       name: string;
     };
     body: SaveStepRequest;
@@ -2337,49 +2328,46 @@ export interface Operations {
     body: SucceedRequest;
     answer: Job;
   };
-  /** Send a delivery that has ended once more: the same body under the same event id. */
+  /** Resend an ended delivery with the same body and event id. */
   resendDelivery: {
     path: {
-      /** job_…, a delivery */
+      /** The job id of the delivery, job_… */
       id: string;
     };
     answer: Job;
   };
-  /**
-   * List destinations of which something is known: those whose attempts failed lately, and those
-   * that are held.
-   */
+  /** List destinations that failed recently or are held. */
   listDestinations: {
     query?: {
       /**
-       * Where attempts of this tenant failed. Only for keys that see all tenants; other keys have
-       * their own.
+       * Only destinations where attempts of this tenant failed. Requires a key for all tenants;
+       * other keys always use their own tenant.
        */
       tenant?: string | undefined;
-      /** With this status. */
+      /** Only destinations with this status. */
       status?: HealthStatus | undefined;
-      /** How many, up to 500. */
+      /** Maximum number of results, up to 500. */
       limit?: number | undefined;
-      /** The `nextCursor` of the page before. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: DestinationList;
   };
-  /** Read a destination: its health, its incidents, and its settings. */
+  /** Read a destination with its health, incidents and settings. */
   getDestination: {
     path: {
       /** The origin, percent-encoded */
       key: string;
     };
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
     };
     answer: Destination;
   };
   /**
-   * Set what follows if a destination is found unhealthy, and when it is. A key of one tenant sets
-   * `hold` for its own jobs.
+   * Set what to do when a destination is unhealthy, and the thresholds for it. A key for one tenant
+   * sets `hold` for its own jobs.
    */
   setDestination: {
     path: {
@@ -2387,29 +2375,26 @@ export interface Operations {
       key: string;
     };
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
     };
     body: SetDestinationRequest;
     answer: Destination;
   };
-  /**
-   * Change the settings of a destination that the body names, and leave the others; null makes one
-   * as by default.
-   */
+  /** Change the given settings of a destination; null resets a setting to its default. */
   editDestination: {
     path: {
       /** The origin, percent-encoded */
       key: string;
     };
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
     };
     body: SetDestinationRequest;
     answer: Destination;
   };
-  /** Hold a destination: no job starts for it, of any tenant, until it is released or the time comes. */
+  /** Hold a destination: no job of any tenant starts for it until it is released or the hold expires. */
   holdDestination: {
     path: {
       /** The origin, percent-encoded */
@@ -2418,7 +2403,7 @@ export interface Operations {
     body?: HoldDestinationRequest | null | undefined;
     answer: Destination;
   };
-  /** Release a destination: jobs start again, faster from second to second. */
+  /** Release a destination; starts ramp up gradually. */
   releaseDestination: {
     path: {
       /** The origin, percent-encoded */
@@ -2429,69 +2414,69 @@ export interface Operations {
   /** List dead letters, newest first. */
   listDeadLetters: {
     query?: {
-      /** With this label. */
+      /** Jobs with this label. */
       label?: JobLabel | undefined;
-      /** In this queue. */
+      /** Jobs in this queue. */
       queue?: Name | undefined;
-      /** Of this kind. */
+      /** Jobs of this kind. */
       kind?: Kind | undefined;
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
       /** Runs of this schedule. */
       schedule?: string | undefined;
-      /** That call this system, as `https://api.example.com`. */
+      /** Jobs for this destination, such as `https://api.example.com`. */
       destination?: string | undefined;
-      /** That are counted in this batch. */
+      /** Jobs of this batch. */
       batch?: string | undefined;
-      /** Created at this time or later; when it failed does not matter. */
+      /** Jobs created at this time or later. */
       from?: string | undefined;
-      /** Created before this time; when it failed does not matter. */
+      /** Jobs created before this time. */
       before?: string | undefined;
-      /** Ended `failed` at this time or later. */
+      /** Jobs that failed permanently at this time or later. */
       failedFrom?: string | undefined;
-      /** Ended `failed` before this time. */
+      /** Jobs that failed permanently before this time. */
       failedBefore?: string | undefined;
-      /** With this text in the message of the newest failure, in any case. */
+      /** Jobs whose last failure message contains this text, ignoring case. */
       text?: string | undefined;
-      /** With a newest failure of this class. */
+      /** Jobs whose last failure has this class. */
       class?: string | undefined;
-      /** With a newest failure of this fingerprint. */
+      /** Jobs whose last failure has this fingerprint. */
       fingerprint?: Fingerprint | undefined;
-      /** Ended for this reason. */
+      /** Jobs that ended for this reason. */
       reason?: EndReason | undefined;
-      /** How many, up to 500; 50 by default. */
+      /** Maximum number of results, up to 500; 50 by default. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: JobList;
   };
-  /** Discard dead letters without trying them again. */
+  /** Discard dead letters without retrying them. */
   discardDeadLetters: {
     body: DeadLettersRequest;
     answer: BulkResult;
   };
-  /** Requeue dead letters, each with a fresh retry budget. */
+  /** Requeue dead letters, each with a new retry budget. */
   requeueDeadLetters: {
     body: DeadLettersRequest;
     answer: BulkResult;
   };
   /**
-   * List endpoints, oldest first. Keys of scope `read` and `worker` see the host of an address only:
-   * its path may be a secret.
+   * List endpoints, oldest first. Keys with scope `read` and `worker` see only the host of each URL,
+   * because its path may be secret.
    */
   listEndpoints: {
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
-      /** How many, up to 500, which is the default. */
+      /** Maximum number of results, up to 500 (the default). */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: EndpointList;
   };
-  /** Create an endpoint: an address that events of jobs, or alerts, are sent to. */
+  /** Create an endpoint: a URL that receives job events or alerts. */
   createEndpoint: {
     body: CreateEndpointRequest;
     answer: EndpointWithSecret;
@@ -2504,7 +2489,7 @@ export interface Operations {
     };
     answer: Endpoint;
   };
-  /** Delete an endpoint; deliveries that wait for it are cancelled. */
+  /** Delete an endpoint; its waiting deliveries are cancelled. */
   deleteEndpoint: {
     path: {
       /** end_… */
@@ -2512,7 +2497,7 @@ export interface Operations {
     };
     answer: undefined;
   };
-  /** Edit an endpoint; what the request leaves out stays as it is. */
+  /** Edit an endpoint; omitted fields stay unchanged. */
   editEndpoint: {
     path: {
       /** end_… */
@@ -2522,8 +2507,8 @@ export interface Operations {
     answer: Endpoint;
   };
   /**
-   * List the deliveries to an endpoint, newest first. They are jobs; their attempts are in the
-   * history of each.
+   * List the deliveries to an endpoint, newest first. Deliveries are jobs; their attempts are in the
+   * job history.
    */
   listDeliveries: {
     path: {
@@ -2531,17 +2516,14 @@ export interface Operations {
       id: string;
     };
     query?: {
-      /** How many, up to 500. */
+      /** Maximum number of results, up to 500. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: JobList;
   };
-  /**
-   * Disable an endpoint: nothing is sent to it, and its deliveries wait until it is enabled, at most
-   * for seven days.
-   */
+  /** Disable an endpoint: its deliveries wait until it is enabled, for at most seven days. */
   disableEndpoint: {
     path: {
       /** end_… */
@@ -2550,8 +2532,8 @@ export interface Operations {
     answer: Endpoint;
   };
   /**
-   * Enable an endpoint: the deliveries that wait for it are sent, by an operation at the rate of the
-   * setting `bulkRate`.
+   * Enable an endpoint: an operation sends its waiting deliveries, limited by the setting
+   * `bulkRate`.
    */
   enableEndpoint: {
     path: {
@@ -2560,7 +2542,10 @@ export interface Operations {
     };
     answer: Endpoint;
   };
-  /** Rotate the secret of an endpoint: a new one signs, the old one signs beside it for a while. */
+  /**
+   * Rotate the signing secret of an endpoint; deliveries are also signed with the old secret for a
+   * while.
+   */
   rotateEndpointSecret: {
     path: {
       /** end_… */
@@ -2569,7 +2554,7 @@ export interface Operations {
     body?: RotateSecretRequest | null | undefined;
     answer: EndpointWithSecret;
   };
-  /** Send an event of type `endpoint.test` to an endpoint, as any other delivery. */
+  /** Send an event of type `endpoint.test` to an endpoint as a normal delivery. */
   testEndpoint: {
     path: {
       /** end_… */
@@ -2577,54 +2562,54 @@ export interface Operations {
     };
     answer: Job;
   };
-  /** List groups of failures, those with the most failures first. */
+  /** List failure groups, most frequent first. */
   listFailures: {
     query?: {
-      /** In this state. */
+      /** Groups in this state. */
       state?: FailureState | undefined;
       /** Failures of this class. */
       class?: string | undefined;
       /** Failures with this HTTP status. */
       status?: number | undefined;
-      /** Failures of jobs of this kind. */
+      /** Failures of jobs with this kind. */
       kind?: Kind | undefined;
-      /** Failures of jobs that call this system, as `https://api.example.com`. */
+      /** Failures at this destination, such as `https://api.example.com`. */
       destination?: string | undefined;
-      /** Failures of jobs of this queue. */
+      /** Failures of jobs in this queue. */
       queue?: Name | undefined;
-      /** With this text in the pattern or in the newest message, in any case. */
+      /** Groups whose pattern or last message contains this text, ignoring case. */
       text?: string | undefined;
-      /** Seen at this time or later. */
+      /** Groups seen at this time or later. */
       since?: string | undefined;
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
-      /** How many, up to 500; 50 by default. */
+      /** Maximum number of results, up to 500; 50 by default. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: FailureList;
   };
-  /** Read a group of failures. */
+  /** Read a failure group. */
   getFailure: {
     path: {
-      /** The fingerprint of its failures */
+      /** The fingerprint of the group */
       fingerprint: string;
     };
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
     };
     answer: FailureGroup;
   };
-  /** Say that a failure is known, or that its cause is fixed. */
+  /** Mark a failure group as known or fixed. */
   markFailure: {
     path: {
-      /** The fingerprint of its failures */
+      /** The fingerprint of the group */
       fingerprint: string;
     };
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
     };
     body: MarkFailureRequest;
@@ -2633,24 +2618,24 @@ export interface Operations {
   /** Read how many jobs will be due, minute by minute. */
   getForecast: {
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
-      /** How many minutes to look ahead, up to twelve hours; 120 by default. */
+      /** Minutes to forecast, up to 720; 120 by default. */
       minutes?: number | undefined;
     };
     answer: Forecast;
   };
   /**
-   * List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency key, and
-   * how much of it is taken at present.
+   * List gates (limits of a queue, kind, tenant, destination or concurrency key) with their current
+   * use.
    */
   listGates: {
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
-      /** How many, up to 500, which is the default. */
+      /** Maximum number of results, up to 500 (the default). */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: GateList;
@@ -2658,59 +2643,56 @@ export interface Operations {
   /** Read a gate. */
   getGate: {
     path: {
-      /** What the key names */
+      /** The scope of the gate */
       scope: GateScope;
       /** The queue, kind, tenant, destination or concurrency key, percent-encoded */
       key: string;
     };
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
     };
     answer: Gate;
   };
-  /** Set a gate to these limits and no others. It holds on all nodes within two seconds. */
+  /** Replace the limits of a gate. Takes effect on all nodes within two seconds. */
   setGate: {
     path: {
-      /** What the key names */
+      /** The scope of the gate */
       scope: GateScope;
       /** The queue, kind, tenant, destination or concurrency key, percent-encoded */
       key: string;
     };
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
     };
     body: SetGateRequest;
     answer: Gate;
   };
-  /** Delete a gate: what it held back may start. */
+  /** Delete a gate; the jobs it held back may start. */
   deleteGate: {
     path: {
-      /** What the key names */
+      /** The scope of the gate */
       scope: GateScope;
       /** The queue, kind, tenant, destination or concurrency key, percent-encoded */
       key: string;
     };
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
     };
     answer: undefined;
   };
-  /**
-   * Change the limits of a gate that the body names, and leave the others; null removes one. A gate
-   * that is left without limits is deleted.
-   */
+  /** Change the given limits of a gate; null removes a limit. A gate without limits is deleted. */
   editGate: {
     path: {
-      /** What the key names */
+      /** The scope of the gate */
       scope: GateScope;
       /** The queue, kind, tenant, destination or concurrency key, percent-encoded */
       key: string;
     };
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
     };
     body: SetGateRequest;
@@ -2719,56 +2701,56 @@ export interface Operations {
   /** List jobs, newest first. */
   listJobs: {
     query?: {
-      /** With this label. */
+      /** Jobs with this label. */
       label?: JobLabel | undefined;
-      /** In this queue. */
+      /** Jobs in this queue. */
       queue?: Name | undefined;
-      /** Of this kind. */
+      /** Jobs of this kind. */
       kind?: Kind | undefined;
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
       /** Runs of this schedule. */
       schedule?: string | undefined;
-      /** That call this system, as `https://api.example.com`. */
+      /** Jobs for this destination, such as `https://api.example.com`. */
       destination?: string | undefined;
-      /** That are counted in this batch. */
+      /** Jobs of this batch. */
       batch?: string | undefined;
-      /** Created at this time or later; when it failed does not matter. */
+      /** Jobs created at this time or later. */
       from?: string | undefined;
-      /** Created before this time; when it failed does not matter. */
+      /** Jobs created before this time. */
       before?: string | undefined;
-      /** Ended `failed` at this time or later. */
+      /** Jobs that failed permanently at this time or later. */
       failedFrom?: string | undefined;
-      /** Ended `failed` before this time. */
+      /** Jobs that failed permanently before this time. */
       failedBefore?: string | undefined;
-      /** With this text in the message of the newest failure, in any case. */
+      /** Jobs whose last failure message contains this text, ignoring case. */
       text?: string | undefined;
-      /** With a newest failure of this class. */
+      /** Jobs whose last failure has this class. */
       class?: string | undefined;
-      /** With a newest failure of this fingerprint. */
+      /** Jobs whose last failure has this fingerprint. */
       fingerprint?: Fingerprint | undefined;
-      /** Ended for this reason. */
+      /** Jobs that ended for this reason. */
       reason?: EndReason | undefined;
-      /** How many, up to 500; 50 by default. */
+      /** Maximum number of results, up to 500; 50 by default. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: JobList;
   };
-  /** Create a job, or up to 1,000 of them atomically, or a schedule. */
+  /** Create a job, up to 1,000 jobs atomically, or a schedule. */
   createJob: {
     body: CreateRequest;
     answer: CreateResult;
   };
-  /** Read a job; with `wait`, when it has ended or that time is over. */
+  /** Read a job; with `wait`, wait until it has ended or the time is over. */
   getJob: {
     path: {
       /** job_… */
       id: string;
     };
     query?: {
-      /** How long to wait for the job to end, up to 60s; not at all by default. */
+      /** How long to wait for the job to end, up to 60s; no wait by default. */
       wait?: string | undefined;
     };
     answer: Job;
@@ -2782,7 +2764,7 @@ export interface Operations {
     body: EditJobRequest;
     answer: Job;
   };
-  /** Cancel a job: at once if it waits, as soon as it can if it runs. */
+  /** Cancel a job: immediately if it is waiting; a running attempt is asked to stop. */
   cancelJob: {
     path: {
       /** job_… */
@@ -2790,7 +2772,7 @@ export interface Operations {
     };
     answer: Job;
   };
-  /** Why a job has not started: everything that stands between now and its start. */
+  /** Explain why a job has not started. */
   explainJob: {
     path: {
       /** job_… */
@@ -2798,21 +2780,21 @@ export interface Operations {
     };
     answer: StartExplanation;
   };
-  /** List the attempts of a job, newest first, each with the reason for what followed it. */
+  /** List the attempts of a job, newest first, each with its retry decision. */
   listAttempts: {
     path: {
       /** job_…, or sch_… for all runs of a schedule */
       id: string;
     };
     query?: {
-      /** How many, up to 500. */
+      /** Maximum number of results, up to 500. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: AttemptList;
   };
-  /** Retry a job that failed or was cancelled, with a fresh retry budget. */
+  /** Retry a failed or cancelled job with a new retry budget. */
   retryJob: {
     path: {
       /** job_… */
@@ -2821,7 +2803,7 @@ export interface Operations {
     body?: RetryJobRequest | null | undefined;
     answer: Job;
   };
-  /** Run a waiting job now, without waiting for its time. */
+  /** Run a waiting job now. */
   runJobNow: {
     path: {
       /** job_… */
@@ -2832,19 +2814,19 @@ export interface Operations {
   /** List keys, oldest first, without their tokens. */
   listKeys: {
     query?: {
-      /** How many, up to 500. */
+      /** Maximum number of results, up to 500. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: KeyList;
   };
-  /** Create a key. Its token is in this one response only. */
+  /** Create a key. Its token is only in this response. */
   createKey: {
     body: CreateKeyRequest;
     answer: KeyWithToken;
   };
-  /** Revoke a key. All nodes refuse it within seconds. */
+  /** Revoke a key. All nodes reject it within seconds. */
   revokeKey: {
     path: {
       /** key_… */
@@ -2852,12 +2834,12 @@ export interface Operations {
     };
     answer: undefined;
   };
-  /** List the nodes by name, including those that have just gone silent. */
+  /** List nodes by name, including nodes that recently stopped responding. */
   listNodes: {
     query?: {
-      /** How many, up to 500. */
+      /** Maximum number of results, up to 500. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: NodeList;
@@ -2865,23 +2847,26 @@ export interface Operations {
   /** List operations, newest first. */
   listOperations: {
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
-      /** Only those that have not ended. */
+      /** Only operations that have not ended. */
       open?: boolean | undefined;
-      /** How many, up to 500; 50 by default. */
+      /** Maximum number of results, up to 500; 50 by default. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: OperationList;
   };
-  /** Work on many jobs: requeue, discard, cancel, retry, edit their policy, or run them now. */
+  /**
+   * Create a bulk operation: requeue, discard, cancel, retry, edit the policy of, or run now many
+   * jobs.
+   */
   createOperation: {
     body: CreateOperationRequest;
     answer: BulkResult | Operation;
   };
-  /** Read an operation: how far it has come, and its report. */
+  /** Read an operation with its progress and report. */
   getOperation: {
     path: {
       /** opr_… */
@@ -2889,7 +2874,7 @@ export interface Operations {
     };
     answer: Operation;
   };
-  /** End an operation. What it has done stays done; the rest is left alone. */
+  /** Cancel an operation. Completed changes stay; remaining jobs are not changed. */
   cancelOperation: {
     path: {
       /** opr_… */
@@ -2897,23 +2882,23 @@ export interface Operations {
     };
     answer: Operation;
   };
-  /** List the jobs of an operation, with what was done to each. */
+  /** List the jobs of an operation with the result for each. */
   listOperationJobs: {
     path: {
       /** opr_… */
       id: string;
     };
     query?: {
-      /** Only those that were left as they are. */
+      /** Only jobs that were not changed. */
       notChanged?: boolean | undefined;
-      /** How many, up to 500; 50 by default. */
+      /** Maximum number of results, up to 500; 50 by default. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: OperationJobList;
   };
-  /** Halt an operation until it is resumed. What it has done stays done. */
+  /** Pause an operation until it is resumed. Completed changes stay. */
   pauseOperation: {
     path: {
       /** opr_… */
@@ -2921,7 +2906,7 @@ export interface Operations {
     };
     answer: Operation;
   };
-  /** Let a paused operation go on. */
+  /** Resume a paused operation. */
   resumeOperation: {
     path: {
       /** opr_… */
@@ -2934,7 +2919,7 @@ export interface Operations {
     body: PreviewPolicyRequest;
     answer: PolicyPreview;
   };
-  /** Run another policy over the attempts that were really made. */
+  /** Replay another policy over recorded attempts. */
   replayPolicy: {
     body: ReplayPolicyRequest;
     answer: PolicyReplay;
@@ -2942,35 +2927,35 @@ export interface Operations {
   /** List queues with their counts and the age of their oldest waiting job. */
   listQueues: {
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
-      /** How many, up to 500, which is the default. */
+      /** Maximum number of results, up to 500 (the default). */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: QueueList;
   };
-  /** Why nothing, or something, runs in a queue. */
+  /** Explain why the jobs of a queue do or do not start. */
   explainQueue: {
     path: {
       /** The queue */
       name: Name;
     };
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
     };
     answer: QueueExplanation;
   };
-  /** Pause a queue: no job is claimed from it until it is resumed. Running jobs go on. */
+  /** Pause a queue: no job starts until it is resumed; running jobs continue. */
   pauseQueue: {
     path: {
       /** The queue */
       name: Name;
     };
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
     };
     body?: PauseQueueRequest | null | undefined;
@@ -2983,7 +2968,7 @@ export interface Operations {
       name: Name;
     };
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
     };
     answer: undefined;
@@ -2991,16 +2976,16 @@ export interface Operations {
   /** List schedules, newest first. */
   listSchedules: {
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
-      /** How many, up to 500; 50 by default. */
+      /** Maximum number of results, up to 500; 50 by default. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: ScheduleList;
   };
-  /** Create a schedule, or update the one of that name. */
+  /** Create a schedule, or update the existing one with that name. */
   createSchedule: {
     body: CreateScheduleRequest;
     answer: Schedule;
@@ -3013,7 +2998,7 @@ export interface Operations {
     };
     answer: Schedule;
   };
-  /** Delete a schedule; runs it has made go on. */
+  /** Delete a schedule; its existing runs continue. */
   deleteSchedule: {
     path: {
       /** sch_…, or its name */
@@ -3021,7 +3006,7 @@ export interface Operations {
     };
     answer: undefined;
   };
-  /** Edit a schedule. Only a changed rule or window starts afresh from now. */
+  /** Edit a schedule. Only a changed rule or window restarts the timetable from now. */
   editSchedule: {
     path: {
       /** sch_…, or its name */
@@ -3030,7 +3015,7 @@ export interface Operations {
     body: EditScheduleRequest;
     answer: Schedule;
   };
-  /** Pause a schedule: it makes no runs until it is resumed. */
+  /** Pause a schedule: it creates no runs until it is resumed. */
   pauseSchedule: {
     path: {
       /** sch_…, or its name */
@@ -3038,7 +3023,7 @@ export interface Operations {
     };
     answer: Schedule;
   };
-  /** Resume a schedule with its next tick; ticks that passed while it was paused make no runs. */
+  /** Resume a schedule with its next tick; ticks that passed during the pause create no runs. */
   resumeSchedule: {
     path: {
       /** sch_…, or its name */
@@ -3046,7 +3031,7 @@ export interface Operations {
     };
     answer: Schedule;
   };
-  /** Run a schedule now: one run, beside its timetable. */
+  /** Run a schedule now: one extra run outside its timetable. */
   runScheduleNow: {
     path: {
       /** sch_…, or its name */
@@ -3054,48 +3039,48 @@ export interface Operations {
     };
     answer: Job;
   };
-  /** List the ticks of a schedule, newest first, and those to come. */
+  /** List past ticks of a schedule, newest first, and upcoming ticks. */
   listTicks: {
     path: {
       /** sch_…, or its name */
       id: string;
     };
     query?: {
-      /** How many, up to 500. */
+      /** Maximum number of results, up to 500. */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: TickList;
   };
-  /** Read jobs by label, throughput, retries and how many of them succeeded. */
+  /** Read job counts by label, throughput, retries and their success rate. */
   getStats: {
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
-      /** How many, up to 500, which is the default. */
+      /** Maximum number of results, up to 500 (the default). */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: Stats;
   };
-  /** List attempts by the minute in which they ended, oldest first; minutes without any are left out. */
+  /** List attempts per minute, oldest first; minutes without attempts are omitted. */
   listMinuteStats: {
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
-      /** How many minutes to look back, up to a week; 60 by default. */
+      /** Minutes to look back, up to a week; 60 by default. */
       minutes?: number | undefined;
     };
     answer: MinuteList;
   };
-  /** Move the clock of the store forward. Only with `--clock manual`. */
+  /** Advance the clock of the store. Only with `--clock manual`. */
   advanceClock: {
     body: AdvanceClockRequest;
     answer: Clock;
   };
-  /** Wait until nothing is due at the present time and nothing runs. Only with `--clock manual`. */
+  /** Wait until no job is due or running. Only with `--clock manual`. */
   runUntilIdle: {
     body?: RunUntilIdleRequest | null | undefined;
     answer: Idle;
@@ -3103,11 +3088,11 @@ export interface Operations {
   /** List the workers that have claimed jobs within the last day. */
   listWorkers: {
     query?: {
-      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
-      /** How many, up to 500, which is the default. */
+      /** Maximum number of results, up to 500 (the default). */
       limit?: number | undefined;
-      /** Where the page before ended: its nextCursor. */
+      /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
     answer: WorkerList;

@@ -132,7 +132,7 @@ test("a stop tells of the jobs it gives back, and of handlers that ignore their 
   await worker.stop();
   await running;
   assert.deepEqual(warnings, [
-    ["the grace is over: jobs are given back", ["job_0", "job_1"]],
+    ["the grace period is over: releasing jobs", ["job_0", "job_1"]],
     ["handlers ignore their signal and keep the process alive", ["job_0"]],
   ]);
   const outcomes = server.of("/claims/settle").flatMap(({ body }) => body.settlements ?? []);

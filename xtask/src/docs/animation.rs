@@ -12,7 +12,7 @@ use steadfast_book::html::escape;
 
 const FILE: &str = "docs/screenshots/demo.svg";
 const BEGIN: &str = "── attempts, as they happen";
-const END: &str = "── what happened to each job";
+const END: &str = "── results";
 
 const LINE_HEIGHT: usize = 19;
 const TOP: usize = 62;
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::root;
 
-    const RUN: &str = "intro\n── attempts, as they happen ──\n  0.0s ✗ a<b Initial  HTTP 503 → retry 1 of 3 in 500ms\n  0.0s ✓ b   Initial  done\n  2.5s ✓ a<b Retry #1 HTTP 200\n── what happened to each job ──\n  9.0s ✗ c\n";
+    const RUN: &str = "intro\n── attempts, as they happen ──\n  0.0s ✗ a<b Initial  HTTP 503 → retry 1 of 3 in 500ms\n  0.0s ✓ b   Initial  done\n  2.5s ✓ a<b Retry #1 HTTP 200\n── results ──\n  9.0s ✗ c\n";
 
     #[test]
     fn attempts_appear_at_their_time_and_one_after_the_other() {

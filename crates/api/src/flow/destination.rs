@@ -10,13 +10,13 @@ use steadfast_core::{
 #[cfg(feature = "openapi")]
 use crate::schema::{HealthRulesSchema, HealthStatusSchema, HoldModeSchema};
 
-/// Destinations of which something is known.
+/// Destinations that failed recently or are held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DestinationList {
-    /// By name. Those whose attempts did not fail lately are not listed.
+    /// By name. Destinations without recent failures are not listed.
     pub destinations: Vec<DestinationBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     #[serde(default, rename = "nextCursor")]
     pub next_cursor: Option<String>,
 }
@@ -26,60 +26,59 @@ pub struct DestinationList {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Destination))]
 pub struct DestinationBody {
-    /// Its origin, as `https://api.example.com`.
+    /// Origin, such as `https://api.example.com`.
     pub destination: String,
-    /// The tenant whose attempts alone show this, and whose jobs alone it concerns; null if it is so
-    /// for all.
+    /// The tenant that this health applies to; null if it applies to all tenants.
     #[serde(default)]
     pub tenant: Option<String>,
-    /// Whether calling it makes sense at present.
+    /// Health status.
     #[cfg_attr(feature = "openapi", schema(value_type = HealthStatusSchema))]
     pub status: HealthStatus,
-    /// What follows if it is found unhealthy.
+    /// What to do when the destination is unhealthy.
     #[cfg_attr(feature = "openapi", schema(value_type = HoldModeSchema))]
     pub hold: HoldMode,
-    /// Whether a `Retry-After` that one job received counts for all.
+    /// Whether a `Retry-After` received by one job applies to all jobs.
     pub share_retry_after: bool,
-    /// Whether jobs wait because of its health, or start more slowly: with `hold` `watch` they go on
-    /// as their policies say, whatever the status, unless a person holds it.
+    /// Whether jobs wait or start more slowly because of its health. With `hold` `watch`, jobs
+    /// follow their policies regardless of the status, unless a person holds the destination.
     #[serde(default)]
     pub holds_jobs: bool,
-    /// When it counts as unhealthy.
+    /// Thresholds for an unhealthy destination.
     #[cfg_attr(feature = "openapi", schema(value_type = HealthRulesSchema))]
     pub health: HealthPatch,
-    /// Attempts that ended in the last minute or so.
+    /// Attempts that ended in about the last minute.
     pub attempts: u32,
-    /// Those of them that failed because of the destination.
+    /// Attempts that failed because of the destination.
     pub failed: u32,
-    /// When the next probe may start, if that is what it waits for.
+    /// Earliest start of the next probe, if one is pending.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub next_probe_at: Option<Timestamp>,
-    /// Whether jobs follow their policies again because it was held for as long as it may be.
+    /// Whether the maximum hold time was reached, so that jobs follow their policies again.
     pub given_up: bool,
-    /// Who holds it, if a person does.
+    /// The manual hold, if any.
     pub held_by_hand: Option<ManualHoldBody>,
-    /// What it asked callers to wait for, if that is not over.
+    /// The active `Retry-After`, if any.
     pub retry_after: Option<SharedRetryAfterBody>,
-    /// What is wrong at present.
+    /// The current incident.
     pub incident: Option<IncidentBody>,
-    /// What was wrong before, the newest first.
+    /// Past incidents, newest first.
     pub past_incidents: Vec<IncidentBody>,
-    /// How attempts ended in the last minutes in which some failed, the oldest first: up to an hour.
-    /// Not in lists.
+    /// Outcomes per minute for recent minutes with failures, oldest first, up to an hour. Not in
+    /// lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub minutes: Vec<DestinationMinute>,
 }
 
-/// How attempts to call a destination ended within a minute.
+/// Outcomes of calls to a destination within one minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DestinationMinute {
-    /// When the minute began.
+    /// Start of the minute.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
     /// Attempts that ended.
     pub attempts: u32,
-    /// Those of them that failed because of the destination.
+    /// Attempts that failed because of the destination.
     pub failed: u32,
 }
 
@@ -153,10 +152,10 @@ impl DestinationBody {
     /// Its status in words that are true for its setting `hold`.
     pub fn describe_status(&self) -> &'static str {
         match self.status {
-            _ if self.held_by_hand.is_some() => "held by hand",
+            _ if self.held_by_hand.is_some() => "held manually",
             HealthStatus::Healthy => "healthy",
-            HealthStatus::Ramping if !self.holds_jobs => "works again",
-            _ if !self.holds_jobs => "does not work",
+            HealthStatus::Ramping if !self.holds_jobs => "recovering",
+            _ if !self.holds_jobs => "unhealthy",
             HealthStatus::Held => "held",
             HealthStatus::Probing => "probing",
             HealthStatus::Ramping => "ramping",
@@ -166,10 +165,10 @@ impl DestinationBody {
     /// What follows from it for jobs, if that is not plain from the status.
     pub fn describe_consequence(&self) -> Option<&'static str> {
         match self.describe_status() {
-            "does not work" if self.given_up => {
-                Some("was held for as long as it may be: attempts go on as their policies say")
+            "unhealthy" if self.given_up => {
+                Some("reached the maximum hold time; attempts continue according to their policies")
             }
-            "does not work" => Some("attempts go on as their policies say"),
+            "unhealthy" => Some("attempts continue according to their policies"),
             _ => None,
         }
     }
@@ -186,26 +185,26 @@ impl DestinationBody {
 pub struct DestinationSettings {
     /// Whose jobs alone it concerns, if not all.
     pub tenant: Option<Tenant>,
-    /// What follows if it is found unhealthy.
+    /// What to do when the destination is unhealthy.
     pub hold: HoldMode,
-    /// Whether a `Retry-After` that one job received counts for all.
+    /// Whether a `Retry-After` received by one job applies to all jobs.
     pub share_retry_after: bool,
-    /// When it counts as unhealthy.
+    /// Thresholds for an unhealthy destination.
     pub rules: HealthRules,
 }
 
-/// Who holds a destination, and why.
+/// A manual hold of a destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = HandHold))]
 pub struct ManualHoldBody {
-    /// Who, by the name of the key.
+    /// Name of the key that was used.
     pub by: Option<String>,
-    /// Since when.
+    /// Start time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub since: Timestamp,
-    /// For people.
+    /// Reason, shown to other people.
     pub reason: Option<String>,
-    /// When it is released by itself; null if a person has to.
+    /// When the hold expires; null if it must be released manually.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub until: Option<Timestamp>,
@@ -229,53 +228,53 @@ impl ManualHoldBody {
     }
 }
 
-/// A `Retry-After` that counts for all jobs of a destination.
+/// A `Retry-After` that applies to all jobs for a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SharedRetryAfter))]
 pub struct SharedRetryAfterBody {
-    /// No job calls before.
+    /// End of the wait.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub until: Timestamp,
     /// When it was received.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
-    /// The status it came with.
+    /// HTTP status of the response.
     pub status: u16,
-    /// The job that received it; only for keys that see all tenants.
+    /// The job that received it; only for keys for all tenants.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub job_id: Option<JobId>,
 }
 
-/// A time in which a destination did not work, or was held by a person.
+/// A period in which a destination was unhealthy or held by a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Incident))]
 pub struct IncidentBody {
-    /// When it was noticed.
+    /// Start of the incident.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub began_at: Timestamp,
-    /// When it was over; null until then.
+    /// End of the incident; null while it lasts.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub ended_at: Option<Timestamp>,
-    /// Why it began, as a sentence.
+    /// Cause as a sentence.
     pub cause: String,
-    /// Probes that failed, or would have where attempts go on.
+    /// Probes that failed, or would have failed if the destination was not held.
     pub failed_probes: u32,
-    /// Attempts that failed because of the destination after it began.
+    /// Attempts that failed because of the destination during the incident.
     pub failed_attempts: u64,
-    /// The most due jobs that waited for its end at one time.
+    /// Peak number of due jobs waiting for its end.
     pub jobs_delayed: u64,
-    /// Attempts that holding has saved, at least.
+    /// Lower bound of attempts avoided by holding.
     pub attempts_saved: u64,
-    /// Attempts that holding would have saved where attempts went on.
+    /// Attempts that holding would have avoided, if the destination was not held.
     pub avoidable_attempts: u64,
-    /// Who released it, if a person did.
+    /// Who released it manually, if anyone.
     pub released_by: Option<String>,
-    /// When jobs began to follow their policies again because it lasted too long.
+    /// When the maximum hold time was reached and jobs followed their policies again.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub given_up_at: Option<Timestamp>,
-    /// Whose attempts failed; only for keys that see all tenants.
+    /// Tenant whose attempts failed; only for keys for all tenants.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub tenants: Vec<Tenant>,
 }
@@ -292,10 +291,10 @@ impl IncidentBody {
             (0, 0) => failed,
             (0, avoidable) => {
                 let avoidable = thousands(avoidable);
-                format!("{failed}; holding would have saved {avoidable} of them")
+                format!("{failed}; holding would have avoided {avoidable} of them")
             }
             (delayed, _) => format!(
-                "{failed}, {}, {} delayed, {} saved",
+                "{failed}, {}, {} delayed, {} avoided",
                 count(self.failed_probes.into(), "probe"),
                 count(delayed, "job"),
                 count(self.attempts_saved, "attempt"),
@@ -334,7 +333,7 @@ fn describe_cause(cause: &IncidentCause, is_for_tenant: bool) -> String {
         } => {
             let text = format!("{failed} of {attempts} attempts of {jobs} jobs failed");
             match newest.as_ref().filter(|_| !is_for_tenant) {
-                Some(newest) => format!("{text}; the newest: {newest}"),
+                Some(newest) => format!("{text}; most recent: {newest}"),
                 None => text,
             }
         }
@@ -345,39 +344,39 @@ fn describe_cause(cause: &IncidentCause, is_for_tenant: bool) -> String {
                 None => format!("held{by}"),
             }
         }
-        _ => "of a kind that this version does not know".to_owned(),
+        _ => "unknown to this version".to_owned(),
     }
 }
 
-/// The settings of a destination. With `PUT` those that are left out are as by default; with `PATCH`
-/// they stay, and null makes one as by default.
+/// Settings of a destination. With `PUT`, omitted settings are reset to their defaults; with
+/// `PATCH`, they stay unchanged, and null resets a setting.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SetDestinationRequest {
-    /// What follows if it is found unhealthy; `watch` by default.
+    /// What to do when the destination is unhealthy; `watch` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<HoldModeSchema>))]
     pub hold: Option<HoldMode>,
-    /// Whether a `Retry-After` that one job received counts for all; true by default.
+    /// Whether a `Retry-After` received by one job applies to all jobs; true by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_retry_after: Option<bool>,
-    /// When it counts as unhealthy.
+    /// Thresholds for an unhealthy destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<HealthRulesSchema>))]
     pub health: Option<HealthPatch>,
 }
 
-/// Why a destination is held, and until when.
+/// Reason and end of a hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HoldDestinationRequest {
-    /// For people.
+    /// Reason, shown to other people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 1024))]
     pub reason: Option<String>,
-    /// When jobs may start again by themselves.
+    /// When the hold expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub until: Option<Timestamp>,
@@ -388,19 +387,19 @@ pub struct HoldDestinationRequest {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct DestinationQuery {
-    /// Where attempts of this tenant failed. Only for keys that see all tenants; other keys have
-    /// their own.
+    /// Only destinations where attempts of this tenant failed. Requires a key for all tenants;
+    /// other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// With this status.
+    /// Only destinations with this status.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<HealthStatusSchema>))]
     pub status: Option<HealthStatus>,
-    /// How many, up to 500.
+    /// Maximum number of results, up to 500.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
     pub limit: Option<usize>,
-    /// The `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }

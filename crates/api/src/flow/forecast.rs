@@ -11,78 +11,78 @@ use crate::schema::NameSchema;
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct ForecastQuery {
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// How many minutes to look ahead, up to twelve hours; 120 by default.
+    /// Minutes to forecast, up to 720; 120 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 720))]
     pub minutes: Option<u64>,
 }
 
-/// What is coming, by queue and by destination.
+/// Forecast by queue and by destination.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Forecast))]
 pub struct ForecastBody {
-    /// Where the first minute begins.
+    /// Start of the first minute.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub from: Timestamp,
-    /// Queues with something to come, those first of which the most is; up to 50.
+    /// Up to 50 queues with upcoming jobs, the largest first.
     pub queues: Vec<QueueForecastBody>,
-    /// Destinations where attempts failed lately, with something to come; up to 20.
+    /// Up to 20 destinations with recent failures and upcoming jobs.
     pub destinations: Vec<DestinationForecastBody>,
-    /// There was too much to read all of it.
+    /// Whether the forecast is incomplete because there are too many jobs.
     pub is_cut: bool,
 }
 
-/// What is coming in a queue.
+/// Forecast for a queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = QueueForecast))]
 pub struct QueueForecastBody {
     /// The queue.
     pub queue: String,
-    /// Minute by minute.
+    /// The forecast, minute by minute.
     #[serde(flatten)]
     pub series: ForecastSeries,
-    /// By which part of the attempts that came forecasts of this queue were wrong in the last six
-    /// hours, ten minutes ahead and over all tenants: 0 for not at all. Null if it is not known yet.
+    /// Relative error of the forecasts of this queue over the last six hours, ten minutes ahead and
+    /// over all tenants; 0 means exact. Null if not known yet.
     pub error_share: Option<f64>,
 }
 
-/// What is coming for a destination.
+/// Forecast for a destination.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = DestinationForecast))]
 pub struct DestinationForecastBody {
-    /// The destination, as `https://api.example.com`.
+    /// The destination, such as `https://api.example.com`.
     pub destination: String,
-    /// Minute by minute.
+    /// The forecast, minute by minute.
     #[serde(flatten)]
     pub series: ForecastSeries,
-    /// More jobs wait for it than were counted.
+    /// Whether the counts are lower bounds.
     pub at_least: bool,
 }
 
-/// One number for each minute.
+/// One number per minute.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ForecastSeries {
-    /// Jobs that become due; what is due already is in the first minute.
+    /// Jobs that become due; already due jobs count in the first minute.
     pub due: Vec<f64>,
     /// Attempts that can start.
     pub starts: Vec<f64>,
-    /// Jobs that are due and have not started at the end of the minute.
+    /// Backlog: due jobs that have not started by the end of the minute.
     pub backlog: Vec<f64>,
-    /// The most attempts that lately succeeded in a minute without trouble; null if it is not known.
+    /// Highest recent number of successes per minute with few failures; null if unknown.
     pub sustained_per_minute: Option<u64>,
-    /// How long the last of the jobs that are due at the same time waits, at worst.
+    /// Longest expected wait of a due job.
     pub longest_wait_ms: Option<u64>,
-    /// All of it as a sentence.
+    /// The forecast as a sentence.
     pub summary: String,
 }
 

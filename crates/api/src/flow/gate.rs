@@ -13,25 +13,25 @@ use crate::schema::GateSchema;
 pub struct GateList {
     /// By scope, key and tenant.
     pub gates: Vec<GateBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     #[serde(default, rename = "nextCursor")]
     pub next_cursor: Option<String>,
 }
 
-/// A gate, with its present use where that is known.
+/// A gate with its current use, if known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Gate))]
 #[non_exhaustive]
 pub struct GateBody {
-    /// Which jobs it is for, and what it lets through.
+    /// The scope, key and limits of the gate.
     #[serde(flatten)]
     #[cfg_attr(feature = "openapi", schema(value_type = GateSchema))]
     pub gate: Gate,
-    /// How many attempts run; only if the gate limits that.
+    /// Number of running attempts; only if the gate limits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<u32>,
-    /// When the next attempt may start; only if a rate holds it back.
+    /// When the next attempt may start; only if the rate limit is reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub next_start: Option<Timestamp>,

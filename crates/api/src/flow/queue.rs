@@ -12,7 +12,7 @@ use crate::schema::PauseSchema;
 pub struct QueueList {
     /// By tenant and name.
     pub queues: Vec<QueueBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     #[serde(default, rename = "nextCursor")]
     pub next_cursor: Option<String>,
 }
@@ -22,13 +22,13 @@ pub struct QueueList {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Queue))]
 pub struct QueueBody {
-    /// The tenant it belongs to.
+    /// The tenant.
     pub tenant: String,
     /// Its name.
     pub name: String,
-    /// Whether its jobs wait until it is resumed.
+    /// Whether the queue is paused.
     pub paused: bool,
-    /// Who paused it, why, and until when, if that is known.
+    /// Who paused the queue, why and until when, if known.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<PauseSchema>))]
     pub pause: Option<Pause>,
@@ -37,68 +37,68 @@ pub struct QueueBody {
     pub counts: CountsBody,
 }
 
-/// Why a queue is paused, and until when.
+/// Reason and end of a pause.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PauseQueueRequest {
-    /// For people.
+    /// Reason, shown to other people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 1024))]
     pub reason: Option<String>,
-    /// When it is resumed by itself.
+    /// When the queue is resumed automatically.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub until: Option<Timestamp>,
 }
 
-/// Jobs by label, and attempts lately and since the beginning.
+/// Jobs by label, and recent and total attempts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Counts))]
 pub struct CountsBody {
-    /// Waiting for their first time.
+    /// Jobs waiting for their first start time.
     pub scheduled: u64,
-    /// Due, and waiting for a worker.
+    /// Jobs that are due and waiting for a worker.
     pub ready: u64,
-    /// Running.
+    /// Running jobs.
     pub running: u64,
-    /// Waiting for their next attempt.
+    /// Jobs waiting for their next attempt.
     pub retrying: u64,
-    /// Succeeded, and still kept.
+    /// Succeeded jobs within retention.
     pub succeeded: u64,
-    /// Failed, and still kept.
+    /// Failed jobs within retention.
     pub failed: u64,
-    /// Cancelled, and still kept.
+    /// Cancelled jobs within retention.
     pub cancelled: u64,
-    /// Failed, and neither requeued nor discarded.
+    /// Dead letters: failed jobs, neither requeued nor discarded.
     pub dlq_size: u64,
-    /// Since when the job waits that has been due longest.
+    /// Due time of the oldest ready job.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub oldest_ready: Option<Timestamp>,
     /// Attempts that ended in the last five minutes.
     pub recent: TallyBody,
-    /// Attempts since the beginning.
+    /// All attempts so far.
     pub total: TallyBody,
 }
 
-/// Attempts, by how they ended.
+/// Attempts by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Tally))]
 #[non_exhaustive]
 pub struct TallyBody {
-    /// All of them.
+    /// All attempts.
     pub attempts: u64,
-    /// Those that succeeded.
+    /// Successful attempts.
     pub successes: u64,
-    /// Those that failed.
+    /// Failed attempts.
     pub failures: u64,
-    /// Those that were retries.
+    /// Attempts that were retries.
     pub retries: u64,
     /// Retries that succeeded.
     pub successful_retries: u64,
-    /// Jobs that were given up because no retry was left.
+    /// Jobs that ran out of retries.
     pub exhausted: u64,
 }
 
@@ -120,25 +120,25 @@ impl From<Tally> for TallyBody {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Stats))]
 pub struct StatsBody {
-    /// The time of these figures.
+    /// Time of these counts.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub now: Timestamp,
-    /// Of all jobs together.
+    /// Totals over all jobs.
     #[serde(flatten)]
     pub counts: CountsBody,
-    /// Retries since the beginning.
+    /// Total retries.
     pub total_retries: u64,
-    /// Those of them that succeeded.
+    /// Retries that succeeded.
     pub successful_retries: u64,
-    /// The share of retries that succeeded; null before the first.
+    /// Fraction of retries that succeeded; null without retries.
     pub retry_success_rate: Option<f64>,
-    /// Retries among the attempts of the last five minutes; null if there was none.
+    /// Fraction of attempts in the last five minutes that were retries; null without attempts.
     pub retry_rate: Option<f64>,
     /// Attempts per second over the last five minutes.
     pub throughput: f64,
-    /// By tenant, queue and kind. The figures above are of all of them, whichever page this is.
+    /// Counts by tenant, queue and kind. The totals cover all pages.
     pub lanes: Vec<LaneBody>,
-    /// Where to go on, as `after`; null at the end of the lanes.
+    /// Cursor for the next page, sent as `after`; null at the end.
     #[serde(default, rename = "nextCursor")]
     pub next_cursor: Option<String>,
 }
@@ -159,11 +159,11 @@ pub struct LaneBody {
     pub counts: CountsBody,
 }
 
-/// Attempts by the minute.
+/// Attempts per minute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MinuteList {
-    /// Oldest first; minutes without an attempt are left out.
+    /// Oldest first; minutes without attempts are omitted.
     pub minutes: Vec<MinuteBody>,
 }
 
@@ -172,7 +172,7 @@ pub struct MinuteList {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = MinuteStats))]
 pub struct MinuteBody {
-    /// The minute's beginning.
+    /// Start of the minute.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
     /// The attempts.

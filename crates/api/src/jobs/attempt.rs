@@ -19,65 +19,66 @@ use crate::schema::{
 pub struct AttemptList {
     /// The attempts, newest first.
     pub attempts: Vec<AttemptBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     pub next_cursor: Option<String>,
 }
 
-/// One attempt, and what followed it.
+/// One attempt and its retry decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Attempt))]
 #[non_exhaustive]
 pub struct AttemptBody {
-    /// The job it is an attempt of.
+    /// The job of the attempt.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub job_id: JobId,
-    /// Its number, from 1; attempts before a manual retry count.
+    /// Number of the attempt, from 1, including attempts before a manual retry.
     pub attempt: u32,
-    /// How many attempts of the job belong to earlier retry budgets.
+    /// Attempts of earlier retry budgets of the job.
     pub attempts_before: u32,
-    /// Retries of its budget before it: 0 for the first attempt of each budget.
+    /// Retries before this attempt in its budget: 0 for the first attempt of each budget.
     pub retry_count: u32,
     /// Whether it is the first attempt after a manual retry.
     pub requeued: bool,
-    /// How it ended.
+    /// Outcome of the attempt.
     #[cfg_attr(feature = "openapi", schema(value_type = AttemptStatusSchema))]
     pub status: AttemptStatus,
-    /// When it started.
+    /// Start time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub execution_time: Timestamp,
-    /// When it ended; of a lost attempt, when that was found out.
+    /// End time; for a lost attempt, the time it was detected.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub finished_at: Timestamp,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
     /// The worker or node that ran it.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub worker: Option<WorkerName>,
-    /// What went wrong.
+    /// The failure.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<FailureSchema>))]
     pub failure: Option<Failure>,
-    /// The response that an HTTP job or a webhook got.
+    /// The HTTP response of an HTTP job or webhook.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub response: Option<Payload>,
-    /// How long each phase took of a call that got no response, in milliseconds, up to the phase in
-    /// which it failed: `dnsMs`, `connectMs`, `tlsMs`, `firstByteMs`, `bodyMs`. A response has its own.
+    /// Duration of each phase of a call without a response, in milliseconds, up to the failed
+    /// phase: `dnsMs`, `connectMs`, `tlsMs`, `firstByteMs`, `bodyMs`. A response has its own
+    /// timings.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub timings: Option<Payload>,
-    /// What the handler or worker returned.
+    /// The result of the handler or worker.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub result: Option<Payload>,
-    /// The last note of the handler or worker on its progress.
+    /// The last progress note of the handler or worker.
     pub note: Option<String>,
-    /// The same in percent.
+    /// The last progress in percent.
     #[cfg_attr(feature = "openapi", schema(maximum = 100))]
     pub progress: Option<u8>,
-    /// Why the job went on as it did, in a sentence; null after a success.
+    /// The retry decision as a sentence; null after a success.
     pub explanation: Option<String>,
-    /// The same in figures.
+    /// The decision in numbers.
     pub decision: Option<DecisionBody>,
-    /// When the next attempt is due, if there is one.
+    /// Due time of the next attempt, if any.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub next_run_at: Option<Timestamp>,
 }
@@ -129,46 +130,46 @@ fn timings_alone(output: &Payload) -> Option<Payload> {
     record.timings.filter(|_| record.status.is_none())
 }
 
-/// Why a job went on as it did, in figures.
+/// The retry decision in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Decision))]
 #[non_exhaustive]
 pub struct DecisionBody {
-    /// `policy`, or what decided otherwise.
+    /// The rule that decided; `policy` for a normal retry.
     #[serde(rename = "rule")]
     #[cfg_attr(feature = "openapi", schema(value_type = DecidedBySchema))]
     pub decided_by: DecidedBy,
-    /// Which of the policy's rules matched, counted from 0.
+    /// Index of the matching rule of the policy, from 0.
     pub matched_rule: Option<usize>,
-    /// Where the delay came from: the policy's backoff, the rule that matched, or Retry-After.
+    /// Source of the delay: the backoff of the policy, the matching rule, or Retry-After.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<DelaySourceSchema>))]
     pub delay_source: Option<DelaySource>,
-    /// The backoff that gave the delay; null if a rule gave it.
+    /// The backoff that produced the delay; null if a rule did.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<BackoffSchema>))]
     pub backoff: Option<Backoff>,
-    /// The delay after backoff and cap, before jitter.
+    /// Delay after backoff and cap, before jitter.
     pub delay_ms: Option<u64>,
-    /// How the delay was spread.
+    /// Jitter of the policy.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<JitterSchema>))]
     pub jitter: Option<Jitter>,
-    /// The least that the jitter could choose.
+    /// Lowest delay that jitter could choose.
     pub jitter_low_ms: Option<u64>,
-    /// The most that the jitter could choose.
+    /// Highest delay that jitter could choose.
     pub jitter_high_ms: Option<u64>,
-    /// The roll that chose a point between them, from 0 to 1.
+    /// Random sample between them, from 0 to 1.
     pub jitter_sample: Option<f64>,
-    /// The delay that was chosen.
+    /// The chosen delay.
     pub jittered_ms: Option<u64>,
-    /// How long the target asked to wait, by Retry-After.
+    /// Delay that the target requested with Retry-After.
     pub retry_after_ms: Option<u64>,
-    /// The longest delay that the policy allows.
+    /// Maximum delay of the policy.
     pub cap_ms: Option<u64>,
-    /// Retries of the budget before this attempt, by the policy of that time.
+    /// Retries before this attempt in its budget, under the policy at that time.
     pub retries_used: Option<u32>,
-    /// How many retries the policy of that time allowed.
+    /// `maxRetries` of the policy at that time.
     pub max_retries: Option<u32>,
-    /// How long the policy of that time allowed since the first attempt; null if for ever.
+    /// `maxElapsed` of the policy at that time; null if unlimited.
     pub max_elapsed_ms: Option<u64>,
 }
 

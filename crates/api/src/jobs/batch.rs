@@ -7,39 +7,39 @@ use crate::jobs::create::CreateJobRequest;
 #[cfg(feature = "openapi")]
 use crate::schema::NameSchema;
 
-/// A batch to be created, with jobs or without.
+/// A request to create a batch, with or without jobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateBatchRequest {
-    /// What people call it, up to 255 bytes.
+    /// Name of the batch, up to 255 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 255))]
     pub name: Option<String>,
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// With a key, repeating the request gives the batch that exists instead of a second one.
+    /// Idempotency key: repeating the request returns the existing batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 255))]
     pub idempotency_key: Option<String>,
-    /// Whether jobs can be added later; such a batch ends only after it was closed.
+    /// Whether jobs can be added later; an open batch ends only after it is closed.
     pub open: bool,
-    /// Its jobs, up to 1,000; more can be added to an open one.
+    /// Up to 1,000 jobs; more can be added to an open batch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(max_items = 1000))]
     pub jobs: Vec<CreateJobRequest>,
-    /// The job to make when all have ended, however they did. It gets the tag `batch`.
+    /// The job to create when all jobs have ended, successfully or not. It gets the tag `batch`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_end: Option<Box<CreateJobRequest>>,
-    /// The job to make when all have succeeded, also if that is after requeues. It gets the tag
+    /// The job to create when all jobs have succeeded, including after requeues. It gets the tag
     /// `batch`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_success: Option<Box<CreateJobRequest>>,
 }
 
-/// Jobs that are counted together.
+/// A group of jobs with shared progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Batch))]
@@ -47,36 +47,36 @@ pub struct BatchBody {
     /// `bat_…`
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: BatchId,
-    /// Whose batch.
+    /// Tenant of the batch.
     #[cfg_attr(feature = "openapi", schema(value_type = NameSchema))]
     pub tenant: Tenant,
-    /// What people call it.
+    /// Name of the batch.
     pub name: Option<String>,
     /// `open` while jobs can be added, `running` until all have ended, then `succeeded`, or `failed`
     /// if some have failed or were cancelled.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub status: BatchStatus,
-    /// How many jobs it has.
+    /// Number of jobs in the batch.
     pub total: u64,
-    /// Those that have not ended.
+    /// Unfinished jobs.
     pub unfinished: u64,
-    /// Those that have succeeded.
+    /// Jobs that have succeeded.
     pub succeeded: u64,
-    /// Those that have ended without success.
+    /// Jobs that ended without success.
     pub failed: u64,
-    /// How many of 100 jobs have ended.
+    /// Percentage of jobs that have ended.
     pub progress: u8,
     /// When it was created.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Timestamp,
-    /// Since when all jobs have ended; null again if one is requeued.
+    /// When all jobs had ended; null again if a job is requeued.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub finished_at: Option<Timestamp>,
-    /// The job that is made when all have ended.
+    /// The job that is created when all jobs have ended.
     pub on_end: Option<BatchCallbackBody>,
-    /// The job that is made when all have succeeded.
+    /// The job that is created when all jobs have succeeded.
     pub on_success: Option<BatchCallbackBody>,
-    /// The ids of its jobs, in the order of the request. Only in the answer to its creation.
+    /// The ids of its jobs, in the order of the request. Only in the response to its creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>, required = false))]
     pub jobs: Option<Vec<JobId>>,
@@ -104,15 +104,15 @@ impl BatchBody {
     }
 }
 
-/// A job that a batch makes.
+/// A callback job of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = BatchCallback))]
 pub struct BatchCallbackBody {
-    /// `job_…`, which it has from the beginning.
+    /// `job_…`; assigned before the job is created.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: JobId,
-    /// Whether it was made. It is made once.
+    /// Whether the job has been created. It is created only once.
     pub created: bool,
 }
 
@@ -121,9 +121,9 @@ pub struct BatchCallbackBody {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchList {
-    /// The newest first.
+    /// Newest first.
     pub batches: Vec<BatchBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     pub next_cursor: Option<String>,
 }
 
@@ -132,18 +132,18 @@ pub struct BatchList {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct BatchQuery {
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// Only those whose jobs have not all ended, or that are open.
+    /// Only batches that are open or have unfinished jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<bool>,
-    /// How many, up to 500; 50 by default.
+    /// Maximum number of results, up to 500; 50 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
     pub limit: Option<usize>,
-    /// Where the page before ended: its nextCursor.
+    /// The `nextCursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
@@ -157,11 +157,11 @@ pub struct BatchJobQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>))]
     pub state: Option<BatchJobFilter>,
-    /// How many, up to 500; 50 by default.
+    /// Maximum number of results, up to 500; 50 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
     pub limit: Option<usize>,
-    /// Where the page before ended: its nextCursor.
+    /// The `nextCursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }

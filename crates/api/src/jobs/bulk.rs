@@ -8,26 +8,26 @@ use steadfast_core::{
 #[cfg(feature = "openapi")]
 use crate::schema::{EndReasonSchema, FingerprintSchema, KindSchema, NameSchema};
 
-/// Which dead letters: those of `ids`, or all that match the other fields.
+/// Selects dead letters by `ids`, or by the other fields as a filter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeadLettersRequest {
-    /// Ids of dead letters, up to 1,000.
+    /// Job ids of dead letters, up to 1,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ids: Option<Vec<String>>,
-    /// Must be true to mean every dead letter there is.
+    /// Must be true to select every dead letter.
     #[serde(default)]
     pub all: bool,
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// In this queue.
+    /// Jobs in this queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub queue: Option<String>,
-    /// Of this kind.
+    /// Jobs of this kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<KindSchema>))]
     pub kind: Option<String>,
@@ -35,68 +35,68 @@ pub struct DeadLettersRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub schedule: Option<ScheduleId>,
-    /// That call this system, as `https://api.example.com`.
+    /// Jobs for this destination, such as `https://api.example.com`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
-    /// That are counted in this batch.
+    /// Jobs of this batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub batch: Option<BatchId>,
-    /// Given up for this reason.
+    /// Dead letters with this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<EndReasonSchema>))]
     pub reason: Option<EndReason>,
-    /// With a newest failure of this class.
+    /// Jobs whose last failure has this class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// With a newest failure of this fingerprint.
+    /// Jobs whose last failure has this fingerprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<FingerprintSchema>))]
     pub fingerprint: Option<FailureFingerprint>,
-    /// With this text in the message of the newest failure, in any case.
+    /// Jobs whose last failure message contains this text, ignoring case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// With all of these tags, each as `order:4711`.
+    /// Jobs with all of these tags, such as `order:4711`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Created at this time or later; when it failed does not matter.
+    /// Jobs created at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub from: Option<Timestamp>,
-    /// Created before this time; when it failed does not matter.
+    /// Jobs created before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub before: Option<Timestamp>,
-    /// Ended `failed` at this time or later.
+    /// Jobs that failed permanently at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub failed_from: Option<Timestamp>,
-    /// Ended `failed` before this time.
+    /// Jobs that failed permanently before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub failed_before: Option<Timestamp>,
-    /// A new payload, in place of the one each has; only with `ids`.
+    /// New payload for each of them; only with `ids`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub payload: Option<Payload>,
-    /// Only count them.
+    /// Only count the matching jobs.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// How many jobs were changed, or would be.
+/// Number of jobs that were or would be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BulkResult {
-    /// How many jobs were changed; on a dry run, how many would be.
+    /// Number of changed jobs; for a dry run, the number that would be changed.
     pub count: u64,
     /// Whether it was a dry run.
     pub dry_run: bool,
-    /// Counting stopped here: there are at least this many. Of work that goes on, it is the count so
-    /// far.
+    /// Whether `count` is a lower bound, because counting stopped early or the work continues.
     pub at_least: bool,
-    /// The operation that does the work, `opr_…`; absent if it was done at once, or only counted.
+    /// The operation that does the work, `opr_…`; absent if the work was done immediately or only
+    /// counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub operation: Option<OperationId>,

@@ -40,18 +40,18 @@ fn priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D:
     deserializer.deserialize_any(Visitor)
 }
 
-/// What `POST /jobs` takes: one job, or many at once.
+/// The body of `POST /jobs`: one job, or many jobs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum CreateRequest {
-    /// One job, or the schedule of a recurring one.
+    /// One job, or the schedule of a recurring job.
     One(Box<CreateJobRequest>),
-    /// Many jobs, all of them or none.
+    /// Many jobs, created atomically.
     Many(CreateJobsRequest),
 }
 
-/// Up to 1,000 jobs, all of them or none.
+/// Up to 1,000 jobs, created atomically.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -61,36 +61,36 @@ pub struct CreateJobsRequest {
     pub jobs: Vec<CreateJobRequest>,
 }
 
-/// A job to be created. Its work is given by `kind` and `payload`, or by `http`, or by `api`;
+/// A request to create a job. Its work is given by `kind` and `payload`, by `http`, or by `api`;
 /// every other field is optional.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateJobRequest {
-    /// Which handler or worker it is for.
+    /// Kind, which selects the handler or worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<KindSchema>, example = "resize-image"))]
     pub kind: Option<String>,
-    /// The input of the handler or worker: any JSON, up to 256 KiB by default.
+    /// Input for the handler or worker: any JSON, up to 256 KiB by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub payload: Option<Payload>,
-    /// A request that the node sends by itself.
+    /// An HTTP request that the node sends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpTargetRequest>,
-    /// Short for `http.url`: an address that gets a POST.
+    /// Short for `http.url`: a URL that receives a POST request.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(example = "https://example.com/hook"))]
     pub api: Option<String>,
-    /// The queue it waits in; `default` by default.
+    /// Queue of the job; `default` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub queue: Option<String>,
-    /// The tenant it belongs to. Only for keys that see all tenants; other keys have their own.
+    /// The tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// 0 to 9, higher first; 5 by default.
+    /// Priority from 0 to 9, higher first; 5 by default.
     #[serde(
         default,
         deserialize_with = "priority",
@@ -98,18 +98,18 @@ pub struct CreateJobRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(maximum = 9))]
     pub priority: Option<u8>,
-    /// Not before this time.
+    /// Earliest time of the first attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub run_at: Option<Timestamp>,
-    /// Not before this long from now.
+    /// Delay before the first attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<DurationText>,
-    /// How often it may start.
+    /// Guarantee: `AT_LEAST_ONCE` or `AT_MOST_ONCE`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<GuaranteeSchema>))]
     pub guarantee: Option<Guarantee>,
-    /// Its retry policy, over that of the queue, the tenant and the server.
+    /// Retry policy; omitted fields come from the queue, the tenant and the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<PolicyPatchSchema>))]
     pub retry: Option<PolicyPatch>,
@@ -117,7 +117,7 @@ pub struct CreateJobRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(maximum = 100))]
     pub max_retries: Option<u32>,
-    /// Another word for `maxRetries`.
+    /// Alias of `maxRetries`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(maximum = 100))]
     pub max_retry_count: Option<u32>,
@@ -125,99 +125,98 @@ pub struct CreateJobRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 101))]
     pub max_attempts: Option<u32>,
-    /// Short for `retry.baseDelay`, over the preset `patient`.
+    /// Short for `retry.baseDelay` with the preset `patient`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_delay: Option<DurationText>,
-    /// Short for `retry.backoff`: exponential or fixed, over the preset `patient`.
+    /// Short for `retry.backoff`: exponential (true) or fixed (false), with the preset `patient`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub use_exponential_backoff: Option<bool>,
-    /// How long one attempt may take.
+    /// Timeout of one attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<DurationText>,
-    /// How long a claim holds without being renewed.
+    /// Lease duration: how long a claim is valid without renewal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<DurationText>,
-    /// One key, one job: the same request again answers with the same job.
+    /// Idempotency key: repeating the request returns the same job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// The system that it calls, as an origin; gates and health go by it. An HTTP job has that of
-    /// its URL.
+    /// The origin of the system that the job calls, used for gates and health. For an HTTP job it
+    /// is taken from the URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "openapi",
         schema(max_length = 280, example = "https://api.example.com")
     )]
     pub destination: Option<String>,
-    /// What is limited together within the tenant, such as the id of a customer; see gates.
+    /// Concurrency key within the tenant, such as a customer id; see gates.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 255))]
     pub concurrency_key: Option<String>,
-    /// Makes it the only job of its key within the tenant.
+    /// Uniqueness: allows only one job with this key within the tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<UniqueSchema>))]
     pub unique: Option<Unique>,
-    /// Start a unique job only when no request for it has come for so long; each moves its start.
+    /// Debounce: start a unique job after this long without another request for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub debounce: Option<DurationText>,
-    /// The longest time from the first request to the start, up to 24h; ten times `debounce` by
+    /// Maximum time from the first request to the start, up to 24h; ten times `debounce` by
     /// default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub debounce_max: Option<DurationText>,
-    /// Never start it late: a time, or how long after its creation. If its first attempt has not
-    /// started by then, it ends with reason `expired_unstarted`.
+    /// Start deadline: a time, or a duration after creation. If the first attempt has not started
+    /// by then, the job ends with reason `expired_unstarted`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "10m"))]
     pub start_before: Option<StartBefore>,
-    /// What it ends as then; `fail` by default.
+    /// What to do when `startBefore` has passed; `fail` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<ExpiryActionSchema>))]
     pub on_expiry: Option<ExpiryAction>,
-    /// Start it only when these jobs have ended, up to 1,000 of the same tenant.
+    /// Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>, min_items = 1, max_items = 1000))]
     pub after: Option<Vec<JobId>>,
-    /// What it does if one of those ends without success: it goes on `wait`ing (the default), until
-    /// that is requeued and succeeds; it `fail`s; or it `run`s as soon as all have ended.
+    /// What to do when one of those jobs ends without success: `wait` until it is requeued and
+    /// succeeds (the default), `fail`, or `run` as soon as all have ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<OnFailureSchema>))]
     pub on_failure: Option<OnFailure>,
-    /// The open batch that it is counted in: `bat_…`
+    /// The open batch that the job belongs to: `bat_…`
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub batch: Option<BatchId>,
-    /// Where events of this job are sent.
+    /// Webhook for events of this job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook: Option<WebhookRequest>,
-    /// Names and values for finding it.
+    /// Tags: names and values to search by.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<BTreeMap<String, String>>))]
     pub tags: Option<Tags>,
-    /// Its place in a distributed trace, as W3C Trace Context writes it; by default the header
-    /// `traceparent` of the request. HTTP jobs and webhooks send it on.
+    /// W3C Trace Context; by default the header `traceparent` of the request. HTTP jobs and
+    /// webhooks propagate it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "openapi",
         schema(example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     )]
     pub traceparent: Option<String>,
-    /// A name for people. Names the schedule of a recurring job, and the kind of a job that has
+    /// Display name. Also the name of the schedule of a recurring job, and the kind of a job with
     /// neither `kind` nor a target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job_name: Option<String>,
-    /// Cron with 5 or 6 fields (seconds first), or `@hourly` and the like.
+    /// Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(example = "*/10 * * * * *"))]
     pub schedule: Option<String>,
-    /// Whether each match of `schedule` makes a job (the default), or only the next one.
+    /// Whether each match of `schedule` creates a job (the default), or only the next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_recurring: Option<bool>,
     /// An IANA time zone for `schedule`; UTC by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(example = "Europe/Paris"))]
     pub timezone: Option<String>,
-    /// A stored job to create another like it: what this request does not say is taken from that
-    /// one, headers and secrets included, but for its keys, its time, its batch and what it waited
-    /// for. Only for a job that is created alone.
+    /// A stored job to copy: omitted fields are taken from it, including headers and secrets,
+    /// except its keys, time, batch and prerequisites. Only when a single job is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "job_01m7jt0hj8fhzbwrda5s85n01q"))]
     pub like: Option<JobId>,
@@ -228,7 +227,7 @@ pub struct CreateJobRequest {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HttpTargetRequest {
-    /// Where it goes.
+    /// URL of the request.
     #[cfg_attr(feature = "openapi", schema(example = "https://example.com/hook"))]
     pub url: String,
     /// `POST` by default.
@@ -237,7 +236,7 @@ pub struct HttpTargetRequest {
     /// Headers by name. Their values are stored and never shown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Any JSON; a string goes out as plain text if a `content-type` other than JSON is given.
+    /// Any JSON; a string is sent as plain text if the `content-type` is not JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub body: Option<Payload>,
@@ -248,29 +247,28 @@ pub struct HttpTargetRequest {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WebhookRequest {
-    /// Where events are sent.
+    /// URL that receives the events.
     #[cfg_attr(feature = "openapi", schema(example = "https://example.com/steadfast"))]
     pub url: String,
-    /// `whsec_…`, for signing as Standard Webhooks says. It is never shown again.
+    /// `whsec_…`: signing secret for Standard Webhooks. It is never shown again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// Which events are sent; `job.succeeded` and `job.failed` by default.
+    /// Events to send; `job.succeeded` and `job.failed` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<EventTypeSchema>>))]
     pub events: Option<Vec<EventType>>,
-    /// The retry policy of its deliveries, over the preset `webhook`.
+    /// Retry policy of its deliveries; omitted fields come from the preset `webhook`.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<PolicyPatchSchema>))]
     pub retry: PolicyPatch,
 }
 
-/// Changes to a waiting job; a field that is left out stays as it is, and `null` is no way to say
-/// so.
+/// Changes to a waiting job; omitted fields stay unchanged. `null` does not mean omitted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EditJobRequest {
-    /// A new input; `null` is one, too.
+    /// New payload; `null` is a valid payload.
     #[serde(
         default,
         deserialize_with = "edit::any_json",
@@ -278,7 +276,7 @@ pub struct EditJobRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub payload: Option<Payload>,
-    /// Laid over the policy that the job has.
+    /// Changes to the current retry policy of the job.
     #[serde(
         default,
         deserialize_with = "edit::not_clearable",
@@ -286,7 +284,7 @@ pub struct EditJobRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<PolicyPatchSchema>))]
     pub retry: Option<PolicyPatch>,
-    /// When it may run.
+    /// Earliest start time.
     #[serde(
         default,
         deserialize_with = "edit::not_clearable",
@@ -294,7 +292,7 @@ pub struct EditJobRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub run_at: Option<Timestamp>,
-    /// 0 to 9, higher first.
+    /// Priority from 0 to 9, higher first.
     #[serde(
         default,
         deserialize_with = "edit::not_clearable",
@@ -304,12 +302,12 @@ pub struct EditJobRequest {
     pub priority: Option<u8>,
 }
 
-/// A manual retry of a job that ended.
+/// A manual retry of an ended job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RetryJobRequest {
-    /// A new input, in place of the one it had.
+    /// New payload.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub payload: Option<Payload>,

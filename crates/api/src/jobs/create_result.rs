@@ -8,7 +8,7 @@ use crate::{
     schedule::ScheduleBody,
 };
 
-/// What `POST /jobs` answers with.
+/// The response of `POST /jobs`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -18,7 +18,7 @@ pub enum CreateResult {
     Job(Box<JobBody>),
     /// The schedule of a recurring job.
     Schedule(Box<ScheduleBody>),
-    /// The jobs of a list, in its order, without their payloads.
+    /// The created jobs, in the order of the request, without their payloads.
     Jobs(JobList),
 }
 

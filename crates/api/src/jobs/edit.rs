@@ -22,7 +22,7 @@ where
     match Option::deserialize(deserializer)? {
         Some(value) => Ok(Some(value)),
         None => Err(D::Error::custom(
-            "cannot be cleared: give a value, or leave the field out to keep it as it is",
+            "cannot be cleared: give a value, or omit the field to keep its current value",
         )),
     }
 }

@@ -9,9 +9,9 @@ use steadfast_core::{AttemptStatus, EndReason, Failure, JobId, Kind, Queue, Tena
 pub struct JobEventBody {
     /// The job.
     pub job_id: JobId,
-    /// The tenant it belongs to.
+    /// The tenant.
     pub tenant: Tenant,
-    /// The queue it waits in.
+    /// Queue of the job.
     pub queue: Queue,
     /// Its kind.
     pub kind: Kind,
@@ -26,7 +26,7 @@ pub struct JobEventBody {
     /// How long after its time the attempt started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_ms: Option<u64>,
-    /// What went wrong.
+    /// The failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// When the next attempt is due.

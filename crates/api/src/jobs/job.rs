@@ -25,12 +25,12 @@ use crate::schema::{
 pub struct JobList {
     /// The jobs, newest first, without their payloads.
     pub jobs: Vec<JobBody>,
-    /// Where to go on, as `after`; null at the end of the list. A page may hold fewer
-    /// jobs than `limit`, even none, and still have a next one.
+    /// Cursor for the next page, sent as `after`; null at the end of the list. A page may contain
+    /// fewer jobs than `limit`, even none, and still have a next page.
     pub next_cursor: Option<String>,
 }
 
-/// A job, with everything that is known of it.
+/// A job with all its details.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Job))]
@@ -39,144 +39,143 @@ pub struct JobBody {
     /// `job_…`
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: JobId,
-    /// The tenant it belongs to.
+    /// The tenant.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub tenant: Tenant,
-    /// The queue it waits in.
+    /// Queue of the job.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub queue: Queue,
-    /// Which handler or worker it is for; `http` and `webhook` are run by the node itself.
+    /// Kind of the job; the node itself runs `http` and `webhook`.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub kind: Kind,
-    /// Where it stands.
+    /// Label of the job.
     #[cfg_attr(feature = "openapi", schema(value_type = LabelSchema))]
     pub label: JobLabel,
-    /// How often it may start.
+    /// Guarantee: `AT_LEAST_ONCE` or `AT_MOST_ONCE`.
     #[serde(rename = "type")]
     #[cfg_attr(feature = "openapi", schema(value_type = GuaranteeSchema))]
     pub guarantee: Guarantee,
-    /// 0 to 9, higher first.
+    /// Priority from 0 to 9, higher first.
     pub priority: u8,
-    /// Attempts so far, those before a manual retry included.
+    /// Attempts so far, including those before a manual retry.
     pub attempt: u32,
-    /// How many of them belong to earlier retry budgets: those before the last manual retry.
+    /// Attempts of earlier retry budgets, before the last manual retry.
     pub attempts_before: u32,
-    /// Retries so far of the present budget, to be read beside `maxRetries`.
+    /// Retries used in the current budget, out of `maxRetries`.
     pub retry_count: u32,
-    /// How many retries each budget has.
+    /// Maximum retries per budget.
     pub max_retries: u32,
-    /// When it may run, or was to run when it last did.
+    /// Due time of the next attempt, or of the last one.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub run_at: Timestamp,
     /// When it was created.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Timestamp,
-    /// When its newest attempt started.
+    /// Start time of the last attempt.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// End time.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub finished_at: Option<Timestamp>,
-    /// The schedule it is a run of.
+    /// The schedule that created the job.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub schedule_id: Option<ScheduleId>,
-    /// The tick it is the run of.
+    /// The tick that created the job.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub scheduled_for: Option<Timestamp>,
-    /// The policy in force.
+    /// The effective retry policy.
     #[cfg_attr(feature = "openapi", schema(value_type = PolicySchema))]
     pub retry: PolicyBody,
-    /// The newest failure.
+    /// The last failure.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<FailureSchema>))]
     pub failure: Option<Failure>,
-    /// Why it ended, unless it succeeded.
+    /// End reason, unless the job succeeded.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<EndReasonSchema>))]
     pub reason: Option<EndReason>,
-    /// The same in words.
+    /// The end reason as text.
     pub explanation: Option<String>,
-    /// Where an HTTP job goes.
+    /// Target of an HTTP job.
     pub http: Option<HttpTargetBody>,
-    /// Where events of this job are sent; of a delivery, where it goes.
+    /// Webhook of the job; for a delivery, its target.
     pub webhook: Option<WebhookTargetBody>,
-    /// The input. Null for HTTP jobs, whose headers may hold secrets, and in lists and webhooks.
+    /// The input. Null for HTTP jobs, whose headers may contain secrets, and in lists and webhooks.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub payload: Option<Payload>,
-    /// Names and values for finding it.
+    /// Tags: names and values to search by.
     #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, String>))]
     pub tags: Tags,
-    /// Its place in a distributed trace, as W3C Trace Context writes it.
+    /// W3C Trace Context of the job.
     pub traceparent: Option<String>,
-    /// How long one attempt may take.
+    /// Timeout of one attempt.
     pub timeout_ms: Option<u64>,
-    /// How long a claim holds without being renewed.
+    /// Lease duration: how long a claim is valid without renewal.
     pub lease_ms: u64,
-    /// Until when the running attempt holds it.
+    /// Expiry of the lease of the running attempt.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub lease_until: Option<Timestamp>,
-    /// The worker or node that holds it, or held it last.
+    /// The current or last worker or node.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub worker: Option<WorkerName>,
-    /// The newest note of the handler or worker on its progress.
+    /// The last progress note of the handler or worker.
     pub note: Option<String>,
-    /// The same in percent.
+    /// The last progress in percent.
     #[cfg_attr(feature = "openapi", schema(maximum = 100))]
     pub progress: Option<u8>,
-    /// What the handler or worker returned, if the job has succeeded. Null unless the job is read
-    /// by itself.
+    /// Result of the handler or worker, if the job has succeeded. Only when a single job is read.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub result: Option<Payload>,
-    /// Whether a cancel waits for the running attempt to end.
+    /// Whether a cancel was requested and waits for the running attempt to end.
     pub cancel_requested: bool,
-    /// The system that it calls, as an origin.
+    /// The origin of the system that the job calls.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub destination: Option<Destination>,
-    /// What is limited together within the tenant.
+    /// Concurrency key within the tenant.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub concurrency_key: Option<ConcurrencyKey>,
-    /// What makes it the only job of its key.
+    /// Uniqueness settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<UniqueSchema>, required = false))]
     pub unique: Option<Unique>,
-    /// In the answer to a create: what became of the job that had the unique key already.
+    /// In the response to a create: what happened to the existing job with this unique key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<UniqueResultSchema>, required = false))]
     pub unique_result: Option<UniqueResult>,
-    /// When it is too late for its first attempt to start.
+    /// Start deadline of the first attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime, required = false))]
     pub start_before: Option<Timestamp>,
-    /// What it ends as then.
+    /// What to do when the start deadline passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<ExpiryActionSchema>, required = false))]
     pub on_expiry: Option<ExpiryAction>,
-    /// The jobs that it was created to wait for. Only if the job is read by itself.
+    /// The prerequisites of the job. Only when a single job is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub after: Option<Vec<PrerequisiteBody>>,
-    /// What it does if one of those ends without success.
+    /// What to do when one of those jobs ends without success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<OnFailureSchema>, required = false))]
     pub on_failure: Option<OnFailure>,
-    /// How many jobs wait for it, or did; at most 10,000 are counted. Only if the job is read by
-    /// itself, and there are any.
+    /// Number of dependent jobs, counted up to 10,000. Only when a single job is read and has
+    /// dependants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub dependants: Option<u64>,
-    /// The batch that it is counted in: `bat_…`
+    /// The batch of the job: `bat_…`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, required = false))]
     pub batch: Option<BatchId>,
-    /// The jobs that it waits for, and the gates at which a job waits that is due. In lists, only what gates say by themselves:
-    /// pauses, holds, and what destinations asked for.
+    /// The prerequisites and gates that a due job waits for. In lists, only pauses, holds and
+    /// `Retry-After`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<BlockerSchema>, required = false))]
     pub waiting_for: Vec<Blocker>,
-    /// The key it was created with.
+    /// The idempotency key.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub idempotency_key: Option<IdempotencyKey>,
-    /// When a dead letter was discarded.
+    /// When the dead letter was discarded.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub resolved_at: Option<Timestamp>,
 }
@@ -250,7 +249,7 @@ impl JobBody {
     }
 }
 
-/// A job that another one waits for.
+/// A prerequisite of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Prerequisite))]
 #[non_exhaustive]
@@ -258,7 +257,7 @@ pub struct PrerequisiteBody {
     /// Its id.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: JobId,
-    /// Where it stands. One that was discarded or deleted without success is `given_up`.
+    /// Label of the job; `given_up` if it was discarded or deleted without success.
     #[cfg_attr(feature = "openapi", schema(value_type = PrerequisiteStateSchema))]
     pub state: PrerequisiteState,
 }
@@ -270,14 +269,14 @@ impl PrerequisiteBody {
     }
 }
 
-/// Where an HTTP job goes. Its headers and its body may hold secrets and are left out.
+/// Target of an HTTP job. Headers and body are omitted because they may contain secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = HttpTarget))]
 #[non_exhaustive]
 pub struct HttpTargetBody {
-    /// The address.
+    /// URL.
     pub url: String,
-    /// The verb.
+    /// HTTP method.
     pub method: String,
 }
 
@@ -299,18 +298,18 @@ impl HttpTargetBody {
     }
 }
 
-/// Where events of a job are sent, without the secret that signs them.
+/// Webhook of a job, without its signing secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Webhook))]
 #[non_exhaustive]
 pub struct WebhookTargetBody {
-    /// The address, of a job's own webhook.
+    /// URL of the job's own webhook.
     pub url: Option<String>,
-    /// The endpoint that a delivery is for.
+    /// The endpoint of a delivery.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub endpoint: Option<EndpointId>,
-    /// Which events are sent.
+    /// Events to send.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<EventTypeSchema>))]
     pub events: Vec<EventType>,
     /// Whether deliveries are signed.

@@ -11,20 +11,20 @@ use crate::query::JobQuery;
 #[cfg(feature = "openapi")]
 use crate::schema::{NameSchema, PolicyPatchSchema};
 
-/// Work on many jobs: those of `ids`, or all that match `filter`.
+/// A bulk operation on the jobs in `ids`, or on all jobs that match `filter`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateOperationRequest {
-    /// What is done to each job: `requeue` and `discard` are for dead letters, `cancel`, `retry`,
-    /// `edit_policy` and `run_now` for any.
+    /// The action: `requeue` and `discard` for dead letters; `cancel`, `retry`, `edit_policy` and
+    /// `run_now` for any job.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub kind: OperationKind,
-    /// Ids of jobs, up to 10,000.
+    /// Job ids, up to 10,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
     pub ids: Option<Vec<JobId>>,
-    /// Which jobs, in the fields of the list of jobs, without `limit` and `after`.
+    /// Filter with the fields of the job list, except `limit` and `after`.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -32,25 +32,25 @@ pub struct CreateOperationRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub filter: Option<JobQuery>,
-    /// Must be true if the filter leaves nothing out.
+    /// Must be true if the filter is empty.
     #[serde(default)]
     pub all: bool,
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// The policy that the jobs get; only of `edit_policy`.
+    /// The new retry policy; only for `edit_policy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<PolicyPatchSchema>))]
     pub retry: Option<PolicyPatch>,
-    /// How many jobs it may work on in a second; the setting `bulkRate` by default.
+    /// Maximum jobs per second; the setting `bulkRate` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<u32>,
-    /// `canary` tries three jobs first, then 5 %, 25 % and all of them, and stops if too many fail
-    /// again; `all`, the default, does not wait.
+    /// `all` (the default), or `canary`: three jobs first, then 5 %, 25 % and the rest, stopping if
+    /// too many fail again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Which share of the jobs of a canary may fail again, from 0 to 1; 0.2 by default.
+    /// Fraction of jobs of a canary that may fail again, from 0 to 1; 0.2 by default.
     #[serde(
         default,
         serialize_with = "steadfast_core::finite::option",
@@ -97,16 +97,16 @@ impl CreateOperationRequest {
     }
 }
 
-/// Who gave a command.
+/// The caller of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Actor))]
 #[non_exhaustive]
 pub struct ActorBody {
-    /// `key_…`; null while the server needs no key.
+    /// `key_…`; null while the server requires no key.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub key: Option<KeyId>,
-    /// The name of the key, or the way by which the command came: `api` or `dashboard`.
+    /// The name of the key, or the interface used: `api` or `dashboard`.
     pub name: String,
 }
 
@@ -117,7 +117,7 @@ impl From<Actor> for ActorBody {
     }
 }
 
-/// Work on many jobs, and how far it has come.
+/// A bulk operation and its progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Operation))]
@@ -125,61 +125,61 @@ pub struct OperationBody {
     /// `opr_…`
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: OperationId,
-    /// Whose jobs; null for those of all tenants.
+    /// Tenant of the jobs; null for all tenants.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<Tenant>,
-    /// What is done to each job.
+    /// The action.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub kind: OperationKind,
-    /// `running`, `paused`, `done`, `cancelled`, or `stopped` if failures came back.
+    /// `running`, `paused`, `done`, `cancelled`, or `stopped` if too many jobs failed again.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub status: OperationStatus,
-    /// Who asked for it.
+    /// Who created it.
     pub by: ActorBody,
     /// When it was created.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Timestamp,
-    /// When it ended.
+    /// End time.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub finished_at: Option<Timestamp>,
-    /// Which jobs, for people.
+    /// The selected jobs as text.
     pub filter: String,
-    /// It is for named jobs.
+    /// Whether the jobs were selected by id.
     pub is_named: bool,
-    /// How many jobs there are.
+    /// Number of selected jobs.
     pub total: u64,
-    /// There may be more than `total`: counting stopped early.
+    /// Whether `total` is a lower bound because counting stopped early.
     pub at_least: bool,
-    /// Jobs that it has looked at.
+    /// Number of processed jobs.
     pub worked: u64,
-    /// Those that were changed; the others did not allow it.
+    /// Jobs that were changed; the other processed jobs could not be.
     pub changed: u64,
-    /// How many jobs it may work on in a second.
+    /// Maximum jobs per second.
     pub pace: Option<u32>,
     /// `all` or `canary`.
     pub mode: String,
     /// The stage of a canary, from 0 to 3.
     pub stage: usize,
-    /// How the next attempts of the jobs of a canary ended.
+    /// Outcomes of the next attempts of the jobs of a canary.
     pub outcomes: OutcomesBody,
-    /// Why it has stopped itself.
+    /// Why it stopped automatically.
     pub stop_reason: Option<String>,
-    /// What was done and what was not, as a sentence.
+    /// The report as a sentence.
     pub report: String,
 }
 
-/// How the next attempts of jobs ended.
+/// Outcomes of the next attempts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = OperationOutcomes))]
 pub struct OutcomesBody {
-    /// They succeeded.
+    /// Jobs that succeeded.
     pub succeeded: u64,
-    /// They failed as before.
+    /// Jobs that failed again for the same reason.
     pub failed_again: u64,
-    /// They failed in another way.
+    /// Jobs that failed for another reason.
     pub failed_otherwise: u64,
-    /// It will not be known.
+    /// Jobs whose outcome stays unknown.
     pub unknown: u64,
 }
 
@@ -231,9 +231,9 @@ impl OperationBody {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct OperationList {
-    /// The newest first.
+    /// Newest first.
     pub operations: Vec<OperationBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     pub next_cursor: Option<String>,
 }
 
@@ -242,23 +242,23 @@ pub struct OperationList {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct OperationQuery {
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// Only those that have not ended.
+    /// Only operations that have not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open: Option<bool>,
-    /// How many, up to 500; 50 by default.
+    /// Maximum number of results, up to 500; 50 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
     pub limit: Option<usize>,
-    /// Where the page before ended: its nextCursor.
+    /// The `nextCursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
-/// What an operation did to a job.
+/// The result of an operation for one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = OperationJob))]
@@ -267,10 +267,10 @@ pub struct OperationJobBody {
     /// `job_…`
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub job: JobId,
-    /// `changed`, or why not; null if its turn has not come.
+    /// `changed`, or the reason why not; null if the job is pending.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub result: Option<OperationResult>,
-    /// How the next attempt ended, if a canary watches that.
+    /// Outcome of the next attempt, for a canary.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub outcome: Option<OperationOutcome>,
 }
@@ -290,9 +290,9 @@ impl From<OperationJob> for OperationJobBody {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct OperationJobList {
-    /// The newest id first.
+    /// Newest id first.
     pub jobs: Vec<OperationJobBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     pub next_cursor: Option<String>,
 }
 
@@ -301,19 +301,19 @@ pub struct OperationJobList {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct OperationJobQuery {
-    /// Only those that were left as they are.
+    /// Only jobs that were not changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_changed: Option<bool>,
-    /// How many, up to 500; 50 by default.
+    /// Maximum number of results, up to 500; 50 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
     pub limit: Option<usize>,
-    /// Where the page before ended: its nextCursor.
+    /// The `nextCursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
-/// One command, and who gave it.
+/// One command and its caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = AuditRecord))]
@@ -322,19 +322,19 @@ pub struct AuditBody {
     /// `aud_…`
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: AuditId,
-    /// When it was carried out.
+    /// Time of the command.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
-    /// Whose jobs or settings; null for those of all tenants.
+    /// Tenant of the jobs or settings; null for all tenants.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<Tenant>,
-    /// Who gave it.
+    /// The caller.
     pub actor: ActorBody,
-    /// What was done, as `job.cancel` or `gate.set`.
+    /// The action, such as `job.cancel` or `gate.set`.
     pub action: String,
-    /// What it was done to.
+    /// Subject of the command.
     pub subject: String,
-    /// More about it, for people.
+    /// Details as text.
     pub detail: Option<String>,
 }
 
@@ -352,14 +352,14 @@ impl From<AuditRecord> for AuditBody {
     }
 }
 
-/// A page of what was done.
+/// A page of audit records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditList {
-    /// The newest first.
+    /// Newest first.
     pub records: Vec<AuditBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     pub next_cursor: Option<String>,
 }
 
@@ -368,32 +368,32 @@ pub struct AuditList {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct AuditQuery {
-    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// About this: the id of a job or operation, the name of a queue, …
+    /// Subject of the command: the id of a job or operation, the name of a queue, …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// Of this action; `job.` for all that begin so.
+    /// Action, such as `job.cancel`, or a prefix such as `job.`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// By a caller of this name.
+    /// Name of the caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// At this time or later.
+    /// Only records at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]
     pub from: Option<Timestamp>,
-    /// Before this time.
+    /// Only records before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]
     pub before: Option<Timestamp>,
-    /// How many, up to 500; 50 by default.
+    /// Maximum number of results, up to 500; 50 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
     pub limit: Option<usize>,
-    /// Where the page before ended: its nextCursor.
+    /// The `nextCursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }

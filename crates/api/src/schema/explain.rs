@@ -13,110 +13,110 @@ words! {
     BlockerKindSchema as "BlockerKind": BlockerKind::ALL;
 }
 
-/// Why a job does not run, and what to expect.
+/// Why a job has not started, and when it is expected to start.
 #[derive(Debug, ToSchema)]
 #[schema(as = StartExplanation, rename_all = "camelCase")]
 pub struct StartExplanationSchema {
     /// `job_…`
     pub job: String,
-    /// Whether a claim for its kind and queue would take it now, if it takes enough.
+    /// Whether a large enough claim for its kind and queue would take it now.
     pub claimable: bool,
-    /// Everything that stands between now and its start.
+    /// Everything that blocks the start of the job.
     pub blockers: Vec<BlockerSchema>,
-    /// When it will probably start; absent if that depends on more than time.
+    /// Estimated start; absent if it does not depend on time alone.
     pub estimate: Option<StartEstimateSchema>,
-    /// The one thing that would start it sooner.
+    /// The action that would start it sooner.
     pub action: Option<String>,
 }
 
-/// One thing that keeps a job from running.
+/// One reason why a job does not start.
 #[derive(Debug, ToSchema)]
 #[schema(as = Blocker, rename_all = "camelCase")]
 pub struct BlockerSchema {
-    /// What it is.
+    /// The kind of blocker.
     #[schema(value_type = BlockerKindSchema)]
     pub kind: (),
-    /// What it is, for people.
+    /// The blocker as a sentence.
     pub sentence: String,
-    /// When it is gone, if time alone does it.
+    /// When the blocker ends, if only time is needed.
     #[schema(format = DateTime)]
     pub until: Option<String>,
-    /// The gate, if it is one.
+    /// The gate, if a gate blocks the job.
     pub gate: Option<GateIdSchema>,
-    /// Some of the attempts that run.
+    /// Some of the running attempts.
     pub holders: Option<Vec<GateHolderSchema>>,
-    /// Who paused or holds it.
+    /// Who paused or held it.
     pub by: Option<String>,
-    /// Since when it is paused or held, or since when no worker was seen.
+    /// Start of the pause or hold, or when a worker was last seen.
     #[schema(format = DateTime)]
     pub since: Option<String>,
     /// Why a destination is held.
     #[schema(value_type = Option<Object>)]
     pub evidence: Option<()>,
-    /// Which job received which `Retry-After`; not for keys of one tenant.
+    /// The job that received the `Retry-After`; hidden from keys for one tenant.
     #[schema(value_type = Option<Object>)]
     pub retry_after: Option<()>,
-    /// The jobs that come first.
+    /// The jobs ahead.
     pub jobs: Option<Vec<String>>,
-    /// How many jobs are claimed first.
+    /// Number of jobs ahead.
     pub ahead: Option<u64>,
-    /// There are more of them; absent means false.
+    /// Whether `ahead` is a lower bound; absent means false.
     pub ahead_at_least: Option<bool>,
 }
 
-/// Which gate.
+/// The gate.
 #[derive(Debug, ToSchema)]
 #[schema(as = GateId)]
 pub struct GateIdSchema {
-    /// Only for jobs of this tenant; absent if it is for all.
+    /// Tenant of the jobs; absent if the gate is for all tenants.
     pub tenant: Option<String>,
-    /// What `key` names.
+    /// Scope of the gate.
     #[schema(value_type = GateScopeSchema)]
     pub scope: (),
     /// The queue, kind, tenant, destination or concurrency key.
     pub key: String,
 }
 
-/// A job that takes up room of a gate.
+/// A running job that counts at a gate.
 #[derive(Debug, ToSchema)]
 #[schema(as = GateHolder)]
 pub struct GateHolderSchema {
-    /// The job that runs.
+    /// The running job.
     pub job: String,
-    /// Whose job it is.
+    /// Tenant of the job.
     pub tenant: String,
-    /// Who runs it.
+    /// The worker or node that runs it.
     pub worker: Option<String>,
-    /// Since when.
+    /// Start time.
     #[schema(format = DateTime)]
     pub since: String,
 }
 
-/// When a job may start, as far as that can be known.
+/// Estimated start of a job.
 #[derive(Debug, ToSchema)]
 #[schema(as = StartEstimate)]
 pub struct StartEstimateSchema {
-    /// When.
+    /// Estimated time.
     #[schema(format = DateTime)]
     pub at: String,
-    /// What that is based on.
+    /// Basis of the estimate.
     pub basis: String,
 }
 
-/// What keeps the jobs of a queue from running.
+/// Why the jobs of a queue do not start.
 #[derive(Debug, ToSchema)]
 #[schema(as = QueueExplanation)]
 pub struct QueueExplanationSchema {
     /// The queue.
     pub queue: String,
-    /// Jobs that are due and wait.
+    /// Due jobs that are waiting.
     pub ready: u64,
-    /// Jobs that run.
+    /// Running jobs.
     pub running: u64,
     /// Jobs that are due later.
     pub scheduled: u64,
-    /// In a sentence or two.
+    /// The explanation as text.
     pub sentence: String,
-    /// Why the next job has not started, if one is due.
+    /// The explanation for the next due job, if any.
     pub next: Option<StartExplanationSchema>,
 }

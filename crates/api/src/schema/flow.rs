@@ -21,37 +21,37 @@ words! {
     HealthStatusSchema as "HealthStatus": HealthStatus::ALL;
 }
 
-/// Which jobs a gate is for, and what it lets through.
+/// The scope, key and limits of a gate.
 #[derive(Debug, ToSchema)]
 #[schema(as = GateSettings, rename_all = "camelCase")]
 pub struct GateSchema {
-    /// Only for jobs of this tenant; absent if it is for all, and for scope `tenant`.
+    /// Tenant of the jobs; absent if the gate is for all tenants, and for scope `tenant`.
     #[schema(value_type = Option<NameSchema>)]
     pub tenant: Option<String>,
-    /// What `key` names.
+    /// Scope of the gate.
     #[schema(value_type = GateScopeSchema)]
     pub scope: (),
     /// The queue, kind, tenant, destination or concurrency key.
     pub key: String,
-    /// How many attempts may run at once.
+    /// Maximum number of concurrent attempts.
     pub max_running: Option<u32>,
-    /// How many attempts may start in a time.
+    /// Rate limit for starts.
     pub rate: Option<RateSchema>,
-    /// One at a time, in the order of creation; absent means false.
+    /// Whether jobs run one at a time in creation order; absent means false.
     pub ordered: Option<bool>,
-    /// Which part of the starts in a minute may be retries.
+    /// Maximum fraction of starts per minute that may be retries.
     #[schema(minimum = 0, maximum = 1)]
     pub retry_share: Option<f64>,
-    /// Closed by a person.
+    /// The pause, if any.
     pub paused: Option<PauseSchema>,
-    /// What the tenant counts for beside others.
+    /// Fair-share weight of the tenant.
     pub weight: Option<u16>,
-    /// What follows if the destination is found unhealthy.
+    /// What to do when the destination is unhealthy.
     #[schema(value_type = Option<HoldModeSchema>)]
     pub hold: Option<()>,
-    /// Whether a `Retry-After` that one job received counts for all jobs of the destination.
+    /// Whether a `Retry-After` received by one job applies to all jobs for the destination.
     pub share_retry_after: Option<bool>,
-    /// When the destination counts as unhealthy.
+    /// Thresholds for an unhealthy destination.
     pub health: Option<HealthRulesSchema>,
 }
 
@@ -59,31 +59,31 @@ pub struct GateSchema {
 #[derive(Debug, ToSchema)]
 #[schema(as = SetGateRequest, rename_all = "camelCase")]
 pub struct GatePatchSchema {
-    /// How many attempts may run at once, over all nodes; null for no limit.
+    /// Maximum number of concurrent attempts over all nodes; null for no limit.
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub max_running: Option<u32>,
-    /// How many attempts may start in a time, over all nodes; null for no limit.
+    /// Rate limit for starts over all nodes; null for no limit.
     pub rate: Option<RateSchema>,
-    /// One at a time, in the order of creation; one that is retried holds back those behind it.
-    /// Only for scope `key`.
+    /// Whether jobs run one at a time in creation order; a retrying job holds back later jobs. Only
+    /// for scope `key`.
     pub ordered: Option<bool>,
-    /// Which part of the starts in a minute may be retries; a few always may.
+    /// Maximum fraction of starts per minute that may be retries; a few are always allowed.
     #[schema(minimum = 0, maximum = 1)]
     pub retry_share: Option<f64>,
-    /// `true` or an object to close the gate, `false` to open it.
+    /// `true` or an object to pause the gate, `false` to resume it.
     #[schema(value_type = Option<PausePatchSchema>)]
     pub paused: Option<()>,
-    /// What the tenant counts for beside others; 1 by default. Only for scope `tenant`.
+    /// Fair-share weight of the tenant; 1 by default. Only for scope `tenant`.
     #[schema(minimum = 1, maximum = 1000)]
     pub weight: Option<u16>,
-    /// What follows if the destination is found unhealthy; `watch` by default. Only for scopes
+    /// What to do when the destination is unhealthy; `watch` by default. Only for scopes
     /// `destination` and `tenant`.
     #[schema(value_type = Option<HoldModeSchema>)]
     pub hold: Option<()>,
-    /// Whether a `Retry-After` that one job received counts for all jobs of the destination; true
-    /// by default. Only for scope `destination`, for all tenants.
+    /// Whether a `Retry-After` received by one job applies to all jobs for the destination; true by
+    /// default. Only for scope `destination`, for all tenants.
     pub share_retry_after: Option<bool>,
-    /// When the destination counts as unhealthy. Only for scope `destination`, for all tenants.
+    /// Thresholds for an unhealthy destination. Only for scope `destination`, for all tenants.
     pub health: Option<HealthRulesSchema>,
 }
 
@@ -93,67 +93,66 @@ schema!(
     OneOfBuilder::new()
         .item(Object::with_type(Type::Boolean))
         .item(reference::<PauseDetailsSchema>())
-        .description(Some("true or an object to close the gate, false to open it"))
+        .description(Some("true or an object to pause the gate, false to resume it"))
 );
 
-/// Why a gate is closed, and until when.
+/// Reason and end of a pause.
 #[derive(Debug, ToSchema)]
 #[schema(as = PauseDetails)]
 pub struct PauseDetailsSchema {
-    /// For people.
+    /// Reason, shown to other people.
     #[schema(max_length = 1024)]
     pub reason: Option<String>,
-    /// When it opens by itself.
+    /// When the pause ends.
     #[schema(format = DateTime)]
     pub until: Option<String>,
 }
 
-/// How many may start in a time: never more than `limit + burst` starts in any window of
-/// length `per`.
+/// A rate limit: never more than `limit + burst` starts in any window of length `per`.
 #[derive(Debug, ToSchema)]
 #[schema(as = Rate)]
 pub struct RateSchema {
-    /// How many.
+    /// Number of starts.
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub limit: u32,
-    /// In which time, from `1s` to `1d`.
+    /// Time window, from `1s` to `1d`.
     pub per: DurationText,
-    /// How many more, after a time in which fewer started; 0 by default.
+    /// Extra starts after a quiet period; 0 by default.
     #[schema(maximum = 1_000_000)]
     pub burst: Option<u32>,
 }
 
-/// Who closed a gate, and why.
+/// A pause of a gate.
 #[derive(Debug, ToSchema)]
 #[schema(as = Pause)]
 pub struct PauseSchema {
-    /// Who, by the name of the key.
+    /// Name of the key that was used.
     pub by: Option<String>,
-    /// Since when.
+    /// Start time.
     #[schema(format = DateTime)]
     pub since: String,
-    /// For people.
+    /// Reason, shown to other people.
     pub reason: Option<String>,
-    /// When it opens by itself.
+    /// When the pause ends.
     #[schema(format = DateTime)]
     pub until: Option<String>,
 }
 
-/// When a destination counts as unhealthy.
+/// Thresholds for an unhealthy destination.
 #[derive(Debug, ToSchema)]
 #[schema(as = HealthRules, rename_all = "camelCase")]
 pub struct HealthRulesSchema {
-    /// At least this many attempts must have ended; 20 by default.
+    /// Minimum number of ended attempts; 20 by default.
     #[schema(minimum = 1, maximum = 10_000)]
     pub min_attempts: Option<u32>,
-    /// They must have been of at least this many different jobs; 5 by default.
+    /// Minimum number of different jobs; 5 by default.
     #[schema(minimum = 1, maximum = 64)]
     pub min_jobs: Option<u32>,
-    /// At least this part of them must have failed because of the destination; 0.8 by default.
+    /// Minimum fraction of these attempts that failed because of the destination; 0.8 by default.
     #[schema(maximum = 1)]
     pub failed_share: Option<f64>,
-    /// All of it within this time; `1m` by default.
+    /// Time window for these thresholds; `1m` by default.
     pub window: Option<DurationText>,
-    /// How long jobs are held at most; `1h` by default.
+    /// Maximum hold time; `1h` by default.
     pub max_hold: Option<DurationText>,
 }

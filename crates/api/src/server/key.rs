@@ -22,23 +22,23 @@ string_enum! {
     }
 }
 
-/// A key to be created.
+/// A request to create a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateKeyRequest {
-    /// For people.
+    /// Name of the key.
     #[serde(default)]
     pub name: String,
-    /// What it may do.
+    /// Scope of the key.
     #[cfg_attr(feature = "openapi", schema(value_type = ScopeSchema))]
     pub scope: Scope,
-    /// The tenant it is for. A key of scope `worker` or `read` is for all tenants by default.
+    /// Tenant of the key. A key with scope `worker` or `read` is for all tenants by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// When it expires; never by default. A key does not outlive the key of scope `tenant` that
-    /// creates it.
+    /// Expiry time; never by default. A key cannot outlive the key with scope `tenant` that creates
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub expires_at: Option<Timestamp>,
@@ -52,50 +52,50 @@ pub struct KeyBody {
     /// `key_…`
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: KeyId,
-    /// For people.
+    /// Name of the key.
     pub name: String,
-    /// What it may do.
+    /// Scope of the key.
     #[cfg_attr(feature = "openapi", schema(value_type = ScopeSchema))]
     pub scope: Scope,
-    /// The tenant it is for; all tenants if null.
+    /// The tenant of the key; null for all tenants.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub tenant: Option<Tenant>,
     /// When it was created.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Timestamp,
-    /// From then on it is refused; null if it does not expire.
+    /// Expiry time; null if the key does not expire.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub expires_at: Option<Timestamp>,
-    /// When it was last used, give or take a minute; null if it never was.
+    /// When the key was last used, to within a minute; null if never.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub last_used_at: Option<Timestamp>,
-    /// The key that created it; null if none did. If that one is of scope `tenant`, this one is
-    /// revoked with it.
+    /// The key that created this key, if any. If it has scope `tenant`, this key is revoked with
+    /// it.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub created_by: Option<KeyId>,
 }
 
-/// All keys that the caller may see.
+/// All keys visible to the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeyList {
     /// Oldest first.
     pub keys: Vec<KeyBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     #[serde(default, rename = "nextCursor")]
     pub next_cursor: Option<String>,
 }
 
-/// A key with its token, which is in this one response only.
+/// A key with its token, which is only in this response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeyWithToken {
     /// The key.
     #[serde(flatten)]
     pub key: KeyBody,
-    /// Send it as `Authorization: Bearer …`.
+    /// The token; send it as `Authorization: Bearer …`.
     pub token: String,
 }

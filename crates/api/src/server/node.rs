@@ -6,14 +6,14 @@ use steadfast_core::{AlertState, Timestamp};
 #[cfg(feature = "openapi")]
 use crate::schema::AlertSchema;
 
-/// Alerts that fire, are about to, or did.
+/// Alerts: firing, pending and resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AlertList {
-    /// One for each rule and tenant.
+    /// One alert per rule and tenant.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<AlertSchema>))]
     pub alerts: Vec<AlertState>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     #[serde(default, rename = "nextCursor")]
     pub next_cursor: Option<String>,
 }
@@ -24,43 +24,43 @@ pub struct AlertList {
 pub struct NodeList {
     /// By name.
     pub nodes: Vec<NodeBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     #[serde(default, rename = "nextCursor")]
     pub next_cursor: Option<String>,
 }
 
-/// One process that serves the store.
+/// A node: one process that serves the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Node))]
 pub struct NodeBody {
     /// Its name.
     pub name: String,
-    /// The version of Steadfast that it runs.
+    /// Steadfast version of the node.
     pub version: String,
-    /// Which queues it serves; all if the list is empty.
+    /// Queues that it serves; empty means all.
     pub queues: Vec<String>,
-    /// How many jobs it runs at once.
+    /// Maximum number of concurrent jobs.
     pub concurrency: usize,
-    /// How many it runs at the moment.
+    /// Number of running jobs.
     pub in_flight: usize,
-    /// When it started.
+    /// Start time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub started_at: Timestamp,
-    /// When it last gave a sign of life.
+    /// Time of the last heartbeat.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub last_seen: Timestamp,
-    /// Whether that was recent enough.
+    /// Whether the node is alive.
     pub alive: bool,
 }
 
-/// The workers that have claimed jobs within the last day.
+/// Workers that have claimed jobs within the last day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WorkerList {
     /// By tenant and name.
     pub workers: Vec<WorkerBody>,
-    /// Where to go on, as `after`; null at the end of the list.
+    /// Cursor for the next page, sent as `after`; null at the end of the list.
     #[serde(default, rename = "nextCursor")]
     pub next_cursor: Option<String>,
 }
@@ -73,29 +73,29 @@ pub struct WorkerList {
 pub struct WorkerBody {
     /// Its name.
     pub name: String,
-    /// The tenant whose jobs it claims; null if those of all.
+    /// Tenant whose jobs it claims; null for all tenants.
     pub tenant: Option<String>,
-    /// From which queues it claims; all if the list is empty.
+    /// Queues that it claims from; empty means all.
     pub queues: Vec<String>,
-    /// Which kinds it claims; all but those that nodes run if the list is empty.
+    /// Kinds that it claims; empty means all kinds except those that nodes run.
     pub kinds: Vec<String>,
-    /// How many jobs it runs at once, if it says so.
+    /// Maximum number of concurrent jobs, if the worker reports it.
     pub concurrency: Option<u32>,
-    /// The version of its program.
+    /// Version of the worker program.
     pub version: Option<String>,
-    /// The machine it runs on.
+    /// Host of the worker.
     pub host: Option<String>,
-    /// The library it was written with.
+    /// Client library and version.
     pub library: Option<String>,
-    /// When it first claimed.
+    /// Time of its first claim.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub first_seen: Timestamp,
-    /// When it last claimed or sent heartbeats, to within 15 s.
+    /// Time of its last claim or heartbeat, to within 15 s.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub last_seen: Timestamp,
-    /// How many jobs it holds, of the newest 500 that run.
+    /// Number of jobs it holds among the newest 500 running jobs.
     pub running: usize,
-    /// Whether it was seen within 90 s.
+    /// Whether the worker was seen within the last 90 s.
     pub alive: bool,
 }
 

@@ -5,12 +5,12 @@ use steadfast_core::Timestamp;
 
 use crate::duration::DurationText;
 
-/// A request to move the clock of the store.
+/// A request to advance the clock of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AdvanceClockRequest {
-    /// How far.
+    /// By how much.
     pub by: DurationText,
 }
 
@@ -20,7 +20,7 @@ pub struct AdvanceClockRequest {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Clock))]
 #[non_exhaustive]
 pub struct ClockBody {
-    /// The time that the store shows now.
+    /// The current time of the store.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub now: Timestamp,
 }
@@ -32,7 +32,7 @@ impl ClockBody {
     }
 }
 
-/// A request to wait until nothing is left to do.
+/// A request to wait until no work remains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -42,18 +42,18 @@ pub struct RunUntilIdleRequest {
     pub timeout: Option<DurationText>,
 }
 
-/// What is left to do at the present time.
+/// Work that remains at the current time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Idle))]
 #[non_exhaustive]
 pub struct IdleBody {
-    /// The time that the store shows now.
+    /// The current time of the store.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub now: Timestamp,
-    /// Jobs that run.
+    /// Running jobs.
     pub running: u64,
-    /// Jobs and schedules that are due.
+    /// Due jobs and schedules.
     pub due: u64,
 }
 

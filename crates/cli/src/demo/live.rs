@@ -26,13 +26,15 @@ pub struct DemoTotals {
 }
 
 pub fn print_intro(url: &str) -> anyhow::Result<()> {
-    print_line!("A Steadfast server runs on {url}, with its store in a")?;
-    print_line!("temporary file, beside a target that fails in many ways. It gets these jobs:\n")?;
+    print_line!("A Steadfast server is running on {url} with a")?;
+    print_line!(
+        "temporary store, and a target that fails in different ways. These jobs call it:\n"
+    )?;
     for scenario in SCENARIOS {
         print_line!("  {:<12} {}", scenario.name, scenario.description)?;
     }
     print_line!(
-        "  {:<12} a schedule: one run each second, {DEMO_TICKS} times",
+        "  {:<12} a schedule with one run per second, {DEMO_TICKS} times",
         "ticker"
     )?;
     Ok(print_heading("attempts, as they happen")?)

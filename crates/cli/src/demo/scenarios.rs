@@ -47,8 +47,8 @@ pub const SCENARIOS: &[Scenario] = &[
         ..Scenario::new(
             "always-down",
             500,
-            "its target answers 503 every time; it has a webhook",
-            "The waits doubled. With no retries left it became a dead letter, kept with its history until a person requeues or discards it.",
+            "its target always returns 503; the job has a webhook",
+            "The delay doubled after each failure. With no retries left, the job became a dead letter, kept with its history until a person requeues or discards it.",
         )
     },
     Scenario {
@@ -56,8 +56,8 @@ pub const SCENARIOS: &[Scenario] = &[
         ..Scenario::new(
             "flaky",
             400,
-            "its target fails twice and then works; it has a webhook",
-            "Retries turned an outage into a success without anyone's help.",
+            "its target fails twice and then works; the job has a webhook",
+            "Retries turned an outage into a success without human help.",
         )
     },
     Scenario {
@@ -65,26 +65,26 @@ pub const SCENARIOS: &[Scenario] = &[
         ..Scenario::new(
             "slow",
             300,
-            "its target takes 20 s, its timeout is 700 ms; then it is fast",
-            "A timeout is a failure like any other, and was retried.",
+            "its target first takes 20 s, but the timeout is 700 ms",
+            "A timeout is a failure like any other, so the job was retried.",
         )
     },
     Scenario::new(
         "gone",
         500,
-        "its target answers 404",
-        "A retry cannot fix a 404, so none was wasted on it.",
+        "its target returns 404",
+        "A retry cannot fix a 404, so the job was not retried.",
     ),
     Scenario::new(
         BUSY,
         200,
-        "its target answers 429 with Retry-After: 2; then it works",
-        "The target asked for 2 s and got them, although the policy said 200 ms.",
+        "its target first returns 429 with Retry-After: 2",
+        "The target asked for a delay of 2 s, so the retry waited 2 s instead of the 200 ms of the policy.",
     ),
     Scenario::new(
         PANICKY,
         300,
-        "its handler in Rust panics the first time",
+        "its Rust handler panics on the first attempt",
         "The panic was caught and recorded, and the node kept running.",
     ),
 ];

@@ -44,7 +44,7 @@ pub async fn run(outage: Duration, svg: Option<PathBuf>) -> anyhow::Result<()> {
         ends: STORM_CALM + outage,
     };
     print_line!(
-        "A target is called {STORM_JOBS_PER_SECOND} times a second. After {} s it fails for {} s.",
+        "A target receives {STORM_JOBS_PER_SECOND} calls per second. After {} s it fails for {} s.",
         STORM_CALM.as_secs(),
         outage.as_secs()
     )?;
@@ -69,7 +69,7 @@ pub async fn run(outage: Duration, svg: Option<PathBuf>) -> anyhow::Result<()> {
         };
         std::fs::write(&path, picture.to_svg())
             .with_context(|| format!("cannot write {}", path.display()))?;
-        print_line!("\nThe picture is in {}.", path.display())?;
+        print_line!("\nChart written to {}.", path.display())?;
     }
     for side in sides {
         side.engine.stop_now().await;
@@ -149,7 +149,7 @@ impl Side {
         };
         let stats = tokio::time::timeout(STORM_DRAIN_MAX, drained)
             .await
-            .context("jobs are left long after the storm")??;
+            .context("unfinished jobs remain long after the storm")??;
         self.is_over.store(true, Ordering::Relaxed);
         let calls = self.seconds();
         let failed = self.storm.begins.as_secs()..self.storm.ends.as_secs();
@@ -231,13 +231,13 @@ async fn show_seconds(sides: &[Side; 2], started: Instant, storm: Storm) -> anyh
     Ok(())
 }
 
-/// What the figures are good for.
+/// The comparison below the chart.
 const CONCLUSION: &str = "\
-watch only tells that the target is unhealthy: jobs go on calling it, and those
-whose retries run out meanwhile become dead letters. auto holds them back,
-probes the target now and then, and lets them start again step by step, so that
-no attempt is spent on an outage. It takes some seconds to find one, so a short
-one makes little difference. Set it for a target with:
+watch only reports that the target is unhealthy: jobs keep calling it, and jobs
+that run out of retries become dead letters. auto holds the jobs, probes the
+target from time to time, and ramps up starts gradually after it recovers, so an
+outage uses up almost no attempts. Detection takes some seconds, so a short
+outage makes little difference. Enable it for a target with:
   steadfast destinations set https://api.example.com --hold auto";
 
 /// Calls of one second; a full bar is four times the load.

@@ -11,7 +11,7 @@ use crate::{
 };
 
 pub async fn print(server: &Server, jobs: &DemoJobs, totals: &DemoTotals) -> anyhow::Result<()> {
-    print_heading("what happened to each job")?;
+    print_heading("results")?;
     for (scenario, id) in jobs.iter() {
         let job = server.fetch(server.client.get_job(id)).await?;
         let history = server.client.list_attempts(id, &PageQuery::default());
@@ -28,16 +28,16 @@ pub async fn print(server: &Server, jobs: &DemoJobs, totals: &DemoTotals) -> any
     }
     print_line!("\nSchedule: ticker ({})", jobs.schedule)?;
     print_line!(
-        "{} of {DEMO_TICKS} ticks ran, each exactly once and as its own job.",
+        "{} of {DEMO_TICKS} ticks ran, each exactly once and as a separate job.",
         totals.ticks
     )?;
     print_line!(
-        "\nWebhooks: {} of {DEMO_WEBHOOKS} arrived, with a valid signature.",
+        "\nWebhooks: {} of {DEMO_WEBHOOKS} arrived with a valid signature.",
         totals.webhooks_verified
     )?;
-    print_heading("in short")?;
+    print_heading("summary")?;
     for line in wrapped(
-        "Every retry was a row in a file with a time on it, not a timer in memory: if this process had been killed in the middle, the next one would have continued. Every attempt has a record that says what failed, which rule decided, and when the next attempt came.",
+        "Every retry was a stored row with a due time, not a timer in memory: if this process had been killed halfway, the next one would have continued. Every attempt left a record of the failure, the rule that decided, and the time of the next attempt.",
     ) {
         print_line!("{line}")?;
     }
@@ -45,18 +45,16 @@ pub async fn print(server: &Server, jobs: &DemoJobs, totals: &DemoTotals) -> any
 }
 
 pub fn print_next_steps(url: &str, is_kept: bool) -> anyhow::Result<()> {
-    print_heading("where to go next")?;
+    print_heading("next steps")?;
     if is_kept {
         print_line!("  {url}/           the dashboard; the server runs until Ctrl-C")?;
         print_line!("  {url}/docs/      the book")?;
-        print_line!("  {url}/api/docs   the API, with commands that run")?;
+        print_line!("  {url}/api/docs   the API reference, with commands to copy")?;
         print_line!("  steadfast jobs list --url {url}")?;
         print_line!("  steadfast dlq requeue --all --url {url}")?;
         return Ok(());
     }
-    print_line!(
-        "  steadfast demo --keep            the same, and the server stays to look around"
-    )?;
+    print_line!("  steadfast demo --keep            the same, and the server keeps running")?;
     print_line!("  steadfast serve                  your own server, on ./steadfast.db")?;
     print_line!("  steadfast jobs create URL --watch")?;
     Ok(print_line!(

@@ -19,8 +19,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// Refuses what can be refused without opening the store, so that a new store is not created
-    /// only to be found empty.
+    /// Refuses an insecure listen address before the store is opened, so that no new store is
+    /// created in vain.
     pub fn check_before_opening(settings: &Settings) -> anyhow::Result<()> {
         let has_no_keys = match &settings.store {
             StoreUrl::Sqlite(path) => !path.exists(),
@@ -78,14 +78,14 @@ fn given_key() -> anyhow::Result<Option<String>> {
 async fn make_first_key(settings: &Settings, store: &dyn Store) -> anyhow::Result<()> {
     let key = admin_key::generate();
     let printed = match settings.log.format {
-        LogFormat::Text => print_line!("first API key, printed this once: {key}"),
+        LogFormat::Text => print_line!("first API key, not shown again: {key}"),
         // A program reads these lines.
         LogFormat::Json => print_line!(
             "{}",
-            serde_json::json!({"message": "first API key, printed this once", "key": key})
+            serde_json::json!({"message": "first API key, not shown again", "key": key})
         ),
     };
-    printed.context("the first API key cannot be printed")?;
+    printed.context("cannot print the first API key")?;
     admin_key::ensure(store, &key, "first key").await?;
     Ok(())
 }
@@ -94,16 +94,16 @@ fn refusal(settings: &Settings) -> String {
     let what_to_do = match settings.store {
         StoreUrl::Memory => {
             format!(
-                "a store in memory has no keys when it starts; set {ADMIN_KEY}, or run `steadfast serve --store sqlite:FILE`"
+                "a memory: store has no keys at start; set {ADMIN_KEY}, or run `steadfast serve --store sqlite:FILE`"
             )
         }
         _ => format!(
-            "create the first key:\n    steadfast keys create --store {} --scope admin\n  or set {ADMIN_KEY} to a random text, as from `openssl rand -hex 32`",
+            "create the first key:\n    steadfast keys create --store {} --scope admin\n  or set {ADMIN_KEY} to a random value, e.g. from `openssl rand -hex 32`",
             settings.store
         ),
     };
     format!(
-        "will not listen on {}: other machines can connect there, and there is no API key yet\n  {what_to_do}\n  or listen where only this machine can connect: --listen 127.0.0.1:{}",
+        "refusing to listen on {}: other machines can connect there, and no API key exists yet\n  {what_to_do}\n  or listen on loopback only: --listen 127.0.0.1:{}",
         settings.listen,
         settings.listen.port(),
     )

@@ -84,8 +84,8 @@ impl<W: fmt::Write> fmt::Write for EscapingWriter<'_, W> {
     }
 }
 
-/// While the store is away every role and every request meets the same error; the log says it now
-/// and then, once for each cause.
+/// While the store is unavailable every role and request gets the same error, so the log repeats
+/// each cause only occasionally.
 #[derive(Default)]
 struct StoreErrorLimiter(Mutex<Repeats>);
 
@@ -116,13 +116,13 @@ impl Visit for ErrorField {
     }
 }
 
-/// Why the store does not answer, without the operation that found out.
+/// Why the store is unavailable, without the operation that failed.
 fn store_cause<'e>(target: &str, error: &'e str) -> Option<&'e str> {
     if target.starts_with("steadfast_store::postgres") && !error.is_empty() {
         return Some(error);
     }
     let (_, cause) = error
-        .strip_prefix("the store does not answer (")?
+        .strip_prefix("the store is unavailable (")?
         .split_once("): ")?;
     Some(cause)
 }

@@ -21,7 +21,7 @@ pub fn raise_limit(connections: usize) {
         maximum: limit.maximum,
     };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!(%error, "cannot raise the limit on open files: few connections are possible");
+        tracing::warn!(%error, "cannot raise the limit on open files; the number of connections is low");
     }
 }
 
@@ -34,7 +34,7 @@ pub fn connections(wanted: usize) -> usize {
             connections = possible,
             wanted,
             open_files = limit,
-            "fewer connections are possible than the settings ask for: raise the limit on open files (ulimit -n, LimitNOFILE=)"
+            "the limit on open files allows fewer connections than configured: raise it (ulimit -n, LimitNOFILE=)"
         );
     }
     possible

@@ -32,8 +32,8 @@ pub fn print_goodbye(settings: &Settings) {
 fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<String> {
     let url = local_url(address);
     let store = match settings.store {
-        StoreUrl::Memory => "memory:, lost when this process ends".to_owned(),
-        _ => format!("{}, durable", settings.store),
+        StoreUrl::Memory => "memory: (all data is lost when this process stops)".to_owned(),
+        _ => format!("{} (durable)", settings.store),
     };
     let outbound = match settings.outbound.allow.as_slice() {
         [] => format!("{} addresses", access.outbound),
@@ -41,12 +41,12 @@ fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<Strin
     };
     let (keys, header) = if access.open {
         (
-            "none needed on this machine until you create one: steadfast keys create",
+            "not required until you create one: steadfast keys create",
             "",
         )
     } else {
         (
-            "needed: Authorization: Bearer sf_… (steadfast keys create)",
+            "required: Authorization: Bearer sf_… (create one with steadfast keys create)",
             " -H 'authorization: Bearer sf_…'",
         )
     };
@@ -68,7 +68,7 @@ fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<Strin
         format!("  metrics   {url}/metrics"),
         format!("  API keys  {keys}"),
         format!("  outbound  jobs may connect to {outbound}"),
-        "  next      create a job, and watch it:".to_owned(),
+        "  next      create a job and watch it:".to_owned(),
         format!("    curl {url}/api/v1/jobs{header} -H 'content-type: application/json' \\"),
         r#"      -d '{"api": "https://example.com/", "maxRetryCount": 3}'"#.to_owned(),
         format!("    steadfast jobs watch{server}"),

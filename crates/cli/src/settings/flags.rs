@@ -13,14 +13,14 @@ use super::{ClockSetting, DurationArg, LogFormat, OutboundPolicy, RetryArg, Sett
 /// Each is also an environment variable, and most are fields of the file.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Flags {
-    /// The settings file [default: ./steadfast.toml, if it exists].
+    /// Settings file [default: ./steadfast.toml, if it exists].
     #[arg(long, env = "STEADFAST_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The address to listen on [default: 127.0.0.1:7373].
+    /// Address to listen on [default: 127.0.0.1:7373].
     #[arg(long, env = "STEADFAST_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub listen: Option<SocketAddr>,
-    /// Names besides those of this machine that a server without keys answers to, and whose pages
-    /// may use the dashboard behind a proxy, separated by commas.
+    /// Additional host names to accept while no API key exists, also as dashboard origins behind a
+    /// proxy, separated by commas.
     #[arg(
         long,
         env = "STEADFAST_ALLOWED_HOSTS",
@@ -28,94 +28,94 @@ pub struct Flags {
         value_name = "HOSTS"
     )]
     pub allowed_hosts: Option<Vec<String>>,
-    /// The path under which a proxy shows this server, such as /steadfast.
+    /// Path under which a proxy serves this server, such as /steadfast.
     #[arg(long, env = "STEADFAST_BASE_PATH", value_name = "PATH")]
     pub base_path: Option<String>,
-    /// The largest body of a request, in bytes [default: 1048576].
+    /// Maximum request body size in bytes [default: 1048576].
     #[arg(long, env = "STEADFAST_BODY_BYTES_MAX", value_name = "BYTES")]
     pub body_bytes_max: Option<usize>,
-    /// How many connections may be open; three of four may wait for jobs [default: 16384].
+    /// Maximum open connections; at most 75 % may be long polls [default: 16384].
     #[arg(long, env = "STEADFAST_CONNECTIONS", value_name = "N")]
     pub connections: Option<NonZeroUsize>,
-    /// How many connections one address may have open [default: 14336].
+    /// Maximum open connections per client address [default: 14336].
     #[arg(long, env = "STEADFAST_CONNECTIONS_PER_ADDRESS", value_name = "N")]
     pub connections_per_address: Option<NonZeroUsize>,
-    /// The store: sqlite:FILE, postgres://USER@HOST/DATABASE, or memory: for trying things out
+    /// Store: sqlite:FILE, postgres://USER@HOST/DATABASE, or memory: for experiments
     /// [default: sqlite:steadfast.db].
     // A URL may hold a password, which help must not show.
     #[arg(long, env = "STEADFAST_STORE", hide_env_values = true)]
     pub store: Option<StoreUrl>,
-    /// Allow an SQLite file that already has tables of another application.
+    /// Allow an SQLite file that contains tables of another application.
     #[arg(long, env = "STEADFAST_SHARE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub share: Option<bool>,
-    /// Open an SQLite file whose log (FILE-wal) is gone, without what was acknowledged last.
-    /// For one start: it is no setting, which would accept every later loss, too.
+    /// Open an SQLite file whose log (FILE-wal) is missing, and accept the loss of the last
+    /// acknowledged writes. Applies to this start only; deliberately not a setting.
     #[arg(long)]
     pub accept_loss: bool,
-    /// If the store has no API key, make one of scope admin and print it, once.
+    /// Create and print an admin key if the store has no API key yet.
     #[arg(long, env = "STEADFAST_PRINT_FIRST_KEY", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub print_first_key: Option<bool>,
-    /// The clock of the store: system, or manual for tests of workers, which move it with
-    /// POST /api/v1/test/advance; only with --store memory: [default: system].
+    /// Clock of the store: system, or manual for tests that advance it with
+    /// POST /api/v1/test/advance; manual requires --store memory: [default: system].
     #[arg(long, env = "STEADFAST_CLOCK", value_name = "CLOCK")]
     pub clock: Option<ClockSetting>,
-    /// How long to wait at the start for a PostgreSQL database that does not answer yet
+    /// How long to wait at start for a PostgreSQL database that does not respond yet
     /// [default: 30s].
     #[arg(long, env = "STEADFAST_WAIT_FOR_STORE", value_name = "DURATION")]
     pub wait_for_store: Option<DurationArg>,
-    /// The name of this node [default: generated].
+    /// Name of this node [default: generated].
     #[arg(long, env = "STEADFAST_NODE", value_name = "NAME", value_parser = |text: &str| WorkerName::new(text))]
     pub node: Option<WorkerName>,
-    /// Run jobs of these queues only, separated by commas [default: all].
+    /// Run only jobs from these queues, separated by commas [default: all].
     #[arg(long, env = "STEADFAST_QUEUES", value_delimiter = ',', value_name = "NAMES", value_parser = |text: &str| Queue::new(text))]
     pub queues: Option<Vec<Queue>>,
-    /// How many HTTP jobs and webhooks may be in flight at once [default: 512].
+    /// Maximum concurrent HTTP jobs and webhooks [default: 512].
     #[arg(long, env = "STEADFAST_CONCURRENCY", value_name = "N")]
     pub concurrency: Option<NonZeroUsize>,
-    /// How long running attempts may continue after a stop signal [default: 30s].
+    /// Grace period for running attempts after a stop signal [default: 30s].
     #[arg(long, env = "STEADFAST_GRACE", value_name = "DURATION")]
     pub grace: Option<DurationArg>,
-    /// How often to look for expired leases [default: 5s].
+    /// Interval between checks for expired leases [default: 5s].
     #[arg(long, env = "STEADFAST_SWEEP_EVERY", value_name = "DURATION")]
     pub sweep_every: Option<DurationArg>,
-    /// How long succeeded, cancelled and discarded jobs are kept [default: 7d].
+    /// Retention of succeeded, cancelled and discarded jobs [default: 7d].
     #[arg(long, env = "STEADFAST_RETENTION", value_name = "DURATION")]
     pub retention: Option<DurationArg>,
-    /// How long operations are kept after their end [default: 30d].
+    /// Retention of ended operations [default: 30d].
     #[arg(long, env = "STEADFAST_OPERATION_RETENTION", value_name = "DURATION")]
     pub operation_retention: Option<DurationArg>,
-    /// How long audit records are kept [default: 90d].
+    /// Retention of audit records [default: 90d].
     #[arg(long, env = "STEADFAST_AUDIT_RETENTION", value_name = "DURATION")]
     pub audit_retention: Option<DurationArg>,
-    /// The timeout of HTTP jobs that set none [default: 30s].
+    /// Default timeout of HTTP jobs [default: 30s].
     #[arg(long, env = "STEADFAST_HTTP_TIMEOUT", value_name = "DURATION")]
     pub http_timeout: Option<DurationArg>,
-    /// The most retries that a job may ask for [default: 100].
+    /// Maximum retries a job may request [default: 100].
     #[arg(long, env = "STEADFAST_MAX_RETRIES", value_name = "N")]
     pub max_retries: Option<u32>,
-    /// The largest payload of a job, in bytes [default: 262144].
+    /// Maximum payload size in bytes [default: 262144].
     #[arg(long, env = "STEADFAST_PAYLOAD_BYTES_MAX", value_name = "BYTES")]
     pub payload_bytes_max: Option<usize>,
-    /// How many jobs a second an operation changes, unless it has a pace [default: 5000].
+    /// Jobs per second that an operation changes, unless it has its own pace [default: 5000].
     #[arg(long, env = "STEADFAST_BULK_RATE", value_name = "N")]
     pub bulk_rate: Option<NonZeroU32>,
-    /// The longest Retry-After of another system that counts [default: 1h].
+    /// Cap on Retry-After values from other systems [default: 1h].
     #[arg(long, env = "STEADFAST_RETRY_AFTER_MAX", value_name = "DURATION")]
     pub retry_after_max: Option<DurationArg>,
-    /// How many webhook endpoints a tenant may have [default: 20].
+    /// Maximum webhook endpoints per tenant [default: 20].
     #[arg(long, env = "STEADFAST_ENDPOINTS_PER_TENANT", value_name = "N")]
     pub endpoints_per_tenant: Option<usize>,
-    /// The log format: text or json [default: text].
+    /// Log format: text or json [default: text].
     #[arg(long, env = "STEADFAST_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
-    /// The log level: error, warn, info, debug or trace [default: info].
+    /// Log level: error, warn, info, debug or trace [default: info].
     #[arg(long, env = "STEADFAST_LOG_LEVEL", value_name = "LEVEL")]
     pub log_level: Option<String>,
-    /// Whether jobs may connect to private addresses [default: public; any on loopback without
-    /// keys].
+    /// Addresses that jobs may connect to: public, or any, which includes private addresses
+    /// [default: public; any on loopback without keys].
     #[arg(long, env = "STEADFAST_OUTBOUND", value_name = "POLICY")]
     pub outbound: Option<OutboundPolicy>,
-    /// Networks that jobs may always connect to, as 10.1.0.0/16, separated by commas.
+    /// Networks that jobs may always connect to, e.g. 10.1.0.0/16, separated by commas.
     #[arg(
         long,
         env = "STEADFAST_OUTBOUND_ALLOW",
@@ -126,10 +126,10 @@ pub struct Flags {
     /// Additional CA certificates for HTTP jobs and webhooks, in PEM.
     #[arg(long, env = "STEADFAST_OUTBOUND_CA_FILE", value_name = "FILE")]
     pub outbound_ca_file: Option<PathBuf>,
-    /// The default retry policy: a preset's name, or JSON [default: queue].
+    /// Default retry policy: a preset name, or JSON [default: queue].
     #[arg(long, env = "STEADFAST_RETRY", value_name = "POLICY")]
     pub retry: Option<RetryArg>,
-    /// The default retry policy of HTTP jobs [default: http].
+    /// Default retry policy of HTTP jobs [default: http].
     #[arg(long, env = "STEADFAST_RETRY_HTTP", value_name = "POLICY")]
     pub retry_http: Option<RetryArg>,
 }
@@ -190,9 +190,9 @@ impl Flags {
     }
 }
 
-/// Names are not looked up: a server that listens elsewhere after a change of DNS surprises.
+/// Host names are not resolved: a DNS change must not move the listen address.
 pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    let form = "must be an IP address and a port, as 127.0.0.1:7373, or 0.0.0.0:7373 for all \
+    let form = "must be an IP address and a port, e.g. 127.0.0.1:7373, or 0.0.0.0:7373 for all \
         addresses of this machine";
     text.parse().map_err(|_| form.to_owned())
 }

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, str::FromStr};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use steadfast::{PolicyPatch, Preset, RetryPolicy};
 
-/// Part of a policy: a preset's name, or fields.
+/// Part of a policy: a preset name, or fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct RetryArg(pub PolicyPatch);
@@ -26,7 +26,7 @@ impl<'de> Deserialize<'de> for RetryArg {
     }
 }
 
-/// On the command line: a preset's name, or JSON as the API takes it.
+/// On the command line: a preset name, or JSON as in the API.
 impl FromStr for RetryArg {
     type Err = String;
 

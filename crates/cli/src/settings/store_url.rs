@@ -28,7 +28,7 @@ impl StoreUrl {
         self.open_with(SqliteOptions::default().share(share)).await
     }
 
-    /// The same, with everything that may be asked of a file.
+    /// The same, with the options of an SQLite file.
     pub async fn open_with(&self, options: SqliteOptions) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Sqlite(path) => {
@@ -51,19 +51,19 @@ impl StoreUrl {
         }
     }
 
-    /// Whether the next process still finds what this one stored.
+    /// Whether stored data outlives the process.
     pub fn is_durable(&self) -> bool {
         !matches!(self, Self::Memory)
     }
 }
 
-/// Why a file cannot be opened, and what to do: SQLite only says that it is unable to.
+/// Why a file cannot be opened, and what to do about it: SQLite gives no reason.
 fn reason_of(path: &Path, error: &OpenError) -> Option<String> {
     match error {
         OpenError::Io { .. } => {}
         OpenError::LogMissing { .. } => {
             return Some(
-                "to go on without it, run `steadfast serve --accept-loss` once".to_owned(),
+                "to continue without it, run `steadfast serve --accept-loss` once".to_owned(),
             );
         }
         _ => return None,
@@ -81,12 +81,12 @@ fn reason_of(path: &Path, error: &OpenError) -> Option<String> {
         ))
     } else if may_write(directory).is_err() {
         Some(format!(
-            "the directory {shown} is not writable for this user: make it so, {choice}"
+            "this user cannot write to the directory {shown}: change its permissions, {choice}"
         ))
     } else if path.exists() && may_write(path).is_err() {
         let file = path.display();
         Some(format!(
-            "the file {file} is not writable for this user: make it so, {choice}"
+            "this user cannot write to the file {file}: change its permissions, {choice}"
         ))
     } else {
         None
@@ -140,7 +140,7 @@ fn split_schema(url: &str) -> (String, Option<&str>) {
     (format!("{address}{mark}{}", theirs.join("&")), schema)
 }
 
-/// Hides what is between the user's name and the host, and a `password` among the parameters.
+/// Hides the password between user name and host, and in the parameter `password`.
 fn without_password(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);

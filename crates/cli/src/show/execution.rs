@@ -77,7 +77,7 @@ mod tests {
     fn retries_count_from_the_beginning_after_a_requeue() {
         let failed = json!({
             "failure": {"class": "http", "message": "503 Service Unavailable"},
-            "explanation": "Not retried: the one retry of the policy is used.",
+            "explanation": "Not retried: the only retry of the policy is used up.",
         });
         let attempts = [
             attempt(
@@ -85,7 +85,7 @@ mod tests {
                 0,
                 json!({
                     "failure": {"class": "http", "message": "503 Service Unavailable"},
-                    "explanation": "Retry 1 of 1 in 2s: the target asked for 2s (Retry-After).",
+                    "explanation": "Retry 1 of 1 in 2s: the target requested 2s (Retry-After).",
                 }),
             ),
             attempt(2, 0, failed),

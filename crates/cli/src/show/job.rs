@@ -195,7 +195,7 @@ pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, 
     facts
 }
 
-/// The jobs that a job waits for, as far as they have room.
+/// The first jobs that a job waits for, and the number of the others.
 fn after_text(job: &JobBody) -> Option<String> {
     let after = job.after.as_ref()?;
     let some = after.iter().take(AFTER_SHOWN_MAX);
@@ -233,7 +233,7 @@ pub fn template_facts(job: &JobBody) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Attempts of the present retry budget: `3 of 4`, and `3 of 4 (7 in all, requeued once)`.
+/// Attempts of the current retry budget: `3 of 4`, and `3 of 4 (7 in total, requeued once)`.
 fn attempt_count(job: &JobBody, attempts: &[AttemptBody]) -> String {
     if job.attempt == 0 {
         return "none yet".to_owned();
@@ -250,7 +250,7 @@ fn attempt_count(job: &JobBody, attempts: &[AttemptBody]) -> String {
         2 => "twice".to_owned(),
         times => format!("{times} times"),
     };
-    format!("{count} ({} in all, requeued {requeued})", job.attempt)
+    format!("{count} ({} in total, requeued {requeued})", job.attempt)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub fn replay_table(replay: &PolicyReplayBody) -> Table {
         let most = values.iter().filter_map(|(_, value)| *value).max();
         let most = Duration::from_micros(most.unwrap_or(0));
         for (index, (side, value)) in values.into_iter().enumerate() {
-            let text = value.map_or("not known".to_owned(), thousands);
+            let text = value.map_or("unknown".to_owned(), thousands);
             let part = Duration::from_micros(value.unwrap_or(0));
             add(
                 &mut table,
@@ -38,7 +38,7 @@ pub fn replay_table(replay: &PolicyReplayBody) -> Table {
         let most = most.unwrap_or_default();
         for (index, (side, value)) in values.into_iter().enumerate() {
             let text = match value {
-                None => "not known".to_owned(),
+                None => "unknown".to_owned(),
                 Some(value) => value.map_or("–".to_owned(), brief),
             };
             let part = value.flatten().unwrap_or_default();
@@ -65,16 +65,16 @@ const COUNTS: [(&str, Count); 4] = [
     ("succeeded", |figures| figures.successes),
     ("dead letters", |figures| figures.dead_letters),
     ("attempts", |figures| figures.attempts),
-    ("starts in a minute, at most", |figures| {
+    ("peak starts per minute", |figures| {
         figures.peak_starts_per_minute
     }),
 ];
 
 const TIMES: [(&str, Time); 2] = [
-    ("time to success, half", |figures| {
+    ("time to success, p50", |figures| {
         figures.time_to_success_p50_ms
     }),
-    ("time to success, 95 %", |figures| {
+    ("time to success, p95", |figures| {
         figures.time_to_success_p95_ms
     }),
 ];

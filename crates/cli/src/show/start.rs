@@ -5,15 +5,15 @@ use steadfast_core::Timestamp;
 
 use super::relative;
 
-/// What stands between a job and its start, line by line.
+/// The blockers of a job, line by line.
 pub fn start_lines(explanation: &StartExplanation, now: Timestamp) -> Vec<String> {
     let mut lines = Vec::new();
     let job = explanation.job;
     lines.push(
         match (explanation.claimable, explanation.blockers.is_empty()) {
-            (true, true) => format!("{job}: nothing stands in its way; the next claim takes it"),
-            (true, false) => format!("{job} may start as soon as its turn comes:"),
-            (false, _) => format!("{job} does not start now:"),
+            (true, true) => format!("{job}: nothing blocks it; the next claim takes it"),
+            (true, false) => format!("{job} is ready, but has not started:"),
+            (false, _) => format!("{job} is blocked:"),
         },
     );
     let kinds = explanation.blockers.iter().map(|it| it.kind.as_str().len());
@@ -24,7 +24,10 @@ pub fn start_lines(explanation: &StartExplanation, now: Timestamp) -> Vec<String
     }
     if let Some(estimate) = explanation.estimate.as_ref().filter(|it| it.at > now) {
         let when = relative(estimate.at, now);
-        lines.push(format!("Starts {when}, by {}.", estimate.basis));
+        lines.push(format!(
+            "Expected start: {when} (based on {}).",
+            estimate.basis
+        ));
     }
     if let Some(action) = &explanation.action {
         lines.push(format!("To start it sooner: {action}"));
@@ -32,7 +35,7 @@ pub fn start_lines(explanation: &StartExplanation, now: Timestamp) -> Vec<String
     lines
 }
 
-/// Why nothing, or something, runs in a queue, line by line.
+/// Why the jobs of a queue do or do not start, line by line.
 pub fn queue_lines(explanation: &QueueExplanation, now: Timestamp) -> Vec<String> {
     let QueueExplanation {
         ready,

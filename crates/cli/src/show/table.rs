@@ -178,10 +178,8 @@ pub fn status_cell(text: &str) -> Cell {
     let cell = Cell::new(text);
     match text {
         "succeeded" | "SUCCESS" | "ok" | "fixed" => cell.fg(Color::Green),
-        "failed" | "FAILED" | "LOST" | "firing" | "regressed" | "does not work" => {
-            cell.fg(Color::Red)
-        }
-        "retrying" | "pending" | "paused" | "new" | "held" | "held by hand" => {
+        "failed" | "FAILED" | "LOST" | "firing" | "regressed" | "unhealthy" => cell.fg(Color::Red),
+        "retrying" | "pending" | "paused" | "new" | "held" | "held manually" => {
             cell.fg(Color::Yellow)
         }
         "running" => cell.fg(Color::Cyan),

@@ -10,7 +10,7 @@ pub fn quantity(number: u64, singular: &str, plural: &str) -> String {
     format!("{} {noun}", thousands(number))
 }
 
-/// At most so many characters of a line; a cut is marked with `…`. Colours take no room.
+/// At most `chars_max` characters of a line; a cut is marked with `…`. Colours take no room.
 pub fn shorten(line: &str, chars_max: usize) -> String {
     let length = with_room(line)
         .filter(|(_, takes_room)| *takes_room)

@@ -12,15 +12,15 @@ use crate::{
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  steadfast alerts\n  steadfast alerts --firing --json")]
 pub struct Args {
-    /// There is nothing else to do with them, but people try the word that other commands have.
+    /// Accepted because other commands have a verb `list`.
     #[arg(hide = true, value_parser = ["list"])]
     _verb: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
-    /// Only this tenant; for keys that see all tenants.
+    /// Only this tenant; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
-    /// Only alerts that fire; exits with 1 if there is one.
+    /// Only firing alerts; exits with 1 if there are any.
     #[arg(long)]
     firing: bool,
 }

@@ -15,27 +15,27 @@ use crate::{
     after_help = "Examples:\n  steadfast audit\n  steadfast audit --subject job_…\n  steadfast audit --action gate. --by ann\n  steadfast audit --from 2026-11-01T00:00:00Z --json"
 )]
 pub struct Args {
-    /// There is nothing else to do with them, but people try the word that other commands have.
+    /// Accepted because other commands have a verb `list`.
     #[arg(hide = true, value_parser = ["list"])]
     _verb: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
-    /// Only this tenant; for keys that see all tenants.
+    /// Only this tenant; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
-    /// What it was done to: a job or operation by id, a queue by name, …
+    /// Subject of the command: a job or operation id, a queue name, …
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
-    /// What was done, as job.cancel; job. for all that begin so.
+    /// Action, e.g. job.cancel, or a prefix such as job.
     #[arg(long)]
     action: Option<String>,
-    /// By a caller of this name.
+    /// Name of the caller.
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
-    /// At this time or later, as 2026-12-24T18:00:00Z.
+    /// Only records at this time or later, e.g. 2026-12-24T18:00:00Z.
     #[arg(long, value_name = "TIME")]
     from: Option<Timestamp>,
-    /// Before this time.
+    /// Only records before this time.
     #[arg(long, value_name = "TIME")]
     before: Option<Timestamp>,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 
 fn print_list(list: &AuditList) -> anyhow::Result<()> {
     if list.records.is_empty() {
-        return Ok(print_line!("nothing was recorded")?);
+        return Ok(print_line!("no audit records")?);
     }
     let now = now();
     let mut table = plain_table(["age", "by", "action", "subject", "detail"]);

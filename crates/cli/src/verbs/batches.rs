@@ -1,4 +1,4 @@
-//! `steadfast batches`: jobs that are counted together.
+//! `steadfast batches`: groups of jobs with shared progress and callbacks.
 
 use clap::Subcommand;
 use serde_json::{Map, Value};
@@ -32,9 +32,9 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Create a batch, with the jobs of a file or without.
+    /// Create a batch, optionally with jobs from a file.
     #[command(
-        after_help = "A batch without --open takes no more jobs, and ends when its jobs have ended.\n\nExamples:\n  steadfast batches create --from batch.json\n  steadfast batches create --open --name 'import 7' --on-end '{\"kind\": \"summary\"}'"
+        after_help = "Without --open, no more jobs can be added, and the batch ends when its jobs have ended.\n\nExamples:\n  steadfast batches create --from batch.json\n  steadfast batches create --open --name 'import 7' --on-end '{\"kind\": \"summary\"}'"
     )]
     Create(CreateArgs),
     /// List batches, newest first.
@@ -42,78 +42,78 @@ enum Verb {
         after_help = "Examples:\n  steadfast batches list\n  steadfast batches list --unfinished"
     )]
     List {
-        /// Only this tenant; for keys that see all tenants.
+        /// Only this tenant; requires a key for all tenants.
         #[arg(long)]
         tenant: Option<String>,
-        /// Only those whose jobs have not all ended, or that are open.
+        /// Only batches that are open or have unfinished jobs.
         #[arg(long)]
         unfinished: bool,
         #[command(flatten)]
         page: PageArgs,
     },
-    /// Show a batch: its counts, and the jobs that it makes.
+    /// Show a batch with its counts and callback jobs.
     #[command(
         after_help = "Examples:\n  steadfast batches show bat_…\n  steadfast batches show bat_… --watch"
     )]
     Show {
-        /// The batch, as bat_….
+        /// Batch id, bat_….
         id: String,
-        /// Follow it until all jobs have ended; the exit code is then 0 if all succeeded and 1 if not.
+        /// Follow the batch until all jobs have ended; exits with 0 if all succeeded and 1 otherwise.
         #[arg(long)]
         watch: bool,
     },
-    /// List the jobs of a batch that are still stored, newest first.
+    /// List the stored jobs of a batch, newest first.
     #[command(
         after_help = "Examples:\n  steadfast batches jobs bat_…\n  steadfast batches jobs bat_… --state failed"
     )]
     Jobs {
-        /// The batch, as bat_….
+        /// Batch id, bat_….
         id: String,
-        /// Only those that are unfinished, succeeded, failed or cancelled.
+        /// Only jobs in this state: unfinished, succeeded, failed or cancelled.
         #[arg(long)]
         state: Option<BatchJobFilter>,
         #[command(flatten)]
         page: PageArgs,
     },
-    /// Cancel the jobs of a batch that have not ended.
+    /// Cancel the unfinished jobs of a batch.
     #[command(
-        after_help = "Waiting jobs are cancelled, running ones are asked to stop. They count as failed: the job of --on-end is made, that of --on-success is not. An open batch stays open.\n\nExamples:\n  steadfast batches cancel bat_… --dry-run\n  steadfast batches cancel bat_… --yes"
+        after_help = "Waiting jobs are cancelled; running jobs are asked to stop. Cancelled jobs count as failed: the --on-end job is created, the --on-success job is not. An open batch stays open.\n\nExamples:\n  steadfast batches cancel bat_… --dry-run\n  steadfast batches cancel bat_… --yes"
     )]
     Cancel {
-        /// The batch, as bat_….
+        /// Batch id, bat_….
         id: BatchId,
         #[command(flatten)]
         run: BulkRunArgs,
     },
-    /// Let no more jobs be added to a batch, so that it can end.
+    /// Close an open batch: no more jobs can be added, so it can end.
     #[command(after_help = "Example:\n  steadfast batches close bat_…")]
     Close {
-        /// The batch, as bat_….
+        /// Batch id, bat_….
         id: String,
     },
 }
 
 #[derive(clap::Args)]
 struct CreateArgs {
-    /// The whole request as in the API: a file, or - for standard input.
+    /// File with the full API request, or - for standard input.
     #[arg(long, value_name = "FILE")]
     from: Option<String>,
-    /// What people call it.
+    /// Name of the batch.
     #[arg(long)]
     name: Option<String>,
-    /// For this tenant; for keys that see all tenants.
+    /// Create it for this tenant; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
-    /// Leave it open, so that jobs can be added with `jobs create --batch`.
+    /// Leave the batch open, so that jobs can be added with `jobs create --batch`.
     #[arg(long)]
     open: bool,
-    /// The job to make when all have ended: JSON, @FILE, or - for standard input.
+    /// Job to create when all jobs have ended: JSON, @FILE, or - for standard input.
     #[arg(long, value_name = "JSON")]
     on_end: Option<String>,
-    /// The job to make when all have succeeded: JSON, @FILE, or - for standard input.
+    /// Job to create when all jobs have succeeded: JSON, @FILE, or - for standard input.
     #[arg(long, value_name = "JSON")]
     on_success: Option<String>,
-    /// A key for safe repetition: the same command with the same key creates no second batch.
+    /// Idempotency key: repeating the command with the same key creates no second batch.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
 }
@@ -190,7 +190,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             jobs.as_ref().map_or(Ok(()), |it| print_jobs(it, "no jobs"))
         }
         Verb::Cancel { id, run } => {
-            // One that does not exist is no batch without jobs.
+            // A batch that does not exist must not look like a batch without jobs.
             server.fetch(client.get_batch(id)).await?;
             let jobs = BulkArgs {
                 ids: Vec::new(),
@@ -217,15 +217,15 @@ async fn create(server: &Server, args: &CreateArgs) -> anyhow::Result<()> {
     if server.json {
         return Ok(crate::server_args::print_json(&response)?);
     }
-    // 201 is a new batch; 200 is the one that has the idempotency key already.
+    // 201 is a new batch; 200 is the existing batch with this idempotency key.
     let created = match response.status() == 201 {
         true => "created",
-        false => "exists already",
+        false => "already exists",
     };
     let batch: BatchBody = server.parse(&response)?;
     let jobs = quantity(batch.total, "job", "jobs");
     let id = batch.id;
-    print_line!("{id} {created}: {jobs}, it {}", standing(batch.status))?;
+    print_line!("{id} {created}: {jobs}, {}", batch.status.as_str())?;
     match batch.status {
         BatchStatus::Open => print_line!("add jobs with: steadfast jobs create --batch {id}")?,
         _ => print_line!("show it with: steadfast batches show {id}")?,
@@ -249,8 +249,7 @@ async fn follow(server: &Server, mut batch: BatchBody) -> anyhow::Result<BatchBo
     Ok(batch)
 }
 
-/// Where a batch stands, in a sentence about it.
-fn standing(status: BatchStatus) -> &'static str {
+fn status_phrase(status: BatchStatus) -> &'static str {
     match status {
         BatchStatus::Open => "is open",
         BatchStatus::Running => "is running",
@@ -263,7 +262,7 @@ fn print_batch(batch: &BatchBody) -> anyhow::Result<()> {
     let now = now();
     let name = batch.name.as_ref();
     let name = name.map_or(String::new(), |name| format!(" ({name})"));
-    print_line!("{}{name} {}", batch.id, standing(batch.status))?;
+    print_line!("{}{name} {}", batch.id, status_phrase(batch.status))?;
     let jobs = format!(
         "{} of {} ended ({} %): {} succeeded, {} failed",
         thousands(batch.total - batch.unfinished),
@@ -279,8 +278,8 @@ fn print_batch(batch: &BatchBody) -> anyhow::Result<()> {
     ];
     facts.extend(batch.finished_at.map(|at| ("ended", moment(at, now))));
     let made = |callback: BatchCallbackBody| match callback.created {
-        true => format!("{}, which was made", callback.id),
-        false => format!("{}, which is not made yet", callback.id),
+        true => format!("{} (created)", callback.id),
+        false => format!("{} (not created yet)", callback.id),
     };
     facts.extend(batch.on_end.map(|it| ("on end", made(it))));
     facts.extend(batch.on_success.map(|it| ("on success", made(it))));

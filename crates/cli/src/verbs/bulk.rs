@@ -1,4 +1,4 @@
-//! One thing done to many jobs: named ones, or all that options describe.
+//! Bulk work on jobs, selected by id or by filter.
 //!
 //! The server does the work, as an operation that any node carries on, and it is followed from
 //! here: a lost connection leaves nothing in doubt.
@@ -20,12 +20,12 @@ use crate::{
 /// Which jobs, and how they are worked through.
 #[derive(clap::Args)]
 pub struct BulkArgs {
-    /// The jobs by id; or describe them with the options below.
+    /// Job ids; or select jobs with the options below.
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
     #[command(flatten)]
     pub filter: JobFilterArgs,
-    /// All that there are, or all that the options describe.
+    /// Select all jobs that match the options, or every job without any.
     #[arg(long, conflicts_with = "ids")]
     pub all: bool,
     #[command(flatten)]
@@ -35,13 +35,13 @@ pub struct BulkArgs {
 /// How many jobs are worked through.
 #[derive(clap::Args)]
 pub struct BulkRunArgs {
-    /// Only count them.
+    /// Only count the matching jobs.
     #[arg(long)]
     pub dry_run: bool,
-    /// How many a second at most [default: the server's bulkRate].
+    /// Maximum jobs per second [default: the server's bulkRate].
     #[arg(long, alias = "rate", value_name = "N")]
     pub pace: Option<NonZeroU32>,
-    /// Do not wait for the end: the server goes on by itself.
+    /// Return immediately; the server continues in the background.
     #[arg(long)]
     pub detach: bool,
     /// Do not ask for confirmation.
@@ -52,7 +52,7 @@ pub struct BulkRunArgs {
 /// The same for jobs of any label.
 #[derive(clap::Args)]
 pub struct JobBulkArgs {
-    /// scheduled, ready, running, retrying, succeeded, failed or cancelled.
+    /// Jobs with this label: scheduled, ready, running, retrying, succeeded, failed or cancelled.
     #[arg(long, conflicts_with = "ids")]
     pub label: Option<JobLabel>,
     #[command(flatten)]
@@ -80,10 +80,11 @@ impl JobBulkArgs {
 /// Trying a few first.
 #[derive(clap::Args, Default)]
 pub struct CanaryArgs {
-    /// canary tries three first, then 5 %, 25 % and all, and stops if too many fail again.
+    /// all, or canary: three jobs first, then 5 %, 25 % and the rest, stopping if too many fail
+    /// again.
     #[arg(long, value_name = "MODE", value_parser = ["all", "canary"])]
     pub mode: Option<String>,
-    /// The share that may fail again before a canary stops, from 0 to 1 [default: 0.2].
+    /// Fraction of jobs that may fail again before a canary stops, 0 to 1 [default: 0.2].
     #[arg(long, value_name = "SHARE", requires = "mode")]
     pub fail_share_max: Option<Number>,
 }
@@ -131,9 +132,9 @@ impl BulkWork {
         match self.kind {
             OperationKind::Requeue => "requeued",
             OperationKind::Discard => "discarded",
-            OperationKind::Cancel => "cancelled, or asked to stop",
+            OperationKind::Cancel => "cancelled or asked to stop",
             OperationKind::Retry => "will be retried",
-            OperationKind::EditPolicy => "given the new policy",
+            OperationKind::EditPolicy => "changed to the new policy",
             OperationKind::RunNow => "made due now",
         }
     }
@@ -154,7 +155,7 @@ impl BulkArgs {
         let mut request = CreateOperationRequest::new(work.kind);
         match (self.ids.is_empty(), has_filter) {
             (false, true) => {
-                return Err(usage("pass ids, or options that describe them; not both"));
+                return Err(usage("pass either ids or filter options, not both"));
             }
             (false, false) => {
                 let ids: Result<Vec<JobId>, _> = self.ids.iter().map(|id| id.parse()).collect();
@@ -163,7 +164,7 @@ impl BulkArgs {
             (true, false) if !self.all => {
                 let (verb, many) = (work.verb(), work.nouns.1);
                 return Err(usage(format!(
-                    "choose the {many} to {verb}: pass ids, options such as --class timeout, or --all"
+                    "select the {many} to {verb}: pass ids, filter options such as --class timeout, or --all"
                 )));
             }
             (true, _) => {
@@ -196,8 +197,8 @@ pub async fn run(server: &Server, work: &BulkWork, args: &BulkArgs) -> anyhow::R
         };
     }
     if counted.count == 0 && request.ids.is_none() && !server.json {
-        let noun = work.nouns.0;
-        return Ok(print_line!("no {noun} matches: nothing to {verb}")?);
+        let many = work.nouns.1;
+        return Ok(print_line!("no matching {many}; nothing to {verb}")?);
     }
     if counted.count > 0 && request.ids.is_none() {
         confirm(&format!("{verb} {amount}?"), args.run.yes)?;
@@ -221,7 +222,9 @@ pub async fn run(server: &Server, work: &BulkWork, args: &BulkArgs) -> anyhow::R
     if refused > 0 {
         let id = operation.id;
         let amount = work.amount(refused, false);
-        print_line!("{amount} did not allow it: steadfast operations results {id} --not-changed")?;
+        print_line!(
+            "{amount} not changed; see why: steadfast operations results {id} --not-changed"
+        )?;
     }
     match operation.changed {
         0 if operation.worked > 0 || request.ids.is_some() => Err(ExitError::Reported.into()),

@@ -18,7 +18,7 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "A destination is the origin of a URL, as https://api.example.com.\n\nExamples:\n  steadfast destinations list\n  steadfast destinations show https://api.example.com\n  steadfast destinations hold https://api.example.com --reason 'they asked us to stop' --for 1h\n  steadfast destinations release https://api.example.com\n  steadfast destinations set https://api.example.com --hold auto"
+    after_help = "A destination is the origin of a URL, e.g. https://api.example.com.\n\nExamples:\n  steadfast destinations list\n  steadfast destinations show https://api.example.com\n  steadfast destinations hold https://api.example.com --reason 'they asked us to stop' --for 1h\n  steadfast destinations release https://api.example.com\n  steadfast destinations set https://api.example.com --hold auto"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -29,49 +29,49 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// List destinations whose attempts failed lately, or that are held.
+    /// List destinations that failed recently or are held.
     #[command(after_help = "Example:\n  steadfast destinations list --status held")]
     List {
-        /// Only those with this status: healthy, held, probing or ramping.
+        /// Only destinations with this status: healthy, held, probing or ramping.
         #[arg(long)]
         status: Option<HealthStatus>,
-        /// Only those where attempts of this tenant failed; for keys that see all tenants.
+        /// Only destinations where this tenant's attempts failed; requires a key for all tenants.
         #[arg(long)]
         tenant: Option<String>,
     },
-    /// Show a destination: its health, its incidents, and its settings.
+    /// Show a destination with its health, incidents and settings.
     #[command(after_help = "Example:\n  steadfast destinations show https://api.example.com")]
     Show {
-        /// Its origin.
+        /// Origin of the destination.
         origin: String,
-        /// The settings of this tenant; for keys that see all tenants.
+        /// Show the settings of this tenant; requires a key for all tenants.
         #[arg(long)]
         tenant: Option<String>,
     },
-    /// Start no job for a destination until it is released.
+    /// Hold a destination: start no jobs for it until it is released.
     #[command(
         after_help = "Example:\n  steadfast destinations hold https://api.example.com --reason 'they asked us to stop'"
     )]
     Hold {
-        /// Its origin.
+        /// Origin of the destination.
         origin: String,
-        /// Why, for people.
+        /// Reason shown to other people.
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
-        /// Let jobs start again at this time, as 2026-12-24T18:00:00Z.
+        /// Release at this time, e.g. 2026-12-24T18:00:00Z.
         #[arg(long, value_name = "TIME", conflicts_with = "duration")]
         until: Option<Timestamp>,
-        /// Let jobs start again after this long.
+        /// Release after this duration.
         #[arg(long = "for", value_name = "DURATION")]
         duration: Option<DurationArg>,
     },
-    /// Let jobs for a destination start again.
+    /// Release a held destination, so that its jobs may start.
     #[command(after_help = "Example:\n  steadfast destinations release https://api.example.com")]
     Release {
-        /// Its origin.
+        /// Origin of the destination.
         origin: String,
     },
-    /// Set what follows if a destination is found unhealthy. What is not named stays.
+    /// Set what to do when a destination is unhealthy. Other settings stay unchanged.
     #[command(
         after_help = "Example:\n  steadfast destinations set https://api.example.com --hold auto --health '{\"maxHold\": \"2h\"}'"
     )]
@@ -80,20 +80,20 @@ enum Verb {
 
 #[derive(clap::Args)]
 struct SetArgs {
-    /// Its origin.
+    /// Origin of the destination.
     origin: String,
-    /// watch, auto or off; or none, for the default.
+    /// What to do when the destination is unhealthy: watch, auto or off; or none for the default.
     #[arg(long, value_name = "MODE")]
     hold: Option<Limit<HoldMode>>,
-    /// Whether a Retry-After counts for all jobs of the destination: true or false; or none, for
+    /// Whether a Retry-After applies to all jobs for the destination: true or false; or none for
     /// the default.
     #[arg(long, value_name = "BOOL")]
     share_retry_after: Option<Limit<bool>>,
-    /// When it counts as unhealthy, as JSON: {"minAttempts": 20, "failedShare": 0.8}; or none, for
-    /// the defaults.
+    /// Thresholds for an unhealthy destination, as JSON: {"minAttempts": 20, "failedShare": 0.8};
+    /// or none for the defaults.
     #[arg(long, value_name = "JSON")]
     health: Option<String>,
-    /// Only for jobs of this tenant; for keys that see all tenants.
+    /// Only for jobs of this tenant; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
 }
@@ -151,7 +151,9 @@ impl SetArgs {
             ..GatePatch::default()
         };
         match changes == GatePatch::default() {
-            true => Err(usage("name a setting to change, such as --hold auto")),
+            true => Err(usage(
+                "nothing to change: pass a setting, such as --hold auto",
+            )),
             false => Ok(changes),
         }
     }
@@ -160,7 +162,7 @@ impl SetArgs {
 fn print_list(list: &DestinationList) -> anyhow::Result<()> {
     if list.destinations.is_empty() {
         return Ok(print_line!(
-            "no destination has failed lately, and none is held"
+            "no destination has failed recently, and none is held"
         )?);
     }
     let now = now();
@@ -192,7 +194,7 @@ fn print_list(list: &DestinationList) -> anyhow::Result<()> {
     Ok(print_line!("{}", table_lines(&table))?)
 }
 
-/// How attempts ended lately.
+/// Recent attempts and failures.
 fn recent(destination: &DestinationBody) -> String {
     match destination.attempts {
         0 => String::new(),
@@ -210,23 +212,23 @@ fn print_destination(body: &DestinationBody) -> anyhow::Result<()> {
         body.describe_status()
     )?;
     let share = match body.share_retry_after {
-        true => "counts for all jobs",
-        false => "counts for the job that got it",
+        true => "applies to all jobs",
+        false => "applies only to the job that received it",
     };
     print_line!("  hold {}; a Retry-After {share}", body.hold)?;
     if let Some(tenant) = &body.tenant {
-        print_line!("  this is so for jobs of tenant {tenant} only")?;
+        print_line!("  these settings apply to tenant {tenant} only")?;
     }
     let recent = recent(body);
     if !recent.is_empty() {
-        print_line!("  in the last minute {recent}")?;
+        print_line!("  last minute: {recent}")?;
     }
     if let Some(hold) = &body.held_by_hand {
         print_line!("  {}", hold.describe(now))?;
     }
     if let Some(told) = &body.retry_after {
         let until = moment(told.until, now);
-        print_line!("  asked with {} to wait until {until}", told.status)?;
+        print_line!("  {} received: jobs wait until {until}", told.status)?;
     }
     if let Some(probe) = body.next_probe_at {
         print_line!("  next probe {}", relative(probe, now))?;

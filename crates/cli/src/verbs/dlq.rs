@@ -1,4 +1,4 @@
-//! `steadfast dlq`: dead letters, requeued or discarded.
+//! `steadfast dlq`: list, requeue and discard dead letters.
 
 use std::collections::BTreeSet;
 
@@ -52,11 +52,11 @@ enum Verb {
         selection: Box<BulkArgs>,
         #[command(flatten)]
         canary: CanaryArgs,
-        /// A new payload for all of them; only with ids. JSON, @FILE, or -.
+        /// New payload for all given ids: JSON, @FILE, or - for standard input.
         #[arg(long, value_name = "JSON", requires = "ids")]
         payload: Option<String>,
     },
-    /// Discard dead letters: they are never retried.
+    /// Discard dead letters without retrying them.
     #[command(
         after_help = "Examples:\n  steadfast dlq discard job_…\n  steadfast dlq discard --class not_found --yes"
     )]
@@ -111,7 +111,7 @@ async fn apply(
     let run = &selection.run;
     let is_operation = run.detach || run.pace.is_some() || work.canary.mode.is_some();
     if is_operation && payload.is_some() {
-        let sentence = "--payload goes with ids alone; leave out --mode, --pace and --detach";
+        let sentence = "--payload cannot be combined with --mode, --pace or --detach";
         return Err(usage(sentence));
     }
     let has_filter = selection.filter != JobFilterArgs::default();
@@ -126,7 +126,7 @@ async fn apply(
     };
     let result = server.fetch(request(server, work.kind, &body)).await?;
     if result.count == 0 {
-        let sentence = "none of these is a dead letter (not_found)";
+        let sentence = "none of these jobs is a dead letter (not_found)";
         return Err(ExitError::NotFound(sentence.to_owned()).into());
     }
     if server.json {
@@ -140,8 +140,8 @@ async fn apply(
     let named: BTreeSet<&String> = selection.ids.iter().collect();
     let left = (named.len() as u64).saturating_sub(result.count);
     if left > 0 {
-        let left = quantity(left, "other id", "other ids");
-        print_line!("{left}: no dead letter, or one that does not allow it")?;
+        let left = quantity(left, "id", "ids");
+        print_line!("{left} skipped: not a dead letter, or not allowed")?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! `steadfast doctor`: checks of settings, store and server. They change nothing, but for the
-//! counters that `--recount` repairs.
+//! `steadfast doctor`: checks of settings, store and server. Nothing is changed except the counters
+//! that `--recount` repairs.
 
 mod damage;
 mod recount;
@@ -26,10 +26,10 @@ use crate::{
 pub struct Args {
     #[command(flatten)]
     flags: Flags,
-    /// The URL of the server [default: the listen address on this machine].
+    /// URL of the server [default: the listen address on this machine].
     #[arg(long, env = "STEADFAST_URL", value_name = "SERVER")]
     url: Option<String>,
-    /// The API key, if the server needs one.
+    /// API key, if the server requires one.
     #[arg(
         long,
         env = "STEADFAST_API_KEY",
@@ -37,11 +37,11 @@ pub struct Args {
         value_name = "KEY"
     )]
     api_key: Option<String>,
-    /// Count all jobs, tell which stored counters differ, and repair them. Reads everything;
-    /// servers go on meanwhile.
+    /// Recount all jobs, report wrong counters and repair them. Reads the whole store; servers keep
+    /// running.
     #[arg(long)]
     recount: bool,
-    /// Print JSON, for programs.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -179,12 +179,16 @@ fn check_outbound(settings: &Settings, findings: &mut Findings) {
 async fn check_store(settings: &Settings, findings: &mut Findings) {
     match &settings.store {
         StoreUrl::Sqlite(path) => sqlite::check_file(path, settings, findings).await,
-        StoreUrl::Memory => findings.warn("store", "memory: everything is lost when a node ends"),
+        StoreUrl::Memory => findings.warn("store", "memory: all data is lost when the node stops"),
         StoreUrl::Postgres(_) => match settings.store.open(false).await {
             Ok(store) => {
                 findings.ok(
                     "store",
-                    format!("{} responds; its time is {}", settings.store, store.now()),
+                    format!(
+                        "{} responds; its clock is at {}",
+                        settings.store,
+                        store.now()
+                    ),
                 );
                 if let Err(error) = store.check_writable().await {
                     findings.fail("writable", error.to_string());
@@ -211,11 +215,11 @@ fn check_port(address: SocketAddr, findings: &mut Findings) {
     match TcpListener::bind(address) {
         Ok(_) => findings.ok(
             "port",
-            format!("{address} is free, no server is running there"),
+            format!("{address} is free; no server is running there"),
         ),
         Err(error) => findings.fail(
             "port",
-            format!("{address} is in use, and not by a Steadfast server: {error}"),
+            format!("{address} is in use by another program: {error}"),
         ),
     }
 }

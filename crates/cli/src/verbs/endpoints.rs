@@ -36,11 +36,11 @@ enum Verb {
     /// List endpoints, oldest first.
     #[command(after_help = "Example:\n  steadfast endpoints list")]
     List {
-        /// Only this tenant; for keys that see all tenants.
+        /// Only this tenant; requires a key for all tenants.
         #[arg(long)]
         tenant: Option<String>,
     },
-    /// Send webhooks or alerts to a URL. The secret that signs them is shown once.
+    /// Create an endpoint for webhooks or alerts. Its signing secret is shown once.
     #[command(
         after_help = "Examples:\n  steadfast endpoints create https://example.com/steadfast\n  steadfast endpoints create https://example.com/oncall --events alert.fired,alert.resolved"
     )]
@@ -48,35 +48,35 @@ enum Verb {
     /// Show an endpoint.
     #[command(after_help = "Example:\n  steadfast endpoints show end_…")]
     Show {
-        /// Its id or its URL.
+        /// Id or URL of the endpoint.
         #[arg(value_name = "ENDPOINT")]
         id: String,
     },
-    /// Change an endpoint; what is not given stays as it is.
+    /// Edit an endpoint; other settings stay unchanged.
     #[command(
         after_help = "Examples:\n  steadfast endpoints edit end_… --to https://example.com/v2\n  steadfast endpoints edit end_… --events job.failed,endpoint.disabled"
     )]
     Edit(Box<EditArgs>),
-    /// Enable an endpoint, and send the deliveries that wait for it.
+    /// Enable an endpoint and send its waiting deliveries.
     #[command(after_help = "Example:\n  steadfast endpoints enable end_…")]
     Enable {
-        /// Its id or its URL.
+        /// Id or URL of the endpoint.
         #[arg(value_name = "ENDPOINT")]
         id: String,
     },
-    /// Disable an endpoint: its deliveries wait until it is enabled, at most for seven days.
+    /// Disable an endpoint: its deliveries wait until it is enabled, for at most seven days.
     #[command(after_help = "Example:\n  steadfast endpoints disable end_…")]
     Disable {
-        /// Its id or its URL.
+        /// Id or URL of the endpoint.
         #[arg(value_name = "ENDPOINT")]
         id: String,
     },
-    /// Send a test event, and follow its delivery.
+    /// Send a test event and follow its delivery.
     #[command(
         after_help = "The exit code is 1 if the delivery fails.\n\nExample:\n  steadfast endpoints test end_…"
     )]
     Test {
-        /// Its id or its URL.
+        /// Id or URL of the endpoint.
         #[arg(value_name = "ENDPOINT")]
         id: String,
         /// Do not follow the delivery.
@@ -85,36 +85,36 @@ enum Verb {
     },
     /// List the deliveries to an endpoint, newest first.
     #[command(
-        after_help = "`jobs history` shows the attempts of one.\n\nExamples:\n  steadfast endpoints deliveries end_…\n  steadfast jobs history job_…"
+        after_help = "`jobs history` shows the attempts of a delivery.\n\nExamples:\n  steadfast endpoints deliveries end_…\n  steadfast jobs history job_…"
     )]
     Deliveries {
-        /// Its id or its URL.
+        /// Id or URL of the endpoint.
         #[arg(value_name = "ENDPOINT")]
         id: String,
         #[command(flatten)]
         page: PageArgs,
     },
-    /// Send a delivery that has ended once more.
+    /// Resend an ended delivery.
     #[command(after_help = "Example:\n  steadfast endpoints resend job_…")]
     Resend {
-        /// The delivery, job_….
+        /// Job id of the delivery, job_….
         #[arg(value_name = "DELIVERY")]
         id: String,
     },
     /// Delete an endpoint; its deliveries are cancelled.
     #[command(after_help = "Example:\n  steadfast endpoints delete end_…")]
     Delete {
-        /// Its id or its URL.
+        /// Id or URL of the endpoint.
         #[arg(value_name = "ENDPOINT")]
         id: String,
     },
-    /// Create a new secret; the old one signs beside it for a while.
+    /// Rotate the signing secret; the old secret stays valid for a while.
     #[command(after_help = "Example:\n  steadfast endpoints rotate end_… --overlap 2d")]
     Rotate {
-        /// Its id or its URL.
+        /// Id or URL of the endpoint.
         #[arg(value_name = "ENDPOINT")]
         id: String,
-        /// How long the old secret signs beside the new one [default: 24h].
+        /// How long deliveries are also signed with the old secret [default: 24h].
         #[arg(long, value_name = "DURATION")]
         overlap: Option<DurationArg>,
     },
@@ -122,45 +122,45 @@ enum Verb {
 
 #[derive(clap::Args)]
 struct CreateArgs {
-    /// The URL that receives them.
+    /// URL of the endpoint.
     #[arg(value_name = "URL")]
     target: String,
-    /// Which events, separated by commas: job.succeeded, job.failed, job.retrying, job.cancelled,
+    /// Events to send, separated by commas: job.succeeded, job.failed, job.retrying, job.cancelled,
     /// alert.fired, alert.renotified, alert.resolved, endpoint.disabled [default: the first two].
     #[arg(long, value_delimiter = ',')]
     events: Option<Vec<EventType>>,
-    /// standard (Standard Webhooks), or slack for one line of text [default: standard].
+    /// Body format: standard (Standard Webhooks), or slack for one line of text [default: standard].
     #[arg(long)]
     format: Option<BodyFormat>,
-    /// A description for people.
+    /// Description of the endpoint.
     #[arg(long, default_value = "", hide_default_value = true)]
     description: String,
-    /// The retry policy of deliveries: a preset's name, or JSON [default: webhook].
+    /// Retry policy of deliveries: a preset name, or JSON [default: webhook].
     #[arg(long, value_name = "POLICY")]
     retry: Option<RetryArg>,
-    /// For this tenant; for keys that see all tenants.
+    /// Create it for this tenant; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
 }
 
 #[derive(clap::Args)]
 struct EditArgs {
-    /// Its id or its URL.
+    /// Id or URL of the endpoint.
     #[arg(value_name = "ENDPOINT")]
     id: String,
-    /// The URL that receives them, those that wait too.
+    /// New URL, also used for waiting deliveries.
     #[arg(long, value_name = "URL")]
     to: Option<String>,
-    /// Which events, separated by commas.
+    /// Events to send, separated by commas.
     #[arg(long, value_delimiter = ',')]
     events: Option<Vec<EventType>>,
-    /// standard or slack.
+    /// Body format: standard or slack.
     #[arg(long)]
     format: Option<BodyFormat>,
-    /// A description for people.
+    /// Description of the endpoint.
     #[arg(long)]
     description: Option<String>,
-    /// The retry policy of deliveries to come: a preset's name, or JSON.
+    /// Retry policy of future deliveries: a preset name, or JSON.
     #[arg(long, value_name = "POLICY")]
     retry: Option<RetryArg>,
 }
@@ -273,7 +273,7 @@ async fn change(server: &Server, request: Request<EndpointBody>) -> anyhow::Resu
 async fn print_delivery(server: &Server, request: Request<JobBody>) -> anyhow::Result<()> {
     if let Some(delivery) = server.call(request).await? {
         print_line!(
-            "{} is sent: steadfast jobs show {}",
+            "{} queued; show it with: steadfast jobs show {}",
             delivery.id,
             delivery.id
         )?;
@@ -331,7 +331,7 @@ impl CreateArgs {
 
 fn print_secret(endpoint: &EndpointWithSecret, what: &str) -> anyhow::Result<()> {
     let id = endpoint.endpoint.id;
-    print_line!("{id} {what}; the secret is shown only this once:")?;
+    print_line!("{id} {what}; this secret will not be shown again:")?;
     Ok(print_line!("{}", endpoint.secret)?)
 }
 

@@ -13,7 +13,7 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Failures of one cause have one fingerprint, whatever numbers and names they carry.\n\nExamples:\n  steadfast failures list --state new\n  steadfast failures show 01725bb71d23924e\n  steadfast failures known 01725bb71d23924e\n  steadfast failures fixed 01725bb71d23924e"
+    after_help = "Failures with the same cause share a fingerprint, even if numbers and ids in their messages differ.\n\nExamples:\n  steadfast failures list --state new\n  steadfast failures show 01725bb71d23924e\n  steadfast failures known 01725bb71d23924e\n  steadfast failures fixed 01725bb71d23924e"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -24,59 +24,59 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// List failures by cause, the most frequent first.
+    /// List failures by cause, most frequent first.
     #[command(after_help = "Example:\n  steadfast failures list --class timeout --queue images")]
     List(ListArgs),
-    /// Show a failure: how often, since when, where, and an example.
+    /// Show a failure: its frequency, first and last occurrence, and an example.
     #[command(after_help = "Example:\n  steadfast failures show 01725bb71d23924e")]
     Show(NamedArgs),
-    /// Say that a failure is known.
+    /// Mark a failure as known.
     #[command(after_help = "Example:\n  steadfast failures known 01725bb71d23924e")]
     Known(NamedArgs),
-    /// Say that the cause of a failure is fixed; if it comes back, an alert fires.
+    /// Mark a failure as fixed; an alert fires if it occurs again.
     #[command(after_help = "Example:\n  steadfast failures fixed 01725bb71d23924e")]
     Fixed(NamedArgs),
 }
 
 #[derive(clap::Args)]
 struct ListArgs {
-    /// Only those in this state: new, known, fixed or regressed.
+    /// Only failures in this state: new, known, fixed or regressed.
     #[arg(long)]
     state: Option<FailureState>,
-    /// Only failures of this class, as timeout.
+    /// Only failures of this class, e.g. timeout.
     #[arg(long)]
     class: Option<String>,
     /// Only failures with this HTTP status.
     #[arg(long)]
     status: Option<u16>,
-    /// Only failures of jobs of this kind.
+    /// Only failures of jobs with this kind.
     #[arg(long)]
     kind: Option<String>,
-    /// Only failures of jobs that call this system, as https://api.example.com.
+    /// Only failures at this destination, e.g. https://api.example.com.
     #[arg(long, value_name = "ORIGIN")]
     destination: Option<String>,
-    /// Only failures of jobs of this queue.
+    /// Only failures of jobs in this queue.
     #[arg(long)]
     queue: Option<String>,
-    /// Only failures with this text.
+    /// Only failures that contain this text.
     #[arg(long)]
     text: Option<String>,
-    /// Only those seen at this time or later, as 2026-12-24T18:00:00Z.
+    /// Only failures seen at this time or later, e.g. 2026-12-24T18:00:00Z.
     #[arg(long, value_name = "TIME")]
     since: Option<Timestamp>,
-    /// Only failures of this tenant's jobs; for keys that see all tenants.
+    /// Only failures of this tenant's jobs; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
-    /// How many.
+    /// Maximum number of results.
     #[arg(long, default_value_t = limits::LIST_DEFAULT)]
     limit: usize,
 }
 
 #[derive(clap::Args)]
 struct NamedArgs {
-    /// The fingerprint of its failures.
+    /// Fingerprint of the failure.
     fingerprint: String,
-    /// The tenant whose jobs failed; for keys that see all tenants.
+    /// Tenant whose jobs failed; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
 }
@@ -163,7 +163,7 @@ fn print_list(list: &FailureList) -> anyhow::Result<()> {
     }
     print_line!("{}", stacked_lines(table, [FAILURE]))?;
     if list.next_cursor.is_some() {
-        print_line!("there are more: raise --limit, or narrow the list")?;
+        print_line!("more failures match: raise --limit or add filters")?;
     }
     Ok(())
 }
@@ -183,7 +183,7 @@ fn print_group(group: &FailureGroupBody) -> anyhow::Result<()> {
     )?;
     print_line!("  first seen {}", moment(group.first_seen, now))?;
     print_line!("  last seen {}", moment(group.last_seen, now))?;
-    print_line!("  by hour, last day: {}", sparkline(&group.hours))?;
+    print_line!("  last 24 hours: {}", sparkline(&group.hours))?;
     for (what, names) in [
         ("kinds", &group.kinds),
         ("queues", &group.queues),
@@ -200,13 +200,13 @@ fn print_group(group: &FailureGroupBody) -> anyhow::Result<()> {
         print_line!("    {}", example.failure)?;
     }
     let print = group.fingerprint;
-    print_line!("  its dead letters: steadfast dlq list --fingerprint {print}")?;
+    print_line!("  list list its dead letters: steadfast dlq list --fingerprint {print}")?;
     Ok(())
 }
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The last day by the hour, the present hour last: `·` for none, the highest bar for the most.
+/// The last day by hour, the current hour last: `·` for none, the highest bar for the most.
 fn sparkline(hours: &[u64]) -> String {
     let day = &hours[hours.len().saturating_sub(24)..];
     let most = day.iter().copied().max().unwrap_or(0).max(1);

@@ -1,4 +1,4 @@
-//! `steadfast forecast`: how many jobs are coming.
+//! `steadfast forecast`: how many jobs will be due.
 
 use steadfast_api::{ForecastBody, ForecastQuery, ForecastSeries};
 
@@ -9,10 +9,10 @@ use crate::{limits::FORECAST_CHARS, output::print_line, server_args::ServerArgs}
 pub struct Args {
     #[command(flatten)]
     server: ServerArgs,
-    /// How many minutes to look ahead, up to 720 [default: 120].
+    /// Minutes to forecast, up to 720 [default: 120].
     #[arg(long)]
     minutes: Option<u64>,
-    /// Only this tenant; for keys that see all tenants.
+    /// Only this tenant; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
 }
@@ -31,25 +31,25 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 
 fn print_forecast(forecast: &ForecastBody) -> anyhow::Result<()> {
     if forecast.queues.is_empty() && forecast.destinations.is_empty() {
-        return Ok(print_line!("nothing is coming")?);
+        return Ok(print_line!("no jobs will be due")?);
     }
     for of in &forecast.queues {
         print_line!("queue {}", of.queue)?;
         print_series(&of.series)?;
         if let Some(share) = of.error_share {
             let percent = 100.0 * share;
-            print_line!("  forecasts of the last hours were wrong by {percent:.0} %")?;
+            print_line!("  forecast error over the last hours: {percent:.0} %")?;
         }
     }
     for of in &forecast.destinations {
         print_line!("destination {}", of.destination)?;
         print_series(&of.series)?;
         if of.at_least {
-            print_line!("  more jobs wait for it than were counted")?;
+            print_line!("  a lower bound: not all waiting jobs were counted")?;
         }
     }
     if forecast.is_cut {
-        print_line!("there is too much to read all of it: name a tenant")?;
+        print_line!("incomplete: too many jobs to read; filter with --tenant")?;
     }
     Ok(())
 }
@@ -67,7 +67,7 @@ fn print_series(series: &ForecastSeries) -> anyhow::Result<()> {
     Ok(print_line!("  {}", series.summary)?)
 }
 
-/// So many that they fit a line.
+/// Buckets that fit on one line.
 fn buckets(minutes: &[f64], fold: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let size = minutes.len().div_ceil(FORECAST_CHARS).max(1);
     minutes.chunks(size).map(fold).collect()

@@ -1,4 +1,4 @@
-//! `steadfast gates`: how much of one thing may run, and how fast it may start.
+//! `steadfast gates`: concurrency and rate limits.
 
 use std::{error::Error, str::FromStr};
 
@@ -19,12 +19,12 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "A gate limits the jobs of one queue, kind, tenant, destination, or key (concurrencyKey).\n\nExamples:\n  steadfast gates list\n  steadfast gates set destination https://api.example.com --rate 10/1s --max-running 5\n  steadfast gates set key customer-7 --ordered true\n  steadfast gates set queue mail --pause --reason 'the provider moves' --for 2h\n  steadfast gates delete queue mail"
+    after_help = "A gate limits the jobs of one queue, kind, tenant, destination, or key (concurrencyKey).\n\nExamples:\n  steadfast gates list\n  steadfast gates set destination https://api.example.com --rate 10/1s --max-running 5\n  steadfast gates set key customer-7 --ordered true\n  steadfast gates set queue mail --pause --reason 'provider maintenance' --for 2h\n  steadfast gates delete queue mail"
 )]
 pub struct Args {
     #[command(flatten)]
     server: ServerArgs,
-    /// Only for jobs of this tenant; for keys that see all tenants.
+    /// Only for jobs of this tenant; requires a key for all tenants.
     #[arg(long, global = true)]
     tenant: Option<String>,
     #[command(subcommand)]
@@ -33,23 +33,23 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// List gates with their limits and their present use.
+    /// List gates with their limits and current use.
     #[command(after_help = "Example:\n  steadfast gates list")]
     List,
     /// Show a gate.
     #[command(after_help = "Example:\n  steadfast gates show queue mail")]
     Show(GateArgs),
-    /// Set or change limits of a gate; those that are not named stay. It holds within two seconds.
+    /// Set limits of a gate; other limits stay unchanged. Takes effect within two seconds.
     #[command(
         after_help = "Examples:\n  steadfast gates set destination https://api.example.com --rate 10/1s --max-running 5\n  steadfast gates set destination https://api.example.com --rate none\n  steadfast gates set tenant acme --max-running 100 --weight 3\n  steadfast gates set queue mail --resume"
     )]
     Set(Box<SetArgs>),
-    /// Delete a gate: what it held back may start.
+    /// Delete a gate; the jobs it held back may start.
     #[command(after_help = "Example:\n  steadfast gates delete queue mail")]
     Delete {
         #[command(flatten)]
         gate: GateArgs,
-        /// Earlier versions asked without it.
+        /// Earlier versions asked for confirmation without it.
         #[arg(long, short, hide = true)]
         yes: bool,
     },
@@ -60,7 +60,8 @@ struct GateArgs {
     /// queue, kind, tenant, destination or key.
     #[arg(value_name = "SCOPE")]
     scope: GateScope,
-    /// The queue, kind, tenant, destination (as https://api.example.com) or concurrency key.
+    /// Name of the queue, kind or tenant, destination (e.g. https://api.example.com), or concurrency
+    /// key.
     #[arg(value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     key: String,
 }
@@ -69,38 +70,38 @@ struct GateArgs {
 struct SetArgs {
     #[command(flatten)]
     gate: GateArgs,
-    /// Attempts at once, or none for no limit.
+    /// Maximum number of concurrent attempts, or none for no limit.
     #[arg(long, value_name = "N")]
     max_running: Option<Limit<i64>>,
-    /// Starts in a time, as 10/1s, 100/1m or with a burst 10/1s+5; or none.
+    /// Rate limit for starts, e.g. 10/1s, 100/1m, or 10/1s+5 with a burst; or none.
     #[arg(long, value_name = "RATE")]
     rate: Option<Limit<Rate>>,
-    /// One at a time, in the order of creation: true or false. Only for scope key.
+    /// Run jobs one at a time in creation order: true or false. Only for scope key.
     #[arg(long, value_name = "BOOL")]
     ordered: Option<bool>,
-    /// Which part of the starts in a minute may be retries, as 0.2; or none.
+    /// Maximum fraction of starts per minute that may be retries, e.g. 0.2; or none.
     #[arg(long, value_name = "PART")]
     retry_share: Option<Limit<Number>>,
-    /// What the tenant counts for beside others, or none. Only for scope tenant.
+    /// Fair-share weight of the tenant, or none. Only for scope tenant.
     #[arg(long, value_name = "N")]
     weight: Option<Limit<i64>>,
-    /// What follows if a destination is found unhealthy: watch, auto or off; or none.
+    /// What to do when the destination is unhealthy: watch, auto or off; or none for the default.
     #[arg(long, value_name = "MODE")]
     hold: Option<Limit<HoldMode>>,
-    /// Whether a Retry-After counts for all jobs of the destination: true or false.
+    /// Whether a Retry-After applies to all jobs for the destination: true or false.
     #[arg(long, value_name = "BOOL")]
     share_retry_after: Option<bool>,
-    /// When a destination counts as unhealthy, as JSON: {"minAttempts": 20, "failedShare": 0.8}; or
-    /// none.
+    /// Thresholds for an unhealthy destination, as JSON: {"minAttempts": 20, "failedShare": 0.8};
+    /// or none for the defaults.
     #[arg(long, value_name = "JSON")]
     health: Option<String>,
-    /// Close it: its jobs wait.
+    /// Pause the gate: its jobs wait.
     #[arg(long, conflicts_with = "resume")]
     pause: bool,
-    /// Why, for people.
+    /// Reason shown to other people.
     #[arg(long, requires = "pause", value_name = "TEXT")]
     reason: Option<String>,
-    /// Open it again at this time, as 2026-12-24T18:00:00Z.
+    /// Resume at this time, e.g. 2026-12-24T18:00:00Z.
     #[arg(
         long,
         requires = "pause",
@@ -108,13 +109,13 @@ struct SetArgs {
         value_name = "TIME"
     )]
     until: Option<Timestamp>,
-    /// Open it again after this long.
+    /// Resume after this duration.
     #[arg(long = "for", requires = "pause", value_name = "DURATION")]
     duration: Option<DurationArg>,
-    /// Open it.
+    /// Resume the gate.
     #[arg(long)]
     resume: bool,
-    /// Remove limits that are not named here.
+    /// Remove all limits not given here.
     #[arg(long)]
     replace: bool,
 }
@@ -211,25 +212,27 @@ impl SetArgs {
             health: health.flatten(),
         };
         match patch == GatePatch::default() {
-            true => Err(usage("name a limit to set, such as --max-running 5")),
+            true => Err(usage(
+                "nothing to set: pass a limit, such as --max-running 5",
+            )),
             false => Ok(patch),
         }
     }
 }
 
-/// When a destination counts as unhealthy, as JSON or `none`.
+/// The thresholds of an unhealthy destination, as JSON or `none`.
 pub(super) fn health_patch(text: &str) -> anyhow::Result<Option<Option<HealthPatch>>> {
     let health: Value = match text {
         "none" => Value::Null,
         _ => read_json(text, "--health")?,
     };
-    // Read as part of a gate, where no unknown field is passed over.
+    // Parsed as part of a gate, which rejects unknown fields.
     let gate: GatePatch = serde_json::from_value(json!({ "health": health }))
-        .map_err(|error| usage(format!("--health cannot be used: {error}")))?;
+        .map_err(|error| usage(format!("--health is invalid: {error}")))?;
     Ok(gate.health)
 }
 
-/// What a gate is for, in two words or five.
+/// The scope and key of a gate.
 fn title(body: &GateBody) -> String {
     body.gate.id.to_string()
 }
@@ -243,7 +246,7 @@ fn print_answer(server: &Server, gate: Option<GateBody>) -> anyhow::Result<()> {
     print_line!("{}", title(&body))?;
     let described = limits.describe();
     match (described.is_empty(), &limits.paused) {
-        (true, None) => print_line!("  no limits are left, so there is no gate any more")?,
+        (true, None) => print_line!("  no limits left; gate deleted")?,
         (true, Some(_)) => {}
         (false, _) => print_line!("  {described}")?,
     }
@@ -259,9 +262,7 @@ fn print_answer(server: &Server, gate: Option<GateBody>) -> anyhow::Result<()> {
 
 fn print_list(list: &GateList) -> anyhow::Result<()> {
     if list.gates.is_empty() {
-        return Ok(print_line!(
-            "no gates: nothing is limited; set one with `steadfast gates set`"
-        )?);
+        return Ok(print_line!("no gates; set one with `steadfast gates set`")?);
     }
     let now = now();
     let mut table = plain_table(["scope", "key", "tenant", "limits", "now"]);

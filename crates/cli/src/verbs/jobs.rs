@@ -39,17 +39,17 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Create a job: a request to a URL, or work for a handler or worker.
+    /// Create a job: an HTTP request, or work for a handler or worker.
     Create(Box<create::Args>),
     /// List jobs, newest first.
     #[command(
         after_help = "Examples:\n  steadfast jobs list\n  steadfast jobs list --label retrying --queue mail\n  steadfast jobs list --text 'connection refused' --limit 200 --json"
     )]
     List(list::Args),
-    /// Show a job: what it is, its state, and its attempts.
+    /// Show a job with its state and attempts.
     #[command(after_help = "Example:\n  steadfast jobs show job_…")]
     Show {
-        /// The job, as job_….
+        /// Job id, job_….
         id: String,
     },
     /// Show the attempts of a job, or of all runs of a schedule.
@@ -57,24 +57,24 @@ enum Verb {
         after_help = "Examples:\n  steadfast jobs history job_…\n  steadfast jobs history sch_… --limit 50"
     )]
     History {
-        /// job_…, or the id or name of a schedule.
+        /// Job id, or the id or name of a schedule.
         id: String,
-        /// How many attempts, counted from the newest.
+        /// Maximum number of attempts, newest first.
         #[arg(long, default_value_t = HISTORY_DEFAULT)]
         limit: usize,
     },
-    /// Show why a job has not started: everything that stands in its way, and when it will start.
+    /// Explain why a job has not started, and estimate when it will.
     #[command(after_help = "Example:\n  steadfast jobs why job_…")]
     Why {
-        /// The job, as job_….
+        /// Job id, job_….
         id: String,
     },
-    /// Cancel a job: at once if it waits; a running attempt is asked to stop.
+    /// Cancel jobs. Waiting jobs are cancelled at once; running attempts are asked to stop.
     #[command(
         after_help = "Examples:\n  steadfast jobs cancel job_…\n  steadfast jobs cancel --queue mail --label retrying --dry-run\n  steadfast jobs cancel --tag order=4711 --yes"
     )]
     Cancel(Box<JobBulkArgs>),
-    /// Retry a job that failed or was cancelled, with a new retry budget.
+    /// Retry failed or cancelled jobs with a new retry budget.
     #[command(
         after_help = "Examples:\n  steadfast jobs retry job_…\n  steadfast jobs retry job_… --payload '{\"user\": 8}'\n  steadfast jobs retry --queue mail --label cancelled --mode canary --yes"
     )]
@@ -83,38 +83,38 @@ enum Verb {
         selection: Box<JobBulkArgs>,
         #[command(flatten)]
         canary: CanaryArgs,
-        /// A new payload, for one job: JSON, @FILE, or - for standard input.
+        /// New payload for a single job: JSON, @FILE, or - for standard input.
         #[arg(long, value_name = "JSON", requires = "ids")]
         payload: Option<String>,
     },
-    /// Run a waiting job now.
+    /// Run waiting jobs now.
     #[command(
         after_help = "Examples:\n  steadfast jobs run-now job_…\n  steadfast jobs run-now --queue mail --label scheduled --pace 20 --yes"
     )]
     RunNow(Box<JobBulkArgs>),
-    /// Give waiting jobs another retry policy.
+    /// Change the retry policy of waiting jobs.
     #[command(
         after_help = "Examples:\n  steadfast jobs edit-policy patient --queue mail --yes\n  steadfast jobs edit-policy '{\"maxRetries\": 9}' --tag order=4711 --dry-run"
     )]
     EditPolicy {
-        /// The policy: a preset's name, or JSON.
+        /// Retry policy: a preset name, or JSON.
         policy: RetryArg,
         #[command(flatten)]
         selection: Box<JobBulkArgs>,
     },
-    /// Change a waiting job.
+    /// Edit a waiting job.
     #[command(
         after_help = "Examples:\n  steadfast jobs edit job_… --priority 9\n  steadfast jobs edit job_… --run-at 2026-12-24T18:00:00Z --retry patient"
     )]
     Edit(EditArgs),
     /// Follow one job until it ends, or all jobs as they run.
     #[command(
-        after_help = "With an id, the exit code is 0 if the job succeeded and 1 if not.\n\nExamples:\n  steadfast jobs watch\n  steadfast jobs watch job_… && echo done"
+        after_help = "With an id, the exit code is 0 if the job succeeds, and 1 otherwise.\n\nExamples:\n  steadfast jobs watch\n  steadfast jobs watch job_… && echo done"
     )]
     Watch {
-        /// job_… [default: all jobs].
+        /// Job id [default: all jobs].
         id: Option<String>,
-        /// Only this tenant; for keys that see all tenants.
+        /// Only this tenant; requires a key for all tenants.
         #[arg(long)]
         tenant: Option<String>,
     },
@@ -122,18 +122,18 @@ enum Verb {
 
 #[derive(clap::Args)]
 struct EditArgs {
-    /// The job, as job_….
+    /// Job id, job_….
     id: String,
-    /// A new payload: JSON, @FILE, or - for standard input.
+    /// New payload: JSON, @FILE, or - for standard input.
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// Changes to its retry policy: a preset's name, or JSON.
+    /// Changes to the retry policy: a preset name, or JSON.
     #[arg(long, value_name = "POLICY")]
     retry: Option<RetryArg>,
-    /// Run it at this time, as 2026-12-24T18:00:00Z.
+    /// Run at this time, e.g. 2026-12-24T18:00:00Z.
     #[arg(long, value_name = "TIME")]
     run_at: Option<Timestamp>,
-    /// 0 to 9, higher first.
+    /// Priority from 0 to 9, higher first.
     #[arg(long)]
     priority: Option<u8>,
 }
@@ -223,7 +223,7 @@ async fn retry(
             let request = server.client.retry_job(id, &RetryJobRequest { payload });
             change(server, request, "will be retried").await
         }
-        _ if payload.is_some() => Err(usage("--payload is for one job; pass its id alone")),
+        _ if payload.is_some() => Err(usage("--payload requires exactly one job id")),
         _ => {
             let work = BulkWork {
                 canary,
@@ -238,7 +238,7 @@ async fn cancel(server: &Server, id: &str) -> anyhow::Result<()> {
     if let Some(job) = server.call(server.client.cancel_job(id)).await? {
         if is_cancel_pending(&job) {
             print_line!(
-                "{} cancel requested: it is {}, and its attempt is asked to stop",
+                "{} cancel requested: it is {}, and its attempt was asked to stop",
                 job.id,
                 job.label
             )?;
@@ -257,10 +257,10 @@ async fn change(server: &Server, request: Request<JobBody>, done: &str) -> anyho
     Ok(())
 }
 
-/// What stands in the way of a job that was just made due.
+/// The blockers of a job that was just made due.
 pub fn print_waits(job: &JobBody) -> anyhow::Result<()> {
     for blocker in &job.waiting_for {
-        print_line!("  but it waits: {}", blocker.sentence)?;
+        print_line!("  still blocked: {}", blocker.sentence)?;
     }
     Ok(())
 }
@@ -283,7 +283,7 @@ async fn show(server: &Server, id: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A job that is due and does not start is what people ask about most.
+/// People ask most often why a due job does not start.
 async fn print_what_it_waits_for(server: &Server, id: &str) -> anyhow::Result<()> {
     let explanation = server.fetch(server.client.explain_job(id)).await?;
     if !explanation.blockers.is_empty() {

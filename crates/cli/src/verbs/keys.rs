@@ -20,12 +20,12 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Scopes: admin (everything, of all tenants), tenant (everything of one tenant), worker\n(claim jobs and report how they ended), read (read only).\n\nExamples:\n  steadfast keys create --store sqlite:steadfast.db --scope admin\n  steadfast keys create --scope tenant --tenant acme --name 'acme backend'\n  steadfast keys list"
+    after_help = "Scopes: admin (full access to all tenants), tenant (full access to one tenant), worker\n(claim and settle jobs), read (read only).\n\nExamples:\n  steadfast keys create --store sqlite:steadfast.db --scope admin\n  steadfast keys create --scope tenant --tenant acme --name 'acme backend'\n  steadfast keys list"
 )]
 pub struct Args {
     #[command(flatten)]
     server: ServerArgs,
-    /// Work in this store itself and not over the API; for the first key.
+    /// Access this store directly instead of the API; required for the first key.
     #[arg(long, global = true, value_name = "STORE")]
     store: Option<StoreUrl>,
     #[command(subcommand)]
@@ -39,34 +39,34 @@ enum Verb {
         after_help = "Examples:\n  steadfast keys create --store sqlite:steadfast.db --scope admin\n  steadfast keys create --scope worker --name 'image workers'"
     )]
     Create {
-        /// admin, tenant, worker or read.
+        /// Scope of the key: admin, tenant, worker or read.
         #[arg(long)]
         scope: Scope,
-        /// The tenant it is for [default: all tenants, for scope worker and read].
+        /// Tenant of the key [default: all tenants, for scope worker and read].
         #[arg(long)]
         tenant: Option<String>,
-        /// A name for people.
+        /// Name of the key.
         #[arg(long, default_value = "", hide_default_value = true)]
         name: String,
-        /// Refuse it after this long, as 90d [default: never].
+        /// Expire the key after this duration, e.g. 90d [default: never].
         #[arg(long, value_name = "DURATION")]
         expires: Option<DurationArg>,
     },
     /// List keys, oldest first, without their tokens.
     #[command(after_help = "Example:\n  steadfast keys list --store sqlite:steadfast.db")]
     List,
-    /// Revoke a key. Nodes stop accepting it within seconds.
+    /// Revoke a key. Nodes reject it within seconds.
     #[command(
         after_help = "Examples:\n  steadfast keys delete key_…\n  steadfast keys delete 'image workers'"
     )]
     Delete {
-        /// Its id or its name.
+        /// Id or name of the key.
         #[arg(value_name = "KEY")]
         id: String,
     },
 }
 
-const FIRST_KEY: &str = "This is the first key: from now on every request needs one, and jobs may connect to public\naddresses only, unless the settings allow more.";
+const FIRST_KEY: &str = "This is the first key. From now on every request requires a key. After a restart, jobs may\nconnect only to public addresses unless the settings allow more.";
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let was_open = args.store.is_none() && args.server.api_key.is_none();
@@ -144,7 +144,7 @@ fn id_by_name(list: &KeyList, name: &str) -> anyhow::Result<String> {
 async fn open(store: &StoreUrl) -> anyhow::Result<Arc<dyn Store>> {
     if !store.is_durable() {
         return Err(usage(
-            "keys in memory: would be lost at once; use --store sqlite:FILE",
+            "a key in a memory: store would be lost immediately; use --store sqlite:FILE",
         ));
     }
     // Sharing only matters for a file that is new to Steadfast.
@@ -205,7 +205,7 @@ async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Resul
                     bail!("this is the last admin key; create another one first")
                 }
                 Revocation::Contended => {
-                    bail!("other admin keys are being revoked at this moment; try again")
+                    bail!("other admin keys are being revoked concurrently; try again")
                 }
             }
             if is_json {
@@ -218,7 +218,7 @@ async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Resul
 
 fn print_token(created: &KeyWithToken) -> anyhow::Result<()> {
     print_line!(
-        "{} created, of scope {}; its token is shown only this once:",
+        "{} created with scope {}; this token will not be shown again:",
         created.key.id,
         created.key.scope
     )?;

@@ -4,13 +4,13 @@ use crate::{exit::usage, output::print_line, settings::StoreUrl};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "`serve` does the same when it starts. A store of a newer version is refused.\n\nExample:\n  steadfast migrate --store sqlite:steadfast.db"
+    after_help = "`serve` also migrates when it starts. A store with a newer schema is refused.\n\nExample:\n  steadfast migrate --store sqlite:steadfast.db"
 )]
 pub struct Args {
-    /// The store: sqlite:FILE or postgres://USER@HOST/DATABASE.
+    /// Store: sqlite:FILE or postgres://USER@HOST/DATABASE.
     #[arg(long, env = "STEADFAST_STORE", hide_env_values = true)]
     store: StoreUrl,
-    /// Allow an SQLite file that already has tables of another application.
+    /// Allow an SQLite file that contains tables of another application.
     #[arg(long)]
     share: bool,
 }

@@ -1,4 +1,4 @@
-//! `steadfast nodes`: which nodes serve the store.
+//! `steadfast nodes`: the nodes of a store.
 
 use steadfast_api::PageQuery;
 
@@ -11,12 +11,12 @@ use crate::{
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  steadfast nodes\n  steadfast nodes --alive --json")]
 pub struct Args {
-    /// There is nothing else to do with them, but people try the word that other commands have.
+    /// Accepted because other commands have a verb `list`.
     #[arg(hide = true, value_parser = ["list"])]
     _verb: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
-    /// Only nodes that were seen lately.
+    /// Only nodes seen recently.
     #[arg(long)]
     alive: bool,
 }

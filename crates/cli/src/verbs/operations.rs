@@ -1,4 +1,4 @@
-//! `steadfast operations`: work on many jobs, followed and halted.
+//! `steadfast operations`: follow, pause and cancel bulk operations.
 
 use anyhow::Context as _;
 use clap::Subcommand;
@@ -32,63 +32,63 @@ enum Verb {
         after_help = "Examples:\n  steadfast operations list\n  steadfast operations list --open"
     )]
     List {
-        /// Only this tenant; for keys that see all tenants.
+        /// Only this tenant; requires a key for all tenants.
         #[arg(long)]
         tenant: Option<String>,
-        /// Only those that have not ended.
+        /// Only operations that have not ended.
         #[arg(long)]
         open: bool,
         #[command(flatten)]
         page: PageArgs,
     },
-    /// Show an operation: which jobs, how far it has come, and by whom it was created.
+    /// Show an operation: its jobs, its progress and its creator.
     #[command(
         after_help = "Examples:\n  steadfast operations show opr_…\n  steadfast operations show opr_… --watch"
     )]
     Show {
-        /// The operation, as opr_….
+        /// Operation id, opr_….
         id: String,
-        /// Follow it to its end.
+        /// Follow the operation until it ends.
         #[arg(long)]
         watch: bool,
     },
-    /// List the jobs of an operation, with what was done to each.
+    /// List the jobs of an operation with the result for each.
     #[command(
         after_help = "Examples:\n  steadfast operations results opr_…\n  steadfast operations results opr_… --not-changed"
     )]
     Results {
-        /// The operation, as opr_….
+        /// Operation id, opr_….
         id: String,
-        /// Only those that were left as they are.
+        /// Only jobs that were not changed.
         #[arg(long)]
         not_changed: bool,
         #[command(flatten)]
         page: PageArgs,
     },
-    /// Print what an operation did and what it did not, as a sentence.
+    /// Print a one-line report of an operation.
     #[command(
-        after_help = "The exit code is 1 if the operation was cancelled or has stopped itself.\n\nExample:\n  steadfast operations report opr_…"
+        after_help = "The exit code is 1 if the operation was cancelled or stopped by its canary.\n\nExample:\n  steadfast operations report opr_…"
     )]
     Report {
-        /// The operation, as opr_….
+        /// Operation id, opr_….
         id: String,
     },
-    /// Halt an operation until it is resumed.
+    /// Pause an operation until it is resumed.
     #[command(after_help = "Example:\n  steadfast operations pause opr_…")]
     Pause {
-        /// The operation, as opr_….
+        /// Operation id, opr_….
         id: String,
     },
-    /// Let a paused operation go on.
+    /// Resume a paused operation.
     #[command(after_help = "Example:\n  steadfast operations resume opr_…")]
     Resume {
-        /// The operation, as opr_….
+        /// Operation id, opr_….
         id: String,
     },
-    /// End an operation; the jobs that it has not come to are left alone.
+    /// Cancel an operation; its remaining jobs are not changed.
     #[command(after_help = "Example:\n  steadfast operations cancel opr_…")]
     Cancel {
-        /// The operation, as opr_….
+        /// Operation id, opr_….
         id: String,
     },
 }
@@ -167,13 +167,15 @@ fn progress_text(operation: &OperationBody) -> String {
     format!("{} succeeded, {failed} failed again", outcomes.succeeded)
 }
 
-/// What to say of an operation that is not followed any more.
+/// What to print for an operation that continues in the background.
 pub fn detached(operation: &OperationBody) -> String {
     let id = operation.id;
-    format!("{id} goes on by itself; follow it with `steadfast operations show {id} --watch`")
+    format!(
+        "{id} continues in the background; follow it with `steadfast operations show {id} --watch`"
+    )
 }
 
-/// A report; one that was not carried to its end is a failure of the command.
+/// Prints a report. The command fails if the operation did not finish.
 pub fn print_end(server: &Server, operation: &OperationBody) -> anyhow::Result<()> {
     match server.json {
         true => output::print_json(operation)?,
@@ -182,7 +184,7 @@ pub fn print_end(server: &Server, operation: &OperationBody) -> anyhow::Result<(
     check_end(operation)
 }
 
-/// Whether it was carried to its end, as an exit code.
+/// Whether the operation finished, as an exit code.
 pub fn check_end(operation: &OperationBody) -> anyhow::Result<()> {
     match operation.status {
         OperationStatus::Stopped | OperationStatus::Cancelled => Err(ExitError::Reported.into()),
@@ -201,7 +203,7 @@ async fn show(server: &Server, id: &str, watch: bool) -> anyhow::Result<()> {
     let now = now();
     print_line!("{}: {}", operation.id, operation.report)?;
     let jobs = match operation.is_named {
-        true => "named one by one",
+        true => "selected by id",
         false => operation.filter.as_str(),
     };
     let mut facts = vec![
@@ -220,7 +222,7 @@ async fn show(server: &Server, id: &str, watch: bool) -> anyhow::Result<()> {
     facts.extend(
         operation
             .pace
-            .map(|pace| ("pace", format!("{pace} a second"))),
+            .map(|pace| ("pace", format!("{pace} per second"))),
     );
     if operation.mode == "canary" {
         let stage = format!(
@@ -236,7 +238,7 @@ async fn show(server: &Server, id: &str, watch: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many of how many.
+/// `3 of at least 10`.
 fn worked(operation: &OperationBody) -> String {
     let at_least = if operation.at_least { "at least " } else { "" };
     let total = thousands(operation.total);
@@ -280,7 +282,7 @@ async fn print_results(server: &Server, id: &str, query: &OperationJobQuery) -> 
     }
     let mut table = plain_table(["job", "result", "next attempt"]);
     for job in &list.jobs {
-        let result = job.result.map_or("to do", |result| result.as_str());
+        let result = job.result.map_or("pending", |result| result.as_str());
         let outcome = job.outcome.map_or("", |outcome| outcome.as_str());
         table.add_row([job.job.to_string().as_str(), result, outcome]);
     }

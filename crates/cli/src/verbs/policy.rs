@@ -27,9 +27,9 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Print the timetable of a job that always fails at once. Needs no server.
+    /// Print the timetable of a job whose every attempt fails. Requires no server.
     Preview(PreviewArgs),
-    /// Run a policy over the attempts that were really made, and compare.
+    /// Replay a policy over recorded attempts and compare the results.
     Replay(ReplayArgs),
 }
 
@@ -40,31 +40,31 @@ enum Verb {
 struct PreviewArgs {
     #[command(flatten)]
     policy: PolicyArgs,
-    /// Print JSON, for programs.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "The policy stands for the `retry` of each job, over the settings of its queue. At least one of\n--queue, --kind and --destination is needed.\n\nExamples:\n  steadfast policy replay patient --queue default\n  steadfast policy replay --max-retries 8 --base-delay 10s --kind http --last 3d\n  steadfast policy replay --max-delay 10m --destination https://api.example.com"
+    after_help = "The policy replaces the `retry` of each job; other fields come from the settings of its queue.\nAt least one of --queue, --kind and --destination is required.\n\nExamples:\n  steadfast policy replay patient --queue default\n  steadfast policy replay --max-retries 8 --base-delay 10s --kind http --last 3d\n  steadfast policy replay --max-delay 10m --destination https://api.example.com"
 )]
 struct ReplayArgs {
     #[command(flatten)]
     policy: PolicyArgs,
-    /// Jobs of this queue.
+    /// Jobs in this queue.
     #[arg(long)]
     queue: Option<String>,
     /// Jobs of this kind.
     #[arg(long)]
     kind: Option<String>,
-    /// Jobs that call this system, as https://api.example.com.
+    /// Jobs for this destination, e.g. https://api.example.com.
     #[arg(long, value_name = "ORIGIN")]
     destination: Option<String>,
-    /// Jobs that were created in this time, up to 7d [default: 24h].
+    /// Jobs created within this duration before now, up to 7d [default: 24h].
     #[arg(long, value_name = "DURATION")]
     last: Option<DurationArg>,
-    /// Jobs of this tenant; for keys that see all tenants.
+    /// Jobs of this tenant; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
     #[command(flatten)]
@@ -73,33 +73,33 @@ struct ReplayArgs {
 
 #[derive(clap::Args)]
 struct PolicyArgs {
-    /// A preset's name, or JSON as in the API.
+    /// Preset name, or JSON as in the API.
     policy: Option<RetryArg>,
-    /// Retries after the first attempt.
+    /// Maximum number of retries after the first attempt.
     #[arg(long, value_name = "N")]
     max_retries: Option<u32>,
-    /// exponential, linear, fixed, fibonacci or delays.
+    /// Backoff: exponential, linear, fixed, fibonacci or delays.
     #[arg(long)]
     backoff: Option<String>,
-    /// The first delay.
+    /// First delay.
     #[arg(long, value_name = "DURATION")]
     base_delay: Option<DurationArg>,
-    /// The factor of exponential backoff.
+    /// Factor of exponential backoff.
     #[arg(long)]
     factor: Option<Number>,
-    /// The cap on any delay.
+    /// Maximum delay.
     #[arg(long, value_name = "DURATION")]
     max_delay: Option<DurationArg>,
-    /// An explicit list, separated by commas; the last one repeats.
+    /// Explicit delays, separated by commas; the last one repeats.
     #[arg(long, value_name = "DURATIONS", value_delimiter = ',')]
     delays: Option<Vec<DurationArg>>,
-    /// none, proportional, full, equal or decorrelated.
+    /// Jitter: none, proportional, full, equal or decorrelated.
     #[arg(long)]
     jitter: Option<String>,
-    /// The factor of proportional jitter, from 0 to 1.
+    /// Factor of proportional jitter, from 0 to 1.
     #[arg(long)]
     jitter_factor: Option<Number>,
-    /// Give up when this much time has passed since the first attempt.
+    /// Give up after this much time since the first attempt.
     #[arg(long, value_name = "DURATION")]
     max_elapsed: Option<DurationArg>,
 }
@@ -130,7 +130,7 @@ fn preview(args: &PreviewArgs) -> anyhow::Result<()> {
     };
     let attempts = quantity(preview.attempts.len() as u64, "attempt", "attempts");
     Ok(print_line!(
-        "A job that always fails at once is given up after {attempts}, {typical}{range}\nafter the first. Attempts that take longer delay everything after them."
+        "If every attempt fails immediately, the job is given up after {attempts},\n{typical}{range} after the first. Slower attempts delay all later ones."
     )?)
 }
 
@@ -157,7 +157,7 @@ fn print_replay(replay: &PolicyReplayBody) -> anyhow::Result<()> {
     let jobs = quantity(replay.recorded.jobs, "job", "jobs");
     let since = moment(replay.since, now());
     let cut = if replay.is_cut {
-        "; there are more, which are too many to replay"
+        "; older jobs were left out because there are too many to replay"
     } else {
         ""
     };
@@ -167,12 +167,10 @@ fn print_replay(replay: &PolicyReplayBody) -> anyhow::Result<()> {
         return Ok(print_line!("{}", replay.summary)?);
     }
     let percent = (100.0 * replay.observed_share).floor();
-    print_line!(
-        "For {percent} % of the retries of this policy something was observed near their time."
-    )?;
+    print_line!("{percent} % of the simulated retries are backed by observed attempts.")?;
     match replay.old {
         Some(old) if old != replay.recorded => Ok(print_line!(
-            "The policies that were used, replayed the same way: {} succeeded, {} and {}.",
+            "For comparison, a replay of the original policies: {} succeeded, {} and {}.",
             thousands(old.successes),
             quantity(old.dead_letters, "dead letter", "dead letters"),
             quantity(old.attempts, "attempt", "attempts"),

@@ -18,7 +18,7 @@ use crate::{
 pub struct Args {
     #[command(flatten)]
     server: ServerArgs,
-    /// Only this tenant; for keys that see all tenants.
+    /// Only this tenant; requires a key for all tenants.
     #[arg(long, global = true)]
     tenant: Option<String>,
     #[command(subcommand)]
@@ -27,29 +27,29 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// List queues with their depth, their oldest job and their attempts of the last minutes.
+    /// List queues with their depth, oldest job and recent attempts.
     #[command(after_help = "Example:\n  steadfast queues list")]
     List,
-    /// Show why nothing, or something, runs in a queue.
+    /// Explain why the jobs of a queue do or do not start.
     #[command(after_help = "Example:\n  steadfast queues why mail")]
     Why { name: String },
-    /// Stop claims from a queue until it is resumed; running attempts continue.
+    /// Pause a queue: no job starts until it is resumed; running attempts continue.
     #[command(
-        after_help = "Example:\n  steadfast queues pause mail --reason 'the provider moves' --for 2h"
+        after_help = "Example:\n  steadfast queues pause mail --reason 'provider maintenance' --for 2h"
     )]
     Pause {
         name: String,
-        /// Why, for people.
+        /// Reason shown to other people.
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
-        /// Resume it at this time, as 2026-12-24T18:00:00Z.
+        /// Resume at this time, e.g. 2026-12-24T18:00:00Z.
         #[arg(long, value_name = "TIME", conflicts_with = "duration")]
         until: Option<Timestamp>,
-        /// Resume it after this long.
+        /// Resume after this duration.
         #[arg(long = "for", value_name = "DURATION")]
         duration: Option<DurationArg>,
     },
-    /// Allow claims from a queue again.
+    /// Resume a paused queue.
     #[command(after_help = "Example:\n  steadfast queues resume mail")]
     Resume { name: String },
 }

@@ -33,14 +33,14 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Create a schedule, or update the one of that name.
+    /// Create a schedule, or replace the existing one with the same name.
     Create(Box<create::Args>),
-    /// Change a schedule; what is not named stays as it is.
+    /// Edit a schedule; other settings stay unchanged.
     Edit(Box<edit::Args>),
     /// List schedules, newest first.
     #[command(after_help = "Example:\n  steadfast schedules list")]
     List {
-        /// Only this tenant; for keys that see all tenants.
+        /// Only this tenant; requires a key for all tenants.
         #[arg(long)]
         tenant: Option<String>,
         #[command(flatten)]
@@ -49,40 +49,40 @@ enum Verb {
     /// Show a schedule and its next ticks.
     #[command(after_help = "Example:\n  steadfast schedules show nightly")]
     Show {
-        /// Its id or its name.
+        /// Id or name of the schedule.
         schedule: String,
     },
-    /// Pause a schedule: no more runs until it is resumed.
+    /// Pause a schedule: no runs until it is resumed.
     #[command(after_help = "Example:\n  steadfast schedules pause nightly")]
     Pause {
-        /// Its id or its name.
+        /// Id or name of the schedule.
         schedule: String,
     },
-    /// Resume a schedule with its next tick.
+    /// Resume a paused schedule.
     #[command(after_help = "Example:\n  steadfast schedules resume nightly")]
     Resume {
-        /// Its id or its name.
+        /// Id or name of the schedule.
         schedule: String,
     },
-    /// Create one run now, besides those of the ticks.
+    /// Create one extra run now.
     #[command(after_help = "Example:\n  steadfast schedules run-now nightly")]
     RunNow {
-        /// Its id or its name.
+        /// Id or name of the schedule.
         schedule: String,
     },
-    /// List ticks: the run that each created, or why it was skipped; and the next ones.
+    /// List upcoming ticks, and past ticks with the run each created or why it was skipped.
     #[command(after_help = "Example:\n  steadfast schedules ticks nightly --limit 50")]
     Ticks {
-        /// Its id or its name.
+        /// Id or name of the schedule.
         schedule: String,
-        /// How many, up to 500.
+        /// Maximum number of results, up to 500.
         #[arg(long, default_value_t = TICKS_DEFAULT)]
         limit: usize,
     },
-    /// Delete a schedule; runs that it has created stay.
+    /// Delete a schedule; its existing runs stay.
     #[command(after_help = "Example:\n  steadfast schedules delete nightly")]
     Delete {
-        /// Its id or its name.
+        /// Id or name of the schedule.
         schedule: String,
     },
 }
@@ -120,7 +120,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 let next = next.map_or("never".to_owned(), |next| {
                     moment_in(zone.as_ref(), next, now())
                 });
-                print_line!("{} is resumed: its next tick is {next}", schedule.name)?;
+                print_line!("{} is resumed; next tick: {next}", schedule.name)?;
             }
         }
         Verb::RunNow { schedule: id } => {
@@ -251,8 +251,8 @@ fn print_upcoming(
 ) -> anyhow::Result<()> {
     for tick in upcoming {
         let dst = match tick.dst {
-            Some(Dst::Gap) => "  (the clock skips this time: right after the gap)",
-            Some(_) => "  (the clock shows this time twice)",
+            Some(Dst::Gap) => "  (skipped by daylight saving time; runs right after the gap)",
+            Some(_) => "  (occurs twice because of daylight saving time)",
             None => "",
         };
         print_line!("  next      {}{dst}", moment_in(zone, tick.at, now))?;

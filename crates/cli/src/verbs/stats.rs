@@ -13,7 +13,7 @@ use crate::{
 pub struct Args {
     #[command(flatten)]
     server: ServerArgs,
-    /// Only this tenant; for keys that see all tenants.
+    /// Only this tenant; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
 }
@@ -42,7 +42,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             ],
         ),
         (
-            "Ended, and still kept",
+            "Ended jobs, within retention",
             &[
                 ("succeeded", counts.succeeded),
                 ("failed", counts.failed),
@@ -53,14 +53,14 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         (
             "Attempts",
             &[
-                ("in all", counts.total.attempts),
+                ("total", counts.total.attempts),
                 ("last 5 min", counts.recent.attempts),
             ],
         ),
         (
             "Retries",
             &[
-                ("in all", stats.total_retries),
+                ("total", stats.total_retries),
                 ("successful", stats.successful_retries),
             ],
         ),

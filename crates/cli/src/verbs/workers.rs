@@ -11,15 +11,15 @@ use crate::{
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  steadfast workers\n  steadfast workers --alive --json")]
 pub struct Args {
-    /// There is nothing else to do with them, but people try the word that other commands have.
+    /// Accepted because other commands have a verb `list`.
     #[arg(hide = true, value_parser = ["list"])]
     _verb: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
-    /// Only this tenant; for keys that see all tenants.
+    /// Only this tenant; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
-    /// Only workers that were seen lately.
+    /// Only workers seen recently.
     #[arg(long)]
     alive: bool,
 }
@@ -70,7 +70,7 @@ fn names(names: &[String]) -> String {
     }
 }
 
-/// As `3 of 20`, if the worker says how many it can run.
+/// `3 of 20`, if the worker reports its concurrency.
 fn running(worker: &WorkerBody) -> String {
     match worker.concurrency {
         Some(most) => format!("{} of {most}", worker.running),

@@ -107,7 +107,7 @@ fn attempts_are_counted_by_retry_budget_after_a_requeue() {
         job["label"] == "failed" && job["attempt"] == 4
     });
     let shown = node.run(&["jobs", "show", &id]).out;
-    let count = "  attempts  2 of 2 (4 in all, requeued once)\n";
+    let count = "  attempts  2 of 2 (4 in total, requeued once)\n";
     assert!(shown.contains(count), "{shown}");
     let names: Vec<&str> = shown
         .lines()
@@ -469,13 +469,13 @@ fn destinations_are_set_held_shown_and_released() {
     let run = |args: &[&str]| node.run(&[&["destinations"][..], args].concat()).out;
     let held = run(&["hold", partner, "--reason", "they move", "--for", "2h"]);
     assert!(
-        held.starts_with("https://api.example.com: held by hand\n"),
+        held.starts_with("https://api.example.com: held manually\n"),
         "{held}"
     );
     assert!(held.contains(": they move; released in "), "{held}");
     let list = run(&["list", "--status", "held"]);
     assert!(
-        list.contains("held by hand") && list.contains("held: they move"),
+        list.contains("held manually") && list.contains("held: they move"),
         "{list}"
     );
     let released = run(&["release", partner]);
@@ -501,7 +501,7 @@ fn a_paused_queue_says_who_paused_it_and_why() {
     assert_eq!(node.run(&pause).out, "queue mail is paused\n");
     let list = node.run(&["queues", "list"]).out;
     assert!(list.contains("mail is paused"), "{list}");
-    assert!(list.contains(": bad template; opens in "), "{list}");
+    assert!(list.contains(": bad template; ends in "), "{list}");
     let why = node.run(&["queues", "why", "mail"]).out;
     assert!(why.contains("bad template"), "{why}");
     assert_eq!(
@@ -558,7 +558,7 @@ fn a_cancel_of_a_running_job_is_a_request() {
     let id = created["id"].as_str().unwrap();
     node.until(&["jobs", "show", id], |job| job["label"] == "running");
     let cancelled = node.run(&["jobs", "cancel", id]).out;
-    let expected = " cancel requested: it is running, and its attempt is asked to stop\n";
+    let expected = " cancel requested: it is running, and its attempt was asked to stop\n";
     assert!(cancelled.ends_with(expected), "{cancelled}");
 }
 

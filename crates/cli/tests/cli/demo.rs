@@ -23,14 +23,14 @@ fn the_demo_shows_every_way_to_fail_and_what_followed() {
         "Job: gone (job_…): failed, permanent failure",
         "Job: busy (job_…): succeeded",
         "Job: panicky (job_…): succeeded",
-        "→ retry 1 of 3 in 2s, as Retry-After asks",
+        "→ retry 1 of 3 in 2s (Retry-After)",
         "→ permanent failure",
         "→ no retries left",
         "│ Retry #3 │ FAILED │",
         "panic ",
         "timeout ",
         "3 of 3 ticks ran",
-        "Webhooks: 2 of 2 arrived, with a valid signature.",
+        "Webhooks: 2 of 2 arrived with a valid signature.",
         "steadfast serve",
     ] {
         assert!(text.contains(wanted), "{wanted:?} is missing in\n{text}");
@@ -86,7 +86,7 @@ fn a_demo_that_is_kept_answers_requests_and_names_its_dashboard() {
             .find(|job| job["http"]["url"].as_str().is_some_and(is_it));
         job.unwrap()["destination"].clone()
     };
-    // Its Retry-After counts for all jobs of its destination.
+    // Its Retry-After applies to all jobs of its destination.
     assert_ne!(destination_of("/busy"), destination_of("/flaky"));
     let pid = demo.id().to_string();
     assert!(

@@ -69,5 +69,5 @@ fn a_development_server_opens_its_page_prints_each_attempt_and_leaves_nothing() 
 fn a_development_server_without_a_key_is_for_this_machine_only() {
     let refused = run(&["dev", "--no-open", "--listen", "0.0.0.0:0"], &dir());
     assert_eq!(refused.code, 1, "{refused:?}");
-    assert!(refused.err.contains("no API key yet"), "{refused:?}");
+    assert!(refused.err.contains("no API key exists yet"), "{refused:?}");
 }

@@ -58,10 +58,13 @@ fn a_file_without_its_log_is_refused_and_doctor_says_so() {
     let doctor = [&["doctor", "--listen", "127.0.0.1:0"], &store[..]].concat();
     let doctor = run(&doctor, &dir);
     assert_eq!(doctor.code, 1, "{doctor:?}");
-    assert!(doctor.out.contains("lacks its log"), "{doctor:?}");
+    assert!(
+        doctor.out.contains("is missing its write-ahead log"),
+        "{doctor:?}"
+    );
     let refused = migrate();
     assert_eq!(refused.code, 1, "{refused:?}");
-    for wanted in ["jobs.db-wal", "put it back", "--accept-loss"] {
+    for wanted in ["jobs.db-wal", "restore the log", "--accept-loss"] {
         assert!(refused.err.contains(wanted), "{wanted}: {refused:?}");
     }
 }
@@ -106,9 +109,9 @@ fn doctor_names_rows_that_cannot_be_read_and_files_that_others_may_open() {
     let doctor = run(&args, &dir);
     assert_eq!(doctor.code, 0, "{doctor:?}");
     for wanted in [
-        "warn  rows      1 cannot be read",
-        "job_00000000000000000000000000: a stored policy",
-        "warn  access    other users may open the file (mode 644)",
+        "warn  rows      1 corrupt row skipped",
+        "job_00000000000000000000000000: cannot decode a stored policy",
+        "warn  access    other users can read the file (mode 644)",
     ] {
         assert!(doctor.out.contains(wanted), "{wanted}: {}", doctor.out);
     }
@@ -133,11 +136,11 @@ fn doctor_names_counters_that_differ_and_repairs_them_when_asked() {
     let named = "tenant t, queue q, kind k: waitingForRetry";
     let found = doctor(&[]);
     assert!(
-        found.contains("`steadfast doctor --recount` repairs"),
+        found.contains("repair them with `steadfast doctor --recount`"),
         "{found}"
     );
     assert!(
-        found.contains(&format!("{named} is -3, and the jobs are 0")),
+        found.contains(&format!("{named} is -3, counted 0")),
         "{found}"
     );
     let repaired = doctor(&["--recount"]);

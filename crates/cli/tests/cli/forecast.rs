@@ -6,7 +6,7 @@ use crate::commands::start;
 fn what_is_coming_is_drawn() {
     let node = start();
     let shown = node.run(&["forecast"]);
-    assert_eq!(shown.out, "nothing is coming\n", "{shown:?}");
+    assert_eq!(shown.out, "no jobs will be due\n", "{shown:?}");
     for _ in 0..3 {
         node.json(&["jobs", "create", "--kind", "later", "--delay", "1h"]);
     }

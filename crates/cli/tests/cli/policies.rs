@@ -51,7 +51,7 @@ fn a_policy_is_replayed_over_what_has_happened() {
     let lines: Vec<&str> = lines.map(|(_, line)| line).collect();
     assert_snapshot!(lines.join("\n"));
     let unknown = replay(&["--kind", "http", "--base-delay", "20m"]);
-    assert!(unknown.out.contains("80 % are needed"), "{unknown:?}");
+    assert!(unknown.out.contains("80 % are required"), "{unknown:?}");
     let none = replay(&["--queue", "empty"]);
     assert_eq!(none.out, "there are no attempts to replay\n");
     let all = replay(&["patient"]);

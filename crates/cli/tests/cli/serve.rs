@@ -15,7 +15,7 @@ fn a_node_says_where_it_is_answers_and_stops_on_a_signal() {
         "/healthz",
         "/metrics",
         "curl http",
-        "none needed",
+        "not required",
         "any addresses",
     ] {
         assert!(node.welcome.contains(wanted), "{}", node.welcome);
@@ -61,7 +61,11 @@ fn mistakes_on_the_command_line_are_answered_with_the_right_form() {
         (&["--log-level", "=x="], 2, "log.level"),
         (&["--max-retries", "101"], 2, "must be at most 100"),
         (&["--config", "none.toml"], 2, "cannot read none.toml"),
-        (&["--outbound-allow", "10.0.0.1/8"], 2, "10.0.0.0/8 meant?"),
+        (
+            &["--outbound-allow", "10.0.0.1/8"],
+            2,
+            "did you mean 10.0.0.0/8?",
+        ),
         (&["--outbound-ca-file", "none.pem"], 2, "cannot read"),
     ] {
         let output = run(
@@ -79,7 +83,7 @@ fn mistakes_on_the_command_line_are_answered_with_the_right_form() {
         ),
         (
             &["--retry-share", "nan"],
-            "must be a number, as 0.2, or none",
+            "must be a number, e.g. 0.2, or none",
         ),
     ] {
         let output = run(&[&gate[..], args].concat(), &dir);
@@ -95,7 +99,7 @@ fn mistakes_on_the_command_line_are_answered_with_the_right_form() {
     for (verb, address) in [("serve", "localhost:7373"), ("dev", "7373")] {
         let output = run(&[verb, "--listen", address], &dir);
         assert_eq!(output.code, 2, "{output:?}");
-        assert!(output.err.contains("as 127.0.0.1:7373"), "{output:?}");
+        assert!(output.err.contains("e.g. 127.0.0.1:7373"), "{output:?}");
     }
 }
 
@@ -245,7 +249,7 @@ fn with_the_first_key_other_machines_may_connect_and_every_caller_needs_one() {
 
     let node = Node::start_in(dir, &["--listen", "0.0.0.0:0"]);
     assert!(
-        node.welcome.contains("API keys  needed"),
+        node.welcome.contains("API keys  required"),
         "{}",
         node.welcome
     );
@@ -461,7 +465,7 @@ fn the_first_admin_key_can_be_given_in_the_environment() {
 
 #[test]
 fn the_first_key_is_printed_once_where_that_is_asked_for() {
-    const SAYS: &str = "first API key, printed this once: ";
+    const SAYS: &str = "first API key, not shown again: ";
     let place = dir();
     let store = format!("sqlite:{}", place.path().join("jobs.db").display());
     let start = |variables: &[(&str, &str)]| {
@@ -472,7 +476,7 @@ fn the_first_key_is_printed_once_where_that_is_asked_for() {
     let node = start(&asked);
     let key = node.welcome.lines().find_map(|it| it.strip_prefix(SAYS));
     let key = key.unwrap().to_owned();
-    assert!(node.welcome.contains("needed: Authorization"));
+    assert!(node.welcome.contains("required: Authorization"));
     assert!(node.stop());
 
     let node = start(&asked);
@@ -494,7 +498,10 @@ fn a_first_key_that_could_not_be_printed_is_not_made() {
     command.args(PORT_0).stdout(full.unwrap());
     let output = output_of(command);
     assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.err.contains("cannot be printed"), "{output:?}");
+    assert!(
+        output.err.contains("cannot print the first API key"),
+        "{output:?}"
+    );
     let made = run(
         &[
             "keys",

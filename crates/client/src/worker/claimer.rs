@@ -70,7 +70,7 @@ impl Claimer {
                 }
                 Err(error) if !is_accepted && !error.is_worth_repeating() => return Err(error),
                 Err(error) => {
-                    tracing::warn!(%error, "jobs could not be claimed yet");
+                    tracing::warn!(%error, "cannot claim jobs yet");
                     Some(error)
                 }
             };

@@ -141,7 +141,7 @@ impl<S> Context<S> {
         let result = Payload::encode(&work.await.map_err(Into::into)?)?;
         let most = limits::ONCE_BYTES_MAX;
         if result.as_str().len() > most {
-            let message = format!("the result of step {step} is over {most} bytes");
+            let message = format!("the result of step {step} is larger than {most} bytes");
             return Err(JobError::permanent(message));
         }
         let request = SaveStepRequest { fence, result };

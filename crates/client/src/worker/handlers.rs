@@ -55,14 +55,17 @@ fn decode<J: JobKind>(held: &HeldClaim) -> Result<J, JobError> {
     let null = Payload::default();
     let payload = held.job.payload.as_ref().unwrap_or(&null);
     payload.decode().map_err(|error| {
-        let message = format!("the payload does not fit {}: {error}", J::KIND);
+        let message = format!("cannot decode the payload as {}: {error}", J::KIND);
         JobError::Failure(Failure::new(FailureClass::PAYLOAD, message))
     })
 }
 
 fn encode(result: &impl Serialize) -> HandlerResult {
     let result = Payload::encode(result).map_err(|error| {
-        JobError::permanent_failure("result", format!("the result is not JSON: {error}"))
+        JobError::permanent_failure(
+            "result",
+            format!("cannot encode the result as JSON: {error}"),
+        )
     })?;
     Ok(Some(result).filter(|result| result.as_str() != "null"))
 }

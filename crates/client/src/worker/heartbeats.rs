@@ -45,7 +45,7 @@ impl Heartbeats {
         for held in self.held.all() {
             if now >= held.lease_end() && !held.is_ended() {
                 let job = held.job.id;
-                tracing::warn!(%job, "the lease ran out: no heartbeat was answered in time");
+                tracing::warn!(%job, "the lease expired: no heartbeat succeeded in time");
                 held.stop(StopReason::LeaseLost);
                 self.held.remove(&held);
                 continue;
@@ -92,7 +92,7 @@ impl Heartbeats {
                     held.drop_report(report.as_ref());
                 }
             }
-            Ok(_) => self.plan_again(claims, "the server did not answer for every claim"),
+            Ok(_) => self.plan_again(claims, "the server returned no result for some claims"),
             Err(error) => self.plan_again(claims, &error.to_string()),
         }
     }
@@ -114,7 +114,7 @@ impl Heartbeats {
             let code = result.code.as_deref().unwrap_or_default();
             if matches!(code, "stale_fence" | "not_found") {
                 if !held.is_ended() {
-                    tracing::warn!(%job, code, "the claim does not hold any more");
+                    tracing::warn!(%job, code, "the claim has expired");
                 }
                 held.stop(StopReason::LeaseLost);
                 self.held.remove(held);
@@ -135,11 +135,7 @@ impl Heartbeats {
     }
 
     fn plan_again(&self, claims: &[Arc<HeldClaim>], error: &str) {
-        tracing::warn!(
-            claims = claims.len(),
-            error,
-            "leases could not be renewed yet"
-        );
+        tracing::warn!(claims = claims.len(), error, "cannot renew leases yet");
         let now = Instant::now();
         for held in claims {
             held.beat_again(now);

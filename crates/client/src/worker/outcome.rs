@@ -50,7 +50,7 @@ pub fn of_stop(held: &HeldClaim, reason: StopReason) -> Option<SettlementRequest
         StopReason::LeaseLost => return None,
         StopReason::Stopping => return Some(blank(held, SettlementOutcome::Release)),
         StopReason::Cancelled => "the job was cancelled",
-        StopReason::TimedOut => "the handler did not end within the timeout of the job",
+        StopReason::TimedOut => "the handler did not finish within the timeout of the job",
     };
     let failure = Failure::new(FailureClass::ERROR, message);
     Some(failed(held, failure_request(failure, Some(reason))))
@@ -114,7 +114,7 @@ fn failure_request(mut failure: Failure, reason: Option<StopReason>) -> FailureR
 
 fn panic_message(error: JoinError) -> String {
     let Ok(panic) = error.try_into_panic() else {
-        return "the handler was cut off: its runtime ended".to_owned();
+        return "the handler was aborted: its runtime ended".to_owned();
     };
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))

@@ -61,7 +61,7 @@ impl Session {
         let late = claimed.as_ref().map(Vec::as_slice).unwrap_or_default();
         if !late.is_empty() {
             let jobs = ids(late);
-            tracing::info!(?jobs, "jobs that came after the stop are given back");
+            tracing::info!(?jobs, "releasing jobs claimed after the stop");
             self.held.add(late);
             self.give_back(late);
         }
@@ -83,7 +83,7 @@ impl Session {
     async fn finish(&self, grace_end: Instant) {
         if timeout_at(grace_end, self.slots.idle()).await.is_err() {
             let jobs = ids(&self.held.unfinished());
-            tracing::warn!(?jobs, "the grace is over: jobs are given back");
+            tracing::warn!(?jobs, "the grace period is over: releasing jobs");
             self.cut_off.send_replace(true);
             // They only have to be dropped.
             let _ = timeout(LAST_ANSWER_WAIT, self.slots.idle()).await;
@@ -95,7 +95,10 @@ impl Session {
             .is_err()
         {
             let outcomes = self.settler.pending();
-            tracing::error!(outcomes, "outcomes could not be reported before the end");
+            tracing::error!(
+                outcomes,
+                "outcomes could not be reported before the worker stopped"
+            );
         }
     }
 

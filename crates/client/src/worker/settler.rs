@@ -143,7 +143,7 @@ impl Settler {
                 }
                 Ok(list) => {
                     let (taken, sent) = (list.settled.len(), batch.len());
-                    tracing::warn!("the server answered for {taken} of {sent} outcomes");
+                    tracing::warn!("the server returned results for {taken} of {sent} outcomes");
                     None
                 }
                 Err(error) if error.is_refusal_of_content() => {
@@ -152,7 +152,7 @@ impl Settler {
                 }
                 Err(error) => {
                     let outcomes = batch.len();
-                    tracing::warn!(outcomes, %error, "outcomes could not be reported yet");
+                    tracing::warn!(outcomes, %error, "cannot report outcomes yet");
                     Some(error)
                 }
             };
@@ -192,7 +192,7 @@ impl Settler {
             }
             if is_stale {
                 let job = entry.held.job.id;
-                tracing::warn!(%job, code, "the outcome came too late: the claim did not hold any more");
+                tracing::warn!(%job, code, "the outcome came too late: the claim has expired");
             }
             self.held.remove(&entry.held);
         }
@@ -218,7 +218,7 @@ impl Settler {
             let is_lost = entry.held.stop_reason() == Some(StopReason::LeaseLost);
             if is_late || is_lost {
                 let job = entry.held.job.id;
-                tracing::warn!(%job, "an outcome was given up: the claim does not hold any more");
+                tracing::warn!(%job, "an outcome was dropped: the claim has expired");
                 self.held.remove(&entry.held);
             }
             !is_late && !is_lost

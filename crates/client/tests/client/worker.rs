@@ -169,7 +169,7 @@ async fn a_worker_that_cannot_run_says_why() {
     let none = client.worker();
     assert!(said(none.start()).contains("no handlers"));
     let twice = client.worker().handler(nothing).handler(nothing);
-    assert!(said(twice.start()).contains("two handlers are for order"));
+    assert!(said(twice.start()).contains("two handlers for order"));
     let idle = client.worker().handler(nothing).concurrency(0);
     assert!(said(idle.start()).contains("concurrency: must be at least 1"));
 

@@ -71,7 +71,7 @@ impl AlertSettings {
         let rule = &state.rule;
         let (value, limit) = (state.format_value(), state.format_threshold());
         if !self.is_enabled(*rule) {
-            return "the rule is switched off".to_owned();
+            return "the rule is disabled".to_owned();
         }
         let within = brief(self.window);
         let (location, most) = location(state, is_only);
@@ -115,12 +115,12 @@ impl AlertSettings {
             },
             AlertRule::Storm => match metrics.upcoming {
                 Some(upcoming) => format!(
-                    "{} {location} will be due at once, and lately {} succeeded in a minute: the \
-                     last of them waits {value}; the limit is {limit}",
+                    "{} {location} will be due at once, but at most {} per minute succeeded recently: the \
+                     last of them will wait {value}; the limit is {limit}",
                     count_of(upcoming.jobs, "job", "jobs"),
                     upcoming.throughput_per_minute,
                 ),
-                None => format!("what is coming {location} can be worked off in time"),
+                None => format!("the upcoming jobs {location} can be completed in time"),
             },
             // Their messages are `destination_message` and `cause_message`.
             AlertRule::Destination | AlertRule::NewFailure | AlertRule::Regressed => String::new(),
@@ -130,21 +130,21 @@ impl AlertSettings {
     /// How many causes of failures are news, and the newest of them.
     pub(super) fn cause_message(&self, state: &AlertState, newest: Option<&String>) -> String {
         if !self.is_enabled(state.rule) {
-            return "the rule is switched off".to_owned();
+            return "the rule is disabled".to_owned();
         }
         let is_one = state.value <= 1.0;
         let which = match state.rule {
-            AlertRule::Regressed => "that counted as fixed",
-            _ if is_one => "that was never seen before",
-            _ => "that were never seen before",
+            AlertRule::Regressed => "that was marked as fixed",
+            _ if is_one => "that is new",
+            _ => "that are new",
         };
         let tenant = &state.tenant;
         if state.status == AlertStatus::Ok {
-            return format!("jobs of tenant {tenant} fail for no cause {which}");
+            return format!("jobs of tenant {tenant} no longer fail for a cause {which}");
         }
         let value = state.format_value();
         let causes = if is_one { "cause" } else { "causes" };
-        let newest = newest.map_or(String::new(), |newest| format!("; the newest: {newest}"));
+        let newest = newest.map_or(String::new(), |newest| format!("; most recent: {newest}"));
         format!("jobs of tenant {tenant} fail for {value} {causes} {which}{newest}")
     }
 
@@ -155,17 +155,17 @@ impl AlertSettings {
         observed: &ObservedDestination,
     ) -> String {
         if !self.is_enabled(state.rule) {
-            return "the rule is switched off".to_owned();
+            return "the rule is disabled".to_owned();
         }
         let (destination, share) = (&observed.destination, state.format_value());
         let tenant = &state.tenant;
         if state.status == AlertStatus::Ok {
-            return format!("{destination} works again for tenant {tenant}");
+            return format!("{destination} has recovered for tenant {tenant}");
         }
         let newest = observed.newest_failure.as_deref();
-        let newest = newest.map_or(String::new(), |newest| format!("; the newest: {newest}"));
+        let newest = newest.map_or(String::new(), |newest| format!("; most recent: {newest}"));
         format!(
-            "{destination} does not work: {share} of the attempts there failed, also those of \
+            "{destination} is unhealthy: {share} of recent attempts failed, including attempts of \
              tenant {tenant}{newest}"
         )
     }

@@ -112,7 +112,7 @@ impl FromStr for FailureFingerprint {
         bits.filter(|_| is_hex && text.len() == DIGITS)
             .map(Self)
             .ok_or_else(|| {
-                let expected = format!("must be {DIGITS} digits out of 0–9 and a–f");
+                let expected = format!("must be {DIGITS} hexadecimal digits (0–9, a–f)");
                 Invalid::new("fingerprint", format!("{text:?}"), expected)
             })
     }
@@ -220,7 +220,7 @@ mod tests {
     fn lost_attempts_are_one_group_whichever_worker_held_them() {
         let kind = Kind::new("mail").unwrap();
         let lost = |worker: &str| {
-            let message = format!("the lease of {worker} ran out; it may have died");
+            let message = format!("the lease of {worker} expired; the worker may have died");
             FailureFingerprint::of(&Failure::new(FailureClass::LOST, message), &kind, None)
         };
         assert_eq!(lost("alice"), lost("bob"));
@@ -237,7 +237,7 @@ mod tests {
                 .parse::<FailureFingerprint>()
                 .unwrap_err()
                 .to_string(),
-            "fingerprint is \"01E1\": must be 16 digits out of 0–9 and a–f"
+            "fingerprint is \"01E1\": must be 16 hexadecimal digits (0–9, a–f)"
         );
     }
 

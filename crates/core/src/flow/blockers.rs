@@ -346,7 +346,7 @@ impl StartFacts<'_> {
             },
             None => StartEstimate {
                 at: now,
-                basis: "nothing stands in its way".to_owned(),
+                basis: "nothing blocks it".to_owned(),
             },
         })
     }

@@ -7,43 +7,43 @@ use crate::{explain::brief, values::Timestamp};
 use super::{gate::GateLimits, hold::Pause};
 
 impl GateLimits {
-    /// Everything that is set but a pause, as `at most 5 at once, 10 per 1s, in order`; empty if
+    /// Everything that is set but a pause, as `at most 5 running, 10 per 1s, in order`; empty if
     /// nothing is.
     ///
     /// ```
     /// use steadfast_core::GateLimits;
     ///
     /// let limits = GateLimits { max_running: Some(5), ordered: true, ..GateLimits::default() };
-    /// assert_eq!(limits.describe(), "at most 5 at once, in order");
+    /// assert_eq!(limits.describe(), "at most 5 running, in order");
     /// ```
     pub fn describe(&self) -> String {
         let health = &self.health;
         let parts = [
             self.max_running
-                .map(|most| format!("at most {most} at once")),
+                .map(|most| format!("at most {most} running")),
             self.rate.map(|rate| rate.to_string()),
             self.ordered.then(|| "in order".to_owned()),
             self.retry_share
-                .map(|share| format!("retries at most {} % of starts", share.get() * 100.0)),
+                .map(|share| format!("at most {} % retries", share.get() * 100.0)),
             self.weight.map(|weight| format!("weight {}", weight.get())),
             self.hold.map(|hold| format!("hold {hold}")),
             self.share_retry_after.map(|shares| match shares {
-                true => "Retry-After counts for all jobs".to_owned(),
-                false => "Retry-After counts for one job".to_owned(),
+                true => "Retry-After applies to all jobs".to_owned(),
+                false => "Retry-After applies to one job".to_owned(),
             }),
             health
                 .min_attempts
-                .map(|least| format!("bad after {least} attempts")),
+                .map(|least| format!("unhealthy after {least} attempts")),
             health
                 .min_jobs
                 .map(|least| format!("of {least} different jobs")),
             health
                 .failed_share
-                .map(|share| format!("{} % of them failed", share * 100.0)),
+                .map(|share| format!("{} % failed", share * 100.0)),
             health.window.map(|time| format!("within {}", brief(time))),
             health
                 .max_hold
-                .map(|time| format!("held for {} at most", brief(time))),
+                .map(|time| format!("held for at most {}", brief(time))),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         parts.join(", ")
@@ -51,7 +51,7 @@ impl GateLimits {
 }
 
 impl Pause {
-    /// `paused by ann for 5m: the partner moves; opens in 2h`.
+    /// `paused by ann for 5m: the partner moves; ends in 2h`.
     pub fn describe(&self, now: Timestamp) -> String {
         let mut text = "paused".to_owned();
         if let Some(by) = &self.by {
@@ -64,9 +64,9 @@ impl Pause {
         if let Some(until) = self.until {
             match until > now {
                 true => {
-                    let _ = write!(text, "; opens in {}", brief(until.since(now)));
+                    let _ = write!(text, "; ends in {}", brief(until.since(now)));
                 }
-                false => text.push_str("; it is over"),
+                false => text.push_str("; ended"),
             }
         }
         text
@@ -96,7 +96,7 @@ mod tests {
         };
         assert_eq!(
             limits.describe(),
-            "at most 5 at once, 10 per 1s and 5 more at once, retries at most 25 % of starts, \
+            "at most 5 running, 10 per 1s plus a burst of 5, at most 25 % retries, \
              hold auto"
         );
         assert_eq!(GateLimits::default().describe(), "");
@@ -110,7 +110,7 @@ mod tests {
         let now = since.plus(Duration::from_secs(300));
         assert_eq!(
             pause.describe(now),
-            "paused by ann for 5m: the partner moves; opens in 55m"
+            "paused by ann for 5m: the partner moves; ends in 55m"
         );
         assert!(!pause.is_over(now) && pause.is_over(since.plus(Duration::from_secs(3_600))));
         pause.until = None;

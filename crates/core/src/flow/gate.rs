@@ -70,12 +70,12 @@ impl GateId {
             (GateScope::Tenant, Some(tenant)) => Err(Invalid::new(
                 "tenant",
                 tenant,
-                "must be left out: the key of a gate of scope tenant names the tenant",
+                "must be omitted for scope tenant: the key of the gate is the tenant",
             )),
             (GateScope::Key, None) => Err(Invalid::new(
                 "tenant",
                 "missing",
-                "must name the tenant that the concurrency key belongs to",
+                "must be the tenant of the concurrency key",
             )),
             _ => Ok(Self { tenant, scope, key }),
         }
@@ -165,7 +165,7 @@ impl TryFrom<f64> for RetryShare {
 
     fn try_from(part: f64) -> Result<Self, Invalid> {
         Self::new(part).ok_or_else(|| {
-            let expected = "must be between 0 and 1: a part of the starts in a minute";
+            let expected = "must be between 0 and 1: the fraction of starts per minute";
             Invalid::new("retryShare", part, expected)
         })
     }

@@ -26,7 +26,7 @@ use super::{
 /// let id = GateId::new(None, GateScope::Queue, "mail").unwrap();
 /// let patch: GatePatch = serde_json::from_str(r#"{"maxRunning": 0}"#).unwrap();
 /// let error = patch.over(&id, &GateLimits::default(), None, Timestamp::EPOCH).unwrap_err();
-/// assert_eq!(error.to_string(), "maxRunning is 0: must be between 1 and 1000000; to stop all, set paused");
+/// assert_eq!(error.to_string(), "maxRunning is 0: must be between 1 and 1000000; set paused to stop all jobs");
 /// ```
 // Numbers are wider than what is accepted, so that the refusal names the field and the range.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -197,7 +197,7 @@ impl GatePatch {
             Some(most) if limits.ordered && most > 1 => Err(Invalid::new(
                 "maxRunning",
                 most,
-                "must be 1 or left out if ordered is true: jobs in order run one at a time",
+                "must be 1 or omitted if ordered is true: ordered jobs run one at a time",
             )),
             _ => Ok(limits),
         }
@@ -236,7 +236,7 @@ impl GatePatch {
     pub fn without_pause(&self) -> Result<&Self, Invalid> {
         match self.paused {
             Some(Some(PausePatch::Pause { .. })) => {
-                let expected = "must be left out here: a gate is paused by hand, by its key";
+                let expected = "must be omitted here: pause a single gate instead";
                 Err(Invalid::new("paused", true, expected))
             }
             _ => Ok(self),
@@ -246,11 +246,11 @@ impl GatePatch {
     /// Which limits make sense where.
     fn check_scope(&self, scope: GateScope, has_tenant: bool) -> Result<(), Invalid> {
         let wrong = |field, value: String, only: &str| {
-            let expected = format!("must be left out for scope {scope}: {only}");
+            let expected = format!("must be omitted for scope {scope}: {only}");
             Err(Invalid::new(field, value, expected))
         };
         if self.ordered.flatten() == Some(true) && scope != GateScope::Key {
-            let only = "only jobs of a concurrency key (scope key) can run in order";
+            let only = "only jobs with a concurrency key (scope key) can be ordered";
             return wrong("ordered", "true".to_owned(), only);
         }
         if let Some(weight) = self.weight.flatten()
@@ -262,14 +262,15 @@ impl GatePatch {
         if let Some(hold) = self.hold.flatten()
             && !matches!(scope, GateScope::Destination | GateScope::Tenant)
         {
-            let only = "only destinations are held (scope destination, or tenant for all its jobs)";
+            let only =
+                "only destinations can be held (scope destination, or tenant for all its jobs)";
             return wrong("hold", hold.to_string(), only);
         }
         let is_of_all = scope == GateScope::Destination && !has_tenant;
         if let Some(share) = self.share_retry_after.flatten()
             && !is_of_all
         {
-            let only = "a Retry-After is shared by all jobs of a destination, of all tenants";
+            let only = "a Retry-After is shared by all jobs for a destination, across tenants";
             return wrong("shareRetryAfter", share.to_string(), only);
         }
         if self
@@ -278,7 +279,7 @@ impl GatePatch {
             .is_some_and(|health| !health.is_empty())
             && !is_of_all
         {
-            let only = "a destination has one health, for all tenants";
+            let only = "the health of a destination is the same for all tenants";
             return wrong("health", "set".to_owned(), only);
         }
         Ok(())
@@ -289,7 +290,7 @@ fn max_running_of(value: i64) -> Result<u32, Invalid> {
     let checked = in_range("maxRunning", value, 1, limits::GATE_MAX_RUNNING_MAX);
     checked.map_err(|mut error| {
         if value == 0 {
-            error.expected.push_str("; to stop all, set paused");
+            error.expected.push_str("; set paused to stop all jobs");
         }
         error
     })
@@ -316,7 +317,7 @@ fn pause_of(
     if let Some(until) = until
         && *until <= now
     {
-        let expected = "must be in the future; to open the gate, set paused to false";
+        let expected = "must be in the future; set paused to false to resume the gate";
         return Err(Invalid::new("paused.until", until, expected));
     }
     for (field, text, most) in [

@@ -42,7 +42,7 @@ impl fmt::Display for Rate {
         write!(f, "{} per {}", self.limit, explain::brief(self.per))?;
         match self.burst {
             0 => Ok(()),
-            burst => write!(f, " and {burst} more at once"),
+            burst => write!(f, " plus a burst of {burst}"),
         }
     }
 }
@@ -53,7 +53,8 @@ impl FromStr for Rate {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let invalid = || {
-            let expected = "must be like \"10/s\", \"100/1m\" or, with a burst, \"10/s+5\"";
+            let expected =
+                "must be a rate such as \"10/s\", \"100/1m\", or with a burst \"10/s+5\"";
             Invalid::new("rate", format!("{text:?}"), expected)
         };
         let (limit, rest) = text.split_once('/').ok_or_else(invalid)?;

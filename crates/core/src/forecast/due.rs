@@ -173,7 +173,7 @@ impl fmt::Display for DueForecast {
         let span = brief(span);
         write!(
             f,
-            "{:.0} due within {span}, at most {most} in a minute",
+            "{:.0} due within {span}, at most {most} per minute",
             due.round()
         )?;
         match (self.throughput_per_minute, self.longest_wait()) {
@@ -181,11 +181,11 @@ impl fmt::Display for DueForecast {
                 write!(f, "; lately up to {throughput} succeeded in a minute")?;
                 if wait.as_secs() >= 60 {
                     let wait = Duration::from_secs(wait.as_secs() / 60 * 60);
-                    write!(f, ", so some wait {}", brief(wait))?;
+                    write!(f, ", so some will wait {}", brief(wait))?;
                 }
                 Ok(())
             }
-            _ => f.write_str("; how many can be worked off in a minute is not known"),
+            _ => f.write_str("; the sustainable rate is unknown"),
         }
     }
 }
@@ -467,8 +467,8 @@ mod tests {
         assert!(!is_storm(50, Some(1)));
         assert!(!is_storm(10_000, None));
         let forecast = DueForecast::new(&upcoming(10_100, Some(100)), T0, 60);
-        let sentence = "10100 due within 1h, at most 10100 in a minute; lately up to 100 succeeded in a \
-                        minute, so some wait 1h 40m";
+        let sentence = "10100 due within 1h, at most 10100 per minute; recently up to 100 per minute \
+                        succeeded, so some will wait 1h 40m";
         assert_eq!(forecast.to_string(), sentence);
         assert_eq!(forecast.longest_wait(), Some(100 * MINUTE));
     }

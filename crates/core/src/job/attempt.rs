@@ -24,7 +24,7 @@ pub struct Claim {
 
 /// A claim that does not hold any more: its lease ran out and the job went on without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("claim {} of {job} does not hold any more: the job is {state} under claim {}", .requested.0, .current.0)]
+#[error("claim {} of {job} has expired: the job is {state} under claim {}", .requested.0, .current.0)]
 pub struct StaleFence {
     /// The job that was claimed.
     pub job: JobId,

@@ -82,12 +82,12 @@ impl Dependencies {
         let most = limits::AFTER_JOBS_MAX;
         let after: BTreeSet<JobId> = after.into_iter().collect();
         if !(1..=most).contains(&after.len()) {
-            let expected = format!("must hold 1 to {most} ids; use a batch for more");
+            let expected = format!("must contain 1 to {most} ids; use a batch for more");
             let value = format!("a list of {}", after.len());
             return Err(Invalid::new("after", value, expected));
         }
         if after.contains(&job) {
-            let expected = "must name other jobs; a job cannot wait for itself";
+            let expected = "must not contain the job itself";
             return Err(Invalid::new("after", job, expected));
         }
         Ok(Self { after, on_failure })
@@ -95,7 +95,7 @@ impl Dependencies {
 
     /// The refusal of a job that the tenant does not have.
     pub fn unknown(job: JobId) -> Invalid {
-        let expected = "must be a job that exists; it may have been deleted by retention";
+        let expected = "must be an existing job; it may have been deleted by retention";
         Invalid::new("after", job, expected)
     }
 

@@ -172,7 +172,7 @@ impl NewJob {
     /// [`limits::TAG_BYTES_MAX`] bytes.
     pub fn with_tags(mut self, tags: Tags) -> Result<Self, Invalid> {
         if tags.len() > limits::TAGS_MAX {
-            let expected = format!("must hold at most {} tags", limits::TAGS_MAX);
+            let expected = format!("must contain at most {} tags", limits::TAGS_MAX);
             return Err(Invalid::new(
                 "tags",
                 format!("a map of {}", tags.len()),

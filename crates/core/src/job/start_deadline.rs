@@ -38,7 +38,8 @@ impl FromStr for StartBefore {
             return Ok(Self::At(time));
         }
         duration::parse(text).map(Self::After).map_err(|_| {
-            let expected = "must be a time as 2026-01-01T12:00:00Z, or a duration as \"10m\"";
+            let expected =
+                "must be a time such as 2026-01-01T12:00:00Z, or a duration such as \"10m\"";
             Invalid::new("startBefore", format!("{text:?}"), expected)
         })
     }
@@ -87,7 +88,7 @@ impl StartDeadline {
             StartBefore::After(wait) => now.plus(wait),
         };
         if at <= now {
-            let expected = format!("must be in the future; it is {now}");
+            let expected = format!("must be in the future; the current time is {now}");
             return Err(Invalid::new("startBefore", before, expected));
         }
         if at <= due {

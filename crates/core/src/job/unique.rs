@@ -118,11 +118,11 @@ pub enum UniqueDecision {
 #[non_exhaustive]
 pub enum UniqueConflict {
     /// There is one already.
-    #[error("there is a job with this unique key already")]
+    #[error("a job with this unique key already exists")]
     Exists,
     /// There is one already, which runs and so cannot be replaced.
     #[error(
-        "the job with this unique key is running and cannot be replaced; wait until it has ended, or use \"while\": \"waiting\""
+        "the job with this unique key is running and cannot be replaced; wait for it to end, or use \"while\": \"waiting\""
     )]
     Running,
     /// There is one already, of another kind or in another queue, so the payload of the request is
@@ -224,14 +224,14 @@ impl Debounce {
         let wait_max = wait_max.unwrap_or(by_default);
         let text = duration::format;
         let Some(unique) = unique else {
-            let expected = "must come with unique, whose key says which requests are the same";
+            let expected = "requires unique, whose key identifies duplicates";
             return Err(Invalid::new("debounce", text(wait), expected));
         };
         if unique.on_conflict == ConflictAction::Reject {
             let expected = "must be keep or replace with debounce";
             return Err(Invalid::new("unique.onConflict", "\"reject\"", expected));
         }
-        let expected = "must be left out with debounce, which says when the job starts";
+        let expected = "must be omitted with debounce, which determines the start time";
         run_at.check_now(expected)?;
         if wait_max > most {
             let expected = format!("must be at most {}", text(most));

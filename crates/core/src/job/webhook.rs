@@ -144,7 +144,7 @@ impl Webhook {
         let policy = self.retry.over(&Preset::Webhook.policy());
         policy.map_err(|error| error.within("retry"))?;
         if let Some(event) = self.events.iter().find(|event| !event.is_of_jobs()) {
-            let expected = "must be events of jobs; others go to endpoints";
+            let expected = "must be job events; other events go to endpoints";
             return Err(Invalid::new("events", event, expected));
         }
         Ok(())

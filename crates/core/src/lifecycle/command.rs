@@ -104,18 +104,18 @@ impl fmt::Display for CommandRefusal {
                 "is AT_MOST_ONCE and may have started; create a new job if it must run again"
             }
             RefusalReason::UniqueKeyTaken => {
-                "has a unique key that another job has now; cancel that one, or wait for it to end"
+                "has a unique key that another job now uses; cancel that job or wait for it to end"
             }
-            RefusalReason::NotExpired => "is not late",
+            RefusalReason::NotExpired => "has not passed its start deadline",
             RefusalReason::NotBlocked => "does not wait for other jobs",
             RefusalReason::Blocked => {
-                "waits for other jobs, and cannot start before they have ended; cancel it, or deal with those"
+                "waits for other jobs and cannot start before they have ended; cancel it, or retry or cancel those jobs"
             }
             RefusalReason::EndpointDeleted => {
                 "is a delivery to an endpoint that was deleted; there is nowhere to send it"
             }
             RefusalReason::PrerequisiteFailed => {
-                "would fail again at once, because a job that it waits for has failed; requeue that first"
+                "would fail again immediately, because a job it waits for has failed; requeue that job first"
             }
         };
         write!(f, "{} {text}", self.job)

@@ -111,7 +111,7 @@ pub enum OperationEvent {
 #[non_exhaustive]
 pub enum OperationRefusal {
     /// It has ended.
-    #[error("the operation is {0}, and will not go on")]
+    #[error("the operation is already {0}")]
     Ended(OperationStatus),
     /// A batch for one that is paused.
     #[error("the operation is paused; resume it first")]
@@ -120,7 +120,7 @@ pub enum OperationRefusal {
     #[error("the operation is not paused")]
     NotPaused,
     /// A batch that was counted already.
-    #[error("these jobs were worked on already")]
+    #[error("these jobs have already been processed")]
     WorkedAlready,
 }
 
@@ -231,7 +231,10 @@ impl Operation {
         if is_waiting && now.since(self.progress.since) >= limits::CANARY_WAIT_MAX {
             let missing = self.missing();
             let wait = crate::values::duration::format(limits::CANARY_WAIT_MAX);
-            self.stop(format!("{missing} jobs were not tried within {wait}"), now);
+            self.stop(
+                format!("{missing} jobs were not attempted within {wait}"),
+                now,
+            );
         }
     }
 
@@ -262,16 +265,16 @@ impl fmt::Display for Operation {
         )?;
         let refused = worked.saturating_sub(changed);
         if refused > 0 {
-            write!(f, ", {refused} did not allow it")?;
+            write!(f, ", {refused} not changed")?;
         }
         let left = total.saturating_sub(worked);
         if left > 0 {
             let how = if progress.status.is_final() {
-                "alone"
+                "skipped"
             } else {
-                "to do"
+                "remaining"
             };
-            write!(f, ", {left} left {how}")?;
+            write!(f, ", {left} {how}")?;
         }
         let outcomes = &progress.outcomes;
         if outcomes.total() > 0 {
@@ -279,15 +282,15 @@ impl fmt::Display for Operation {
             let succeeded = outcomes.succeeded;
             write!(
                 f,
-                "; {succeeded} succeeded, {again} failed again, {otherwise} failed otherwise"
+                "; {succeeded} succeeded, {again} failed again, {otherwise} failed for another reason"
             )?;
             if outcomes.unknown > 0 {
-                write!(f, ", {} were not tried", outcomes.unknown)?;
+                write!(f, ", {} not attempted", outcomes.unknown)?;
             }
         }
         let missing = self.missing();
         if self.canary.is_some() && progress.is_at_end && missing > 0 {
-            write!(f, "; of {missing} it is not known yet")?;
+            write!(f, "; {missing} outcomes pending")?;
         }
         match &progress.stop_reason {
             Some(reason) => write!(f, "; it stopped because {reason}"),

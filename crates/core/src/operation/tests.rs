@@ -173,7 +173,7 @@ fn a_canary_goes_on_in_stages_as_long_as_jobs_succeed() {
     assert_eq!(
         late.to_string(),
         "requeue of 1000 jobs is done: 1000 changed; 250 succeeded, 0 failed again, 0 failed \
-         otherwise; of 750 it is not known yet"
+         for another reason; 750 outcomes pending"
     );
 }
 
@@ -184,8 +184,8 @@ fn a_canary_stops_when_the_failure_is_back_and_leaves_the_rest_alone() {
     assert_eq!(stopped.room(at(1)), OperationRoom::Never);
     assert_eq!(
         stopped.to_string(),
-        "requeue of 1000 jobs is stopped: 3 changed, 997 left alone; 2 succeeded, 1 failed again, \
-         0 failed otherwise; it stopped because 1 of 3 jobs failed again"
+        "requeue of 1000 jobs is stopped: 3 changed, 997 skipped; 2 succeeded, 1 failed again, \
+         0 failed for another reason; it stopped because 1 of 3 jobs failed again"
     );
     // Later outcomes are still counted.
     assert_eq!(
@@ -232,7 +232,7 @@ fn a_canary_whose_jobs_are_not_tried_stops() {
     let stopped = first.step(OperationEvent::Checked, late).unwrap();
     assert_eq!(
         stopped.progress.stop_reason.unwrap(),
-        "3 jobs were not tried within 1h"
+        "3 jobs were not attempted within 1h"
     );
     // While it is paused it waits for nothing.
     let paused = step(&first, OperationEvent::Pause);

@@ -263,7 +263,7 @@ impl<'de> Deserialize<'de> for PolicyPatch {
             type Value = PolicyPatch;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a preset's name or an object with fields of a retry policy")
+                f.write_str("a preset name or an object with fields of a retry policy")
             }
 
             fn visit_str<E: de::Error>(self, name: &str) -> Result<PolicyPatch, E> {

@@ -17,7 +17,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
-    expecting = "a rule, as {\"match\": {\"status\": [429, \"5xx\"]}, \"then\": \"retry\"}"
+    expecting = "a rule such as {\"match\": {\"status\": [429, \"5xx\"]}, \"then\": \"retry\"}"
 )]
 pub struct RetryRule {
     /// Which failures it is for.
@@ -62,7 +62,7 @@ impl StatusRange {
         if 100 <= first && first <= last && last <= 599 {
             return Ok(Self { first, last });
         }
-        let expected = "must lie between 100 and 599, the first not above the last";
+        let expected = "must be between 100 and 599 and ascending";
         Err(Invalid::new("status", format!("{first}-{last}"), expected))
     }
 }
@@ -201,7 +201,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
             type Value = Vec<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("one value or a list of them, as 503 or [429, \"5xx\"]")
+                f.write_str("one value or a list, such as 503 or [429, \"5xx\"]")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Vec<T>, E> {
@@ -253,7 +253,7 @@ impl<'de> Deserialize<'de> for RuleMatch {
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(
-                    "\"any\", or an object with class, status or message, as {\"status\": 404}",
+                    "\"any\", or an object with class, status or message, such as {\"status\": 404}",
                 )
             }
 
@@ -356,7 +356,7 @@ impl FromStr for StatusRange {
         range
             .and_then(|(first, last)| Self::new(first, last).ok())
             .ok_or_else(|| {
-                let expected = "must be like 503, \"5xx\" or \"500-504\"";
+                let expected = "must be an HTTP status such as 503, \"5xx\" or \"500-504\"";
                 Invalid::new("status", format!("{text:?}"), expected)
             })
     }
@@ -376,7 +376,7 @@ impl<'de> Deserialize<'de> for StatusRange {
             type Value = StatusRange;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an HTTP status like 503, \"5xx\" or \"500-504\"")
+                f.write_str("an HTTP status such as 503, \"5xx\" or \"500-504\"")
             }
 
             fn visit_u64<E: de::Error>(self, number: u64) -> Result<StatusRange, E> {

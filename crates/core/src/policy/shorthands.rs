@@ -97,7 +97,7 @@ fn agree<T: PartialEq + fmt::Debug>(
 ) -> Result<Option<T>, Invalid> {
     match (other, value) {
         (Some(other), Some(value)) if other != value => {
-            let expected = format!("must agree with {other_field}, which says {other:?}");
+            let expected = format!("must agree with {other_field} ({other:?})");
             Err(Invalid::new(field, format!("{value:?}"), expected))
         }
         (other, value) => Ok(other.or(value)),

@@ -62,7 +62,8 @@ impl ReplayHistory {
     pub fn new(mut attempts: Vec<RecordedAttempt>) -> Result<Self, Invalid> {
         let most = limits::REPLAY_ATTEMPTS_MAX;
         if attempts.len() > most {
-            let expected = format!("must be at most {most} attempts; choose a shorter time");
+            let expected =
+                format!("must contain at most {most} attempts; choose a shorter time range");
             return Err(Invalid::new("attempts", attempts.len(), expected));
         }
         attempts.sort_by_key(|attempt| (attempt.job, attempt.started_at, attempt.retry_count));

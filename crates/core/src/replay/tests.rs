@@ -265,7 +265,7 @@ fn too_many_attempts_are_refused() {
     assert_eq!(
         error.to_string(),
         format!(
-            "attempts is {}: must be at most {most} attempts; choose a shorter time",
+            "attempts is {}: must contain at most {most} attempts; choose a shorter time range",
             most + 1
         )
     );
@@ -301,6 +301,6 @@ fn a_policy_that_makes_too_many_attempts_is_refused() {
     assert!(attempts > replay(&history, &quick, &quick, 1).recorded.jobs);
     assert!(history.simulate(runs(), 1, attempts).is_ok());
     let error = history.simulate(runs(), 1, attempts - 1).err().unwrap();
-    let expected = format!("must come to at most {} attempts", attempts - 1);
+    let expected = format!("must simulate at most {} attempts", attempts - 1);
     assert!(error.to_string().contains(&expected), "{error}");
 }

@@ -167,7 +167,7 @@ impl Timetable {
         if self.missed != MissedTickPolicy::RunAll || self.overlap == OverlapPolicy::Allow {
             return Ok(());
         }
-        let expected = "must be skip or runOnce, or overlap must be allow: the runs of missed \
+        let expected = "must be skip or runOnce, or overlap must be allow, because runs of missed \
                         ticks overlap";
         Err(Invalid::new("missed", "runAll", expected))
     }

@@ -39,7 +39,7 @@ impl Zone {
                 Invalid::new(
                     "timezone",
                     format!("{name:?}"),
-                    "must be an IANA time zone, as Europe/Paris or UTC",
+                    "must be an IANA time zone such as Europe/Paris or UTC",
                 )
             })
     }

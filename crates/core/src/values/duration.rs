@@ -20,7 +20,7 @@ pub fn parse(text: &str) -> Result<Duration, Invalid> {
         Invalid::new(
             "duration",
             format!("{text:?}"),
-            "must be like \"500ms\", \"30s\", \"1m30s\", \"2h\" or \"7d\"",
+            "must be a duration such as \"500ms\", \"30s\", \"1m30s\", \"2h\" or \"7d\"",
         )
     };
     let mut rest = text.trim();
@@ -113,7 +113,7 @@ pub mod text {
         type Value = Duration;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a duration like \"30s\", or a number of milliseconds")
+            f.write_str("a duration such as \"30s\", or a number of milliseconds")
         }
 
         fn visit_str<E: de::Error>(self, text: &str) -> Result<Duration, E> {

@@ -177,7 +177,7 @@ fn check_name(field: &str, text: &str) -> Result<(), Invalid> {
         return Err(Invalid::new(
             field,
             format!("{text:?}"),
-            format!("must be 1 to {most} characters out of A–Z a–z 0–9 _ - . : / @"),
+            format!("must be 1 to {most} characters from A–Z a–z 0–9 _ - . : / @"),
         ));
     }
     Ok(())
@@ -190,7 +190,7 @@ fn check_kind(field: &str, text: &str) -> Result<(), Invalid> {
         return Err(Invalid::new(
             field,
             format!("{text:?}"),
-            format!("must be 1 to {most} characters out of A–Z a–z 0–9 _ - . : / \\ @ #"),
+            format!("must be 1 to {most} characters from A–Z a–z 0–9 _ - . : / \\ @ #"),
         ));
     }
     Ok(())
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(error.field, "queue");
         assert_eq!(
             error.to_string(),
-            "queue is \"no spaces\": must be 1 to 128 characters out of A–Z a–z 0–9 _ - . : / @"
+            "queue is \"no spaces\": must be 1 to 128 characters from A–Z a–z 0–9 _ - . : / @"
         );
         assert!(Kind::new("").is_err());
         assert!(Tenant::new(&"x".repeat(129)).is_err());
@@ -239,7 +239,7 @@ mod tests {
         let error = Kind::new("Send Mail").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "kind is \"Send Mail\": must be 1 to 255 characters out of A–Z a–z 0–9 _ - . : / \\ @ #"
+            "kind is \"Send Mail\": must be 1 to 255 characters from A–Z a–z 0–9 _ - . : / \\ @ #"
         );
         assert!(Kind::new(&"k".repeat(256)).is_err());
         assert!(Kind::new("Größe").is_err());

@@ -47,7 +47,7 @@ impl Payload {
             Invalid::new(
                 "payload",
                 std::any::type_name::<T>(),
-                format!("must be writable as JSON: {error}"),
+                format!("must be serializable as JSON: {error}"),
             )
         })?;
         check_size(raw.get().len(), limits::PAYLOAD_BYTES_MAX)?;

@@ -15,7 +15,7 @@ pub(crate) fn cut_middle(text: String, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text;
     }
-    const MARK: &str = "\n… the middle is left out …\n";
+    const MARK: &str = "\n… middle omitted …\n";
     let half = bytes_max.saturating_sub(MARK.len()) / 2;
     let head = &text[..text.floor_char_boundary(half)];
     let tail = &text[text.ceil_char_boundary(text.len() - half)..];

@@ -114,9 +114,13 @@ impl FromStr for Timestamp {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        text.parse()
-            .map(Self::from_jiff)
-            .map_err(|_| Invalid::new("time", text, "must be RFC 3339, as 2026-01-01T12:00:00Z"))
+        text.parse().map(Self::from_jiff).map_err(|_| {
+            Invalid::new(
+                "time",
+                text,
+                "must be an RFC 3339 time such as 2026-01-01T12:00:00Z",
+            )
+        })
     }
 }
 

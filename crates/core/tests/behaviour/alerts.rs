@@ -283,7 +283,7 @@ fn switching_a_rule_off_resolves_it_and_keeps_it_silent() {
         .step(&settings, Some(&fired.state), &one, at(1))
         .unwrap();
     assert_eq!(change.event, Some(EventType::AlertResolved));
-    assert_eq!(change.state.message, "the rule is switched off");
+    assert_eq!(change.state.message, "the rule is disabled");
     let off = AlertRule::Dlq.step(&settings, Some(&change.state), &one, at(2));
     assert_eq!(off, None);
     assert_eq!(AlertRule::Dlq.step(&settings, None, &one, at(2)), None);

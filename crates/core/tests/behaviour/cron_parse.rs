@@ -36,11 +36,11 @@ fn a_refusal_names_the_field_the_value_and_what_is_allowed() {
         ),
         (
             "0 22-2 * * *",
-            "must have ranges that go upwards in the hour field, not \"22-2\": write two ranges",
+            "must have ascending ranges in the hour field, not \"22-2\": write two ranges",
         ),
         (
             "0 0 30 2 *",
-            "must name a day that some year has; this never fires",
+            "must match at least one date; this pattern never fires",
         ),
         (
             "0 0 * *",

@@ -147,7 +147,10 @@ fn a_record_of_an_older_version_is_explained_as_far_as_it_goes() {
     assert_eq!(sentence, "Retry in 1s: 1s before jitter.");
     attempt.decision = serde_json::from_str(r#"{"rule":"exhausted"}"#).unwrap();
     let sentence = explain::decision(&attempt).unwrap();
-    assert_eq!(sentence, "Not retried: all retries of the policy are used.");
+    assert_eq!(
+        sentence,
+        "Not retried: all retries of the policy are used up."
+    );
 }
 
 #[test]
@@ -484,11 +487,11 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
             },
         ),
         (
-            "held by hand",
+            "held manually",
             gates(of_health(commanded(&down, hand(None)))),
         ),
         (
-            "held by hand until",
+            "held manually until",
             gates(of_health(commanded(
                 &DestinationHealth::default(),
                 hand(Some(at(90))),

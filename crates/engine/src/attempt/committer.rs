@@ -68,7 +68,7 @@ impl Committer {
         if let Ok(settled) = AssertUnwindSafe(all).catch_unwind().await {
             return settled;
         }
-        tracing::error!("the committer panicked; settling each outcome by itself");
+        tracing::error!("the committer panicked; settling outcomes one by one");
         for single in batch.chunks_mut(1) {
             let job = single[0].job();
             let one = settler.settle_until_stored(single, backoff, abandon);
@@ -76,7 +76,7 @@ impl Committer {
                 Ok(Ok(())) => {}
                 Ok(Err(abandoned)) => return Err(abandoned),
                 Err(_) => {
-                    tracing::error!(jobId = %job, "the outcome of job {job} cannot be settled; its lease will run out");
+                    tracing::error!(jobId = %job, "cannot settle the outcome of job {job}; its lease will expire");
                 }
             }
         }

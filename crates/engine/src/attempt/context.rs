@@ -161,7 +161,7 @@ impl<S> Context<S> {
         let result = Payload::encode(&result)?;
         let most = limits::ONCE_BYTES_MAX;
         if result.as_str().len() > most {
-            let message = format!("the result of step {step} is over {most} bytes");
+            let message = format!("the result of step {step} is larger than {most} bytes");
             return Err(JobError::permanent(message));
         }
         let saved = self

@@ -50,7 +50,7 @@ impl Executor {
             };
             if !is_reported {
                 // Renewed for ever otherwise, it would run for ever.
-                tracing::error!(jobId = %job, "the outcome of job {job} is lost; its lease will run out");
+                tracing::error!(jobId = %job, "the outcome of job {job} is lost; its lease will expire");
                 executor.inflight.leave(job, fence);
             }
             slot.free(call_end);
@@ -152,7 +152,10 @@ fn panic_failure(panic: &(dyn std::any::Any + Send)) -> Outcome {
 }
 
 fn timeout_failure(limit: Duration) -> Outcome {
-    let message = format!("the handler did not end within {}", explain::brief(limit));
+    let message = format!(
+        "the handler did not finish within {}",
+        explain::brief(limit)
+    );
     failure(FailureClass::TIMEOUT, message)
 }
 

@@ -41,7 +41,7 @@ impl Handlers {
     pub fn add(&mut self, kind: &str, handler: Arc<dyn Handler>) -> Result<(), Invalid> {
         let kind = Kind::new(kind)?;
         if self.0.insert(kind.clone(), handler).is_some() {
-            return Err(Invalid::new("kind", kind, "must have one handler only"));
+            return Err(Invalid::new("kind", kind, "must have only one handler"));
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ where
         let input = match attempt.job().payload.decode::<J>() {
             Ok(input) => input,
             Err(error) => {
-                let message = format!("the payload does not fit {}: {error}", J::KIND);
+                let message = format!("cannot decode the payload as {}: {error}", J::KIND);
                 let failure = Failure::new(FailureClass::PAYLOAD, message);
                 return JobError::Failure(failure).into_outcome();
             }

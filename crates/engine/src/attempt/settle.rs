@@ -238,7 +238,7 @@ impl Settler {
             }
             if abandon.is_cancelled() {
                 let lost = batch.iter().filter(|it| it.result.is_none()).count();
-                tracing::error!(%error, lost, "stopped before the store took all outcomes");
+                tracing::error!(%error, lost, "stopped before all outcomes were stored");
                 return Err(SettleFailure::Abandoned);
             }
             backoff.wait(&error, abandon).await;
@@ -262,7 +262,7 @@ impl Settler {
         for PendingSettlement { ended, .. } in batch {
             let job = ended.job();
             self.inflight.leave(job.id, job.progress.fence);
-            tracing::error!(jobId = %job.id, %error, "the outcome of job {} cannot be stored", job.id);
+            tracing::error!(jobId = %job.id, %error, "cannot store the outcome of job {}", job.id);
         }
     }
 
@@ -308,7 +308,7 @@ impl Settler {
             tenantId = %job.tenant,
             jobId = %job.id,
             attempt = job.progress.attempt,
-            "the result of job {} came too late: its claim does not hold any more",
+            "the result of job {} came too late: its claim has expired",
             job.id,
         );
         self.announcer

@@ -172,7 +172,7 @@ impl Client {
     ) -> Result<DestinationState, ClientError> {
         let now = self.now();
         if let Some(until) = until.filter(|until| *until <= now) {
-            let expected = format!("must be in the future; it is {now} now");
+            let expected = format!("must be in the future; the current time is {now}");
             return Err(Invalid::new("until", until, expected).into());
         }
         check_text("by", by, limits::PAUSE_BY_BYTES_MAX)?;
@@ -237,7 +237,7 @@ impl Client {
         let is_known = gates.health(destination, None).is_some();
         if !is_known && gates.health_count() >= DESTINATIONS_MAX {
             let expected = format!(
-                "must be one of the {DESTINATIONS_MAX} that are known; pause its gate instead"
+                "must be one of the {DESTINATIONS_MAX} tracked destinations; pause its gate instead"
             );
             return Err(Invalid::new("destination", destination, expected).into());
         }

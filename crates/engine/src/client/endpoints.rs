@@ -154,7 +154,7 @@ impl Client {
             match self.create_operation(request).await {
                 // They look for the endpoint by themselves, only later.
                 Err(error @ ClientError::TooManyOperations { .. }) => {
-                    tracing::warn!(endpoint = %id, %error, "its deliveries are sent later");
+                    tracing::warn!(endpoint = %id, %error, "its deliveries are delayed");
                 }
                 created => {
                     created?;
@@ -209,7 +209,7 @@ impl Client {
         let subscriptions = endpoints.subscriptions();
         let delivery = subscriptions.deliver_to(&event, &endpoint.subscription());
         let delivery = delivery.ok_or_else(|| {
-            let expected = "must be short enough for an event";
+            let expected = "must be short enough to fit in an event";
             Invalid::new("description", "too long", expected)
         })?;
         let record = self.endpoint_record("test", endpoint);

@@ -28,27 +28,25 @@ pub enum ClientError {
     #[error("there is no schedule {0}")]
     ScheduleNotFound(ScheduleId),
     /// An idempotency key was used before, for another request: one of them was for a schedule.
-    #[error("idempotency key {key:?} was used for another request")]
+    #[error("idempotency key {key:?} was already used for a different request")]
     KeyTaken {
         /// The key.
         key: IdempotencyKey,
     },
     /// A schedule of this name exists, and the request must not replace it.
-    #[error("the name {} is taken by schedule {}", schedule.name, schedule.id)]
+    #[error("the name {} is already used by schedule {}", schedule.name, schedule.id)]
     NameTaken {
         /// The schedule that has the name.
         schedule: Box<Schedule>,
     },
     /// Others changed the same thing each time between the reading and the writing of it.
-    #[error("{what} was changed by others {REVISION_TRIES_MAX} times in a row: try again later")]
+    #[error("{what} was changed concurrently {REVISION_TRIES_MAX} times in a row: try again later")]
     Contended {
         /// What could not be written, as `schedule nightly`.
         what: String,
     },
     /// There are as many gates as there may be.
-    #[error(
-        "{whose} {most} gates, and may not have more: delete some, or set a default for the scope"
-    )]
+    #[error("{whose} limit of {most} gates reached: delete some, or set a default for the scope")]
     TooManyGates {
         /// As `tenant acme has`.
         whose: String,
@@ -57,7 +55,7 @@ pub enum ClientError {
     },
     /// The queue cannot be resumed for one tenant: it is paused for all of them.
     #[error(
-        "queue {queue} is not resumed: its gate for all tenants is {pause}; resume that gate, with \
+        "queue {queue} cannot be resumed: its gate for all tenants is {pause}; resume that gate with \
          an API key for all tenants"
     )]
     PausedForAll {
@@ -73,7 +71,7 @@ pub enum ClientError {
     #[error("{0}")]
     OperationRefused(OperationRefusal),
     /// There are as many open operations as there may be.
-    #[error("{most} operations are open, and may not be more: cancel one, or wait for its end")]
+    #[error("limit of {most} open operations reached: cancel one, or wait for one to end")]
     TooManyOperations {
         /// How many a tenant may have.
         most: usize,
@@ -83,7 +81,7 @@ pub enum ClientError {
     BatchNotFound(BatchId),
     /// The tenant has as many unfinished batches as it may have.
     #[error(
-        "{most} batches have not ended, and may not be more: close those that are open, or wait for \
+        "limit of {most} unfinished batches reached: close open batches, or wait for \
          their jobs"
     )]
     TooManyBatches {
@@ -92,8 +90,8 @@ pub enum ClientError {
     },
     /// All jobs of a new batch exist already by their idempotency keys, so that it would be empty.
     #[error(
-        "all jobs of this batch exist already by their keys, the first as {job}{}: nothing is stored; \
-         a request that may come twice needs an idempotencyKey of its own",
+        "all jobs of this batch already exist with their idempotency keys, the first as {job}{}; nothing \
+         was created; use an idempotencyKey for the batch to repeat its creation",
         batch.map_or(String::new(), |batch| format!(" of {batch}"))
     )]
     BatchJobsExist {
@@ -103,7 +101,7 @@ pub enum ClientError {
         batch: Option<BatchId>,
     },
     /// The store took jobs and did not say what became of each.
-    #[error("the store did not return a result for every job")]
+    #[error("the store returned no result for some jobs")]
     MissingResult,
 }
 

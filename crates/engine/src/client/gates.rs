@@ -95,7 +95,7 @@ impl Client {
         let replace = |id: &GateId, before: &GateLimits| {
             let limits = limits.replace(id, before, by, now)?;
             if limits == GateLimits::default() {
-                let expected = "must set a limit, such as maxRunning; to remove it, delete it";
+                let expected = "must set a limit, such as maxRunning; delete the gate to remove it";
                 return Err(Invalid::new("gate", "empty", expected));
             }
             Ok(limits)
@@ -203,14 +203,14 @@ impl Client {
         if let Some(tenant) = &id.tenant
             && count(&|id| id.tenant.as_ref() == Some(tenant)) >= GATES_PER_TENANT_MAX
         {
-            let whose = format!("tenant {tenant} has");
+            let whose = format!("tenant {tenant}:");
             return Err(too_many(whose, GATES_PER_TENANT_MAX));
         }
         let is_of_tenant = id.tenant.is_some();
         if count(&|id| id.tenant.is_some() == is_of_tenant) >= GATES_MAX {
             let whose = match is_of_tenant {
-                true => "all tenants together have",
-                false => "there are, for jobs of all tenants,",
+                true => "all tenants together:",
+                false => "gates for all tenants:",
             };
             return Err(too_many(whose.to_owned(), GATES_MAX));
         }

@@ -101,7 +101,7 @@ impl Client {
 impl ReplayRequest {
     fn checked_since(&self, now: Timestamp) -> Result<Timestamp, Invalid> {
         if self.queue.is_none() && self.kind.is_none() && self.destination.is_none() {
-            let expected = "must be given, or a kind or a destination";
+            let expected = "is required unless kind or destination is given";
             return Err(Invalid::new("queue", "missing", expected));
         }
         let Some(since) = self.since else {

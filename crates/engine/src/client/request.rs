@@ -315,7 +315,7 @@ impl JobRequest {
     /// The same for a job that is created with its batch, and has its tenant.
     pub(crate) fn for_batch(self, batch: BatchId, tenant: &Tenant) -> Result<Self, Invalid> {
         if let Some(other) = self.batch {
-            let expected = "must be left out of a job that is created with its batch";
+            let expected = "must be omitted for a job that is created with its batch";
             return Err(Invalid::new("batch", other, expected));
         }
         Ok(self.of_tenant(tenant)?.batch(batch))
@@ -324,7 +324,7 @@ impl JobRequest {
     fn of_tenant(self, tenant: &Tenant) -> Result<Self, Invalid> {
         match &self.tenant {
             Some(other) if other != tenant.as_str() => {
-                let expected = format!("must be that of the batch, {tenant}, or left out");
+                let expected = format!("must be the tenant of the batch ({tenant}) or omitted");
                 Err(Invalid::new("tenant", format!("{other:?}"), expected))
             }
             Some(_) | None => Ok(self.tenant(tenant.as_str())),
@@ -333,9 +333,9 @@ impl JobRequest {
 
     /// Refuses what a job that a batch makes cannot have.
     pub(crate) fn check_callback(self, tenant: &Tenant) -> Result<Self, Invalid> {
-        let expected = "must be left out: a batch makes the job once, and in any case";
+        let expected = "must be omitted: a batch creates its callback exactly once";
         self.check_no_prerequisites(expected)?;
-        self.check_no_batch("must be left out: a job that a batch makes is of none")?;
+        self.check_no_batch("must be omitted: a batch callback cannot belong to a batch")?;
         if let Some(unique) = &self.unique {
             return Err(Invalid::new("unique", &unique.key, expected));
         }
@@ -343,7 +343,8 @@ impl JobRequest {
             return Err(Invalid::new("idempotencyKey", format!("{key:?}"), expected));
         }
         if let Some(StartBefore::At(time)) = self.start_before {
-            let expected = "must be a duration as \"10m\": when the job is made is not known yet";
+            let expected =
+                "must be a duration such as \"10m\": the creation time of the job is unknown";
             return Err(Invalid::new("startBefore", time, expected));
         }
         self.of_tenant(tenant)
@@ -361,12 +362,12 @@ impl JobRequest {
     fn dependencies(&self, id: JobId) -> Result<Option<Dependencies>, Invalid> {
         let Some(after) = &self.after else {
             return match self.on_failure {
-                Some(action) => Err(Invalid::new("onFailure", action, "must come with after")),
+                Some(action) => Err(Invalid::new("onFailure", action, "requires after")),
                 None => Ok(None),
             };
         };
         if let Some(wait) = self.debounce {
-            let expected = "must be left out of a job that runs after others";
+            let expected = "must be omitted for a job that runs after others";
             return Err(Invalid::new("debounce", duration::format(wait), expected));
         }
         let on_failure = self.on_failure.unwrap_or(OnFailure::Wait);
@@ -386,10 +387,10 @@ impl JobRequest {
 
     /// Refuses what a job that is made with the success of another cannot have.
     pub(crate) fn check_outbox(&self) -> Result<(), Invalid> {
-        let expected = "must be left out: a job that is made with the success of another is made in \
-                        any case";
+        let expected = "must be omitted: a job that is created when another succeeds cannot wait for \
+                        other jobs";
         self.check_no_prerequisites(expected)?;
-        self.check_no_batch("must be left out of a job that is made with the success of another")?;
+        self.check_no_batch("must be omitted for a job that is created when another succeeds")?;
         match &self.unique {
             Some(unique) => Err(Invalid::new("unique", &unique.key, expected)),
             None => Ok(()),
@@ -404,7 +405,7 @@ impl JobRequest {
             (Some(wait), most) => Some(Debounce::new(wait, most, unique, self.run_at)?),
             (None, Some(most)) => {
                 let most = duration::format(most);
-                return Err(Invalid::new("debounceMax", most, "must come with debounce"));
+                return Err(Invalid::new("debounceMax", most, "requires debounce"));
             }
             (None, None) => None,
         };
@@ -415,16 +416,12 @@ impl JobRequest {
                 Some((before, action))
             }
             (None, Some(action)) => {
-                return Err(Invalid::new(
-                    "onExpiry",
-                    action,
-                    "must come with startBefore",
-                ));
+                return Err(Invalid::new("onExpiry", action, "requires startBefore"));
             }
             (None, None) => None,
         };
         if let (Some(unique), Some(_)) = (unique, self.batch) {
-            let expected = "must be left out of a job of a batch, which is made in any case";
+            let expected = "must be omitted for a job of a batch";
             return Err(Invalid::new("unique", &unique.key, expected));
         }
         Ok(NewJobExtras {
@@ -438,19 +435,22 @@ impl JobRequest {
 
     /// Refuses what a schedule decides for each of its runs.
     pub(crate) fn check_template(&self) -> Result<(), Invalid> {
-        let expected = "must be left out: the schedule decides it for each run";
+        let expected = "must be omitted: the schedule sets it for each run";
         self.run_at.check_now(expected)?;
         if let Some(key) = &self.idempotency_key {
             return Err(Invalid::new("idempotencyKey", format!("{key:?}"), expected));
         }
         if let Some(unique) = &self.unique {
-            let expected = "must be left out: overlap of the schedule says what its runs do";
+            let expected = "must be omitted: use overlap of the schedule instead";
             return Err(Invalid::new("unique", &unique.key, expected));
         }
-        self.check_no_prerequisites("must be left out: a run of a schedule waits for no job")?;
-        self.check_no_batch("must be left out: a run of a schedule is of no batch")?;
+        self.check_no_prerequisites(
+            "must be omitted: a run of a schedule cannot wait for other jobs",
+        )?;
+        self.check_no_batch("must be omitted: a run of a schedule cannot belong to a batch")?;
         if let Some(StartBefore::At(time)) = self.start_before {
-            let expected = "must be a duration as \"10m\": each run has a time of its own";
+            let expected =
+                "must be a duration such as \"10m\": each run has a different start time";
             return Err(Invalid::new("startBefore", time, expected));
         }
         Ok(())

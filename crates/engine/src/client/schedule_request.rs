@@ -138,7 +138,7 @@ impl ScheduleEdit {
     pub(crate) fn apply_to(&self, current: &Timetable) -> Result<Timetable, Invalid> {
         let rule = match (&self.cron, self.every, current.rule()) {
             (Some(cron), Some(_), _) => {
-                let expected = "must be absent beside every";
+                let expected = "must be omitted if every is given";
                 return Err(Invalid::new("schedule", format!("{cron:?}"), expected));
             }
             (Some(cron), None, TickRule::Cron { zone, .. }) => TickRule::Cron {
@@ -171,7 +171,7 @@ fn in_zone(mut rule: TickRule, name: Option<&str>) -> Result<TickRule, Invalid> 
         match &mut rule {
             TickRule::Cron { zone, .. } => *zone = Zone::parse(name)?,
             TickRule::Every(_) => {
-                let expected = "must be left out: equal distances have no time zone";
+                let expected = "must be omitted: an interval has no time zone";
                 return Err(Invalid::new("timezone", format!("{name:?}"), expected));
             }
         }

@@ -382,7 +382,7 @@ fn first_tick(
     match timetable.first_tick(now) {
         Some(tick) => Ok(Some(tick.at)),
         None => {
-            let expected = "must fire at least once; its ticks all lie in the past or nowhere";
+            let expected = "must fire at least once in the future";
             Err(Invalid::new("schedule", name, expected))
         }
     }

@@ -105,7 +105,7 @@ impl<T: Send + Sync> DocumentCache<T> {
     /// if they cannot be read just now, what was known is forgotten, and the next caller reads them.
     pub async fn follow_change(&self) {
         if let Err(error) = self.refresh().await {
-            tracing::warn!(kind = %self.kind, %error, "what was changed is read again later");
+            tracing::warn!(kind = %self.kind, %error, "cannot read changed documents; retrying later");
             let forgotten = Snapshot {
                 read: self.reads.fetch_add(1, Ordering::Relaxed),
                 version: 0,
@@ -164,14 +164,14 @@ impl<T: Send + Sync> Role for DocumentCache<T> {
 pub fn decode_documents<T: DeserializeOwned>(
     documents: Vec<Document>,
 ) -> impl Iterator<Item = (Document, T)> {
-    documents.into_iter().filter_map(|document| {
-        match document.body.decode() {
+    documents
+        .into_iter()
+        .filter_map(|document| match document.body.decode() {
             Ok(body) => Some((document, body)),
             Err(error) => {
                 let Document { kind, id, .. } = document;
-                tracing::error!(%kind, id, %error, "a document is left out, because it cannot be read");
+                tracing::error!(%kind, id, %error, "skipping a document that cannot be decoded");
                 None
             }
-        }
-    })
+        })
 }

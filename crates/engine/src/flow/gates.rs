@@ -171,7 +171,7 @@ impl GateCache {
     /// nodes. Without any, every job might start.
     pub async fn follow_change(&self) {
         if let Err(error) = self.refresh_all().await {
-            tracing::warn!(%error, "gates that were changed are read again later");
+            tracing::warn!(%error, "cannot read changed gates; retrying later");
         }
     }
 

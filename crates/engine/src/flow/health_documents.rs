@@ -73,7 +73,7 @@ pub async fn step_by(
         let body = match Payload::encode(&change.health) {
             Ok(body) => body,
             Err(error) => {
-                tracing::error!(%subject, %error, "the health of a destination cannot be stored");
+                tracing::error!(%subject, %error, "cannot store the health of a destination");
                 return Ok(StepResult::Unchanged);
             }
         };

@@ -120,7 +120,7 @@ impl OutboundRules {
 
 fn parse_network(text: &str) -> Result<IpNet, Invalid> {
     let invalid = |expected: &str| Invalid::new("allow", format!("{text:?}"), expected);
-    let form = "must be a network like 10.1.0.0/16 or fd12::/48, or a single address";
+    let form = "must be a network such as 10.1.0.0/16 or fd12::/48, or a single address";
     let Some((address, length)) = text.split_once('/') else {
         return text
             .parse::<IpAddr>()
@@ -134,7 +134,7 @@ fn parse_network(text: &str) -> Result<IpNet, Invalid> {
     if network.network() != address {
         // Half of such mistakes are a wrong length, and would open more than was meant.
         let expected = format!(
-            "must have no bits beyond its prefix; is {} meant?",
+            "must have no bits set beyond its prefix; did you mean {}?",
             network.trunc()
         );
         return Err(invalid(&expected));

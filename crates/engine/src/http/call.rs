@@ -66,7 +66,9 @@ impl Outbound {
             .await
             .map_err(|error| match error {
                 CallError::Failed { failure, .. } => failure,
-                CallError::Unwanted => Failure::new(FailureClass::ERROR, "it was not sent"),
+                CallError::Unwanted => {
+                    Failure::new(FailureClass::ERROR, "the request was not sent")
+                }
             })
     }
 
@@ -101,7 +103,7 @@ impl Outbound {
         trace.enter(Phase::Body);
         let (head, body) = response.into_parts();
         let excerpt = Excerpt::read(body).await.map_err(|error| {
-            let what = format!("the response from {origin} broke off");
+            let what = format!("the response from {origin} was cut off");
             failure_of(FailureClass::CONNECTION, &what, error)
         })?;
         if excerpt.whole && !options.fresh {
@@ -301,7 +303,7 @@ fn tls(trusted: &[Vec<u8>]) -> Result<ClientConfig, Invalid> {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| invalid(format!("must be PEM: {error}")))?;
         if certificates.is_empty() {
-            return Err(invalid("must hold at least one certificate".to_owned()));
+            return Err(invalid("must contain at least one certificate".to_owned()));
         }
         for certificate in certificates {
             let added = roots.add(certificate);

@@ -92,11 +92,11 @@ impl Connector {
         let found = match Host::read(host) {
             Host::Address(address) => vec![address],
             Host::Neither => {
-                let message = format!("{host} looks like an address and is none");
+                let message = format!("{host} is not a valid IP address");
                 return Err(Failure::new(FailureClass::VALIDATION, message));
             }
             Host::Name(name) => self.resolver.resolve(name).await.map_err(|error| {
-                let what = format!("cannot look up {host}");
+                let what = format!("cannot resolve {host}");
                 failure_of(FailureClass::DNS, &what, error)
             })?,
         };
@@ -119,7 +119,7 @@ impl Connector {
                 Host::Address(_) | Host::Neither => blocked.to_string(),
             };
             let message = format!(
-                "will not connect to {origin}: {why}; the operator can open a network with \
+                "refused to connect to {origin}: {why}; the operator can allow a network with \
                  outbound.allow (--outbound-allow)"
             );
             Failure::new(FailureClass::BLOCKED, message)
@@ -182,7 +182,7 @@ fn server_name(origin: &Origin) -> Result<ServerName<'static>, Failure> {
         Host::Neither => origin.host(),
     };
     ServerName::try_from(name.to_owned()).map_err(|error| {
-        let what = format!("{name} cannot be the name in a certificate");
+        let what = format!("{name} is not a valid certificate name");
         failure_of(FailureClass::VALIDATION, &what, error)
     })
 }

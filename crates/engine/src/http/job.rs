@@ -130,7 +130,7 @@ fn timeout(job: &Job) -> Duration {
 async fn until_stopped(attempt: &AttemptContext) -> Outcome {
     match attempt.stopped().await {
         StopReason::Cancelled => Outcome::Cancelled {
-            message: "cancelled while the request was under way; it may have been carried out"
+            message: "cancelled while the request was in flight; it may have taken effect"
                 .to_owned(),
         },
         StopReason::LeaseLost => Outcome::Lost,

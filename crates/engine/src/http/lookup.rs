@@ -219,11 +219,11 @@ impl Names {
 
 async fn wait_for(mut answer: Receiver) -> io::Result<Vec<IpAddr>> {
     let answer = answer.wait_for(Option::is_some).await;
-    let answer = answer.map_err(|_| io::Error::other("the lookup broke off"))?;
+    let answer = answer.map_err(|_| io::Error::other("the DNS lookup was aborted"))?;
     match &*answer {
         Some(Ok(addresses)) => Ok(addresses.clone()),
         Some(Err((kind, text))) => Err(io::Error::new(*kind, text.clone())),
-        None => Err(io::Error::other("the lookup broke off")),
+        None => Err(io::Error::other("the DNS lookup was aborted")),
     }
 }
 

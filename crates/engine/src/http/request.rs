@@ -46,7 +46,7 @@ pub struct HttpRequest {
 #[serde(
     rename_all = "camelCase",
     deny_unknown_fields,
-    expecting = "an object with a url, as {\"url\": \"https://example.com/path\"}"
+    expecting = "an object with a url, such as {\"url\": \"https://example.com/path\"}"
 )]
 struct JsonFields {
     url: String,
@@ -199,16 +199,16 @@ fn check_url(url: &str) -> Result<Uri, Invalid> {
         return Err(invalid(format!("must be at most {URL_BYTES_MAX} bytes")));
     }
     if !url.is_ascii() {
-        let expected = "must be ASCII: %-encode its path, and write its host as xn--…";
+        let expected = "must be ASCII: percent-encode the path, and write the host as xn--…";
         return Err(invalid(expected.to_owned()));
     }
     // The parser does not check what comes after a `#`.
     if url.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
         return Err(invalid(
-            "must not hold spaces or control characters".to_owned(),
+            "must not contain spaces or control characters".to_owned(),
         ));
     }
-    let absolute = "must be an absolute http or https URL, as https://example.com/path";
+    let absolute = "must be an absolute http or https URL such as https://example.com/path";
     let target: Uri = url
         .parse()
         .map_err(|error| invalid(format!("{absolute} ({error})")))?;
@@ -220,7 +220,7 @@ fn check_url(url: &str) -> Result<Uri, Invalid> {
         .map_or("", |authority| authority.as_str());
     if authority.contains('@') {
         let expected =
-            "must not hold credentials; an HTTP job has headers for them, and webhooks are signed";
+            "must not contain credentials; use headers for HTTP jobs, and signatures for webhooks";
         return Err(invalid(expected.to_owned()));
     }
     let host = target.host().unwrap_or_default();
@@ -264,7 +264,7 @@ fn check_header_name(name: &str) -> Result<HeaderName, Invalid> {
             .iter()
             .any(|prefix| lower.starts_with(prefix));
     if reserved {
-        let expected = "must be left out: the engine sets it";
+        let expected = "must be omitted: the engine sets it";
         return Err(Invalid::new(format!("headers.{name}"), "given", expected));
     }
     Ok(checked)

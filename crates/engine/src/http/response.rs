@@ -112,7 +112,9 @@ impl RecordedResponse {
         let redirect = self.location.as_deref().filter(|_| status.is_redirection());
         if let Some(target) = redirect {
             let target = shorten(target, QUOTE_CHARS_MAX);
-            return format!("answered {status}, to {target}; redirects are not followed");
+            return format!(
+                "answered {status} with a redirect to {target}; redirects are not followed"
+            );
         }
         match self.quote() {
             Some(quote) => format!("answered {status}: {quote}"),

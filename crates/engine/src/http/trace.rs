@@ -63,11 +63,13 @@ impl Trace {
     pub fn timeout_failure(&self, origin: &Origin, limit: Duration) -> Failure {
         let within = format!("within {}", explain::brief(limit));
         let message = match self.phase {
-            Phase::Start | Phase::Dns => format!("looking up {origin} did not end {within}"),
-            Phase::Connect => format!("connecting to {origin} did not end {within}"),
-            Phase::Tls => format!("the TLS handshake with {origin} did not end {within}"),
+            Phase::Start | Phase::Dns => {
+                format!("the DNS lookup of {origin} did not finish {within}")
+            }
+            Phase::Connect => format!("the connection to {origin} was not established {within}"),
+            Phase::Tls => format!("the TLS handshake with {origin} did not finish {within}"),
             Phase::FirstByte => format!("no response from {origin} {within}"),
-            Phase::Body => format!("the body of the response from {origin} did not end {within}"),
+            Phase::Body => format!("the response body from {origin} was not complete {within}"),
         };
         Failure::new(FailureClass::TIMEOUT, message)
     }

@@ -90,7 +90,7 @@ async fn disable_endpoint(attempt: &AttemptContext, url: &str) {
     };
     let disabled = attempt.client().disable_gone_endpoint(*endpoint, url).await;
     if let Err(error) = disabled {
-        tracing::warn!(%endpoint, %error, "its target is gone, and it could not be disabled");
+        tracing::warn!(%endpoint, %error, "cannot disable an endpoint whose target is gone");
     }
 }
 
@@ -152,7 +152,8 @@ fn while_disabled(job: &Job, endpoint: &Endpoint, now: Timestamp) -> Outcome {
         return Outcome::Snoozed(disabled_snooze(job));
     }
     let waited = duration::format(DISABLED_WAIT_MAX);
-    let message = format!("the endpoint was disabled for {waited}; enable it, and send this again");
+    let message =
+        format!("the endpoint was disabled for {waited}; enable it and resend this delivery");
     let error = Failure::new(FailureClass::named("endpoint_disabled"), message);
     failure(error.into_permanent())
 }

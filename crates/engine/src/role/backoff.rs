@@ -28,7 +28,7 @@ impl StoreBackoff {
     pub fn reset(&mut self) {
         self.health.succeeded();
         if self.delay.take().is_some() {
-            tracing::info!(role = self.health.name(), "the store is back");
+            tracing::info!(role = self.health.name(), "the store is available again");
         }
     }
 
@@ -37,7 +37,7 @@ impl StoreBackoff {
         self.health.failed();
         let delay = match self.delay {
             None => {
-                tracing::warn!(role = self.health.name(), %error, "the store failed; waiting for it");
+                tracing::warn!(role = self.health.name(), %error, "the store is unavailable; waiting for it");
                 STORE_BACKOFF_FIRST
             }
             Some(delay) => (delay * 2).min(STORE_BACKOFF_MAX),

@@ -33,7 +33,7 @@ impl DependencyRunner {
             .await?;
         let changed = followed.changed.len();
         if changed > 0 {
-            tracing::debug!(changed, "jobs that waited for others");
+            tracing::debug!(changed, "released dependent jobs");
         }
         Ok(followed.has_more)
     }

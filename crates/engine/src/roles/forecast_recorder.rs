@@ -41,7 +41,7 @@ impl ForecastRecorder {
         match self.refresh(now).await {
             Ok(upcoming) => upcoming,
             Err(error) => {
-                tracing::warn!(%error, "what is coming could not be read; alerts use the last look");
+                tracing::warn!(%error, "cannot read the upcoming jobs; alerts use the previous forecast");
                 let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
                 last.as_ref()
                     .map(|(_, upcoming)| upcoming.clone())
@@ -112,7 +112,7 @@ impl ForecastRecorder {
         let body = match Payload::encode(&record) {
             Ok(body) => body,
             Err(error) => {
-                tracing::error!(%error, "the record of forecasts cannot be stored");
+                tracing::error!(%error, "cannot store the forecast record");
                 return Ok(());
             }
         };

@@ -290,7 +290,7 @@ fn log(subject: &HealthSubject, change: &HealthChange, now: Timestamp) {
                     destination = %subject.destination,
                     tenantId = subject.tenant.as_ref().map(tracing::field::display),
                     newest,
-                    "{subject} does not work: {failed} of the last {attempts} attempts failed"
+                    "{subject} is unhealthy: {failed} of the last {attempts} attempts failed"
                 );
             }
         }
@@ -299,7 +299,7 @@ fn log(subject: &HealthSubject, change: &HealthChange, now: Timestamp) {
             tracing::info!(
                 destination = %subject.destination,
                 tenantId = subject.tenant.as_ref().map(tracing::field::display),
-                "{subject} works again, after {lasted}"
+                "{subject} has recovered after {lasted}"
             );
         }
         None => {}

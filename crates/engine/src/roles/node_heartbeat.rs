@@ -92,7 +92,7 @@ impl NodeHeartbeat {
         let body = match Payload::encode(&state) {
             Ok(body) => body,
             Err(error) => {
-                tracing::error!(%error, "the heartbeat of this node cannot be stored");
+                tracing::error!(%error, "cannot store the heartbeat of this node");
                 return Ok(());
             }
         };

@@ -228,7 +228,9 @@ impl Role for OperationRunner {
                 Ok(next) => wait = wait.min(next),
                 Err(error) if error.is_transient() => return Err(error),
                 // What is wrong with one does not hold up the others.
-                Err(error) => tracing::warn!(operation = %id, %error, "cannot carry it on"),
+                Err(error) => {
+                    tracing::warn!(operation = %id, %error, "cannot continue the operation")
+                }
             }
         }
         Ok(match wait.is_zero() {

@@ -61,7 +61,7 @@ impl Pruner {
         }
         let deleted = self.store.prune_names(limits::NAMES_KEPT).await?;
         if deleted > 0 {
-            tracing::info!(deleted, "lanes and policies that no job has were deleted");
+            tracing::info!(deleted, "deleted unused lanes and policies");
         }
         *self.lock() = Some(now);
         Ok(())

@@ -69,7 +69,7 @@ impl Role for Sweeper {
     async fn tick(&self) -> Result<Next, StoreError> {
         if self.clock_jumped() {
             // Every lease looks expired now; the keepers get the time to renew theirs first.
-            tracing::warn!("the clock jumped ahead; giving leases time to be renewed");
+            tracing::warn!("the clock jumped ahead; waiting for lease renewals");
             return Ok(Next::After(LEASE_DEFAULT));
         }
         Ok(match self.sweep().await? {

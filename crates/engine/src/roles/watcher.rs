@@ -174,7 +174,7 @@ impl Watcher {
         let body = match Payload::encode(&change.state) {
             Ok(body) => body,
             Err(error) => {
-                tracing::error!(id, %error, "the state of an alert cannot be stored");
+                tracing::error!(id, %error, "cannot store the state of an alert");
                 return Ok(false);
             }
         };
@@ -224,7 +224,7 @@ fn stored_states(documents: Vec<Document>) -> HashMap<String, StoredState> {
     let states = documents.into_iter().map(|document| {
         let Document { id, revision, .. } = document;
         let state = document.body.decode().map_err(|error| {
-            tracing::error!(id, %error, "an alert starts afresh, because its state cannot be read");
+            tracing::error!(id, %error, "resetting an alert whose state cannot be decoded");
         });
         let state = state.ok();
         (id, StoredState { revision, state })

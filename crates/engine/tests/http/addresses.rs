@@ -77,7 +77,7 @@ async fn a_name_that_leads_inside_is_blocked() {
         assert_blocked(&failure, "inside.example");
         let told = failure.message.contains(address);
         assert!(!told, "the caller learns where the name leads: {failure}");
-        let way_out = "the operator can open a network with outbound.allow (--outbound-allow)";
+        let way_out = "the operator can allow a network with outbound.allow (--outbound-allow)";
         assert!(failure.message.ends_with(way_out), "{failure}");
     }
     assert_eq!(target.connections(), 0);
@@ -159,7 +159,7 @@ async fn a_name_without_an_address_is_a_failure_of_dns() {
     let failure = call(&lost.build().unwrap(), "http://lost.example/").await;
     let failure = failure.unwrap_err();
     assert_eq!(failure.class, FailureClass::DNS);
-    assert_eq!(failure.message, "cannot look up lost.example: no such name");
+    assert_eq!(failure.message, "cannot resolve lost.example: no such name");
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn a_lookup_without_end_takes_no_longer_than_the_call_may() {
     let failure = outbound.call(post("http://dead.example/"), limit, false);
     let failure = failure.await.unwrap_err();
     assert_eq!(failure.class, FailureClass::TIMEOUT);
-    let expected = "looking up dead.example did not end within 30ms";
+    let expected = "the DNS lookup of dead.example did not finish within 30ms";
     assert_eq!(failure.message, expected);
 }
 

@@ -141,6 +141,6 @@ async fn a_lookup_counts_towards_the_time_limit() {
     assert_eq!(failure.class, FailureClass::TIMEOUT);
     assert_eq!(
         failure.message,
-        "looking up slow.example did not end within 20ms"
+        "the DNS lookup of slow.example did not finish within 20ms"
     );
 }

@@ -76,7 +76,8 @@ async fn a_redirect_is_not_followed() {
         let header = format!("location: {location}\r\n");
         let failure = failure_of(move |_| answer(status, &header, "")).await;
         assert_eq!(failure.class, FailureClass::REDIRECT);
-        let expected = format!("answered {status}, to {location}; redirects are not followed");
+        let expected =
+            format!("answered {status} with a redirect to {location}; redirects are not followed");
         assert_eq!(failure.message, expected);
     }
     assert_eq!(elsewhere.connections(), 0);
@@ -186,7 +187,7 @@ async fn a_body_that_breaks_off_is_a_failure_of_the_connection() {
     let target = Target::start(|_| Reply::SendAndClose(short.to_owned())).await;
     let failure = call(&any_address(), &target.url()).await.unwrap_err();
     assert_eq!(failure.class, FailureClass::CONNECTION);
-    assert!(failure.message.contains("broke off"), "{failure}");
+    assert!(failure.message.contains("was cut off"), "{failure}");
     assert_eq!(target.seen().len(), 1);
 }
 
@@ -216,7 +217,7 @@ async fn the_time_limit_covers_everything_and_the_failure_names_the_phase() {
     for reply in [Reply::Hang as fn(String) -> Reply, Reply::Trickle] {
         assert_eq!(
             message_of(reply, head.clone()).await,
-            "the body of the response from TARGET did not end within 80ms"
+            "the response body from TARGET was not complete within 80ms"
         );
     }
 }

@@ -109,7 +109,7 @@ async fn a_handshake_counts_towards_the_time_limit() {
         .unwrap_err();
     assert_eq!(failure.class, FailureClass::TIMEOUT);
     let expected = format!(
-        "the TLS handshake with {} did not end within 50ms",
+        "the TLS handshake with {} did not finish within 50ms",
         target.address
     );
     assert_eq!(failure.message, expected);

@@ -56,7 +56,7 @@ pub fn size(limit: Option<usize>, default: usize) -> Result<usize, Problem> {
 fn bad() -> Problem {
     Problem::invalid(
         "after",
-        "after is not a cursor of this list: send the nextCursor of its last page",
+        "after is not a cursor of this list: send the nextCursor of the previous page",
     )
 }
 

@@ -51,7 +51,7 @@ pub fn tags(field: &str, tags: &[String]) -> Result<Vec<String>, Problem> {
     }
     let is_right = |tag: &&String| tag.find(':').is_some_and(|at| at > 0);
     if let Some(tag) = tags.iter().find(|tag| !is_right(tag)) {
-        let detail = format!("{field} is {tag:?}: must be a name and a value, as order:4711");
+        let detail = format!("{field} is {tag:?}: must be a name and a value, such as order:4711");
         return Err(Problem::invalid(field, detail));
     }
     Ok(tags.to_vec())

@@ -20,10 +20,10 @@ use crate::{
     node::test_clock::TestClock,
 };
 
-/// Move the clock of the store forward. Only with `--clock manual`.
+/// Advance the clock of the store. Only with `--clock manual`.
 ///
-/// Leases that have run out by then are settled before this answers; jobs that have become due are
-/// claimed after it.
+/// Leases that expire are settled before the response is sent; jobs that become due are claimed
+/// afterwards.
 #[utoipa::path(
     post, path = "/test/advance", tag = "Testing", operation_id = "advanceClock",
     request_body(content = AdvanceClockRequest, example = json!({"by": "3s"})),
@@ -45,13 +45,13 @@ pub async fn advance(
     Ok(Json(ClockBody::new(now)))
 }
 
-/// Wait until nothing is due at the present time and nothing runs. Only with `--clock manual`.
+/// Wait until no job is due or running. Only with `--clock manual`.
 ///
-/// Jobs that only workers could take count as due. After `timeout` it answers with what is left.
+/// Jobs that only workers can run count as due. After `timeout`, returns the remaining jobs.
 #[utoipa::path(
     post, path = "/test/run-until-idle", tag = "Testing", operation_id = "runUntilIdle",
     request_body(content = Option<RunUntilIdleRequest>, example = json!({"timeout": "100ms"})),
-    responses((status = 200, description = "What is left", body = IdleBody), Problems)
+    responses((status = 200, description = "The remaining jobs", body = IdleBody), Problems)
 )]
 pub async fn run_until_idle(
     State(app): State<Arc<App>>,

@@ -26,7 +26,7 @@ pub fn check(text: &str) -> Result<(), Invalid> {
     let expected = format!(
         "must be random: at least {GIVEN_KEY_CHARS_MIN} printable ASCII characters, \
          {GIVEN_KEY_DIFFERENT_CHARS_MIN} of them different, without spaces; \
-         `openssl rand -hex 32` makes one"
+         `openssl rand -hex 32` generates one"
     );
     Err(Invalid::new("STEADFAST_ADMIN_KEY", value, expected))
 }

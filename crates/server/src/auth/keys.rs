@@ -228,7 +228,7 @@ mod tests {
         }
         let refused = create(&store, of("one")).await.unwrap_err();
         assert!(
-            refused.to_string().contains("this tenant has 500 keys"),
+            refused.to_string().contains("limit of 500 keys per tenant"),
             "{refused}"
         );
         create(&store, of("other")).await.unwrap();

@@ -187,7 +187,7 @@ impl Sessions {
                 DocumentSaveResult::Outdated(None) => current = KeySessions::default(),
             }
         }
-        let detail = "many sign in with this key at the same moment; try again";
+        let detail = "too many concurrent sign-ins with this key; try again";
         let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
         Err(Problem::new(status, "busy", detail))
     }
@@ -198,7 +198,7 @@ impl Sessions {
         let pruning = async {
             loop {
                 if let Err(error) = self.prune().await {
-                    tracing::warn!(%error, "sessions that have ended, or whose key is revoked, are still stored");
+                    tracing::warn!(%error, "cannot delete expired sessions");
                 }
                 tokio::time::sleep(SESSIONS_PRUNE_EVERY).await;
             }

@@ -94,7 +94,7 @@ impl Caller {
             StatusCode::FORBIDDEN,
             "wrong_scope",
             format!(
-                "a key of scope {} may not do this; use one of scope {}",
+                "a key with scope {} is not allowed to do this; use a key with scope {}",
                 self.scope,
                 needed.join(" or ")
             ),
@@ -109,7 +109,7 @@ impl Caller {
         Err(Problem::new(
             StatusCode::FORBIDDEN,
             "wrong_scope",
-            format!("this key is for tenant {tenant} only; use one for all tenants"),
+            format!("this key is for tenant {tenant} only; use a key for all tenants"),
         ))
     }
 
@@ -154,7 +154,7 @@ impl Caller {
             return None;
         }
         let detail = format!(
-            "{id} is stored and cannot be read: {}; `steadfast doctor` lists all such rows",
+            "{id} is corrupt and cannot be read: {}; `steadfast doctor` lists all corrupt rows",
             row.reason
         );
         Some(Problem::new(StatusCode::CONFLICT, "damaged", detail))
@@ -180,7 +180,7 @@ impl Caller {
             (Some(own), Some(_)) => Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "wrong_scope",
-                format!("this key is for tenant {own} only; leave tenant out"),
+                format!("this key is for tenant {own} only; omit tenant"),
             )
             .at("tenant")),
         }
@@ -221,11 +221,11 @@ async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     let token =
         token.ok_or_else(|| refused("no_key", "the header must be Authorization: Bearer sf_…"))?;
     let known = keys.find(token);
-    let known =
-        known.ok_or_else(|| refused("unknown_key", "this API key does not exist or is revoked"))?;
+    let known = known
+        .ok_or_else(|| refused("unknown_key", "this API key does not exist or was revoked"))?;
     let now = app.client.now();
     if let Some(at) = known.key.expires_at.filter(|_| known.key.has_expired(now)) {
-        let detail = format!("this API key expired at {at}; create another one");
+        let detail = format!("this API key expired at {at}; create a new one");
         return Err(refused("expired_key", &detail));
     }
     known.note_use(|| app.node.store(), now);

@@ -82,7 +82,7 @@ fn check_media(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "not_json",
-        format!("the body is {essence:?}: send it with Content-Type: application/json"),
+        format!("the Content-Type of the body is {essence:?}: must be application/json"),
     ))
 }
 
@@ -98,12 +98,12 @@ pub fn collect(request: Request, bytes_max: usize) -> impl Future<Output = Resul
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",
-            format!("the body is over {bytes_max} bytes"),
+            format!("the body is larger than {bytes_max} bytes"),
         )),
         Ok(Err(_)) => Err(Problem::new(
             StatusCode::BAD_REQUEST,
             "broken_body",
-            "the connection ended in the middle of the body",
+            "the connection was closed before the end of the body",
         )),
         Err(_) => Err(too_slow(limits::BODY_TIME_MAX)),
     })
@@ -118,13 +118,13 @@ fn too_slow(limit: Duration) -> Problem {
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     if depth(bytes) > limits::BODY_DEPTH_MAX {
         let most = limits::BODY_DEPTH_MAX;
-        let detail = format!("the body is nested more than {most} deep");
+        let detail = format!("the body is nested more than {most} levels deep");
         return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_json", detail));
     }
     match serde_json::from_slice(bytes) {
         Ok(body) if bytes.trim_ascii_start().starts_with(b"{") => Ok(body),
         Err(error) if !error.is_data() => {
-            let detail = format!("the body is not JSON: {error}");
+            let detail = format!("the body is not valid JSON: {error}");
             Err(Problem::new(StatusCode::BAD_REQUEST, "bad_json", detail))
         }
         _ => Err(find_problem::<T>(bytes)),
@@ -134,7 +134,7 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 /// What is wrong with a body that is JSON.
 fn find_problem<T: DeserializeOwned>(bytes: &[u8]) -> Problem {
     let not_an_object = || {
-        let detail = "the body must be a JSON object, as {\"kind\": \"mail\"}";
+        let detail = "the body must be a JSON object, such as {\"kind\": \"mail\"}";
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
     };
     let text = std::str::from_utf8(bytes).unwrap_or_default();

@@ -63,7 +63,7 @@ fn try_stream(app: &App, caller: &Caller) -> Result<TenantPermit, Problem> {
     permit.map_err(|reached| {
         let detail = match reached {
             LimitReached::Tenant(most) => format!(
-                "this tenant has {most} event streams open on this node, which is the limit; \
+                "limit of {most} event streams per tenant on this node reached; \
                  close one, or try again later"
             ),
             LimitReached::Node => {

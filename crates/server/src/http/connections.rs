@@ -108,7 +108,7 @@ impl Connections {
         let of_address = table.by_address.get(&address).copied().unwrap_or(0);
         if of_address >= self.most_per_address {
             table.warn(
-                "an address has as many connections as it may have",
+                "a client address has reached its connection limit",
                 of_address,
             );
             if !table.close_idle(Some(address), self.most_per_address) {
@@ -116,7 +116,7 @@ impl Connections {
             }
         }
         if table.open.len() >= self.most {
-            table.warn("there are as many connections as there may be", self.most);
+            table.warn("the connection limit is reached", self.most);
             if !table.close_idle(None, self.most) {
                 return Admission::Full;
             }
@@ -191,7 +191,7 @@ impl Table {
             .is_none_or(|at| at.elapsed() >= limits::CONNECTIONS_WARN_EVERY);
         if is_due {
             self.warned_at = Some(Instant::now());
-            tracing::warn!(connections, "{what}: idle ones are closed");
+            tracing::warn!(connections, "{what}: closing idle connections");
         }
     }
 }
@@ -275,7 +275,8 @@ fn millis(duration: Duration) -> u64 {
 
 /// A connection that was idle is closed for want of room, and a request arrived just then.
 pub fn connection_closed() -> Problem {
-    let detail = "the server has no room for this connection, and nothing was done; try again";
+    let detail =
+        "the server has reached its connection limit; the request was not processed; try again";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
 }
 

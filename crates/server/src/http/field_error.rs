@@ -88,9 +88,9 @@ impl de::Error for FieldError {
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
         let sentence = match expected {
-            [] => format!("there is no field {field:?} here"),
+            [] => format!("unknown field {field:?}"),
             _ => format!(
-                "there is no field {field:?}; there are {}",
+                "unknown field {field:?}; known fields: {}",
                 expected.join(", ")
             ),
         };

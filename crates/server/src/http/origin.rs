@@ -30,7 +30,7 @@ pub fn check_form(version: Version, headers: &HeaderMap) -> Result<(), Problem> 
     if is_right {
         return Ok(());
     }
-    let detail = format!("a request must have one Host header, and this one has {hosts}");
+    let detail = format!("a request must have exactly one Host header; this one has {hosts}");
     Err(Problem::new(StatusCode::BAD_REQUEST, "bad_host", detail))
 }
 
@@ -64,8 +64,8 @@ impl OwnHosts {
             return Ok(());
         }
         let detail = format!(
-            "this server needs no API key, so it answers on this machine only, and not as {host:?}: \
-             use http://{}, allow the name with --allowed-hosts, or create a key with \
+            "this server has no API key, so it does not accept requests for host {host:?}: \
+             use http://{}, allow the host with --allowed-hosts, or create a key with \
              `steadfast keys create`",
             self.address
         );
@@ -164,8 +164,8 @@ fn is_link(headers: &HeaderMap) -> bool {
 }
 
 fn cross_site() -> Problem {
-    let detail = "this request did not come from a page of this server, so nothing was changed; \
-                  repeat the action on its page, or allow the host with --allowed-hosts";
+    let detail = "this request came from another site, so nothing was changed; \
+                  repeat the action on the dashboard, or allow the host with --allowed-hosts";
     Problem::new(StatusCode::FORBIDDEN, "cross_site", detail)
 }
 

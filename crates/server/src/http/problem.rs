@@ -64,11 +64,11 @@ impl Problem {
 
     /// A fault of the server; the caller can do nothing about it.
     pub fn internal(error: &dyn std::fmt::Display) -> Self {
-        tracing::error!(%error, "a request could not be answered");
+        tracing::error!(%error, "cannot answer a request");
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",
-            "the server failed; its log has the reason",
+            "internal server error; see the server log",
         )
     }
 }
@@ -121,11 +121,11 @@ impl From<StoreError> for Problem {
         if !error.is_transient() {
             return Self::internal(&error);
         }
-        tracing::error!(%error, "a request could not be answered");
+        tracing::error!(%error, "cannot answer a request");
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "unavailable",
-            "the store does not respond at the moment; try again",
+            "the store is currently unavailable; try again",
         )
     }
 }
@@ -242,28 +242,37 @@ impl From<SettleError> for Problem {
 pub struct Problems;
 
 const STATUSES: &[(&str, &str)] = &[
-    ("400", "The request is not valid JSON or not valid HTTP"),
-    ("401", "An API key is needed, or this one is unknown"),
+    ("400", "The request is not valid JSON or HTTP"),
+    ("401", "The API key is missing or unknown"),
     (
         "403",
-        "The scope of the key does not allow this, or a page of another site sent it",
+        "The scope of the key does not allow this, or the request came from another site",
     ),
-    ("404", "It does not exist, or it belongs to another tenant"),
-    ("405", "This address has other methods"),
-    ("408", "The request arrived too slowly"),
-    ("409", "It conflicts with the present state"),
+    (
+        "404",
+        "The resource does not exist or belongs to another tenant",
+    ),
+    ("405", "The method is not allowed for this path"),
+    ("408", "The request was received too slowly"),
+    ("409", "The request conflicts with the current state"),
     ("413", "The request is too large"),
-    ("415", "The body must be application/json"),
+    (
+        "415",
+        "The Content-Type of the body must be application/json",
+    ),
     (
         "421",
-        "A server without keys answers to the names of its machine only",
+        "The host name is not accepted while the server has no API key",
     ),
-    ("422", "A field is wrong; the problem names it"),
-    ("429", "Too much of this is under way already; try again"),
-    ("500", "The server failed"),
+    ("422", "A field is invalid; the problem names it"),
+    (
+        "429",
+        "Too many concurrent requests of this type; try again",
+    ),
+    ("500", "Internal server error"),
     (
         "503",
-        "The store does not respond at the moment, too many requests wait, or the node stops",
+        "The store is unavailable, too many requests are waiting, or the node is stopping",
     ),
 ];
 

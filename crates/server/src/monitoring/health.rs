@@ -31,7 +31,7 @@ pub async fn readyz(State(app): State<Arc<App>>) -> (StatusCode, Json<Value>) {
         (true, ..) => Some("the node is stopping".to_owned()),
         (_, Err(detail), _) => Some((*detail).to_owned()),
         (_, _, Some(role)) => Some(format!(
-            "the {} is {}: its last good round was {} s ago",
+            "the {} is {}: its last successful round was {} s ago",
             role.name,
             role.status.as_str(),
             role.last_good.as_secs(),

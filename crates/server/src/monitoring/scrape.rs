@@ -98,7 +98,7 @@ fn register_tenants(lanes: &[LaneStats], registry: &mut Registry) {
     registry.register("dlq_size", "Dead letters", dlq);
     registry.register(
         "retry_rate",
-        "Retries among the attempts of the last five minutes",
+        "Fraction of attempts in the last five minutes that were retries",
         rate,
     );
 }
@@ -127,7 +127,7 @@ fn register_alerts(alerts: &[AlertState], registry: &mut Registry) {
         let is_firing = alert.status == AlertStatus::Firing;
         firing.get_or_create(&labels).inc_by(is_firing.into());
     }
-    let help = "1 while an alert fires; of other tenants, how many do";
+    let help = "1 while an alert fires; for the other tenants, the number of firing alerts";
     registry.register("alert_firing", help, firing);
 }
 
@@ -166,16 +166,16 @@ fn register_gates(gates: &[Gate], uses: &[GateUse], now: Timestamp, registry: &m
         let is_paused = pause.is_some_and(|pause| !pause.is_over(now));
         paused.get_or_create(&labels).set(is_paused.into());
     }
-    let help = "Attempts that run and count at a gate";
+    let help = "Running attempts that count at a gate";
     registry.register("gate_running", help, running);
-    let help = "Attempts at once that a gate allows";
+    let help = "Maximum concurrent attempts of a gate";
     registry.register("gate_running_max", help, most_running);
-    let help = "Starts in a second that a gate allows";
+    let help = "Maximum starts per second of a gate";
     registry.register("gate_starts_per_second_max", help, starts);
     registry.register("gate_paused", "1 while a gate is paused", paused);
     let count = Gauge::<i64>::default();
     count.set(gauge(gates.len() as u64));
-    registry.register("gates", "Gates that are set", count);
+    registry.register("gates", "Number of gates", count);
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -196,8 +196,8 @@ fn register_destinations(counts: DestinationCounts, registry: &mut Registry) {
         let labels = StatusLabels { status };
         destinations.get_or_create(&labels).set(gauge(count as u64));
     }
-    let help = "Destinations whose attempts failed lately or that are held, by status; with hold \
-        watch, jobs for one of status held go on as their policies say";
+    let help = "Destinations that failed recently or are held, by status; with hold watch, jobs for \
+        a destination with status held continue according to their policies";
     registry.register("destinations", help, destinations);
 }
 
@@ -206,22 +206,22 @@ fn register_incidents(counts: IncidentCounts, registry: &mut Registry) {
     for (name, help, count) in [
         (
             "destination_incidents_begun",
-            "Times at which this node found a destination not to work",
+            "Number of times this node found a destination unhealthy",
             counts.begun,
         ),
         (
             "destination_incidents_ended",
-            "Times at which this node found a destination to work again",
+            "Number of times this node found a destination recovered",
             counts.ended,
         ),
         (
             "destination_probes_failed",
-            "Probes of destinations, or slow starts after one, that failed",
+            "Failed probes and ramp-ups of destinations",
             counts.probes_failed,
         ),
         (
             "destination_releases",
-            "Times at which jobs of a destination that was held began to start again",
+            "Number of times a held destination began to ramp up",
             counts.released,
         ),
     ] {
@@ -271,7 +271,7 @@ pub async fn metrics(
     damaged_rows.set(i64::try_from(rows.count()).unwrap_or(i64::MAX));
     registry.register(
         "damaged_rows",
-        "Stored rows that cannot be read and are passed over; steadfast doctor names them",
+        "Corrupt stored rows that are skipped; steadfast doctor lists them",
         damaged_rows,
     );
     if caller.tenant.is_none()
@@ -281,14 +281,14 @@ pub async fn metrics(
         log_bytes.set(gauge(bytes));
         registry.register(
             "store_log_bytes",
-            "Size of the log of the SQLite file, which grows while another process holds an old snapshot",
+            "Size of the SQLite write-ahead log, which grows while another process holds an old snapshot",
             log_bytes,
         );
     }
     let mut text = String::new();
     encode(&mut text, &registry).map_err(|_| {
         let status = axum::http::StatusCode::INTERNAL_SERVER_ERROR;
-        Problem::new(status, "internal", "the metrics cannot be written")
+        Problem::new(status, "internal", "cannot write the metrics")
     })?;
     let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())

@@ -65,7 +65,7 @@ impl JobWaits {
                     },
                     _ = check.tick() => {
                         if let Err(error) = self.check(client).await {
-                            tracing::warn!(%error, "cannot look for jobs that have ended");
+                            tracing::warn!(%error, "cannot query ended jobs");
                         }
                     }
                 }

@@ -30,9 +30,9 @@ impl StoreCheck {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the store failed");
-                Err("the store does not take writes")
+                Err("the store does not accept writes")
             }
-            Err(_) => Err("the store does not respond in time"),
+            Err(_) => Err("the store did not respond in time"),
         };
         *last = Some((Instant::now(), result));
         result

@@ -205,7 +205,7 @@ impl Workers {
                 _ = check.tick() => self.forget(store).await,
             };
             if let Err(error) = outcome {
-                tracing::debug!(%error, "cannot record which workers there are");
+                tracing::debug!(%error, "cannot record worker presence");
             }
         }
     }

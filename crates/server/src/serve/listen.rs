@@ -68,7 +68,7 @@ pub async fn listen(
         let served = async move {
             tokio::select! {
                 served = served => if let Err(error) = served {
-                    tracing::debug!(%error, "a connection ended early");
+                    tracing::debug!(%error, "a connection was closed early");
                 },
                 () = connection.closing.notified() => {}
             }
@@ -95,7 +95,7 @@ async fn accept(
         }
     };
     if let Err(error) = socket.set_nodelay(true) {
-        tracing::debug!(%error, "cannot send small packets at once");
+        tracing::debug!(%error, "cannot disable Nagle's algorithm");
     }
     let connection = make_room(connections, address).await?;
     Some((socket, connection))

@@ -175,7 +175,7 @@ async fn jobs_of_a_batch_are_summed_up_and_one_that_waits_for_others_has_no_time
     assert!(list.contains(">waits for others<"), "{list}");
     let path = format!("/jobs/{}", blocked["id"].as_str().unwrap());
     let page = node.get(&path).await.body;
-    assert!(page.contains("It runs after"), "{page}");
+    assert!(page.contains("It waits for"), "{page}");
     for wrong in ["<h2>Upcoming", "wide-chart"] {
         assert!(!page.contains(wrong), "{wrong}: {page}");
     }

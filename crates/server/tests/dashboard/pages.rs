@@ -462,7 +462,7 @@ async fn gates_are_set_changed_paused_and_deleted() {
                 &rate=10%2Fs&hold=auto";
     assert_eq!(node.post("/gates/act", form).await.status, 303);
     let page = node.get("/gates").await.body;
-    assert!(page.contains("at most 5 at once, 10 per 1s, hold auto"));
+    assert!(page.contains("at most 5 running, 10 per 1s, hold auto"));
     let id = "destination++https%3A%2F%2Fapi.example.com";
     let page = node.get(&format!("/gates?edit={id}")).await.body;
     assert!(page.contains("name=\"rate\" value=\"10/1s\""), "{page}");
@@ -470,7 +470,7 @@ async fn gates_are_set_changed_paused_and_deleted() {
     let form = format!("action=set&id={id}&maxRunning=7&paused=1&reason=they+move+%3Cb%3E");
     assert_eq!(node.post("/gates/act", &form).await.status, 303);
     let page = node.get("/gates").await.body;
-    assert!(page.contains("at most 7 at once") && !page.contains("10 per 1s"));
+    assert!(page.contains("at most 7 running") && !page.contains("10 per 1s"));
     assert!(page.contains("chip-paused") && page.contains("they move &#60;b&#62;"));
     let form = format!("action=resume&id={id}");
     assert_eq!(node.post("/gates/act", &form).await.status, 303);
@@ -478,7 +478,7 @@ async fn gates_are_set_changed_paused_and_deleted() {
     let form = format!("action=delete&id={id}");
     let question = node.post("/gates/act", &form).await;
     assert!(question.body.contains("Delete gate") && question.status == 200);
-    assert!(node.get("/gates").await.body.contains("at most 7 at once"));
+    assert!(node.get("/gates").await.body.contains("at most 7 running"));
     let form = format!("{form}&confirmed=1");
     assert_eq!(node.post("/gates/act", &form).await.status, 303);
     assert!(node.get("/gates").await.body.contains("No gates"));
@@ -492,7 +492,10 @@ async fn gates_are_set_changed_paused_and_deleted() {
             "maxRunning must be a number",
         ),
         ("action=set&scope=queue&key=mail", "a gate needs a limit"),
-        ("action=set&scope=queue&key=mail&rate=fast", "must be like"),
+        (
+            "action=set&scope=queue&key=mail&rate=fast",
+            "must be a rate",
+        ),
     ] {
         let refused = node.post("/gates/act", form).await;
         assert_eq!(refused.status, 422, "{form}");
@@ -514,7 +517,7 @@ async fn the_form_of_a_gate_leaves_what_it_does_not_mean() {
     // Set once more as if it were new, it keeps its other limits.
     assert_eq!(post(format!("{set}&rate=10%2Fs")).await.status, 303);
     let page = node.get("/gates").await.body;
-    let limits = "at most 5 at once, 10 per 1s, hold auto";
+    let limits = "at most 5 running, 10 per 1s, hold auto";
     assert!(
         page.contains(limits) && page.contains("0 of 5 running"),
         "{page}"
@@ -533,7 +536,7 @@ async fn the_form_of_a_gate_leaves_what_it_does_not_mean() {
     node.clock.set_back(std::time::Duration::ZERO);
     let page = node.get(&edit).await.body;
     assert!(!page.contains(checked) && !page.contains(&until.to_string()));
-    assert!(page.contains("it is over"), "{page}");
+    assert!(page.contains("; ended"), "{page}");
     node.stop().await;
 }
 
@@ -551,7 +554,7 @@ async fn destinations_are_held_and_released() {
     let show = "/destinations?show=https%3A%2F%2Fapi.example.com";
     let page = node.get(show).await.body;
     assert!(page.contains("; released in "), "{page}");
-    assert!(page.contains("held by hand") && page.contains("they move &#60;b&#62;"));
+    assert!(page.contains("held manually") && page.contains("they move &#60;b&#62;"));
     assert!(
         page.contains("value=\"release\"")
             && !page.contains("name=\"action\" value=\"hold\">Hold</button>")
@@ -562,7 +565,7 @@ async fn destinations_are_held_and_released() {
         Some("/destinations?did=release")
     );
     let page = node.get(show).await.body;
-    assert!(!page.contains("held by hand") && !page.contains("value=\"release\""));
+    assert!(!page.contains("held manually") && !page.contains("value=\"release\""));
     for (form, says) in [
         ("action=hold&destination=api.example.com", "an origin"),
         ("action=hold&destination=", "an origin"),

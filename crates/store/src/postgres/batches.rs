@@ -302,7 +302,7 @@ async fn follow_notes(store: &PostgresStore, look: &mut NoteLook) -> Result<(), 
                 }
                 // The next look meets it again, if it lasts.
                 Err(error) if look.has_counted() => {
-                    tracing::debug!(batch = %group[0], %error, "a batch was not counted");
+                    tracing::debug!(batch = %group[0], %error, "cannot count the jobs of a batch");
                     return Ok(());
                 }
                 Err(error) => return Err(error),

@@ -17,15 +17,15 @@ use crate::{
 pub(super) enum DriverError {
     #[error("{}", with_detail(.0))]
     Sql(#[from] tokio_postgres::Error),
-    #[error("no connection became free in time")]
+    #[error("no database connection became available in time")]
     NoConnection(#[source] PoolError),
     #[error("{0}")]
     Pool(#[source] PoolError),
-    #[error("it did not answer in time")]
+    #[error("it did not respond in time")]
     Timeout,
     #[error("the server closed the connection")]
     Closed,
-    #[error("the server does not take writes")]
+    #[error("the server does not accept writes")]
     ReadOnly,
     #[error(transparent)]
     Unreadable(#[from] UnreadableValue),

@@ -72,7 +72,7 @@ async fn fold_some(session: &Session<'_>) -> Result<(), DriverError> {
         match read_change(&row) {
             Ok((key, tally)) => tallies.merge(key, &tally),
             Err(error) if error.is_unreadable() => {
-                tracing::warn!(%error, "a count of failures cannot be read, and is left out");
+                tracing::warn!(%error, "skipping a failure count that cannot be decoded");
             }
             Err(error) => return Err(error),
         }

@@ -35,7 +35,7 @@ impl Inner {
         let opened_at = Object::metrics(&conn.client).created;
         drop(Object::take(conn.client));
         if self.shared.trust.end(opened_at) {
-            tracing::warn!("the server does not take writes any more; looking for one that does");
+            tracing::warn!("the server no longer accepts writes; looking for another one");
             self.listener.reconnect.notify_one();
         }
     }

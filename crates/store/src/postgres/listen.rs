@@ -90,11 +90,11 @@ pub(super) async fn run(address: Address, channel: String, listener: Arc<Listene
             Ok((client, connection)) => {
                 backoff = LISTEN_BACKOFF_FIRST;
                 let error = serve(client, connection, &channel, &listener).await;
-                tracing::warn!(%error, "the connection that listens was lost");
+                tracing::warn!(%error, "lost the LISTEN connection");
             }
             Err(error) => {
                 let error = DriverError::from(error);
-                tracing::warn!(%error, "cannot listen; trying again in {backoff:?}");
+                tracing::warn!(%error, "cannot LISTEN; retrying in {backoff:?}");
             }
         }
         time::sleep(backoff).await;

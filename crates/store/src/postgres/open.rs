@@ -60,7 +60,7 @@ fn check_schema_name(name: &str) -> Result<(), OpenError> {
     Err(OpenError::Address {
         name: format!("schema {name:?}"),
         source: format!(
-            "its name must be 1 to {SCHEMA_NAME_BYTES_MAX} characters out of a–z 0–9 _ and not start with a digit"
+            "its name must be 1 to {SCHEMA_NAME_BYTES_MAX} characters from a–z 0–9 _ and not start with a digit"
         )
         .into(),
     })

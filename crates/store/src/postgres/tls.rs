@@ -29,7 +29,7 @@ pub(super) enum TlsError {
     Mode(String),
     #[error(transparent)]
     Protocol(rustls::Error),
-    #[error("sslrootcert {path} cannot be used: {source}")]
+    #[error("cannot use sslrootcert {path}: {source}")]
     Roots { path: String, source: ErrorSource },
 }
 
@@ -96,7 +96,7 @@ impl TlsSettings {
             added.map_err(|error| unusable(error.into()))?;
         }
         if trusted.is_empty() {
-            return Err(unusable("it holds no certificate".into()));
+            return Err(unusable("it contains no certificate".into()));
         }
         Ok(trusted)
     }

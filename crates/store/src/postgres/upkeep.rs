@@ -20,7 +20,7 @@ pub(super) async fn run(store: Weak<Inner>) {
             return;
         };
         if let Err(error) = run_once(&store, &mut recounted).await {
-            tracing::debug!(%error, "upkeep is put off");
+            tracing::debug!(%error, "maintenance postponed");
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn warn_if_negative(stored: i64) {
     if stored < 0 && is_time_to_warn(&WARNED_AT, Instant::now()) {
         tracing::warn!(
             counted = stored,
-            "a counter of jobs has drifted: it is negative, and shown as 0; `steadfast doctor --recount` repairs it"
+            "a job counter is negative and shown as 0; repair it with `steadfast doctor --recount`"
         );
     }
 }

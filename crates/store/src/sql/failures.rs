@@ -41,7 +41,7 @@ fn read_group(body: &str, of: &FailureCursor) -> Option<FailureGroup> {
     serde_json::from_str(body)
         .inspect_err(|error| {
             tracing::warn!(tenantId = %of.tenant, fingerprint = %of.fingerprint, %error,
-                "a group of failures cannot be read");
+                "cannot decode a failure group");
         })
         .ok()
 }

@@ -54,7 +54,7 @@ impl<Item> Readable<Item> {
     /// For a caller that needs all rows or an error.
     pub(crate) fn unless_damaged(self) -> Result<Vec<Item>, UnreadableValue> {
         if self.damaged > 0 {
-            return Err(UnreadableValue::new("row", "it is damaged"));
+            return Err(UnreadableValue::new("row", "it is corrupt"));
         }
         Ok(self.items)
     }

@@ -8,7 +8,7 @@ use crate::error::ErrorSource;
 
 /// A stored value that does not read back.
 #[derive(Debug, thiserror::Error)]
-#[error("a stored {what} cannot be read: {source}")]
+#[error("cannot decode a stored {what}: {source}")]
 pub(crate) struct UnreadableValue {
     what: &'static str,
     source: ErrorSource,

@@ -28,7 +28,7 @@ pub(super) enum DriverError {
     NotRun,
     #[error("it panicked: {0}")]
     Panicked(String),
-    #[error("the disk kept it from being switched to WAL")]
+    #[error("an I/O error prevented the switch to WAL mode")]
     NotWal,
 }
 

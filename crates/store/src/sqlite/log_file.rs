@@ -57,7 +57,7 @@ impl LogWatch {
         tracing::warn!(
             bytes,
             path = %self.path.display(),
-            "the log of the store has {} MiB and cannot be emptied: another process, such as a backup or a shell, holds an old snapshot of the file",
+            "the write-ahead log of the store has grown to {} MiB and cannot be truncated: another process, such as a backup or a shell, holds an old snapshot of the file",
             bytes >> 20
         );
     }

@@ -81,7 +81,7 @@ impl Checkpointer {
         }
         self.is_first = false;
         if let Err(error) = self.checkpoint(conn) {
-            tracing::warn!(%error, "cannot checkpoint the log");
+            tracing::warn!(%error, "cannot checkpoint the write-ahead log");
         }
     }
 

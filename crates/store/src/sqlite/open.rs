@@ -135,7 +135,7 @@ impl FileMarks {
             None if share || self.is_ours || !self.has_tables => Ok(()),
             None => Err(OpenError::Foreign {
                 path: path.to_owned(),
-                reason: "it has tables of another application; `SqliteOptions::share` adds ours to them",
+                reason: "it contains tables of another application; `SqliteOptions::share` allows to share the file",
             }),
         }
     }
@@ -238,7 +238,7 @@ fn check_version(path: &Path, found: i64) -> Result<(), OpenError> {
 fn refuse_loss(path: &Path, accept_loss: bool) -> Result<(), OpenError> {
     let log = log_file::path(path);
     if accept_loss {
-        tracing::warn!(log = %log.display(), "going on without what was in the log, as asked");
+        tracing::warn!(log = %log.display(), "opening without the missing log, as requested");
         return Ok(());
     }
     Err(OpenError::LogMissing {

@@ -142,7 +142,7 @@ impl Readers {
             std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
             if thread.join().is_err() {
-                tracing::error!("a reader had panicked");
+                tracing::error!("a reader panicked");
             }
         }
     }

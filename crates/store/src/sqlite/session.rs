@@ -319,7 +319,7 @@ impl<'c> Session<'c> {
             match self.names.lane(self.conn, id) {
                 Ok(lane) => reasons.jobs_wait(lane, waiting.count, waiting.earliest),
                 Err(error) => {
-                    tracing::warn!(%error, "waking all, because a lane cannot be read");
+                    tracing::warn!(%error, "waking all waiters because a lane cannot be decoded");
                     return Some(WakeReasons::everything());
                 }
             }

@@ -200,7 +200,7 @@ impl Writer {
         let mut log = LogWatch::new(&self.path);
         while let Err(error) = catch_panic(|| self.serve_queue(&mut session, queue, &mut log)) {
             // The requests at hand went with it, and their callers may try again.
-            tracing::error!(%error, "the writer goes on after a panic");
+            tracing::error!(%error, "the writer continues after a panic");
             session.roll_back();
         }
         if let Some(checkpointer) = &mut session.checkpointer {
@@ -220,7 +220,7 @@ impl Writer {
                 Ok(first) => self.serve(session, collect(first, queue)),
                 Err(RecvTimeoutError::Timeout) => {
                     if let Err(error) = session.notice_other_writers() {
-                        tracing::warn!(%error, "cannot look for changes by other processes");
+                        tracing::warn!(%error, "cannot check for changes by other processes");
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return,

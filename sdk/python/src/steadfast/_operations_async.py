@@ -35,7 +35,7 @@ class AsyncOperations:
         limit: int | None = None,
         after: str | None = None,
     ) -> types.AlertList:
-        """List alerts that fire, are about to, or did."""
+        """List alerts: firing, pending and resolved."""
         return cast(
             "types.AlertList",
             await self.request(
@@ -55,7 +55,7 @@ class AsyncOperations:
         limit: int | None = None,
         after: str | None = None,
     ) -> types.AuditList:
-        """List who did what, newest first: every command that changed something."""
+        """List audit records, newest first: one for every command that changed something."""
         return cast(
             "types.AuditList",
             await self.request(
@@ -99,7 +99,7 @@ class AsyncOperations:
         idempotency_key: str | None = None,
         traceparent: str | None = None,
     ) -> types.Batch:
-        """Create a batch of jobs, which are counted together."""
+        """Create a batch of jobs with shared progress and callbacks."""
         return cast(
             "types.Batch",
             await self.request(
@@ -118,13 +118,13 @@ class AsyncOperations:
         )
 
     async def get_batch(self, id: str) -> types.Batch:
-        """Read a batch: its counts, and the jobs that it makes."""
+        """Read a batch with its counts and callback jobs."""
         return cast(
             "types.Batch", await self.request("GET", f"/api/v1/batches/{quote(id, safe='')}")
         )
 
     async def close_batch(self, id: str) -> types.Batch:
-        """Close a batch: no more jobs can be added, and it ends when all have ended."""
+        """Close a batch: no more jobs can be added, and it ends when all its jobs have ended."""
         return cast(
             "types.Batch", await self.request("POST", f"/api/v1/batches/{quote(id, safe='')}/close")
         )
@@ -137,7 +137,7 @@ class AsyncOperations:
         limit: int | None = None,
         after: str | None = None,
     ) -> types.JobList:
-        """List the jobs of a batch that are still stored, newest first."""
+        """List the stored jobs of a batch, newest first."""
         return cast(
             "types.JobList",
             await self.request(
@@ -150,7 +150,7 @@ class AsyncOperations:
     async def add_batch_jobs(
         self, id: str, body: types.CreateJobsRequest, *, traceparent: str | None = None
     ) -> types.JobList:
-        """Add jobs to an open batch, up to 1,000 at a time, all of them or none."""
+        """Add up to 1,000 jobs to an open batch atomically."""
         return cast(
             "types.JobList",
             await self.request(
@@ -166,37 +166,37 @@ class AsyncOperations:
         )
 
     async def claim_jobs(self, body: types.ClaimJobsRequest) -> types.ClaimList:
-        """Claim due jobs, waiting for the first if there is none."""
+        """Claim due jobs, with a long poll if none is due."""
         return cast("types.ClaimList", await self.request("POST", "/api/v1/claims", body=body))
 
     async def send_heartbeats(self, body: types.HeartbeatsRequest) -> types.HeartbeatList:
-        """Renew the leases of up to 1,000 attempts that still run; they count from now."""
+        """Renew the leases of up to 1,000 running attempts, starting from now."""
         return cast(
             "types.HeartbeatList", await self.request("POST", "/api/v1/claims/heartbeat", body=body)
         )
 
     async def settle_attempts(self, body: types.SettleRequest) -> types.SettlementList:
-        """Report the ends of many attempts in one transaction."""
+        """Settle many attempts in one transaction."""
         return cast(
             "types.SettlementList", await self.request("POST", "/api/v1/claims/settle", body=body)
         )
 
     async def fail_attempt(self, id: str, body: types.FailRequest) -> types.Job:
-        """Report that an attempt failed; what follows is up to the job's policy."""
+        """Report that an attempt failed; the job's retry policy decides what follows."""
         return cast(
             "types.Job",
             await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/fail", body=body),
         )
 
     async def send_heartbeat(self, id: str, body: types.HeartbeatRequest) -> types.Lease:
-        """Renew the lease of an attempt that still runs; it counts from now."""
+        """Renew the lease of a running attempt, starting from now."""
         return cast(
             "types.Lease",
             await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/heartbeat", body=body),
         )
 
     async def release_attempt(self, id: str, body: types.ReleaseRequest) -> types.Job:
-        """Give a job back: it is due at once, and this attempt is not counted."""
+        """Release a job: it is due immediately, and this attempt is not counted."""
         return cast(
             "types.Job",
             await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/release", body=body),
@@ -210,7 +210,7 @@ class AsyncOperations:
         )
 
     async def get_step(self, id: str, name: str, *, fence: int) -> types.Step:
-        """Read the result of a step that some attempt of the job has done."""
+        """Read the stored result of a step of the job."""
         return cast(
             "types.Step",
             await self.request(
@@ -221,9 +221,7 @@ class AsyncOperations:
         )
 
     async def save_step(self, id: str, name: str, body: types.SaveStepRequest) -> types.Step:
-        """Store the result of a step, if the claim still holds, and answer with the one that is
-        stored.
-        """
+        """Store the result of a step if the claim is still valid, and return the stored result."""
         return cast(
             "types.Step",
             await self.request(
@@ -241,7 +239,7 @@ class AsyncOperations:
         )
 
     async def resend_delivery(self, id: str) -> types.Job:
-        """Send a delivery that has ended once more: the same body under the same event id."""
+        """Resend an ended delivery with the same body and event id."""
         return cast(
             "types.Job",
             await self.request("POST", f"/api/v1/deliveries/{quote(id, safe='')}/resend"),
@@ -255,9 +253,7 @@ class AsyncOperations:
         limit: int | None = None,
         after: str | None = None,
     ) -> types.DestinationList:
-        """List destinations of which something is known: those whose attempts failed lately,
-        and those that are held.
-        """
+        """List destinations that failed recently or are held."""
         return cast(
             "types.DestinationList",
             await self.request(
@@ -270,7 +266,7 @@ class AsyncOperations:
     async def get_destination(
         self, key: str, *, tenant: types.Name | None = None
     ) -> types.Destination:
-        """Read a destination: its health, its incidents, and its settings."""
+        """Read a destination with its health, incidents and settings."""
         return cast(
             "types.Destination",
             await self.request(
@@ -281,8 +277,8 @@ class AsyncOperations:
     async def set_destination(
         self, key: str, body: types.SetDestinationRequest, *, tenant: types.Name | None = None
     ) -> types.Destination:
-        """Set what follows if a destination is found unhealthy, and when it is. A key of one
-        tenant sets `hold` for its own jobs.
+        """Set what to do when a destination is unhealthy, and the thresholds for it. A key for
+        one tenant sets `hold` for its own jobs.
         """
         return cast(
             "types.Destination",
@@ -297,9 +293,7 @@ class AsyncOperations:
     async def edit_destination(
         self, key: str, body: types.SetDestinationRequest, *, tenant: types.Name | None = None
     ) -> types.Destination:
-        """Change the settings of a destination that the body names, and leave the others; null
-        makes one as by default.
-        """
+        """Change the given settings of a destination; null resets a setting to its default."""
         return cast(
             "types.Destination",
             await self.request(
@@ -313,8 +307,8 @@ class AsyncOperations:
     async def hold_destination(
         self, key: str, body: types.HoldDestinationRequest | None = None
     ) -> types.Destination:
-        """Hold a destination: no job starts for it, of any tenant, until it is released or the
-        time comes.
+        """Hold a destination: no job of any tenant starts for it until it is released or the
+        hold expires.
         """
         return cast(
             "types.Destination",
@@ -324,7 +318,7 @@ class AsyncOperations:
         )
 
     async def release_destination(self, key: str) -> types.Destination:
-        """Release a destination: jobs start again, faster from second to second."""
+        """Release a destination; starts ramp up gradually."""
         return cast(
             "types.Destination",
             await self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/release"),
@@ -380,13 +374,13 @@ class AsyncOperations:
         )
 
     async def discard_dead_letters(self, body: types.DeadLettersRequest) -> types.BulkResult:
-        """Discard dead letters without trying them again."""
+        """Discard dead letters without retrying them."""
         return cast(
             "types.BulkResult", await self.request("POST", "/api/v1/dlq/discard", body=body)
         )
 
     async def requeue_dead_letters(self, body: types.DeadLettersRequest) -> types.BulkResult:
-        """Requeue dead letters, each with a fresh retry budget."""
+        """Requeue dead letters, each with a new retry budget."""
         return cast(
             "types.BulkResult", await self.request("POST", "/api/v1/dlq/requeue", body=body)
         )
@@ -398,8 +392,8 @@ class AsyncOperations:
         limit: int | None = None,
         after: str | None = None,
     ) -> types.EndpointList:
-        """List endpoints, oldest first. Keys of scope `read` and `worker` see the host of an
-        address only: its path may be a secret.
+        """List endpoints, oldest first. Keys with scope `read` and `worker` see only the host
+        of each URL, because its path may be secret.
         """
         return cast(
             "types.EndpointList",
@@ -409,7 +403,7 @@ class AsyncOperations:
         )
 
     async def create_endpoint(self, body: types.CreateEndpointRequest) -> types.EndpointWithSecret:
-        """Create an endpoint: an address that events of jobs, or alerts, are sent to."""
+        """Create an endpoint: a URL that receives job events or alerts."""
         return cast(
             "types.EndpointWithSecret", await self.request("POST", "/api/v1/endpoints", body=body)
         )
@@ -421,11 +415,11 @@ class AsyncOperations:
         )
 
     async def delete_endpoint(self, id: str) -> None:
-        """Delete an endpoint; deliveries that wait for it are cancelled."""
+        """Delete an endpoint; its waiting deliveries are cancelled."""
         await self.request("DELETE", f"/api/v1/endpoints/{quote(id, safe='')}")
 
     async def edit_endpoint(self, id: str, body: types.EditEndpointRequest) -> types.Endpoint:
-        """Edit an endpoint; what the request leaves out stays as it is."""
+        """Edit an endpoint; omitted fields stay unchanged."""
         return cast(
             "types.Endpoint",
             await self.request("PATCH", f"/api/v1/endpoints/{quote(id, safe='')}", body=body),
@@ -434,8 +428,8 @@ class AsyncOperations:
     async def list_deliveries(
         self, id: str, *, limit: int | None = None, after: str | None = None
     ) -> types.JobList:
-        """List the deliveries to an endpoint, newest first. They are jobs; their attempts are
-        in the history of each.
+        """List the deliveries to an endpoint, newest first. Deliveries are jobs; their attempts
+        are in the job history.
         """
         return cast(
             "types.JobList",
@@ -447,17 +441,15 @@ class AsyncOperations:
         )
 
     async def disable_endpoint(self, id: str) -> types.Endpoint:
-        """Disable an endpoint: nothing is sent to it, and its deliveries wait until it is
-        enabled, at most for seven days.
-        """
+        """Disable an endpoint: its deliveries wait until it is enabled, for at most seven days."""
         return cast(
             "types.Endpoint",
             await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/disable"),
         )
 
     async def enable_endpoint(self, id: str) -> types.Endpoint:
-        """Enable an endpoint: the deliveries that wait for it are sent, by an operation at the
-        rate of the setting `bulkRate`.
+        """Enable an endpoint: an operation sends its waiting deliveries, limited by the setting
+        `bulkRate`.
         """
         return cast(
             "types.Endpoint",
@@ -467,8 +459,8 @@ class AsyncOperations:
     async def rotate_endpoint_secret(
         self, id: str, body: types.RotateSecretRequest | None = None
     ) -> types.EndpointWithSecret:
-        """Rotate the secret of an endpoint: a new one signs, the old one signs beside it for a
-        while.
+        """Rotate the signing secret of an endpoint; deliveries are also signed with the old
+        secret for a while.
         """
         return cast(
             "types.EndpointWithSecret",
@@ -476,7 +468,7 @@ class AsyncOperations:
         )
 
     async def test_endpoint(self, id: str) -> types.Job:
-        """Send an event of type `endpoint.test` to an endpoint, as any other delivery."""
+        """Send an event of type `endpoint.test` to an endpoint as a normal delivery."""
         return cast(
             "types.Job", await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/test")
         )
@@ -496,7 +488,7 @@ class AsyncOperations:
         limit: int | None = None,
         after: str | None = None,
     ) -> types.FailureList:
-        """List groups of failures, those with the most failures first."""
+        """List failure groups, most frequent first."""
         return cast(
             "types.FailureList",
             await self.request(
@@ -521,7 +513,7 @@ class AsyncOperations:
     async def get_failure(
         self, fingerprint: str, *, tenant: types.Name | None = None
     ) -> types.FailureGroup:
-        """Read a group of failures."""
+        """Read a failure group."""
         return cast(
             "types.FailureGroup",
             await self.request(
@@ -532,7 +524,7 @@ class AsyncOperations:
     async def mark_failure(
         self, fingerprint: str, body: types.MarkFailureRequest, *, tenant: types.Name | None = None
     ) -> types.FailureGroup:
-        """Say that a failure is known, or that its cause is fixed."""
+        """Mark a failure group as known or fixed."""
         return cast(
             "types.FailureGroup",
             await self.request(
@@ -561,8 +553,8 @@ class AsyncOperations:
         limit: int | None = None,
         after: str | None = None,
     ) -> types.GateList:
-        """List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency
-        key, and how much of it is taken at present.
+        """List gates (limits of a queue, kind, tenant, destination or concurrency key) with
+        their current use.
         """
         return cast(
             "types.GateList",
@@ -592,7 +584,7 @@ class AsyncOperations:
         *,
         tenant: types.Name | None = None,
     ) -> types.Gate:
-        """Set a gate to these limits and no others. It holds on all nodes within two seconds."""
+        """Replace the limits of a gate. Takes effect on all nodes within two seconds."""
         return cast(
             "types.Gate",
             await self.request(
@@ -606,7 +598,7 @@ class AsyncOperations:
     async def delete_gate(
         self, scope: types.GateScope, key: str, *, tenant: types.Name | None = None
     ) -> None:
-        """Delete a gate: what it held back may start."""
+        """Delete a gate; the jobs it held back may start."""
         await self.request(
             "DELETE",
             f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
@@ -621,8 +613,8 @@ class AsyncOperations:
         *,
         tenant: types.Name | None = None,
     ) -> types.Gate:
-        """Change the limits of a gate that the body names, and leave the others; null removes
-        one. A gate that is left without limits is deleted.
+        """Change the given limits of a gate; null removes a limit. A gate without limits is
+        deleted.
         """
         return cast(
             "types.Gate",
@@ -690,7 +682,7 @@ class AsyncOperations:
         idempotency_key: str | None = None,
         traceparent: str | None = None,
     ) -> types.CreateResult:
-        """Create a job, or up to 1,000 of them atomically, or a schedule."""
+        """Create a job, up to 1,000 jobs atomically, or a schedule."""
         return cast(
             "types.CreateResult",
             await self.request(
@@ -709,7 +701,7 @@ class AsyncOperations:
         )
 
     async def get_job(self, id: str, *, wait: str | None = None) -> types.Job:
-        """Read a job; with `wait`, when it has ended or that time is over."""
+        """Read a job; with `wait`, wait until it has ended or the time is over."""
         return cast(
             "types.Job",
             await self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}", query={"wait": wait}),
@@ -723,13 +715,13 @@ class AsyncOperations:
         )
 
     async def cancel_job(self, id: str) -> types.Job:
-        """Cancel a job: at once if it waits, as soon as it can if it runs."""
+        """Cancel a job: immediately if it is waiting; a running attempt is asked to stop."""
         return cast(
             "types.Job", await self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/cancel")
         )
 
     async def explain_job(self, id: str) -> types.StartExplanation:
-        """Why a job has not started: everything that stands between now and its start."""
+        """Explain why a job has not started."""
         return cast(
             "types.StartExplanation",
             await self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}/explain"),
@@ -738,7 +730,7 @@ class AsyncOperations:
     async def list_attempts(
         self, id: str, *, limit: int | None = None, after: str | None = None
     ) -> types.AttemptList:
-        """List the attempts of a job, newest first, each with the reason for what followed it."""
+        """List the attempts of a job, newest first, each with its retry decision."""
         return cast(
             "types.AttemptList",
             await self.request(
@@ -749,14 +741,14 @@ class AsyncOperations:
         )
 
     async def retry_job(self, id: str, body: types.RetryJobRequest | None = None) -> types.Job:
-        """Retry a job that failed or was cancelled, with a fresh retry budget."""
+        """Retry a failed or cancelled job with a new retry budget."""
         return cast(
             "types.Job",
             await self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/retry", body=body),
         )
 
     async def run_job_now(self, id: str) -> types.Job:
-        """Run a waiting job now, without waiting for its time."""
+        """Run a waiting job now."""
         return cast(
             "types.Job", await self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/run-now")
         )
@@ -771,17 +763,17 @@ class AsyncOperations:
         )
 
     async def create_key(self, body: types.CreateKeyRequest) -> types.KeyWithToken:
-        """Create a key. Its token is in this one response only."""
+        """Create a key. Its token is only in this response."""
         return cast("types.KeyWithToken", await self.request("POST", "/api/v1/keys", body=body))
 
     async def revoke_key(self, id: str) -> None:
-        """Revoke a key. All nodes refuse it within seconds."""
+        """Revoke a key. All nodes reject it within seconds."""
         await self.request("DELETE", f"/api/v1/keys/{quote(id, safe='')}")
 
     async def list_nodes(
         self, *, limit: int | None = None, after: str | None = None
     ) -> types.NodeList:
-        """List the nodes by name, including those that have just gone silent."""
+        """List nodes by name, including nodes that recently stopped responding."""
         return cast(
             "types.NodeList",
             await self.request("GET", "/api/v1/nodes", query={"limit": limit, "after": after}),
@@ -806,19 +798,19 @@ class AsyncOperations:
         )
 
     async def create_operation(self, body: types.CreateOperationRequest) -> types.BulkResult:
-        """Work on many jobs: requeue, discard, cancel, retry, edit their policy, or run them
-        now.
+        """Create a bulk operation: requeue, discard, cancel, retry, edit the policy of, or run
+        now many jobs.
         """
         return cast("types.BulkResult", await self.request("POST", "/api/v1/operations", body=body))
 
     async def get_operation(self, id: str) -> types.Operation:
-        """Read an operation: how far it has come, and its report."""
+        """Read an operation with its progress and report."""
         return cast(
             "types.Operation", await self.request("GET", f"/api/v1/operations/{quote(id, safe='')}")
         )
 
     async def cancel_operation(self, id: str) -> types.Operation:
-        """End an operation. What it has done stays done; the rest is left alone."""
+        """Cancel an operation. Completed changes stay; remaining jobs are not changed."""
         return cast(
             "types.Operation",
             await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/cancel"),
@@ -832,7 +824,7 @@ class AsyncOperations:
         limit: int | None = None,
         after: str | None = None,
     ) -> types.OperationJobList:
-        """List the jobs of an operation, with what was done to each."""
+        """List the jobs of an operation with the result for each."""
         return cast(
             "types.OperationJobList",
             await self.request(
@@ -843,14 +835,14 @@ class AsyncOperations:
         )
 
     async def pause_operation(self, id: str) -> types.Operation:
-        """Halt an operation until it is resumed. What it has done stays done."""
+        """Pause an operation until it is resumed. Completed changes stay."""
         return cast(
             "types.Operation",
             await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/pause"),
         )
 
     async def resume_operation(self, id: str) -> types.Operation:
-        """Let a paused operation go on."""
+        """Resume a paused operation."""
         return cast(
             "types.Operation",
             await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/resume"),
@@ -863,7 +855,7 @@ class AsyncOperations:
         )
 
     async def replay_policy(self, body: types.ReplayPolicyRequest) -> types.PolicyReplay:
-        """Run another policy over the attempts that were really made."""
+        """Replay another policy over recorded attempts."""
         return cast(
             "types.PolicyReplay", await self.request("POST", "/api/v1/policies/replay", body=body)
         )
@@ -886,7 +878,7 @@ class AsyncOperations:
     async def explain_queue(
         self, name: types.Name, *, tenant: types.Name | None = None
     ) -> types.QueueExplanation:
-        """Why nothing, or something, runs in a queue."""
+        """Explain why the jobs of a queue do or do not start."""
         return cast(
             "types.QueueExplanation",
             await self.request(
@@ -901,7 +893,7 @@ class AsyncOperations:
         *,
         tenant: types.Name | None = None,
     ) -> None:
-        """Pause a queue: no job is claimed from it until it is resumed. Running jobs go on."""
+        """Pause a queue: no job starts until it is resumed; running jobs continue."""
         await self.request(
             "POST",
             f"/api/v1/queues/{quote(name, safe='')}/pause",
@@ -931,7 +923,7 @@ class AsyncOperations:
         )
 
     async def create_schedule(self, body: types.CreateScheduleRequest) -> types.Schedule:
-        """Create a schedule, or update the one of that name."""
+        """Create a schedule, or update the existing one with that name."""
         return cast("types.Schedule", await self.request("POST", "/api/v1/schedules", body=body))
 
     async def get_schedule(self, id: str) -> types.Schedule:
@@ -941,25 +933,25 @@ class AsyncOperations:
         )
 
     async def delete_schedule(self, id: str) -> None:
-        """Delete a schedule; runs it has made go on."""
+        """Delete a schedule; its existing runs continue."""
         await self.request("DELETE", f"/api/v1/schedules/{quote(id, safe='')}")
 
     async def edit_schedule(self, id: str, body: types.EditScheduleRequest) -> types.Schedule:
-        """Edit a schedule. Only a changed rule or window starts afresh from now."""
+        """Edit a schedule. Only a changed rule or window restarts the timetable from now."""
         return cast(
             "types.Schedule",
             await self.request("PATCH", f"/api/v1/schedules/{quote(id, safe='')}", body=body),
         )
 
     async def pause_schedule(self, id: str) -> types.Schedule:
-        """Pause a schedule: it makes no runs until it is resumed."""
+        """Pause a schedule: it creates no runs until it is resumed."""
         return cast(
             "types.Schedule",
             await self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/pause"),
         )
 
     async def resume_schedule(self, id: str) -> types.Schedule:
-        """Resume a schedule with its next tick; ticks that passed while it was paused make no
+        """Resume a schedule with its next tick; ticks that passed during the pause create no
         runs.
         """
         return cast(
@@ -968,7 +960,7 @@ class AsyncOperations:
         )
 
     async def run_schedule_now(self, id: str) -> types.Job:
-        """Run a schedule now: one run, beside its timetable."""
+        """Run a schedule now: one extra run outside its timetable."""
         return cast(
             "types.Job",
             await self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/run-now"),
@@ -977,7 +969,7 @@ class AsyncOperations:
     async def list_ticks(
         self, id: str, *, limit: int | None = None, after: str | None = None
     ) -> types.TickList:
-        """List the ticks of a schedule, newest first, and those to come."""
+        """List past ticks of a schedule, newest first, and upcoming ticks."""
         return cast(
             "types.TickList",
             await self.request(
@@ -994,7 +986,7 @@ class AsyncOperations:
         limit: int | None = None,
         after: str | None = None,
     ) -> types.Stats:
-        """Read jobs by label, throughput, retries and how many of them succeeded."""
+        """Read job counts by label, throughput, retries and their success rate."""
         return cast(
             "types.Stats",
             await self.request(
@@ -1005,9 +997,7 @@ class AsyncOperations:
     async def list_minute_stats(
         self, *, tenant: types.Name | None = None, minutes: int | None = None
     ) -> types.MinuteList:
-        """List attempts by the minute in which they ended, oldest first; minutes without any
-        are left out.
-        """
+        """List attempts per minute, oldest first; minutes without attempts are omitted."""
         return cast(
             "types.MinuteList",
             await self.request(
@@ -1016,13 +1006,11 @@ class AsyncOperations:
         )
 
     async def advance_clock(self, body: types.AdvanceClockRequest) -> types.Clock:
-        """Move the clock of the store forward. Only with `--clock manual`."""
+        """Advance the clock of the store. Only with `--clock manual`."""
         return cast("types.Clock", await self.request("POST", "/api/v1/test/advance", body=body))
 
     async def run_until_idle(self, body: types.RunUntilIdleRequest | None = None) -> types.Idle:
-        """Wait until nothing is due at the present time and nothing runs. Only with `--clock
-        manual`.
-        """
+        """Wait until no job is due or running. Only with `--clock manual`."""
         return cast(
             "types.Idle", await self.request("POST", "/api/v1/test/run-until-idle", body=body)
         )

@@ -120,7 +120,7 @@ class Attempt:
         try:
             return outcome("succeed", **fields)
         except (TypeError, ValueError, RecursionError) as error:
-            message = f"the result is not JSON: {error}"
+            message = f"cannot encode the result as JSON: {error}"
             raise PermanentError(message, failure_class="result") from error
 
     def _outcome_of(self, error: BaseException) -> Outcome:

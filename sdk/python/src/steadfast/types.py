@@ -10,53 +10,55 @@ if TYPE_CHECKING:
 
 
 class Actor(TypedDict):
-    """Who gave a command."""
+    """The caller of a command."""
 
     key: NotRequired[str | None]
-    """`key_…`; null while the server needs no key."""
+    """`key_…`; null while the server requires no key."""
     name: str
-    """The name of the key, or the way by which the command came: `api` or `dashboard`."""
+    """The name of the key, or the interface used: `api` or `dashboard`."""
 
 
 class AdvanceClockRequest(TypedDict):
-    """A request to move the clock of the store."""
+    """A request to advance the clock of the store."""
 
     by: Duration
-    """How far."""
+    """By how much."""
 
 
 class Alert(TypedDict):
-    """A rule for one tenant, and whether it is broken"""
+    """The state of an alert rule for one tenant"""
 
     destination: NotRequired[str]
-    """Which system it is about, if the rule is `destination`"""
+    """The destination, if the rule is `destination`"""
     firedAt: str | None
     message: str
     notifiedAt: str | None
     queue: str | None
-    """The queue that contributes most to a rule that is broken"""
+    """The queue that contributes most to the value"""
     resolvedAt: str | None
     rule: AlertRule
     since: str
-    """Since when the rule is broken, or kept again"""
+    """Time of the last change of state"""
     status: AlertStatus
     subject: AlertSubject
     tenant: str
     threshold: float
-    """The limit it is held against, in `unit`"""
+    """The threshold, in `unit`"""
     unit: AlertUnit
     updatedAt: str
     value: float
-    """What was found, in `unit`: a count of jobs, a share of attempts from 0 to 1, or seconds"""
+    """The measured value, in `unit`: a number of jobs, a fraction of attempts from 0 to 1, or
+    seconds
+    """
 
 
 class AlertList(TypedDict):
-    """Alerts that fire, are about to, or did."""
+    """Alerts: firing, pending and resolved."""
 
     alerts: list[Alert]
-    """One for each rule and tenant."""
+    """One alert per rule and tenant."""
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
 
 
 AlertRule: TypeAlias = Literal[
@@ -74,46 +76,46 @@ AlertUnit: TypeAlias = Literal["jobs", "share", "seconds", "causes"]
 
 
 class Attempt(TypedDict):
-    """One attempt, and what followed it."""
+    """One attempt and its retry decision."""
 
     attempt: int
-    """Its number, from 1; attempts before a manual retry count."""
+    """Number of the attempt, from 1, including attempts before a manual retry."""
     attemptsBefore: int
-    """How many attempts of the job belong to earlier retry budgets."""
+    """Attempts of earlier retry budgets of the job."""
     decision: NotRequired[Decision | None]
-    """The same in figures."""
+    """The decision in numbers."""
     durationMs: int
-    """How long it took."""
+    """Duration in milliseconds."""
     executionTime: str
-    """When it started."""
+    """Start time."""
     explanation: NotRequired[str | None]
-    """Why the job went on as it did, in a sentence; null after a success."""
+    """The retry decision as a sentence; null after a success."""
     failure: NotRequired[Failure | None]
-    """What went wrong."""
+    """The failure."""
     finishedAt: str
-    """When it ended; of a lost attempt, when that was found out."""
+    """End time; for a lost attempt, the time it was detected."""
     jobId: str
-    """The job it is an attempt of."""
+    """The job of the attempt."""
     nextRunAt: NotRequired[str | None]
-    """When the next attempt is due, if there is one."""
+    """Due time of the next attempt, if any."""
     note: NotRequired[str | None]
-    """The last note of the handler or worker on its progress."""
+    """The last progress note of the handler or worker."""
     progress: NotRequired[int | None]
-    """The same in percent."""
+    """The last progress in percent."""
     requeued: bool
     """Whether it is the first attempt after a manual retry."""
     response: NotRequired[Any]
-    """The response that an HTTP job or a webhook got."""
+    """The HTTP response of an HTTP job or webhook."""
     result: NotRequired[Any]
-    """What the handler or worker returned."""
+    """The result of the handler or worker."""
     retryCount: int
-    """Retries of its budget before it: 0 for the first attempt of each budget."""
+    """Retries before this attempt in its budget: 0 for the first attempt of each budget."""
     status: AttemptStatus
-    """How it ended."""
+    """Outcome of the attempt."""
     timings: NotRequired[Any]
-    """How long each phase took of a call that got no response, in milliseconds, up to the phase
-    in which it failed: `dnsMs`, `connectMs`, `tlsMs`, `firstByteMs`, `bodyMs`. A response has
-    its own.
+    """Duration of each phase of a call without a response, in milliseconds, up to the failed
+    phase: `dnsMs`, `connectMs`, `tlsMs`, `firstByteMs`, `bodyMs`. A response has its own
+    timings.
     """
     worker: NotRequired[str | None]
     """The worker or node that ran it."""
@@ -125,123 +127,123 @@ class AttemptList(TypedDict):
     attempts: list[Attempt]
     """The attempts, newest first."""
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
 
 
 AttemptStatus: TypeAlias = Literal["SUCCESS", "FAILED", "LOST", "SNOOZED", "CANCELLED", "RELEASED"]
 
 
 class AuditList(TypedDict):
-    """A page of what was done."""
+    """A page of audit records."""
 
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
     records: list[AuditRecord]
-    """The newest first."""
+    """Newest first."""
 
 
 class AuditRecord(TypedDict):
-    """One command, and who gave it."""
+    """One command and its caller."""
 
     action: str
-    """What was done, as `job.cancel` or `gate.set`."""
+    """The action, such as `job.cancel` or `gate.set`."""
     actor: Actor
-    """Who gave it."""
+    """The caller."""
     at: str
-    """When it was carried out."""
+    """Time of the command."""
     detail: NotRequired[str | None]
-    """More about it, for people."""
+    """Details as text."""
     id: str
     """`aud_…`"""
     subject: str
-    """What it was done to."""
+    """Subject of the command."""
     tenant: NotRequired[Name | None]
-    """Whose jobs or settings; null for those of all tenants."""
+    """Tenant of the jobs or settings; null for all tenants."""
 
 
 Backoff: TypeAlias = Literal["exponential", "linear", "fixed", "fibonacci", "delays"]
 
 
 class Batch(TypedDict):
-    """Jobs that are counted together."""
+    """A group of jobs with shared progress."""
 
     createdAt: str
     """When it was created."""
     failed: int
-    """Those that have ended without success."""
+    """Jobs that ended without success."""
     finishedAt: NotRequired[str | None]
-    """Since when all jobs have ended; null again if one is requeued."""
+    """When all jobs had ended; null again if a job is requeued."""
     id: str
     """`bat_…`"""
     jobs: NotRequired[list[str] | None]
-    """The ids of its jobs, in the order of the request. Only in the answer to its creation."""
+    """The ids of its jobs, in the order of the request. Only in the response to its creation."""
     name: NotRequired[str | None]
-    """What people call it."""
+    """Name of the batch."""
     onEnd: NotRequired[BatchCallback | None]
-    """The job that is made when all have ended."""
+    """The job that is created when all jobs have ended."""
     onSuccess: NotRequired[BatchCallback | None]
-    """The job that is made when all have succeeded."""
+    """The job that is created when all jobs have succeeded."""
     progress: int
-    """How many of 100 jobs have ended."""
+    """Percentage of jobs that have ended."""
     status: str
     """`open` while jobs can be added, `running` until all have ended, then `succeeded`, or
     `failed` if some have failed or were cancelled.
     """
     succeeded: int
-    """Those that have succeeded."""
+    """Jobs that have succeeded."""
     tenant: Name
-    """Whose batch."""
+    """Tenant of the batch."""
     total: int
-    """How many jobs it has."""
+    """Number of jobs in the batch."""
     unfinished: int
-    """Those that have not ended."""
+    """Unfinished jobs."""
 
 
 class BatchCallback(TypedDict):
-    """A job that a batch makes."""
+    """A callback job of a batch."""
 
     created: bool
-    """Whether it was made. It is made once."""
+    """Whether the job has been created. It is created only once."""
     id: str
-    """`job_…`, which it has from the beginning."""
+    """`job_…`; assigned before the job is created."""
 
 
 class BatchList(TypedDict):
     """A page of batches."""
 
     batches: list[Batch]
-    """The newest first."""
+    """Newest first."""
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
 
 
 class Blocker(TypedDict):
-    """One thing that keeps a job from running."""
+    """One reason why a job does not start."""
 
     ahead: NotRequired[int | None]
-    """How many jobs are claimed first."""
+    """Number of jobs ahead."""
     aheadAtLeast: NotRequired[bool | None]
-    """There are more of them; absent means false."""
+    """Whether `ahead` is a lower bound; absent means false."""
     by: NotRequired[str | None]
-    """Who paused or holds it."""
+    """Who paused or held it."""
     evidence: NotRequired[dict[str, Any] | None]
     """Why a destination is held."""
     gate: NotRequired[GateId | None]
-    """The gate, if it is one."""
+    """The gate, if a gate blocks the job."""
     holders: NotRequired[list[GateHolder] | None]
-    """Some of the attempts that run."""
+    """Some of the running attempts."""
     jobs: NotRequired[list[str] | None]
-    """The jobs that come first."""
+    """The jobs ahead."""
     kind: BlockerKind
-    """What it is."""
+    """The kind of blocker."""
     retryAfter: NotRequired[dict[str, Any] | None]
-    """Which job received which `Retry-After`; not for keys of one tenant."""
+    """The job that received the `Retry-After`; hidden from keys for one tenant."""
     sentence: str
-    """What it is, for people."""
+    """The blocker as a sentence."""
     since: NotRequired[str | None]
-    """Since when it is paused or held, or since when no worker was seen."""
+    """Start of the pause or hold, or when a worker was last seen."""
     until: NotRequired[str | None]
-    """When it is gone, if time alone does it."""
+    """When the blocker ends, if only time is needed."""
 
 
 BlockerKind: TypeAlias = Literal[
@@ -267,318 +269,315 @@ BodyFormat: TypeAlias = Literal["standard", "slack"]
 
 
 class BulkResult(TypedDict):
-    """How many jobs were changed, or would be."""
+    """Number of jobs that were or would be changed."""
 
     atLeast: bool
-    """Counting stopped here: there are at least this many. Of work that goes on, it is the
-    count so far.
-    """
+    """Whether `count` is a lower bound, because counting stopped early or the work continues."""
     count: int
-    """How many jobs were changed; on a dry run, how many would be."""
+    """Number of changed jobs; for a dry run, the number that would be changed."""
     dryRun: bool
     """Whether it was a dry run."""
     operation: NotRequired[str | None]
-    """The operation that does the work, `opr_…`; absent if it was done at once, or only
-    counted.
+    """The operation that does the work, `opr_…`; absent if the work was done immediately or
+    only counted.
     """
 
 
 class Claim(TypedDict):
-    """A job that a worker holds until its lease runs out."""
+    """A job held by a worker until its lease expires."""
 
     fence: int
-    """Proves that the claim still holds: send it back with every request about this attempt."""
+    """Proof that the claim is valid: send it with every request about this attempt."""
     id: str
-    """The job's id; it goes into the address of what follows."""
+    """The job's id, used in the paths of later requests."""
     job: Job
     """The job itself."""
     leaseUntil: NotRequired[str | None]
-    """Until when the claim holds."""
+    """Expiry of the claim."""
 
 
 class ClaimJobsRequest(TypedDict):
     """A worker's request for jobs."""
 
     kinds: NotRequired[list[Kind]]
-    """Of these kinds, 100 at most; by default of all but those that the node runs by itself."""
+    """Kinds to claim, at most 100; by default all kinds except those that the node runs itself."""
     lease: NotRequired[Duration | None]
-    """In place of each job's own lease."""
+    """Lease duration, instead of each job's own lease."""
     max: NotRequired[int | None]
-    """How many at most; 10 by default."""
+    """Maximum number of jobs; 10 by default."""
     queues: NotRequired[list[Name]]
-    """From these queues, 100 at most; from all by default."""
+    """Queues to claim from, at most 100; all by default."""
     tenant: NotRequired[Name | None]
-    """Of this tenant. Only for keys that see all tenants; other keys have their own."""
+    """Only this tenant. Requires a key for all tenants; other keys always use their own tenant."""
     wait: NotRequired[Duration | None]
-    """How long to wait for a job, up to 30s; not at all by default."""
+    """How long to wait for a job, up to 30s; no wait by default."""
     worker: Name
     """The worker's name; shown with every attempt."""
     workerInfo: NotRequired[WorkerInfo | None]
-    """What the worker is; shown in the list of workers."""
+    """Description of the worker, shown in the list of workers."""
 
 
 class ClaimList(TypedDict):
-    """The claims that a request got."""
+    """The claims of a request."""
 
     claims: list[Claim]
-    """The claims, perhaps none."""
+    """The claims; may be empty."""
 
 
 class Clock(TypedDict):
     """The time of the store."""
 
     now: str
-    """The time that the store shows now."""
+    """The current time of the store."""
 
 
 class Counts(TypedDict):
-    """Jobs by label, and attempts lately and since the beginning."""
+    """Jobs by label, and recent and total attempts."""
 
     cancelled: int
-    """Cancelled, and still kept."""
+    """Cancelled jobs within retention."""
     dlqSize: int
-    """Failed, and neither requeued nor discarded."""
+    """Dead letters: failed jobs, neither requeued nor discarded."""
     failed: int
-    """Failed, and still kept."""
+    """Failed jobs within retention."""
     oldestReady: NotRequired[str | None]
-    """Since when the job waits that has been due longest."""
+    """Due time of the oldest ready job."""
     ready: int
-    """Due, and waiting for a worker."""
+    """Jobs that are due and waiting for a worker."""
     recent: Tally
     """Attempts that ended in the last five minutes."""
     retrying: int
-    """Waiting for their next attempt."""
+    """Jobs waiting for their next attempt."""
     running: int
-    """Running."""
+    """Running jobs."""
     scheduled: int
-    """Waiting for their first time."""
+    """Jobs waiting for their first start time."""
     succeeded: int
-    """Succeeded, and still kept."""
+    """Succeeded jobs within retention."""
     total: Tally
-    """Attempts since the beginning."""
+    """All attempts so far."""
 
 
 class CreateBatchRequest(TypedDict):
-    """A batch to be created, with jobs or without."""
+    """A request to create a batch, with or without jobs."""
 
     idempotencyKey: NotRequired[str | None]
-    """With a key, repeating the request gives the batch that exists instead of a second one."""
+    """Idempotency key: repeating the request returns the existing batch."""
     jobs: NotRequired[list[CreateJobRequest]]
-    """Its jobs, up to 1,000; more can be added to an open one."""
+    """Up to 1,000 jobs; more can be added to an open batch."""
     name: NotRequired[str | None]
-    """What people call it, up to 255 bytes."""
+    """Name of the batch, up to 255 bytes."""
     onEnd: NotRequired[CreateJobRequest | None]
-    """The job to make when all have ended, however they did. It gets the tag `batch`."""
+    """The job to create when all jobs have ended, successfully or not. It gets the tag `batch`."""
     onSuccess: NotRequired[CreateJobRequest | None]
-    """The job to make when all have succeeded, also if that is after requeues. It gets the tag
+    """The job to create when all jobs have succeeded, including after requeues. It gets the tag
     `batch`.
     """
     open: NotRequired[bool]
-    """Whether jobs can be added later; such a batch ends only after it was closed."""
+    """Whether jobs can be added later; an open batch ends only after it is closed."""
     tenant: NotRequired[Name | None]
-    """Of this tenant. Only for keys that see all tenants; other keys have their own."""
+    """Only this tenant. Requires a key for all tenants; other keys always use their own tenant."""
 
 
 class CreateEndpointRequest(TypedDict):
-    """An endpoint to be created."""
+    """A request to create an endpoint."""
 
     description: NotRequired[str]
-    """For people."""
+    """Description of the endpoint."""
     events: NotRequired[list[EventType] | None]
-    """Which events are sent; `job.succeeded` and `job.failed` by default."""
+    """Events to send; `job.succeeded` and `job.failed` by default."""
     format: NotRequired[BodyFormat | None]
     """`standard` (Standard Webhooks, the default), or `slack` for one line of text."""
     retry: NotRequired[RetryPolicyInput | None]
-    """The retry policy of its deliveries, over the preset `webhook`."""
+    """Retry policy of its deliveries; omitted fields come from the preset `webhook`."""
     secret: NotRequired[str | None]
     """`whsec_…`; generated by default."""
     tenant: NotRequired[Name | None]
-    """The tenant it belongs to. Only for keys that see all tenants; other keys have their own."""
+    """The tenant. Requires a key for all tenants; other keys always use their own tenant."""
     url: str
-    """Where deliveries are sent."""
+    """URL that receives deliveries."""
 
 
 class CreateJobRequest(TypedDict):
-    """A job to be created. Its work is given by `kind` and `payload`, or by `http`, or by
+    """A request to create a job. Its work is given by `kind` and `payload`, by `http`, or by
     `api`; every other field is optional.
     """
 
     after: NotRequired[list[str] | None]
-    """Start it only when these jobs have ended, up to 1,000 of the same tenant."""
+    """Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant."""
     api: NotRequired[str | None]
-    """Short for `http.url`: an address that gets a POST."""
+    """Short for `http.url`: a URL that receives a POST request."""
     batch: NotRequired[str | None]
-    """The open batch that it is counted in: `bat_…`"""
+    """The open batch that the job belongs to: `bat_…`"""
     concurrencyKey: NotRequired[str | None]
-    """What is limited together within the tenant, such as the id of a customer; see gates."""
+    """Concurrency key within the tenant, such as a customer id; see gates."""
     debounce: NotRequired[Duration | None]
-    """Start a unique job only when no request for it has come for so long; each moves its
-    start.
-    """
+    """Debounce: start a unique job after this long without another request for it."""
     debounceMax: NotRequired[Duration | None]
-    """The longest time from the first request to the start, up to 24h; ten times `debounce` by
+    """Maximum time from the first request to the start, up to 24h; ten times `debounce` by
     default.
     """
     delay: NotRequired[Duration | None]
-    """Not before this long from now."""
+    """Delay before the first attempt."""
     destination: NotRequired[str | None]
-    """The system that it calls, as an origin; gates and health go by it. An HTTP job has that
-    of its URL.
+    """The origin of the system that the job calls, used for gates and health. For an HTTP job
+    it is taken from the URL.
     """
     http: NotRequired[HttpTargetRequest | None]
-    """A request that the node sends by itself."""
+    """An HTTP request that the node sends."""
     idempotencyKey: NotRequired[str | None]
-    """One key, one job: the same request again answers with the same job."""
+    """Idempotency key: repeating the request returns the same job."""
     isRecurring: NotRequired[bool | None]
-    """Whether each match of `schedule` makes a job (the default), or only the next one."""
+    """Whether each match of `schedule` creates a job (the default), or only the next one."""
     jobName: NotRequired[str | None]
-    """A name for people. Names the schedule of a recurring job, and the kind of a job that has
-    neither `kind` nor a target.
+    """Display name. Also the name of the schedule of a recurring job, and the kind of a job
+    with neither `kind` nor a target.
     """
     kind: NotRequired[Kind | None]
-    """Which handler or worker it is for."""
+    """Kind, which selects the handler or worker."""
     lease: NotRequired[Duration | None]
-    """How long a claim holds without being renewed."""
+    """Lease duration: how long a claim is valid without renewal."""
     like: NotRequired[str | None]
-    """A stored job to create another like it: what this request does not say is taken from that
-    one, headers and secrets included, but for its keys, its time, its batch and what it waited
-    for. Only for a job that is created alone.
+    """A stored job to copy: omitted fields are taken from it, including headers and secrets,
+    except its keys, time, batch and prerequisites. Only when a single job is created.
     """
     maxAttempts: NotRequired[int | None]
     """The same as `maxRetries` + 1."""
     maxRetries: NotRequired[int | None]
     """Short for `retry.maxRetries`."""
     maxRetryCount: NotRequired[int | None]
-    """Another word for `maxRetries`."""
+    """Alias of `maxRetries`."""
     onExpiry: NotRequired[ExpiryAction | None]
-    """What it ends as then; `fail` by default."""
+    """What to do when `startBefore` has passed; `fail` by default."""
     onFailure: NotRequired[OnFailure | None]
-    """What it does if one of those ends without success: it goes on `wait`ing (the default),
-    until that is requeued and succeeds; it `fail`s; or it `run`s as soon as all have ended.
+    """What to do when one of those jobs ends without success: `wait` until it is requeued and
+    succeeds (the default), `fail`, or `run` as soon as all have ended.
     """
     payload: NotRequired[Any]
-    """The input of the handler or worker: any JSON, up to 256 KiB by default."""
+    """Input for the handler or worker: any JSON, up to 256 KiB by default."""
     priority: NotRequired[int | None]
-    """0 to 9, higher first; 5 by default."""
+    """Priority from 0 to 9, higher first; 5 by default."""
     queue: NotRequired[Name | None]
-    """The queue it waits in; `default` by default."""
+    """Queue of the job; `default` by default."""
     retry: NotRequired[RetryPolicyInput | None]
-    """Its retry policy, over that of the queue, the tenant and the server."""
+    """Retry policy; omitted fields come from the queue, the tenant and the server."""
     retryDelay: NotRequired[Duration | None]
-    """Short for `retry.baseDelay`, over the preset `patient`."""
+    """Short for `retry.baseDelay` with the preset `patient`."""
     runAt: NotRequired[str | None]
-    """Not before this time."""
+    """Earliest time of the first attempt."""
     schedule: NotRequired[str | None]
-    """Cron with 5 or 6 fields (seconds first), or `@hourly` and the like."""
+    """Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`."""
     startBefore: NotRequired[str | None]
-    """Never start it late: a time, or how long after its creation. If its first attempt has not
-    started by then, it ends with reason `expired_unstarted`.
+    """Start deadline: a time, or a duration after creation. If the first attempt has not
+    started by then, the job ends with reason `expired_unstarted`.
     """
     tags: NotRequired[dict[str, str] | None]
-    """Names and values for finding it."""
+    """Tags: names and values to search by."""
     tenant: NotRequired[Name | None]
-    """The tenant it belongs to. Only for keys that see all tenants; other keys have their own."""
+    """The tenant. Requires a key for all tenants; other keys always use their own tenant."""
     timeout: NotRequired[Duration | None]
-    """How long one attempt may take."""
+    """Timeout of one attempt."""
     timezone: NotRequired[str | None]
     """An IANA time zone for `schedule`; UTC by default."""
     traceparent: NotRequired[str | None]
-    """Its place in a distributed trace, as W3C Trace Context writes it; by default the header
-    `traceparent` of the request. HTTP jobs and webhooks send it on.
+    """W3C Trace Context; by default the header `traceparent` of the request. HTTP jobs and
+    webhooks propagate it.
     """
     type: NotRequired[Guarantee | None]
-    """How often it may start."""
+    """Guarantee: `AT_LEAST_ONCE` or `AT_MOST_ONCE`."""
     unique: NotRequired[Unique | None]
-    """Makes it the only job of its key within the tenant."""
+    """Uniqueness: allows only one job with this key within the tenant."""
     useExponentialBackoff: NotRequired[bool | None]
-    """Short for `retry.backoff`: exponential or fixed, over the preset `patient`."""
+    """Short for `retry.backoff`: exponential (true) or fixed (false), with the preset
+    `patient`.
+    """
     webhook: NotRequired[WebhookRequest | None]
-    """Where events of this job are sent."""
+    """Webhook for events of this job."""
 
 
 class CreateJobsRequest(TypedDict):
-    """Up to 1,000 jobs, all of them or none."""
+    """Up to 1,000 jobs, created atomically."""
 
     jobs: list[CreateJobRequest]
     """The jobs; none of them may be recurring."""
 
 
 class CreateKeyRequest(TypedDict):
-    """A key to be created."""
+    """A request to create a key."""
 
     expiresAt: NotRequired[str | None]
-    """When it expires; never by default. A key does not outlive the key of scope `tenant` that
+    """Expiry time; never by default. A key cannot outlive the key with scope `tenant` that
     creates it.
     """
     name: NotRequired[str]
-    """For people."""
+    """Name of the key."""
     scope: Scope
-    """What it may do."""
+    """Scope of the key."""
     tenant: NotRequired[Name | None]
-    """The tenant it is for. A key of scope `worker` or `read` is for all tenants by default."""
+    """Tenant of the key. A key with scope `worker` or `read` is for all tenants by default."""
 
 
 class CreateOperationRequest(TypedDict):
-    """Work on many jobs: those of `ids`, or all that match `filter`."""
+    """A bulk operation on the jobs in `ids`, or on all jobs that match `filter`."""
 
     all: NotRequired[bool]
-    """Must be true if the filter leaves nothing out."""
+    """Must be true if the filter is empty."""
     dryRun: NotRequired[bool]
     """Only count the jobs."""
     failShareMax: NotRequired[float | None]
-    """Which share of the jobs of a canary may fail again, from 0 to 1; 0.2 by default."""
+    """Fraction of jobs of a canary that may fail again, from 0 to 1; 0.2 by default."""
     filter: NotRequired[dict[str, Any] | None]
-    """Which jobs, in the fields of the list of jobs, without `limit` and `after`."""
+    """Filter with the fields of the job list, except `limit` and `after`."""
     ids: NotRequired[list[str] | None]
-    """Ids of jobs, up to 10,000."""
+    """Job ids, up to 10,000."""
     kind: str
-    """What is done to each job: `requeue` and `discard` are for dead letters, `cancel`,
-    `retry`, `edit_policy` and `run_now` for any.
+    """The action: `requeue` and `discard` for dead letters; `cancel`, `retry`, `edit_policy`
+    and `run_now` for any job.
     """
     mode: NotRequired[str | None]
-    """`canary` tries three jobs first, then 5 %, 25 % and all of them, and stops if too many
-    fail again; `all`, the default, does not wait.
+    """`all` (the default), or `canary`: three jobs first, then 5 %, 25 % and the rest, stopping
+    if too many fail again.
     """
     pace: NotRequired[int | None]
-    """How many jobs it may work on in a second; the setting `bulkRate` by default."""
+    """Maximum jobs per second; the setting `bulkRate` by default."""
     retry: NotRequired[RetryPolicyInput | None]
-    """The policy that the jobs get; only of `edit_policy`."""
+    """The new retry policy; only for `edit_policy`."""
     tenant: NotRequired[Name | None]
-    """Of this tenant. Only for keys that see all tenants; other keys have their own."""
+    """Only this tenant. Requires a key for all tenants; other keys always use their own tenant."""
 
 
 CreateRequest: TypeAlias = "CreateJobRequest | CreateJobsRequest"
-"""What `POST /jobs` takes: one job, or many at once."""
+"""The body of `POST /jobs`: one job, or many jobs."""
 
 CreateResult: TypeAlias = "Job | Schedule | JobList"
-"""What `POST /jobs` answers with."""
+"""The response of `POST /jobs`."""
 
 
 class CreateScheduleRequest(TypedDict):
-    """A schedule to be created, or updated if its name exists: a rule (`schedule` or `every`),
-    and the job that each tick makes.
+    """A request to create a schedule, or to update the existing one with this name: a rule
+    (`schedule` or `every`), and the job that each tick creates.
     """
 
     endAt: NotRequired[str | None]
-    """No tick at this time or later."""
+    """No ticks at this time or later."""
     every: NotRequired[Duration | None]
-    """At equal distances, in place of `schedule`."""
+    """Interval, instead of `schedule`."""
     job: CreateJobRequest
-    """The job that each tick makes."""
+    """The job that each tick creates."""
     maxRuns: NotRequired[int | None]
-    """How many runs it makes at most."""
+    """Maximum total number of runs."""
     missed: NotRequired[MissedTickPolicy | None]
-    """What happens to ticks that passed while no node was running, which are found more than 10
-    s late. `runAll` needs `overlap` `allow`.
+    """What to do with ticks missed by more than 10 s because no node was running. `runAll`
+    requires `overlap` `allow`.
     """
     name: Name
     """Unique within the tenant."""
     overlap: NotRequired[OverlapPolicy | None]
-    """What happens at a tick while the run before it has not ended."""
+    """What to do at a tick while the previous run is unfinished."""
     schedule: NotRequired[str | None]
-    """Cron with 5 or 6 fields (seconds first), or `@hourly` and the like."""
+    """Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`."""
     startAt: NotRequired[str | None]
-    """No tick before this time."""
+    """No ticks before this time."""
     timezone: NotRequired[str | None]
     """An IANA time zone for `schedule`; UTC by default."""
 
@@ -607,7 +606,7 @@ DeadLettersRequest = TypedDict(
         "text": "NotRequired[str | None]",
     },
 )
-"""Which dead letters: those of `ids`, or all that match the other fields."""
+"""Selects dead letters by `ids`, or by the other fields as a filter."""
 
 DecidedBy: TypeAlias = Literal[
     "policy",
@@ -624,49 +623,49 @@ DecidedBy: TypeAlias = Literal[
 
 
 class Decision(TypedDict):
-    """Why a job went on as it did, in figures."""
+    """The retry decision in numbers."""
 
     backoff: NotRequired[Backoff | None]
-    """The backoff that gave the delay; null if a rule gave it."""
+    """The backoff that produced the delay; null if a rule did."""
     capMs: NotRequired[int | None]
-    """The longest delay that the policy allows."""
+    """Maximum delay of the policy."""
     delayMs: NotRequired[int | None]
-    """The delay after backoff and cap, before jitter."""
+    """Delay after backoff and cap, before jitter."""
     delaySource: NotRequired[DelaySource | None]
-    """Where the delay came from: the policy's backoff, the rule that matched, or Retry-After."""
+    """Source of the delay: the backoff of the policy, the matching rule, or Retry-After."""
     jitter: NotRequired[Jitter | None]
-    """How the delay was spread."""
+    """Jitter of the policy."""
     jitterHighMs: NotRequired[int | None]
-    """The most that the jitter could choose."""
+    """Highest delay that jitter could choose."""
     jitterLowMs: NotRequired[int | None]
-    """The least that the jitter could choose."""
+    """Lowest delay that jitter could choose."""
     jitterSample: NotRequired[float | None]
-    """The roll that chose a point between them, from 0 to 1."""
+    """Random sample between them, from 0 to 1."""
     jitteredMs: NotRequired[int | None]
-    """The delay that was chosen."""
+    """The chosen delay."""
     matchedRule: NotRequired[int | None]
-    """Which of the policy's rules matched, counted from 0."""
+    """Index of the matching rule of the policy, from 0."""
     maxElapsedMs: NotRequired[int | None]
-    """How long the policy of that time allowed since the first attempt; null if for ever."""
+    """`maxElapsed` of the policy at that time; null if unlimited."""
     maxRetries: NotRequired[int | None]
-    """How many retries the policy of that time allowed."""
+    """`maxRetries` of the policy at that time."""
     retriesUsed: NotRequired[int | None]
-    """Retries of the budget before this attempt, by the policy of that time."""
+    """Retries before this attempt in its budget, under the policy at that time."""
     retryAfterMs: NotRequired[int | None]
-    """How long the target asked to wait, by Retry-After."""
+    """Delay that the target requested with Retry-After."""
     rule: DecidedBy
-    """`policy`, or what decided otherwise."""
+    """The rule that decided; `policy` for a normal retry."""
 
 
 class DelayRange(TypedDict):
-    """The least that jitter can choose, the middle, and the most."""
+    """Minimum, typical and maximum delay with jitter."""
 
     maxMs: int
-    """At the highest roll."""
+    """Maximum."""
     minMs: int
-    """At the lowest roll."""
+    """Minimum."""
     typicalMs: int
-    """At the middle roll."""
+    """Typical value."""
 
 
 DelaySource: TypeAlias = Literal["policy", "rule", "retry_after"]
@@ -676,153 +675,145 @@ class Destination(TypedDict):
     """A system that jobs call."""
 
     attempts: int
-    """Attempts that ended in the last minute or so."""
+    """Attempts that ended in about the last minute."""
     destination: str
-    """Its origin, as `https://api.example.com`."""
+    """Origin, such as `https://api.example.com`."""
     failed: int
-    """Those of them that failed because of the destination."""
+    """Attempts that failed because of the destination."""
     givenUp: bool
-    """Whether jobs follow their policies again because it was held for as long as it may be."""
+    """Whether the maximum hold time was reached, so that jobs follow their policies again."""
     health: HealthRules
-    """When it counts as unhealthy."""
+    """Thresholds for an unhealthy destination."""
     heldByHand: NotRequired[HandHold | None]
-    """Who holds it, if a person does."""
+    """The manual hold, if any."""
     hold: HoldMode
-    """What follows if it is found unhealthy."""
+    """What to do when the destination is unhealthy."""
     holdsJobs: NotRequired[bool]
-    """Whether jobs wait because of its health, or start more slowly: with `hold` `watch` they
-    go on as their policies say, whatever the status, unless a person holds it.
+    """Whether jobs wait or start more slowly because of its health. With `hold` `watch`, jobs
+    follow their policies regardless of the status, unless a person holds the destination.
     """
     incident: NotRequired[Incident | None]
-    """What is wrong at present."""
+    """The current incident."""
     minutes: NotRequired[list[DestinationMinute]]
-    """How attempts ended in the last minutes in which some failed, the oldest first: up to an
-    hour. Not in lists.
+    """Outcomes per minute for recent minutes with failures, oldest first, up to an hour. Not in
+    lists.
     """
     nextProbeAt: NotRequired[str | None]
-    """When the next probe may start, if that is what it waits for."""
+    """Earliest start of the next probe, if one is pending."""
     pastIncidents: list[Incident]
-    """What was wrong before, the newest first."""
+    """Past incidents, newest first."""
     retryAfter: NotRequired[SharedRetryAfter | None]
-    """What it asked callers to wait for, if that is not over."""
+    """The active `Retry-After`, if any."""
     shareRetryAfter: bool
-    """Whether a `Retry-After` that one job received counts for all."""
+    """Whether a `Retry-After` received by one job applies to all jobs."""
     status: HealthStatus
-    """Whether calling it makes sense at present."""
+    """Health status."""
     tenant: NotRequired[str | None]
-    """The tenant whose attempts alone show this, and whose jobs alone it concerns; null if it
-    is so for all.
-    """
+    """The tenant that this health applies to; null if it applies to all tenants."""
 
 
 class ForecastSeries(TypedDict):
-    """One number for each minute."""
+    """One number per minute."""
 
     backlog: list[float]
-    """Jobs that are due and have not started at the end of the minute."""
+    """Backlog: due jobs that have not started by the end of the minute."""
     due: list[float]
-    """Jobs that become due; what is due already is in the first minute."""
+    """Jobs that become due; already due jobs count in the first minute."""
     longestWaitMs: NotRequired[int | None]
-    """How long the last of the jobs that are due at the same time waits, at worst."""
+    """Longest expected wait of a due job."""
     starts: list[float]
     """Attempts that can start."""
     summary: str
-    """All of it as a sentence."""
+    """The forecast as a sentence."""
     sustainedPerMinute: NotRequired[int | None]
-    """The most attempts that lately succeeded in a minute without trouble; null if it is not
-    known.
-    """
+    """Highest recent number of successes per minute with few failures; null if unknown."""
 
 
 class DestinationForecast(ForecastSeries):
-    """What is coming for a destination."""
+    """Forecast for a destination."""
 
     atLeast: bool
-    """More jobs wait for it than were counted."""
+    """Whether the counts are lower bounds."""
     destination: str
-    """The destination, as `https://api.example.com`."""
+    """The destination, such as `https://api.example.com`."""
 
 
 class DestinationList(TypedDict):
-    """Destinations of which something is known."""
+    """Destinations that failed recently or are held."""
 
     destinations: list[Destination]
-    """By name. Those whose attempts did not fail lately are not listed."""
+    """By name. Destinations without recent failures are not listed."""
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
 
 
 class DestinationMinute(TypedDict):
-    """How attempts to call a destination ended within a minute."""
+    """Outcomes of calls to a destination within one minute."""
 
     at: str
-    """When the minute began."""
+    """Start of the minute."""
     attempts: int
     """Attempts that ended."""
     failed: int
-    """Those of them that failed because of the destination."""
+    """Attempts that failed because of the destination."""
 
 
 Dst: TypeAlias = Literal["gap", "fold"]
 
 
 Duration: TypeAlias = "str | int"
-"""Text as 30s, 5m, 1h30m, or a number of milliseconds"""
+"""Text such as 30s, 5m or 1h30m, or a number of milliseconds"""
 
 
 class EditEndpointRequest(TypedDict):
-    """Changes to an endpoint; what is left out stays as it is."""
+    """Changes to an endpoint; omitted fields stay unchanged."""
 
     description: NotRequired[str | None]
-    """For people."""
+    """Description of the endpoint."""
     events: NotRequired[list[EventType] | None]
-    """Which events are sent."""
+    """Events to send."""
     format: NotRequired[BodyFormat | None]
-    """`standard` or `slack`; of deliveries to come."""
+    """`standard` or `slack`; applies to future deliveries."""
     retry: NotRequired[RetryPolicyInput | None]
-    """The retry policy of deliveries to come, over the preset `webhook`."""
+    """Retry policy of future deliveries; omitted fields come from the preset `webhook`."""
     url: NotRequired[str | None]
-    """Where deliveries are sent, those that wait too."""
+    """URL that receives deliveries, including waiting ones."""
 
 
 class EditJobRequest(TypedDict):
-    """Changes to a waiting job; a field that is left out stays as it is, and `null` is no way
-    to say so.
-    """
+    """Changes to a waiting job; omitted fields stay unchanged. `null` does not mean omitted."""
 
     payload: NotRequired[Any]
-    """A new input; `null` is one, too."""
+    """New payload; `null` is a valid payload."""
     priority: NotRequired[int | None]
-    """0 to 9, higher first."""
+    """Priority from 0 to 9, higher first."""
     retry: NotRequired[RetryPolicyInput | None]
-    """Laid over the policy that the job has."""
+    """Changes to the current retry policy of the job."""
     runAt: NotRequired[str | None]
-    """When it may run."""
+    """Earliest start time."""
 
 
 class EditScheduleRequest(TypedDict):
-    """Changes to a schedule; a field that is left out stays as it is, and `null` clears a
-    limit.
-    """
+    """Changes to a schedule; omitted fields stay unchanged, and `null` clears a limit."""
 
     endAt: NotRequired[str | None]
-    """No tick at this time or later; `null` for no such limit."""
+    """No ticks at this time or later; `null` for no limit."""
     every: NotRequired[Duration | None]
-    """At equal distances, in place of `schedule`."""
+    """Interval, instead of `schedule`."""
     job: NotRequired[CreateJobRequest | None]
-    """The job that each tick makes from now on, in place of the one before."""
+    """The job that future ticks create."""
     maxRuns: NotRequired[int | None]
-    """How many runs it makes at most; `null` for no such limit."""
+    """Maximum total number of runs; `null` for no limit."""
     missed: NotRequired[MissedTickPolicy | None]
-    """What happens to ticks that passed while no node was running, which are found more than 10
-    s late. `runAll` needs `overlap` `allow`.
+    """What to do with ticks missed by more than 10 s because no node was running. `runAll`
+    requires `overlap` `allow`.
     """
     overlap: NotRequired[OverlapPolicy | None]
-    """What happens at a tick while the run before it has not ended."""
+    """What to do at a tick while the previous run is unfinished."""
     schedule: NotRequired[str | None]
-    """Cron with 5 or 6 fields (seconds first), or `@hourly` and the like."""
+    """Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`."""
     startAt: NotRequired[str | None]
-    """No tick before this time; `null` for no such limit."""
+    """No ticks before this time; `null` for no limit."""
     timezone: NotRequired[str | None]
     """An IANA time zone for `schedule`."""
 
@@ -846,25 +837,25 @@ class Endpoint(TypedDict):
     createdAt: str
     """When it was created."""
     description: str
-    """For people."""
+    """Description of the endpoint."""
     disabled: bool
-    """Whether nothing is sent; deliveries wait until it is enabled."""
+    """Whether the endpoint is disabled; its deliveries wait until it is enabled."""
     disabledAt: NotRequired[str | None]
-    """Since when it has been disabled."""
+    """When it was disabled."""
     disabledReason: NotRequired[str | None]
-    """Why it was disabled, if its target said that it is gone."""
+    """Why the endpoint was disabled automatically: its target returned 410 Gone."""
     events: list[EventType]
-    """Which events are sent."""
+    """Events to send."""
     format: BodyFormat
-    """How deliveries are written."""
+    """Format of deliveries."""
     id: str
     """`end_…`"""
     liveSecrets: int
-    """How many secrets sign at the moment."""
+    """Number of active signing secrets."""
     tenant: str
-    """The tenant it belongs to."""
+    """The tenant."""
     url: str
-    """Where deliveries are sent."""
+    """URL that receives deliveries."""
 
 
 class EndpointList(TypedDict):
@@ -873,14 +864,14 @@ class EndpointList(TypedDict):
     endpoints: list[Endpoint]
     """Oldest first."""
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
 
 
 class EndpointWithSecret(Endpoint):
-    """An endpoint with the secret that signs, which is in this one response only."""
+    """An endpoint with its signing secret, which is only in this response."""
 
     secret: str
-    """`whsec_…`: verify deliveries with it."""
+    """`whsec_…`: the secret to verify deliveries with."""
 
 
 EventType: TypeAlias = Literal[
@@ -903,9 +894,9 @@ class FailRequest(TypedDict):
     """A report that an attempt failed."""
 
     failure: NotRequired[FailureRequest | None]
-    """What went wrong."""
+    """The failure."""
     fence: int
-    """That of the claim."""
+    """The fence of the claim."""
 
 
 Failure = TypedDict(
@@ -920,20 +911,20 @@ Failure = TypedDict(
         "trace": "NotRequired[str]",
     },
 )
-"""What went wrong"""
+"""The failure"""
 
 
 class FailureExample(TypedDict):
     """One failure of a group."""
 
     at: str
-    """When it ended."""
+    """End time."""
     attempt: int
-    """The number of the attempt."""
+    """Number of the attempt."""
     failure: Failure
-    """What went wrong."""
+    """The failure."""
     jobId: str
-    """Whose attempt it was."""
+    """The job of the attempt."""
 
 
 FailureGroup = TypedDict(
@@ -960,16 +951,16 @@ FailureGroup = TypedDict(
         "workerVersions": "list[str]",
     },
 )
-"""Failures of one cause, of one tenant."""
+"""Failures of one tenant with the same cause."""
 
 
 class FailureList(TypedDict):
-    """A page of groups of failures."""
+    """A page of failure groups."""
 
     failures: list[FailureGroup]
-    """The groups, those with the most failures first."""
+    """The groups, most frequent first."""
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
 
 
 FailureMark: TypeAlias = Literal["known", "fixed"]
@@ -986,13 +977,13 @@ FailureRequest = TypedDict(
         "trace": "NotRequired[str | None]",
     },
 )
-"""What went wrong, in the worker's words."""
+"""The failure as reported by the worker."""
 
 FailureState: TypeAlias = Literal["new", "known", "fixed", "regressed"]
 
 
 Fingerprint: TypeAlias = "str"
-"""What failures of one cause have in common"""
+"""Fingerprint shared by failures with the same cause"""
 
 Forecast = TypedDict(
     "Forecast",
@@ -1003,69 +994,69 @@ Forecast = TypedDict(
         "queues": "list[QueueForecast]",
     },
 )
-"""What is coming, by queue and by destination."""
+"""Forecast by queue and by destination."""
 
 
 class GateSettings(TypedDict):
-    """Which jobs a gate is for, and what it lets through."""
+    """The scope, key and limits of a gate."""
 
     health: NotRequired[HealthRules | None]
-    """When the destination counts as unhealthy."""
+    """Thresholds for an unhealthy destination."""
     hold: NotRequired[HoldMode | None]
-    """What follows if the destination is found unhealthy."""
+    """What to do when the destination is unhealthy."""
     key: str
     """The queue, kind, tenant, destination or concurrency key."""
     maxRunning: NotRequired[int | None]
-    """How many attempts may run at once."""
+    """Maximum number of concurrent attempts."""
     ordered: NotRequired[bool | None]
-    """One at a time, in the order of creation; absent means false."""
+    """Whether jobs run one at a time in creation order; absent means false."""
     paused: NotRequired[Pause | None]
-    """Closed by a person."""
+    """The pause, if any."""
     rate: NotRequired[Rate | None]
-    """How many attempts may start in a time."""
+    """Rate limit for starts."""
     retryShare: NotRequired[float | None]
-    """Which part of the starts in a minute may be retries."""
+    """Maximum fraction of starts per minute that may be retries."""
     scope: GateScope
-    """What `key` names."""
+    """Scope of the gate."""
     shareRetryAfter: NotRequired[bool | None]
-    """Whether a `Retry-After` that one job received counts for all jobs of the destination."""
+    """Whether a `Retry-After` received by one job applies to all jobs for the destination."""
     tenant: NotRequired[Name | None]
-    """Only for jobs of this tenant; absent if it is for all, and for scope `tenant`."""
+    """Tenant of the jobs; absent if the gate is for all tenants, and for scope `tenant`."""
     weight: NotRequired[int | None]
-    """What the tenant counts for beside others."""
+    """Fair-share weight of the tenant."""
 
 
 class Gate(GateSettings):
-    """A gate, with its present use where that is known."""
+    """A gate with its current use, if known."""
 
     nextStart: NotRequired[str | None]
-    """When the next attempt may start; only if a rate holds it back."""
+    """When the next attempt may start; only if the rate limit is reached."""
     running: NotRequired[int | None]
-    """How many attempts run; only if the gate limits that."""
+    """Number of running attempts; only if the gate limits it."""
 
 
 class GateHolder(TypedDict):
-    """A job that takes up room of a gate."""
+    """A running job that counts at a gate."""
 
     job: str
-    """The job that runs."""
+    """The running job."""
     since: str
-    """Since when."""
+    """Start time."""
     tenant: str
-    """Whose job it is."""
+    """Tenant of the job."""
     worker: NotRequired[str | None]
-    """Who runs it."""
+    """The worker or node that runs it."""
 
 
 class GateId(TypedDict):
-    """Which gate."""
+    """The gate."""
 
     key: str
     """The queue, kind, tenant, destination or concurrency key."""
     scope: GateScope
-    """What `key` names."""
+    """Scope of the gate."""
     tenant: NotRequired[str | None]
-    """Only for jobs of this tenant; absent if it is for all."""
+    """Tenant of the jobs; absent if the gate is for all tenants."""
 
 
 class GateList(TypedDict):
@@ -1074,7 +1065,7 @@ class GateList(TypedDict):
     gates: list[Gate]
     """By scope, key and tenant."""
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
 
 
 GateScope: TypeAlias = Literal["queue", "kind", "tenant", "destination", "key"]
@@ -1084,279 +1075,283 @@ Guarantee: TypeAlias = Literal["AT_LEAST_ONCE", "AT_MOST_ONCE"]
 
 
 class HandHold(TypedDict):
-    """Who holds a destination, and why."""
+    """A manual hold of a destination."""
 
     by: NotRequired[str | None]
-    """Who, by the name of the key."""
+    """Name of the key that was used."""
     reason: NotRequired[str | None]
-    """For people."""
+    """Reason, shown to other people."""
     since: str
-    """Since when."""
+    """Start time."""
     until: NotRequired[str | None]
-    """When it is released by itself; null if a person has to."""
+    """When the hold expires; null if it must be released manually."""
 
 
 class HealthRules(TypedDict):
-    """When a destination counts as unhealthy."""
+    """Thresholds for an unhealthy destination."""
 
     failedShare: NotRequired[float | None]
-    """At least this part of them must have failed because of the destination; 0.8 by default."""
+    """Minimum fraction of these attempts that failed because of the destination; 0.8 by
+    default.
+    """
     maxHold: NotRequired[Duration | None]
-    """How long jobs are held at most; `1h` by default."""
+    """Maximum hold time; `1h` by default."""
     minAttempts: NotRequired[int | None]
-    """At least this many attempts must have ended; 20 by default."""
+    """Minimum number of ended attempts; 20 by default."""
     minJobs: NotRequired[int | None]
-    """They must have been of at least this many different jobs; 5 by default."""
+    """Minimum number of different jobs; 5 by default."""
     window: NotRequired[Duration | None]
-    """All of it within this time; `1m` by default."""
+    """Time window for these thresholds; `1m` by default."""
 
 
 HealthStatus: TypeAlias = Literal["healthy", "held", "probing", "ramping"]
 
 
 class HeartbeatEntry(TypedDict):
-    """A sign that one of many attempts still runs."""
+    """A heartbeat for one of many attempts."""
 
     fence: int
-    """That of the claim."""
+    """The fence of the claim."""
     id: str
     """The job's id."""
     lease: NotRequired[Duration | None]
-    """How long the claim shall hold from now; the job's own lease by default."""
+    """Lease duration from now; the job's own lease by default."""
     note: NotRequired[str | None]
-    """How far the work has come, for people; the last note stays by default."""
+    """Progress note; the previous note stays by default."""
     progress: NotRequired[int | None]
-    """The same in percent, as a whole number; the last one stays by default."""
+    """Progress in percent, a whole number; the previous value stays by default."""
 
 
 class HeartbeatList(TypedDict):
-    """One result for each heartbeat."""
+    """One result per heartbeat."""
 
     claims: list[HeartbeatResult]
     """In the order of the request."""
 
 
 class HeartbeatRequest(TypedDict):
-    """A sign that an attempt still runs."""
+    """A heartbeat of a running attempt."""
 
     fence: int
-    """That of the claim."""
+    """The fence of the claim."""
     lease: NotRequired[Duration | None]
-    """How long the claim shall hold from now; the job's own lease by default."""
+    """Lease duration from now; the job's own lease by default."""
     note: NotRequired[str | None]
-    """How far the work has come, for people; the last note stays by default."""
+    """Progress note; the previous note stays by default."""
     progress: NotRequired[int | None]
-    """The same in percent, as a whole number; the last one stays by default."""
+    """Progress in percent, a whole number; the previous value stays by default."""
 
 
 class HeartbeatResult(TypedDict):
-    """What became of one heartbeat. The fields of the lease are there if it is ok."""
+    """The result of one heartbeat. The lease fields are present if it is ok."""
 
     cancelRequested: NotRequired[bool | None]
-    """A cancel was requested: stop, and report `fail` or `succeed` as it then is."""
+    """Whether a cancel was requested: stop, and report `fail` or `succeed`."""
     code: NotRequired[str | None]
-    """`stale_fence` or `not_found`, if the claim does not hold; `invalid` if a field is wrong."""
+    """`stale_fence` or `not_found` if the claim has expired; `invalid` if a field is invalid."""
     deadline: NotRequired[str | None]
-    """When the attempt has run for as long as its job's timeout allows. No lease lasts longer."""
+    """When the job's timeout ends the attempt. No lease lasts longer."""
     detail: NotRequired[str | None]
-    """A sentence for people, if it is not ok."""
+    """Human-readable message, if it is not ok."""
     id: str
-    """The job's id, as it was sent."""
+    """The job's id from the request."""
     leaseUntil: NotRequired[str | None]
-    """Until when the claim holds now."""
+    """New expiry of the claim."""
     ok: bool
-    """Whether the claim still holds."""
+    """Whether the claim is still valid."""
     timedOut: NotRequired[bool | None]
-    """The deadline is over: stop. The attempt fails with class `timeout`."""
+    """Whether the deadline has passed: stop. The attempt fails with class `timeout`."""
 
 
 class HeartbeatsRequest(TypedDict):
-    """Signs that many attempts still run, in one request."""
+    """Heartbeats for many attempts in one request."""
 
     claims: list[HeartbeatEntry]
-    """One for each attempt, up to 1,000."""
+    """One per attempt, up to 1,000."""
     worker: Name
-    """The worker's name, as it claims; it is shown as seen now."""
+    """The worker's name, as in its claims; updates when the worker was last seen."""
 
 
 class HoldDestinationRequest(TypedDict):
-    """Why a destination is held, and until when."""
+    """Reason and end of a hold."""
 
     reason: NotRequired[str | None]
-    """For people."""
+    """Reason, shown to other people."""
     until: NotRequired[str | None]
-    """When jobs may start again by themselves."""
+    """When the hold expires."""
 
 
 HoldMode: TypeAlias = Literal["watch", "auto", "off"]
 
 
 class HttpTarget(TypedDict):
-    """Where an HTTP job goes. Its headers and its body may hold secrets and are left out."""
+    """Target of an HTTP job. Headers and body are omitted because they may contain secrets."""
 
     method: str
-    """The verb."""
+    """HTTP method."""
     url: str
-    """The address."""
+    """URL."""
 
 
 class HttpTargetRequest(TypedDict):
     """The request that an HTTP job sends."""
 
     body: NotRequired[Any]
-    """Any JSON; a string goes out as plain text if a `content-type` other than JSON is given."""
+    """Any JSON; a string is sent as plain text if the `content-type` is not JSON."""
     headers: NotRequired[dict[str, str]]
     """Headers by name. Their values are stored and never shown."""
     method: NotRequired[str | None]
     """`POST` by default."""
     url: str
-    """Where it goes."""
+    """URL of the request."""
 
 
 class Idle(TypedDict):
-    """What is left to do at the present time."""
+    """Work that remains at the current time."""
 
     due: int
-    """Jobs and schedules that are due."""
+    """Due jobs and schedules."""
     now: str
-    """The time that the store shows now."""
+    """The current time of the store."""
     running: int
-    """Jobs that run."""
+    """Running jobs."""
 
 
 class Incident(TypedDict):
-    """A time in which a destination did not work, or was held by a person."""
+    """A period in which a destination was unhealthy or held by a person."""
 
     attemptsSaved: int
-    """Attempts that holding has saved, at least."""
+    """Lower bound of attempts avoided by holding."""
     avoidableAttempts: int
-    """Attempts that holding would have saved where attempts went on."""
+    """Attempts that holding would have avoided, if the destination was not held."""
     beganAt: str
-    """When it was noticed."""
+    """Start of the incident."""
     cause: str
-    """Why it began, as a sentence."""
+    """Cause as a sentence."""
     endedAt: NotRequired[str | None]
-    """When it was over; null until then."""
+    """End of the incident; null while it lasts."""
     failedAttempts: int
-    """Attempts that failed because of the destination after it began."""
+    """Attempts that failed because of the destination during the incident."""
     failedProbes: int
-    """Probes that failed, or would have where attempts go on."""
+    """Probes that failed, or would have failed if the destination was not held."""
     givenUpAt: NotRequired[str | None]
-    """When jobs began to follow their policies again because it lasted too long."""
+    """When the maximum hold time was reached and jobs followed their policies again."""
     jobsDelayed: int
-    """The most due jobs that waited for its end at one time."""
+    """Peak number of due jobs waiting for its end."""
     releasedBy: NotRequired[str | None]
-    """Who released it, if a person did."""
+    """Who released it manually, if anyone."""
     tenants: list[str]
-    """Whose attempts failed; only for keys that see all tenants."""
+    """Tenant whose attempts failed; only for keys for all tenants."""
 
 
 Jitter: TypeAlias = Literal["none", "proportional", "full", "equal", "decorrelated"]
 
 
 class Job(TypedDict):
-    """A job, with everything that is known of it."""
+    """A job with all its details."""
 
     after: NotRequired[list[Prerequisite] | None]
-    """The jobs that it was created to wait for. Only if the job is read by itself."""
+    """The prerequisites of the job. Only when a single job is read."""
     attempt: int
-    """Attempts so far, those before a manual retry included."""
+    """Attempts so far, including those before a manual retry."""
     attemptsBefore: int
-    """How many of them belong to earlier retry budgets: those before the last manual retry."""
+    """Attempts of earlier retry budgets, before the last manual retry."""
     batch: NotRequired[str | None]
-    """The batch that it is counted in: `bat_…`"""
+    """The batch of the job: `bat_…`"""
     cancelRequested: bool
-    """Whether a cancel waits for the running attempt to end."""
+    """Whether a cancel was requested and waits for the running attempt to end."""
     concurrencyKey: NotRequired[str | None]
-    """What is limited together within the tenant."""
+    """Concurrency key within the tenant."""
     createdAt: str
     """When it was created."""
     dependants: NotRequired[int | None]
-    """How many jobs wait for it, or did; at most 10,000 are counted. Only if the job is read by
-    itself, and there are any.
+    """Number of dependent jobs, counted up to 10,000. Only when a single job is read and has
+    dependants.
     """
     destination: NotRequired[str | None]
-    """The system that it calls, as an origin."""
+    """The origin of the system that the job calls."""
     explanation: NotRequired[str | None]
-    """The same in words."""
+    """The end reason as text."""
     failure: NotRequired[Failure | None]
-    """The newest failure."""
+    """The last failure."""
     finishedAt: NotRequired[str | None]
-    """When it ended."""
+    """End time."""
     http: NotRequired[HttpTarget | None]
-    """Where an HTTP job goes."""
+    """Target of an HTTP job."""
     id: str
     """`job_…`"""
     idempotencyKey: NotRequired[str | None]
-    """The key it was created with."""
+    """The idempotency key."""
     kind: str
-    """Which handler or worker it is for; `http` and `webhook` are run by the node itself."""
+    """Kind of the job; the node itself runs `http` and `webhook`."""
     label: JobLabel
-    """Where it stands."""
+    """Label of the job."""
     leaseMs: int
-    """How long a claim holds without being renewed."""
+    """Lease duration: how long a claim is valid without renewal."""
     leaseUntil: NotRequired[str | None]
-    """Until when the running attempt holds it."""
+    """Expiry of the lease of the running attempt."""
     maxRetries: int
-    """How many retries each budget has."""
+    """Maximum retries per budget."""
     note: NotRequired[str | None]
-    """The newest note of the handler or worker on its progress."""
+    """The last progress note of the handler or worker."""
     onExpiry: NotRequired[ExpiryAction | None]
-    """What it ends as then."""
+    """What to do when the start deadline passes."""
     onFailure: NotRequired[OnFailure | None]
-    """What it does if one of those ends without success."""
+    """What to do when one of those jobs ends without success."""
     payload: NotRequired[Any]
-    """The input. Null for HTTP jobs, whose headers may hold secrets, and in lists and webhooks."""
+    """The input. Null for HTTP jobs, whose headers may contain secrets, and in lists and
+    webhooks.
+    """
     priority: int
-    """0 to 9, higher first."""
+    """Priority from 0 to 9, higher first."""
     progress: NotRequired[int | None]
-    """The same in percent."""
+    """The last progress in percent."""
     queue: str
-    """The queue it waits in."""
+    """Queue of the job."""
     reason: NotRequired[EndReason | None]
-    """Why it ended, unless it succeeded."""
+    """End reason, unless the job succeeded."""
     resolvedAt: NotRequired[str | None]
-    """When a dead letter was discarded."""
+    """When the dead letter was discarded."""
     result: NotRequired[Any]
-    """What the handler or worker returned, if the job has succeeded. Null unless the job is
-    read by itself.
+    """Result of the handler or worker, if the job has succeeded. Only when a single job is
+    read.
     """
     retry: RetryPolicy
-    """The policy in force."""
+    """The effective retry policy."""
     retryCount: int
-    """Retries so far of the present budget, to be read beside `maxRetries`."""
+    """Retries used in the current budget, out of `maxRetries`."""
     runAt: str
-    """When it may run, or was to run when it last did."""
+    """Due time of the next attempt, or of the last one."""
     scheduleId: NotRequired[str | None]
-    """The schedule it is a run of."""
+    """The schedule that created the job."""
     scheduledFor: NotRequired[str | None]
-    """The tick it is the run of."""
+    """The tick that created the job."""
     startBefore: NotRequired[str | None]
-    """When it is too late for its first attempt to start."""
+    """Start deadline of the first attempt."""
     startedAt: NotRequired[str | None]
-    """When its newest attempt started."""
+    """Start time of the last attempt."""
     tags: dict[str, str]
-    """Names and values for finding it."""
+    """Tags: names and values to search by."""
     tenant: str
-    """The tenant it belongs to."""
+    """The tenant."""
     timeoutMs: NotRequired[int | None]
-    """How long one attempt may take."""
+    """Timeout of one attempt."""
     traceparent: NotRequired[str | None]
-    """Its place in a distributed trace, as W3C Trace Context writes it."""
+    """W3C Trace Context of the job."""
     type: Guarantee
-    """How often it may start."""
+    """Guarantee: `AT_LEAST_ONCE` or `AT_MOST_ONCE`."""
     unique: NotRequired[Unique | None]
-    """What makes it the only job of its key."""
+    """Uniqueness settings."""
     uniqueResult: NotRequired[UniqueResult | None]
-    """In the answer to a create: what became of the job that had the unique key already."""
+    """In the response to a create: what happened to the existing job with this unique key."""
     waitingFor: NotRequired[list[Blocker]]
-    """The jobs that it waits for, and the gates at which a job waits that is due. In lists,
-    only what gates say by themselves: pauses, holds, and what destinations asked for.
+    """The prerequisites and gates that a due job waits for. In lists, only pauses, holds and
+    `Retry-After`.
     """
     webhook: NotRequired[Webhook | None]
-    """Where events of this job are sent; of a delivery, where it goes."""
+    """Webhook of the job; for a delivery, its target."""
     worker: NotRequired[str | None]
-    """The worker or node that holds it, or held it last."""
+    """The current or last worker or node."""
 
 
 JobLabel: TypeAlias = Literal[
@@ -1370,8 +1365,8 @@ class JobList(TypedDict):
     jobs: list[Job]
     """The jobs, newest first, without their payloads."""
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list. A page may hold fewer jobs than
-    `limit`, even none, and still have a next one.
+    """Cursor for the next page, sent as `after`; null at the end of the list. A page may
+    contain fewer jobs than `limit`, even none, and still have a next page.
     """
 
 
@@ -1381,37 +1376,37 @@ class Key(TypedDict):
     createdAt: str
     """When it was created."""
     createdBy: NotRequired[str | None]
-    """The key that created it; null if none did. If that one is of scope `tenant`, this one is
-    revoked with it.
+    """The key that created this key, if any. If it has scope `tenant`, this key is revoked with
+    it.
     """
     expiresAt: NotRequired[str | None]
-    """From then on it is refused; null if it does not expire."""
+    """Expiry time; null if the key does not expire."""
     id: str
     """`key_…`"""
     lastUsedAt: NotRequired[str | None]
-    """When it was last used, give or take a minute; null if it never was."""
+    """When the key was last used, to within a minute; null if never."""
     name: str
-    """For people."""
+    """Name of the key."""
     scope: Scope
-    """What it may do."""
+    """Scope of the key."""
     tenant: NotRequired[str | None]
-    """The tenant it is for; all tenants if null."""
+    """The tenant of the key; null for all tenants."""
 
 
 class KeyList(TypedDict):
-    """All keys that the caller may see."""
+    """All keys visible to the caller."""
 
     keys: list[Key]
     """Oldest first."""
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
 
 
 class KeyWithToken(Key):
-    """A key with its token, which is in this one response only."""
+    """A key with its token, which is only in this response."""
 
     token: str
-    """Send it as `Authorization: Bearer …`."""
+    """The token; send it as `Authorization: Bearer …`."""
 
 
 Kind: TypeAlias = "str"
@@ -1432,44 +1427,44 @@ class Lease(TypedDict):
     """A lease that was renewed."""
 
     cancelRequested: bool
-    """A cancel was requested: stop, and report `fail` or `succeed` as it then is."""
+    """Whether a cancel was requested: stop, and report `fail` or `succeed`."""
     deadline: NotRequired[str | None]
-    """When the attempt has run for as long as its job's timeout allows. No lease lasts longer."""
+    """When the job's timeout ends the attempt. No lease lasts longer."""
     leaseUntil: str
-    """Until when the claim holds now."""
+    """New expiry of the claim."""
     timedOut: NotRequired[bool]
-    """The deadline is over: stop. The attempt fails with class `timeout`."""
+    """Whether the deadline has passed: stop. The attempt fails with class `timeout`."""
 
 
 class MarkFailureRequest(TypedDict):
-    """What a person says of a group of failures."""
+    """A new state for a failure group."""
 
     state: FailureMark
-    """`known`: a person has looked at it. `fixed`: it is repaired, and being seen again is
-    worth an alert.
+    """`known`: a person has reviewed it. `fixed`: the cause is fixed, and an alert fires if it
+    occurs again.
     """
 
 
 class MinuteList(TypedDict):
-    """Attempts by the minute."""
+    """Attempts per minute."""
 
     minutes: list[MinuteStats]
-    """Oldest first; minutes without an attempt are left out."""
+    """Oldest first; minutes without attempts are omitted."""
 
 
 class Tally(TypedDict):
-    """Attempts, by how they ended."""
+    """Attempts by outcome."""
 
     attempts: int
-    """All of them."""
+    """All attempts."""
     exhausted: int
-    """Jobs that were given up because no retry was left."""
+    """Jobs that ran out of retries."""
     failures: int
-    """Those that failed."""
+    """Failed attempts."""
     retries: int
-    """Those that were retries."""
+    """Attempts that were retries."""
     successes: int
-    """Those that succeeded."""
+    """Successful attempts."""
     successfulRetries: int
     """Retries that succeeded."""
 
@@ -1478,7 +1473,7 @@ class MinuteStats(Tally):
     """Attempts that ended within one minute."""
 
     at: str
-    """The minute's beginning."""
+    """Start of the minute."""
 
 
 MissedTickPolicy: TypeAlias = Literal["skip", "runOnce", "runAll"]
@@ -1488,31 +1483,31 @@ Name: TypeAlias = "str"
 
 
 class Node(TypedDict):
-    """One process that serves the store."""
+    """A node: one process that serves the store."""
 
     alive: bool
-    """Whether that was recent enough."""
+    """Whether the node is alive."""
     concurrency: int
-    """How many jobs it runs at once."""
+    """Maximum number of concurrent jobs."""
     inFlight: int
-    """How many it runs at the moment."""
+    """Number of running jobs."""
     lastSeen: str
-    """When it last gave a sign of life."""
+    """Time of the last heartbeat."""
     name: str
     """Its name."""
     queues: list[str]
-    """Which queues it serves; all if the list is empty."""
+    """Queues that it serves; empty means all."""
     startedAt: str
-    """When it started."""
+    """Start time."""
     version: str
-    """The version of Steadfast that it runs."""
+    """Steadfast version of the node."""
 
 
 class NodeList(TypedDict):
     """All nodes."""
 
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
     nodes: list[Node]
     """By name."""
 
@@ -1521,135 +1516,135 @@ OnFailure: TypeAlias = Literal["wait", "fail", "run"]
 
 
 class Operation(TypedDict):
-    """Work on many jobs, and how far it has come."""
+    """A bulk operation and its progress."""
 
     atLeast: bool
-    """There may be more than `total`: counting stopped early."""
+    """Whether `total` is a lower bound because counting stopped early."""
     by: Actor
-    """Who asked for it."""
+    """Who created it."""
     changed: int
-    """Those that were changed; the others did not allow it."""
+    """Jobs that were changed; the other processed jobs could not be."""
     createdAt: str
     """When it was created."""
     filter: str
-    """Which jobs, for people."""
+    """The selected jobs as text."""
     finishedAt: NotRequired[str | None]
-    """When it ended."""
+    """End time."""
     id: str
     """`opr_…`"""
     isNamed: bool
-    """It is for named jobs."""
+    """Whether the jobs were selected by id."""
     kind: str
-    """What is done to each job."""
+    """The action."""
     mode: str
     """`all` or `canary`."""
     outcomes: OperationOutcomes
-    """How the next attempts of the jobs of a canary ended."""
+    """Outcomes of the next attempts of the jobs of a canary."""
     pace: NotRequired[int | None]
-    """How many jobs it may work on in a second."""
+    """Maximum jobs per second."""
     report: str
-    """What was done and what was not, as a sentence."""
+    """The report as a sentence."""
     stage: int
     """The stage of a canary, from 0 to 3."""
     status: str
-    """`running`, `paused`, `done`, `cancelled`, or `stopped` if failures came back."""
+    """`running`, `paused`, `done`, `cancelled`, or `stopped` if too many jobs failed again."""
     stopReason: NotRequired[str | None]
-    """Why it has stopped itself."""
+    """Why it stopped automatically."""
     tenant: NotRequired[Name | None]
-    """Whose jobs; null for those of all tenants."""
+    """Tenant of the jobs; null for all tenants."""
     total: int
-    """How many jobs there are."""
+    """Number of selected jobs."""
     worked: int
-    """Jobs that it has looked at."""
+    """Number of processed jobs."""
 
 
 class OperationJob(TypedDict):
-    """What an operation did to a job."""
+    """The result of an operation for one job."""
 
     job: str
     """`job_…`"""
     outcome: NotRequired[str | None]
-    """How the next attempt ended, if a canary watches that."""
+    """Outcome of the next attempt, for a canary."""
     result: NotRequired[str | None]
-    """`changed`, or why not; null if its turn has not come."""
+    """`changed`, or the reason why not; null if the job is pending."""
 
 
 class OperationJobList(TypedDict):
     """A page of the jobs of an operation."""
 
     jobs: list[OperationJob]
-    """The newest id first."""
+    """Newest id first."""
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
 
 
 class OperationList(TypedDict):
     """A page of operations."""
 
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
     operations: list[Operation]
-    """The newest first."""
+    """Newest first."""
 
 
 class OperationOutcomes(TypedDict):
-    """How the next attempts of jobs ended."""
+    """Outcomes of the next attempts."""
 
     failedAgain: int
-    """They failed as before."""
+    """Jobs that failed again for the same reason."""
     failedOtherwise: int
-    """They failed in another way."""
+    """Jobs that failed for another reason."""
     succeeded: int
-    """They succeeded."""
+    """Jobs that succeeded."""
     unknown: int
-    """It will not be known."""
+    """Jobs whose outcome stays unknown."""
 
 
 OverlapPolicy: TypeAlias = Literal["skip", "allow", "queueOne", "replace"]
 
 
 class Pause(TypedDict):
-    """Who closed a gate, and why."""
+    """A pause of a gate."""
 
     by: NotRequired[str | None]
-    """Who, by the name of the key."""
+    """Name of the key that was used."""
     reason: NotRequired[str | None]
-    """For people."""
+    """Reason, shown to other people."""
     since: str
-    """Since when."""
+    """Start time."""
     until: NotRequired[str | None]
-    """When it opens by itself."""
+    """When the pause ends."""
 
 
 class PauseDetails(TypedDict):
-    """Why a gate is closed, and until when."""
+    """Reason and end of a pause."""
 
     reason: NotRequired[str | None]
-    """For people."""
+    """Reason, shown to other people."""
     until: NotRequired[str | None]
-    """When it opens by itself."""
+    """When the pause ends."""
 
 
 class PauseQueueRequest(TypedDict):
-    """Why a queue is paused, and until when."""
+    """Reason and end of a pause."""
 
     reason: NotRequired[str | None]
-    """For people."""
+    """Reason, shown to other people."""
     until: NotRequired[str | None]
-    """When it is resumed by itself."""
+    """When the queue is resumed automatically."""
 
 
 PauseRequest: TypeAlias = "bool | PauseDetails"
-"""true or an object to close the gate, false to open it"""
+"""true or an object to pause the gate, false to resume it"""
 
 
 class PolicyPreview(TypedDict):
-    """What a policy would do to a job that always fails at once."""
+    """The timetable of a job whose every attempt fails immediately."""
 
     attempts: list[PolicyPreviewAttempt]
-    """Each attempt it would make."""
+    """The attempts."""
     givesUp: DelayRange
-    """When it gives up, counted from the first attempt."""
+    """When the policy gives up, relative to the first attempt."""
     retry: RetryPolicy
     """The policy, complete."""
 
@@ -1658,45 +1653,45 @@ class PolicyPreviewAttempt(TypedDict):
     """One attempt of a preview."""
 
     at: DelayRange
-    """When it starts, counted from the first attempt."""
+    """Start time relative to the first attempt."""
     attempt: int
     """Its number, from 1."""
     delay: DelayRange
-    """The wait before it."""
+    """Delay before this attempt."""
     retryCount: int
-    """Retries before it."""
+    """Number of retries before this attempt."""
 
 
 class PolicyReplay(TypedDict):
-    """What a policy would have done, beside what was done."""
+    """A replayed policy compared with the recorded outcomes."""
 
     isCut: bool
-    """Whether there were more attempts than are read, so that older jobs were left out."""
+    """Whether older jobs were left out because there were too many attempts."""
     new: NotRequired[ReplayFigures | None]
-    """The other policy; null if too little was observed to know."""
+    """Results of the replayed policy; null if there were too few observations."""
     observedShare: float
-    """For which share of the retries of the other policy something was observed near their
-    time, from 0 to 1. Below 0.8 there is no `new`.
+    """Fraction of simulated retries backed by observed attempts, from 0 to 1. Below 0.8, `new`
+    is null.
     """
     old: NotRequired[ReplayFigures | None]
-    """The policies that were used, replayed as the other one: how far this is from the record
-    is how far `new` may be from the truth.
+    """A replay of the original policies. Its difference from `recorded` shows how far `new` may
+    be off.
     """
     recorded: ReplayFigures
-    """What is on record."""
+    """The recorded outcomes."""
     since: str
-    """The jobs were created at this time or later."""
+    """Jobs created at this time or later."""
     summary: str
-    """The result as a sentence; that it is not known, if too little was observed."""
+    """The result as a sentence; says so if there were too few observations."""
 
 
 class Prerequisite(TypedDict):
-    """A job that another one waits for."""
+    """A prerequisite of a job."""
 
     id: str
     """Its id."""
     state: PrerequisiteState
-    """Where it stands. One that was discarded or deleted without success is `given_up`."""
+    """Label of the job; `given_up` if it was discarded or deleted without success."""
 
 
 PrerequisiteState: TypeAlias = Literal["unfinished", "succeeded", "failed", "given_up"]
@@ -1708,29 +1703,29 @@ Preset: TypeAlias = Literal[
 
 
 class PreviewPolicyRequest(TypedDict):
-    """A policy to be looked at."""
+    """A policy to preview."""
 
     retry: NotRequired[RetryPolicyInput | None]
-    """The policy, over the preset it names or over `queue`."""
+    """The policy; omitted fields come from its preset, or from `queue`."""
 
 
 class Problem(TypedDict):
-    """A problem. The code is for programs, the sentence for people, and the field says where to
-    look.
+    """An error response. Programs should rely on `code`; `detail` is for people; `field` names
+    the invalid field.
     """
 
     code: str
-    """Stable; programs may rely on it."""
+    """Stable error code for programs."""
     detail: str
-    """A sentence for people."""
+    """Human-readable message."""
     field: NotRequired[str]
-    """The field at fault, if there is one."""
+    """The invalid field, if any."""
     status: int
     """The status of the response."""
     title: str
-    """The name of the status."""
+    """Title of the HTTP status."""
     type: str
-    """Always `about:blank`: the code says what kind of problem it is."""
+    """Always `about:blank`; use `code` instead."""
 
 
 class Queue(Counts):
@@ -1739,37 +1734,36 @@ class Queue(Counts):
     name: str
     """Its name."""
     pause: NotRequired[Pause | None]
-    """Who paused it, why, and until when, if that is known."""
+    """Who paused the queue, why and until when, if known."""
     paused: bool
-    """Whether its jobs wait until it is resumed."""
+    """Whether the queue is paused."""
     tenant: str
-    """The tenant it belongs to."""
+    """The tenant."""
 
 
 class QueueExplanation(TypedDict):
-    """What keeps the jobs of a queue from running."""
+    """Why the jobs of a queue do not start."""
 
     next: NotRequired[StartExplanation | None]
-    """Why the next job has not started, if one is due."""
+    """The explanation for the next due job, if any."""
     queue: str
     """The queue."""
     ready: int
-    """Jobs that are due and wait."""
+    """Due jobs that are waiting."""
     running: int
-    """Jobs that run."""
+    """Running jobs."""
     scheduled: int
     """Jobs that are due later."""
     sentence: str
-    """In a sentence or two."""
+    """The explanation as text."""
 
 
 class QueueForecast(ForecastSeries):
-    """What is coming in a queue."""
+    """Forecast for a queue."""
 
     errorShare: NotRequired[float | None]
-    """By which part of the attempts that came forecasts of this queue were wrong in the last
-    six hours, ten minutes ahead and over all tenants: 0 for not at all. Null if it is not known
-    yet.
+    """Relative error of the forecasts of this queue over the last six hours, ten minutes ahead
+    and over all tenants; 0 means exact. Null if not known yet.
     """
     queue: str
     """The queue."""
@@ -1779,78 +1773,76 @@ class QueueList(TypedDict):
     """All queues."""
 
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
     queues: list[Queue]
     """By tenant and name."""
 
 
 class Rate(TypedDict):
-    """How many may start in a time: never more than `limit + burst` starts in any window of
-    length `per`.
-    """
+    """A rate limit: never more than `limit + burst` starts in any window of length `per`."""
 
     burst: NotRequired[int | None]
-    """How many more, after a time in which fewer started; 0 by default."""
+    """Extra starts after a quiet period; 0 by default."""
     limit: int
-    """How many."""
+    """Number of starts."""
     per: Duration
-    """In which time, from `1s` to `1d`."""
+    """Time window, from `1s` to `1d`."""
 
 
 class ReleaseRequest(TypedDict):
-    """A request to take a job back, without counting this attempt: the worker stops."""
+    """A request to release a job without counting this attempt, because the worker stops."""
 
     fence: int
-    """That of the claim."""
+    """The fence of the claim."""
 
 
 class ReplayFigures(TypedDict):
-    """What came of jobs under a policy."""
+    """Results of jobs under a policy."""
 
     attempts: int
-    """Attempts that were made for them."""
+    """Number of attempts."""
     deadLetters: int
-    """How many of them became dead letters."""
+    """Jobs that became dead letters."""
     jobs: int
-    """Jobs; one that was requeued counts again."""
+    """Number of jobs; a requeued job counts again."""
     peakStartsPerMinute: int
-    """Attempts that started in the fullest minute."""
+    """Peak number of starts per minute."""
     successes: int
-    """How many of them succeeded."""
+    """Jobs that succeeded."""
     timeToSuccessP50Ms: NotRequired[int | None]
-    """From the start of the first attempt to success, for half of those that succeeded."""
+    """Time from the first attempt to success, 50th percentile."""
     timeToSuccessP95Ms: NotRequired[int | None]
-    """The same for 95 of 100."""
+    """Time from the first attempt to success, 95th percentile."""
 
 
 class ReplayPolicyRequest(TypedDict):
-    """Another policy, and the jobs over whose attempts it is run: at least one of `queue`,
-    `kind` and `destination`.
+    """A policy to replay, and the jobs to replay it over: at least one of `queue`, `kind` and
+    `destination`.
     """
 
     destination: NotRequired[str | None]
-    """Jobs that call this system, as `https://api.example.com`."""
+    """Jobs for this destination, such as `https://api.example.com`."""
     kind: NotRequired[Name | None]
     """Jobs of this kind."""
     queue: NotRequired[Name | None]
-    """Jobs of this queue."""
+    """Jobs in this queue."""
     retry: NotRequired[RetryPolicyInput | None]
-    """The other policy: what jobs would have got that were created with this `retry`."""
+    """The policy to replay, as if the jobs had been created with this `retry`."""
     since: NotRequired[str | None]
-    """Jobs that were created at this time or later, at most a week ago; a day ago by default."""
+    """Jobs created at this time or later, at most a week ago; a day ago by default."""
     tenant: NotRequired[Name | None]
-    """Of this tenant. Only for keys that see all tenants; other keys have their own."""
+    """Only this tenant. Requires a key for all tenants; other keys always use their own tenant."""
 
 
 class RetryJobRequest(TypedDict):
-    """A manual retry of a job that ended."""
+    """A manual retry of an ended job."""
 
     payload: NotRequired[Any]
-    """A new input, in place of the one it had."""
+    """New payload."""
 
 
 class RetryPolicy(TypedDict):
-    """The policy in force, complete"""
+    """The complete effective policy"""
 
     backoff: Backoff
     baseDelay: str
@@ -1868,9 +1860,9 @@ class RetryPolicyFields(TypedDict):
     backoff: NotRequired[Backoff]
     baseDelay: NotRequired[Duration]
     delays: NotRequired[list[Duration]]
-    """An explicit list; the last entry repeats"""
+    """Explicit delays; the last one repeats"""
     factor: NotRequired[float]
-    """Of exponential backoff"""
+    """Factor of exponential backoff"""
     jitter: NotRequired[Jitter]
     jitterFactor: NotRequired[float]
     maxAttempts: NotRequired[int]
@@ -1878,48 +1870,48 @@ class RetryPolicyFields(TypedDict):
     maxDelay: NotRequired[Duration]
     maxElapsed: NotRequired[Duration]
     maxRetries: NotRequired[int]
-    """Retries after the first attempt"""
+    """Maximum number of retries after the first attempt"""
     preset: NotRequired[Preset]
     rules: NotRequired[list[RetryRule]]
-    """The first that matches decides"""
+    """Rules in order; the first match decides"""
 
 
 RetryPolicyInput: TypeAlias = "Preset | RetryPolicyFields"
-"""A retry policy: a preset's name, or an object with any of its fields. What it leaves out
-comes from the next level: schedule, queue, tenant, server.
+"""A retry policy: a preset name, or an object with any of its fields. Omitted fields come from
+the next level: schedule, queue, tenant, server.
 """
 
 
 class RetryRule(TypedDict):
-    """When a failure looks like this, do that"""
+    """A rule: an action for matching failures"""
 
     match: Literal["any"] | dict[str, Any]
-    """"any", or an object with class, status and message; all that are given must hold"""
+    """"any", or an object with class, status and message; all given fields must match"""
     then: Literal["retry", "fail"] | dict[str, Any]
-    """Retry, give up, or retry after this long"""
+    """Retry, fail, or retry after this delay"""
 
 
 class RotateSecretRequest(TypedDict):
-    """A change of the secret that signs."""
+    """A rotation of the signing secret."""
 
     overlap: NotRequired[Duration | None]
-    """How long the old secret signs beside the new one; 1d by default."""
+    """How long deliveries are also signed with the old secret; 1d by default."""
     secret: NotRequired[str | None]
     """The new secret; generated by default."""
 
 
 class RunUntilIdleRequest(TypedDict):
-    """A request to wait until nothing is left to do."""
+    """A request to wait until no work remains."""
 
     timeout: NotRequired[Duration | None]
     """How long to wait, up to 60s; 10s by default."""
 
 
 class SaveStepRequest(TypedDict):
-    """The result of a step of an attempt, to be stored."""
+    """The result of a step to store."""
 
     fence: int
-    """That of the claim."""
+    """The fence of the claim."""
     result: NotRequired[Any]
     """Any JSON, up to 64 KiB; null by default."""
 
@@ -1930,39 +1922,39 @@ class Schedule(TypedDict):
     createdAt: str
     """When it was created."""
     endAt: NotRequired[str | None]
-    """No tick at this time or later."""
+    """No ticks at this time or later."""
     every: NotRequired[str | None]
-    """Its interval, if it has no cron rule."""
+    """Interval, if there is no cron rule."""
     id: str
     """`sch_…`"""
     inWords: NotRequired[str]
-    """What its rule means: `at 09:00 on Monday to Friday`."""
+    """The rule in words: `at 09:00 on Monday to Friday`."""
     job: Job
-    """The job that each tick makes."""
+    """The job that each tick creates."""
     lastTick: NotRequired[str | None]
-    """Its newest tick."""
+    """Last tick."""
     maxRuns: NotRequired[int | None]
-    """How many runs it makes at most."""
+    """Maximum total number of runs."""
     missed: MissedTickPolicy
-    """What happens to ticks that passed while no node was running."""
+    """What to do with ticks missed because no node was running."""
     name: str
     """Unique within the tenant."""
     nextTick: NotRequired[str | None]
-    """Its next tick."""
+    """Next tick."""
     overlap: OverlapPolicy
-    """What happens at a tick while the run before it has not ended."""
+    """What to do at a tick while the previous run is unfinished."""
     paused: bool
-    """Whether it makes no runs until it is resumed."""
+    """Whether the schedule is paused."""
     runs: int
-    """How many runs it has made."""
+    """Number of runs so far."""
     schedule: NotRequired[str | None]
-    """Its cron rule."""
+    """Cron rule."""
     startAt: NotRequired[str | None]
-    """No tick before this time."""
+    """No ticks before this time."""
     tenant: str
-    """The tenant it belongs to."""
+    """The tenant."""
     timezone: NotRequired[str | None]
-    """The time zone of its cron rule."""
+    """Time zone of the cron rule."""
     upcoming: list[UpcomingTick]
     """The next ticks, soonest first; empty while it is paused."""
 
@@ -1971,7 +1963,7 @@ class ScheduleList(TypedDict):
     """A page of schedules."""
 
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
     schedules: list[Schedule]
     """Newest first."""
 
@@ -1980,160 +1972,160 @@ Scope: TypeAlias = Literal["admin", "tenant", "worker", "read"]
 
 
 class SetDestinationRequest(TypedDict):
-    """The settings of a destination. With `PUT` those that are left out are as by default; with
-    `PATCH` they stay, and null makes one as by default.
+    """Settings of a destination. With `PUT`, omitted settings are reset to their defaults; with
+    `PATCH`, they stay unchanged, and null resets a setting.
     """
 
     health: NotRequired[HealthRules | None]
-    """When it counts as unhealthy."""
+    """Thresholds for an unhealthy destination."""
     hold: NotRequired[HoldMode | None]
-    """What follows if it is found unhealthy; `watch` by default."""
+    """What to do when the destination is unhealthy; `watch` by default."""
     shareRetryAfter: NotRequired[bool | None]
-    """Whether a `Retry-After` that one job received counts for all; true by default."""
+    """Whether a `Retry-After` received by one job applies to all jobs; true by default."""
 
 
 class SetGateRequest(TypedDict):
     """The limits of a gate."""
 
     health: NotRequired[HealthRules | None]
-    """When the destination counts as unhealthy. Only for scope `destination`, for all tenants."""
+    """Thresholds for an unhealthy destination. Only for scope `destination`, for all tenants."""
     hold: NotRequired[HoldMode | None]
-    """What follows if the destination is found unhealthy; `watch` by default. Only for scopes
+    """What to do when the destination is unhealthy; `watch` by default. Only for scopes
     `destination` and `tenant`.
     """
     maxRunning: NotRequired[int | None]
-    """How many attempts may run at once, over all nodes; null for no limit."""
+    """Maximum number of concurrent attempts over all nodes; null for no limit."""
     ordered: NotRequired[bool | None]
-    """One at a time, in the order of creation; one that is retried holds back those behind it.
+    """Whether jobs run one at a time in creation order; a retrying job holds back later jobs.
     Only for scope `key`.
     """
     paused: NotRequired[PauseRequest | None]
-    """`true` or an object to close the gate, `false` to open it."""
+    """`true` or an object to pause the gate, `false` to resume it."""
     rate: NotRequired[Rate | None]
-    """How many attempts may start in a time, over all nodes; null for no limit."""
+    """Rate limit for starts over all nodes; null for no limit."""
     retryShare: NotRequired[float | None]
-    """Which part of the starts in a minute may be retries; a few always may."""
+    """Maximum fraction of starts per minute that may be retries; a few are always allowed."""
     shareRetryAfter: NotRequired[bool | None]
-    """Whether a `Retry-After` that one job received counts for all jobs of the destination;
-    true by default. Only for scope `destination`, for all tenants.
+    """Whether a `Retry-After` received by one job applies to all jobs for the destination; true
+    by default. Only for scope `destination`, for all tenants.
     """
     weight: NotRequired[int | None]
-    """What the tenant counts for beside others; 1 by default. Only for scope `tenant`."""
+    """Fair-share weight of the tenant; 1 by default. Only for scope `tenant`."""
 
 
 class SettleRequest(TypedDict):
-    """The ends of many attempts, in one request."""
+    """Settlements of many attempts in one request."""
 
     settlements: list[SettlementRequest]
-    """One for each attempt, up to 1,000."""
+    """One per attempt, up to 1,000."""
 
 
 class SettlementList(TypedDict):
-    """One result for each settlement."""
+    """One result per settlement."""
 
     settled: list[SettlementResult]
     """In the order of the request."""
 
 
 SettlementOutcome: TypeAlias = Literal["succeed", "fail", "snooze", "release"]
-"""How an attempt ended, as its worker reports it."""
+"""Outcome reported by the worker."""
 
 
 class SettlementRequest(TypedDict):
-    """How one of many attempts ended."""
+    """Settlement of one of many attempts."""
 
     delay: NotRequired[Duration | None]
-    """How long from now; only with `snooze`."""
+    """Delay from now; only with `snooze`."""
     failure: NotRequired[FailureRequest | None]
-    """What went wrong; only with `fail`."""
+    """The failure; only with `fail`."""
     fence: int
-    """That of the claim."""
+    """The fence of the claim."""
     id: str
     """The job's id."""
     onSuccess: NotRequired[list[CreateJobRequest]]
-    """Jobs that are created with the success or not at all, up to 100; only with `succeed`."""
+    """Up to 100 jobs created atomically with the success; only with `succeed`."""
     outcome: SettlementOutcome
-    """How it ended."""
+    """Outcome of the attempt."""
     result: NotRequired[Any]
-    """Kept with the attempt; only with `succeed`."""
+    """Result, kept with the attempt; only with `succeed`."""
 
 
 class SettlementResult(TypedDict):
-    """What became of one settlement."""
+    """Result of one settlement."""
 
     code: NotRequired[str | None]
-    """`stale_fence` or `not_found`, if it is not ok because the claim does not hold; else what
-    is wrong with this settlement, as `invalid`: the claim still holds, so send another one,
-    such as a failure that says so.
+    """`stale_fence` or `not_found` if the claim has expired. Any other code, such as `invalid`,
+    means that this settlement is invalid and the claim is still valid: send another settlement,
+    such as a failure.
     """
     detail: NotRequired[str | None]
-    """A sentence for people, if it is not ok."""
+    """Human-readable message, if it is not ok."""
     field: NotRequired[str | None]
-    """The field of the settlement that is wrong, as `result`."""
+    """The invalid field of the settlement, such as `result`."""
     id: str
-    """The job's id, as it was sent."""
+    """The job's id from the request."""
     label: NotRequired[JobLabel | None]
-    """The job's label from now on."""
+    """New label of the job."""
     ok: bool
     """Whether it was accepted."""
 
 
 class SharedRetryAfter(TypedDict):
-    """A `Retry-After` that counts for all jobs of a destination."""
+    """A `Retry-After` that applies to all jobs for a destination."""
 
     at: str
     """When it was received."""
     jobId: NotRequired[str | None]
-    """The job that received it; only for keys that see all tenants."""
+    """The job that received it; only for keys for all tenants."""
     status: int
-    """The status it came with."""
+    """HTTP status of the response."""
     until: str
-    """No job calls before."""
+    """End of the wait."""
 
 
 SkipReason: TypeAlias = Literal["overlap", "missed", "missedLimit", "maxRuns"]
 
 
 class SkippedTicks(TypedDict):
-    """Ticks in a row that made no run, for one reason."""
+    """Consecutive ticks skipped for the same reason."""
 
     count: int
-    """How many."""
+    """Number of skipped ticks."""
     reason: SkipReason
     """Why they were skipped."""
     until: str
-    """The last of them."""
+    """The last skipped tick."""
 
 
 class SnoozeRequest(TypedDict):
     """A request to try again later without counting this attempt."""
 
     delay: Duration
-    """How long from now."""
+    """Delay from now."""
     fence: int
-    """That of the claim."""
+    """The fence of the claim."""
 
 
 class StartEstimate(TypedDict):
-    """When a job may start, as far as that can be known."""
+    """Estimated start of a job."""
 
     at: str
-    """When."""
+    """Estimated time."""
     basis: str
-    """What that is based on."""
+    """Basis of the estimate."""
 
 
 class StartExplanation(TypedDict):
-    """Why a job does not run, and what to expect."""
+    """Why a job has not started, and when it is expected to start."""
 
     action: NotRequired[str | None]
-    """The one thing that would start it sooner."""
+    """The action that would start it sooner."""
     blockers: list[Blocker]
-    """Everything that stands between now and its start."""
+    """Everything that blocks the start of the job."""
     claimable: bool
-    """Whether a claim for its kind and queue would take it now, if it takes enough."""
+    """Whether a large enough claim for its kind and queue would take it now."""
     estimate: NotRequired[StartEstimate | None]
-    """When it will probably start; absent if that depends on more than time."""
+    """Estimated start; absent if it does not depend on time alone."""
     job: str
     """`job_…`"""
 
@@ -2142,65 +2134,65 @@ class Stats(Counts):
     """Counts and rates."""
 
     lanes: list[LaneStats]
-    """By tenant, queue and kind. The figures above are of all of them, whichever page this is."""
+    """Counts by tenant, queue and kind. The totals cover all pages."""
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the lanes."""
+    """Cursor for the next page, sent as `after`; null at the end."""
     now: str
-    """The time of these figures."""
+    """Time of these counts."""
     retryRate: NotRequired[float | None]
-    """Retries among the attempts of the last five minutes; null if there was none."""
+    """Fraction of attempts in the last five minutes that were retries; null without attempts."""
     retrySuccessRate: NotRequired[float | None]
-    """The share of retries that succeeded; null before the first."""
+    """Fraction of retries that succeeded; null without retries."""
     successfulRetries: int
-    """Those of them that succeeded."""
+    """Retries that succeeded."""
     throughput: float
     """Attempts per second over the last five minutes."""
     totalRetries: int
-    """Retries since the beginning."""
+    """Total retries."""
 
 
 class Step(TypedDict):
-    """A step of a job that is done, whichever attempt did it."""
+    """A completed step of a job."""
 
     name: str
     """Its name."""
     result: Any
-    """The result that was stored first."""
+    """The stored result."""
 
 
 class SucceedRequest(TypedDict):
     """A report that an attempt succeeded."""
 
     fence: int
-    """That of the claim."""
+    """The fence of the claim."""
     onSuccess: NotRequired[list[CreateJobRequest]]
-    """Jobs that are created with the success or not at all, up to 100; none of them may be
-    recurring. They belong to the tenant of this job by default.
+    """Up to 100 jobs created atomically with the success; recurring jobs are not allowed. They
+    belong to the tenant of this job.
     """
     result: NotRequired[Any]
-    """Kept with the attempt, up to 64 KiB."""
+    """Result, kept with the attempt, up to 64 KiB."""
 
 
 class Tick(TypedDict):
-    """A tick that made a run, or one or several that were skipped."""
+    """A tick that created a run, or one or more skipped ticks."""
 
     at: str
-    """When it came."""
+    """Time of the tick."""
     jobId: NotRequired[str | None]
-    """The run it made."""
+    """The run that it created."""
     skipped: NotRequired[SkippedTicks | None]
-    """Why it made none."""
+    """Why it was skipped."""
 
 
 class TickList(TypedDict):
     """A page of ticks."""
 
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
     ticks: list[Tick]
-    """Ticks that have come, newest first."""
+    """Past ticks, newest first."""
     upcoming: list[UpcomingTick]
-    """Ticks to come, soonest first; only with the first page."""
+    """Upcoming ticks, soonest first; only on the first page."""
 
 
 Unique = TypedDict(
@@ -2217,88 +2209,88 @@ UniqueResult: TypeAlias = Literal["kept", "moved", "replaced"]
 
 
 class UpcomingTick(TypedDict):
-    """A tick to come."""
+    """An upcoming tick."""
 
     at: str
-    """When it comes."""
+    """Time of the tick."""
     dst: NotRequired[Dst | None]
-    """What a change of clocks does to it: `gap` (it fires right after the gap) or `fold` (the
-    clock shows this time twice).
+    """Effect of daylight saving time: `gap` (the tick fires right after the gap) or `fold` (the
+    local time occurs twice).
     """
 
 
 class Webhook(TypedDict):
-    """Where events of a job are sent, without the secret that signs them."""
+    """Webhook of a job, without its signing secret."""
 
     endpoint: NotRequired[str | None]
-    """The endpoint that a delivery is for."""
+    """The endpoint of a delivery."""
     events: list[EventType]
-    """Which events are sent."""
+    """Events to send."""
     signed: bool
     """Whether deliveries are signed."""
     url: NotRequired[str | None]
-    """The address, of a job's own webhook."""
+    """URL of the job's own webhook."""
 
 
 class WebhookRequest(TypedDict):
     """A job's own webhook."""
 
     events: NotRequired[list[EventType] | None]
-    """Which events are sent; `job.succeeded` and `job.failed` by default."""
+    """Events to send; `job.succeeded` and `job.failed` by default."""
     retry: NotRequired[RetryPolicyInput | None]
-    """The retry policy of its deliveries, over the preset `webhook`."""
+    """Retry policy of its deliveries; omitted fields come from the preset `webhook`."""
     secret: NotRequired[str | None]
-    """`whsec_…`, for signing as Standard Webhooks says. It is never shown again."""
+    """`whsec_…`: signing secret for Standard Webhooks. It is never shown again."""
     url: str
-    """Where events are sent."""
+    """URL that receives the events."""
 
 
 class Worker(TypedDict):
     """One process that claims jobs over HTTP."""
 
     alive: bool
-    """Whether it was seen within 90 s."""
+    """Whether the worker was seen within the last 90 s."""
     concurrency: NotRequired[int | None]
-    """How many jobs it runs at once, if it says so."""
+    """Maximum number of concurrent jobs, if the worker reports it."""
     firstSeen: str
-    """When it first claimed."""
+    """Time of its first claim."""
     host: NotRequired[str | None]
-    """The machine it runs on."""
+    """Host of the worker."""
     kinds: list[str]
-    """Which kinds it claims; all but those that nodes run if the list is empty."""
+    """Kinds that it claims; empty means all kinds except those that nodes run."""
     lastSeen: str
-    """When it last claimed or sent heartbeats, to within 15 s."""
+    """Time of its last claim or heartbeat, to within 15 s."""
     library: NotRequired[str | None]
-    """The library it was written with."""
+    """Client library and version."""
     name: str
     """Its name."""
     queues: list[str]
-    """From which queues it claims; all if the list is empty."""
+    """Queues that it claims from; empty means all."""
     running: int
-    """How many jobs it holds, of the newest 500 that run."""
+    """Number of jobs it holds among the newest 500 running jobs."""
     tenant: NotRequired[str | None]
-    """The tenant whose jobs it claims; null if those of all."""
+    """Tenant whose jobs it claims; null for all tenants."""
     version: NotRequired[str | None]
-    """The version of its program."""
+    """Version of the worker program."""
 
 
 class WorkerInfo(TypedDict):
-    """What a worker is, in its own words. Each text may have 128 bytes."""
+    """Description of a worker. Each text may have up to 128 bytes."""
 
     concurrency: NotRequired[int | None]
-    """How many jobs it runs at once."""
+    """Maximum number of concurrent jobs."""
     host: NotRequired[str | None]
-    """The machine it runs on."""
+    """Host of the worker."""
     library: NotRequired[str | None]
-    """The library it was written with, as `steadfast-python/0.1.0`."""
+    """Client library and version, such as `steadfast-python/0.1.0`."""
     version: NotRequired[str | None]
-    """The version of the program that runs the jobs."""
+    """Version of the worker program."""
 
 
 class WorkerList(TypedDict):
-    """The workers that have claimed jobs within the last day."""
+    """Workers that have claimed jobs within the last day."""
 
     nextCursor: NotRequired[str | None]
-    """Where to go on, as `after`; null at the end of the list."""
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
     workers: list[Worker]
     """By tenant and name."""

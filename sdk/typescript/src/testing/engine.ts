@@ -101,7 +101,7 @@ export class TestEngine {
       if (!job || job.runAt > this.#now) return attempts;
       await this.#attempt(job);
     }
-    throw new Error(`still not done after ${ATTEMPTS_MAX} attempts: does a job enqueue itself?`);
+    throw new Error(`jobs remain after ${ATTEMPTS_MAX} attempts: does a job enqueue itself?`);
   }
 
   /** Moves the clock, stopping at every moment at which something becomes due. */

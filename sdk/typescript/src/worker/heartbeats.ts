@@ -79,7 +79,7 @@ export class Heartbeats {
 
   #receive({ news, error }: HeartbeatReport): void {
     const { logger, onNews } = this.#options;
-    if (error !== undefined) logger.warn("leases could not be renewed yet", { error });
+    if (error !== undefined) logger.warn("cannot renew leases yet", { error });
     news?.forEach(onNews);
   }
 

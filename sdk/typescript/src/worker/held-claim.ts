@@ -14,7 +14,7 @@ export class HeldClaim {
   readonly fence: number;
   readonly leaseMs: number;
   readonly context: AttemptContext;
-  /** The server said that the claim does not hold any more. */
+  /** The server said that the claim has expired. */
   isStale = false;
   /** It was given back, or its outcome is being reported. */
   isReported = false;

@@ -64,7 +64,7 @@ export class Settler {
     try {
       text = JSON.stringify({ id, fence, ...outcome });
     } catch (error) {
-      const message = `the result is not JSON: ${(error as Error).message}`;
+      const message = `cannot encode the result as JSON: ${(error as Error).message}`;
       const failure = { class: "result", message, permanent: true };
       text = JSON.stringify({ id, fence, outcome: "fail", failure });
     }
@@ -110,7 +110,7 @@ export class Settler {
         if (isRefused(error)) return this.#divide(left, error);
         const pauseMs = backoff.nextMs(error);
         const fields = { error: (error as Error).message, outcomes: left.length };
-        this.#logger.warn("outcomes could not be reported yet", fields);
+        this.#logger.warn("cannot report outcomes yet", fields);
         await pause(pauseMs, this.#abort.signal);
       }
     }
@@ -140,7 +140,7 @@ export class Settler {
       }
       if (isStale) {
         const fields = { job: entry.claim.id, code: result?.code };
-        this.#logger.warn("the outcome came too late: the claim did not hold any more", fields);
+        this.#logger.warn("the outcome came too late: the claim has expired", fields);
       }
       settled.push(entry.claim);
     }

@@ -200,7 +200,7 @@ export class Worker {
     this.#heartbeats.hold(accepted.map(({ id, fence, leaseMs }) => ({ id, fence, leaseMs })));
     if (this.#stop.signal.aborted) {
       const jobs = accepted.map(({ id }) => id);
-      this.#logger.info("jobs that came after the stop are given back", { jobs });
+      this.#logger.info("releasing jobs claimed after the stop", { jobs });
       for (const claim of accepted) this.#giveBack(claim);
       return;
     }
@@ -240,7 +240,7 @@ export class Worker {
     const unfinished = this.#unfinished();
     if (unfinished.length > 0) {
       const jobs = unfinished.map(({ id }) => id);
-      this.#logger.warn("the grace is over: jobs are given back", { worker: this.name, jobs });
+      this.#logger.warn("the grace period is over: releasing jobs", { worker: this.name, jobs });
       for (const claim of unfinished) claim.context.abort("shutdown");
       await this.#slots.waitForIdle(ABORT_MS);
     }

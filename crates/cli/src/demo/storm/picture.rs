@@ -23,9 +23,9 @@ pub const FIGURES: [(&str, FigureText); 5] = [
     ("calls to the target while it was down", |track| {
         track.calls_in_storm.to_string()
     }),
-    ("attempts in all", |track| track.attempts.to_string()),
+    ("total attempts", |track| track.attempts.to_string()),
     ("dead letters", |track| track.dead_letters.to_string()),
-    ("seconds until the backlog was gone", |track| {
+    ("seconds until the backlog was drained", |track| {
         format!("{:.1}", track.drained_after.as_secs_f64())
     }),
 ];

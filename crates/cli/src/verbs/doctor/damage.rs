@@ -16,7 +16,7 @@ use crate::{
 pub async fn check_rows(store: &dyn Store, findings: &mut Findings) {
     match scan(store).await {
         Ok((DamagedRows { rows, .. }, walked)) if rows.is_empty() => {
-            findings.ok("rows", format!("{walked} can be read"));
+            findings.ok("rows", format!("{walked} are readable"));
         }
         Ok((damaged, walked)) => {
             let shown = damaged.rows.iter().take(DAMAGED_ROWS_SHOWN);
@@ -27,11 +27,11 @@ pub async fn check_rows(store: &dyn Store, findings: &mut Findings) {
                 (more, false) => format!("; and {more} more"),
                 (more, true) => format!("; and more than {more} more"),
             };
-            let count = damaged.rows.len();
+            let count = quantity(damaged.rows.len() as u64, "corrupt row", "corrupt rows");
             findings.warn(
                 "rows",
                 format!(
-                    "{count} cannot be read and are passed over, of {walked}: {}{more}",
+                    "{count} skipped, among {walked}: {}{more}",
                     shown.join("; ")
                 ),
             );

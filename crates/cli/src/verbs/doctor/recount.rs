@@ -11,28 +11,31 @@ use crate::{
 };
 
 const WHAT: &str = "counters"; // not a limit: a name
-const AGREE: &str = "they agree with the jobs"; // not a limit: a sentence
+const AGREE: &str = "all counters match the jobs"; // not a limit: a sentence
 
 /// Looks only, and not for long.
 pub async fn check_counters(store: &dyn Store, findings: &mut Findings) {
     let counted = tokio::time::timeout(RECOUNT_TIME_MAX, store.recount(false)).await;
-    let repair = "`steadfast doctor --recount` repairs that";
+    let repair = "repair them with `steadfast doctor --recount`";
     match counted {
         Ok(Ok(differences)) if differences.is_empty() => findings.ok(WHAT, AGREE),
         Ok(Ok(differences)) => {
             let count = quantity(differences.len() as u64, "counter", "counters");
-            let sentence = format!("{count} differ from the jobs, and are wrong in statistics");
+            let sentence = format!("{count} in the statistics do not match the jobs");
             findings.warn(WHAT, format!("{sentence}: {repair}"));
             add_differences(&differences, "is", findings);
         }
         Ok(Err(error)) => findings.fail(WHAT, error.to_string()),
-        Err(_) => findings.ok(WHAT, "not checked, there are many jobs: use --recount"),
+        Err(_) => findings.ok(
+            WHAT,
+            "not checked because there are many jobs; use --recount",
+        ),
     }
 }
 
 pub async fn recount(settings: &Settings, findings: &mut Findings) {
     if !settings.store.is_durable() {
-        return findings.ok(WHAT, "a store in memory has none");
+        return findings.ok(WHAT, "a memory: store has no counters");
     }
     let store = match settings.store.open(settings.share).await {
         Ok(store) => store,
@@ -48,7 +51,7 @@ pub async fn recount(settings: &Settings, findings: &mut Findings) {
     let count = quantity(differences.len() as u64, "counter", "counters");
     findings.warn(
         WHAT,
-        format!("{count} differed from the jobs, and were repaired"),
+        format!("{count} did not match the jobs and were repaired"),
     );
     add_differences(&differences, "was", findings);
 }
@@ -56,7 +59,7 @@ pub async fn recount(settings: &Settings, findings: &mut Findings) {
 fn add_differences(differences: &[CounterDifference], verb: &str, findings: &mut Findings) {
     for it in differences.iter().take(DIFFERENCES_SHOWN_MAX) {
         let sentence = format!(
-            "tenant {}, queue {}, kind {}: {} {verb} {}, and the jobs are {}",
+            "tenant {}, queue {}, kind {}: {} {verb} {}, counted {}",
             it.tenant, it.queue, it.kind, it.counter, it.counted, it.found
         );
         findings.warn(WHAT, sentence);

@@ -20,7 +20,7 @@ pub async fn check_server(server: &Server, findings: &mut Findings) -> bool {
     if version == env!("CARGO_PKG_VERSION") {
         findings.ok("server", sentence);
     } else {
-        let sentence = format!("{sentence}; this is {}", env!("CARGO_PKG_VERSION"));
+        let sentence = format!("{sentence}; this program is {}", env!("CARGO_PKG_VERSION"));
         findings.warn("server", sentence);
     }
     match server.fetch(client.get_readiness()).await {

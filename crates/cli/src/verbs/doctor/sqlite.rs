@@ -24,7 +24,7 @@ pub async fn check_file(path: &Path, settings: &Settings, findings: &mut Finding
     if !path.exists() {
         return findings.ok(
             "store",
-            format!("{} does not exist yet; serve creates it", path.display()),
+            format!("{} does not exist yet; `serve` creates it", path.display()),
         );
     }
     match schema_versions(path) {
@@ -32,14 +32,14 @@ pub async fn check_file(path: &Path, settings: &Settings, findings: &mut Finding
             return findings.fail(
                 "store",
                 format!(
-                    "schema {found} is newer than {known}, the schema of this version: upgrade steadfast"
+                    "schema {found} is newer than schema {known} of this release: upgrade steadfast"
                 ),
             );
         }
         Ok((found, known)) if found < known => {
             findings.warn(
                 "store",
-                format!("schema {found}; serve or migrate updates it to {known}"),
+                format!("schema {found}; `serve` or `migrate` updates it to {known}"),
             );
         }
         Ok((found, _)) => match settings.store.open(settings.share).await {
@@ -116,7 +116,10 @@ async fn check_clock(path: &Path, settings: &Settings, findings: &mut Findings) 
                 brief(time.since(now))
             ),
         ),
-        _ => findings.ok("clock", format!("{now}, no file or job is from the future")),
+        _ => findings.ok(
+            "clock",
+            format!("{now}; no file or job has a later timestamp"),
+        ),
     }
 }
 
@@ -134,7 +137,7 @@ fn check_permissions(path: &Path, findings: &mut Findings) {
         findings.warn(
             "access",
             format!(
-                "other users may open the file (mode {mode:o}), which holds payloads and secrets: chmod 600 {}",
+                "other users can read the file (mode {mode:o}), which contains payloads and secrets: chmod 600 {}",
                 path.display()
             ),
         );
@@ -150,8 +153,8 @@ fn check_integrity(path: &Path, findings: &mut Findings) {
             conn.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
         });
     match checked {
-        Ok(verdict) if verdict == "ok" => findings.ok("integrity", "SQLite finds no damage"),
-        Ok(verdict) => findings.fail("integrity", format!("damaged: {verdict}; restore a backup")),
+        Ok(verdict) if verdict == "ok" => findings.ok("integrity", "SQLite found no corruption"),
+        Ok(verdict) => findings.fail("integrity", format!("corrupt: {verdict}; restore a backup")),
         Err(error) => findings.fail("integrity", format!("cannot check: {error}")),
     }
 }

@@ -24,101 +24,101 @@ use crate::{
     after_help = "Examples:\n  steadfast jobs create https://example.com/hook --body '{\"order\": 7}' --watch\n  steadfast jobs create https://example.com/hook --retry patient --delay 10m\n  steadfast jobs create --kind resize --payload '{\"image\": 1}' --queue images\n  steadfast jobs create --from job.json\n  steadfast jobs create --from job_… --payload '{\"image\": 2}'\n  echo '{\"api\": \"https://example.com/\", \"maxRetryCount\": 3}' | steadfast jobs create --from -"
 )]
 pub struct Args {
-    /// The URL of an HTTP job.
+    /// URL of an HTTP job.
     #[arg(value_name = "URL", conflicts_with_all = ["kind", "payload", "from"])]
     target: Option<String>,
-    /// The method of an HTTP job [default: POST].
+    /// Method of an HTTP job [default: POST].
     #[arg(long)]
     method: Option<String>,
-    /// A header of an HTTP job, as 'name: value'; may be repeated.
+    /// Header of an HTTP job, e.g. 'name: value'; may be repeated.
     #[arg(long = "header", short = 'H', value_name = "HEADER")]
     headers: Vec<String>,
-    /// The body of an HTTP job: JSON, @FILE, or - for standard input.
+    /// Body of an HTTP job: JSON, @FILE, or - for standard input.
     #[arg(long, value_name = "JSON")]
     body: Option<String>,
-    /// The kind of job, which selects its handler or worker.
+    /// Kind of the job, which selects its handler or worker.
     #[arg(long)]
     kind: Option<String>,
-    /// The input of the handler or worker: JSON, @FILE, or - for standard input.
+    /// Input for the handler or worker: JSON, @FILE, or - for standard input.
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// A job to create another like it, or the whole request as in the API: a file, or - for
-    /// standard input. Other options change what it has.
+    /// Id of a job to copy, or a file (or - for standard input) with the full API request. Other
+    /// options override its fields.
     #[arg(long, value_name = "JOB|FILE", conflicts_with = "kind")]
     from: Option<String>,
-    /// The queue [default: default].
+    /// Queue [default: default].
     #[arg(long)]
     queue: Option<String>,
-    /// For this tenant; for keys that see all tenants.
+    /// Create it for this tenant; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
-    /// 0 to 9, higher first [default: 5].
+    /// Priority from 0 to 9, higher first [default: 5].
     #[arg(long)]
     priority: Option<u8>,
-    /// Run it after this time has passed.
+    /// Run after this delay.
     #[arg(long, value_name = "DURATION", conflicts_with = "run_at")]
     delay: Option<DurationArg>,
-    /// Run it at this time, as 2026-12-24T18:00:00Z.
+    /// Run at this time, e.g. 2026-12-24T18:00:00Z.
     #[arg(long, value_name = "TIME")]
     run_at: Option<Timestamp>,
-    /// Start it at most once; no retries.
+    /// Start at most once; never retry.
     #[arg(long)]
     at_most_once: bool,
-    /// The retry policy: a preset's name, or JSON.
+    /// Retry policy: a preset name, or JSON.
     #[arg(long, value_name = "POLICY")]
     retry: Option<RetryArg>,
-    /// Retries after the first attempt.
+    /// Maximum number of retries after the first attempt.
     #[arg(long, value_name = "N")]
     max_retries: Option<u32>,
-    /// The timeout of one attempt.
+    /// Timeout per attempt.
     #[arg(long, value_name = "DURATION")]
     timeout: Option<DurationArg>,
-    /// The system that a job of a kind calls, as https://api.example.com; gates go by it.
+    /// System that the job calls, e.g. https://api.example.com; limited by destination gates.
     #[arg(long, value_name = "ORIGIN", conflicts_with = "target")]
     destination: Option<String>,
-    /// What is limited together, such as the id of a customer; gates go by it.
+    /// Concurrency key, such as a customer id; limited by key gates.
     #[arg(long, value_name = "KEY")]
     concurrency_key: Option<String>,
-    /// A key for safe repetition: the same command with the same key creates no second job.
+    /// Idempotency key: repeating the command with the same key creates no second job.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Make it the only job of this key: until it ends, or see --unique-while.
+    /// Allow only one unfinished job with this key; see --unique-while.
     #[arg(long, value_name = "KEY")]
     unique: Option<String>,
-    /// waiting or unfinished [default: unfinished].
+    /// How long the job stays unique: waiting or unfinished [default: unfinished].
     #[arg(long, value_name = "STATE", requires = "unique")]
     unique_while: Option<UniqueScope>,
-    /// What becomes of it if there is one: keep, replace or reject [default: keep].
+    /// What to do with a duplicate: keep, replace or reject [default: keep].
     #[arg(long, value_name = "ACTION", requires = "unique")]
     on_conflict: Option<ConflictAction>,
-    /// Start a unique job only when no request for it has come for this long.
+    /// Debounce: start a unique job after this long without another request for it.
     #[arg(long, value_name = "DURATION", requires = "unique")]
     debounce: Option<DurationArg>,
-    /// The longest time from the first request to the start.
+    /// Maximum time from the first request to the start.
     #[arg(long, value_name = "DURATION", requires = "debounce")]
     debounce_max: Option<DurationArg>,
-    /// Never start it after this time, or this long after its creation.
+    /// Start deadline: a time, or a duration after creation.
     #[arg(long, value_name = "TIME|DURATION")]
     start_before: Option<StartBefore>,
-    /// What a job that has not started by then ends as: fail or cancel [default: fail].
+    /// What to do when the start deadline passes: fail or cancel [default: fail].
     #[arg(long, value_name = "ACTION", requires = "start_before")]
     on_expiry: Option<ExpiryAction>,
-    /// Start it only when this job has ended; may be repeated.
+    /// Start only after this job has ended; may be repeated.
     #[arg(long, value_name = "JOB")]
     after: Vec<JobId>,
-    /// If one of those ends without success: wait, fail or run [default: wait].
+    /// What to do when one of those jobs fails: wait, fail or run [default: wait].
     #[arg(long, value_name = "ACTION", requires = "after")]
     on_failure: Option<OnFailure>,
-    /// Count it in this batch, which must be open.
+    /// Add the job to this batch, which must be open.
     #[arg(long, value_name = "BATCH", conflicts_with = "unique")]
     batch: Option<BatchId>,
-    /// A tag, as order=4711; may be repeated.
+    /// Tag, e.g. order=4711; may be repeated.
     #[arg(long = "tag", value_name = "NAME=VALUE")]
     tags: Vec<String>,
-    /// A URL that receives a webhook when the job ends.
+    /// URL that receives a webhook when the job ends.
     #[arg(long, value_name = "URL")]
     webhook: Option<String>,
-    /// Follow it until it ends; the exit code is then 0 if it succeeded and 1 if not.
+    /// Follow the job until it ends; exits with 0 if it succeeded and 1 otherwise.
     #[arg(long)]
     watch: bool,
 }
@@ -133,7 +133,7 @@ pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
     let created = if response.status() == 201 {
         "created"
     } else {
-        "exists already"
+        "already exists"
     };
     match server.parse(&response)? {
         CreateResult::Job(job) if watch => {
@@ -144,16 +144,13 @@ pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
         }
         CreateResult::Job(job) => {
             let result = job.unique_result.map(UniqueResult::as_str);
-            let result = result.map(|it| format!("has the key already and was {it}"));
+            let result = result.map(|it| format!("already exists with this key and was {it}"));
             print_created(&job, result.as_deref().unwrap_or(created))
         }
         CreateResult::Schedule(schedule) => {
             let next = schedule.next_tick;
             let next = next.map_or("never".to_owned(), |next| moment(next, now()));
-            Ok(print_line!(
-                "{} {created}: its next tick is {next}",
-                schedule.id
-            )?)
+            Ok(print_line!("{} {created}; next tick: {next}", schedule.id)?)
         }
         CreateResult::Jobs(list) => {
             let jobs = quantity(list.jobs.len() as u64, "job", "jobs");
@@ -223,7 +220,7 @@ impl Args {
             let Some(value) = value else { continue };
             let Some(Value::Object(http)) = fields.get_mut("http") else {
                 return Err(usage(format!(
-                    "--{} is for HTTP jobs: it needs a URL",
+                    "--{} requires a URL: it applies to HTTP jobs only",
                     name.trim_end_matches('s')
                 )));
             };
@@ -257,7 +254,7 @@ impl Args {
 
     fn fields(&self) -> anyhow::Result<CreateJobRequest> {
         if self.payload.is_some() && self.kind.is_none() && self.from.is_none() {
-            return Err(usage("--payload is the input of a --kind: name it, too"));
+            return Err(usage("--payload requires --kind"));
         }
         let tags = parse_pairs(&self.tags, &['=', ':'], "--tag")?;
         let http = match &self.target {

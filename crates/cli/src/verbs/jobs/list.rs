@@ -13,7 +13,7 @@ use crate::{
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// scheduled, ready, running, retrying, succeeded, failed or cancelled.
+    /// Jobs with this label: scheduled, ready, running, retrying, succeeded, failed or cancelled.
     #[arg(long)]
     label: Option<JobLabel>,
     #[command(flatten)]
@@ -28,46 +28,46 @@ pub struct JobFilterArgs {
     /// Jobs in this queue.
     #[arg(long)]
     pub queue: Option<String>,
-    /// Jobs of this kind, as http.
+    /// Jobs of this kind, e.g. http.
     #[arg(long)]
     pub kind: Option<String>,
-    /// Only this tenant; for keys that see all tenants.
+    /// Only this tenant; requires a key for all tenants.
     #[arg(long)]
     pub tenant: Option<String>,
-    /// Runs of this schedule, by its id or its name.
+    /// Runs of this schedule, by id or name.
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Option<String>,
-    /// Jobs that call this system, as https://api.example.com.
+    /// Jobs for this destination, e.g. https://api.example.com.
     #[arg(long, value_name = "ORIGIN")]
     pub destination: Option<String>,
-    /// Jobs that are counted in this batch.
+    /// Jobs of this batch.
     #[arg(long, value_name = "BATCH")]
     pub batch: Option<BatchId>,
-    /// Part of the newest failure's message.
+    /// Jobs whose last failure message contains this text.
     #[arg(long)]
     pub text: Option<String>,
-    /// Class of the newest failure, as timeout.
+    /// Jobs whose last failure has this class, e.g. timeout.
     #[arg(long)]
     pub class: Option<String>,
-    /// Fingerprint of the newest failure, as `failures list` shows it.
+    /// Jobs whose last failure has this fingerprint; see `failures list`.
     #[arg(long)]
     pub fingerprint: Option<FailureFingerprint>,
-    /// Why the job ended, as exhausted or non_retryable.
+    /// Jobs that ended for this reason, e.g. exhausted or non_retryable.
     #[arg(long)]
     pub reason: Option<EndReason>,
-    /// Jobs with this tag, as order=4711; of several, jobs with all of them.
+    /// Jobs with this tag, e.g. order=4711; repeat to require several tags.
     #[arg(long = "tag", value_name = "NAME=VALUE", value_parser = tag_filter)]
     pub tags: Vec<String>,
-    /// Created at this time or later, as 2026-12-24T18:00:00Z.
+    /// Jobs created at this time or later, e.g. 2026-12-24T18:00:00Z.
     #[arg(long, value_name = "TIME")]
     pub from: Option<Timestamp>,
-    /// Created before this time.
+    /// Jobs created before this time.
     #[arg(long, value_name = "TIME")]
     pub before: Option<Timestamp>,
-    /// Failed for good at this time or later.
+    /// Jobs that failed permanently at this time or later.
     #[arg(long, value_name = "TIME")]
     pub failed_from: Option<Timestamp>,
-    /// Failed for good before this time.
+    /// Jobs that failed permanently before this time.
     #[arg(long, value_name = "TIME")]
     pub failed_before: Option<Timestamp>,
 }
@@ -109,7 +109,7 @@ fn tag_filter(tag: &str) -> Result<String, &'static str> {
     let filter = tag.replacen('=', ":", 1);
     match filter.find(':') {
         Some(1..) => Ok(filter),
-        Some(0) | None => Err("must be a name and a value, as order=4711"),
+        Some(0) | None => Err("must be a name and a value, e.g. order=4711"),
     }
 }
 

@@ -89,7 +89,7 @@ pub async fn all(server: &Server, tenant: Option<String>) -> anyhow::Result<()> 
         print_event(server, &event.map_err(|error| server.explain(error))?)?;
     }
     let url = server.client.url();
-    Err(ExitError::Unreachable(format!("{url} has ended the stream")).into())
+    Err(ExitError::Unreachable(format!("{url} closed the event stream")).into())
 }
 
 fn print_event(server: &Server, event: &Event) -> anyhow::Result<()> {

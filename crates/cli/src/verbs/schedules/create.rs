@@ -18,49 +18,49 @@ use crate::{
     after_help = "Examples:\n  steadfast schedules create nightly https://example.com/report \\\n    --cron '0 3 * * *' --timezone Europe/Paris\n  steadfast schedules create tidy --every 90s --kind tidy --retry patient\n  steadfast schedules create report --cron @hourly --job @job.json"
 )]
 pub struct Args {
-    /// Its name; unique within the tenant.
+    /// Name of the schedule, unique within the tenant.
     name: String,
-    /// Each run is a request to this URL.
+    /// URL that each run requests.
     #[arg(value_name = "URL")]
     target: Option<String>,
-    /// A cron rule with 5 or 6 fields (seconds first), or @hourly and the like.
+    /// Cron rule with 5 or 6 fields (seconds first), or a shorthand such as @hourly.
     #[arg(long, value_name = "CRON")]
     cron: Option<String>,
-    /// An interval, in place of --cron.
+    /// Interval, instead of --cron.
     #[arg(long, value_name = "DURATION")]
     every: Option<DurationArg>,
-    /// An IANA time zone for --cron [default: UTC].
+    /// IANA time zone for --cron [default: UTC].
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// No tick before this time, as 2026-12-24T18:00:00Z.
+    /// No ticks before this time, e.g. 2026-12-24T18:00:00Z.
     #[arg(long, value_name = "TIME")]
     from: Option<Timestamp>,
-    /// No tick at this time or later.
+    /// No ticks at this time or later.
     #[arg(long, value_name = "TIME")]
     until: Option<Timestamp>,
-    /// How many runs it makes at most in all.
+    /// Maximum total number of runs.
     #[arg(long, value_name = "N")]
     max_runs: Option<u64>,
-    /// At a tick while the run before it has not ended: skip, allow, queueOne or replace.
+    /// What to do at a tick while the previous run is unfinished: skip, allow, queueOne or replace.
     #[arg(long, value_parser = parse_name::<OverlapPolicy>)]
     overlap: Option<OverlapPolicy>,
-    /// For ticks that passed while no node was running, found more than 10s late: skip, runOnce, or
-    /// runAll, which needs --overlap allow.
+    /// What to do with ticks missed by more than 10s because no node was running: skip, runOnce, or
+    /// runAll, which requires --overlap allow.
     #[arg(long, value_parser = parse_name::<MissedTickPolicy>)]
     missed: Option<MissedTickPolicy>,
-    /// Each run is a job of this kind.
+    /// Kind of each run.
     #[arg(long, conflicts_with = "target")]
     kind: Option<String>,
-    /// Each run is this job, as in the API: JSON, @FILE, or - for standard input.
+    /// Job to create at each tick, as in the API: JSON, @FILE, or - for standard input.
     #[arg(long, value_name = "JSON")]
     job: Option<String>,
-    /// The retry policy of each run: a preset's name, or JSON.
+    /// Retry policy of each run: a preset name, or JSON.
     #[arg(long, value_name = "POLICY")]
     retry: Option<RetryArg>,
-    /// The queue of each run [default: default].
+    /// Queue of each run [default: default].
     #[arg(long)]
     queue: Option<String>,
-    /// For this tenant; for keys that see all tenants.
+    /// Create it for this tenant; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
 }
@@ -72,7 +72,7 @@ pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
     if let Some(schedule) = server.call(request).await? {
         if let Some(before) = before.filter(|before| before.id == schedule.id) {
             print_line!(
-                "It takes the place of the one of this name: {}",
+                "Replaced the existing schedule with this name: {}",
                 rule(&before)
             )?;
         }
@@ -95,9 +95,7 @@ impl Args {
             ..job
         };
         if job == CreateJobRequest::default() {
-            return Err(usage(
-                "a schedule needs a URL, --kind or --job for its runs",
-            ));
+            return Err(usage("a schedule requires a URL, --kind or --job"));
         }
         Ok(CreateScheduleRequest {
             name: self.name,

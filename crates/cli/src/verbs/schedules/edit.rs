@@ -18,39 +18,39 @@ use crate::{
     after_help = "Examples:\n  steadfast schedules edit nightly --cron '30 4 * * *' --timezone Europe/Paris\n  steadfast schedules edit nightly --until 2030-01-01T00:00:00Z\n  steadfast schedules edit nightly --until none\n  steadfast schedules edit nightly --job @job.json"
 )]
 pub struct Args {
-    /// Its id or its name.
+    /// Id or name of the schedule.
     schedule: String,
-    /// Another cron rule, with 5 or 6 fields (seconds first), or @hourly and the like.
+    /// New cron rule with 5 or 6 fields (seconds first), or a shorthand such as @hourly.
     #[arg(long, value_name = "CRON", conflicts_with = "every")]
     cron: Option<String>,
-    /// Another interval, in place of --cron.
+    /// New interval, instead of --cron.
     #[arg(long, value_name = "DURATION")]
     every: Option<DurationArg>,
-    /// An IANA time zone for its cron rule.
+    /// IANA time zone for the cron rule.
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// No tick before this time, or `none`.
+    /// No ticks before this time, or `none`.
     #[arg(long, value_name = "TIME", value_parser = parse_limit::<Timestamp>)]
     from: Option<Limit<Timestamp>>,
-    /// No tick at this time or later, or `none`.
+    /// No ticks at this time or later, or `none`.
     #[arg(long, value_name = "TIME", value_parser = parse_limit::<Timestamp>)]
     until: Option<Limit<Timestamp>>,
-    /// How many runs it makes at most in all, or `none`.
+    /// Maximum total number of runs, or `none`.
     #[arg(long, value_name = "N", value_parser = parse_limit::<u64>)]
     max_runs: Option<Limit<u64>>,
-    /// At a tick while the run before it has not ended: skip, allow, queueOne or replace.
+    /// What to do at a tick while the previous run is unfinished: skip, allow, queueOne or replace.
     #[arg(long, value_parser = parse_name::<OverlapPolicy>)]
     overlap: Option<OverlapPolicy>,
-    /// For ticks that passed while no node was running, found more than 10s late: skip, runOnce, or
-    /// runAll, which needs --overlap allow.
+    /// What to do with ticks missed by more than 10s because no node was running: skip, runOnce, or
+    /// runAll, which requires --overlap allow.
     #[arg(long, value_parser = parse_name::<MissedTickPolicy>)]
     missed: Option<MissedTickPolicy>,
-    /// The job of each run from now on, as in the API: JSON, @FILE, or - for standard input.
+    /// Job to create at future ticks, as in the API: JSON, @FILE, or - for standard input.
     #[arg(long, value_name = "JSON")]
     job: Option<String>,
 }
 
-/// A limit that can be taken away with `none`.
+/// A limit that `none` removes.
 #[derive(Clone, Copy)]
 struct Limit<T>(Option<T>);
 
@@ -76,7 +76,9 @@ pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
         job,
     };
     if edit == EditScheduleRequest::default() {
-        return Err(usage("name what to change, as --cron '30 4 * * *'"));
+        return Err(usage(
+            "nothing to change: pass an option, such as --cron '30 4 * * *'",
+        ));
     }
     let request = server.client.edit_schedule(&args.schedule, &edit);
     if let Some(schedule) = server.call(request).await? {

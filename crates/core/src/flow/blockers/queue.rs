@@ -64,12 +64,12 @@ impl QueueFacts {
         let (ready, running) = (jobs(self.ready), jobs(self.running));
         let queue = &self.queue;
         match (self.ready, &self.next) {
-            (0, _) if self.running > 0 => format!("{running} running, and none is due."),
+            (0, _) if self.running > 0 => format!("{running} running, and no job is due."),
             (0, _) => match self.next_run_at {
                 Some(at) if at > now => {
                     let wait = brief(at.since(now));
                     let later = jobs(self.scheduled);
-                    format!("No job is due: {later} due later, the first in {wait}.")
+                    format!("No job is due; {later} due later, the first in {wait}.")
                 }
                 _ => format!("Queue {queue} has no jobs."),
             },
@@ -79,17 +79,13 @@ impl QueueFacts {
                     .iter()
                     .map(|blocker| blocker.sentence.as_str())
                     .collect();
-                format!(
-                    "{ready} due. The next, {}: {}",
-                    next.job,
-                    sentences.join(" ")
-                )
+                format!("{ready} due. Next is {}: {}", next.job, sentences.join(" "))
             }
             _ if self.workers.live == 0 => {
                 format!("{ready} due, and no live node or worker serves queue {queue}.")
             }
             _ if self.running > 0 => format!("{ready} due, {running} running."),
-            _ => format!("{ready} due; the next claim takes the first."),
+            _ => format!("{ready} due; the next claim starts with the first."),
         }
     }
 }
@@ -126,9 +122,9 @@ mod tests {
             (facts(0, 0, 0, 1), "Queue default has no jobs."),
             (
                 facts(0, 0, 3, 1),
-                "No job is due: 3 jobs are due later, the first in 1m 30s.",
+                "No job is due; 3 jobs are due later, the first in 1m 30s.",
             ),
-            (facts(0, 1, 0, 1), "1 job is running, and none is due."),
+            (facts(0, 1, 0, 1), "1 job is running, and no job is due."),
             (
                 facts(1_200, 0, 0, 0),
                 "1,200 jobs are due, and no live node or worker serves queue default.",
@@ -136,7 +132,7 @@ mod tests {
             (facts(2, 5, 0, 1), "2 jobs are due, 5 jobs are running."),
             (
                 facts(1, 0, 0, 1),
-                "1 job is due; the next claim takes the first.",
+                "1 job is due; the next claim starts with the first.",
             ),
         ] {
             assert_eq!(facts.explain(now).sentence, sentence);
@@ -152,7 +148,7 @@ mod tests {
         });
         assert_eq!(
             blocked.explain(now).sentence,
-            "9 jobs are due. The next, job_00000000000000000000000001: Queue default is at its rate."
+            "9 jobs are due. Next is job_00000000000000000000000001: Queue default is at its rate."
         );
     }
 }

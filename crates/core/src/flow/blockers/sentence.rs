@@ -24,15 +24,15 @@ const NAMED_HOLDERS: usize = 3; // not a limit: of a sentence
 /// What an estimate is based on.
 pub(super) fn basis(blocker: &Blocker) -> String {
     match blocker.kind {
-        BlockerKind::RunAt => "the time at which it is due",
+        BlockerKind::RunAt => "its due time",
         BlockerKind::Paused => "the end of the pause",
         BlockerKind::Held if blocker.evidence.is_none() => "the end of the hold",
-        BlockerKind::Held => "the next probe, which it may be",
-        BlockerKind::RetryAfter => "the end of the wait that the destination asked for",
-        BlockerKind::Rate => "the rate, and the jobs before it",
-        BlockerKind::Ramping => "a rate that doubles each second, and the jobs before it",
+        BlockerKind::Held => "the next probe, which may be this job",
+        BlockerKind::RetryAfter => "the Retry-After of the destination",
+        BlockerKind::Rate => "the rate limit and the jobs ahead",
+        BlockerKind::Ramping => "the ramp-up, which doubles every second, and the jobs ahead",
         BlockerKind::RetryShare => "the end of this minute",
-        BlockerKind::Behind => "the pace at which jobs of its tenant start at present",
+        BlockerKind::Behind => "the current start rate of its tenant",
         _ => "its blockers",
     }
     .to_owned()
@@ -42,13 +42,13 @@ impl StartFacts<'_> {
     pub(super) fn state(&self, now: Timestamp) -> Blocker {
         let label = self.job.label(now);
         let sentence = match (label, &self.job.progress.worker) {
-            (JobLabel::Running, Some(worker)) => format!("It runs already, on {worker}."),
-            (JobLabel::Running, None) => "It runs already.".to_owned(),
-            (label, _) => format!("It has ended: it is {label}."),
+            (JobLabel::Running, Some(worker)) => format!("It is already running, on {worker}."),
+            (JobLabel::Running, None) => "It is already running.".to_owned(),
+            (label, _) => format!("It has ended: {label}."),
         };
         let action = match (label, self.job.progress.reason) {
             (_, Some(EndReason::PrerequisiteFailed)) => {
-                "Retry the job that it was to run after, then this one."
+                "Retry its prerequisite first, then this job."
             }
             (JobLabel::Failed | JobLabel::Cancelled, _) => "Retry the job.",
             _ => "",
@@ -66,10 +66,10 @@ impl StartFacts<'_> {
             ExpiryAction::Cancel => "cancelled",
         };
         let sentence = format!(
-            "It was to start before {}, so it is not started any more, and ends {end} in a moment.",
+            "Its start deadline {} has passed: it will not start, and ends as {end} shortly.",
             whole_second(deadline.at())
         );
-        let action = "Retry the job when it has ended.".to_owned();
+        let action = "Retry the job after it has ended.".to_owned();
         Some(Blocker::new(BlockerKind::Expired, sentence, None, action))
     }
 
@@ -105,7 +105,7 @@ impl StartFacts<'_> {
         let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
         let id = endpoint.id;
         let sentence = format!(
-            "Its endpoint {id} is disabled{at}{reason}: it is sent when the endpoint is enabled."
+            "Its endpoint {id} has been disabled{at}{reason}: the delivery is sent when the endpoint is enabled."
         );
         let action = format!("Enable {id}.");
         Some(Blocker {
@@ -116,7 +116,7 @@ impl StartFacts<'_> {
 
     pub(super) fn runs_after_job(&self, other: &JobSnapshot, now: Timestamp) -> Blocker {
         let sentence = format!(
-            "It runs after {}, which {}.",
+            "It waits for {}, which {}.",
             other.job,
             standing(other, now)
         );
@@ -132,7 +132,7 @@ impl StartFacts<'_> {
         let key = self.job.concurrency_key.as_ref();
         let key = key.map_or(String::new(), |key| format!(" {key}"));
         let sentence = format!(
-            "Jobs of the key{key} run in order, and {}, which is before it, {}.",
+            "Jobs with key{key} run in order; {} comes first and {}.",
             before.job,
             standing(before, now)
         );
@@ -188,9 +188,9 @@ impl StartFacts<'_> {
     fn rate(&self, reading: &GateSnapshot, until: Timestamp, now: Timestamp) -> Blocker {
         let id = &reading.gate.id;
         let rate = reading.gate.limits.rate;
-        let pace = rate.map_or(String::new(), |rate| format!(" of {rate}"));
+        let pace = rate.map_or(String::new(), |rate| format!(" ({rate})"));
         let sentence = format!(
-            "{} is at its rate{pace}; the next start is free in {}.",
+            "{} has reached its rate limit{pace}; next slot in {}.",
             subject(id),
             brief(until.since(now))
         );
@@ -233,10 +233,10 @@ impl StartFacts<'_> {
             _ => BlockerKind::MaxRunning,
         };
         let sentence = format!(
-            "{} has room for {} now, and {} before it.",
+            "{} currently has room for {}, and {} ahead.",
             subject(id),
             count_of(room.into(), "start", "starts"),
-            count_of(alike, "job like it is", "jobs like it are"),
+            count_of(alike, "similar job is", "similar jobs are"),
         );
         let action = match kind {
             BlockerKind::Rate => format!("Raise the rate of {id}."),
@@ -262,7 +262,7 @@ impl StartFacts<'_> {
     ) -> Blocker {
         let id = &reading.gate.id;
         let mut sentence = format!(
-            "{} is held since {}: {}.",
+            "{} has been held since {}: {}.",
             subject(id),
             incident.began_at,
             self.cause(&incident.cause)
@@ -274,13 +274,13 @@ impl StartFacts<'_> {
             }
             _ if self.job.guarantee == Guarantee::AtMostOnce => {
                 sentence.push_str(
-                    " This job starts at most once, so it is no probe and waits until one has \
-                     succeeded.",
+                    " This job starts at most once, so it is not used as a probe and waits until a \
+                     probe has succeeded.",
                 );
             }
             _ => {}
         }
-        let action = format!("Release {id}, if you know that it works.");
+        let action = format!("Release {id} if you know that it works.");
         let is_next = reading.ahead == 0;
         Blocker {
             since: Some(incident.began_at),
@@ -297,14 +297,14 @@ impl StartFacts<'_> {
             false => format!("by {} ", retry_after.job),
         };
         let sentence = format!(
-            "{} asked its callers to wait (Retry-After with status {}, received {by}at {}), for {} \
-             more.",
+            "{} asked callers to wait (Retry-After with status {}, received {by}at {}); {} \
+             remaining.",
             subject(id),
             retry_after.status,
             whole_second(retry_after.at),
             brief(retry_after.until.since(now))
         );
-        let action = format!("Release {id}, if you know that it need not wait.");
+        let action = format!("Release {id} if you know that waiting is unnecessary.");
         Blocker {
             retry_after: (!self.is_of_tenant).then_some(*retry_after),
             ..Blocker::new(
@@ -339,9 +339,9 @@ impl StartFacts<'_> {
         let seen = match &self.workers.last_seen {
             Some((worker, at)) => {
                 let ago = brief(now.since(*at));
-                format!("{worker} was the last that did, {ago} ago")
+                format!("the last one, {worker}, was seen {ago} ago")
             }
-            None => "none was ever seen".to_owned(),
+            None => "none has ever been seen".to_owned(),
         };
         let sentence =
             format!("No live node or worker serves kind {kind} in queue {queue}; {seen}.");
@@ -363,12 +363,12 @@ impl StartFacts<'_> {
         );
         let sentence = match at_least {
             true => format!(
-                "{} or more due jobs of its tenant are claimed before it.",
+                "At least {} due jobs of its tenant are ahead of it.",
                 thousands(ahead)
             ),
-            false => format!("{jobs} claimed before it."),
+            false => format!("{jobs} ahead of it."),
         };
-        let action = "Raise its priority, or add workers.".to_owned();
+        let action = "Raise its priority or add workers.".to_owned();
         let interval = self
             .starts_per_second
             .filter(|pace| *pace > 0.0)
@@ -411,7 +411,7 @@ fn by_hand(id: &GateId, what: &str, by: Option<&str>, since: Timestamp) -> Strin
         true => String::new(),
         false => format!(" since {}", whole_second(since)),
     };
-    format!("{} is {what}{by}{since}", subject(id))
+    format!("{} has been {what}{by}{since}", subject(id))
 }
 
 fn with_end(
@@ -425,7 +425,7 @@ fn with_end(
     }
     if let Some(until) = until {
         let wait = brief(until.since(now));
-        sentence.push_str(&format!("; it opens by itself in {wait}"));
+        sentence.push_str(&format!("; ends automatically in {wait}"));
     }
     sentence.push('.');
     sentence
@@ -437,7 +437,7 @@ fn max_running(reading: &GateSnapshot, now: Timestamp) -> Blocker {
     let most = reading.gate.limits.most_running().unwrap_or(running);
     let attempts = count_of(most.into(), "attempt", "attempts");
     let mut sentence = format!(
-        "{} may have {attempts} running at once, and has {running}",
+        "{} allows {attempts} at once; {running} running",
         subject(id)
     );
     let named: Vec<_> = reading
@@ -458,7 +458,7 @@ fn max_running(reading: &GateSnapshot, now: Timestamp) -> Blocker {
     sentence.push('.');
     let action = match reading.gate.limits.ordered {
         true => String::new(),
-        false => format!("Raise maxRunning of {id}, which is {most}."),
+        false => format!("Raise maxRunning of {id} (currently {most})."),
     };
     Blocker {
         holders: reading.holders.clone(),
@@ -479,8 +479,8 @@ fn holder_name(holder: &GateHolder, now: Timestamp) -> String {
 fn ramp(reading: &GateSnapshot, until: Timestamp, rate: &Rate, now: Timestamp) -> Blocker {
     let id = &reading.gate.id;
     let sentence = format!(
-        "{} works again, and jobs start faster from second to second: {rate} at present; the \
-         next start is free in {}.",
+        "{} has recovered, and starts ramp up gradually, currently {rate}; \
+         next slot in {}.",
         subject(id),
         brief(until.since(now))
     );
@@ -501,8 +501,8 @@ fn retry_share(reading: &GateSnapshot, until: Timestamp) -> Blocker {
         .map_or(0.0, |share| share.get());
     let percent = (share * 1_000.0).round() / 10.0;
     let sentence = format!(
-        "{} may have {percent}% of its starts in a minute as retries, and has had them; this retry \
-         may start at {}, or when more first attempts have started.",
+        "{} has reached its limit for retries ({percent}% of starts per minute); this retry may \
+         start at {}, or earlier if more first attempts start.",
         subject(id),
         whole_second(until)
     );
@@ -520,21 +520,21 @@ fn cause(cause: &IncidentCause) -> String {
         } => {
             let newest = newest.as_ref();
             let newest = newest.map_or(String::new(), |newest| {
-                format!(", the newest with {newest}")
+                format!(", most recently with {newest}")
             });
             let jobs = count_of((*jobs).into(), "job", "jobs");
             format!("{failed} of {attempts} attempts of {jobs} failed{newest}")
         }
         IncidentCause::ByHand { by, .. } => match by {
-            Some(by) => format!("{by} held it before"),
-            None => "a person held it before".to_owned(),
+            Some(by) => format!("it was held by {by}"),
+            None => "it was held manually".to_owned(),
         },
     }
 }
 
 /// For a job whose prerequisites are not known, or have just ended.
 pub(super) fn runs_after_others() -> Blocker {
-    let sentence = "It runs after other jobs.".to_owned();
+    let sentence = "It waits for other jobs.".to_owned();
     Blocker::new(BlockerKind::RunsAfter, sentence, None, String::new())
 }
 
@@ -570,8 +570,8 @@ fn standing(other: &JobSnapshot, now: Timestamp) -> String {
 fn first_job_action(other: &JobSnapshot, now: Timestamp) -> String {
     match other.label {
         JobLabel::Running => String::new(),
-        _ if other.run_at > now => format!("Run {} now, or cancel it.", other.job),
+        _ if other.run_at > now => format!("Run {} now or cancel it.", other.job),
         JobLabel::Failed => format!("Retry {}.", other.job),
-        _ => format!("See what {} waits for.", other.job),
+        _ => format!("Find out what blocks {}.", other.job),
     }
 }

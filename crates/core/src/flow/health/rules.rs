@@ -134,7 +134,7 @@ impl HealthPatch {
         in_range("minJobs", min_jobs.into(), 1, limits::HEALTH_MIN_JOBS_MAX)?;
         // 0 would hold a destination that never fails.
         if !(failed_share > 0.0 && failed_share <= 1.0) {
-            let expected = "must be above 0 and at most 1: a part of the attempts";
+            let expected = "must be above 0 and at most 1: the fraction of attempts";
             return Err(Invalid::new("failedShare", failed_share, expected));
         }
         check_duration("window", window, limits::HEALTH_WINDOW)?;

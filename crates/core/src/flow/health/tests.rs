@@ -166,7 +166,7 @@ impl World {
             Phase::Held { next_probe_at } => {
                 format!("held, probe at {}s", next_probe_at.since(T0).as_secs_f64())
             }
-            Phase::HeldByHand { .. } => "held by hand".to_owned(),
+            Phase::HeldByHand { .. } => "held manually".to_owned(),
             Phase::Ramping { level, .. } => format!("ramping, {} per second", 1 << level),
             Phase::GivenUp => "given up".to_owned(),
         }

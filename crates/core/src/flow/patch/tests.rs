@@ -33,7 +33,7 @@ fn bad_input_names_its_field_and_what_would_do() {
         (
             Queue,
             r#"{"maxRunning":0}"#,
-            "maxRunning is 0: must be between 1 and 1000000; to stop all, set paused",
+            "maxRunning is 0: must be between 1 and 1000000; set paused to stop all jobs",
         ),
         (
             Queue,
@@ -68,13 +68,13 @@ fn bad_input_names_its_field_and_what_would_do() {
         (
             Queue,
             r#"{"ordered":true}"#,
-            "ordered is true: must be left out for scope queue: only jobs of a concurrency key \
-             (scope key) can run in order",
+            "ordered is true: must be omitted for scope queue: only jobs with a concurrency key \
+             (scope key) can be ordered",
         ),
         (
             Key,
             r#"{"ordered":true,"maxRunning":2}"#,
-            "maxRunning is 2: must be 1 or left out if ordered is true: jobs in order run one \
+            "maxRunning is 2: must be 1 or omitted if ordered is true: ordered jobs run one \
              at a time",
         ),
         (
@@ -85,36 +85,36 @@ fn bad_input_names_its_field_and_what_would_do() {
         (
             Queue,
             r#"{"weight":3}"#,
-            "weight is 3: must be left out for scope queue: only tenants (scope tenant) have a \
+            "weight is 3: must be omitted for scope queue: only tenants (scope tenant) have a \
              weight",
         ),
         (
             Queue,
             r#"{"retryShare":1.5}"#,
-            "retryShare is 1.5: must be between 0 and 1: a part of the starts in a minute",
+            "retryShare is 1.5: must be between 0 and 1: the fraction of starts per minute",
         ),
         (
             Queue,
             r#"{"hold":"auto"}"#,
-            "hold is auto: must be left out for scope queue: only destinations are held (scope \
+            "hold is auto: must be omitted for scope queue: only destinations can be held (scope \
              destination, or tenant for all its jobs)",
         ),
         (
             Tenant,
             r#"{"shareRetryAfter":false}"#,
-            "shareRetryAfter is false: must be left out for scope tenant: a Retry-After is \
-             shared by all jobs of a destination, of all tenants",
+            "shareRetryAfter is false: must be omitted for scope tenant: a Retry-After is \
+             shared by all jobs for a destination, across tenants",
         ),
         (
             Tenant,
             r#"{"health":{"minJobs":2}}"#,
-            "health is set: must be left out for scope tenant: a destination has one health, \
-             for all tenants",
+            "health is set: must be omitted for scope tenant: the health of a destination \
+             is the same for all tenants",
         ),
         (
             Destination,
             r#"{"health":{"failedShare":0}}"#,
-            "health.failedShare is 0: must be above 0 and at most 1: a part of the attempts",
+            "health.failedShare is 0: must be above 0 and at most 1: the fraction of attempts",
         ),
         (
             Destination,
@@ -129,8 +129,8 @@ fn bad_input_names_its_field_and_what_would_do() {
         (
             Queue,
             r#"{"paused":{"until":"2025-01-01T00:00:00Z"}}"#,
-            "paused.until is 2025-01-01T00:00:00Z: must be in the future; to open the gate, \
-             set paused to false",
+            "paused.until is 2025-01-01T00:00:00Z: must be in the future; set paused to false \
+             to resume the gate",
         ),
     ] {
         let error = limits_of(scope, json).unwrap_err();

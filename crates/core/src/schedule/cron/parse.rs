@@ -116,7 +116,7 @@ pub(super) fn fields(text: &str) -> Result<Fields, Requirement> {
             .any(|column| column.starts_with('*')),
     };
     if !fields.ever_fire() {
-        return Err("must name a day that some year has; this never fires".to_owned());
+        return Err("must match at least one date; this pattern never fires".to_owned());
     }
     Ok(fields)
 }
@@ -248,7 +248,7 @@ impl Field {
         }
         if first > end {
             return Err(format!(
-                "must have ranges that go upwards in the {} field, not {item:?}: write two ranges",
+                "must have ascending ranges in the {} field, not {item:?}: write two ranges",
                 self.name
             ));
         }

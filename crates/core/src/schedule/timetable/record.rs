@@ -68,21 +68,21 @@ impl TryFrom<TimetableRecord> for Timetable {
                 return Err(Invalid::new(
                     "timezone",
                     zone,
-                    "must be absent beside every",
+                    "must be omitted if every is given",
                 ));
             }
             (Some(cron), Some(_), _) => {
                 return Err(Invalid::new(
                     "schedule",
                     cron,
-                    "must be absent beside every",
+                    "must be omitted if every is given",
                 ));
             }
             (None, None, _) => {
                 return Err(Invalid::new(
                     "schedule",
                     "absent",
-                    "must be given, or every",
+                    "is required unless every is given",
                 ));
             }
         };

@@ -143,12 +143,15 @@ fn a_network_that_cannot_be_meant_is_refused_with_what_may_be() {
     let refused = |text: &str| OutboundRules::default().allow(text).unwrap_err();
     for text in ["", "10.0.0.0/", "10.0.0.0/x", "example.com", "10.0.0/8"] {
         let error = refused(text);
-        assert!(error.expected.contains("like 10.1.0.0/16"), "{error}");
+        assert!(error.expected.contains("such as 10.1.0.0/16"), "{error}");
     }
     let error = refused("10.0.0.0/33");
     assert!(error.expected.contains("at most 32 bits"), "{error}");
     let error = refused("10.1.2.3/8");
-    assert!(error.expected.contains("is 10.0.0.0/8 meant?"), "{error}");
+    assert!(
+        error.expected.contains("did you mean 10.0.0.0/8?"),
+        "{error}"
+    );
 }
 
 #[test]

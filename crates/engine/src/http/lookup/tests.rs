@@ -125,7 +125,7 @@ async fn a_lookup_that_panics_is_an_error_and_the_next_one_begins_anew() {
     let resolver = SystemResolver::new(|_| panic!("a mistake in a resolver"));
     for _ in 0..LOOKUPS_MAX + 1 {
         let error = resolver.resolve("name").await.unwrap_err();
-        assert_eq!(error.to_string(), "the lookup broke off");
+        assert_eq!(error.to_string(), "the DNS lookup was aborted");
     }
 }
 

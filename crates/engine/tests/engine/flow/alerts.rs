@@ -524,8 +524,8 @@ async fn a_destination_that_does_not_work_fires_for_those_who_call_it_and_resolv
     let alerts = client.alerts(None).await.unwrap();
     assert_eq!(
         alerts[0].message,
-        "https://partner.example.com does not work: 100% of the attempts there failed, also those \
-         of tenant acme; the newest: connection: failure 1"
+        "https://partner.example.com is unhealthy: 100% of recent attempts failed, including attempts \
+         of tenant acme; most recent: connection: failure 1"
     );
     let destination = alerts[0].destination.as_ref().unwrap();
     assert_eq!(destination.as_str(), "https://partner.example.com");
@@ -540,7 +540,7 @@ async fn a_destination_that_does_not_work_fires_for_those_who_call_it_and_resolv
     ];
     assert_eq!(events, expected);
     let alerts = client.alerts(None).await.unwrap();
-    let message = "https://partner.example.com works again for tenant acme";
+    let message = "https://partner.example.com has recovered for tenant acme";
     assert_eq!(alerts[0].message, message);
 }
 
@@ -574,7 +574,7 @@ async fn a_cause_of_failures_fires_when_it_is_new_and_when_it_comes_back() {
     };
     let alerts = client.alerts(None).await.unwrap();
     let expected = format!(
-        "jobs of tenant acme fail for 1 cause that was never seen before; the newest: {} ({})",
+        "jobs of tenant acme fail for 1 cause that is new; most recent: {} ({})",
         group.pattern(),
         group.key.fingerprint
     );

@@ -43,8 +43,7 @@ async fn a_storm_fires_before_it_comes_and_is_over_when_it_was_worked_off() {
     );
     let alert = client.alerts(None).await.unwrap().remove(0);
     let message = &alert.message;
-    let expected =
-        "will be due at once, and lately 10 succeeded in a minute: the last of them waits 1h 39m";
+    let expected = "will be due at once, but at most 10 per minute succeeded recently: the last of them will wait 1h 39m";
     assert!(message.contains(expected), "{message}");
     assert_eq!(alert.queue.unwrap().as_str(), "default");
 

@@ -173,7 +173,7 @@ async fn a_tenant_sees_the_gates_of_its_jobs_and_there_is_an_end_to_them() {
     assert!(
         refused
             .to_string()
-            .starts_with("tenant acme has 1000 gates"),
+            .starts_with("tenant acme: limit of 1000 gates"),
         "{refused}"
     );
     client

@@ -104,6 +104,6 @@ async fn a_change_that_always_comes_second_is_given_up() {
         .unwrap_err();
     assert!(matches!(&error, ClientError::Contended { what } if *what == id.to_string()));
     assert!(error.is_transient());
-    let expected = format!("{id} was changed by others 16 times in a row: try again later");
+    let expected = format!("{id} was changed concurrently 16 times in a row: try again later");
     assert_eq!(error.to_string(), expected);
 }

@@ -221,7 +221,7 @@ async fn a_canary_goes_on_while_jobs_succeed_and_stops_when_the_failure_is_back(
     assert!(progress.outcomes.failed_again > 5);
     assert_eq!(progress.outcomes.failed_otherwise, 0);
     let text = stopped.operation.to_string();
-    assert!(text.contains("75 left alone"), "{text}");
+    assert!(text.contains("75 skipped"), "{text}");
     assert_eq!(world.states(JobState::Failed).await, 95);
     let rows = OperationJobFilter::All;
     let rows = world

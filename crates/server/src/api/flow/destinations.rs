@@ -24,8 +24,7 @@ use crate::{
     limits,
 };
 
-/// List destinations of which something is known: those whose attempts failed lately, and those
-/// that are held.
+/// List destinations that failed recently or are held.
 #[utoipa::path(
     get, path = "/destinations", tag = "Flow control", operation_id = "listDestinations",
     params(DestinationQuery),
@@ -61,7 +60,7 @@ pub async fn list(
     }))
 }
 
-/// Read a destination: its health, its incidents, and its settings.
+/// Read a destination with its health, incidents and settings.
 #[utoipa::path(
     get, path = "/destinations/{key}", tag = "Flow control", operation_id = "getDestination",
     params(
@@ -94,8 +93,8 @@ pub async fn find(
     })
 }
 
-/// Set what follows if a destination is found unhealthy, and when it is. A key of one tenant sets
-/// `hold` for its own jobs.
+/// Set what to do when a destination is unhealthy, and the thresholds for it. A key for one tenant
+/// sets `hold` for its own jobs.
 #[utoipa::path(
     put, path = "/destinations/{key}", tag = "Flow control", operation_id = "setDestination",
     params(
@@ -124,8 +123,7 @@ pub async fn set(
     change(&app, &caller, &key, &query, &changes).await
 }
 
-/// Change the settings of a destination that the body names, and leave the others; null makes one
-/// as by default.
+/// Change the given settings of a destination; null resets a setting to its default.
 #[utoipa::path(
     patch, path = "/destinations/{key}", tag = "Flow control", operation_id = "editDestination",
     params(
@@ -133,7 +131,7 @@ pub async fn set(
         TenantQuery,
     ),
     request_body(content = SetDestinationRequest, example = json!({"hold": "auto"})),
-    responses((status = 200, description = "The destination as it is now", body = DestinationBody), Problems)
+    responses((status = 200, description = "The updated destination", body = DestinationBody), Problems)
 )]
 pub async fn edit(
     State(app): State<Arc<App>>,
@@ -144,7 +142,7 @@ pub async fn edit(
 ) -> Answer<DestinationBody> {
     check_settings(&changes)?;
     if changes == GatePatch::default() {
-        let detail = "name a setting to change: hold, shareRetryAfter or health";
+        let detail = "nothing to change: send hold, shareRetryAfter or health";
         return Err(Problem::invalid("hold", detail));
     }
     change(&app, &caller, &key, &query, &changes).await
@@ -163,7 +161,7 @@ fn check_settings(settings: &GatePatch) -> Result<(), Problem> {
         return Ok(());
     };
     let detail = format!(
-        "{other} is no setting of a destination, which has hold, shareRetryAfter and health; set \
+        "{other} is not a setting of a destination; use hold, shareRetryAfter or health, and set \
          limits with its gate"
     );
     let status = StatusCode::UNPROCESSABLE_ENTITY;
@@ -187,7 +185,7 @@ async fn change(
     Ok(Json(body_of(&state, caller, app.client.now())))
 }
 
-/// Hold a destination: no job starts for it, of any tenant, until it is released or the time comes.
+/// Hold a destination: no job of any tenant starts for it until it is released or the hold expires.
 #[utoipa::path(
     post, path = "/destinations/{key}/hold", tag = "Flow control", operation_id = "holdDestination",
     params(("key" = String, Path, description = "The origin, percent-encoded")),
@@ -210,7 +208,7 @@ pub async fn hold(
     Ok(Json(body_of(&state, &caller, app.client.now())))
 }
 
-/// Release a destination: jobs start again, faster from second to second.
+/// Release a destination; starts ramp up gradually.
 #[utoipa::path(
     post, path = "/destinations/{key}/release", tag = "Flow control", operation_id = "releaseDestination",
     params(("key" = String, Path, description = "The origin, percent-encoded")),
@@ -234,7 +232,7 @@ pub async fn release(
 fn require_all_tenants(caller: &Caller) -> Result<(), Problem> {
     caller.require_all_tenants().map_err(|mut problem| {
         problem.detail.push_str(
-            ", because a hold is for the jobs of all; to stop your own, pause the gate of the \
+            ", because a hold applies to all tenants; to stop your own jobs, pause the gate of the \
              destination",
         );
         problem

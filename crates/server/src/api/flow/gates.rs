@@ -26,10 +26,10 @@ use crate::{
     },
 };
 
-/// List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency key, and
-/// how much of it is taken at present.
+/// List gates (limits of a queue, kind, tenant, destination or concurrency key) with their current
+/// use.
 ///
-/// A key of one tenant sees those of its own jobs.
+/// A key for one tenant sees the gates of its own jobs.
 #[utoipa::path(
     get, path = "/gates", tag = "Flow control", operation_id = "listGates",
     params(TenantPageQuery),
@@ -74,7 +74,7 @@ async fn answer(app: &App, gate: Gate) -> Answer<GateBody> {
 #[utoipa::path(
     get, path = "/gates/{scope}/{key}", tag = "Flow control", operation_id = "getGate",
     params(
-        ("scope" = GateScopeSchema, Path, description = "What the key names"),
+        ("scope" = GateScopeSchema, Path, description = "The scope of the gate"),
         ("key" = String, Path, description = "The queue, kind, tenant, destination or concurrency key, percent-encoded"),
         TenantQuery,
     ),
@@ -92,11 +92,11 @@ pub async fn read(
     answer(&app, gate).await
 }
 
-/// Set a gate to these limits and no others. It holds on all nodes within two seconds.
+/// Replace the limits of a gate. Takes effect on all nodes within two seconds.
 #[utoipa::path(
     put, path = "/gates/{scope}/{key}", tag = "Flow control", operation_id = "setGate",
     params(
-        ("scope" = GateScopeSchema, Path, description = "What the key names"),
+        ("scope" = GateScopeSchema, Path, description = "The scope of the gate"),
         ("key" = String, Path, description = "The queue, kind, tenant, destination or concurrency key, percent-encoded"),
         TenantQuery,
     ),
@@ -122,19 +122,18 @@ pub async fn set(
     answer(&app, gate).await
 }
 
-/// Change the limits of a gate that the body names, and leave the others; null removes one. A gate
-/// that is left without limits is deleted.
+/// Change the given limits of a gate; null removes a limit. A gate without limits is deleted.
 #[utoipa::path(
     patch, path = "/gates/{scope}/{key}", tag = "Flow control", operation_id = "editGate",
     params(
-        ("scope" = GateScopeSchema, Path, description = "What the key names"),
+        ("scope" = GateScopeSchema, Path, description = "The scope of the gate"),
         ("key" = String, Path, description = "The queue, kind, tenant, destination or concurrency key, percent-encoded"),
         TenantQuery,
     ),
     request_body(content = GatePatchSchema, example = json!({
         "paused": {"reason": "the partner's maintenance window", "until": "2030-01-01T04:00:00Z"}
     })),
-    responses((status = 200, description = "The gate as it is now", body = GateBody), Problems)
+    responses((status = 200, description = "The updated gate", body = GateBody), Problems)
 )]
 pub async fn edit(
     State(app): State<Arc<App>>,
@@ -153,15 +152,15 @@ pub async fn edit(
     answer(&app, gate).await
 }
 
-/// Delete a gate: what it held back may start.
+/// Delete a gate; the jobs it held back may start.
 #[utoipa::path(
     delete, path = "/gates/{scope}/{key}", tag = "Flow control", operation_id = "deleteGate",
     params(
-        ("scope" = GateScopeSchema, Path, description = "What the key names"),
+        ("scope" = GateScopeSchema, Path, description = "The scope of the gate"),
         ("key" = String, Path, description = "The queue, kind, tenant, destination or concurrency key, percent-encoded"),
         TenantQuery,
     ),
-    responses((status = 204, description = "It is deleted"), Problems)
+    responses((status = 204, description = "Deleted"), Problems)
 )]
 pub async fn delete(
     State(app): State<Arc<App>>,
@@ -201,7 +200,7 @@ impl GatePath {
             GateScope::Tenant => {
                 let own = caller.tenant.as_ref().map(Tenant::as_str);
                 if let Some(own) = own.filter(|own| *own != self.key) {
-                    let detail = format!("key must be {own}: this API key is for that tenant only");
+                    let detail = format!("key must be {own}: this API key is for this tenant only");
                     return Err(Problem::invalid("key", detail));
                 }
                 query.tenant.as_deref().map(Tenant::new).transpose()?
@@ -220,7 +219,7 @@ impl GatePath {
             (Some(own), GateScope::Tenant) => Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "wrong_scope",
-                format!("the gate of tenant {own} is set with an API key for all tenants"),
+                format!("setting the gate of tenant {own} requires an API key for all tenants"),
             )
             .at("scope")),
             _ => Ok(id),

@@ -16,9 +16,9 @@ use crate::{
     },
 };
 
-/// List the nodes by name, including those that have just gone silent.
+/// List nodes by name, including nodes that recently stopped responding.
 ///
-/// They serve all tenants, so a key of one tenant may not see them.
+/// Nodes serve all tenants, so a key for one tenant cannot list them.
 #[utoipa::path(
     get, path = "/nodes", tag = "Nodes", operation_id = "listNodes",
     params(PageQuery),

@@ -72,7 +72,7 @@ pub async fn list(
     }))
 }
 
-/// Pause a queue: no job is claimed from it until it is resumed. Running jobs go on.
+/// Pause a queue: no job starts until it is resumed; running jobs continue.
 #[utoipa::path(
     post, path = "/queues/{name}/pause", tag = "Queues", operation_id = "pauseQueue",
     params(("name" = NameSchema, Path, description = "The queue"), TenantQuery),

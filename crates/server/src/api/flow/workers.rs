@@ -21,7 +21,7 @@ use crate::{
 
 /// List the workers that have claimed jobs within the last day.
 ///
-/// A worker is alive while it was seen within 90 s.
+/// A worker is alive if it was seen within the last 90 s.
 #[utoipa::path(
     get, path = "/workers", tag = "Workers", operation_id = "listWorkers",
     params(TenantPageQuery),

@@ -17,7 +17,7 @@ use crate::{
     limits,
 };
 
-/// List who did what, newest first: every command that changed something.
+/// List audit records, newest first: one for every command that changed something.
 #[utoipa::path(
     get, path = "/audit", tag = "Operations", operation_id = "listAudit", params(AuditQuery),
     responses((status = 200, description = "A page of audit records", body = AuditList), Problems)

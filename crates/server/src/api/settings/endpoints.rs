@@ -36,9 +36,9 @@ use crate::{
     limits,
 };
 
-/// Create an endpoint: an address that events of jobs, or alerts, are sent to.
+/// Create an endpoint: a URL that receives job events or alerts.
 ///
-/// The secret that signs deliveries is in this one response only.
+/// The signing secret is only in this response.
 #[utoipa::path(
     post, path = "/endpoints", tag = "Endpoints", operation_id = "createEndpoint",
     request_body(content = CreateEndpointRequest, example = json!({
@@ -59,8 +59,8 @@ pub async fn create(
     let most = app.settings.endpoints_per_tenant;
     if known >= most {
         let detail = format!(
-            "tenant {tenant} has {known} endpoints, and may have {most}: delete one first, or let \
-             the operator raise endpointsPerTenant"
+            "tenant {tenant} has {known} endpoints, and the limit is {most}: delete one first, or ask \
+             the operator to raise endpointsPerTenant"
         );
         return Err(Problem::new(StatusCode::CONFLICT, "too_many", detail));
     }
@@ -100,7 +100,7 @@ fn check_description(text: &str) -> Result<(), Problem> {
 fn check_subscription(events: &[EventType]) -> Result<Vec<EventType>, Invalid> {
     let test = EventType::EndpointTest;
     if events.contains(&test) {
-        let expected = "must be events that happen; a test is sent when it is asked for";
+        let expected = "must not contain the test event, which is only sent on request";
         return Err(Invalid::new("events", test, expected));
     }
     check_events(events)
@@ -113,8 +113,8 @@ fn secret_or_new(text: Option<&str>) -> Result<WebhookSecret, Invalid> {
     }
 }
 
-/// List endpoints, oldest first. Keys of scope `read` and `worker` see the host of an address only:
-/// its path may be a secret.
+/// List endpoints, oldest first. Keys with scope `read` and `worker` see only the host of each URL,
+/// because its path may be secret.
 #[utoipa::path(
     get, path = "/endpoints", tag = "Endpoints", operation_id = "listEndpoints",
     params(TenantPageQuery),
@@ -170,14 +170,14 @@ pub async fn read(
     Ok(Json(body_for(&caller, &endpoint, app.client.now())))
 }
 
-/// Edit an endpoint; what the request leaves out stays as it is.
+/// Edit an endpoint; omitted fields stay unchanged.
 #[utoipa::path(
     patch, path = "/endpoints/{id}", tag = "Endpoints", operation_id = "editEndpoint",
     params(("id" = String, Path, description = "end_…")),
     request_body(content = EditEndpointRequest, example = json!({
         "url": "https://example.com/v2/steadfast", "events": ["job.failed", "endpoint.disabled"]
     })),
-    responses((status = 200, description = "The endpoint as it is now", body = EndpointBody), Problems)
+    responses((status = 200, description = "The updated endpoint", body = EndpointBody), Problems)
 )]
 pub async fn edit(
     State(app): State<Arc<App>>,
@@ -225,12 +225,12 @@ fn answer(
     Ok(Json(body_for(caller, &endpoint, app.client.now())))
 }
 
-/// Enable an endpoint: the deliveries that wait for it are sent, by an operation at the rate of the
-/// setting `bulkRate`.
+/// Enable an endpoint: an operation sends its waiting deliveries, limited by the setting
+/// `bulkRate`.
 #[utoipa::path(
     post, path = "/endpoints/{id}/enable", tag = "Endpoints", operation_id = "enableEndpoint",
     params(("id" = String, Path, description = "end_…")),
-    responses((status = 200, description = "The endpoint as it is now", body = EndpointBody), Problems)
+    responses((status = 200, description = "The updated endpoint", body = EndpointBody), Problems)
 )]
 pub async fn enable(
     State(app): State<Arc<App>>,
@@ -245,12 +245,11 @@ pub async fn enable(
     answer(&app, &caller, id, endpoint)
 }
 
-/// Disable an endpoint: nothing is sent to it, and its deliveries wait until it is enabled, at most
-/// for seven days.
+/// Disable an endpoint: its deliveries wait until it is enabled, for at most seven days.
 #[utoipa::path(
     post, path = "/endpoints/{id}/disable", tag = "Endpoints", operation_id = "disableEndpoint",
     params(("id" = String, Path, description = "end_…")),
-    responses((status = 200, description = "The endpoint as it is now", body = EndpointBody), Problems)
+    responses((status = 200, description = "The updated endpoint", body = EndpointBody), Problems)
 )]
 pub async fn disable(
     State(app): State<Arc<App>>,
@@ -264,11 +263,11 @@ pub async fn disable(
     answer(&app, &caller, id, endpoint)
 }
 
-/// Send an event of type `endpoint.test` to an endpoint, as any other delivery.
+/// Send an event of type `endpoint.test` to an endpoint as a normal delivery.
 #[utoipa::path(
     post, path = "/endpoints/{id}/test", tag = "Endpoints", operation_id = "testEndpoint",
     params(("id" = String, Path, description = "end_…")),
-    responses((status = 200, description = "The delivery, a job", body = JobBody), Problems)
+    responses((status = 200, description = "The delivery job", body = JobBody), Problems)
 )]
 pub async fn test(
     State(app): State<Arc<App>>,
@@ -284,15 +283,15 @@ pub async fn test(
 pub async fn send_test(app: &App, caller: &Caller, endpoint: &Endpoint) -> Result<Job, Problem> {
     if endpoint.disabled {
         let id = endpoint.id;
-        let detail = format!("{id} is disabled, so nothing is sent to it: enable it first");
+        let detail = format!("{id} is disabled: enable it first");
         return Err(Problem::new(StatusCode::CONFLICT, "disabled", detail));
     }
     let client = caller.client(app).await?;
     Ok(client.test_endpoint(endpoint).await?)
 }
 
-/// List the deliveries to an endpoint, newest first. They are jobs; their attempts are in the
-/// history of each.
+/// List the deliveries to an endpoint, newest first. Deliveries are jobs; their attempts are in the
+/// job history.
 #[utoipa::path(
     get, path = "/endpoints/{id}/deliveries", tag = "Endpoints", operation_id = "listDeliveries",
     params(("id" = String, Path, description = "end_…"), PageQuery),
@@ -310,14 +309,14 @@ pub async fn deliveries(
     list_page(&app, &caller, filter, page).await.map(Json)
 }
 
-/// Send a delivery that has ended once more: the same body under the same event id.
+/// Resend an ended delivery with the same body and event id.
 ///
-/// One that has failed or was cancelled is retried; one that has succeeded gets a new delivery
-/// beside it, which is the answer.
+/// A failed or cancelled delivery is retried. For a succeeded delivery, a new delivery is created
+/// and returned.
 #[utoipa::path(
     post, path = "/deliveries/{id}/resend", tag = "Endpoints", operation_id = "resendDelivery",
-    params(("id" = String, Path, description = "job_…, a delivery")),
-    responses((status = 200, description = "The delivery that is sent", body = JobBody), Problems)
+    params(("id" = String, Path, description = "The job id of the delivery, job_…")),
+    responses((status = 200, description = "The delivery", body = JobBody), Problems)
 )]
 pub async fn resend(
     State(app): State<Arc<App>>,
@@ -333,17 +332,17 @@ pub async fn resend(
 pub async fn resend_by(app: &App, caller: &Caller, id: JobId, by: Actor) -> Result<Job, Problem> {
     let job = caller.job(app.client.job(id).await?, id)?;
     if job.kind != Kind::webhook() {
-        let detail = format!("{id} is no delivery of a webhook; retry it as a job");
+        let detail = format!("{id} is not a webhook delivery; retry it as a job");
         return Err(Problem::invalid("id", detail));
     }
     Ok(app.client.resend_delivery(job, by).await?)
 }
 
-/// Delete an endpoint; deliveries that wait for it are cancelled.
+/// Delete an endpoint; its waiting deliveries are cancelled.
 #[utoipa::path(
     delete, path = "/endpoints/{id}", tag = "Endpoints", operation_id = "deleteEndpoint",
     params(("id" = String, Path, description = "end_…")),
-    responses((status = 204, description = "It is deleted"), Problems)
+    responses((status = 204, description = "Deleted"), Problems)
 )]
 pub async fn delete(
     State(app): State<Arc<App>>,
@@ -359,7 +358,8 @@ pub async fn delete(
     }
 }
 
-/// Rotate the secret of an endpoint: a new one signs, the old one signs beside it for a while.
+/// Rotate the signing secret of an endpoint; deliveries are also signed with the old secret for a
+/// while.
 #[utoipa::path(
     post, path = "/endpoints/{id}/rotate", tag = "Endpoints", operation_id = "rotateEndpointSecret",
     params(("id" = String, Path, description = "end_…")),

@@ -20,10 +20,10 @@ use crate::{
     },
 };
 
-/// Create a key. Its token is in this one response only.
+/// Create a key. Its token is only in this response.
 ///
-/// From the first key on, every request needs one; so the first must be of scope `admin`, or no
-/// caller could create another.
+/// Once a key exists, every request requires one. The first key must have scope `admin`; otherwise
+/// no caller could create another.
 #[utoipa::path(
     post, path = "/keys", tag = "Keys", operation_id = "createKey",
     request_body(content = CreateKeyRequest, example = json!({"name": "operations", "scope": "admin"})),
@@ -105,13 +105,13 @@ fn sees(caller: &Caller, key: &Key) -> bool {
     }
 }
 
-/// Revoke a key. All nodes refuse it within seconds.
+/// Revoke a key. All nodes reject it within seconds.
 ///
-/// Keys that a key of scope `tenant` created are revoked with it; keys that an admin key created
-/// stay.
+/// Keys created by a key with scope `tenant` are revoked with it; keys created by an admin key stay
+/// valid.
 #[utoipa::path(
     delete, path = "/keys/{id}", tag = "Keys", operation_id = "revokeKey", params(("id" = String, Path, description = "key_…")),
-    responses((status = 204, description = "It is revoked"), Problems)
+    responses((status = 204, description = "Revoked"), Problems)
 )]
 pub async fn delete(
     State(app): State<Arc<App>>,
@@ -135,7 +135,7 @@ pub async fn delete(
             conflict("last_admin_key", detail)
         }
         Revocation::Contended => {
-            let detail = "other admin keys are being revoked at this moment; try again";
+            let detail = "other admin keys are being revoked concurrently; try again";
             conflict("conflict", detail)
         }
     }

@@ -24,8 +24,7 @@ use crate::{
 
 /// Preview the whole timetable of a policy.
 ///
-/// It says when each attempt would start at the earliest, typically and at the latest, and when the
-/// policy gives up.
+/// Shows the earliest, typical and latest start of each attempt, and when the policy gives up.
 #[utoipa::path(
     post, path = "/policies/preview", tag = "Policies", operation_id = "previewPolicy",
     request_body(content = PreviewPolicyRequest, example = json!({
@@ -41,11 +40,12 @@ pub async fn preview(
     Ok(Json(policy.into()))
 }
 
-/// Run another policy over the attempts that were really made.
+/// Replay another policy over recorded attempts.
 ///
-/// It takes the jobs of a queue, kind or destination that were created since a time, and decides each
-/// retry anew on a virtual clock; what would have come of it is read off what was observed near that
-/// time. If too little was observed, it says so instead of a number.
+/// Takes the jobs of a queue, kind or destination created since a given time, and repeats each
+/// retry decision on a virtual clock. The outcome of a simulated attempt is taken from observations
+/// near that time. If there are too few observations, the response says so instead of giving a
+/// number.
 #[utoipa::path(
     post, path = "/policies/replay", tag = "Policies", operation_id = "replayPolicy",
     request_body(content = ReplayPolicyRequest, example = json!({

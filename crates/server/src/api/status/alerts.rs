@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// List alerts that fire, are about to, or did.
+/// List alerts: firing, pending and resolved.
 #[utoipa::path(
     get, path = "/alerts", tag = "Alerts", operation_id = "listAlerts", params(TenantPageQuery),
     responses((status = 200, description = "The alerts", body = AlertList), Problems)

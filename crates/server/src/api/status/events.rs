@@ -18,12 +18,12 @@ use crate::{
     http::problem::{Problem, Problems},
 };
 
-/// Stream the events of the jobs that this node runs, from now on.
+/// Stream live events of the jobs that this node runs.
 ///
 /// They are `job.started`, `job.succeeded`, `job.retrying`, `job.failed`, `job.cancelled`,
 /// `job.snoozed` and `job.released`.
 ///
-/// Events are not kept for a client that is not connected; webhooks and the history are. A stream
+/// Events are not stored for disconnected clients; use webhooks or the history instead. A stream
 /// ends when its key is revoked.
 #[utoipa::path(
     get, path = "/events", tag = "Events", operation_id = "streamEvents", params(TenantQuery),

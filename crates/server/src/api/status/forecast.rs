@@ -20,11 +20,11 @@ use crate::{
 
 /// Read how many jobs will be due, minute by minute.
 ///
-/// From the jobs that wait and the share of attempts that lately failed, beside what lately succeeded
-/// in a minute; with the error of the forecasts of the last hours.
+/// Computed from the waiting jobs and the recent failure rate, and compared with the recent
+/// throughput; includes the error of recent forecasts.
 #[utoipa::path(
     get, path = "/forecast", tag = "Stats", operation_id = "getForecast", params(ForecastQuery),
-    responses((status = 200, description = "What is coming", body = ForecastBody), Problems)
+    responses((status = 200, description = "The forecast", body = ForecastBody), Problems)
 )]
 pub async fn read(
     State(app): State<Arc<App>>,

@@ -21,7 +21,7 @@ use crate::{
     limits::RECENT_WINDOW,
 };
 
-/// Read jobs by label, throughput, retries and how many of them succeeded.
+/// Read job counts by label, throughput, retries and their success rate.
 #[utoipa::path(
     get, path = "/stats", tag = "Stats", operation_id = "getStats", params(TenantPageQuery),
     responses((status = 200, description = "Counts and rates", body = StatsBody), Problems)
@@ -85,11 +85,11 @@ pub fn counts(stats: &Stats) -> CountsBody {
     }
 }
 
-/// List attempts by the minute in which they ended, oldest first; minutes without any are left out.
+/// List attempts per minute, oldest first; minutes without attempts are omitted.
 #[utoipa::path(
     get, path = "/stats/minutes", tag = "Stats", operation_id = "listMinuteStats",
     params(MinutesQuery),
-    responses((status = 200, description = "Counts by the minute", body = MinuteList), Problems)
+    responses((status = 200, description = "Counts per minute", body = MinuteList), Problems)
 )]
 pub async fn minutes(
     State(app): State<Arc<App>>,

@@ -54,10 +54,11 @@ pub fn batch_body(record: BatchRecord) -> BatchBody {
     }
 }
 
-/// Create a batch of jobs, which are counted together.
+/// Create a batch of jobs with shared progress and callbacks.
 ///
-/// Batch and jobs are stored in one transaction. When all jobs have ended, and when all have
-/// succeeded, a job is made, once each. A batch with `open` takes more jobs until it is closed.
+/// The batch and its jobs are stored in one transaction. `onEnd` is created once when all jobs have
+/// ended, `onSuccess` once when all have succeeded. A batch with `open` accepts more jobs until it
+/// is closed.
 #[utoipa::path(
     post, path = "/batches", tag = "Batches", operation_id = "createBatch",
     request_body(content = CreateBatchRequest, example = json!({
@@ -66,12 +67,12 @@ pub fn batch_body(record: BatchRecord) -> BatchBody {
         "onSuccess": {"kind": "publish"}
     })),
     params(
-        ("Idempotency-Key" = Option<String>, Header, description = "One key, one batch"),
-        ("traceparent" = Option<String>, Header, description = "The trace of jobs whose body names none"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Idempotency key: a repeated request returns the same batch"),
+        ("traceparent" = Option<String>, Header, description = "Trace context for jobs whose body has no `traceparent`"),
     ),
     responses(
         (status = 201, description = "The batch, with the ids of its jobs", body = BatchBody),
-        (status = 200, description = "The batch that was created before with this key", body = BatchBody),
+        (status = 200, description = "The existing batch with this idempotency key", body = BatchBody),
         Problems
     )
 )]
@@ -140,7 +141,7 @@ fn callback(
     match job.map_err(|problem| problem.within(field))? {
         JobOrSchedule::Job(request) => Ok(request),
         JobOrSchedule::Schedule { .. } => {
-            let detail = "a batch makes a job, not a schedule";
+            let detail = "a batch callback must be a job, not a schedule";
             Err(Problem::invalid("schedule", detail).within(field))
         }
     }
@@ -175,7 +176,7 @@ pub async fn find(app: &App, caller: &Caller, id: BatchId) -> Result<BatchRecord
     visible.ok_or_else(|| Problem::not_found(id))
 }
 
-/// Read a batch: its counts, and the jobs that it makes.
+/// Read a batch with its counts and callback jobs.
 #[utoipa::path(
     get, path = "/batches/{id}", tag = "Batches", operation_id = "getBatch",
     params(("id" = String, Path, description = "bat_…")),
@@ -189,7 +190,7 @@ pub async fn read(
     Ok(Json(batch_body(find(&app, &caller, id).await?)))
 }
 
-/// List the jobs of a batch that are still stored, newest first.
+/// List the stored jobs of a batch, newest first.
 #[utoipa::path(
     get, path = "/batches/{id}/jobs", tag = "Batches", operation_id = "listBatchJobs",
     params(("id" = String, Path, description = "bat_…"), BatchJobQuery),
@@ -207,7 +208,7 @@ pub async fn jobs(
     list_page(&app, &caller, filter, page).await.map(Json)
 }
 
-/// Add jobs to an open batch, up to 1,000 at a time, all of them or none.
+/// Add up to 1,000 jobs to an open batch atomically.
 ///
 /// `POST /jobs` with `batch` does the same. Give each job an idempotency key if the request may be
 /// repeated.
@@ -215,7 +216,7 @@ pub async fn jobs(
     post, path = "/batches/{id}/jobs", tag = "Batches", operation_id = "addBatchJobs",
     params(
         ("id" = String, Path, description = "bat_…"),
-        ("traceparent" = Option<String>, Header, description = "The trace of jobs whose body names none"),
+        ("traceparent" = Option<String>, Header, description = "Trace context for jobs whose body has no `traceparent`"),
     ),
     request_body(content = CreateJobsRequest, example = json!({
         "jobs": [{"kind": "import", "payload": {"page": 3}}]
@@ -233,7 +234,7 @@ pub async fn add(
     let batch = find(&app, &caller, id).await?;
     for (index, job) in body.jobs.iter_mut().enumerate() {
         if *job.batch.get_or_insert(id) != id {
-            let detail = "batch must be that of the address, or absent";
+            let detail = "batch must match the URL or be omitted";
             let problem = Problem::invalid("batch", detail);
             return Err(problem.within(&format!("jobs[{index}]")));
         }
@@ -248,7 +249,7 @@ pub async fn add(
     Ok(create_many(&app, requests).await?.into_response())
 }
 
-/// Close a batch: no more jobs can be added, and it ends when all have ended.
+/// Close a batch: no more jobs can be added, and it ends when all its jobs have ended.
 #[utoipa::path(
     post, path = "/batches/{id}/close", tag = "Batches", operation_id = "closeBatch",
     params(("id" = String, Path, description = "bat_…")),

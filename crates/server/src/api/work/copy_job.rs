@@ -14,12 +14,12 @@ use crate::{api::work::create::shorthands, http::problem::Problem};
 /// behind: they are what makes it that one.
 pub fn fill(job: &Job, mut body: CreateJobRequest) -> Result<CreateJobRequest, Problem> {
     if job.kind == Kind::webhook() {
-        let detail = format!("{} is a delivery, which is resent and not created", job.id);
+        let detail = format!("{} is a delivery; resend it instead of copying it", job.id);
         return Err(Problem::invalid("like", detail));
     }
     for (field, is_given) in [("kind", body.kind.is_some()), ("api", body.api.is_some())] {
         if is_given {
-            let detail = format!("{field} must be absent beside like, which has it");
+            let detail = format!("{field} must be omitted if like is given");
             return Err(Problem::invalid(field, detail));
         }
     }
@@ -48,7 +48,10 @@ pub fn fill(job: &Job, mut body: CreateJobRequest) -> Result<CreateJobRequest, P
 pub fn fill_hidden(job: &Job, mut body: CreateJobRequest) -> Result<CreateJobRequest, Problem> {
     let tenant = body.tenant.get_or_insert_with(|| job.tenant.to_string());
     if tenant.as_str() != job.tenant.as_str() {
-        let detail = format!("tenant must be {}, that of the job in like", job.tenant);
+        let detail = format!(
+            "tenant must be {}, the tenant of the job in like",
+            job.tenant
+        );
         return Err(Problem::invalid("tenant", detail));
     }
     Ok(CreateJobRequest {

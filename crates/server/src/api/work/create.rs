@@ -42,7 +42,7 @@ impl RequestReader<'_> {
                 ("timezone", body.timezone.is_some()),
             ] {
                 if is_given {
-                    let detail = format!("{field} needs schedule beside it");
+                    let detail = format!("{field} requires schedule");
                     return Err(Problem::invalid(field, detail));
                 }
             }
@@ -54,8 +54,7 @@ impl RequestReader<'_> {
             ("delay", body.delay.is_some()),
         ] {
             if is_given {
-                let detail =
-                    format!("{field} must be absent beside schedule, which gives the time");
+                let detail = format!("{field} must be omitted if schedule is given");
                 return Err(Problem::invalid(field, detail));
             }
         }
@@ -84,11 +83,11 @@ impl RequestReader<'_> {
             (Some(cron), None) => ScheduleRequest::cron(&body.name, &cron, job),
             (None, Some(every)) => ScheduleRequest::every(&body.name, every.get(), job),
             (Some(_), Some(_)) => {
-                let detail = "schedule must be absent beside every";
+                let detail = "schedule must be omitted if every is given";
                 return Err(Problem::invalid("schedule", detail));
             }
             (None, None) => {
-                let detail = "a schedule needs a rule: schedule (cron), or every";
+                let detail = "a schedule requires a rule: schedule (cron) or every";
                 return Err(Problem::invalid("schedule", detail));
             }
         };
@@ -117,7 +116,7 @@ impl RequestReader<'_> {
             ("timezone", body.timezone.is_some()),
         ];
         if let Some((field, _)) = extra.into_iter().find(|(_, is_given)| *is_given) {
-            let detail = format!("{field} belongs to the schedule, not to its job");
+            let detail = format!("{field} must be set on the schedule, not on its job");
             return Err(Problem::invalid(&format!("job.{field}"), detail));
         }
         self.job(body).map_err(|problem| problem.within("job"))
@@ -125,7 +124,7 @@ impl RequestReader<'_> {
 
     fn job(&self, body: CreateJobRequest) -> Result<JobRequest, Problem> {
         if body.like.is_some() {
-            let detail = "like is for a job that is created alone, with POST /jobs";
+            let detail = "like is only supported when a single job is created with POST /jobs";
             return Err(Problem::invalid("like", detail));
         }
         let shorthands = shorthands(&body);
@@ -144,7 +143,7 @@ impl RequestReader<'_> {
         }
         request = match (body.run_at, body.delay) {
             (Some(_), Some(_)) => {
-                let detail = "delay must be absent beside runAt";
+                let detail = "delay must be omitted if runAt is given";
                 return Err(Problem::invalid("delay", detail));
             }
             (Some(time), None) => request.run_at(time),
@@ -186,7 +185,10 @@ impl RequestReader<'_> {
     fn work(&self, body: &CreateJobRequest) -> Result<JobRequest, Problem> {
         let request = match (&body.http, &body.api) {
             (Some(_), Some(_)) => {
-                return Err(Problem::invalid("api", "api must be absent beside http"));
+                return Err(Problem::invalid(
+                    "api",
+                    "api must be omitted if http is given",
+                ));
             }
             (Some(http), None) => Some(http_request(http).map_err(|error| error.within("http"))?),
             (None, Some(url)) => {
@@ -201,11 +203,11 @@ impl RequestReader<'_> {
         let kind = body.kind.as_deref();
         if let Some(request) = request {
             if kind.is_some_and(|kind| kind != Kind::http().as_str()) {
-                let detail = "kind must be http, or absent, beside http or api";
+                let detail = "kind must be http or omitted if http or api is given";
                 return Err(Problem::invalid("kind", detail));
             }
             if body.payload.is_some() {
-                let detail = "payload must be absent beside http or api; use http.body";
+                let detail = "payload must be omitted if http or api is given; use http.body";
                 return Err(Problem::invalid("payload", detail));
             }
             return self.http_job(&request, body);
@@ -215,7 +217,7 @@ impl RequestReader<'_> {
         match kind.or(name.as_deref()) {
             Some("webhook") => Err(Problem::invalid(
                 "kind",
-                "kind webhook is for deliveries, which Steadfast creates by itself; use http",
+                "kind webhook is reserved for deliveries, which Steadfast creates; use http",
             )),
             Some("http") => {
                 let request = payload.decode::<HttpRequest>().map_err(|error| {
@@ -226,7 +228,7 @@ impl RequestReader<'_> {
             Some(kind) => Ok(JobRequest::new(kind, payload)),
             None => Err(Problem::invalid(
                 "kind",
-                "a job needs work to do: kind and payload, or http, or api",
+                "a job requires kind and payload, or http, or api",
             )),
         }
     }
@@ -237,7 +239,7 @@ impl RequestReader<'_> {
         body: &CreateJobRequest,
     ) -> Result<JobRequest, Problem> {
         if body.destination.is_some() {
-            let detail = "destination must be absent for an HTTP job, which has that of its URL";
+            let detail = "destination must be omitted for an HTTP job: it is the origin of the URL";
             return Err(Problem::invalid("destination", detail));
         }
         let payload = Payload::encode(request)?;
@@ -331,7 +333,11 @@ pub fn check_events(events: &[EventType]) -> Result<Vec<EventType>, Invalid> {
     events.sort_unstable();
     events.dedup();
     if events.is_empty() {
-        return Err(Invalid::new("events", "[]", "must name at least one event"));
+        return Err(Invalid::new(
+            "events",
+            "[]",
+            "must contain at least one event",
+        ));
     }
     Ok(events)
 }
@@ -357,7 +363,7 @@ fn next_match(rule: TickRule, cron: &str, now: Timestamp) -> Result<Timestamp, I
     let next = Timetable::new(rule)?.preview(now, 1);
     next.first().map(|tick| tick.at).ok_or_else(|| {
         let value = format!("{cron:?}");
-        Invalid::new("schedule", value, "must match some time to come")
+        Invalid::new("schedule", value, "must match a future time")
     })
 }
 

@@ -37,13 +37,12 @@ use crate::{
 const LOCATION_BYTES: usize = 64; // not a limit: the usual size of a buffer
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// Create a job, or up to 1,000 of them atomically, or a schedule.
+/// Create a job, up to 1,000 jobs atomically, or a schedule.
 ///
-/// Answers when it is durable. With an idempotency key, the same request again answers with
-/// the same job or schedule, status 200 and the header `Idempotent-Replayed: true`; another
-/// request with that key is refused with 409. Without a key, a recurring job updates the schedule
-/// that has its `jobName` and the same work (`kind`, or the address of an HTTP job), and never
-/// another one.
+/// The response is sent after the job is durable. With an idempotency key, repeating the request
+/// returns the same job or schedule with status 200 and the header `Idempotent-Replayed: true`; a
+/// different request with the same key is refused with 409. Without a key, a recurring job updates
+/// the existing schedule with the same `jobName` and work (`kind`, or the URL of an HTTP job).
 #[utoipa::path(
     post, path = "/jobs", tag = "Jobs", operation_id = "createJob",
     request_body(content = CreateRequest, examples(
@@ -63,14 +62,14 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
         })))
     )),
     params(
-        ("Idempotency-Key" = Option<String>, Header, description = "One key, one job or schedule; jobs of a list have their own `idempotencyKey`"),
-        ("traceparent" = Option<String>, Header, description = "The trace of jobs whose body names none"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Idempotency key: a repeated request returns the same job or schedule. Jobs in a list have their own `idempotencyKey`"),
+        ("traceparent" = Option<String>, Header, description = "Trace context for jobs whose body has no `traceparent`"),
     ),
     responses(
-        (status = 201, description = "The job, the schedule of a recurring one, or the list of jobs",
+        (status = 201, description = "The job, the schedule of a recurring job, or the list of jobs",
             body = steadfast_api::CreateResult,
-            headers(("Location" = String, description = "Where it is"))),
-        (status = 200, description = "The job that was created before with this key, or that has the unique key",
+            headers(("Location" = String, description = "The URL of the new resource"))),
+        (status = 200, description = "The existing job with this idempotency key or unique key",
             body = steadfast_api::CreateResult),
         Problems,
     )
@@ -208,7 +207,7 @@ fn name_taken(stored: &Schedule) -> Problem {
     let title = stored.template.tags().get("jobName");
     let title = title.map_or(String::new(), |title| format!(" (jobName {title:?})"));
     let detail = format!(
-        "a schedule named {name}{title} exists already, for {}: choose another jobName, or change that \
+        "a schedule named {name}{title} already exists, for {}: choose another jobName, or change that \
          schedule with PATCH /api/v1/schedules/{}",
         describe_work(&stored.template),
         stored.name,
@@ -235,7 +234,7 @@ pub fn read_many(
 ) -> Result<Vec<JobRequest>, Problem> {
     let most = core_limits::BULK_JOBS_MAX;
     if body.jobs.is_empty() || body.jobs.len() > most {
-        let detail = format!("jobs holds {}: must be 1 to {most}", body.jobs.len());
+        let detail = format!("jobs contains {}: must be 1 to {most}", body.jobs.len());
         return Err(Problem::invalid("jobs", detail));
     }
     let requests = body.jobs.into_iter().enumerate().map(|(index, mut body)| {
@@ -244,7 +243,7 @@ pub fn read_many(
         match reader.job_or_schedule(body).map_err(within)? {
             JobOrSchedule::Job(request) => Ok(request),
             JobOrSchedule::Schedule { .. } => {
-                let detail = "a list cannot hold recurring jobs; create schedules one by one";
+                let detail = "a list cannot contain recurring jobs; create schedules one by one";
                 Err(within(Problem::invalid("schedule", detail)))
             }
         }
@@ -305,7 +304,7 @@ impl CreateHeaders {
         match (field, &self.key) {
             (Some(field), Some(header)) if field != *header => {
                 let detail =
-                    "idempotencyKey and the header Idempotency-Key differ; send one of them";
+                    "idempotencyKey and the header Idempotency-Key differ; send only one of them";
                 Err(Problem::invalid("idempotencyKey", detail))
             }
             (field, header) => Ok(field.or_else(|| header.clone())),
@@ -315,7 +314,7 @@ impl CreateHeaders {
     /// The trace of many jobs, each of which has a key of its own.
     pub fn of_many(self) -> Result<Option<String>, Problem> {
         if self.key.is_some() {
-            let detail = "the header Idempotency-Key is for a single job; give each job of the list \
+            let detail = "the header Idempotency-Key is for a single job; give each job in the list \
                           its own idempotencyKey";
             return Err(Problem::invalid("Idempotency-Key", detail));
         }

@@ -49,15 +49,15 @@ pub async fn list(
         .map(Json)
 }
 
-/// Requeue dead letters, each with a fresh retry budget.
+/// Requeue dead letters, each with a new retry budget.
 ///
-/// All that match are requeued by an operation, at most as many a second as the setting `bulkRate`
-/// allows, so that the queue is not flooded. It goes on if the client hangs up or the node stops.
-/// One that takes longer than 20 seconds is answered with `atLeast`, and is followed by its id.
+/// An operation requeues all matching jobs, limited by the setting `bulkRate` so that the queue is
+/// not flooded. It continues if the client disconnects or the node stops. After 20 seconds the
+/// response has `atLeast` and the id of the operation to follow.
 #[utoipa::path(
     post, path = "/dlq/requeue", tag = "Dead letters", operation_id = "requeueDeadLetters",
     request_body(content = DeadLettersRequest, example = json!({"queue": "images", "class": "timeout"})),
-    responses((status = 200, description = "How many", body = BulkResult), Problems)
+    responses((status = 200, description = "The number of jobs", body = BulkResult), Problems)
 )]
 pub async fn requeue(
     State(app): State<Arc<App>>,
@@ -68,13 +68,13 @@ pub async fn requeue(
     resolve(&app, &caller, body, JobCommand::Retry { payload }).await
 }
 
-/// Discard dead letters without trying them again.
+/// Discard dead letters without retrying them.
 ///
-/// As for requeueing, an operation does the work, and `bulkRate` bounds its speed.
+/// An operation does the work, as for requeueing, limited by `bulkRate`.
 #[utoipa::path(
     post, path = "/dlq/discard", tag = "Dead letters", operation_id = "discardDeadLetters",
     request_body(content = DeadLettersRequest, example = json!({"kind": "resize-image", "dryRun": true})),
-    responses((status = 200, description = "How many", body = BulkResult), Problems)
+    responses((status = 200, description = "The number of jobs", body = BulkResult), Problems)
 )]
 pub async fn discard(
     State(app): State<Arc<App>>,
@@ -82,7 +82,7 @@ pub async fn discard(
     Body(body): Body<DeadLettersRequest>,
 ) -> Answer<BulkResult> {
     if body.payload.is_some() {
-        let detail = "payload must be absent: discarded jobs do not run again";
+        let detail = "payload must be omitted: discarded jobs do not run again";
         return Err(Problem::invalid("payload", detail));
     }
     resolve(&app, &caller, body, JobCommand::Discard).await
@@ -98,18 +98,18 @@ async fn resolve(
     let is_narrow = body.ids.is_some() || filter != everything(&filter);
     match &body.ids {
         Some(_) if filter != everything(&filter) || body.all => {
-            let detail = "ids must stand alone: send ids, or the other fields";
+            let detail = "ids cannot be combined with filter fields";
             return Err(Problem::invalid("ids", detail));
         }
         Some(ids) => return by_ids(app, caller, ids, &body, command).await,
         None => {}
     }
     if body.payload.is_some() {
-        let detail = "payload needs ids beside it";
+        let detail = "payload requires ids";
         return Err(Problem::invalid("payload", detail));
     }
     if !is_narrow && !body.all {
-        let detail = "this would change every dead letter; send \"all\": true to do that";
+        let detail = "this would change every dead letter; send \"all\": true to confirm";
         return Err(Problem::invalid("all", detail));
     }
     if body.dry_run {
@@ -169,7 +169,7 @@ async fn by_ids(
 ) -> Answer<BulkResult> {
     let most = core_limits::BULK_JOBS_MAX;
     if ids.is_empty() || ids.len() > most {
-        let detail = format!("ids holds {}: must be 1 to {most}", ids.len());
+        let detail = format!("ids contains {}: must be 1 to {most}", ids.len());
         return Err(Problem::invalid("ids", detail));
     }
     let parsed: Vec<JobId> = ids.iter().filter_map(|id| id.parse().ok()).collect();

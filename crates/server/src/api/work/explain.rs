@@ -24,15 +24,16 @@ use crate::{
     node::workers,
 };
 
-/// Why a job has not started: everything that stands between now and its start.
+/// Explain why a job has not started.
 ///
-/// With an estimate of the start, and the one thing that would start it sooner. It is computed
-/// from what a claim looks at: `claimable` says whether one would take the job now.
+/// Lists everything that blocks the job, an estimate of its start, and the one action that would
+/// start it sooner. Computed from the same conditions as a claim: `claimable` says whether a claim
+/// would take the job now.
 #[utoipa::path(
     get, path = "/jobs/{id}/explain", tag = "Jobs", operation_id = "explainJob",
     params(("id" = String, Path, description = "job_…")),
     responses(
-        (status = 200, description = "Why it has not started", body = StartExplanationSchema),
+        (status = 200, description = "The explanation", body = StartExplanationSchema),
         Problems
     )
 )]
@@ -47,12 +48,12 @@ pub async fn job(
     explanation.map(Json).ok_or_else(|| Problem::not_found(id))
 }
 
-/// Why nothing, or something, runs in a queue.
+/// Explain why the jobs of a queue do or do not start.
 #[utoipa::path(
     get, path = "/queues/{name}/explain", tag = "Queues", operation_id = "explainQueue",
     params(("name" = NameSchema, Path, description = "The queue"), TenantQuery),
     responses(
-        (status = 200, description = "What its next job waits for", body = QueueExplanationSchema),
+        (status = 200, description = "The explanation for its next job", body = QueueExplanationSchema),
         Problems
     )
 )]

@@ -23,10 +23,10 @@ use crate::{
     limits,
 };
 
-/// List groups of failures, those with the most failures first.
+/// List failure groups, most frequent first.
 #[utoipa::path(
     get, path = "/failures", tag = "Failures", operation_id = "listFailures", params(FailureQuery),
-    responses((status = 200, description = "A page of groups", body = FailureList), Problems)
+    responses((status = 200, description = "A page of failure groups", body = FailureList), Problems)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
@@ -46,11 +46,11 @@ pub async fn list(
     }))
 }
 
-/// Read a group of failures.
+/// Read a failure group.
 #[utoipa::path(
     get, path = "/failures/{fingerprint}", tag = "Failures", operation_id = "getFailure",
     params(
-        ("fingerprint" = String, Path, description = "The fingerprint of its failures"),
+        ("fingerprint" = String, Path, description = "The fingerprint of the group"),
         TenantQuery,
     ),
     responses((status = 200, description = "The group", body = FailureGroupBody), Problems)
@@ -66,11 +66,11 @@ pub async fn read(
     Ok(Json(FailureGroupBody::new(group, app.client.now())))
 }
 
-/// Say that a failure is known, or that its cause is fixed.
+/// Mark a failure group as known or fixed.
 #[utoipa::path(
     patch, path = "/failures/{fingerprint}", tag = "Failures", operation_id = "markFailure",
     params(
-        ("fingerprint" = String, Path, description = "The fingerprint of its failures"),
+        ("fingerprint" = String, Path, description = "The fingerprint of the group"),
         TenantQuery,
     ),
     request_body(content = MarkFailureRequest, example = json!({"state": "fixed"})),
@@ -106,7 +106,7 @@ async fn find(
     let parsed: FailureFingerprint = fingerprint.parse().map_err(|_| not_found(fingerprint))?;
     let mut found = app.client.failures_of(parsed, tenant, 2).await?;
     if found.len() > 1 {
-        let detail = "tenant is missing: jobs of several tenants have failed this way";
+        let detail = "tenant is required: jobs of several tenants share this fingerprint";
         return Err(Problem::invalid("tenant", detail));
     }
     found.pop().ok_or_else(|| not_found(fingerprint))

@@ -81,7 +81,7 @@ pub async fn list_page(
     })
 }
 
-/// Read a job; with `wait`, when it has ended or that time is over.
+/// Read a job; with `wait`, wait until it has ended or the time is over.
 #[utoipa::path(
     get, path = "/jobs/{id}", tag = "Jobs", operation_id = "getJob",
     params(("id" = String, Path, description = "job_…"), WaitQuery),
@@ -161,16 +161,16 @@ pub async fn find(app: &App, caller: &Caller, id: JobId) -> Result<Job, Problem>
 
 /// Edit a waiting job: payload, policy, runAt, priority.
 ///
-/// A policy decides when an attempt ends. A retry that is already planned keeps its time and is
-/// still made, even if the new policy allows fewer retries; if it fails, the new policy decides.
-/// To prevent it, cancel the job.
+/// The policy is applied when an attempt ends. A retry that is already scheduled keeps its time,
+/// even if the new policy allows fewer retries; if it fails, the new policy decides. To prevent it,
+/// cancel the job.
 #[utoipa::path(
     patch, path = "/jobs/{id}", tag = "Jobs", operation_id = "editJob",
     params(("id" = String, Path, description = "job_…")),
     request_body(content = EditJobRequest, example = json!({
         "priority": 9, "retry": {"maxRetries": 10}
     })),
-    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
+    responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn edit(
     State(app): State<Arc<App>>,
@@ -203,9 +203,9 @@ pub fn checked_payload(job: &Job, payload: Payload) -> Result<Payload, Problem> 
     Ok(payload)
 }
 
-/// List the attempts of a job, newest first, each with the reason for what followed it.
+/// List the attempts of a job, newest first, each with its retry decision.
 ///
-/// With the id of a schedule, it lists those of all its runs.
+/// With the id of a schedule, lists the attempts of all its runs.
 #[utoipa::path(
     get, path = "/jobs/{id}/history", tag = "Jobs", operation_id = "listAttempts",
     params(("id" = String, Path, description = "job_…, or sch_… for all runs of a schedule"), PageQuery),
@@ -258,11 +258,11 @@ async fn kinds_of(app: &App, attempts: &[Attempt]) -> Result<HashMap<JobId, Kind
     Ok(jobs.map(|job| (job.id, job.kind)).collect())
 }
 
-/// Cancel a job: at once if it waits, as soon as it can if it runs.
+/// Cancel a job: immediately if it is waiting; a running attempt is asked to stop.
 #[utoipa::path(
     post, path = "/jobs/{id}/cancel", tag = "Jobs", operation_id = "cancelJob",
     params(("id" = String, Path, description = "job_…")),
-    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
+    responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn cancel(
     State(app): State<Arc<App>>,
@@ -272,14 +272,14 @@ pub async fn cancel(
     command(&app, &caller, id, JobCommand::Cancel).await
 }
 
-/// Retry a job that failed or was cancelled, with a fresh retry budget.
+/// Retry a failed or cancelled job with a new retry budget.
 ///
-/// A payload in the body takes the place of the one that the job had.
+/// A payload in the body replaces the payload of the job.
 #[utoipa::path(
     post, path = "/jobs/{id}/retry", tag = "Jobs", operation_id = "retryJob",
     params(("id" = String, Path, description = "job_…")),
     request_body(content = Option<RetryJobRequest>, example = json!({"payload": {"file": "dog.png"}})),
-    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
+    responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn retry(
     State(app): State<Arc<App>>,
@@ -297,11 +297,11 @@ pub async fn retry(
     command(&app, &caller, id, JobCommand::Retry { payload }).await
 }
 
-/// Run a waiting job now, without waiting for its time.
+/// Run a waiting job now.
 #[utoipa::path(
     post, path = "/jobs/{id}/run-now", tag = "Jobs", operation_id = "runJobNow",
     params(("id" = String, Path, description = "job_…")),
-    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
+    responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn run_now(
     State(app): State<Arc<App>>,

@@ -41,17 +41,18 @@ pub fn operation_body(record: OperationRecord) -> OperationBody {
     }
 }
 
-/// Work on many jobs: requeue, discard, cancel, retry, edit their policy, or run them now.
+/// Create a bulk operation: requeue, discard, cancel, retry, edit the policy of, or run now many
+/// jobs.
 ///
-/// The operation is stored, and any node carries it on. It works through the jobs a batch at a time,
-/// each job once, at its pace.
+/// The operation is durable, and any node can continue it. It processes the jobs in chunks, each
+/// job once, at the given pace.
 #[utoipa::path(
     post, path = "/operations", tag = "Operations", operation_id = "createOperation",
     request_body(content = CreateOperationRequest, example = json!({
         "kind": "requeue", "filter": {"queue": "images", "class": "timeout"}, "mode": "canary"
     })),
     responses(
-        (status = 200, description = "How many jobs match, of a dry run", body = BulkResult),
+        (status = 200, description = "Dry run: the number of matching jobs", body = BulkResult),
         (status = 201, description = "The operation", body = OperationBody),
         Problems
     )
@@ -100,13 +101,14 @@ async fn request(
 ) -> Result<OperationRequest, Problem> {
     let query = body.filter.unwrap_or_default();
     if query.limit.is_some() || query.after.is_some() {
-        let detail = "filter must be without limit and after: an operation has no pages";
+        let detail = "filter must not contain limit or after: an operation has no pages";
         return Err(Problem::invalid("filter", detail));
     }
     if let (Some(own), Some(other)) = (&body.tenant, &query.tenant)
         && own != other
     {
-        let detail = format!("tenant is {own:?} and that of the filter {other:?}: name it once");
+        let detail =
+            format!("tenant is {own:?}, but filter.tenant is {other:?}: send only one of them");
         return Err(Problem::invalid("tenant", detail));
     }
     let named = body.tenant.as_deref().or(query.tenant.as_deref());
@@ -117,11 +119,11 @@ async fn request(
         (Some("canary"), None) => Some(CanaryRule::default()),
         (Some("canary"), Some(share)) => Some(CanaryRule::new(share)?),
         (None | Some("all"), Some(_)) => {
-            let detail = "failShareMax needs \"mode\": \"canary\" beside it";
+            let detail = "failShareMax requires \"mode\": \"canary\"";
             return Err(Problem::invalid("failShareMax", detail));
         }
         (Some(_), _) => {
-            return Err(Problem::invalid("mode", "mode must be one of all canary"));
+            return Err(Problem::invalid("mode", "mode must be all or canary"));
         }
     };
     let policy = match body.retry {
@@ -178,7 +180,7 @@ pub async fn find(app: &App, caller: &Caller, id: OperationId) -> Result<Operati
     visible.ok_or_else(|| Problem::not_found(id))
 }
 
-/// Read an operation: how far it has come, and its report.
+/// Read an operation with its progress and report.
 #[utoipa::path(
     get, path = "/operations/{id}", tag = "Operations", operation_id = "getOperation",
     params(("id" = String, Path, description = "opr_…")),
@@ -192,7 +194,7 @@ pub async fn read(
     Ok(Json(operation_body(find(&app, &caller, id).await?)))
 }
 
-/// List the jobs of an operation, with what was done to each.
+/// List the jobs of an operation with the result for each.
 #[utoipa::path(
     get, path = "/operations/{id}/jobs", tag = "Operations", operation_id = "listOperationJobs",
     params(("id" = String, Path, description = "opr_…"), OperationJobQuery),
@@ -217,7 +219,7 @@ pub async fn jobs(
     }))
 }
 
-/// Halt an operation until it is resumed. What it has done stays done.
+/// Pause an operation until it is resumed. Completed changes stay.
 #[utoipa::path(
     post, path = "/operations/{id}/pause", tag = "Operations", operation_id = "pauseOperation",
     params(("id" = String, Path, description = "opr_…")),
@@ -235,7 +237,7 @@ pub async fn pause(
     )))
 }
 
-/// Let a paused operation go on.
+/// Resume a paused operation.
 #[utoipa::path(
     post, path = "/operations/{id}/resume", tag = "Operations", operation_id = "resumeOperation",
     params(("id" = String, Path, description = "opr_…")),
@@ -253,7 +255,7 @@ pub async fn resume(
     )))
 }
 
-/// End an operation. What it has done stays done; the rest is left alone.
+/// Cancel an operation. Completed changes stay; remaining jobs are not changed.
 #[utoipa::path(
     post, path = "/operations/{id}/cancel", tag = "Operations", operation_id = "cancelOperation",
     params(("id" = String, Path, description = "opr_…")),

@@ -28,7 +28,7 @@ use crate::{
     limits,
 };
 
-/// Create a schedule, or update the one of that name.
+/// Create a schedule, or update the existing one with that name.
 #[utoipa::path(
     post, path = "/schedules", tag = "Schedules", operation_id = "createSchedule",
     request_body(content = CreateScheduleRequest, example = json!({
@@ -37,7 +37,7 @@ use crate::{
     })),
     responses(
         (status = 201, description = "The schedule", body = ScheduleBody,
-            headers(("Location" = String, description = "Where it is"))),
+            headers(("Location" = String, description = "The URL of the new resource"))),
         Problems,
     )
 )]
@@ -92,7 +92,7 @@ pub async fn find(app: &App, caller: &Caller, text: &str) -> Result<Schedule, Pr
         (Some(_), Some(_)) => Err(Problem::new(
             StatusCode::CONFLICT,
             "ambiguous",
-            format!("several tenants have a schedule {text}: use its id, as sch_…"),
+            format!("several tenants have a schedule {text}: use its id, sch_…"),
         )),
     }
 }
@@ -123,14 +123,14 @@ pub async fn read(
     Ok(Json(find(&app, &caller, &id).await?.into()))
 }
 
-/// Edit a schedule. Only a changed rule or window starts afresh from now.
+/// Edit a schedule. Only a changed rule or window restarts the timetable from now.
 ///
-/// A changed job applies to the runs to come; runs that exist keep theirs, policy included.
+/// A changed job applies to future runs; existing runs keep their job and policy.
 #[utoipa::path(
     patch, path = "/schedules/{id}", tag = "Schedules", operation_id = "editSchedule",
     params(("id" = String, Path, description = "sch_…, or its name")),
     request_body(content = EditScheduleRequest, example = json!({"schedule": "30 4 * * *"})),
-    responses((status = 200, description = "The schedule as it is now", body = ScheduleBody), Problems)
+    responses((status = 200, description = "The updated schedule", body = ScheduleBody), Problems)
 )]
 pub async fn edit(
     State(app): State<Arc<App>>,
@@ -158,11 +158,11 @@ pub async fn edit(
     Ok(Json(schedule.into()))
 }
 
-/// Delete a schedule; runs it has made go on.
+/// Delete a schedule; its existing runs continue.
 #[utoipa::path(
     delete, path = "/schedules/{id}", tag = "Schedules", operation_id = "deleteSchedule",
     params(("id" = String, Path, description = "sch_…, or its name")),
-    responses((status = 204, description = "It is deleted"), Problems)
+    responses((status = 204, description = "Deleted"), Problems)
 )]
 pub async fn delete(
     State(app): State<Arc<App>>,
@@ -179,11 +179,11 @@ pub async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Pause a schedule: it makes no runs until it is resumed.
+/// Pause a schedule: it creates no runs until it is resumed.
 #[utoipa::path(
     post, path = "/schedules/{id}/pause", tag = "Schedules", operation_id = "pauseSchedule",
     params(("id" = String, Path, description = "sch_…, or its name")),
-    responses((status = 200, description = "The schedule as it is now", body = ScheduleBody), Problems)
+    responses((status = 200, description = "The updated schedule", body = ScheduleBody), Problems)
 )]
 pub async fn pause(
     State(app): State<Arc<App>>,
@@ -195,11 +195,11 @@ pub async fn pause(
     Ok(Json(schedule.into()))
 }
 
-/// Resume a schedule with its next tick; ticks that passed while it was paused make no runs.
+/// Resume a schedule with its next tick; ticks that passed during the pause create no runs.
 #[utoipa::path(
     post, path = "/schedules/{id}/resume", tag = "Schedules", operation_id = "resumeSchedule",
     params(("id" = String, Path, description = "sch_…, or its name")),
-    responses((status = 200, description = "The schedule as it is now", body = ScheduleBody), Problems)
+    responses((status = 200, description = "The updated schedule", body = ScheduleBody), Problems)
 )]
 pub async fn resume(
     State(app): State<Arc<App>>,
@@ -211,7 +211,7 @@ pub async fn resume(
     Ok(Json(schedule.into()))
 }
 
-/// Run a schedule now: one run, beside its timetable.
+/// Run a schedule now: one extra run outside its timetable.
 #[utoipa::path(
     post, path = "/schedules/{id}/run-now", tag = "Schedules", operation_id = "runScheduleNow",
     params(("id" = String, Path, description = "sch_…, or its name")),
@@ -230,9 +230,9 @@ pub async fn run_now(
     Ok((StatusCode::CREATED, Json(body)))
 }
 
-/// List the ticks of a schedule, newest first, and those to come.
+/// List past ticks of a schedule, newest first, and upcoming ticks.
 ///
-/// Each has the run it made, or the reason why it was skipped.
+/// Each past tick has the run it created, or the reason why it was skipped.
 #[utoipa::path(
     get, path = "/schedules/{id}/ticks", tag = "Schedules", operation_id = "listTicks",
     params(("id" = String, Path, description = "sch_…, or its name"), PageQuery),

@@ -20,17 +20,17 @@ use crate::{
     node::workers::WorkerState,
 };
 
-/// Claim due jobs, waiting for the first if there is none.
+/// Claim due jobs, with a long poll if none is due.
 ///
-/// Each claim is counted as an attempt and holds until its lease runs out; a worker that needs
-/// longer sends heartbeats. If the connection breaks before the response is written, the jobs go
-/// back uncounted. A node that stops answers 503: another one may have jobs.
+/// Each claim counts as an attempt and is valid until its lease expires; a worker that needs longer
+/// sends heartbeats. If the connection breaks before the response is written, the jobs are released
+/// without counting the attempt. A stopping node returns 503; use another node.
 #[utoipa::path(
     post, path = "/claims", tag = "Workers", operation_id = "claimJobs",
     request_body(content = ClaimJobsRequest, example = json!({
         "worker": "worker-1", "kinds": ["resize-image"], "max": 10, "wait": "100ms"
     })),
-    responses((status = 200, description = "The claims, perhaps none", body = ClaimList), Problems)
+    responses((status = 200, description = "The claims; may be empty", body = ClaimList), Problems)
 )]
 pub async fn claim(
     State(app): State<Arc<App>>,
@@ -106,7 +106,7 @@ fn names<N: Ord>(
     if texts.len() > most {
         let count = texts.len();
         let detail =
-            format!("{field} holds {count} names: must be at most {most}, or none for all");
+            format!("{field} contains {count} names: must be at most {most}, or empty for all");
         return Err(Problem::invalid(field, detail));
     }
     let names = texts.iter().enumerate().map(|(index, text)| {

@@ -26,10 +26,10 @@ use crate::{
     limits,
 };
 
-/// Renew the lease of an attempt that still runs; it counts from now.
+/// Renew the lease of a running attempt, starting from now.
 ///
-/// The lease ends with the job's timeout at the latest. After that the attempt ends as a failure
-/// of class `timeout`, whether its worker goes on or not.
+/// The lease never extends past the job's timeout. After that the attempt fails with class
+/// `timeout`, even if its worker continues.
 #[utoipa::path(
     post, path = "/claims/{id}/heartbeat", tag = "Workers", operation_id = "sendHeartbeat",
     params(("id" = String, Path, description = "job_…")),
@@ -60,17 +60,17 @@ pub async fn heartbeat(
         .map(Json)
 }
 
-/// Renew the leases of up to 1,000 attempts that still run; they count from now.
+/// Renew the leases of up to 1,000 running attempts, starting from now.
 ///
-/// Each has its own result, and one that is refused does not hinder the others. What is said of
-/// leases at `/claims/{id}/heartbeat` holds for each.
+/// Each heartbeat has its own result; a refused one does not affect the others. Each lease is
+/// renewed as described for `/claims/{id}/heartbeat`.
 #[utoipa::path(
     post, path = "/claims/heartbeat", tag = "Workers", operation_id = "sendHeartbeats",
     request_body(content = HeartbeatsRequest, example = json!({"worker": "worker-1", "claims": [
         {"id": "job_06f00000000000000000000000", "fence": 1},
         {"id": "job_06f00000000000000000000001", "fence": 3, "note": "page 3 of 7", "progress": 40}
     ]})),
-    responses((status = 200, description = "One result for each, in order", body = HeartbeatList), Problems)
+    responses((status = 200, description = "One result per entry, in order", body = HeartbeatList), Problems)
 )]
 pub async fn heartbeats(
     State(app): State<Arc<App>>,
@@ -80,7 +80,7 @@ pub async fn heartbeats(
     let most = limits::HEARTBEATS_MAX;
     if body.claims.is_empty() || body.claims.len() > most {
         let count = body.claims.len();
-        let detail = format!("claims holds {count}: must be 1 to {most}");
+        let detail = format!("claims contains {count}: must be 1 to {most}");
         return Err(Problem::invalid("claims", detail));
     }
     let worker = WorkerName::new(&body.worker)?;

@@ -42,7 +42,7 @@ impl<'a> OnSuccessReader<'a> {
     pub fn read(&self, of: JobId, bodies: Vec<CreateJobRequest>) -> Result<Vec<NewJob>, Problem> {
         let (count, most) = (bodies.len(), limits::ON_SUCCESS_MAX);
         if count > most {
-            let detail = format!("onSuccess holds {count} jobs: must be at most {most}");
+            let detail = format!("onSuccess contains {count} jobs: must be at most {most}");
             return Err(Problem::invalid("onSuccess", detail));
         }
         let jobs = bodies.into_iter().enumerate().map(|(index, body)| {
@@ -55,18 +55,18 @@ impl<'a> OnSuccessReader<'a> {
     fn read_one(&self, of: JobId, mut body: CreateJobRequest) -> Result<NewJob, Problem> {
         // A key that is taken already would make the job vanish, and the success with it or not.
         if body.idempotency_key.is_some() {
-            let detail = "idempotencyKey must be left out: the report of a success creates each of \
-                          its jobs once, however often it is repeated";
+            let detail = "idempotencyKey must be omitted: repeating the report of a success creates no \
+                          duplicate jobs";
             return Err(Problem::invalid("idempotencyKey", detail));
         }
         if body.unique.is_some() {
-            let detail = "unique must be left out: the job is made with the success of another, in any \
-                          case";
+            let detail = "unique must be omitted: a job that is created when another succeeds cannot \
+                          be unique";
             return Err(Problem::invalid("unique", detail));
         }
         let tenant = self.tenants.get(&of).map(ToString::to_string);
         if body.tenant.is_some() && tenant.is_some() && body.tenant != tenant {
-            let detail = "tenant must be that of the job that succeeded, or left out";
+            let detail = "tenant must be the tenant of the job that succeeded, or omitted";
             return Err(Problem::invalid("tenant", detail));
         }
         body.tenant = tenant.or(body.tenant);
@@ -74,8 +74,7 @@ impl<'a> OnSuccessReader<'a> {
         match (RequestReader { app, caller }).job_or_schedule(body)? {
             JobOrSchedule::Job(request) => Ok(app.client.prepare(request)?),
             JobOrSchedule::Schedule { .. } => {
-                let detail =
-                    "a success cannot create recurring jobs; create schedules by themselves";
+                let detail = "onSuccess cannot create recurring jobs; create schedules separately";
                 Err(Problem::invalid("schedule", detail))
             }
         }

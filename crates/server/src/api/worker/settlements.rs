@@ -34,7 +34,7 @@ use crate::{
         "fence": 1, "result": {"bytes": 5120},
         "onSuccess": [{"kind": "publish-image", "payload": {"file": "cat.png"}}]
     })),
-    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
+    responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn succeed(
     State(app): State<Arc<App>>,
@@ -57,14 +57,14 @@ pub async fn succeed(
     settle_one(&app, &caller, settlement).await
 }
 
-/// Report that an attempt failed; what follows is up to the job's policy.
+/// Report that an attempt failed; the job's retry policy decides what follows.
 #[utoipa::path(
     post, path = "/claims/{id}/fail", tag = "Workers", operation_id = "failAttempt",
     params(("id" = String, Path, description = "job_…")),
     request_body(content = FailRequest, example = json!({
         "fence": 1, "failure": {"class": "SmtpError", "message": "450 mailbox busy"}
     })),
-    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
+    responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn fail(
     State(app): State<Arc<App>>,
@@ -82,7 +82,7 @@ pub async fn fail(
     post, path = "/claims/{id}/snooze", tag = "Workers", operation_id = "snoozeAttempt",
     params(("id" = String, Path, description = "job_…")),
     request_body(content = SnoozeRequest, example = json!({"fence": 1, "delay": "30s"})),
-    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
+    responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn snooze(
     State(app): State<Arc<App>>,
@@ -95,14 +95,14 @@ pub async fn snooze(
     settle_one(&app, &caller, settlement).await
 }
 
-/// Give a job back: it is due at once, and this attempt is not counted.
+/// Release a job: it is due immediately, and this attempt is not counted.
 ///
-/// For workers that stop. A job that may start only once ends with reason `outcome_unknown`.
+/// For workers that are stopping. An `AT_MOST_ONCE` job ends with reason `outcome_unknown`.
 #[utoipa::path(
     post, path = "/claims/{id}/release", tag = "Workers", operation_id = "releaseAttempt",
     params(("id" = String, Path, description = "job_…")),
     request_body(content = ReleaseRequest, example = json!({"fence": 1})),
-    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
+    responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn release(
     State(app): State<Arc<App>>,
@@ -115,9 +115,9 @@ pub async fn release(
     settle_one(&app, &caller, settlement).await
 }
 
-/// Report the ends of many attempts in one transaction.
+/// Settle many attempts in one transaction.
 ///
-/// Each report has its own result, and one that is wrong does not hinder the others.
+/// Each settlement has its own result; an invalid one does not affect the others.
 #[utoipa::path(
     post, path = "/claims/settle", tag = "Workers", operation_id = "settleAttempts",
     request_body(content = SettleRequest, example = json!({"settlements": [
@@ -125,7 +125,7 @@ pub async fn release(
         {"id": "job_06f00000000000000000000001", "fence": 1, "outcome": "fail",
             "failure": {"class": "timeout", "message": "no response within 10s"}}
     ]})),
-    responses((status = 200, description = "One result for each, in order", body = SettlementList), Problems)
+    responses((status = 200, description = "One result per entry, in order", body = SettlementList), Problems)
 )]
 pub async fn settle(
     State(app): State<Arc<App>>,
@@ -135,14 +135,14 @@ pub async fn settle(
     let most = limits::SETTLE_MAX;
     if body.settlements.is_empty() || body.settlements.len() > most {
         let count = body.settlements.len();
-        let detail = format!("settlements holds {count}: must be 1 to {most}");
+        let detail = format!("settlements contains {count}: must be 1 to {most}");
         return Err(Problem::invalid("settlements", detail));
     }
     let created: usize = body.settlements.iter().map(|it| it.on_success.len()).sum();
     let most = core_limits::BULK_JOBS_MAX;
     if created > most {
         let detail =
-            format!("onSuccess of all settlements holds {created} jobs: must be at most {most}");
+            format!("onSuccess of all settlements contains {created} jobs: must be at most {most}");
         return Err(Problem::invalid("settlements", detail));
     }
     let ids: Vec<String> = body.settlements.iter().map(|it| it.id.clone()).collect();
@@ -202,7 +202,7 @@ fn settlement(
     ];
     for (field, is_given, belongs_to) in extra {
         if is_given && belongs_to != body.outcome {
-            let detail = format!("{field} does not belong to this outcome");
+            let detail = format!("{field} is not allowed for this outcome");
             return Err(Problem::invalid(field, detail));
         }
     }
@@ -210,9 +210,9 @@ fn settlement(
         SettlementOutcome::Succeed => success(body.result)?,
         SettlementOutcome::Fail => failure(body.failure.unwrap_or_default())?,
         SettlementOutcome::Snooze => {
-            let delay = body
-                .delay
-                .ok_or_else(|| Problem::invalid("delay", "a snooze needs a delay, as \"30s\""))?;
+            let delay = body.delay.ok_or_else(|| {
+                Problem::invalid("delay", "a snooze requires a delay, such as \"30s\"")
+            })?;
             Outcome::Snoozed(delay.get())
         }
         SettlementOutcome::Release => Outcome::Released { started: true },

@@ -22,14 +22,15 @@ use crate::{
 };
 use axum::http::StatusCode;
 
-/// Read the result of a step that some attempt of the job has done.
+/// Read the stored result of a step of the job.
 ///
-/// 404 with code `step_not_found` if none has: do it, and store its result.
+/// Returns 404 with code `step_not_found` if no attempt has completed the step yet: run it and
+/// store its result.
 #[utoipa::path(
     get, path = "/claims/{id}/steps/{name}", tag = "Workers", operation_id = "getStep",
     params(
         ("id" = String, Path, description = "job_…"),
-        ("name" = String, Path, description = "The name of the step, within its job"),
+        ("name" = String, Path, description = "The name of the step, unique within its job"),
         FenceQuery,
     ),
     responses((status = 200, description = "The step", body = StepBody), Problems)
@@ -46,23 +47,23 @@ pub async fn read(
     claim.map_err(SettleError::from)?;
     let result = app.node.store().step_result(job, step).await?;
     let result = result.ok_or_else(|| {
-        let detail = format!("no attempt of {job} has done the step {name} yet");
+        let detail = format!("no attempt of {job} has completed step {name} yet");
         Problem::new(StatusCode::NOT_FOUND, "step_not_found", detail)
     })?;
     Ok(Json(StepBody::new(name, result)))
 }
 
-/// Store the result of a step, if the claim still holds, and answer with the one that is stored.
+/// Store the result of a step if the claim is still valid, and return the stored result.
 ///
-/// The first result wins, also one of an earlier attempt.
+/// The first result wins, including results of earlier attempts.
 #[utoipa::path(
     put, path = "/claims/{id}/steps/{name}", tag = "Workers", operation_id = "saveStep",
     params(
         ("id" = String, Path, description = "job_…"),
-        ("name" = String, Path, description = "The name of the step, within its job"),
+        ("name" = String, Path, description = "The name of the step, unique within its job"),
     ),
     request_body(content = SaveStepRequest, example = json!({"fence": 1, "result": {"receipt": 17}})),
-    responses((status = 200, description = "The step as it is stored", body = StepBody), Problems)
+    responses((status = 200, description = "The stored step", body = StepBody), Problems)
 )]
 pub async fn save(
     State(app): State<Arc<App>>,
@@ -89,7 +90,7 @@ pub async fn save(
         }
         SaveStepResult::Full => {
             let most = core_limits::STEPS_MAX;
-            let detail = format!("{job} has {most} steps, which is the most that a job may have");
+            let detail = format!("{job} has reached the limit of {most} steps per job");
             Err(Problem::invalid("name", detail))
         }
     }

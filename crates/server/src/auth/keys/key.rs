@@ -162,12 +162,12 @@ impl NewKey {
             (Scope::Admin, Some(tenant)) => Err(Invalid::new(
                 "tenant",
                 tenant,
-                "must be absent: an admin key is for all tenants",
+                "must be omitted: an admin key is for all tenants",
             )),
             (Scope::Tenant, None) => Err(Invalid::new(
                 "tenant",
                 "absent",
-                "must be given for a key of scope tenant",
+                "is required for a key with scope tenant",
             )),
             _ => Ok(()),
         }
@@ -180,7 +180,8 @@ pub async fn create(store: &dyn Store, new: NewKey) -> Result<(Key, Token), KeyE
     let expires_at = new.expiry(store.now())?;
     let known = list(store).await?;
     if new.scope != Scope::Admin && known.is_empty() {
-        let expected = "must be admin for the first key, or no caller could create another";
+        let expected =
+            "must be admin for the first key; otherwise no caller could create another key";
         return Err(Invalid::new("scope", new.scope, expected).into());
     }
     let of_tenant = known.iter().filter(|key| key.tenant == new.tenant);
@@ -241,10 +242,10 @@ pub enum KeyError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The tenant has as many as it may have.
-    #[error("this tenant has {KEYS_PER_TENANT_MAX} keys, which is the limit; revoke one first")]
+    #[error("limit of {KEYS_PER_TENANT_MAX} keys per tenant reached; revoke a key first")]
     TooManyOfTenant,
     /// The store has as many as it may have.
-    #[error("this server has no room for more keys; revoke unused ones first")]
+    #[error("limit of keys on this server reached; revoke unused keys first")]
     TooMany,
 }
 

@@ -52,7 +52,7 @@ impl KnownKey {
                 revision,
             };
             if let Err(error) = store.save_document(document, Outbox::default()).await {
-                tracing::debug!(%error, "the use of a key is not written");
+                tracing::debug!(%error, "cannot record the use of a key");
             }
         });
     }

@@ -28,7 +28,7 @@ struct QueueStartPage {
     panel: Option<StartPanel>,
 }
 
-/// Why nothing, or something, runs in a queue.
+/// Explain why the jobs of a queue do or do not start.
 pub async fn page(viewer: Viewer) -> PageResult {
     let requested = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
     let tenant = viewer.caller.choose(requested)?.unwrap_or_default();

@@ -181,8 +181,8 @@ async fn where_attempts_go_on_nothing_is_said_to_be_held() {
     let page = "/destinations?show=https%3A%2F%2Fapi.example.com";
     let watched = http.get(page).await.body;
     for says in [
-        "does not work",
-        "attempts go on as their policies say",
+        "unhealthy",
+        "attempts continue according to their policies",
         "holding would have saved 45",
         "24 of 25 attempts of 9 jobs failed",
         "25 attempts: 1 succeeded, 24 failed",

@@ -69,7 +69,7 @@ async fn a_bad_gate_is_refused_with_the_field_at_fault() {
             "/queue/mail",
             json!({"maxRunning": 0}),
             "maxRunning",
-            "to stop all, set paused",
+            "set paused to stop all jobs",
         ),
         (
             "/queue/mail",
@@ -141,7 +141,7 @@ async fn a_bad_gate_is_refused_with_the_field_at_fault() {
             "/tenant/acme?tenant=acme",
             json!({"weight": 2}),
             "tenant",
-            "left out",
+            "omitted",
         ),
         (
             "/color/red",
@@ -171,7 +171,7 @@ async fn a_bad_gate_is_refused_with_the_field_at_fault() {
             "/destination/https%3A%2F%2Fa.example?tenant=acme",
             json!({"shareRetryAfter": true}),
             "shareRetryAfter",
-            "all tenants",
+            "across tenants",
         ),
     ] {
         let path = format!("/api/v1/gates{path}");

@@ -52,7 +52,7 @@ async fn what_is_not_json_is_refused_as_such() {
         reply.is_problem(422, "invalid", None);
         let detail = reply.json()["detail"].clone();
         assert_eq!(
-            detail, r#"the body must be a JSON object, as {"kind": "mail"}"#,
+            detail, r#"the body must be a JSON object, such as {"kind": "mail"}"#,
             "{body}"
         );
     }
@@ -85,7 +85,7 @@ async fn a_problem_is_explained_in_the_words_of_the_api() {
         ),
         (
             json!({"kind": "k", "retry": {"rules": [{"match": {"status": {}}, "then": "retry"}]}}),
-            "retry.rules[0].match.status: must be one value or a list of them, as 503 or \
+            "retry.rules[0].match.status: must be one value or a list, such as 503 or \
              [429, \"5xx\"], not map",
         ),
         (
@@ -95,7 +95,7 @@ async fn a_problem_is_explained_in_the_words_of_the_api() {
         (json!({"http": {}}), "the field \"url\" is missing"),
         (
             json!({"http": {"url": "http://x/", "verb": "GET"}}),
-            "there is no field \"verb\"; there are url, method, headers, body",
+            "unknown field \"verb\"; known fields: url, method, headers, body",
         ),
     ] {
         let problem = server.http.post("/api/v1/jobs", body.clone()).await.json();

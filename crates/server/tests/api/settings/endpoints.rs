@@ -71,7 +71,7 @@ async fn deliveries_of_a_disabled_endpoint_wait_and_are_sent_when_it_is_enabled(
     let due = http.command("jobs", &waiting, "run-now").await.is(200);
     let sentence = due["waitingFor"][0]["sentence"].as_str().unwrap();
     assert!(
-        sentence.contains(&format!("{id} is disabled since")),
+        sentence.contains(&format!("{id} has been disabled since")),
         "{sentence}"
     );
     newest_is(http, &id, "scheduled").await;

@@ -254,7 +254,7 @@ async fn a_policy_is_replayed_over_the_attempts_that_were_made() {
         (&shown["new"], &shown["observedShare"]),
         (&Value::Null, &json!(0.0))
     );
-    let summary = "it is not known what this policy would have done";
+    let summary = "the effect of this policy is unknown";
     assert!(
         shown["summary"].as_str().unwrap().starts_with(summary),
         "{shown:#}"
@@ -269,7 +269,7 @@ async fn a_policy_is_replayed_over_the_attempts_that_were_made() {
         (
             json!({"retry": "once"}),
             "queue",
-            "or a kind or a destination",
+            "unless kind or destination is given",
         ),
         (
             json!({"queue": "a", "since": "2020-01-01T00:00:00Z"}),

@@ -190,8 +190,8 @@ async fn a_tenant_has_a_limited_number_of_endpoints_and_learns_nothing_of_others
         .post("/api/v1/endpoints", another("alpha"))
         .await;
     refused.is_problem(409, "too_many", None);
-    let detail = "tenant alpha has 20 endpoints, and may have 20: delete one first, or let the \
-                  operator raise endpointsPerTenant";
+    let detail = "tenant alpha has 20 endpoints, and the limit is 20: delete one first, or ask the \
+                  operator to raise endpointsPerTenant";
     assert_eq!(refused.is(409)["detail"], detail);
     endpoint(&server.http, another("beta")).await;
 }

@@ -30,8 +30,7 @@ async fn what_waits_is_forecast_by_queue_and_destination() {
         (&of["sustainedPerMinute"], &of["errorShare"]),
         (&Value::Null, &Value::Null)
     );
-    let summary = "2 due within 1h, at most 1 in a minute; how many can be worked off in a minute \
-                   is not known";
+    let summary = "2 due within 1h, at most 1 per minute; the sustainable rate is unknown";
     assert_eq!(of["summary"], summary);
     assert_eq!(
         (&forecast["isCut"], &forecast["destinations"]),

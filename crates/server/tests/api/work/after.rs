@@ -91,7 +91,7 @@ async fn a_job_whose_prerequisite_fails_does_what_it_was_told() {
         .await;
     retry.is_problem(409, "refused", None);
     let detail = retry.json()["detail"].to_string();
-    assert!(detail.contains("requeue that first"), "{detail}");
+    assert!(detail.contains("requeue that job first"), "{detail}");
 }
 
 #[tokio::test]

@@ -54,7 +54,7 @@ async fn a_requeued_job_counts_the_retries_of_its_new_budget() {
     let last = &attempts[3];
     assert_eq!(
         last["explanation"],
-        "Not retried: the one retry of the policy is used."
+        "Not retried: the only retry of the policy is used up."
     );
 }
 

@@ -54,7 +54,7 @@ async fn a_job_says_what_stands_between_now_and_its_start() {
     assert_eq!((&queue["ready"], &queue["running"]), (&json!(1), &json!(1)));
     let page = server.http.get(&format!("/jobs/{next}")).await;
     assert!(page.body.contains("Why it waits"), "{}", page.body);
-    assert!(page.body.contains("may have 1 attempt running at once"));
+    assert!(page.body.contains("allows 1 attempt at once"));
     let page = server.http.get("/queues/why?queue=default").await;
     assert!(page.body.contains(&next), "{}", page.body);
     server.stop().await;
@@ -78,7 +78,7 @@ async fn a_tenant_learns_of_its_own_jobs_only() {
     assert_eq!(explanation["blockers"][0]["kind"], json!("max_running"));
     assert!(!explanation.to_string().contains(&other), "{explanation}");
     // It learns what to ask the operator for.
-    let action = "Ask the operator to raise maxRunning of kind mail, which is 1.";
+    let action = "Ask the operator to raise maxRunning of kind mail (currently 1).";
     assert_eq!(explanation["action"], json!(action));
     let writer = server.key(Scope::Tenant, Some("own")).await;
     let pause = json!({"paused": true});
@@ -102,7 +102,7 @@ async fn a_tenant_learns_of_its_own_jobs_only() {
         .await;
     let holders = explain(&admin, &own).await;
     assert!(holders.to_string().contains(&other));
-    let action = "Raise maxRunning of kind mail, which is 1.";
+    let action = "Raise maxRunning of kind mail (currently 1).";
     assert_eq!(holders["action"], json!(action));
     admin
         .get("/api/v1/queues/a%20b/explain")

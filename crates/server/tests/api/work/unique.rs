@@ -120,7 +120,7 @@ async fn a_job_that_does_not_start_in_time_ends_and_is_not_started() {
     let job = http.read_job(late["id"].as_str().unwrap()).await;
     assert_eq!(job["label"], "failed");
     assert_eq!(job["reason"], "expired_unstarted");
-    assert_eq!(job["explanation"], "not started in time");
+    assert_eq!(job["explanation"], "start deadline missed");
     let job = http.read_job(&dropped).await;
     assert_eq!(job["label"], "cancelled");
     let letters = http

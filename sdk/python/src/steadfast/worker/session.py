@@ -83,7 +83,7 @@ class Session:
 
     async def _finish_work(self, end: float) -> None:
         if await self._wait_for_handlers(end - self._loop.time()):
-            log.warning("%d jobs are given back", len(self._registry.running))
+            log.warning("releasing %d jobs", len(self._registry.running))
             for held in list(self._registry.running):
                 held.context.abort("stopping")
             await self._wait_for_handlers(ABORT_TIME)

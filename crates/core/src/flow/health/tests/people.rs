@@ -32,7 +32,7 @@ fn a_person_holds_and_releases() {
     assert_eq!(
         world.lines,
         [
-            "10s held by hand",
+            "10s held manually",
             "20001s ramping, 1 per second",
             "20003s healthy"
         ]
