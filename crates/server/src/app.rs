@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     auth::{keys::Keys, sessions::Sessions},
     dashboard::state::DashboardState,
-    http::{origin::OwnHosts, policy_json::PolicyJsonCache, problem::Problem},
+    http::{Problem, origin::OwnHosts, policy_json::PolicyJsonCache},
     limits,
     metrics::Metrics,
     node::{
@@ -32,28 +32,28 @@ use crate::{
 /// Settings of the server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Until there is a key, none is needed. Only safe if no other machine can connect.
+    /// No key is needed until one exists. Only safe if no other machine can connect.
     pub open: bool,
-    /// Names besides those of this machine that a server without keys answers to, and whose pages
-    /// may change things: `jobs.example.com`, or `jobs.example.com:8443` for one port.
+    /// Additional host names to accept while no API key exists, and whose pages may change things:
+    /// `jobs.example.com`, or `jobs.example.com:8443` for one port.
     pub allowed_hosts: Vec<String>,
     /// The path under which a proxy shows this server, such as `/steadfast`; empty for none. The
     /// proxy may pass it on or take it off.
     pub base_path: String,
     /// The largest body of a request, in bytes.
     pub body_bytes_max: usize,
-    /// How many connections may be open. Three of four may wait for jobs or events.
+    /// Maximum open connections; at most 75 % may wait for jobs or events.
     pub connections: usize,
-    /// How many connections one address may have open.
+    /// Maximum open connections per client address.
     pub connections_per_address: usize,
     /// How long an HTTP job may take by default.
     pub http_timeout: Duration,
     /// How many jobs a second one operation changes, unless it has a pace of its own.
     pub bulk_rate: NonZeroU32,
-    /// How many endpoints a tenant may have. Those that it has already stay.
+    /// Maximum endpoints per tenant. Existing ones stay.
     pub endpoints_per_tenant: usize,
-    /// Rules that are restricted to public addresses once there is a key: then not every caller
-    /// who can create jobs is trusted any more.
+    /// Rules that are restricted to public addresses once a key exists: from then on, not every
+    /// caller who can create jobs is trusted.
     pub restrict_with_keys: Option<OutboundRules>,
     /// The clock of the store, if tests may move it.
     pub test_clock: Option<TestClock>,
@@ -93,14 +93,14 @@ pub struct App {
     pub settings: Settings,
     /// Its counters.
     pub metrics: Arc<Metrics>,
-    /// The JSON of policies that were answered lately.
+    /// A cache of the JSON of recent policies.
     pub(crate) policy_json: PolicyJsonCache,
     /// One permit for each replay of a policy.
     pub(crate) replays: Arc<TenantLimiter>,
     pub(crate) forecast_reads: Arc<TenantLimiter>,
     /// One permit for each event stream.
     pub(crate) streams: Arc<TenantLimiter>,
-    /// One permit for each request that waits: for jobs, or for events.
+    /// One permit for each request that waits for jobs or events.
     pub(crate) waits: Arc<TenantLimiter>,
     /// Whether the store takes writes.
     pub(crate) store_check: StoreCheck,
@@ -112,7 +112,7 @@ pub struct App {
     pub(crate) own_hosts: OwnHosts,
     /// There has been a key.
     had_keys: AtomicBool,
-    /// Streams end when this does; they would hold up a stop for ever.
+    /// Streams end when this does; otherwise they would block a stop.
     pub(crate) closing: CancellationToken,
 }
 

@@ -17,7 +17,9 @@
 
 mod actions;
 mod charts;
+mod fields;
 mod forms;
+mod list;
 mod live;
 mod page_caches;
 mod pages;

@@ -26,7 +26,7 @@ use tokio::sync::OnceCell;
 use crate::{
     api,
     app::App,
-    http::{base_path::own_url, problem::Problem},
+    http::{Problem, base_path::own_url},
     theme::{
         assets::{self, EmbeddedFile, media_type},
         error_page::error_page,

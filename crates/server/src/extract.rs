@@ -3,3 +3,6 @@
 pub mod access;
 pub mod body;
 pub mod stream;
+
+pub use access::{Caller, Reads, Works, Writes};
+pub use body::{Body, Id, MaybeBody, Params};

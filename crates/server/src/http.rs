@@ -19,3 +19,6 @@ pub mod problem;
 pub mod query_fields;
 pub mod undelivered_claims;
 pub mod write_timeout;
+
+pub use json::{Answer, Json};
+pub use problem::{Problem, Problems};

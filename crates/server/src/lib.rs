@@ -4,7 +4,7 @@
 //!
 //! # Layout
 //!
-//! From the ground up; what stands lower in this list knows what stands above it, never the reverse.
+//! From the ground up: each module may use those above it in this list, never the reverse.
 //!
 //! * `limits`: every number that was chosen.
 //! * `http`: how requests are read and responses written, and the connections that carry them.

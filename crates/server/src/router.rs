@@ -16,8 +16,8 @@ use crate::{
     app::App,
     dashboard, docs,
     http::{
+        Problem,
         base_path::{self, MountPath},
-        problem::Problem,
     },
     monitoring::{health, scrape},
     theme::error_page::error_page,

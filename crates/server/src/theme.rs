@@ -8,3 +8,7 @@ pub mod layout;
 pub mod navigation;
 pub mod page_error;
 pub mod page_time;
+
+pub use layout::{Layout, redirect_to, render};
+pub use page_error::{PageError, PageResult};
+pub use page_time::{Countdown, PageTime};

@@ -178,7 +178,7 @@ impl fmt::Display for DueForecast {
         )?;
         match (self.throughput_per_minute, self.longest_wait()) {
             (Some(throughput), Some(wait)) => {
-                write!(f, "; lately up to {throughput} succeeded in a minute")?;
+                write!(f, "; recently up to {throughput} per minute succeeded")?;
                 if wait.as_secs() >= 60 {
                     let wait = Duration::from_secs(wait.as_secs() / 60 * 60);
                     write!(f, ", so some will wait {}", brief(wait))?;

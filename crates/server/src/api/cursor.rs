@@ -1,11 +1,11 @@
-//! Where a list goes on, as text that clients send back as it is.
+//! Cursors of lists, as text that clients send back unchanged.
 
 use std::fmt::Display;
 
 use steadfast_core::{Fence, Timestamp};
 use steadfast_store::{AttemptCursor, PageRequest};
 
-use crate::{http::problem::Problem, limits};
+use crate::{http::Problem, limits};
 
 /// A page of a list whose cursor is an id.
 pub fn page<Cursor: std::str::FromStr>(
@@ -65,7 +65,7 @@ pub fn next(cursor: Option<impl Display>) -> Option<String> {
     cursor.map(|cursor| cursor.to_string())
 }
 
-/// AttemptList: when it ended, of which job, under which claim.
+/// The cursor of a list of attempts: end time, job and fence.
 pub fn of_attempt(cursor: AttemptCursor) -> String {
     let AttemptCursor {
         finished_at,

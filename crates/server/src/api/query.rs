@@ -8,9 +8,9 @@ use steadfast_core::{
 };
 use steadfast_store::{JobFilter, JobPageRequest, PageRequest};
 
-use crate::{api::cursor, extract::access::Caller, http::problem::Problem, limits};
+use crate::{api::cursor, extract::Caller, http::Problem, limits};
 
-/// The jobs that a query describes, as far as the caller may see them.
+/// The jobs that match a query and are visible to the caller.
 pub fn job_filter(query: &JobQuery, caller: &Caller) -> Result<JobFilter, Problem> {
     Ok(JobFilter {
         tenant: tenant(query.tenant.as_deref(), caller)?,

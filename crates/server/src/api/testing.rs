@@ -1,21 +1,13 @@
 //! For tests of workers: moves the clock of a store in memory.
 
-use std::sync::Arc;
-
-use axum::{extract::State, http::StatusCode};
+use axum::http::StatusCode;
 use steadfast_api::{AdvanceClockRequest, ClockBody, IdleBody, RunUntilIdleRequest};
 use steadfast_core::duration;
 
 use crate::{
     app::App,
-    extract::{
-        access::{Caller, Writes},
-        body::{Body, MaybeBody},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, MaybeBody, Writes},
+    http::{Answer, Json, Problem, Problems},
     limits,
     node::test_clock::TestClock,
 };
@@ -30,8 +22,7 @@ use crate::{
     responses((status = 200, description = "The time of the store", body = ClockBody), Problems)
 )]
 pub async fn advance(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Body(body): Body<AdvanceClockRequest>,
 ) -> Answer<ClockBody> {
     let clock = test_clock(&app, &caller)?;
@@ -54,8 +45,7 @@ pub async fn advance(
     responses((status = 200, description = "The remaining jobs", body = IdleBody), Problems)
 )]
 pub async fn run_until_idle(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     MaybeBody(body): MaybeBody<RunUntilIdleRequest>,
 ) -> Answer<IdleBody> {
     let clock = test_clock(&app, &caller)?;

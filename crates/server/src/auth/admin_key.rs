@@ -63,7 +63,7 @@ mod tests {
     use crate::auth::keys::{self, Keys, Scope};
 
     #[tokio::test]
-    async fn a_given_key_is_an_admin_key_once() {
+    async fn a_configured_admin_key_is_created_once() {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         for text in [
             "5f4dcc3b5aa765d61d8327deb882cf99",
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generated_key_passes_the_check_and_comes_once() {
+    fn a_generated_admin_key_is_strong_and_created_once() {
         let key = generate();
         check(&key).unwrap();
         assert_ne!(key, generate());

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_tenant_has_a_limit_of_its_own_which_tells_nothing_of_others() {
+    async fn a_tenant_limit_reveals_nothing_about_other_tenants() {
         let store = MemoryStore::default();
         create(&store, NewKey::new("ops", Scope::Admin, None))
             .await

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     auth::keys::Keys,
-    http::problem::Problem,
+    http::Problem,
     limits::{
         DOCUMENT_TRIES_MAX, SECRET_BYTES, SESSION_TIME_MAX, SESSIONS_PER_KEY_MAX,
         SESSIONS_PRUNE_EVERY, SESSIONS_REFRESH_MIN,
@@ -123,7 +123,7 @@ impl Sessions {
         Ok(self.cache.get().await?.find(token, self.store.now()))
     }
 
-    /// Whether a session goes on, as far as this node knows.
+    /// Whether this node knows a session as valid.
     pub async fn has(&self, token: &str) -> Result<bool, Problem> {
         let sessions = self.cache.get().await?;
         Ok(sessions.find(token, self.store.now()).is_some())
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn unknown_tokens_of_a_second_share_one_look_at_the_store() {
+    async fn unknown_tokens_within_a_second_share_one_store_read() {
         let (store, _, key) = store_with_key().await;
         let keys = known_keys(&store).await;
         let (one, other) = (Sessions::new(store.clone()), Sessions::new(store.clone()));

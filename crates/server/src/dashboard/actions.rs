@@ -4,10 +4,14 @@
 use axum::{http::Uri, response::Response};
 use steadfast_core::explain::thousands;
 
-use crate::{dashboard::forms::fields::Fields, theme::layout::redirect_to};
+use crate::{
+    dashboard::fields::Fields,
+    http::Problem,
+    theme::{PageError, PageResult, redirect_to},
+};
 
-/// What an action did, out of a fixed set of sentences: a link made by someone else cannot make
-/// the dashboard say anything else.
+/// The sentence about an action, from a fixed set: a link made by someone else cannot put other
+/// words on a page.
 pub fn action_message(fields: &Fields) -> Option<String> {
     let number = fields.get("n").and_then(|n| n.parse::<u64>().ok());
     let jobs = match number {
@@ -19,20 +23,20 @@ pub fn action_message(fields: &Fields) -> Option<String> {
         "cancel" => format!("Requested cancellation of {jobs}."),
         "retry" => format!("Requeued {jobs} with a new retry budget."),
         "run-now" => format!("Scheduled {jobs} to run now."),
-        "edit" => "Saved. Attempts from now on use it.".to_owned(),
+        "edit" => "Saved. Future attempts use the new values.".to_owned(),
         "discard" => format!("Discarded {jobs}."),
         "nothing" => "No job was selected, so nothing was changed.".to_owned(),
         "create" => "Created.".to_owned(),
-        "existing" => "There was such a job already: this one. None was created.".to_owned(),
+        "existing" => "A matching job already exists; nothing was created.".to_owned(),
         "saved" => "Saved.".to_owned(),
         "mark" => "Marked.".to_owned(),
-        "set" => "Set. It holds on all nodes within two seconds.".to_owned(),
-        "hold" => "Held. No job starts for it until it is released.".to_owned(),
-        "release" => "Released. Jobs start again, faster from second to second.".to_owned(),
-        "ended" => "Ended. The jobs that it had not come to are left alone.".to_owned(),
-        "enable" => "Enabled. The deliveries that waited are sent.".to_owned(),
-        "disable" => "Disabled. Deliveries wait until it is enabled.".to_owned(),
-        "test" => "Sent a test. It is the newest delivery.".to_owned(),
+        "set" => "Saved. Takes effect on all nodes within two seconds.".to_owned(),
+        "hold" => "Held. No jobs start for this destination until it is released.".to_owned(),
+        "release" => "Released. Starts ramp up gradually.".to_owned(),
+        "ended" => "Cancelled. Remaining jobs were not changed.".to_owned(),
+        "enable" => "Enabled. Pending deliveries are being sent.".to_owned(),
+        "disable" => "Disabled. Deliveries wait until it is enabled again.".to_owned(),
+        "test" => "Test sent. It is the newest delivery.".to_owned(),
         "resend" => "Sent again.".to_owned(),
         "closed" => "Closed. No more jobs can be added.".to_owned(),
         "pause" => "Paused.".to_owned(),
@@ -55,6 +59,15 @@ pub fn redirect_back(back: &str, did: &str, number: Option<u64>) -> Response {
         return redirect_to(path);
     }
     redirect_to(&format!("{path}?{query}"))
+}
+
+/// The end of an action that has no number.
+pub fn done(back: &str, did: &str) -> PageResult {
+    Ok(redirect_back(back, did, None))
+}
+
+pub fn no_such_action() -> PageError {
+    Problem::invalid("action", "there is no such action").into()
 }
 
 /// Whether a browser that is sent to this text stays on this server. Browsers take `//` and `/\`
@@ -93,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_cannot_choose_the_words_of_a_message() {
+    fn a_link_cannot_change_the_text_of_a_message() {
         assert_eq!(action_message(&Fields::parse(b"did=Send+money&n=1")), None);
         let message = action_message(&Fields::parse(b"did=retry&n=1200"));
         assert!(message.unwrap().starts_with("Requeued 1,200 jobs"));

@@ -4,3 +4,6 @@ pub mod bars;
 pub mod series;
 pub mod svg;
 pub mod timeline;
+
+pub use series::{Marker, TimeBuckets};
+pub use svg::Svg;

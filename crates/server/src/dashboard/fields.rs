@@ -2,13 +2,14 @@
 
 use std::{borrow::Cow, str::FromStr};
 
+use serde_json::{Map, Value, json};
 use steadfast_api::JobQuery;
 use steadfast_core::Timestamp;
 use steadfast_store::PageRequest;
 
 use crate::{
     dashboard::parts::search::JOB_CONDITIONS,
-    http::{problem::Problem, query_fields},
+    http::{Problem, query_fields},
     limits,
 };
 
@@ -57,6 +58,20 @@ impl Fields {
         named
             .map(|(_, value)| value.trim())
             .filter(|value| !value.is_empty())
+    }
+
+    /// The fields of these names that were sent, as JSON.
+    pub fn json(&self, names: &[&str]) -> Map<String, Value> {
+        let sent = names.iter().filter_map(|name| {
+            let text = self.get(name)?;
+            Some(((*name).to_owned(), json!(text)))
+        });
+        sent.collect()
+    }
+
+    /// Whether the question before the action was answered.
+    pub fn is_confirmed(&self) -> bool {
+        self.has("confirmed")
     }
 
     /// A field that holds an id.

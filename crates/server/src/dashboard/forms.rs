@@ -1,7 +1,6 @@
 //! Forms: their fields, and what they create or change.
 
 pub mod bulk;
-pub mod fields;
 pub mod job_fields;
 pub mod job_form;
 pub mod schedule_form;

@@ -8,7 +8,7 @@ use futures_util::Stream;
 use serde_json::json;
 use steadfast_engine::Notice;
 
-use crate::{dashboard::viewer::Viewer, extract::stream, theme::page_error::PageError};
+use crate::{dashboard::viewer::Viewer, extract::stream, theme::PageError};
 
 pub async fn events(
     viewer: Viewer,

@@ -1,5 +1,4 @@
-//! Forgets the counts that a form may have changed, so that the page that follows shows what was
-//! changed.
+//! Clears the counts that a form may have changed, so that the next page shows the change.
 
 use std::sync::{Arc, OnceLock};
 

@@ -17,3 +17,17 @@ pub mod payload_view;
 pub mod search;
 pub mod start_panel;
 pub mod summary;
+
+pub use attempts::AttemptRow;
+pub use audit_row::AuditRow;
+pub use confirm::Confirmation;
+pub use credential::NewCredential;
+pub use destination_row::{DestinationRow, incident_markers};
+pub use failure_row::FailureRow;
+pub use format::{Excerpt, format_percent, shorten, thousands};
+pub use health_summary::HealthSummary;
+pub use job_list_header::{JobListHeader, count_jobs, count_of_label};
+pub use job_row::{JobRow, list_jobs};
+pub use operation_row::{OperationRow, open_operations, operation_name};
+pub use start_panel::StartPanel;
+pub use summary::{Summary, read_payloads};

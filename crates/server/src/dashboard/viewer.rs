@@ -1,4 +1,4 @@
-//! Who looks at a page, and the check that every action passes.
+//! The caller of a page, and the check that every action passes.
 //!
 //! A browser adds the cookie to a request no matter which site caused it. `SameSite=Strict`
 //! keeps the cookie out of requests that other sites cause, and the browser also names the
@@ -14,14 +14,11 @@ use axum::{
 use crate::{
     app::App,
     auth::keys::Scope,
-    dashboard::{actions::action_message, forms::fields::Fields, page_caches::EditorSlot},
-    extract::{
-        access::{self, Caller, Writes},
-        body,
-    },
-    http::{base_path::own_url, problem::Problem},
+    dashboard::{actions::action_message, fields::Fields, page_caches::EditorSlot},
+    extract::{Caller, Writes, access, body},
+    http::{Problem, base_path::own_url},
     limits,
-    theme::{layout::Layout, navigation::SectionCounts, page_error::PageError},
+    theme::{Layout, PageError, navigation::SectionCounts},
 };
 
 pub const COOKIE: &str = "steadfast_session";
@@ -147,7 +144,11 @@ pub struct Editor {
 
 impl Editor {
     pub fn writes(&self) -> Writes {
-        Writes(self.viewer.caller.clone())
+        let Viewer { app, caller, .. } = &self.viewer;
+        Writes {
+            app: app.clone(),
+            caller: caller.clone(),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use steadfast_api::Scope;
 use steadfast_engine::Client;
 use steadfast_store::{DamagedRow, StoreError};
 
-use crate::{app::App, auth::keys::Key, http::problem::Problem};
+use crate::{app::App, auth::keys::Key, http::Problem};
 
 /// The sender of a request.
 #[derive(Clone, Debug)]
@@ -117,6 +117,11 @@ impl Caller {
         self.tenant.as_ref().is_none_or(|own| own == tenant)
     }
 
+    /// Whether it sees a record of a tenant; one of all tenants only if it sees all.
+    pub fn sees_record(&self, tenant: Option<&Tenant>) -> bool {
+        tenant.map_or(self.tenant.is_none(), |tenant| self.sees(tenant))
+    }
+
     pub fn may_write(&self) -> bool {
         matches!(self.scope, Scope::Admin | Scope::Tenant)
     }
@@ -146,11 +151,7 @@ impl Caller {
 
     /// The same, of a row that is known; `None` if it does not exist for this caller.
     pub fn damaged_row(&self, row: &DamagedRow, id: impl std::fmt::Display) -> Option<Problem> {
-        let is_visible = match &row.tenant {
-            Some(tenant) => self.sees(tenant),
-            None => self.tenant.is_none(),
-        };
-        if !is_visible {
+        if !self.sees_record(row.tenant.as_ref()) {
             return None;
         }
         let detail = format!(
@@ -236,7 +237,10 @@ macro_rules! permissions {
     ($($(#[$doc:meta])* $name:ident: $($scope:ident)|+;)+) => {
         $(
             $(#[$doc])*
-            pub struct $name(pub Caller);
+            pub struct $name {
+                pub app: Arc<App>,
+                pub caller: Caller,
+            }
 
             impl<S: Send + Sync> FromRequestParts<S> for $name
             where
@@ -247,7 +251,8 @@ macro_rules! permissions {
                 async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
                     let app = Arc::<App>::from_ref(state);
                     let caller = caller(parts, &app).await?;
-                    Ok(Self(caller.may(&[$(Scope::$scope),+])?))
+                    let caller = caller.may(&[$(Scope::$scope),+])?;
+                    Ok(Self { app, caller })
                 }
             }
         )+

@@ -9,15 +9,14 @@ use axum::{
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     app::App,
     http::{
+        Problem,
         connections::{BodyUnderWay, Connection, connection_closed},
-        json_fields,
-        problem::Problem,
-        query_fields,
+        json_fields, query_fields,
     },
     limits,
 };
@@ -131,6 +130,12 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     }
 }
 
+/// Reads JSON that a form of the dashboard makes, as if it had been sent.
+pub fn from_json<T: DeserializeOwned>(json: &impl Serialize) -> Result<Body<T>, Problem> {
+    let bytes = serde_json::to_vec(json).map_err(|error| Problem::internal(&error))?;
+    parse(&bytes).map(Body)
+}
+
 /// What is wrong with a body that is JSON.
 fn find_problem<T: DeserializeOwned>(bytes: &[u8]) -> Problem {
     let not_an_object = || {
@@ -224,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_place() {
+    fn a_problem_names_the_path_of_the_wrong_field() {
         let cases = [
             ("{", 400, "bad_json", None),
             ("[]", 422, "invalid", None),

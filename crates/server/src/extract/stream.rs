@@ -13,7 +13,7 @@ use steadfast_engine::Notice;
 use crate::{
     app::App,
     extract::access::Caller,
-    http::problem::Problem,
+    http::Problem,
     limits,
     node::tenant_limiter::{LimitReached, TenantPermit},
 };
@@ -46,7 +46,7 @@ where
         let event = is_visible.then(|| render(&notice)).flatten();
         std::future::ready(event.map(Ok))
     });
-    // An open stream would hold up a stop for ever.
+    // An open stream would block a stop.
     let closing = app.closing.clone();
     let events = events.take_until(async move {
         tokio::select! {

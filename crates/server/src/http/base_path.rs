@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn every_address_begins_with_a_part_that_is_listed() {
+    fn every_route_begins_with_a_reserved_path() {
         let sources = [
             include_str!("../dashboard.rs"),
             include_str!("../docs.rs"),
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_path_has_no_surprises() {
+    fn a_base_path_is_plain_and_taken_by_no_route() {
         for (text, expected) in [
             ("", true),
             ("/ops", true),

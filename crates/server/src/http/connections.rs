@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_longest_idle_is_closed_first_and_what_works_never() {
+    async fn the_longest_idle_connection_is_closed_first_and_a_busy_one_never() {
         let connections = Connections::new(5, 5);
         let mut open = Vec::new();
         for _ in 0..5 {

@@ -149,7 +149,7 @@ impl OwnHosts {
     }
 }
 
-/// What caused a request, as far as the browser says.
+/// The cause of a request according to the browser.
 enum Cause {
     OwnPage,
     OtherSite,
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_site_caused_is_refused() {
+    fn cross_site_requests_are_refused() {
         let own = own("127.0.0.1:1", &["front.example"]);
         let host = ("host", "a:1");
         // Whether it may read, whether it may write, and whether it may write with a form.

@@ -1,4 +1,4 @@
-//! How late attempts started lately, on this node: what the overview says about being behind.
+//! The recent start latency of attempts on this node, for the overview.
 //!
 //! The metrics count since the start of the node, which says nothing about now; and the store keeps
 //! no such counts, because they would cost a write with every claim.
@@ -17,7 +17,7 @@ use crate::limits;
 /// Doubles from a millisecond on, so that half a day fits.
 const BUCKETS: usize = 26; // not a limit: of a histogram
 
-/// How late attempts were, roughly: each bucket is twice as wide as the one before.
+/// A histogram of latencies: each bucket is twice as wide as the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LatencyCounts([u32; BUCKETS]);
 
@@ -121,7 +121,7 @@ struct Records {
     tenants: HashMap<Tenant, LatencyRecord>,
 }
 
-/// How late attempts started lately, by tenant and of all.
+/// The recent start latency of attempts, by tenant and in total.
 #[derive(Default)]
 pub struct StartLatency {
     /// Whose clock counts. The engine that reports attempts owns the store, and not the reverse.
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn old_spans_make_room_and_a_clock_set_back_loses_nothing() {
+    fn old_ranges_are_dropped_and_a_clock_set_back_loses_no_count() {
         let mut spans = SpanCounts::new((3, Duration::from_secs(60)));
         let at = |secs: i64| Timestamp::from_micros(secs * 1_000_000);
         for secs in [0, 59, 60, 120, 185, 130] {

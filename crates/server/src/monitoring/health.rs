@@ -6,7 +6,7 @@ use axum::{extract::State, http::StatusCode};
 use serde_json::{Value, json};
 use steadfast_engine::{RoleState, RoleStatus};
 
-use crate::{app::App, http::json::Json};
+use crate::{app::App, http::Json};
 
 /// Alive means that this process responds; a store that is down is no reason to kill it.
 pub async fn healthz(State(app): State<Arc<App>>) -> Json<Value> {

@@ -1,9 +1,8 @@
 //! `GET /metrics`: the counters of this node, and what the store counts when it is read.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use axum::{
-    extract::State,
     http::header,
     response::{IntoResponse, Response},
 };
@@ -19,9 +18,8 @@ use steadfast_engine::{DestinationCounts, GateUse, IncidentCounts};
 use steadfast_store::LaneStats;
 
 use crate::{
-    app::App,
-    extract::access::Reads,
-    http::problem::Problem,
+    extract::Reads,
+    http::Problem,
     limits::{self, RECENT_WINDOW},
 };
 
@@ -236,10 +234,7 @@ fn gauge(count: u64) -> i64 {
 }
 
 /// `GET /metrics`: of all tenants, or of the caller's own.
-pub async fn metrics(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
-) -> Result<Response, Problem> {
+pub async fn metrics(Reads { app, caller }: Reads) -> Result<Response, Problem> {
     let mut lanes = app
         .client
         .lanes(app.client.now().minus(RECENT_WINDOW))
@@ -263,10 +258,7 @@ pub async fn metrics(
     }
     let damaged = app.client.damaged().await?;
     let rows = damaged.rows.iter();
-    let rows = rows.filter(|row| match &row.tenant {
-        Some(tenant) => caller.sees(tenant),
-        None => caller.tenant.is_none(),
-    });
+    let rows = rows.filter(|row| caller.sees_record(row.tenant.as_ref()));
     let damaged_rows = Gauge::<i64>::default();
     damaged_rows.set(i64::try_from(rows.count()).unwrap_or(i64::MAX));
     registry.register(
@@ -307,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gates_allow_is_scraped_up_to_a_number_of_gates() {
+    fn gate_limits_are_scraped_up_to_a_maximum() {
         let gates = (0..limits::METRIC_GATES_MAX + 3).map(|number| Gate {
             id: GateId::new(None, GateScope::Queue, &format!("q{number:05}")).unwrap(),
             limits: GateLimits {

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_ends_here_is_heard_of_without_asking_the_store() {
+    async fn waiting_requests_hear_of_jobs_that_end_on_this_node() {
         let (own, asked) = (
             Arc::new(MemoryStore::default()),
             Arc::new(MemoryStore::default()),

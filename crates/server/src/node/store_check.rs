@@ -13,7 +13,7 @@ use crate::limits;
 #[derive(Default)]
 pub struct StoreCheck(Mutex<Option<(Instant, StoreCheckResult)>>);
 
-/// Why the store is of no use at the moment.
+/// Why the store is currently unusable.
 type StoreCheckResult = Result<(), &'static str>;
 
 impl StoreCheck {

@@ -1,4 +1,4 @@
-//! How much of one thing goes on at once on this node: in all, and for each tenant.
+//! Limits concurrent use on this node: in total, and for each tenant.
 //!
 //! A limit that counts everybody lets one tenant keep out the others, and tells it of them. So a
 //! tenant has less than the whole, and meets its own limit first.
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenant_has_less_than_the_whole_and_what_ends_makes_room() {
+    fn a_tenant_gets_a_share_and_released_permits_are_reused() {
         let limiter = TenantLimiter::new(3, 2);
         let (one, other) = (Tenant::new("one").unwrap(), Tenant::new("other").unwrap());
         let first = limiter.try_acquire(Some(&one)).unwrap();

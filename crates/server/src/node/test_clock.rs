@@ -1,4 +1,4 @@
-//! A clock that stands still until a test moves it: for tests of workers, which then need not wait
+//! A clock that stops until a test moves it: for tests of workers, which then need not wait
 //! for retries.
 
 use std::{sync::Arc, time::Duration};
@@ -17,7 +17,7 @@ pub struct TestClock {
     store: Arc<MemoryStore>,
 }
 
-/// What is left to do at the present time.
+/// The work that is currently due.
 pub struct DueWork {
     /// Jobs that run.
     pub running: u64,
@@ -26,7 +26,7 @@ pub struct DueWork {
 }
 
 impl TestClock {
-    /// An empty store whose clock shows the time of this machine, and stands still.
+    /// An empty store whose clock is stopped at the time of this machine.
     pub fn new() -> Self {
         let clock = ManualClock::new(SystemClock.now());
         let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));

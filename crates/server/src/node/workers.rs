@@ -1,4 +1,4 @@
-//! Which workers there are: who asked for jobs of which queues and kinds, and when.
+//! The workers of a node: which queues and kinds they claim, and when they were last seen.
 //!
 //! Claims and heartbeats only note what they saw, in memory. One task writes it to the store, at most
 //! every few seconds per worker, so that no claim waits for it and every node knows all workers.
@@ -45,7 +45,7 @@ impl WorkerState {
         };
     }
 
-    /// Whether it was seen lately.
+    /// Whether it was seen recently.
     pub fn is_alive(&self, now: Timestamp) -> bool {
         now.since(self.last_seen) < limits::WORKER_SILENT_AFTER
     }
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_worker_that_made_room_comes_back_only_if_there_is_some() {
+    async fn an_evicted_worker_returns_only_if_there_is_room() {
         let clock = ManualClock::default();
         let store = MemoryStore::new(Arc::new(clock.clone()));
         let (one, other) = (Workers::default(), Workers::default());
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_heartbeat_is_a_sign_of_life_of_a_worker_that_another_node_has_seen() {
+    async fn a_heartbeat_keeps_a_worker_alive_that_claimed_on_another_node() {
         let clock = ManualClock::default();
         let store = MemoryStore::new(Arc::new(clock.clone()));
         let (one, other) = (Workers::default(), Workers::default());
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn one_tenant_does_not_take_the_room_of_all() {
+    fn one_tenant_cannot_use_up_the_limit_of_the_node() {
         let workers = Workers::default();
         let now = Timestamp::EPOCH;
         for number in 0..limits::WORKERS_MAX {

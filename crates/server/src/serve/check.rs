@@ -8,7 +8,7 @@ use axum::{
 
 use crate::{
     app::App,
-    http::{origin, problem::Problem},
+    http::{Problem, origin},
     theme::error_page::error_page,
 };
 

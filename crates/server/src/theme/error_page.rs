@@ -7,7 +7,7 @@ use axum::{
 };
 
 use crate::{
-    http::problem::Problem,
+    http::Problem,
     theme::{
         headers::with_security_headers,
         layout::{Layout, redirect_to, render},

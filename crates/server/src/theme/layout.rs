@@ -1,16 +1,20 @@
 //! What all pages share: the layout around their content, redirects, and how they are rendered.
 
-use std::sync::Arc;
+use std::{borrow::Borrow, sync::Arc};
 
 use askama::Template;
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
-use steadfast_core::Timestamp;
+use steadfast_core::{
+    Timestamp,
+    explain::{shorten, thousands},
+};
 
 use crate::{
-    http::problem::Problem,
+    http::Problem,
+    limits,
     theme::{
         navigation::{self, SectionCounts, SectionGroup},
         page_error::PageResult,
@@ -35,8 +39,28 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub fn time(&self, at: Timestamp) -> PageTime {
+    /// A time on the page; templates pass references.
+    pub fn time(&self, at: impl Borrow<Timestamp>) -> PageTime {
+        let at = *at.borrow();
         PageTime { at, now: self.now }
+    }
+
+    /// A number with separators.
+    pub fn count(&self, number: impl Borrow<u64>) -> String {
+        thousands(*number.borrow())
+    }
+
+    pub fn percent(&self, share: Option<f64>) -> String {
+        share.map_or("–".to_owned(), |share| format!("{:.1} %", share * 100.0))
+    }
+
+    /// Names in a cell; none stands for all.
+    pub fn names<Name: ToString>(&self, names: &[Name]) -> String {
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        match names.is_empty() {
+            true => "all".to_owned(),
+            false => shorten(&names.join(", "), limits::CELL_CHARS_MAX),
+        }
     }
 
     /// A page outside of any session.

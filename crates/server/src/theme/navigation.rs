@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_section_is_in_one_group_and_only_what_is_there_is_counted() {
+    fn every_section_is_in_one_group_and_zero_counts_are_hidden() {
         let counts = SectionCounts {
             dead_letters: 1_200,
             ..SectionCounts::default()

@@ -5,7 +5,7 @@ use steadfast_core::Invalid;
 use steadfast_engine::ClientError;
 use steadfast_store::StoreError;
 
-use crate::http::problem::Problem;
+use crate::http::Problem;
 
 pub enum PageError {
     /// The browser has no session. After signing in it returns to this address.

@@ -177,7 +177,7 @@ impl Browser {
         self.driver.find_all(By::Css(css)).await.unwrap().len()
     }
 
-    /// Waits, without a script, until so many elements match.
+    /// Waits, without a script, until this number of elements match.
     pub async fn until_count(&self, css: &str, expected: usize) {
         let deadline = tokio::time::Instant::now() + TIMEOUT;
         while self.count(css).await != expected {

@@ -137,14 +137,14 @@ async fn the_simulator_updates_while_a_person_types() {
         browser
             .text("#simulation")
             .await
-            .contains("all of them come back at once: 1,000")
+            .contains("all return at once: 1,000")
     );
     browser.type_into("input[name=maxRetries]", "6").await;
     browser
         .until("return document.querySelectorAll('#simulation tbody tr').length === 7")
         .await;
     browser.eval("const s = document.querySelector('select[name=jitter]'); s.value = 'full'; s.dispatchEvent(new Event('input', {bubbles: true}))").await;
-    browser.until("return document.getElementById('simulation').textContent.includes('without jitter it would be 1,000')").await;
+    browser.until("return document.getElementById('simulation').textContent.includes('without jitter, 1,000')").await;
     let json = browser.text("#policy-json").await;
     assert!(
         json.contains("\"jitter\": \"full\"") && json.contains("\"maxRetries\": 6"),
@@ -176,7 +176,12 @@ async fn a_person_signs_in_with_a_key_and_sees_the_jobs_of_its_tenant() {
     let browser = Browser::start(BrowserOptions::default()).await;
     browser.driver.goto(node.url("/jobs")).await.unwrap();
     browser.type_into("input[name=key]", "sf_wrong\n").await;
-    assert!(browser.text("[role=alert]").await.contains("not known"));
+    assert!(
+        browser
+            .text("[role=alert]")
+            .await
+            .contains("Unknown or expired")
+    );
     browser
         .type_into("input[name=key]", &format!("{key}\n"))
         .await;

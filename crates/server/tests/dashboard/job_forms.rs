@@ -57,13 +57,16 @@ async fn a_job_is_created_by_a_form_that_keeps_what_was_entered() {
         ),
         (
             vec![("kind", "a"), ("url", "https://x.example")],
-            "leave one",
+            "not both",
         ),
         (vec![("kind", "a"), ("priority", "ten")], "must be a number"),
         (vec![("kind", "a"), ("priority", "10")], "priority"),
-        (vec![("kind", "a"), ("tags", "order")], "as order:4711"),
+        (vec![("kind", "a"), ("tags", "order")], "such as order:4711"),
         (vec![("kind", "a"), ("retry", "nope")], "nope"),
-        (vec![("url", "x"), ("headers", "hunter2")], "a name: value"),
+        (
+            vec![("url", "x"), ("headers", "hunter2")],
+            "must be name: value",
+        ),
         (vec![("url", "ftp://x.example")], "url"),
     ] {
         let fields: Vec<_> = fields.into_iter().chain([("jobName", "kept")]).collect();
@@ -101,7 +104,7 @@ async fn a_job_is_created_by_a_form_that_keeps_what_was_entered() {
 
 // long: one job, and everything that a form made from it may and may not do
 #[tokio::test]
-async fn a_job_like_another_has_its_secrets_without_showing_them() {
+async fn a_copied_job_has_the_secrets_without_showing_them() {
     let node = TestNode::start().await;
     let request = json!({
         "url": "https://example.com/x", "method": "PUT",
@@ -306,7 +309,7 @@ async fn a_job_shows_its_progress_its_steps_and_the_jobs_that_run_after_it() {
     }
     let waiting = node.get(&format!("/jobs/{after}")).await.body;
     assert!(waiting.contains(&format!("href=\"/jobs/{first}\"")));
-    assert!(!waiting.contains("Jobs that run after it") && !waiting.contains("done once"));
+    assert!(!waiting.contains("Dependent jobs") && !waiting.contains("Completed steps"));
     node.stop().await;
 }
 

@@ -50,7 +50,7 @@ async fn a_row_says_what_its_job_is_and_labels_have_counts() {
         ">invoice.render</a> <span class=\"detail\">format pdf</span>",
         ">scheduled <b>3</b>",
         ">failed <b>0</b>",
-        "all 3 that match",
+        "all 3 matching",
         "<option value=\"kind:mail.send\">",
         "<option value=\"queue:documents\">",
         "<option value=\"order:4711\">",
@@ -244,7 +244,7 @@ async fn search_and_save(browser: &Browser, node: &TestNode) {
 }
 
 #[tokio::test]
-async fn selected_jobs_are_taken_away_after_a_question_and_retried_without_one() {
+async fn cancelling_selected_jobs_asks_first_and_retrying_does_not() {
     let node = TestNode::start().await;
     let mut form = "scope=selected&deadLetters=1&back=/dead-letters".to_owned();
     let mut ids = Vec::new();

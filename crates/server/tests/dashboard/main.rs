@@ -3,11 +3,11 @@
 
 mod accessibility;
 mod browser;
-mod frame;
 mod in_browser;
 mod job_forms;
 mod job_page;
 mod large_store;
+mod layout;
 mod lists;
 mod mounted;
 mod node;

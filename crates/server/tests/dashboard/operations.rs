@@ -25,7 +25,7 @@ async fn an_operation_is_followed_halted_and_named_on_the_page_of_its_jobs() {
     assert_eq!(node.post(&act, "action=pause").await.status, 303);
     let page = node.get(&path).await.body;
     assert!(page.contains("chip-paused"), "{page}");
-    assert!(page.contains("at most 50 jobs a second"), "{page}");
+    assert!(page.contains("at most 50 jobs per second"), "{page}");
     let list = node.get("/dead-letters").await.body;
     assert!(list.contains(&format!("href=\"{path}\"")), "{list}");
     assert!(node.get("/operations?open=1").await.body.contains(&path));
@@ -79,7 +79,7 @@ async fn an_endpoint_has_a_page_with_its_deliveries_and_everything_that_can_be_d
     assert_eq!(act("disable").await.status, 303);
     assert_eq!(act("test").await.status, 409, "nothing is sent to it");
     let page = node.get(&path).await.body;
-    assert!(page.contains("Deliveries wait, for seven days"), "{page}");
+    assert!(page.contains("Deliveries wait up to seven days"), "{page}");
     assert_eq!(act("enable").await.status, 303);
     assert_eq!(act("test").await.status, 303);
     let page = node.get(&path).await.body;
@@ -136,7 +136,7 @@ async fn a_batch_has_a_page_with_its_counts_and_its_jobs() {
         node.get(&path)
             .await
             .body
-            .contains("Cancel what has not ended")
+            .contains("Cancel unfinished jobs")
     );
     let asks = node.post("/jobs/act", &all).await;
     assert!(asks.body.contains("Cancel 1 job"), "{}", asks.body);
@@ -172,7 +172,7 @@ async fn jobs_of_a_batch_are_summed_up_and_one_that_waits_for_others_has_no_time
     let body = json!({"kind": "publish", "after": [first], "onFailure": "wait"});
     let blocked = node.api("POST", "/jobs", body).await;
     let list = node.get("/jobs?kind=publish").await.body;
-    assert!(list.contains(">waits for others<"), "{list}");
+    assert!(list.contains(">waiting for others<"), "{list}");
     let path = format!("/jobs/{}", blocked["id"].as_str().unwrap());
     let page = node.get(&path).await.body;
     assert!(page.contains("It waits for"), "{page}");

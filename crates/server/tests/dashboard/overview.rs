@@ -5,14 +5,14 @@ use std::time::Duration;
 use crate::{node::TestNode, pages::worker_job, seed};
 
 #[tokio::test]
-async fn it_says_whether_all_is_well_what_fails_and_how_far_behind_it_is() {
+async fn the_overview_shows_health_failures_and_backlog() {
     let node = TestNode::start().await;
     seed::busy_hour(&node).await;
     seed::flow(&node).await;
     let page = node.get("/?tenant=shop").await.body;
     for part in [
         "Needs attention",
-        "destinations are not healthy</a>",
+        "destinations unhealthy</a>",
         "<small>p95</small>",
         "class=\"line p99\"",
         "class=\"incident\"",
@@ -37,7 +37,7 @@ async fn it_says_whether_all_is_well_what_fails_and_how_far_behind_it_is() {
 }
 
 #[tokio::test]
-async fn a_job_that_nothing_takes_is_a_sign_of_trouble() {
+async fn an_overdue_job_is_reported_on_the_overview() {
     let node = TestNode::start().await;
     let page = node.get("/?tenant=idle").await.body;
     assert!(page.contains("<p class=\"figure\">Yes</p>"), "{page}");
@@ -47,6 +47,6 @@ async fn a_job_that_nothing_takes_is_a_sign_of_trouble() {
     // An action makes the next page read all counts again.
     node.post("/queues/act", "queue=other&action=pause").await;
     let page = node.get("/").await.body;
-    assert!(page.contains("a job has been due for 5m"), "{page}");
+    assert!(page.contains("the oldest due job has waited 5m"), "{page}");
     node.stop().await;
 }

@@ -352,7 +352,7 @@ async fn queues_and_schedules_are_paused_and_resumed() {
 }
 
 #[tokio::test]
-async fn a_schedule_is_created_looked_at_in_its_zone_and_changed() {
+async fn a_schedule_is_created_shown_in_its_zone_and_edited() {
     let node = TestNode::start().await;
     let rule = "schedule=0+9+*+*+MON-FRI&timezone=America%2FNew_York&overlap=skip&missed=skip";
     let shown = node
@@ -505,7 +505,7 @@ async fn gates_are_set_changed_paused_and_deleted() {
 }
 
 #[tokio::test]
-async fn the_form_of_a_gate_leaves_what_it_does_not_mean() {
+async fn the_gate_form_keeps_settings_it_does_not_show() {
     let node = TestNode::start().await;
     let partner = "https%3A%2F%2Fapi.example.com";
     let set = format!("action=set&scope=destination&key={partner}");

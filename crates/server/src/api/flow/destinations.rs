@@ -1,8 +1,6 @@
 //! Destinations: how the systems that jobs call are doing, held and released by hand.
 
-use std::sync::Arc;
-
-use axum::{extract::State, http::StatusCode};
+use axum::http::StatusCode;
 use steadfast_api::{
     DestinationBody, DestinationList, DestinationQuery, DestinationSettings,
     HoldDestinationRequest, SetDestinationRequest, TenantQuery,
@@ -13,14 +11,8 @@ use steadfast_engine::{DestinationFilter, DestinationState};
 use crate::{
     api::{cursor, query},
     app::App,
-    extract::{
-        access::{Caller, Reads, Writes},
-        body::{Body, Id, MaybeBody, Params},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Id, MaybeBody, Params, Reads, Writes},
+    http::{Answer, Json, Problem, Problems},
     limits,
 };
 
@@ -31,8 +23,7 @@ use crate::{
     responses((status = 200, description = "Destinations", body = DestinationList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(page): Params<DestinationQuery>,
 ) -> Answer<DestinationList> {
     let mut filter = DestinationFilter::default();
@@ -63,15 +54,11 @@ pub async fn list(
 /// Read a destination with its health, incidents and settings.
 #[utoipa::path(
     get, path = "/destinations/{key}", tag = "Flow control", operation_id = "getDestination",
-    params(
-        ("key" = String, Path, description = "The origin, percent-encoded"),
-        TenantQuery,
-    ),
+    params(("key" = String, Path, description = "The origin, percent-encoded"), TenantQuery),
     responses((status = 200, description = "The destination", body = DestinationBody), Problems)
 )]
 pub async fn read(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Id(key): Id<String>,
     Params(query): Params<TenantQuery>,
 ) -> Answer<DestinationBody> {
@@ -97,18 +84,14 @@ pub async fn find(
 /// sets `hold` for its own jobs.
 #[utoipa::path(
     put, path = "/destinations/{key}", tag = "Flow control", operation_id = "setDestination",
-    params(
-        ("key" = String, Path, description = "The origin, percent-encoded"),
-        TenantQuery,
-    ),
+    params(("key" = String, Path, description = "The origin, percent-encoded"), TenantQuery),
     request_body(content = SetDestinationRequest, example = json!({
         "hold": "auto", "health": {"minAttempts": 50, "window": "2m"}
     })),
     responses((status = 200, description = "The destination", body = DestinationBody), Problems)
 )]
 pub async fn set(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(key): Id<String>,
     Params(query): Params<TenantQuery>,
     Body(settings): Body<GatePatch>,
@@ -126,16 +109,12 @@ pub async fn set(
 /// Change the given settings of a destination; null resets a setting to its default.
 #[utoipa::path(
     patch, path = "/destinations/{key}", tag = "Flow control", operation_id = "editDestination",
-    params(
-        ("key" = String, Path, description = "The origin, percent-encoded"),
-        TenantQuery,
-    ),
+    params(("key" = String, Path, description = "The origin, percent-encoded"), TenantQuery),
     request_body(content = SetDestinationRequest, example = json!({"hold": "auto"})),
     responses((status = 200, description = "The updated destination", body = DestinationBody), Problems)
 )]
 pub async fn edit(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(key): Id<String>,
     Params(query): Params<TenantQuery>,
     Body(changes): Body<GatePatch>,
@@ -193,8 +172,7 @@ async fn change(
     responses((status = 200, description = "The destination", body = DestinationBody), Problems)
 )]
 pub async fn hold(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(key): Id<String>,
     MaybeBody(request): MaybeBody<HoldDestinationRequest>,
 ) -> Answer<DestinationBody> {
@@ -204,8 +182,7 @@ pub async fn hold(
     let destination = origin(&key)?;
     let client = caller.client(&app).await?;
     let held = client.hold_destination(&destination, by.as_deref(), reason.as_deref(), until);
-    let state = held.await?;
-    Ok(Json(body_of(&state, &caller, app.client.now())))
+    Ok(Json(body_of(&held.await?, &caller, app.client.now())))
 }
 
 /// Release a destination; starts ramp up gradually.
@@ -215,8 +192,7 @@ pub async fn hold(
     responses((status = 200, description = "The destination", body = DestinationBody), Problems)
 )]
 pub async fn release(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(key): Id<String>,
 ) -> Answer<DestinationBody> {
     require_all_tenants(&caller)?;
@@ -224,8 +200,7 @@ pub async fn release(
     let destination = origin(&key)?;
     let client = caller.client(&app).await?;
     let released = client.release_destination(&destination, by.as_deref());
-    let state = released.await?;
-    Ok(Json(body_of(&state, &caller, app.client.now())))
+    Ok(Json(body_of(&released.await?, &caller, app.client.now())))
 }
 
 /// A tenant pauses the gate of its own jobs instead.

@@ -1,9 +1,7 @@
 //! Gates: what is limited, and by how much.
 
-use std::sync::Arc;
-
 use axum::{
-    extract::{FromRequestParts, Path, State},
+    extract::{FromRequestParts, Path},
     http::{StatusCode, request},
 };
 use steadfast_api::{
@@ -12,18 +10,13 @@ use steadfast_api::{
 };
 use steadfast_core::{Gate, GateId, GatePatch, GateScope, Tenant};
 use steadfast_engine::GateUse;
+use utoipa::IntoParams;
 
 use crate::{
     api::{cursor, query},
     app::App,
-    extract::{
-        access::{Caller, Reads, Writes},
-        body::{Body, Params},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Params, Reads, Writes},
+    http::{Answer, Json, Problem, Problems},
 };
 
 /// List gates (limits of a queue, kind, tenant, destination or concurrency key) with their current
@@ -36,8 +29,7 @@ use crate::{
     responses((status = 200, description = "All gates", body = GateList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(page): Params<TenantPageQuery>,
 ) -> Answer<GateList> {
     let tenant = query::tenant(page.tenant.as_deref(), &caller)?;
@@ -73,16 +65,11 @@ async fn answer(app: &App, gate: Gate) -> Answer<GateBody> {
 /// Read a gate.
 #[utoipa::path(
     get, path = "/gates/{scope}/{key}", tag = "Flow control", operation_id = "getGate",
-    params(
-        ("scope" = GateScopeSchema, Path, description = "The scope of the gate"),
-        ("key" = String, Path, description = "The queue, kind, tenant, destination or concurrency key, percent-encoded"),
-        TenantQuery,
-    ),
+    params(GatePath, TenantQuery),
     responses((status = 200, description = "The gate", body = GateBody), Problems)
 )]
 pub async fn read(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     path: GatePath,
     Params(query): Params<TenantQuery>,
 ) -> Answer<GateBody> {
@@ -95,76 +82,53 @@ pub async fn read(
 /// Replace the limits of a gate. Takes effect on all nodes within two seconds.
 #[utoipa::path(
     put, path = "/gates/{scope}/{key}", tag = "Flow control", operation_id = "setGate",
-    params(
-        ("scope" = GateScopeSchema, Path, description = "The scope of the gate"),
-        ("key" = String, Path, description = "The queue, kind, tenant, destination or concurrency key, percent-encoded"),
-        TenantQuery,
-    ),
+    params(GatePath, TenantQuery),
     request_body(content = GatePatchSchema, example = json!({
         "maxRunning": 5, "rate": {"limit": 10, "per": "1s"}
     })),
     responses((status = 200, description = "The gate", body = GateBody), Problems)
 )]
 pub async fn set(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     path: GatePath,
     Params(query): Params<TenantQuery>,
     Body(limits): Body<GatePatch>,
 ) -> Answer<GateBody> {
     let id = path.writable_id(&query, &caller)?;
-    let by = caller.name(&app).await?;
-    let gate = caller
-        .client(&app)
-        .await?
-        .set_gate(id, &limits, by.as_deref())
-        .await?;
+    let (by, client) = (caller.name(&app).await?, caller.client(&app).await?);
+    let gate = client.set_gate(id, &limits, by.as_deref()).await?;
     answer(&app, gate).await
 }
 
 /// Change the given limits of a gate; null removes a limit. A gate without limits is deleted.
 #[utoipa::path(
     patch, path = "/gates/{scope}/{key}", tag = "Flow control", operation_id = "editGate",
-    params(
-        ("scope" = GateScopeSchema, Path, description = "The scope of the gate"),
-        ("key" = String, Path, description = "The queue, kind, tenant, destination or concurrency key, percent-encoded"),
-        TenantQuery,
-    ),
+    params(GatePath, TenantQuery),
     request_body(content = GatePatchSchema, example = json!({
         "paused": {"reason": "the partner's maintenance window", "until": "2030-01-01T04:00:00Z"}
     })),
     responses((status = 200, description = "The updated gate", body = GateBody), Problems)
 )]
 pub async fn edit(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     path: GatePath,
     Params(query): Params<TenantQuery>,
     Body(changes): Body<GatePatch>,
 ) -> Answer<GateBody> {
     let id = path.writable_id(&query, &caller)?;
-    let by = caller.name(&app).await?;
-    let gate = caller
-        .client(&app)
-        .await?
-        .change_gate(id, &changes, by.as_deref())
-        .await?;
+    let (by, client) = (caller.name(&app).await?, caller.client(&app).await?);
+    let gate = client.change_gate(id, &changes, by.as_deref()).await?;
     answer(&app, gate).await
 }
 
 /// Delete a gate; the jobs it held back may start.
 #[utoipa::path(
     delete, path = "/gates/{scope}/{key}", tag = "Flow control", operation_id = "deleteGate",
-    params(
-        ("scope" = GateScopeSchema, Path, description = "The scope of the gate"),
-        ("key" = String, Path, description = "The queue, kind, tenant, destination or concurrency key, percent-encoded"),
-        TenantQuery,
-    ),
+    params(GatePath, TenantQuery),
     responses((status = 204, description = "Deleted"), Problems)
 )]
 pub async fn delete(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     path: GatePath,
     Params(query): Params<TenantQuery>,
 ) -> Result<StatusCode, Problem> {
@@ -176,8 +140,13 @@ pub async fn delete(
 }
 
 /// The scope and key of a gate, as text.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
 pub struct GatePath {
+    /// What the key names
+    #[param(value_type = GateScopeSchema)]
     pub scope: String,
+    /// The queue, kind, tenant, destination or concurrency key, percent-encoded
     pub key: String,
 }
 
@@ -212,7 +181,7 @@ impl GatePath {
         Ok(GateId::new(tenant, scope, &self.key)?)
     }
 
-    /// The gate that a caller may change. What a tenant may use in all is for others to say.
+    /// The gate that a caller may change. A tenant cannot change its own total limit.
     pub fn writable_id(&self, query: &TenantQuery, caller: &Caller) -> Result<GateId, Problem> {
         let id = self.id(query, caller)?;
         match (&caller.tenant, id.scope) {

@@ -1,19 +1,12 @@
 //! The nodes that serve this store.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use steadfast_api::{NodeBody, NodeList, PageQuery};
 use steadfast_engine::NodeState;
 
 use crate::{
     api::cursor,
-    app::App,
-    extract::{access::Reads, body::Params},
-    http::{
-        json::{Answer, Json},
-        problem::Problems,
-    },
+    extract::{Params, Reads},
+    http::{Answer, Json, Problems},
 };
 
 /// List nodes by name, including nodes that recently stopped responding.
@@ -25,8 +18,7 @@ use crate::{
     responses((status = 200, description = "All nodes", body = NodeList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(page): Params<PageQuery>,
 ) -> Answer<NodeList> {
     caller.require_all_tenants()?;

@@ -1,11 +1,8 @@
 //! Queues: how full they are, and whether they are paused.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use axum::{extract::State, http::StatusCode};
+use axum::http::StatusCode;
 use steadfast_api::{
     PauseQueueRequest, QueueBody, QueueList, TenantPageQuery, TenantQuery, schema::NameSchema,
 };
@@ -16,14 +13,8 @@ use steadfast_store::LaneStats;
 use crate::{
     api::{cursor, query, status::stats::counts},
     app::App,
-    extract::{
-        access::{Reads, Writes},
-        body::{Id, MaybeBody, Params},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Id, MaybeBody, Params, Reads, Writes},
+    http::{Answer, Json, Problem, Problems},
     limits::{PAUSED_QUEUES_MAX, RECENT_WINDOW},
 };
 
@@ -33,8 +24,7 @@ use crate::{
     responses((status = 200, description = "All queues", body = QueueList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(page): Params<TenantPageQuery>,
 ) -> Answer<QueueList> {
     let tenant = query::tenant(page.tenant.as_deref(), &caller)?;
@@ -80,8 +70,7 @@ pub async fn list(
     responses((status = 204, description = "It is paused"), Problems)
 )]
 pub async fn pause(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(name): Id<String>,
     Params(query): Params<TenantQuery>,
     MaybeBody(request): MaybeBody<PauseQueueRequest>,
@@ -145,8 +134,7 @@ impl QueuePauses {
     responses((status = 204, description = "It is resumed"), Problems)
 )]
 pub async fn resume(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(name): Id<String>,
     Params(query): Params<TenantQuery>,
 ) -> Result<StatusCode, Problem> {

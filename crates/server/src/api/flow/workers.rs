@@ -1,8 +1,7 @@
 //! The workers that claim jobs over HTTP.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
-use axum::extract::State;
 use steadfast_api::{TenantPageQuery, WorkerBody, WorkerInfo, WorkerList};
 use steadfast_core::{JobLabel, Tenant, Timestamp, WorkerName};
 use steadfast_store::{JobFilter, JobPageRequest};
@@ -10,11 +9,8 @@ use steadfast_store::{JobFilter, JobPageRequest};
 use crate::{
     api::{cursor, query},
     app::App,
-    extract::{access::Reads, body::Params},
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Params, Reads},
+    http::{Answer, Json, Problem, Problems},
     limits,
     node::workers::{self, WorkerState},
 };
@@ -28,8 +24,7 @@ use crate::{
     responses((status = 200, description = "A page of workers", body = WorkerList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(page): Params<TenantPageQuery>,
 ) -> Answer<WorkerList> {
     let tenant = query::tenant(page.tenant.as_deref(), &caller)?;

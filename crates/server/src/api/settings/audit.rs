@@ -1,19 +1,12 @@
 //! Who did what.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use steadfast_api::{AuditList, AuditQuery};
 use steadfast_store::AuditFilter;
 
 use crate::{
     api::{cursor, query},
-    app::App,
-    extract::{access::Reads, body::Params},
-    http::{
-        json::{Answer, Json},
-        problem::Problems,
-    },
+    extract::{Params, Reads},
+    http::{Answer, Json, Problems},
     limits,
 };
 
@@ -23,8 +16,7 @@ use crate::{
     responses((status = 200, description = "A page of audit records", body = AuditList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(query): Params<AuditQuery>,
 ) -> Answer<AuditList> {
     let filter = AuditFilter {

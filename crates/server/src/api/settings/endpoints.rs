@@ -1,8 +1,6 @@
 //! Endpoints: where a tenant's webhooks and alerts go.
 
-use std::sync::Arc;
-
-use axum::{extract::State, http::StatusCode};
+use axum::http::StatusCode;
 use steadfast_api::{
     CreateEndpointRequest, EditEndpointRequest, EndpointBody, EndpointList, EndpointWithSecret,
     JobBody, JobList, PageQuery, RotateSecretRequest, TenantPageQuery,
@@ -25,14 +23,8 @@ use crate::{
         },
     },
     app::App,
-    extract::{
-        access::{Caller, Reads, Writes},
-        body::{Body, Id, MaybeBody, Params},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Id, MaybeBody, Params, Reads, Writes},
+    http::{Answer, Json, Problem, Problems},
     limits,
 };
 
@@ -48,8 +40,7 @@ use crate::{
     responses((status = 201, description = "The endpoint, with its secret", body = EndpointWithSecret), Problems)
 )]
 pub async fn create(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Body(body): Body<CreateEndpointRequest>,
 ) -> Result<(StatusCode, Json<EndpointWithSecret>), Problem> {
     let tenant = query::tenant(body.tenant.as_deref(), &caller)?.unwrap_or_default();
@@ -121,8 +112,7 @@ fn secret_or_new(text: Option<&str>) -> Result<WebhookSecret, Invalid> {
     responses((status = 200, description = "All endpoints", body = EndpointList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(page): Params<TenantPageQuery>,
 ) -> Answer<EndpointList> {
     let tenant = query::tenant(page.tenant.as_deref(), &caller)?;
@@ -142,7 +132,7 @@ pub async fn list(
 }
 
 /// An endpoint as this caller may see it.
-fn body_for(caller: &Caller, endpoint: &Endpoint, now: Timestamp) -> EndpointBody {
+pub fn body_for(caller: &Caller, endpoint: &Endpoint, now: Timestamp) -> EndpointBody {
     let mut body = EndpointBody::new(endpoint, now);
     body.url = caller.endpoint_url(&body.url);
     body
@@ -161,11 +151,7 @@ pub async fn find(app: &App, caller: &Caller, id: EndpointId) -> Result<Endpoint
     params(("id" = String, Path, description = "end_…")),
     responses((status = 200, description = "The endpoint", body = EndpointBody), Problems)
 )]
-pub async fn read(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
-    Id(id): Id<EndpointId>,
-) -> Answer<EndpointBody> {
+pub async fn read(Reads { app, caller }: Reads, Id(id): Id<EndpointId>) -> Answer<EndpointBody> {
     let endpoint = find(&app, &caller, id).await?;
     Ok(Json(body_for(&caller, &endpoint, app.client.now())))
 }
@@ -180,8 +166,7 @@ pub async fn read(
     responses((status = 200, description = "The updated endpoint", body = EndpointBody), Problems)
 )]
 pub async fn edit(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<EndpointId>,
     Body(edit): Body<EditEndpointRequest>,
 ) -> Answer<EndpointBody> {
@@ -233,8 +218,7 @@ fn answer(
     responses((status = 200, description = "The updated endpoint", body = EndpointBody), Problems)
 )]
 pub async fn enable(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<EndpointId>,
 ) -> Answer<EndpointBody> {
     find(&app, &caller, id).await?;
@@ -252,8 +236,7 @@ pub async fn enable(
     responses((status = 200, description = "The updated endpoint", body = EndpointBody), Problems)
 )]
 pub async fn disable(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<EndpointId>,
 ) -> Answer<EndpointBody> {
     find(&app, &caller, id).await?;
@@ -269,11 +252,7 @@ pub async fn disable(
     params(("id" = String, Path, description = "end_…")),
     responses((status = 200, description = "The delivery job", body = JobBody), Problems)
 )]
-pub async fn test(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
-    Id(id): Id<EndpointId>,
-) -> Answer<JobBody> {
+pub async fn test(Writes { app, caller }: Writes, Id(id): Id<EndpointId>) -> Answer<JobBody> {
     let endpoint = find(&app, &caller, id).await?;
     let delivery = send_test(&app, &caller, &endpoint).await?;
     Ok(Json(job_body(&app, delivery, app.client.now())))
@@ -298,8 +277,7 @@ pub async fn send_test(app: &App, caller: &Caller, endpoint: &Endpoint) -> Resul
     responses((status = 200, description = "A page of deliveries", body = JobList), Problems)
 )]
 pub async fn deliveries(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Id(id): Id<EndpointId>,
     Params(page): Params<PageQuery>,
 ) -> Answer<JobList> {
@@ -318,11 +296,7 @@ pub async fn deliveries(
     params(("id" = String, Path, description = "The job id of the delivery, job_…")),
     responses((status = 200, description = "The delivery", body = JobBody), Problems)
 )]
-pub async fn resend(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
-    Id(id): Id<JobId>,
-) -> Answer<JobBody> {
+pub async fn resend(Writes { app, caller }: Writes, Id(id): Id<JobId>) -> Answer<JobBody> {
     let by = caller.actor(&app).await?;
     let job = resend_by(&app, &caller, id, by).await?;
     due_body(&app, &caller, job).await
@@ -345,8 +319,7 @@ pub async fn resend_by(app: &App, caller: &Caller, id: JobId, by: Actor) -> Resu
     responses((status = 204, description = "Deleted"), Problems)
 )]
 pub async fn delete(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<EndpointId>,
 ) -> Result<StatusCode, Problem> {
     let tenant = caller.tenant.as_ref();
@@ -367,8 +340,7 @@ pub async fn delete(
     responses((status = 200, description = "The endpoint, with its new secret", body = EndpointWithSecret), Problems)
 )]
 pub async fn rotate(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<EndpointId>,
     MaybeBody(body): MaybeBody<RotateSecretRequest>,
 ) -> Answer<EndpointWithSecret> {

@@ -1,8 +1,6 @@
 //! API keys.
 
-use std::sync::Arc;
-
-use axum::{extract::State, http::StatusCode};
+use axum::http::StatusCode;
 use steadfast_api::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, PageQuery, Scope};
 use steadfast_core::KeyId;
 
@@ -10,14 +8,8 @@ use crate::{
     api::{cursor, query},
     app::App,
     auth::keys::{self, Key, KeyError, NewKey, Revocation},
-    extract::{
-        access::{Caller, Writes},
-        body::{Body, Id, Params},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Id, Params, Writes},
+    http::{Answer, Json, Problem, Problems},
 };
 
 /// Create a key. Its token is only in this response.
@@ -30,8 +22,7 @@ use crate::{
     responses((status = 201, description = "The key, with its token", body = KeyWithToken), Problems)
 )]
 pub async fn create(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Body(body): Body<CreateKeyRequest>,
 ) -> Result<(StatusCode, Json<KeyWithToken>), Problem> {
     if caller.tenant.is_some() && body.scope == Scope::Admin {
@@ -75,8 +66,7 @@ impl From<KeyError> for Problem {
     responses((status = 200, description = "All keys", body = KeyList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Params(page): Params<PageQuery>,
 ) -> Answer<KeyList> {
     let keys = visible(&app, &caller).await?;
@@ -114,8 +104,7 @@ fn sees(caller: &Caller, key: &Key) -> bool {
     responses((status = 204, description = "Revoked"), Problems)
 )]
 pub async fn delete(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<KeyId>,
 ) -> Result<StatusCode, Problem> {
     let store = app.node.store();

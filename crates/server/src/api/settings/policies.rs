@@ -1,8 +1,5 @@
 //! Retry policies, without running anything.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use steadfast_api::{
     PolicyPreviewBody, PolicyReplayBody, PreviewPolicyRequest, ReplayPolicyRequest,
 };
@@ -12,14 +9,8 @@ use steadfast_engine::ReplayRequest;
 use crate::{
     api::query,
     app::App,
-    extract::{
-        access::{Caller, Reads},
-        body::Body,
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Reads},
+    http::{Answer, Json, Problem, Problems},
 };
 
 /// Preview the whole timetable of a policy.
@@ -54,8 +45,7 @@ pub async fn preview(
     responses((status = 200, description = "Old against new", body = PolicyReplayBody), Problems)
 )]
 pub async fn replay(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Body(body): Body<ReplayPolicyRequest>,
 ) -> Answer<PolicyReplayBody> {
     let tenant = query::tenant(body.tenant.as_deref(), &caller)?;

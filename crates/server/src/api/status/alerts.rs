@@ -1,19 +1,12 @@
-//! Alerts: what is wrong at the moment, and what was.
+//! Alerts: current and past.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use steadfast_api::{AlertList, TenantPageQuery};
 use steadfast_core::{AlertState, Destination};
 
 use crate::{
     api::{cursor, query},
-    app::App,
-    extract::{access::Reads, body::Params},
-    http::{
-        json::{Answer, Json},
-        problem::Problems,
-    },
+    extract::{Params, Reads},
+    http::{Answer, Json, Problems},
 };
 
 /// List alerts: firing, pending and resolved.
@@ -22,8 +15,7 @@ use crate::{
     responses((status = 200, description = "The alerts", body = AlertList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(page): Params<TenantPageQuery>,
 ) -> Answer<AlertList> {
     let tenant = query::tenant(page.tenant.as_deref(), &caller)?;

@@ -1,11 +1,8 @@
 //! Events of jobs as they happen, as server-sent events.
 
-use std::{convert::Infallible, sync::Arc};
+use std::convert::Infallible;
 
-use axum::{
-    extract::State,
-    response::sse::{Event as SseEvent, Sse},
-};
+use axum::response::sse::{Event as SseEvent, Sse};
 use futures_util::Stream;
 use steadfast_api::{JobEventBody, TenantQuery};
 use steadfast_core::duration;
@@ -13,9 +10,8 @@ use steadfast_engine::{JobEvent, Notice};
 
 use crate::{
     api::query,
-    app::App,
-    extract::{access::Reads, body::Params, stream},
-    http::problem::{Problem, Problems},
+    extract::{Params, Reads, stream},
+    http::{Problem, Problems},
 };
 
 /// Stream live events of the jobs that this node runs.
@@ -30,8 +26,7 @@ use crate::{
     responses((status = 200, description = "A stream of events", content_type = "text/event-stream", body = String), Problems)
 )]
 pub async fn events(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(query): Params<TenantQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, Problem> {
     let tenant = query::query_tenant(&query, &caller)?;

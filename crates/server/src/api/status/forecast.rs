@@ -1,20 +1,13 @@
-//! How many jobs are coming.
+//! The forecast of upcoming jobs.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use steadfast_api::{DestinationForecastBody, ForecastBody, ForecastQuery, QueueForecastBody};
 use steadfast_core::limits::FORECAST_MINUTES_MAX;
 use steadfast_engine::Forecasts;
 
 use crate::{
     api::query,
-    app::App,
-    extract::{access::Reads, body::Params},
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Params, Reads},
+    http::{Answer, Json, Problem, Problems},
     limits::FORECAST_MINUTES_DEFAULT,
 };
 
@@ -27,8 +20,7 @@ use crate::{
     responses((status = 200, description = "The forecast", body = ForecastBody), Problems)
 )]
 pub async fn read(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(query): Params<ForecastQuery>,
 ) -> Answer<ForecastBody> {
     let tenant = query::tenant(query.tenant.as_deref(), &caller)?;

@@ -1,8 +1,7 @@
 //! Counts and rates.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use axum::extract::State;
 use steadfast_api::{
     CountsBody, LaneBody, MinuteBody, MinuteList, MinutesQuery, StatsBody, TenantPageQuery,
 };
@@ -12,12 +11,8 @@ use steadfast_store::LaneStats;
 
 use crate::{
     api::{cursor, query},
-    app::App,
-    extract::{access::Reads, body::Params},
-    http::{
-        json::{Answer, Json},
-        problem::Problems,
-    },
+    extract::{Params, Reads},
+    http::{Answer, Json, Problems},
     limits::RECENT_WINDOW,
 };
 
@@ -27,8 +22,7 @@ use crate::{
     responses((status = 200, description = "Counts and rates", body = StatsBody), Problems)
 )]
 pub async fn read(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(page): Params<TenantPageQuery>,
 ) -> Answer<StatsBody> {
     let tenant = query::tenant(page.tenant.as_deref(), &caller)?;
@@ -92,8 +86,7 @@ pub fn counts(stats: &Stats) -> CountsBody {
     responses((status = 200, description = "Counts per minute", body = MinuteList), Problems)
 )]
 pub async fn minutes(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(query): Params<MinutesQuery>,
 ) -> Answer<MinuteList> {
     let tenant = query::tenant(query.tenant.as_deref(), &caller)?;

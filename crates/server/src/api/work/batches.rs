@@ -1,9 +1,6 @@
-//! Jobs that are counted together: created, added to, closed, followed.
-
-use std::sync::Arc;
+//! Batches: groups of jobs that are counted together.
 
 use axum::{
-    extract::State,
     http::HeaderMap,
     response::{IntoResponse as _, Response},
 };
@@ -25,14 +22,8 @@ use crate::{
         },
     },
     app::App,
-    extract::{
-        access::{Caller, Reads, Writes},
-        body::{Body, Id, Params},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Id, Params, Reads, Writes},
+    http::{Answer, Json, Problem, Problems},
     limits,
 };
 
@@ -77,8 +68,7 @@ pub fn batch_body(record: BatchRecord) -> BatchBody {
     )
 )]
 pub async fn create(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     headers: HeaderMap,
     Body(body): Body<CreateBatchRequest>,
 ) -> Result<Response, Problem> {
@@ -153,8 +143,7 @@ fn callback(
     responses((status = 200, description = "A page of batches", body = BatchList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(query): Params<BatchQuery>,
 ) -> Answer<BatchList> {
     let filter = BatchFilter {
@@ -182,11 +171,7 @@ pub async fn find(app: &App, caller: &Caller, id: BatchId) -> Result<BatchRecord
     params(("id" = String, Path, description = "bat_…")),
     responses((status = 200, description = "The batch", body = BatchBody), Problems)
 )]
-pub async fn read(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
-    Id(id): Id<BatchId>,
-) -> Answer<BatchBody> {
+pub async fn read(Reads { app, caller }: Reads, Id(id): Id<BatchId>) -> Answer<BatchBody> {
     Ok(Json(batch_body(find(&app, &caller, id).await?)))
 }
 
@@ -197,8 +182,7 @@ pub async fn read(
     responses((status = 200, description = "A page of jobs", body = JobList), Problems)
 )]
 pub async fn jobs(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Id(id): Id<BatchId>,
     Params(query): Params<BatchJobQuery>,
 ) -> Answer<JobList> {
@@ -224,8 +208,7 @@ pub async fn jobs(
     responses((status = 201, description = "The jobs", body = JobList), Problems)
 )]
 pub async fn add(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<BatchId>,
     headers: HeaderMap,
     Body(mut body): Body<CreateJobsRequest>,
@@ -255,11 +238,7 @@ pub async fn add(
     params(("id" = String, Path, description = "bat_…")),
     responses((status = 200, description = "The batch", body = BatchBody), Problems)
 )]
-pub async fn close(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
-    Id(id): Id<BatchId>,
-) -> Answer<BatchBody> {
+pub async fn close(Writes { app, caller }: Writes, Id(id): Id<BatchId>) -> Answer<BatchBody> {
     find(&app, &caller, id).await?;
     let client = caller.client(&app).await?;
     Ok(Json(batch_body(client.close_batch(id).await?)))

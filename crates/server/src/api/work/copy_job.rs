@@ -1,4 +1,4 @@
-//! A job like one that is stored: what the request does not say is taken from that one.
+//! Copies a stored job: fields that the request leaves out are taken from it.
 //!
 //! The server does this because headers and secrets are never shown, so no caller could repeat them.
 //! It sends them to the system they were meant for, and to no other.
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use steadfast_api::{CreateJobRequest, HttpTargetRequest, WebhookRequest};
 use steadfast_core::{Destination, Guarantee, Job, Kind, Webhook, WebhookSecret, WebhookTarget};
 
-use crate::{api::work::create::shorthands, http::problem::Problem};
+use crate::{api::work::create::shorthands, http::Problem};
 
 /// The request with what the job has. Its keys, its time, its batch and what it waited for stay
 /// behind: they are what makes it that one.

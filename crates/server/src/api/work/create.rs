@@ -12,7 +12,7 @@ use steadfast_engine::{
     http::{HttpRequest, SigningKey},
 };
 
-use crate::{api::query, app::App, extract::access::Caller, http::problem::Problem};
+use crate::{api::query, app::App, extract::Caller, http::Problem};
 
 /// One job, or a schedule that makes many.
 #[expect(

@@ -1,12 +1,9 @@
 //! `POST /jobs`: one job, many, or a schedule.
 
-use std::{
-    fmt::{Display, Write as _},
-    sync::Arc,
-};
+use std::fmt::{Display, Write as _};
 
 use axum::{
-    extract::{Request, State},
+    extract::Request,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -23,14 +20,8 @@ use crate::{
         jobs,
     },
     app::App,
-    extract::{
-        access::{Caller, Writes},
-        body,
-    },
-    http::{
-        json::Json,
-        problem::{Problem, Problems},
-    },
+    extract::{Caller, Writes, body},
+    http::{Json, Problem, Problems},
 };
 
 /// The address of anything that has an id fits.
@@ -74,11 +65,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
         Problems,
     )
 )]
-pub async fn create(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
-    request: Request,
-) -> Result<Response, Problem> {
+pub async fn create(Writes { app, caller }: Writes, request: Request) -> Result<Response, Problem> {
     let headers = CreateHeaders::read(request.headers())?;
     let bytes = body::read(request, &app).await?;
     start_create(&app, &caller, headers, &bytes)?.await

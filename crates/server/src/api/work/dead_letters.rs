@@ -1,8 +1,5 @@
 //! Dead letters: listed, requeued, or discarded, one or all that match.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use steadfast_api::{BulkResult, DeadLettersRequest, JobList, JobQuery};
 use steadfast_core::{
     FailureClass, Job, JobCommand, JobId, Kind, OperationKind, Queue, limits as core_limits,
@@ -19,14 +16,8 @@ use crate::{
         },
     },
     app::App,
-    extract::{
-        access::{Caller, Reads, Writes},
-        body::{Body, Params},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Params, Reads, Writes},
+    http::{Answer, Json, Problem, Problems},
     limits,
 };
 
@@ -36,8 +27,7 @@ use crate::{
     responses((status = 200, description = "A page of dead letters", body = JobList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(query): Params<JobQuery>,
 ) -> Answer<JobList> {
     let filter = JobFilter {
@@ -60,8 +50,7 @@ pub async fn list(
     responses((status = 200, description = "The number of jobs", body = BulkResult), Problems)
 )]
 pub async fn requeue(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Body(body): Body<DeadLettersRequest>,
 ) -> Answer<BulkResult> {
     let payload = body.payload.clone();
@@ -77,8 +66,7 @@ pub async fn requeue(
     responses((status = 200, description = "The number of jobs", body = BulkResult), Problems)
 )]
 pub async fn discard(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Body(body): Body<DeadLettersRequest>,
 ) -> Answer<BulkResult> {
     if body.payload.is_some() {
@@ -184,7 +172,7 @@ async fn by_ids(
     let is_one_by_one = body.payload.is_some() || found.len() < 2;
     if !body.dry_run && !is_one_by_one {
         let mut filter = dead_letter_filter(body, caller)?;
-        // What is done to the jobs of one tenant stands among its operations and in its audit.
+        // Commands on jobs of one tenant are listed in its operations and its audit.
         let (first, others) = (&found[0].tenant, &found[1..]);
         if others.iter().all(|job| job.tenant == *first) {
             filter.tenant = Some(first.clone());
@@ -204,7 +192,7 @@ async fn by_ids(
     }))
 }
 
-/// Each with its own audit record. Of several, those that do not allow it any more are passed over.
+/// Each with its own audit record. Of several, jobs that no longer allow it are skipped.
 async fn one_by_one(
     app: &App,
     caller: &Caller,

@@ -1,8 +1,5 @@
 //! Why jobs have not started.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use steadfast_api::{
     QueueExplanation, StartExplanation, TenantQuery,
     schema::{NameSchema, QueueExplanationSchema, StartExplanationSchema},
@@ -13,14 +10,8 @@ use steadfast_engine::{ExplainRequest, WorkerPresence};
 use crate::{
     api::{query, work::jobs},
     app::App,
-    extract::{
-        access::{Caller, Reads},
-        body::{Id, Params},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Caller, Id, Params, Reads},
+    http::{Answer, Json, Problem, Problems},
     node::workers,
 };
 
@@ -37,11 +28,7 @@ use crate::{
         Problems
     )
 )]
-pub async fn job(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
-    Id(id): Id<JobId>,
-) -> Answer<StartExplanation> {
+pub async fn job(Reads { app, caller }: Reads, Id(id): Id<JobId>) -> Answer<StartExplanation> {
     let job = jobs::find(&app, &caller, id).await?;
     let request = request(&app, &caller, &job.tenant).await?;
     let explanation = app.client.explain(id, &request).await?;
@@ -58,8 +45,7 @@ pub async fn job(
     )
 )]
 pub async fn queue(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Id(name): Id<String>,
     Params(query): Params<TenantQuery>,
 ) -> Answer<QueueExplanation> {

@@ -1,8 +1,5 @@
-//! Groups of failures: listed, looked at, marked as known or fixed.
+//! Groups of failures: listed, read, marked as known or fixed.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use steadfast_api::{FailureGroupBody, FailureList, FailureQuery, MarkFailureRequest, TenantQuery};
 use steadfast_core::{
     Destination, FailureClass, FailureFingerprint, FailureGroup, Kind, Queue, Tenant,
@@ -12,14 +9,8 @@ use steadfast_store::FailureFilter;
 use crate::{
     api::{cursor, query},
     app::App,
-    extract::{
-        access::{Caller, Reads, Writes},
-        body::{Body, Id, Params},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Id, Params, Reads, Writes},
+    http::{Answer, Json, Problem, Problems},
     limits,
 };
 
@@ -29,35 +20,28 @@ use crate::{
     responses((status = 200, description = "A page of failure groups", body = FailureList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(query): Params<FailureQuery>,
 ) -> Answer<FailureList> {
     let filter = filter(&query, &caller)?;
     let page = cursor::page(query.limit, limits::PAGE_DEFAULT, query.after.as_deref())?;
-    let listed = app.client.failures(filter, page).await?;
+    let page = app.client.failures(filter, page).await?;
     let now = app.client.now();
-    let bodies = listed.items.into_iter();
+    let body = |group| FailureGroupBody::new(group, now);
     Ok(Json(FailureList {
-        failures: bodies
-            .map(|group| FailureGroupBody::new(group, now))
-            .collect(),
-        next_cursor: listed.next.map(|cursor| cursor.to_string()),
+        failures: page.items.into_iter().map(body).collect(),
+        next_cursor: cursor::next(page.next),
     }))
 }
 
 /// Read a failure group.
 #[utoipa::path(
     get, path = "/failures/{fingerprint}", tag = "Failures", operation_id = "getFailure",
-    params(
-        ("fingerprint" = String, Path, description = "The fingerprint of the group"),
-        TenantQuery,
-    ),
+    params(("fingerprint" = String, Path, description = "The fingerprint of the group"), TenantQuery),
     responses((status = 200, description = "The group", body = FailureGroupBody), Problems)
 )]
 pub async fn read(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Id(fingerprint): Id<String>,
     Params(query): Params<TenantQuery>,
 ) -> Answer<FailureGroupBody> {
@@ -69,16 +53,12 @@ pub async fn read(
 /// Mark a failure group as known or fixed.
 #[utoipa::path(
     patch, path = "/failures/{fingerprint}", tag = "Failures", operation_id = "markFailure",
-    params(
-        ("fingerprint" = String, Path, description = "The fingerprint of the group"),
-        TenantQuery,
-    ),
+    params(("fingerprint" = String, Path, description = "The fingerprint of the group"), TenantQuery),
     request_body(content = MarkFailureRequest, example = json!({"state": "fixed"})),
     responses((status = 200, description = "The group", body = FailureGroupBody), Problems)
 )]
 pub async fn mark(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(fingerprint): Id<String>,
     Params(query): Params<TenantQuery>,
     Body(request): Body<MarkFailureRequest>,
@@ -112,7 +92,7 @@ async fn find(
     found.pop().ok_or_else(|| not_found(fingerprint))
 }
 
-/// The groups that a query describes, as far as the caller may see them.
+/// The groups that match a query and are visible to the caller.
 pub fn filter(query: &FailureQuery, caller: &Caller) -> Result<FailureFilter, Problem> {
     let destination = query.destination.as_deref().map(Destination::new);
     Ok(FailureFilter {

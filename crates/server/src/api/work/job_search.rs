@@ -1,6 +1,5 @@
-//! Pages of jobs, for the API and the dashboard. The store bounds the work of one look, so a
-//! filter that matches few jobs may take a second one; then the caller gets what was found, and
-//! where to go on.
+//! Pages of jobs, for the API and the dashboard. The store limits the work of one query, so a filter
+//! that matches few jobs may need several. The caller then gets the jobs found so far and a cursor.
 
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::limits;
 
-/// Looks for a page of jobs, and looks no further after `time_max`.
+/// Searches for a page of jobs, at most for `time_max`.
 pub async fn find_page(
     client: &Client,
     filter: JobFilter,

@@ -2,7 +2,6 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use axum::extract::State;
 use steadfast_api::{
     AttemptBody, AttemptList, EditJobRequest, JobBody, JobList, JobQuery, PageQuery,
     PrerequisiteBody, RetryJobRequest, WaitQuery,
@@ -17,14 +16,8 @@ use steadfast_store::{AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest
 use crate::{
     api::{cursor, query, work::job_search::find_page},
     app::App,
-    extract::{
-        access::{Caller, Reads, Writes},
-        body::{Body, Id, MaybeBody, Params, shorten_id},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Id, MaybeBody, Params, Reads, Writes, body::shorten_id},
+    http::{Answer, Json, Problem, Problems},
     limits,
 };
 
@@ -48,8 +41,7 @@ pub fn list_entry(app: &App, job: Job, now: Timestamp) -> JobBody {
     responses((status = 200, description = "A page of jobs", body = JobList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(query): Params<JobQuery>,
 ) -> Answer<JobList> {
     let filter = query::job_filter(&query, &caller)?;
@@ -88,8 +80,7 @@ pub async fn list_page(
     responses((status = 200, description = "The job", body = JobBody), Problems)
 )]
 pub async fn read(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Id(id): Id<JobId>,
     Params(query): Params<WaitQuery>,
 ) -> Answer<JobBody> {
@@ -173,8 +164,7 @@ pub async fn find(app: &App, caller: &Caller, id: JobId) -> Result<Job, Problem>
     responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn edit(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<JobId>,
     Body(body): Body<EditJobRequest>,
 ) -> Answer<JobBody> {
@@ -212,8 +202,7 @@ pub fn checked_payload(job: &Job, payload: Payload) -> Result<Payload, Problem> 
     responses((status = 200, description = "A page of attempts", body = AttemptList), Problems)
 )]
 pub async fn history(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Id(id): Id<String>,
     Params(query): Params<PageQuery>,
 ) -> Answer<AttemptList> {
@@ -264,11 +253,7 @@ async fn kinds_of(app: &App, attempts: &[Attempt]) -> Result<HashMap<JobId, Kind
     params(("id" = String, Path, description = "job_…")),
     responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
-pub async fn cancel(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
-    Id(id): Id<JobId>,
-) -> Answer<JobBody> {
+pub async fn cancel(Writes { app, caller }: Writes, Id(id): Id<JobId>) -> Answer<JobBody> {
     command(&app, &caller, id, JobCommand::Cancel).await
 }
 
@@ -282,8 +267,7 @@ pub async fn cancel(
     responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn retry(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<JobId>,
     MaybeBody(body): MaybeBody<RetryJobRequest>,
 ) -> Answer<JobBody> {
@@ -303,16 +287,12 @@ pub async fn retry(
     params(("id" = String, Path, description = "job_…")),
     responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
-pub async fn run_now(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
-    Id(id): Id<JobId>,
-) -> Answer<JobBody> {
+pub async fn run_now(Writes { app, caller }: Writes, Id(id): Id<JobId>) -> Answer<JobBody> {
     let job = commanded(&app, &caller, id, JobCommand::RunNow).await?;
     due_body(&app, &caller, job).await
 }
 
-/// A job that a command has made due, with what still stands in its way.
+/// A job that a command has made due, with its remaining blockers.
 pub async fn due_body(app: &App, caller: &Caller, job: Job) -> Answer<JobBody> {
     let is_of_tenant = caller.tenant.is_some();
     let waiting_for = app.client.waiting_for(&job, is_of_tenant).await?;

@@ -1,9 +1,8 @@
-//! Work on many jobs: created, followed, halted.
+//! Bulk operations: create, read, pause, resume, cancel.
 
 use std::{sync::Arc, time::Duration};
 
 use axum::{
-    extract::State,
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
@@ -11,21 +10,15 @@ use steadfast_api::{
     BulkResult, CreateOperationRequest, OperationBody, OperationJobList, OperationJobQuery,
     OperationList, OperationQuery,
 };
-use steadfast_core::{CanaryRule, OperationId};
+use steadfast_core::{Actor, CanaryRule, OperationId};
 use steadfast_engine::OperationRequest;
 use steadfast_store::{JobFilter, OperationFilter, OperationJobFilter, OperationRecord};
 
 use crate::{
     api::{cursor, query},
     app::App,
-    extract::{
-        access::{Caller, Reads, Writes},
-        body::{Body, Id, Params},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Id, Params, Reads, Writes},
+    http::{Answer, Json, Problem, Problems},
     limits,
 };
 
@@ -58,8 +51,7 @@ pub fn operation_body(record: OperationRecord) -> OperationBody {
     )
 )]
 pub async fn create(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Body(body): Body<CreateOperationRequest>,
 ) -> Result<Response, Problem> {
     let is_dry_run = body.dry_run;
@@ -154,8 +146,7 @@ async fn request(
     responses((status = 200, description = "A page of operations", body = OperationList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(query): Params<OperationQuery>,
 ) -> Answer<OperationList> {
     let filter = OperationFilter {
@@ -173,10 +164,7 @@ pub async fn list(
 /// An operation, if it exists for this caller.
 pub async fn find(app: &App, caller: &Caller, id: OperationId) -> Result<OperationRecord, Problem> {
     let found = app.client.operation(id).await?;
-    let visible = found.filter(|record| match &record.tenant {
-        Some(tenant) => caller.sees(tenant),
-        None => caller.tenant.is_none(),
-    });
+    let visible = found.filter(|record| caller.sees_record(record.tenant.as_ref()));
     visible.ok_or_else(|| Problem::not_found(id))
 }
 
@@ -186,11 +174,7 @@ pub async fn find(app: &App, caller: &Caller, id: OperationId) -> Result<Operati
     params(("id" = String, Path, description = "opr_…")),
     responses((status = 200, description = "The operation", body = OperationBody), Problems)
 )]
-pub async fn read(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
-    Id(id): Id<OperationId>,
-) -> Answer<OperationBody> {
+pub async fn read(Reads { app, caller }: Reads, Id(id): Id<OperationId>) -> Answer<OperationBody> {
     Ok(Json(operation_body(find(&app, &caller, id).await?)))
 }
 
@@ -201,8 +185,7 @@ pub async fn read(
     responses((status = 200, description = "A page of jobs", body = OperationJobList), Problems)
 )]
 pub async fn jobs(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Id(id): Id<OperationId>,
     Params(query): Params<OperationJobQuery>,
 ) -> Answer<OperationJobList> {
@@ -219,6 +202,12 @@ pub async fn jobs(
     }))
 }
 
+/// Who gives a command to an operation, if it exists for this caller.
+async fn commander(app: &App, caller: &Caller, id: OperationId) -> Result<Actor, Problem> {
+    find(app, caller, id).await?;
+    caller.actor(app).await
+}
+
 /// Pause an operation until it is resumed. Completed changes stay.
 #[utoipa::path(
     post, path = "/operations/{id}/pause", tag = "Operations", operation_id = "pauseOperation",
@@ -226,15 +215,12 @@ pub async fn jobs(
     responses((status = 200, description = "The operation", body = OperationBody), Problems)
 )]
 pub async fn pause(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<OperationId>,
 ) -> Answer<OperationBody> {
-    find(&app, &caller, id).await?;
-    let by = caller.actor(&app).await?;
-    Ok(Json(operation_body(
-        app.client.pause_operation(id, by).await?,
-    )))
+    let by = commander(&app, &caller, id).await?;
+    let record = app.client.pause_operation(id, by).await?;
+    Ok(Json(operation_body(record)))
 }
 
 /// Resume a paused operation.
@@ -244,15 +230,12 @@ pub async fn pause(
     responses((status = 200, description = "The operation", body = OperationBody), Problems)
 )]
 pub async fn resume(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<OperationId>,
 ) -> Answer<OperationBody> {
-    find(&app, &caller, id).await?;
-    let by = caller.actor(&app).await?;
-    Ok(Json(operation_body(
-        app.client.resume_operation(id, by).await?,
-    )))
+    let by = commander(&app, &caller, id).await?;
+    let record = app.client.resume_operation(id, by).await?;
+    Ok(Json(operation_body(record)))
 }
 
 /// Cancel an operation. Completed changes stay; remaining jobs are not changed.
@@ -262,13 +245,10 @@ pub async fn resume(
     responses((status = 200, description = "The operation", body = OperationBody), Problems)
 )]
 pub async fn cancel(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<OperationId>,
 ) -> Answer<OperationBody> {
-    find(&app, &caller, id).await?;
-    let by = caller.actor(&app).await?;
-    Ok(Json(operation_body(
-        app.client.cancel_operation(id, by).await?,
-    )))
+    let by = commander(&app, &caller, id).await?;
+    let record = app.client.cancel_operation(id, by).await?;
+    Ok(Json(operation_body(record)))
 }

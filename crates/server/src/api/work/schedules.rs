@@ -1,8 +1,6 @@
 //! Schedules: created, changed, paused, and their ticks.
 
-use std::sync::Arc;
-
-use axum::{extract::State, http::StatusCode, response::Response};
+use axum::{http::StatusCode, response::Response};
 use steadfast_api::{
     CreateScheduleRequest, EditScheduleRequest, JobBody, PageQuery, ScheduleBody, ScheduleList,
     ScheduleQuery, TickBody, TickList,
@@ -17,14 +15,8 @@ use crate::{
         work::{create::RequestReader, create_jobs::created, jobs::job_body},
     },
     app::App,
-    extract::{
-        access::{Caller, Reads, Writes},
-        body::{Body, Id, Params, shorten_id},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Id, Params, Reads, Writes, body::shorten_id},
+    http::{Answer, Json, Problem, Problems},
     limits,
 };
 
@@ -42,8 +34,7 @@ use crate::{
     )
 )]
 pub async fn create(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Body(body): Body<CreateScheduleRequest>,
 ) -> Result<Response, Problem> {
     let (app, caller) = (&*app, &caller);
@@ -60,8 +51,7 @@ pub async fn create(
     responses((status = 200, description = "A page of schedules", body = ScheduleList), Problems)
 )]
 pub async fn list(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Params(query): Params<ScheduleQuery>,
 ) -> Answer<ScheduleList> {
     let tenant = query::tenant(query.tenant.as_deref(), &caller)?;
@@ -115,11 +105,7 @@ async fn find_damaged(
     params(("id" = String, Path, description = "sch_…, or its name")),
     responses((status = 200, description = "The schedule", body = ScheduleBody), Problems)
 )]
-pub async fn read(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
-    Id(id): Id<String>,
-) -> Answer<ScheduleBody> {
+pub async fn read(Reads { app, caller }: Reads, Id(id): Id<String>) -> Answer<ScheduleBody> {
     Ok(Json(find(&app, &caller, &id).await?.into()))
 }
 
@@ -133,8 +119,7 @@ pub async fn read(
     responses((status = 200, description = "The updated schedule", body = ScheduleBody), Problems)
 )]
 pub async fn edit(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<String>,
     Body(body): Body<EditScheduleRequest>,
 ) -> Answer<ScheduleBody> {
@@ -165,8 +150,7 @@ pub async fn edit(
     responses((status = 204, description = "Deleted"), Problems)
 )]
 pub async fn delete(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<String>,
 ) -> Result<StatusCode, Problem> {
     let found = find(&app, &caller, &id).await;
@@ -185,11 +169,7 @@ pub async fn delete(
     params(("id" = String, Path, description = "sch_…, or its name")),
     responses((status = 200, description = "The updated schedule", body = ScheduleBody), Problems)
 )]
-pub async fn pause(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
-    Id(id): Id<String>,
-) -> Answer<ScheduleBody> {
+pub async fn pause(Writes { app, caller }: Writes, Id(id): Id<String>) -> Answer<ScheduleBody> {
     let id = find(&app, &caller, &id).await?.id;
     let schedule = caller.client(&app).await?.pause_schedule(id).await?;
     Ok(Json(schedule.into()))
@@ -201,11 +181,7 @@ pub async fn pause(
     params(("id" = String, Path, description = "sch_…, or its name")),
     responses((status = 200, description = "The updated schedule", body = ScheduleBody), Problems)
 )]
-pub async fn resume(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
-    Id(id): Id<String>,
-) -> Answer<ScheduleBody> {
+pub async fn resume(Writes { app, caller }: Writes, Id(id): Id<String>) -> Answer<ScheduleBody> {
     let id = find(&app, &caller, &id).await?.id;
     let schedule = caller.client(&app).await?.resume_schedule(id).await?;
     Ok(Json(schedule.into()))
@@ -218,8 +194,7 @@ pub async fn resume(
     responses((status = 201, description = "The run", body = JobBody), Problems)
 )]
 pub async fn run_now(
-    State(app): State<Arc<App>>,
-    Writes(caller): Writes,
+    Writes { app, caller }: Writes,
     Id(id): Id<String>,
 ) -> Result<(StatusCode, Json<JobBody>), Problem> {
     let id = find(&app, &caller, &id).await?.id;
@@ -239,8 +214,7 @@ pub async fn run_now(
     responses((status = 200, description = "A page of ticks", body = TickList), Problems)
 )]
 pub async fn ticks(
-    State(app): State<Arc<App>>,
-    Reads(caller): Reads,
+    Reads { app, caller }: Reads,
     Id(id): Id<String>,
     Params(query): Params<PageQuery>,
 ) -> Answer<TickList> {

@@ -1,21 +1,16 @@
 //! Workers claim jobs.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
-use axum::{extract::State, response::Response};
+use axum::response::Response;
 use steadfast_api::{ClaimBody, ClaimJobsRequest, ClaimList};
 use steadfast_core::{Invalid, Kind, Queue, WorkerName};
 use steadfast_store::ClaimRequest;
 
 use crate::{
     api::{flow::workers::check_info, query, worker::heartbeats::check_lease},
-    app::App,
-    extract::{access::Works, body::Body},
-    http::{
-        json::Json,
-        problem::{Problem, Problems},
-        undelivered_claims::ClaimsBody,
-    },
+    extract::{Body, Works},
+    http::{Json, Problem, Problems, undelivered_claims::ClaimsBody},
     limits,
     node::workers::WorkerState,
 };
@@ -33,8 +28,7 @@ use crate::{
     responses((status = 200, description = "The claims; may be empty", body = ClaimList), Problems)
 )]
 pub async fn claim(
-    State(app): State<Arc<App>>,
-    Works(caller): Works,
+    Works { app, caller }: Works,
     Body(body): Body<ClaimJobsRequest>,
 ) -> Result<Response, Problem> {
     let max = body.max.unwrap_or(limits::CLAIMS_DEFAULT);

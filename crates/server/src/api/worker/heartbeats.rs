@@ -1,8 +1,7 @@
 //! Workers renew the leases of attempts that still run, one or many in a request.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
-use axum::extract::State;
 use steadfast_api::{
     HeartbeatEntry, HeartbeatList, HeartbeatRequest, HeartbeatResult, HeartbeatsRequest, LeaseBody,
 };
@@ -15,14 +14,8 @@ use steadfast_store::{RenewResult, Renewal};
 
 use crate::{
     app::App,
-    extract::{
-        access::{Caller, Works},
-        body::{Body, Id, shorten_id},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Id, Works, body::shorten_id},
+    http::{Answer, Json, Problem, Problems},
     limits,
 };
 
@@ -39,8 +32,7 @@ use crate::{
     responses((status = 200, description = "The lease", body = LeaseBody), Problems)
 )]
 pub async fn heartbeat(
-    State(app): State<Arc<App>>,
-    Works(caller): Works,
+    Works { app, caller }: Works,
     Id(id): Id<JobId>,
     Body(body): Body<HeartbeatRequest>,
 ) -> Answer<LeaseBody> {
@@ -73,8 +65,7 @@ pub async fn heartbeat(
     responses((status = 200, description = "One result per entry, in order", body = HeartbeatList), Problems)
 )]
 pub async fn heartbeats(
-    State(app): State<Arc<App>>,
-    Works(caller): Works,
+    Works { app, caller }: Works,
     Body(body): Body<HeartbeatsRequest>,
 ) -> Answer<HeartbeatList> {
     let most = limits::HEARTBEATS_MAX;

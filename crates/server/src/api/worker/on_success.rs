@@ -8,8 +8,8 @@ use steadfast_core::{JobId, NewJob, Tenant};
 use crate::{
     api::work::create::{JobOrSchedule, RequestReader},
     app::App,
-    extract::access::Caller,
-    http::problem::Problem,
+    extract::Caller,
+    http::Problem,
     limits,
 };
 

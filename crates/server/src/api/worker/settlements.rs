@@ -1,8 +1,5 @@
 //! Workers report how attempts ended, one or many in a request.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use steadfast_api::{
     FailRequest, FailureRequest, JobBody, ReleaseRequest, SettleRequest, SettlementList,
     SettlementOutcome, SettlementRequest, SettlementResult, SnoozeRequest, SucceedRequest,
@@ -15,14 +12,8 @@ use steadfast_engine::{SettleError, Settlement};
 use crate::{
     api::{work::jobs::job_body, worker::on_success::OnSuccessReader},
     app::App,
-    extract::{
-        access::{Caller, Works},
-        body::{Body, Id, shorten_id},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Id, Works, body::shorten_id},
+    http::{Answer, Json, Problem, Problems},
     limits,
 };
 
@@ -37,8 +28,7 @@ use crate::{
     responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn succeed(
-    State(app): State<Arc<App>>,
-    Works(caller): Works,
+    Works { app, caller }: Works,
     Id(id): Id<JobId>,
     Body(body): Body<SucceedRequest>,
 ) -> Answer<JobBody> {
@@ -67,8 +57,7 @@ pub async fn succeed(
     responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn fail(
-    State(app): State<Arc<App>>,
-    Works(caller): Works,
+    Works { app, caller }: Works,
     Id(id): Id<JobId>,
     Body(body): Body<FailRequest>,
 ) -> Answer<JobBody> {
@@ -85,8 +74,7 @@ pub async fn fail(
     responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn snooze(
-    State(app): State<Arc<App>>,
-    Works(caller): Works,
+    Works { app, caller }: Works,
     Id(id): Id<JobId>,
     Body(body): Body<SnoozeRequest>,
 ) -> Answer<JobBody> {
@@ -105,8 +93,7 @@ pub async fn snooze(
     responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn release(
-    State(app): State<Arc<App>>,
-    Works(caller): Works,
+    Works { app, caller }: Works,
     Id(id): Id<JobId>,
     Body(body): Body<ReleaseRequest>,
 ) -> Answer<JobBody> {
@@ -128,8 +115,7 @@ pub async fn release(
     responses((status = 200, description = "One result per entry, in order", body = SettlementList), Problems)
 )]
 pub async fn settle(
-    State(app): State<Arc<App>>,
-    Works(caller): Works,
+    Works { app, caller }: Works,
     Body(body): Body<SettleRequest>,
 ) -> Answer<SettlementList> {
     let most = limits::SETTLE_MAX;

@@ -1,8 +1,6 @@
 //! Steps of an attempt that are done once, whichever attempt did them.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use steadfast_api::{FenceQuery, SaveStepRequest, StepBody};
 use steadfast_core::{Invalid, JobId, StepName, limits as core_limits};
 use steadfast_engine::SettleError;
@@ -11,14 +9,8 @@ use steadfast_store::SaveStepResult;
 use crate::{
     api::worker::heartbeats::stale_fence,
     app::App,
-    extract::{
-        access::{Caller, Works},
-        body::{Body, Params, shorten_id},
-    },
-    http::{
-        json::{Answer, Json},
-        problem::{Problem, Problems},
-    },
+    extract::{Body, Caller, Params, Works, body::shorten_id},
+    http::{Answer, Json, Problem, Problems},
 };
 use axum::http::StatusCode;
 
@@ -36,8 +28,7 @@ use axum::http::StatusCode;
     responses((status = 200, description = "The step", body = StepBody), Problems)
 )]
 pub async fn read(
-    State(app): State<Arc<App>>,
-    Works(caller): Works,
+    Works { app, caller }: Works,
     Path((id, name)): Path<(String, String)>,
     Params(query): Params<FenceQuery>,
 ) -> Answer<StepBody> {
@@ -66,8 +57,7 @@ pub async fn read(
     responses((status = 200, description = "The stored step", body = StepBody), Problems)
 )]
 pub async fn save(
-    State(app): State<Arc<App>>,
-    Works(caller): Works,
+    Works { app, caller }: Works,
     Path((id, name)): Path<(String, String)>,
     Body(body): Body<SaveStepRequest>,
 ) -> Answer<StepBody> {

@@ -27,7 +27,7 @@ pub struct KnownKey {
 }
 
 impl KnownKey {
-    /// Writes that it was used, unless that was written lately. Does not wait: the request that
+    /// Writes that it was used, unless that was written recently. Does not wait: the request that
     /// uses it has no need of it, and a use that is not written costs nothing.
     pub(crate) fn note_use(&self, store: impl FnOnce() -> Arc<dyn Store>, now: Timestamp) {
         let last = self.key.last_used_at;

@@ -10,7 +10,7 @@ use crate::{
             series::TimeBuckets,
             svg::{Svg, SvgBuilder},
         },
-        parts::format::thousands,
+        parts::thousands,
     },
     limits,
 };
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_is_lost_at_the_edges() {
+    fn the_first_and_last_bin_count_their_edges() {
         let times: Vec<Duration> = (0..=100).map(Duration::from_millis).collect();
         let bins = bins(&times, Duration::from_millis(100));
         assert_eq!(bins.iter().sum::<u64>(), 101);

@@ -12,7 +12,7 @@ use steadfast_store::MinuteStats;
 use crate::{
     dashboard::{
         charts::svg::{Svg, SvgBuilder, escaped, round_up},
-        parts::format::{format_percent, thousands},
+        parts::{format_percent, thousands},
     },
     metrics::start_latency::LatencyCounts,
 };
@@ -377,7 +377,7 @@ mod tests {
     use crate::limits;
 
     #[test]
-    fn every_minute_of_the_span_falls_into_a_bucket_and_no_other_does() {
+    fn every_minute_of_the_range_has_one_bucket() {
         let now: Timestamp = "2026-01-01T12:34:56Z".parse().unwrap();
         let buckets = TimeBuckets::new(now, limits::CHART_HOUR);
         assert_eq!(buckets.start().to_string(), "2026-01-01T11:35:00Z");
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_before_the_span_is_not_marked() {
+    fn markers_outside_the_range_are_not_drawn() {
         let now: Timestamp = "2026-01-01T12:34:56Z".parse().unwrap();
         let buckets = TimeBuckets::new(now, limits::CHART_HOUR);
         let incident = |from: u64, until: u64| Marker {
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_does_not_fall_in_the_minute_that_is_not_over() {
+    fn a_line_ends_before_the_unfinished_minute() {
         let now: Timestamp = "2026-01-01T12:34:02Z".parse().unwrap();
         let buckets = TimeBuckets::new(now, limits::CHART_HOUR);
         let minutes = [

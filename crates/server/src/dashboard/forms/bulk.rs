@@ -1,4 +1,4 @@
-//! One action on many jobs: the selected ones, or all that match.
+//! One action on many jobs: the selected ones, or all matching.
 //!
 //! A million jobs take minutes, and a browser does not wait that long. So the action is an
 //! operation, which any node carries on; a small one has ended before the browser has its answer.
@@ -13,17 +13,14 @@ use crate::{
     api::{query, work::operations::create_and_wait},
     app::App,
     dashboard::{
-        actions::redirect_back,
-        forms::fields::Fields,
-        parts::format::thousands,
+        actions::{no_such_action, redirect_back},
+        fields::Fields,
+        parts::thousands,
         viewer::{Editor, Viewer},
     },
-    http::problem::Problem,
+    http::Problem,
     limits,
-    theme::{
-        layout::{Layout, redirect_to, render},
-        page_error::{PageError, PageResult},
-    },
+    theme::{Layout, PageError, PageResult, redirect_to, render},
 };
 
 #[derive(Template)]
@@ -79,12 +76,12 @@ enum BulkAction {
 }
 
 impl BulkAction {
-    fn parse(name: Option<&str>) -> Result<Self, Problem> {
+    fn parse(name: Option<&str>) -> Result<Self, PageError> {
         match name {
             Some("cancel") => Ok(Self::Cancel),
             Some("retry") => Ok(Self::Retry),
             Some("discard") => Ok(Self::Discard),
-            _ => Err(Problem::invalid("action", "there is no such action")),
+            _ => Err(no_such_action()),
         }
     }
 
@@ -114,7 +111,7 @@ impl BulkAction {
     }
 }
 
-/// How many jobs match, as far as they were counted.
+/// How many jobs match; counting stops at a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MatchCount {
     counted: u64,
@@ -141,7 +138,7 @@ pub async fn act(editor: Editor) -> PageResult {
     let action = BulkAction::parse(form.get("action"))?;
     let back = form.get("back").unwrap_or("/jobs");
     let dead_letters = form.get("deadLetters").is_some();
-    let is_confirmed = form.get("confirmed").is_some();
+    let is_confirmed = form.is_confirmed();
     let by = viewer.caller.actor(&viewer.app).await?;
     let mut request = OperationRequest::new(action.kind(dead_letters), by);
     if form.get("scope") == Some("selected") {
@@ -182,7 +179,7 @@ pub async fn act(editor: Editor) -> PageResult {
     Ok(redirect_back(back, action.name(), Some(changed)))
 }
 
-/// The confirmation whether so many jobs are meant: those that are named, or all that match.
+/// Asks for confirmation with the number of jobs: the selected ones, or all matching.
 fn confirm(
     viewer: &Viewer,
     form: &Fields,

@@ -11,13 +11,13 @@ use steadfast_core::{Job, Kind, Payload, duration};
 
 use crate::{
     dashboard::{
-        forms::fields::Fields,
+        fields::Fields,
         parts::{
             json_text::indented,
             payload_view::{self, RawFields},
         },
     },
-    http::problem::Problem,
+    http::Problem,
 };
 
 /// The default is the first.
@@ -138,7 +138,7 @@ pub fn request_body(form: &Fields, liked: Option<&Job>) -> Result<RawFields, Pro
     }
     if form.get("url").is_some() {
         if form.get("kind").is_some() {
-            let detail = "a job requests a URL or is of a kind; leave one of them empty";
+            let detail = "set either a URL or a kind, not both";
             return Err(Problem::invalid("kind", detail));
         }
         insert(&mut body, "kind", raw(&Kind::http())?);
@@ -147,7 +147,7 @@ pub fn request_body(form: &Fields, liked: Option<&Job>) -> Result<RawFields, Pro
         return Ok(body);
     }
     let Some(kind) = form.get("kind") else {
-        let detail = "a job needs a URL to request, or the kind that a worker takes";
+        let detail = "a job needs a URL, or a kind for workers";
         return Err(Problem::invalid("url", detail));
     };
     insert(&mut body, "kind", raw(&kind)?);
@@ -213,7 +213,7 @@ fn headers(text: &str) -> Result<BTreeMap<String, String>, Problem> {
     let headers = lines.map(|line| {
         let (name, value) = line.split_once(':').ok_or_else(|| {
             // The line may be a secret that lost its name.
-            Problem::invalid("headers", "each line of headers must be a name: value")
+            Problem::invalid("headers", "each header line must be name: value")
         })?;
         Ok((name.trim().to_owned(), value.trim().to_owned()))
     });
@@ -225,7 +225,7 @@ fn tags(text: &str) -> Result<BTreeMap<String, String>, Problem> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let tags = lines.map(|line| {
         let (name, value) = line.split_once(':').ok_or_else(|| {
-            let detail = format!("tag {line:?} must be a name and a value, as order:4711");
+            let detail = format!("tag {line:?} must be name:value, such as order:4711");
             Problem::invalid("tags", detail)
         })?;
         Ok((name.trim().to_owned(), value.trim().to_owned()))

@@ -13,20 +13,15 @@ use crate::{
     },
     auth::keys::Scope,
     dashboard::{
-        actions::redirect_back,
-        forms::{
-            fields::Fields,
-            job_fields::{fields_like, methods, pretty, request_body},
-        },
+        actions::done,
+        fields::Fields,
+        forms::job_fields::{fields_like, methods, pretty, request_body},
         pages::job::find,
         viewer::{Editor, Viewer},
     },
-    extract::body,
-    http::problem::Problem,
-    theme::{
-        layout::{Layout, render},
-        page_error::{PageError, PageResult},
-    },
+    extract::{Body, body::from_json},
+    http::Problem,
+    theme::{Layout, PageError, PageResult, render},
 };
 
 #[derive(Template)]
@@ -35,7 +30,6 @@ struct JobFormPage {
     layout: Layout,
     fields: Fields,
     error: Option<String>,
-    shows_tenants: bool,
 }
 
 impl JobFormPage {
@@ -58,13 +52,12 @@ fn form_page(viewer: &Viewer, fields: Fields, problem: Option<Problem>) -> PageR
     let page = render(&JobFormPage {
         layout: viewer.layout("/jobs", "New job"),
         error: problem.map(|problem| problem.detail),
-        shows_tenants: viewer.caller.tenant.is_none(),
         fields,
     })?;
     Ok((status, page).into_response())
 }
 
-/// The simulator leads here with a policy as it stands in the body of a request.
+/// The simulator links here with a policy as in the body of a request.
 fn with_policy(fields: Fields) -> Fields {
     let body = serde_json::from_str::<Value>(fields.value("policy"));
     let retry = match body.as_ref().map(|body| &body["retry"]) {
@@ -77,7 +70,7 @@ fn with_policy(fields: Fields) -> Fields {
 
 pub async fn create(editor: Editor) -> PageResult {
     match try_create(&editor).await {
-        Ok((job, did)) => Ok(redirect_back(&format!("/jobs/{}", job.id), did, None)),
+        Ok((job, did)) => done(&format!("/jobs/{}", job.id), did),
         Err(PageError::Problem(problem)) => {
             let Editor { viewer, form } = editor;
             form_page(&viewer, form, Some(problem))
@@ -93,14 +86,14 @@ async fn try_create(editor: &Editor) -> Result<(Job, &'static str), PageError> {
         None => None,
     };
     let body = request_body(form, liked.as_ref())?;
-    let mut body = body::parse(&serde_json::to_vec(&body).unwrap_or_default())?;
+    let Body(mut body) = from_json(&body)?;
     if let Some(liked) = &liked {
         body = copy_job::fill_hidden(liked, body)?;
     }
     let (app, caller) = (&viewer.app, &viewer.caller);
     let reader = RequestReader { app, caller };
     let JobOrSchedule::Job(request) = reader.job_or_schedule(body)? else {
-        return Err(Problem::invalid("schedule", "a schedule has a form of its own").into());
+        return Err(Problem::invalid("schedule", "use the form for schedules").into());
     };
     let created = app.client.create(request).await.map_err(Problem::from)?;
     let did = match created {

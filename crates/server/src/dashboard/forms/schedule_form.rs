@@ -4,11 +4,7 @@
 //! change leaves all of them as they were, the job is not touched.
 
 use askama::Template;
-use axum::{
-    extract::{Path, State},
-    http::StatusCode,
-    response::{IntoResponse as _, Response},
-};
+use axum::{extract::Path, http::StatusCode, response::IntoResponse as _};
 use serde_json::{Value, json, value::RawValue};
 use steadfast_core::{
     ExpiryAction, Job, MissedTickPolicy, OverlapPolicy, Schedule, ScheduleName, StartBefore,
@@ -16,25 +12,20 @@ use steadfast_core::{
 };
 
 use crate::{
-    api,
+    api::work::{copy_job, create, schedules},
     auth::keys::Scope,
     dashboard::{
-        actions::redirect_back,
-        forms::{
-            fields::Fields,
-            job_fields::{fields_like, insert, methods, raw, request_body, typed},
-        },
+        actions::done,
+        fields::Fields,
+        forms::job_fields::{fields_like, insert, methods, raw, request_body, typed},
         pages::schedules::{UpcomingTick, find},
         parts::payload_view::RawFields,
         viewer::{Editor, Viewer},
     },
-    extract::body::{self, Body, Id},
-    http::problem::Problem,
+    extract::{Body, Id, body::from_json},
+    http::Problem,
     limits,
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-    },
+    theme::{Layout, PageResult, render},
 };
 
 const OVERLAPS: [OverlapPolicy; 4] = [
@@ -61,7 +52,6 @@ struct ScheduleFormPage {
     missed: Vec<String>,
     preview: Option<RulePreview>,
     error: Option<String>,
-    shows_tenants: bool,
 }
 
 impl ScheduleFormPage {
@@ -103,7 +93,7 @@ fn form_page(
     problem: Option<Problem>,
 ) -> PageResult {
     let title = match edited {
-        Some(schedule) => format!("Change {}", schedule.name),
+        Some(schedule) => format!("Edit {}", schedule.name),
         None => "New schedule".to_owned(),
     };
     let layout = viewer.layout("/schedules", title);
@@ -126,7 +116,6 @@ fn form_page(
         missed: names(&MISSED.map(|missed| json!(missed))),
         preview,
         error: problem.map(|problem| problem.detail),
-        shows_tenants: viewer.caller.tenant.is_none(),
         fields,
         layout,
     })?;
@@ -157,7 +146,7 @@ fn timetable_fields(schedule: &Schedule) -> Fields {
 
 fn preview(fields: &Fields, layout: &Layout) -> Result<RulePreview, Problem> {
     let rule = match fields.get("schedule") {
-        Some(cron) => api::work::create::tick_rule(cron, fields.get("timezone"))?,
+        Some(cron) => create::tick_rule(cron, fields.get("timezone"))?,
         None => TickRule::Every(duration::parse(fields.value("every"))?),
     };
     let timetable = Timetable::new(rule)?;
@@ -238,7 +227,7 @@ fn new_job(form: &Fields) -> Result<Box<RawValue>, Problem> {
         return typed("job", text);
     }
     if form.get("url").is_none() && form.get("kind").is_none() {
-        let detail = "a schedule needs a URL or a kind for the jobs that it makes";
+        let detail = "a schedule needs a URL or a kind for its jobs";
         return Err(Problem::invalid("url", detail));
     }
     let names = JOB_FIELDS.into_iter().chain(["tenant"]);
@@ -270,9 +259,8 @@ fn changed_job(form: &Fields, schedule: &Schedule) -> Result<Option<Box<RawValue
     }
     let fields: Fields = names.map(|name| (name, entered(name))).collect();
     let job = template_job(schedule);
-    let body = raw(&request_body(&fields, Some(&job))?)?;
-    let body = body::parse(body.get().as_bytes())?;
-    let mut body = api::work::copy_job::fill_hidden(&job, body)?;
+    let Body(body) = from_json(&request_body(&fields, Some(&job))?)?;
+    let mut body = copy_job::fill_hidden(&job, body)?;
     if let Some((_, on_expiry)) = start_before(schedule)
         && fields.get("startBefore").is_some()
     {
@@ -291,7 +279,7 @@ pub async fn create(editor: Editor) -> PageResult {
         return form_page(&editor.viewer, None, editor.form.clone(), None);
     }
     match try_create(&editor).await {
-        Ok(id) => Ok(redirect_back(&format!("/schedules/{id}"), "create", None)),
+        Ok(id) => done(&format!("/schedules/{id}"), "create"),
         Err(problem) => {
             let Editor { viewer, form } = editor;
             form_page(&viewer, None, form, Some(problem))
@@ -314,12 +302,10 @@ async fn try_create(editor: &Editor) -> Result<String, Problem> {
         .await?
         .is_empty()
     {
-        let detail = format!("there is a schedule {name} already: change that one");
+        let detail = format!("schedule {name} already exists; edit that one");
         return Err(Problem::new(StatusCode::CONFLICT, "exists", detail));
     }
-    let body = body::parse(&serde_json::to_vec(&body).unwrap_or_default())?;
-    let app = State(viewer.app.clone());
-    let created: Response = api::work::schedules::create(app, editor.writes(), Body(body)).await?;
+    let created = schedules::create(editor.writes(), from_json(&body)?).await?;
     let location = created.headers().get("location");
     let path = location
         .and_then(|path| path.to_str().ok())
@@ -333,10 +319,7 @@ pub async fn edit(Path(id): Path<String>, editor: Editor) -> PageResult {
         return form_page(&editor.viewer, Some(&schedule), editor.form.clone(), None);
     }
     match try_edit(&editor, &schedule).await {
-        Ok(()) => {
-            let path = format!("/schedules/{}", schedule.id);
-            Ok(redirect_back(&path, "saved", None))
-        }
+        Ok(()) => done(&format!("/schedules/{}", schedule.id), "saved"),
         Err(problem) => {
             let Editor { viewer, form } = editor;
             form_page(&viewer, Some(&schedule), form, Some(problem))
@@ -349,9 +332,7 @@ async fn try_edit(editor: &Editor, schedule: &Schedule) -> Result<(), Problem> {
     if let Some(job) = changed_job(&editor.form, schedule)? {
         insert(&mut body, "job", job);
     }
-    let body = body::parse(&serde_json::to_vec(&body).unwrap_or_default())?;
-    let app = State(editor.viewer.app.clone());
     let id = Id(schedule.id.to_string());
-    api::work::schedules::edit(app, editor.writes(), id, Body(body)).await?;
+    schedules::edit(editor.writes(), id, from_json(&body)?).await?;
     Ok(())
 }

@@ -1,38 +1,24 @@
-//! Alerts: which fire at the moment, and which have fired before.
+//! Alerts: firing, pending and past.
 
 use askama::Template;
 use steadfast_core::{AlertState, AlertStatus};
 
 use crate::{
-    dashboard::viewer::Viewer,
+    dashboard::{list::List, viewer::Viewer},
     limits,
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-        page_time::PageTime,
-    },
+    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
 #[template(path = "lists/alerts.html")]
 struct AlertsPage {
     layout: Layout,
-    rows: Vec<AlertRow>,
-    /// How many more there are.
-    hidden: usize,
-    shows_tenants: bool,
-}
-
-struct AlertRow {
-    alert: AlertState,
-    since: PageTime,
-    fired: Option<PageTime>,
-    resolved: Option<PageTime>,
+    list: List<AlertState>,
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
-    let tenant = viewer.caller.tenant.clone();
-    let mut alerts = viewer.app.client.alerts(tenant.as_ref()).await?;
+    let tenant = viewer.caller.tenant.as_ref();
+    let mut alerts = viewer.app.client.alerts(tenant).await?;
     alerts.sort_by_key(|alert| {
         let rank = match alert.status {
             AlertStatus::Firing => 0,
@@ -41,21 +27,8 @@ pub async fn page(viewer: Viewer) -> PageResult {
         };
         (rank, std::cmp::Reverse(alert.since))
     });
-    let hidden = alerts.len().saturating_sub(limits::PAGE_ALERTS_MAX);
-    alerts.truncate(limits::PAGE_ALERTS_MAX);
-    let layout = viewer.layout("/alerts", "Alerts");
     render(&AlertsPage {
-        rows: alerts
-            .into_iter()
-            .map(|alert| AlertRow {
-                since: layout.time(alert.since),
-                fired: alert.fired_at.map(|at| layout.time(at)),
-                resolved: alert.resolved_at.map(|at| layout.time(at)),
-                alert,
-            })
-            .collect(),
-        hidden,
-        shows_tenants: tenant.is_none(),
-        layout,
+        layout: viewer.layout("/alerts", "Alerts"),
+        list: List::first(alerts, limits::PAGE_ALERTS_MAX, |alert| alert),
     })
 }

@@ -1,4 +1,4 @@
-//! Who did what.
+//! The audit log.
 
 use askama::Template;
 use steadfast_core::AuditId;
@@ -6,11 +6,8 @@ use steadfast_store::AuditFilter;
 
 use crate::{
     api::query,
-    dashboard::{forms::fields::Fields, parts::audit_row::AuditRow, viewer::Viewer},
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-    },
+    dashboard::{fields::Fields, list::List, parts::AuditRow, viewer::Viewer},
+    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
@@ -18,10 +15,7 @@ use crate::{
 struct AuditPage {
     layout: Layout,
     fields: Fields,
-    rows: Vec<AuditRow>,
-    next: Option<String>,
-    first: Option<String>,
-    shows_tenants: bool,
+    list: List<AuditRow>,
     is_filtered: bool,
 }
 
@@ -39,14 +33,9 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let page = fields.page::<AuditId>()?;
     let found = viewer.app.client.audit(filter, page).await?;
     let layout = viewer.layout("/audit", "Audit");
-    let rows = found.items.into_iter();
+    let row = |record| AuditRow::of(record, &layout);
     render(&AuditPage {
-        rows: rows.map(|record| AuditRow::of(record, &layout)).collect(),
-        next: found
-            .next
-            .map(|next| fields.here("/audit", &[("after", &next.to_string())])),
-        first: page.after.map(|_| fields.here("/audit", &[("after", "")])),
-        shows_tenants: viewer.caller.tenant.is_none(),
+        list: List::page(("/audit", fields), &page, found, row),
         is_filtered: ["action", "subject", "by", "tenant"]
             .iter()
             .any(|name| fields.get(name).is_some()),

@@ -1,4 +1,4 @@
-//! Jobs that are counted together: how far they are, and which have failed.
+//! Batches: their progress and their jobs.
 
 use askama::Template;
 use axum::extract::Path;
@@ -6,31 +6,24 @@ use steadfast_core::{BatchId, BatchJobFilter, BatchName, BatchStatus, JobId};
 use steadfast_store::{BatchFilter, BatchRecord, JobFilter};
 
 use crate::{
-    api::{self, work::job_search::find_page},
+    api::work::{batches, job_search::find_page},
     dashboard::{
-        actions::redirect_back,
-        forms::fields::parse_id,
-        parts::{format::thousands, job_row::JobRow, summary::read_payloads},
+        actions::{done, no_such_action},
+        fields::parse_id,
+        list::List,
+        parts::{JobRow, read_payloads},
         viewer::{Editor, Viewer},
     },
-    http::problem::Problem,
     limits,
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-        page_time::PageTime,
-    },
+    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
 #[template(path = "lists/batches.html")]
 struct BatchesPage {
     layout: Layout,
-    rows: Vec<BatchRow>,
+    list: List<BatchRow>,
     is_unfinished_only: bool,
-    next: Option<String>,
-    first: Option<String>,
-    shows_tenants: bool,
 }
 
 #[derive(Template)]
@@ -38,10 +31,8 @@ struct BatchesPage {
 struct BatchPage {
     layout: Layout,
     row: BatchRow,
-    jobs: Vec<JobRow>,
+    list: List<JobRow>,
     filters: Vec<FilterLink>,
-    next: Option<String>,
-    first: Option<String>,
 }
 
 /// Shows only some jobs of a batch.
@@ -53,60 +44,23 @@ struct FilterLink {
 
 /// A batch on a page.
 struct BatchRow {
-    id: BatchId,
-    name: String,
+    record: BatchRecord,
     status: BatchStatus,
     ended: u64,
-    ended_text: String,
-    /// At least one, for the bar.
-    total: u64,
-    total_text: String,
-    unfinished: String,
-    has_unfinished: bool,
-    succeeded: String,
-    failed: String,
-    has_failed: bool,
-    created_at: PageTime,
-    finished_at: Option<PageTime>,
-    tenant: String,
-    on_end: Option<CallbackRow>,
-    on_success: Option<CallbackRow>,
-}
-
-/// A job that a batch makes.
-struct CallbackRow {
-    id: JobId,
-    is_created: bool,
 }
 
 impl BatchRow {
-    fn of(record: &BatchRecord, layout: &Layout) -> Self {
-        let counts = record.counts;
-        let callback = |id: Option<JobId>, is_created| id.map(|id| CallbackRow { id, is_created });
-        let ended = counts.total - counts.unfinished();
+    fn of(record: BatchRecord) -> Self {
         Self {
-            id: record.id,
-            name: record
-                .name
-                .as_ref()
-                .map_or("Batch", BatchName::as_str)
-                .to_owned(),
-            status: counts.status(),
-            ended,
-            ended_text: thousands(ended),
-            total: counts.total.max(1),
-            total_text: thousands(counts.total),
-            unfinished: thousands(counts.unfinished()),
-            has_unfinished: counts.unfinished() > 0,
-            succeeded: thousands(counts.succeeded),
-            failed: thousands(counts.failed),
-            has_failed: counts.failed > 0,
-            created_at: layout.time(record.created_at),
-            finished_at: record.finished_at.map(|at| layout.time(at)),
-            tenant: record.tenant.to_string(),
-            on_end: callback(record.on_end, counts.end_created),
-            on_success: callback(record.on_success, counts.success_created),
+            status: record.counts.status(),
+            ended: record.counts.total - record.counts.unfinished(),
+            record,
         }
+    }
+
+    fn name(&self) -> &str {
+        let name = self.record.name.as_ref();
+        name.map_or("Batch", BatchName::as_str)
     }
 
     fn chip(&self) -> &'static str {
@@ -121,6 +75,17 @@ impl BatchRow {
     fn is_open(&self) -> bool {
         self.status == BatchStatus::Open
     }
+
+    /// The jobs that it creates: when, which, and whether that has happened.
+    fn callbacks(&self) -> Vec<(&'static str, JobId, bool)> {
+        let BatchRecord { counts, .. } = self.record;
+        let on_end = self.record.on_end;
+        let on_end = on_end.map(|id| ("After all jobs ended", id, counts.end_created));
+        let on_success = self.record.on_success;
+        let on_success =
+            on_success.map(|id| ("After all jobs succeeded", id, counts.success_created));
+        on_end.into_iter().chain(on_success).collect()
+    }
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
@@ -133,26 +98,21 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let page = fields.page::<BatchId>()?;
     let found = viewer.app.client.batches(filter, page).await?;
     let layout = viewer.layout("/batches", "Batches");
-    let rows = found.items.iter();
-    let at = |after: &str| fields.here("/batches", &[("after", after)]);
     render(&BatchesPage {
-        rows: rows.map(|record| BatchRow::of(record, &layout)).collect(),
+        list: List::page(("/batches", fields), &page, found, BatchRow::of),
         is_unfinished_only,
-        next: found.next.map(|next| at(&next.to_string())),
-        first: page.after.map(|_| at("")),
-        shows_tenants: viewer.caller.tenant.is_none(),
         layout,
     })
 }
 
 pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let id: BatchId = parse_id(&id)?;
-    let record = api::work::batches::find(&viewer.app, &viewer.caller, id).await?;
+    let record = batches::find(&viewer.app, &viewer.caller, id).await?;
     let fields = &viewer.fields;
     let state: Option<BatchJobFilter> = fields.get("state").map(str::parse).transpose()?;
     let page = fields.page::<JobId>()?;
     let filter = JobFilter::of_batch(id, state);
-    let jobs = find_page(&viewer.app.client, filter, page, limits::PAGE_LIST_TIME_MAX).await?;
+    let mut jobs = find_page(&viewer.app.client, filter, page, limits::PAGE_LIST_TIME_MAX).await?;
     let layout = viewer.layout("/batches", format!("Batch {id}"));
     let path = format!("/batches/{id}");
     let all = FilterLink {
@@ -165,16 +125,12 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         address: format!("{path}?state={filter}"),
         is_current: state == Some(*filter),
     });
-    let mut listed = jobs.items;
-    read_payloads(&viewer.app, &mut listed).await;
+    read_payloads(&viewer.app, &mut jobs.items).await;
+    let row = |job| JobRow::of(&job, &layout);
     render(&BatchPage {
-        row: BatchRow::of(&record, &layout),
-        jobs: listed.iter().map(|job| JobRow::of(job, &layout)).collect(),
+        row: BatchRow::of(record),
+        list: List::page((&path, fields), &page, jobs, row),
         filters: std::iter::once(all).chain(others).collect(),
-        next: jobs
-            .next
-            .map(|next| fields.here(&path, &[("after", &next.to_string())])),
-        first: page.after.map(|_| fields.here(&path, &[("after", "")])),
         layout,
     })
 }
@@ -182,11 +138,11 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
 pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
     let id: BatchId = parse_id(&id)?;
-    api::work::batches::find(&viewer.app, &viewer.caller, id).await?;
+    batches::find(&viewer.app, &viewer.caller, id).await?;
     if form.get("action") != Some("close") {
-        return Err(Problem::invalid("action", "there is no such action").into());
+        return Err(no_such_action());
     }
     let client = viewer.caller.client(&viewer.app).await?;
     client.close_batch(id).await?;
-    Ok(redirect_back(&format!("/batches/{id}"), "closed", None))
+    done(&format!("/batches/{id}"), "closed")
 }

@@ -1,4 +1,4 @@
-//! Dead letters: the failures that made them, and the newest of them.
+//! Dead letters: by failure, and the newest.
 
 use askama::Template;
 use steadfast_core::{EndReason, JobId};
@@ -7,20 +7,16 @@ use steadfast_store::{FailureFilter, JobFilter, PageRequest};
 use crate::{
     api::query,
     dashboard::{
-        forms::fields::Fields,
+        fields::Fields,
+        list::List,
         parts::{
-            failure_row::FailureRow,
-            job_list_header::{JobListHeader, answer_search},
-            job_row::{JobRow, list_jobs},
-            operation_row::{OperationRow, open_operations},
+            FailureRow, JobListHeader, JobRow, OperationRow, job_list_header::answer_search,
+            list_jobs, open_operations,
         },
         viewer::Viewer,
     },
     limits,
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-    },
+    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
@@ -33,12 +29,9 @@ struct DeadLettersPage {
     reasons: &'static [EndReason],
     groups: Vec<FailureRow>,
     has_more_groups: bool,
-    rows: Vec<JobRow>,
-    next: Option<String>,
-    first: Option<String>,
+    list: List<JobRow>,
     back: String,
     bulk: Vec<OperationRow>,
-    shows_tenants: bool,
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
@@ -54,27 +47,25 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let groups = PageRequest::first(limits::PAGE_FAILURES_MAX);
     let groups = client.failures(failure_filter(&filter), groups).await?;
     let page = viewer.fields.page::<JobId>()?;
-    let (jobs, next) = list_jobs(&viewer.app, filter.clone(), page).await?;
-    let here = |changes: &[(&str, &str)]| viewer.fields.here("/dead-letters", changes);
+    let found = list_jobs(&viewer.app, filter.clone(), page).await?;
     let row = |group| FailureRow::of(group, &layout);
     render(&DeadLettersPage {
-        header: JobListHeader::of(&viewer, "/dead-letters", &filter, &jobs).await?,
+        header: JobListHeader::of(&viewer, "/dead-letters", &filter, &found.items).await?,
         filters: viewer.fields.filters(),
         reasons: EndReason::ALL,
         has_more_groups: groups.next.is_some(),
         groups: groups.items.into_iter().map(row).collect(),
-        rows: jobs.iter().map(|job| JobRow::of(job, &layout)).collect(),
-        next: next.map(|next| here(&[("after", &next.to_string())])),
-        first: page.after.map(|_| here(&[("after", "")])),
-        back: here(&[]),
+        list: List::page(("/dead-letters", &viewer.fields), &page, found, |job| {
+            JobRow::of(&job, &layout)
+        }),
+        back: viewer.fields.here("/dead-letters", &[]),
         bulk: open_operations(&viewer.app, viewer.caller.tenant.as_ref(), &layout).await?,
-        shows_tenants: viewer.caller.tenant.is_none(),
         fields: viewer.fields,
         layout,
     })
 }
 
-/// The failures of dead letters that match, as far as groups can tell.
+/// The failure groups of matching dead letters, by the conditions that groups have.
 fn failure_filter(filter: &JobFilter) -> FailureFilter {
     FailureFilter {
         tenant: filter.tenant.clone(),

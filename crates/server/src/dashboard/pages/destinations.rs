@@ -1,41 +1,32 @@
-//! Destinations: how the systems that jobs call are doing, held and released by hand.
+//! Destinations: the health of the systems that jobs call, and manual holds.
 
 use askama::Template;
-use axum::extract::State;
-use serde_json::{Map, json};
 use steadfast_api::DestinationBody;
 use steadfast_core::{Destination, Tally, Timestamp};
 use steadfast_engine::{DestinationFilter, DestinationState};
 use steadfast_store::MinuteStats;
 
 use crate::{
-    api::{self, flow::destinations::body_of},
+    api::flow::destinations::{self, body_of},
     dashboard::{
-        actions::redirect_back,
-        charts::{
-            series::{self, TimeBuckets},
-            svg::Svg,
-        },
-        parts::destination_row::{DestinationRow, incident_markers},
+        actions::{done, no_such_action},
+        charts::{Svg, TimeBuckets, series},
+        list::List,
+        parts::{DestinationRow, incident_markers},
         viewer::{Editor, Viewer},
     },
-    extract::body::{self, Id, MaybeBody},
-    http::problem::Problem,
+    extract::{Body, Id, MaybeBody, body::from_json},
     limits,
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-    },
+    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
 #[template(path = "lists/destinations.html")]
 struct DestinationsPage {
     layout: Layout,
-    rows: Vec<DestinationRow>,
-    has_more: bool,
+    list: List<DestinationRow>,
     shown: Option<DestinationRow>,
-    /// How attempts for it ended lately, if some failed.
+    /// The outcomes of recent attempts, if some failed.
     chart: Option<Svg>,
     /// A hold is for the jobs of all tenants.
     may_hold: bool,
@@ -47,9 +38,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let mut filter = DestinationFilter::default();
     filter.tenant = tenant.cloned();
     let most = limits::PAGE_DESTINATIONS_MAX;
-    let mut found = client.destinations(&filter, None, most + 1).await?;
-    let has_more = found.len() > most;
-    found.truncate(most);
+    let found = client.destinations(&filter, None, most + 1).await?;
     let layout = viewer.layout("/destinations", "Destinations");
     let row = |state: &DestinationState| {
         let body = body_of(state, &viewer.caller, layout.now);
@@ -58,7 +47,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let shown = match viewer.fields.get("show") {
         Some(origin) => {
             let origin = Destination::new(origin)?;
-            let found = api::flow::destinations::find(&viewer.app, &viewer.caller, &origin, tenant);
+            let found = destinations::find(&viewer.app, &viewer.caller, &origin, tenant);
             Some(row(&found.await?))
         }
         None => None,
@@ -67,8 +56,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let charted = charted.filter(|body| !body.minutes.is_empty());
     render(&DestinationsPage {
         chart: charted.map(|body| outcome_chart(body, layout.now)),
-        rows: found.iter().map(row).collect(),
-        has_more,
+        list: List::first(found, most, |state| row(&state)),
         shown,
         may_hold: layout.may_write && tenant.is_none(),
         layout,
@@ -97,26 +85,19 @@ fn outcome_chart(body: &DestinationBody, now: Timestamp) -> Svg {
 /// Calls the API's own functions, so that the same rules hold.
 pub async fn act(editor: Editor) -> PageResult {
     let writes = editor.writes();
-    let Editor { viewer, form } = editor;
-    let app = State(viewer.app.clone());
+    let form = editor.form;
     let key = Id(form.value("destination").to_owned());
     let did = match form.get("action") {
         Some("hold") => {
-            let mut fields = Map::new();
-            for name in ["reason", "until"] {
-                if let Some(text) = form.get(name) {
-                    fields.insert(name.to_owned(), json!(text));
-                }
-            }
-            let request = body::parse(json!(fields).to_string().as_bytes())?;
-            api::flow::destinations::hold(app, writes, key, MaybeBody(request)).await?;
+            let Body(request) = from_json(&form.json(&["reason", "until"]))?;
+            destinations::hold(writes, key, MaybeBody(request)).await?;
             "hold"
         }
         Some("release") => {
-            api::flow::destinations::release(app, writes, key).await?;
+            destinations::release(writes, key).await?;
             "release"
         }
-        _ => return Err(Problem::invalid("action", "there is no such action").into()),
+        _ => return Err(no_such_action()),
     };
-    Ok(redirect_back("/destinations", did, None))
+    done("/destinations", did)
 }

@@ -1,35 +1,32 @@
 //! Endpoints. The secret of an endpoint is shown once, on the page that created or rotated it.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use serde_json::json;
 use steadfast_api::{EndpointBody, EndpointWithSecret, RotateSecretRequest};
 use steadfast_core::{BodyFormat, EndpointId, EventType, Job, JobId};
 
 use crate::{
-    api,
+    api::settings::endpoints,
     dashboard::{
-        actions::redirect_back,
-        forms::fields::{Fields, parse_id},
-        parts::{confirm::Confirmation, credential::NewCredential, job_row::JobRow},
+        actions::{done, no_such_action},
+        fields::{Fields, parse_id},
+        list::List,
+        parts::{Confirmation, JobRow, NewCredential},
         viewer::{Editor, Viewer},
     },
-    extract::body::{Body, Id, MaybeBody},
-    http::{json::Json, problem::Problem},
-    theme::{
-        layout::{Layout, render},
-        page_error::{PageError, PageResult},
-    },
+    extract::{Id, MaybeBody, body::from_json},
+    http::Json,
+    theme::{Layout, PageError, PageResult, render},
 };
 
 #[derive(Template)]
 #[template(path = "lists/endpoints.html")]
 struct EndpointsPage {
     layout: Layout,
-    rows: Vec<EndpointBody>,
+    list: List<EndpointBody>,
     events: Vec<EventType>,
     created: Option<NewCredential>,
-    shows_tenants: bool,
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
@@ -38,19 +35,15 @@ pub async fn page(viewer: Viewer) -> PageResult {
 
 async fn page_with(viewer: Viewer, created: Option<EndpointWithSecret>) -> PageResult {
     let tenant = viewer.caller.tenant.as_ref();
-    let now = viewer.app.client.now();
-    let endpoints = viewer.app.client.endpoints(tenant).await?;
-    let rows = endpoints.iter().map(|it| {
-        let mut body = EndpointBody::new(it, now);
-        body.url = viewer.caller.endpoint_url(&body.url);
-        body
-    });
+    let listed = viewer.app.client.endpoints(tenant).await?;
+    let layout = viewer.layout("/endpoints", "Endpoints");
     render(&EndpointsPage {
-        rows: rows.collect(),
-        layout: viewer.layout("/endpoints", "Endpoints"),
+        list: List::first(listed, usize::MAX, |it| {
+            endpoints::body_for(&viewer.caller, &it, layout.now)
+        }),
         events: EventType::subscribable().collect(),
         created: created.map(NewCredential::secret),
-        shows_tenants: viewer.caller.tenant.is_none(),
+        layout,
     })
 }
 
@@ -62,9 +55,7 @@ struct EndpointPage {
     /// Each event, and whether it is sent.
     events: Vec<(EventType, bool)>,
     formats: &'static [BodyFormat],
-    deliveries: Vec<DeliveryRow>,
-    next: Option<String>,
-    first: Option<String>,
+    list: List<DeliveryRow>,
 }
 
 /// A delivery on a page.
@@ -77,17 +68,15 @@ struct DeliveryRow {
 
 pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let id: EndpointId = parse_id(&id)?;
-    let endpoint = api::settings::endpoints::find(&viewer.app, &viewer.caller, id).await?;
+    let endpoint = endpoints::find(&viewer.app, &viewer.caller, id).await?;
     let page = viewer.fields.page::<JobId>()?;
     let found = viewer.app.client.deliveries(&endpoint, page).await?;
     let layout = viewer.layout("/endpoints", "Endpoint");
-    let delivery = |job: &Job| DeliveryRow {
-        row: JobRow::of(job, &layout),
+    let delivery = |job: Job| DeliveryRow {
+        row: JobRow::of(&job, &layout),
         event: job.tags.get("event").cloned().unwrap_or_default(),
         has_ended: job.progress.state.is_final(),
     };
-    let mut row = EndpointBody::new(&endpoint, layout.now);
-    row.url = viewer.caller.endpoint_url(&row.url);
     let path = format!("/endpoints/{id}");
     let events = EventType::subscribable();
     render(&EndpointPage {
@@ -95,33 +84,10 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
             .map(|it| (it, endpoint.events.contains(&it)))
             .collect(),
         formats: BodyFormat::ALL,
-        deliveries: found.items.iter().map(delivery).collect(),
-        next: found
-            .next
-            .map(|next| viewer.fields.here(&path, &[("after", &next.to_string())])),
-        first: page
-            .after
-            .map(|_| viewer.fields.here(&path, &[("after", "")])),
-        row,
+        list: List::page((&path, &viewer.fields), &page, found, delivery),
+        row: endpoints::body_for(&viewer.caller, &endpoint, layout.now),
         layout,
     })
-}
-
-async fn confirm_deletion(viewer: &Viewer, id: EndpointId) -> PageResult {
-    let tenant = viewer.caller.tenant.as_ref();
-    let endpoints = viewer.app.client.endpoints(tenant).await?;
-    let endpoint = endpoints.iter().find(|endpoint| endpoint.id == id);
-    let endpoint = endpoint.ok_or_else(|| Problem::not_found(id))?;
-    let confirmation = Confirmation {
-        name: endpoint.url.clone(),
-        consequence: "It receives no more webhooks, its secrets are lost, and deliveries that wait for it are cancelled. To halt it for a while, disable it.",
-        verb: "Delete endpoint",
-        action: "delete",
-        path: "/endpoints/act".to_owned(),
-        id: id.to_string(),
-        back: "/endpoints".to_owned(),
-    };
-    confirmation.page(viewer, "/endpoints")
 }
 
 /// Enables or disables an endpoint, or sends something to it.
@@ -133,10 +99,10 @@ async fn halt_or_send(
     let Viewer { app, caller, .. } = viewer;
     let by = caller.actor(app).await?;
     if action == "resend" {
-        api::settings::endpoints::resend_by(app, caller, form.id("id")?, by).await?;
+        endpoints::resend_by(app, caller, form.id("id")?, by).await?;
         return Ok("resend");
     }
-    let endpoint = api::settings::endpoints::find(app, caller, form.id("id")?).await?;
+    let endpoint = endpoints::find(app, caller, form.id("id")?).await?;
     let (id, tenant) = (endpoint.id, caller.tenant.as_ref());
     let client = caller.client(app).await?;
     match action {
@@ -150,7 +116,7 @@ async fn halt_or_send(
             Ok("disable")
         }
         _ => {
-            api::settings::endpoints::send_test(app, caller, &endpoint).await?;
+            endpoints::send_test(app, caller, &endpoint).await?;
             Ok("test")
         }
     }
@@ -160,27 +126,19 @@ async fn halt_or_send(
 pub async fn act(editor: Editor) -> PageResult {
     let writes = editor.writes();
     let Editor { viewer, form } = editor;
-    let app = State(viewer.app.clone());
     let created = match form.get("action") {
         Some("create") => {
-            let mut body = json!({
-                "url": form.value("url"),
-                "description": form.value("description"),
-                "format": form.get("format"),
-                "tenant": form.get("tenant"),
-            });
+            let mut body = form.json(&["url", "description", "format", "tenant"]);
             let events: Vec<&str> = form.all("event").collect();
             if !events.is_empty() {
-                body["events"] = json!(events);
+                body.insert("events".to_owned(), json!(events));
             }
-            let body = Body(crate::extract::body::parse(body.to_string().as_bytes())?);
-            let (_, Json(created)) = api::settings::endpoints::create(app, writes, body).await?;
+            let (_, Json(created)) = endpoints::create(writes, from_json(&body)?).await?;
             created
         }
         Some("rotate") => {
-            let id = Id(form.id("id")?);
             let body = MaybeBody(RotateSecretRequest::default());
-            let Json(rotated) = api::settings::endpoints::rotate(app, writes, id, body).await?;
+            let Json(rotated) = endpoints::rotate(writes, Id(form.id("id")?), body).await?;
             rotated
         }
         Some("edit") => {
@@ -192,24 +150,28 @@ pub async fn act(editor: Editor) -> PageResult {
                 "format": form.get("format"),
                 "events": events,
             });
-            let body = Body(crate::extract::body::parse(body.to_string().as_bytes())?);
-            api::settings::endpoints::edit(app, writes, Id(id), body).await?;
-            return Ok(redirect_back(&format!("/endpoints/{id}"), "saved", None));
+            endpoints::edit(writes, Id(id), from_json(&body)?).await?;
+            return done(&format!("/endpoints/{id}"), "saved");
         }
         Some(action @ ("enable" | "disable" | "test" | "resend")) => {
             let did = halt_or_send(&viewer, &form, action).await?;
-            let back = form.get("back").unwrap_or("/endpoints");
-            return Ok(redirect_back(back, did, None));
+            return done(form.get("back").unwrap_or("/endpoints"), did);
         }
-        Some("delete") if form.get("confirmed").is_none() => {
-            return confirm_deletion(&viewer, form.id("id")?).await;
+        Some("delete") if !form.is_confirmed() => {
+            let id: EndpointId = form.id("id")?;
+            let endpoint = endpoints::find(&viewer.app, &viewer.caller, id).await?;
+            let name = endpoint.url;
+            return Confirmation::new("/endpoints", "Delete endpoint", name, id.to_string()).page(
+                &viewer,
+                "It receives no more webhooks, its secrets are deleted, and pending deliveries are \
+                 cancelled. To stop it for a while, disable it instead.",
+            );
         }
         Some("delete") => {
-            let id = Id(form.id("id")?);
-            api::settings::endpoints::delete(app, writes, id).await?;
-            return Ok(redirect_back("/endpoints", "delete", None));
+            endpoints::delete(writes, Id(form.id("id")?)).await?;
+            return done("/endpoints", "delete");
         }
-        _ => return Err(Problem::invalid("action", "there is no such action").into()),
+        _ => return Err(no_such_action()),
     };
     page_with(viewer, Some(created)).await
 }

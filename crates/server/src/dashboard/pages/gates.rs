@@ -1,7 +1,6 @@
-//! Gates: what is limited, by how much, and what is closed by hand.
+//! Gates: concurrency and rate limits, and manual pauses.
 
 use askama::Template;
-use axum::extract::State;
 use serde_json::{Map, Value, json};
 use steadfast_api::{GateBody, TenantQuery};
 use steadfast_core::{
@@ -9,32 +8,28 @@ use steadfast_core::{
 };
 
 use crate::{
-    api::{self, flow::gates::GatePath},
+    api::flow::gates::{self, GatePath},
     dashboard::{
-        actions::redirect_back,
-        forms::fields::Fields,
-        parts::confirm::Confirmation,
+        actions::{done, no_such_action},
+        fields::Fields,
+        list::List,
+        parts::Confirmation,
         viewer::{Editor, Viewer},
     },
-    extract::body::{self, Body, Params},
-    http::problem::Problem,
+    extract::{Body, Params, body::from_json},
+    http::Problem,
     limits,
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-    },
+    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
 #[template(path = "lists/gates.html")]
 struct GatesPage {
     layout: Layout,
-    rows: Vec<GateRow>,
-    hidden: usize,
+    list: List<GateRow>,
     form: GateForm,
     scopes: &'static [GateScope],
     modes: &'static [HoldMode],
-    shows_tenants: bool,
 }
 
 struct GateRow {
@@ -43,7 +38,7 @@ struct GateRow {
     key: String,
     tenant: String,
     limits: String,
-    /// How much of them is taken at present.
+    /// The current use of the limits.
     used: String,
     pause: String,
     is_paused: bool,
@@ -85,17 +80,21 @@ pub async fn page(viewer: Viewer) -> PageResult {
             ..GateForm::default()
         },
     };
-    let hidden = gates.len().saturating_sub(limits::PAGE_GATES_MAX);
-    let shown = gates.into_iter().take(limits::PAGE_GATES_MAX);
-    let rows = api::flow::gates::with_use(&viewer.app, shown.collect()).await?;
-    let rows = rows.into_iter();
+    let mut list = List::first(gates, limits::PAGE_GATES_MAX, |gate| gate);
+    let used = gates::with_use(&viewer.app, std::mem::take(&mut list.rows)).await?;
+    let rows = used
+        .into_iter()
+        .map(|gate| gate_row(gate, &viewer, &layout));
     render(&GatesPage {
-        rows: rows.map(|gate| gate_row(gate, &viewer, &layout)).collect(),
-        hidden,
+        list: List {
+            rows: rows.collect(),
+            hidden: list.hidden,
+            first: None,
+            next: None,
+        },
         form,
         scopes: GateScope::ALL,
         modes: HoldMode::ALL,
-        shows_tenants: viewer.caller.tenant.is_none(),
         layout,
     })
 }
@@ -103,7 +102,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
 fn gate_row(body: GateBody, viewer: &Viewer, layout: &Layout) -> GateRow {
     let used = body.describe_use(layout.now);
     let Gate { id, limits } = body.gate;
-    // What a tenant may use in all is for others to say.
+    // A tenant cannot change its own total limit.
     let is_own_bound = id.scope == GateScope::Tenant && viewer.caller.tenant.is_some();
     let pause = limits.paused.as_ref();
     GateRow {
@@ -186,9 +185,8 @@ fn gate_of(form: &Fields) -> Result<(GatePath, TenantQuery), Problem> {
     Ok((GatePath { scope, key }, TenantQuery { tenant }))
 }
 
-/// The changes that the form means. In that of a gate that is edited, what is empty is removed and
-/// what is not shown stays; in that of a new one, what is empty is not said, and stays if there is
-/// such a gate already.
+/// The changes of the form. When a gate is edited, empty fields remove their limit and fields that
+/// the form does not show are kept. For a new gate, empty fields change nothing.
 fn changes(form: &Fields) -> Result<GatePatch, Problem> {
     let number = |name: &str| match form.get(name) {
         None => Ok(Value::Null),
@@ -206,35 +204,12 @@ fn changes(form: &Fields) -> Result<GatePatch, Problem> {
     fields.insert("hold".to_owned(), json!(form.get("hold")));
     let ordered = form.get("ordered").map(|_| true);
     fields.insert("ordered".to_owned(), json!(ordered));
-    let paused = form.get("paused").map(|_| {
-        let mut pause = Map::new();
-        for name in ["reason", "until"] {
-            if let Some(text) = form.get(name) {
-                pause.insert(name.to_owned(), json!(text));
-            }
-        }
-        pause
-    });
+    let paused = form.get("paused").map(|_| form.json(&["reason", "until"]));
     fields.insert("paused".to_owned(), json!(paused));
     if form.get("id").is_none() {
         fields.retain(|_, value| !value.is_null());
     }
-    body::parse(Value::Object(fields).to_string().as_bytes())
-}
-
-fn confirm_deletion(viewer: &Viewer, form: &Fields) -> PageResult {
-    let (path, query) = gate_of(form)?;
-    let id = path.writable_id(&query, &viewer.caller)?;
-    let confirmation = Confirmation {
-        name: id.to_string(),
-        consequence: "What it held back may start at once.",
-        verb: "Delete gate",
-        action: "delete",
-        path: "/gates/act".to_owned(),
-        id: id_text(&id),
-        back: "/gates".to_owned(),
-    };
-    confirmation.page(viewer, "/gates")
+    from_json(&fields).map(|Body(changes)| changes)
 }
 
 /// Calls the API's own functions, so that the same rules hold.
@@ -242,35 +217,29 @@ pub async fn act(editor: Editor) -> PageResult {
     let writes = editor.writes();
     let Editor { viewer, form } = editor;
     let (path, query) = gate_of(&form)?;
-    let (app, query) = (State(viewer.app.clone()), Params(query));
-    let pause =
-        |is_paused: bool| body::parse(json!({ "paused": is_paused }).to_string().as_bytes());
-    let did = match form.get("action") {
+    let pause = |is_paused: bool| from_json(&json!({ "paused": is_paused }));
+    let (changes, did) = match form.get("action") {
         Some("set") => {
             let changes = changes(&form)?;
             if changes == GatePatch::default() {
-                let detail = "a gate needs a limit, such as a number of attempts at once";
+                let detail = "a gate needs a limit, such as a maximum of concurrent attempts";
                 return Err(Problem::invalid("maxRunning", detail).into());
             }
-            api::flow::gates::edit(app, writes, path, query, Body(changes)).await?;
-            "set"
+            (Body(changes), "set")
         }
-        Some("pause") => {
-            api::flow::gates::edit(app, writes, path, query, Body(pause(true)?)).await?;
-            "pause"
-        }
-        Some("resume") => {
-            api::flow::gates::edit(app, writes, path, query, Body(pause(false)?)).await?;
-            "resume"
-        }
-        Some("delete") if form.get("confirmed").is_none() => {
-            return confirm_deletion(&viewer, &form);
+        Some("pause") => (pause(true)?, "pause"),
+        Some("resume") => (pause(false)?, "resume"),
+        Some("delete") if !form.is_confirmed() => {
+            let id = path.writable_id(&query, &viewer.caller)?;
+            return Confirmation::new("/gates", "Delete gate", id.to_string(), id_text(&id))
+                .page(&viewer, "Jobs that it held back may start at once.");
         }
         Some("delete") => {
-            api::flow::gates::delete(app, writes, path, query).await?;
-            "delete"
+            gates::delete(writes, path, Params(query)).await?;
+            return done("/gates", "delete");
         }
-        _ => return Err(Problem::invalid("action", "there is no such action").into()),
+        _ => return Err(no_such_action()),
     };
-    Ok(redirect_back("/gates", did, None))
+    gates::edit(writes, path, Params(query), changes).await?;
+    done("/gates", did)
 }

@@ -14,31 +14,21 @@ use crate::{
     api::work::{explain::request as explain_request, jobs::checked_payload},
     app::App,
     dashboard::{
-        actions::redirect_back,
-        charts::{svg::Svg, timeline},
-        forms::fields::{Fields, parse_id},
+        actions::{done, no_such_action},
+        charts::{Svg, timeline},
+        fields::{Fields, parse_id},
         parts::{
-            attempts::{AttemptRow, requeued_by, retry_name, status_class},
-            audit_row::AuditRow,
-            confirm::Confirmation,
-            format::Excerpt,
+            AttemptRow, AuditRow, Confirmation, Excerpt, JobRow, OperationRow, StartPanel, Summary,
+            attempts::{requeued_by, retry_name, status_class},
             http_view::RequestView,
-            job_row::JobRow,
-            operation_row::OperationRow,
-            payload_view,
-            start_panel::StartPanel,
-            summary::{self, Summary},
+            payload_view, summary,
         },
         viewer::{Editor, Viewer},
     },
     extract::body,
-    http::problem::Problem,
+    http::Problem,
     limits,
-    theme::{
-        layout::{Layout, render},
-        page_error::{PageError, PageResult},
-        page_time::{Countdown, PageTime},
-    },
+    theme::{Countdown, Layout, PageError, PageResult, PageTime, render},
 };
 
 #[derive(Template)]
@@ -67,7 +57,7 @@ struct JobDetailPage {
     schedule: Option<String>,
     finished: Option<PageTime>,
     allowed: AllowedActions,
-    /// What stands between it and its next start, if it waits.
+    /// The blockers of its next start, if it waits.
     start: Option<StartPanel>,
     /// Who did what to it, the newest first.
     commands: Vec<AuditRow>,
@@ -112,7 +102,7 @@ impl EditForm {
     }
 }
 
-/// The actions that make sense for the job as it stands.
+/// The actions that the state of the job allows.
 struct AllowedActions {
     cancel: bool,
     retry: bool,
@@ -367,14 +357,9 @@ async fn operations(
     let client = &viewer.app.client;
     let found = client.operations_of_job(job.id, limits::JOB_COMMANDS_SHOWN);
     let found = found.await?;
-    let rows = found.iter().map(|record| {
-        let is_visible = match &record.tenant {
-            Some(tenant) => viewer.caller.sees(tenant),
-            None => viewer.caller.tenant.is_none(),
-        };
-        let mut row = OperationRow::of(record, layout);
-        row.has_page = is_visible;
-        row
+    let rows = found.iter().map(|record| OperationRow {
+        has_page: viewer.caller.sees_record(record.tenant.as_ref()),
+        ..OperationRow::of(record, layout)
     });
     Ok(rows.collect())
 }
@@ -384,11 +369,17 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     let job = find(&viewer, &id).await?;
     let here = format!("/jobs/{}", job.id);
     let back = form.get("back").unwrap_or(&here);
-    if form.get("action") == Some("discard") && form.get("confirmed").is_none() {
-        return discard_page(&viewer, &job, back);
+    if form.get("action") == Some("discard") && !form.is_confirmed() {
+        let (name, id) = (Summary::of(&job).title, job.id.to_string());
+        let confirmation = Confirmation::new("/jobs", "Discard", name, id).on_page();
+        return confirmation.action("discard", back).page(
+            &viewer,
+            "It is not retried and leaves the dead letters. It stays in the list of jobs, with its \
+             history, until its retention ends.",
+        );
     }
     match try_act(&viewer, &job, &form).await {
-        Ok(did) => Ok(redirect_back(back, did, None)),
+        Ok(did) => done(back, did),
         // What was entered is still there.
         Err(PageError::Problem(problem)) if form.has("payload") => {
             let status = problem.status;
@@ -411,25 +402,11 @@ async fn try_act(viewer: &Viewer, job: &Job, form: &Fields) -> Result<&'static s
         Some("run-now") => (JobCommand::RunNow, "run-now"),
         Some("discard") => (JobCommand::Discard, "discard"),
         Some("edit") => (JobCommand::Edit(edit(job, form, payload)?), "edit"),
-        _ => return Err(Problem::invalid("action", "there is no such action").into()),
+        _ => return Err(no_such_action()),
     };
     let by = viewer.caller.actor(&viewer.app).await?;
     viewer.app.client.command_by(job, command, by).await?;
     Ok(did)
-}
-
-fn discard_page(viewer: &Viewer, job: &Job, back: &str) -> PageResult {
-    let confirmation = Confirmation {
-        name: Summary::of(job).title,
-        consequence: "It is not retried, and leaves the list of dead letters. It stays among the \
-            jobs with its history until its retention is over.",
-        verb: "Discard",
-        action: "discard",
-        path: format!("/jobs/{}/act", job.id),
-        id: job.id.to_string(),
-        back: back.to_owned(),
-    };
-    confirmation.page(viewer, "/jobs")
 }
 
 /// The changes that the form means. A field that is empty stays as it is.

@@ -6,18 +6,15 @@ use steadfast_core::{JobId, JobLabel};
 use crate::{
     api::query,
     dashboard::{
-        forms::fields::Fields,
+        fields::Fields,
+        list::List,
         parts::{
-            job_list_header::{JobListHeader, answer_search},
-            job_row::{JobRow, list_jobs},
-            operation_row::{OperationRow, open_operations},
+            JobListHeader, JobRow, OperationRow, job_list_header::answer_search, list_jobs,
+            open_operations,
         },
         viewer::Viewer,
     },
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-    },
+    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
@@ -28,12 +25,9 @@ struct JobListPage {
     header: JobListHeader,
     filters: Vec<(&'static str, String)>,
     labels: &'static [JobLabel],
-    rows: Vec<JobRow>,
-    next: Option<String>,
-    first: Option<String>,
+    list: List<JobRow>,
     back: String,
     bulk: Vec<OperationRow>,
-    shows_tenants: bool,
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
@@ -43,19 +37,16 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let filter = query::job_filter(&viewer.fields.job_query()?, &viewer.caller)?;
     let page = viewer.fields.page::<JobId>()?;
     let layout = viewer.layout("/jobs", "Jobs");
-    let (jobs, next) = list_jobs(&viewer.app, filter.clone(), page).await?;
-    let here = |changes: &[(&str, &str)]| viewer.fields.here("/jobs", changes);
-    let next = next.map(|next| here(&[("after", &next.to_string())]));
+    let found = list_jobs(&viewer.app, filter.clone(), page).await?;
     render(&JobListPage {
-        header: JobListHeader::of(&viewer, "/jobs", &filter, &jobs).await?,
-        rows: jobs.iter().map(|job| JobRow::of(job, &layout)).collect(),
+        header: JobListHeader::of(&viewer, "/jobs", &filter, &found.items).await?,
+        list: List::page(("/jobs", &viewer.fields), &page, found, |job| {
+            JobRow::of(&job, &layout)
+        }),
         filters: viewer.fields.filters(),
         labels: JobLabel::ALL,
-        next,
-        first: page.after.map(|_| here(&[("after", "")])),
-        back: here(&[]),
+        back: viewer.fields.here("/jobs", &[]),
         bulk: open_operations(&viewer.app, viewer.caller.tenant.as_ref(), &layout).await?,
-        shows_tenants: viewer.caller.tenant.is_none(),
         fields: viewer.fields,
         layout,
     })

@@ -3,22 +3,18 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use steadfast_core::{JobLabel, Note};
+use steadfast_core::{JobLabel, Note, Timestamp};
 use steadfast_engine::NodeState;
 use steadfast_store::{JobFilter, JobPageRequest};
 
 use crate::{
-    dashboard::{parts::format::shorten, viewer::Viewer},
+    dashboard::{list::List, parts::shorten, viewer::Viewer},
     limits,
     node::{
         versions::{self, VersionUse},
         workers::{self, WorkerState},
     },
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-        page_time::PageTime,
-    },
+    theme::{Layout, PageResult, PageTime, render},
 };
 
 #[derive(Template)]
@@ -27,97 +23,34 @@ struct NodesPage {
     layout: Layout,
     /// The node that served the page.
     name: String,
-    nodes: Vec<NodeRow>,
+    nodes: Vec<NodeState>,
     workers: Vec<WorkerRow>,
-    versions: Vec<VersionRow>,
-    known: Vec<KnownWorkerRow>,
-    /// How many more workers there are.
-    hidden: usize,
+    versions: Vec<(&'static str, VersionUse)>,
+    list: List<WorkerState>,
     /// There are even more than that.
     has_more: bool,
     /// How many running jobs were read, if there are more.
     read: Option<usize>,
 }
 
-struct NodeRow {
-    state: NodeState,
-    is_alive: bool,
-    queues: String,
-    started: PageTime,
-    seen: PageTime,
-}
-
-impl NodeRow {
-    fn of(state: NodeState, layout: &Layout) -> Self {
-        let queues: Vec<&str> = state.queues.iter().map(|queue| queue.as_str()).collect();
-        Self {
-            is_alive: state.is_alive(layout.now),
-            queues: if queues.is_empty() {
-                "all".to_owned()
-            } else {
-                queues.join(", ")
-            },
-            started: layout.time(state.started_at),
-            seen: layout.time(state.last_seen),
-            state,
-        }
-    }
-}
-
-/// A version of a program, and who runs it.
-struct VersionRow {
-    program: &'static str,
-    count: VersionUse,
-    since: PageTime,
-}
-
-/// The newest version first.
-fn versions(nodes: &[NodeState], workers: &[WorkerState], layout: &Layout) -> Vec<VersionRow> {
+/// The newest version first, with the programs that run it.
+fn versions(
+    nodes: &[NodeState],
+    workers: &[WorkerState],
+    now: Timestamp,
+) -> Vec<(&'static str, VersionUse)> {
     let nodes = nodes
         .iter()
-        .map(|it| (&*it.version, it.started_at, it.is_alive(layout.now)));
+        .map(|it| (&*it.version, it.started_at, it.is_alive(now)));
     let nodes = versions::versions(nodes).into_iter();
-    let workers = versions::worker_versions(workers, layout.now).into_iter();
+    let workers = versions::worker_versions(workers, now).into_iter();
     let all = nodes
         .map(|it| ("nodes", it))
         .chain(workers.map(|it| ("workers", it)));
-    let mut rows: Vec<VersionRow> = all
-        .map(|(program, count)| VersionRow {
-            program,
-            since: layout.time(count.since),
-            count,
-        })
-        .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.since.at));
+    let mut rows: Vec<_> = all.collect();
+    rows.sort_by_key(|(_, version)| std::cmp::Reverse(version.since));
     rows.truncate(limits::PAGE_WORKERS_MAX);
     rows
-}
-
-/// A worker that has claimed within the last day.
-struct KnownWorkerRow {
-    state: WorkerState,
-    is_alive: bool,
-    queues: String,
-    kinds: String,
-    seen: PageTime,
-}
-
-impl KnownWorkerRow {
-    fn of(state: WorkerState, layout: &Layout) -> Self {
-        let queues: Vec<&str> = state.queues.iter().map(|queue| queue.as_str()).collect();
-        let kinds: Vec<&str> = state.kinds.iter().map(|kind| kind.as_str()).collect();
-        let shown = |names: Vec<&str>| match names.is_empty() {
-            true => "all".to_owned(),
-            false => shorten(&names.join(", "), limits::CELL_CHARS_MAX),
-        };
-        Self {
-            is_alive: state.is_alive(layout.now),
-            queues: shown(queues),
-            kinds: shown(kinds),
-            seen: layout.time(state.last_seen),
-            state,
-        }
-    }
 }
 
 struct WorkerRow {
@@ -176,23 +109,14 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let most = limits::WORKERS_PER_TENANT_MAX;
     let mut known = workers::page(&*app.node.store(), tenant, None, most + 1).await?;
     let has_more = known.len() > most;
-    let versions = versions(&nodes, &known, &layout);
+    let versions = versions(&nodes, &known, layout.now);
     known.sort_by_key(|state| std::cmp::Reverse(state.last_seen));
-    let hidden = known.len().saturating_sub(limits::PAGE_WORKERS_MAX);
-    known.truncate(limits::PAGE_WORKERS_MAX);
-    let known = known.into_iter();
     render(&NodesPage {
         name: app.node.name().to_string(),
         versions,
-        nodes: nodes
-            .into_iter()
-            .map(|state| NodeRow::of(state, &layout))
-            .collect(),
+        nodes,
         workers: holders.into_values().collect(),
-        known: known
-            .map(|state| KnownWorkerRow::of(state, &layout))
-            .collect(),
-        hidden,
+        list: List::first(known, limits::PAGE_WORKERS_MAX, |state| state),
         has_more,
         read: listed.next.map(|_| listed.items.len()),
         layout,

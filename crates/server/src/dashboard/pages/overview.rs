@@ -17,28 +17,17 @@ use steadfast_store::LaneStats;
 use crate::{
     api::flow::destinations::body_of,
     dashboard::{
-        charts::{
-            bars,
-            series::{self, Marker, TimeBuckets},
-            svg::Svg,
-        },
+        charts::{Marker, Svg, TimeBuckets, bars, series},
         parts::{
-            destination_row::{DestinationRow, incident_markers},
-            failure_row::FailureRow,
-            format::{format_percent, thousands},
-            health_summary::HealthSummary,
-            job_list_header::{count_jobs, count_of_label},
+            DestinationRow, FailureRow, HealthSummary, count_jobs, count_of_label, format_percent,
+            incident_markers,
         },
         state::overview_facts::OverviewFacts,
         viewer::Viewer,
     },
     limits,
     metrics::start_latency::LatencyCounts,
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-        page_time::PageTime,
-    },
+    theme::{Layout, PageResult, PageTime, render},
 };
 
 #[derive(Template)]
@@ -49,11 +38,12 @@ struct OverviewPage {
     is_day: bool,
     is_empty: bool,
     health: HealthSummary,
-    failing: FailingFigures,
-    behind: BehindFigures,
+    stats: Stats,
+    behind: Backlog,
     /// The first of them.
     firing: Vec<AlertState>,
-    tiles: Vec<Tile>,
+    /// Jobs by label.
+    tiles: Vec<(&'static str, u64)>,
     /// How far back the recent figures reach.
     recent: String,
     throughput: Svg,
@@ -68,40 +58,31 @@ struct OverviewPage {
     upcoming: Vec<UpcomingRow>,
 }
 
-struct Tile {
-    label: &'static str,
-    count: String,
-}
-
-/// What is failing.
-struct FailingFigures {
-    retry_rate: String,
-    failed: String,
-    attempts: String,
-    dead_letters: String,
-    retry_success: String,
-}
-
 /// How far behind it is.
-struct BehindFigures {
+struct Backlog {
     overdue: Option<(PageTime, String)>,
-    ready: String,
     /// p50, p95 and p99.
     late: Option<[String; 3]>,
     /// When the jobs that are due will have started, at the rate of the last minutes.
     cleared_in: Option<String>,
 }
 
-/// A queue of all tenants that are looked at.
+/// A queue, over all visible tenants.
 struct QueueLine {
     name: String,
     picture: Svg,
-    ready: String,
-    running: String,
-    retrying: String,
-    oldest: Option<PageTime>,
-    retry_rate: String,
+    stats: Stats,
     is_paused: bool,
+}
+
+impl QueueLine {
+    fn counts(&self) -> [(&'static str, u64); 3] {
+        [
+            ("Ready", self.stats.ready),
+            ("Running", self.stats.running),
+            ("Retrying", self.stats.retrying),
+        ]
+    }
 }
 
 /// What is coming in a queue or for a destination.
@@ -149,9 +130,11 @@ pub async fn page(viewer: Viewer) -> PageResult {
     render(&OverviewPage {
         is_empty: stats.total.attempts == 0 && count_jobs(&stats) == 0,
         health,
-        failing: FailingFigures::of(&stats),
-        behind: BehindFigures::of(&stats, &recent, &layout),
-        tiles: tiles(&stats),
+        behind: Backlog::of(&stats, &recent, &layout),
+        tiles: JobLabel::ALL
+            .iter()
+            .map(|label| (label.as_str(), count_of_label(&stats, *label)))
+            .collect(),
         recent: brief(limits::RECENT_WINDOW),
         throughput: series::throughput(&buckets, &minutes, &markers),
         rates: series::rates(&buckets, &minutes, &markers),
@@ -167,25 +150,14 @@ pub async fn page(viewer: Viewer) -> PageResult {
         hidden_queues,
         upcoming: upcoming_rows(&upcoming),
         tenant: viewer.fields.value("tenant").to_owned(),
+        stats,
         firing,
         is_day,
         layout,
     })
 }
 
-impl FailingFigures {
-    fn of(stats: &Stats) -> Self {
-        Self {
-            retry_rate: format_percent(stats.recent.retry_rate()),
-            failed: thousands(stats.recent.failures),
-            attempts: thousands(stats.recent.attempts),
-            dead_letters: thousands(stats.dead_letters),
-            retry_success: format_percent(stats.retry_success_rate()),
-        }
-    }
-}
-
-impl BehindFigures {
+impl Backlog {
     fn of(stats: &Stats, late: &LatencyCounts, layout: &Layout) -> Self {
         let due = stats.oldest_ready.filter(|due| *due <= layout.now);
         let quantiles = [0.5, 0.95, 0.99].map(|share| late.quantile(share));
@@ -195,7 +167,6 @@ impl BehindFigures {
             .then(|| Duration::try_from_secs_f64(seconds.ceil()).ok());
         Self {
             overdue: due.map(|due| (layout.time(due), brief(layout.now.since(due)))),
-            ready: thousands(stats.ready),
             late: match quantiles {
                 [Some(half), Some(most), Some(nearly)] => Some([half, most, nearly].map(brief)),
                 _ => None,
@@ -277,16 +248,8 @@ fn queue_lines(
     let lines = busy.into_iter().map(|it| QueueLine {
         name: it.queue.to_string(),
         picture: bars::queue_minutes(&buckets, &it.minutes),
-        ready: thousands(it.stats.ready),
-        running: thousands(it.stats.running),
-        retrying: thousands(it.stats.retrying),
-        oldest: it
-            .stats
-            .oldest_ready
-            .filter(|at| *at <= layout.now)
-            .map(|at| layout.time(at)),
-        retry_rate: format_percent(it.stats.recent.retry_rate()),
         is_paused: it.is_paused,
+        stats: it.stats,
     });
     (lines.collect(), hidden)
 }
@@ -344,12 +307,4 @@ fn upcoming_rows(forecasts: &Forecasts) -> Vec<UpcomingRow> {
         .take(limits::FORECAST_ROWS_MAX)
         .map(|it| row(it.destination.to_string(), &it.forecast, "–".to_owned()));
     queues.chain(destinations).collect()
-}
-
-fn tiles(stats: &Stats) -> Vec<Tile> {
-    let tile = |label: &JobLabel| Tile {
-        label: label.as_str(),
-        count: thousands(count_of_label(stats, *label)),
-    };
-    JobLabel::ALL.iter().map(tile).collect()
 }

@@ -1,4 +1,4 @@
-//! Why jobs have not started: a panel on the page of a job, and a page for each queue.
+//! Why the next job of a queue has not started.
 
 use askama::Template;
 use steadfast_core::{Queue, QueueExplanation, Tenant};
@@ -6,13 +6,10 @@ use steadfast_core::{Queue, QueueExplanation, Tenant};
 use crate::{
     api::work::explain,
     dashboard::{
-        parts::{format::thousands, start_panel::StartPanel},
+        parts::{StartPanel, thousands},
         viewer::Viewer,
     },
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-    },
+    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
@@ -28,7 +25,6 @@ struct QueueStartPage {
     panel: Option<StartPanel>,
 }
 
-/// Explain why the jobs of a queue do or do not start.
 pub async fn page(viewer: Viewer) -> PageResult {
     let requested = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
     let tenant = viewer.caller.choose(requested)?.unwrap_or_default();

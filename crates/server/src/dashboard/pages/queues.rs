@@ -10,55 +10,42 @@ use steadfast_store::LaneStats;
 use crate::{
     api::flow::queues::QueuePauses,
     dashboard::{
-        actions::redirect_back,
-        charts::{bars, series::TimeBuckets, svg::Svg},
-        parts::format::{format_percent, thousands},
+        actions::{done, no_such_action},
+        charts::{Svg, TimeBuckets, bars},
+        list::List,
         viewer::{Editor, Viewer},
     },
-    http::problem::Problem,
     limits,
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-        page_time::PageTime,
-    },
+    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
 #[template(path = "lists/queues.html")]
 struct QueuesPage {
     layout: Layout,
-    rows: Vec<QueueRow>,
-    hidden: usize,
+    list: List<QueueRow>,
     /// How far back the recent figures reach.
     recent: String,
-    shows_tenants: bool,
 }
 
 struct QueueRow {
-    tenant: String,
-    name: String,
+    tenant: Tenant,
+    name: Queue,
     paused: bool,
     pause: String,
-    ready: String,
-    running: String,
-    retrying: String,
-    scheduled: String,
-    dead_letters: String,
-    oldest: Option<PageTime>,
-    retry_rate: String,
+    stats: Stats,
     /// Attempts of the last hour.
     picture: Svg,
 }
 
 impl QueueRow {
-    fn counts(&self) -> [(&'static str, &String); 5] {
+    fn counts(&self) -> [(&'static str, u64); 5] {
         [
-            ("Ready", &self.ready),
-            ("Running", &self.running),
-            ("Retrying", &self.retrying),
-            ("Scheduled", &self.scheduled),
-            ("Dead letters", &self.dead_letters),
+            ("Ready", self.stats.ready),
+            ("Running", self.stats.running),
+            ("Retrying", self.stats.retrying),
+            ("Scheduled", self.stats.scheduled),
+            ("Dead letters", self.stats.dead_letters),
         ]
     }
 }
@@ -80,45 +67,24 @@ pub async fn page(viewer: Viewer) -> PageResult {
         .await?;
     let buckets = TimeBuckets::new(layout.now, limits::CHART_HOUR);
     let pauses = QueuePauses::read(app).await?;
-    let hidden = queues.len().saturating_sub(limits::PAGE_QUEUES_MAX);
-    let rows = queues.into_iter().take(limits::PAGE_QUEUES_MAX);
+    let row = |((tenant, name), lanes): ((Tenant, Queue), Vec<LaneStats>)| {
+        let pause = pauses.of(&tenant, &name);
+        let pause = pause.map(|pause| pause.describe(layout.now));
+        QueueRow {
+            pause: pause.unwrap_or_default(),
+            picture: bars::queue_minutes(&buckets, facts.minutes_of(&tenant, &name)),
+            paused: lanes.iter().any(|lane| lane.paused),
+            stats: lanes.into_iter().collect(),
+            tenant,
+            name,
+        }
+    };
+    let queues = queues.into_iter().collect();
     render(&QueuesPage {
-        rows: rows
-            .map(|((tenant, queue), lanes)| {
-                let pause = pauses.of(&tenant, &queue);
-                let pause = pause.map_or(String::new(), |pause| pause.describe(layout.now));
-                let minutes = facts.minutes_of(&tenant, &queue);
-                QueueRow {
-                    pause,
-                    picture: bars::queue_minutes(&buckets, minutes),
-                    ..queue_row(tenant, queue, lanes, &layout)
-                }
-            })
-            .collect(),
-        hidden,
+        list: List::first(queues, limits::PAGE_QUEUES_MAX, row),
         recent: brief(limits::RECENT_WINDOW),
-        shows_tenants: viewer.caller.tenant.is_none(),
         layout,
     })
-}
-
-fn queue_row(tenant: Tenant, queue: Queue, lanes: Vec<LaneStats>, layout: &Layout) -> QueueRow {
-    let paused = lanes.iter().any(|lane| lane.paused);
-    let stats: Stats = lanes.into_iter().collect();
-    QueueRow {
-        tenant: tenant.to_string(),
-        name: queue.to_string(),
-        paused,
-        pause: String::new(),
-        ready: thousands(stats.ready),
-        running: thousands(stats.running),
-        retrying: thousands(stats.retrying),
-        scheduled: thousands(stats.scheduled),
-        dead_letters: thousands(stats.dead_letters),
-        oldest: stats.oldest_ready.map(|at| layout.time(at)),
-        retry_rate: format_percent(stats.recent.retry_rate()),
-        picture: Svg::default(),
-    }
 }
 
 pub async fn act(editor: Editor) -> PageResult {
@@ -144,7 +110,7 @@ pub async fn act(editor: Editor) -> PageResult {
             client.resume_queue(tenant, queue).await?;
             "resume"
         }
-        _ => return Err(Problem::invalid("action", "there is no such action").into()),
+        _ => return Err(no_such_action()),
     };
-    Ok(redirect_back("/queues", did, None))
+    done("/queues", did)
 }

@@ -8,36 +8,26 @@ use steadfast_core::{
     Dst, Job, JobId, JobLabel, MissedTickPolicy, OverlapPolicy, Schedule, ScheduleId, SkipReason,
     SkippedTicks, Tenant, Tick, TickRule, Zone, duration, explain, limits as core_limits,
 };
-use steadfast_store::{PageRequest, TickRecord};
+use steadfast_store::{Page, PageRequest, TickRecord};
 
 use crate::{
     api,
     dashboard::{
-        actions::redirect_back,
-        charts::{bars, svg::Svg},
-        parts::{
-            confirm::Confirmation,
-            format::{Excerpt, thousands},
-            payload_view,
-        },
+        actions::{done, no_such_action},
+        charts::{Svg, bars},
+        list::List,
+        parts::{Confirmation, Excerpt, payload_view, thousands},
         viewer::{Editor, Viewer},
     },
-    http::problem::Problem,
     limits,
-    theme::{
-        layout::{Layout, render},
-        page_error::{PageError, PageResult},
-        page_time::PageTime,
-    },
+    theme::{Layout, PageError, PageResult, PageTime, render},
 };
 
 #[derive(Template)]
 #[template(path = "lists/schedules.html")]
 struct ScheduleListPage {
     layout: Layout,
-    rows: Vec<ScheduleRow>,
-    next: Option<String>,
-    shows_tenants: bool,
+    list: List<ScheduleRow>,
 }
 
 #[derive(Template)]
@@ -53,7 +43,6 @@ struct ScheduleDetailPage {
     runs: String,
     upcoming: Vec<UpcomingTick>,
     ticks: Vec<TickRow>,
-    shows_tenants: bool,
 }
 
 struct ScheduleRow {
@@ -128,13 +117,13 @@ fn describe_rule(rule: &TickRule) -> (String, String) {
 
 fn describe_skip(skip: &SkippedTicks) -> String {
     let reason = match skip.reason {
-        SkipReason::Overlap => "the previous run had not ended".to_owned(),
-        SkipReason::Missed => format!("no node was running: found more than {} late", lateness()),
+        SkipReason::Overlap => "the previous run was still active".to_owned(),
+        SkipReason::Missed => format!("no node was running; found more than {} late", lateness()),
         SkipReason::MissedLimit => format!(
-            "missed, and older than the newest {}",
+            "missed; only the newest {} are run",
             core_limits::RUN_ALL_TICKS_MAX
         ),
-        SkipReason::MaxRuns => "maxRuns is reached".to_owned(),
+        SkipReason::MaxRuns => "maxRuns reached".to_owned(),
     };
     match skip.count {
         1 => format!("1 tick skipped: {reason}"),
@@ -144,7 +133,7 @@ fn describe_skip(skip: &SkippedTicks) -> String {
 
 fn describe_overlap(overlap: OverlapPolicy) -> &'static str {
     match overlap {
-        OverlapPolicy::Skip => "a tick is skipped while the previous run has not ended",
+        OverlapPolicy::Skip => "a tick is skipped while the previous run is active",
         OverlapPolicy::Allow => "runs may overlap",
         OverlapPolicy::QueueOne => "one tick waits for the previous run to end",
         OverlapPolicy::Replace => "a new tick cancels the unfinished run",
@@ -157,11 +146,8 @@ fn lateness() -> String {
 
 fn describe_missed(missed: MissedTickPolicy) -> String {
     match missed {
-        MissedTickPolicy::Skip => format!(
-            "ticks that are found more than {} late are skipped",
-            lateness()
-        ),
-        MissedTickPolicy::RunOnce => "one run makes up for all missed ticks".to_owned(),
+        MissedTickPolicy::Skip => format!("ticks more than {} late are skipped", lateness()),
+        MissedTickPolicy::RunOnce => "one run replaces all missed ticks".to_owned(),
         MissedTickPolicy::RunAll => format!(
             "every missed tick runs, at most the newest {}",
             core_limits::RUN_ALL_TICKS_MAX
@@ -276,15 +262,13 @@ pub async fn page(viewer: Viewer) -> PageResult {
     for schedule in &listed.items {
         rows.push(schedule_row(&viewer, &layout, schedule).await?);
     }
-    let next = listed.next.map(|next| {
-        let query = viewer.fields.query_with(&[("after", &next.to_string())]);
-        format!("/schedules?{query}")
-    });
+    let listed = Page {
+        items: rows,
+        next: listed.next,
+    };
     render(&ScheduleListPage {
+        list: List::page(("/schedules", &viewer.fields), &page, listed, |row| row),
         layout,
-        rows,
-        next,
-        shows_tenants: viewer.caller.tenant.is_none(),
     })
 }
 
@@ -316,7 +300,6 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
             .map(|tick| UpcomingTick::of(tick, schedule.timetable.rule().zone(), &layout))
             .collect(),
         ticks: tick_rows(&viewer, &layout, listed.items).await?,
-        shows_tenants: viewer.caller.tenant.is_none(),
         layout,
     })
 }
@@ -330,32 +313,29 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     match form.get("action") {
         Some("pause") => {
             client.pause_schedule(id).await?;
-            Ok(redirect_back(back, "pause", None))
+            done(back, "pause")
         }
         Some("resume") => {
             client.resume_schedule(id).await?;
-            Ok(redirect_back(back, "resume", None))
+            done(back, "resume")
         }
         Some("run-now") => {
             let run = client.run_schedule_now(id).await?;
-            Ok(redirect_back(&format!("/jobs/{run}"), "run-now", None))
+            done(&format!("/jobs/{run}"), "run-now")
         }
-        Some("delete") if form.get("confirmed").is_none() => {
-            let confirmation = Confirmation {
-                name: schedule.name.to_string(),
-                consequence: "It makes no more jobs. Jobs that it has made stay.",
-                verb: "Delete schedule",
-                action: "delete",
-                path: format!("/schedules/{id}/act"),
-                id: id.to_string(),
-                back: format!("/schedules/{id}"),
-            };
-            confirmation.page(&viewer, "/schedules")
+        Some("delete") if !form.is_confirmed() => {
+            let name = schedule.name.to_string();
+            Confirmation::new("/schedules", "Delete schedule", name, id.to_string())
+                .on_page()
+                .page(
+                    &viewer,
+                    "It creates no more jobs. Existing jobs are not changed.",
+                )
         }
         Some("delete") => {
             client.delete_schedule(id).await?;
-            Ok(redirect_back("/schedules", "delete", None))
+            done("/schedules", "delete")
         }
-        _ => Err(Problem::invalid("action", "there is no such action").into()),
+        _ => Err(no_such_action()),
     }
 }

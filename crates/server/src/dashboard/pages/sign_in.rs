@@ -13,16 +13,13 @@ use crate::{
     app::App,
     dashboard::{
         actions::redirect_back,
-        forms::fields::Fields,
+        fields::Fields,
         viewer::{COOKIE, SameOriginForm, session_token},
     },
     extract::access,
-    http::problem::Problem,
+    http::Problem,
     limits,
-    theme::{
-        layout::{Layout, redirect_to, render},
-        page_error::PageResult,
-    },
+    theme::{Layout, PageResult, redirect_to, render},
 };
 
 #[derive(Template)]

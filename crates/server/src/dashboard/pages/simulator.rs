@@ -14,17 +14,14 @@ use steadfast_core::{
 use crate::{
     api::{query, settings::policies::run_replay},
     dashboard::{
-        charts::{bars, svg::Svg},
-        forms::fields::Fields,
-        parts::format::thousands,
+        charts::{Svg, bars},
+        fields::Fields,
+        parts::thousands,
         viewer::Viewer,
     },
-    http::problem::Problem,
+    http::Problem,
     limits,
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-    },
+    theme::{Layout, PageResult, render},
 };
 
 const PRESET_DEFAULT: Preset = Preset::Http;
@@ -149,8 +146,8 @@ impl Replay {
         let row = |name, show: fn(&ReplayMetricsBody) -> String| ReplayRow {
             name,
             recorded: show(&body.recorded),
-            old: body.old.as_ref().map_or("not known".to_owned(), show),
-            new: body.new.as_ref().map_or("not known".to_owned(), show),
+            old: body.old.as_ref().map_or("unknown".to_owned(), show),
+            new: body.new.as_ref().map_or("unknown".to_owned(), show),
         };
         Self {
             summary: body.summary.clone(),
@@ -159,13 +156,9 @@ impl Replay {
                 row("Succeeded", |it| thousands(it.successes)),
                 row("Dead letters", |it| thousands(it.dead_letters)),
                 row("Attempts", |it| thousands(it.attempts)),
-                row("Time to success, half", |it| {
-                    span(it.time_to_success_p50_ms)
-                }),
-                row("Time to success, 95 %", |it| {
-                    span(it.time_to_success_p95_ms)
-                }),
-                row("Starts in a minute, at most", |it| {
+                row("Time to success, p50", |it| span(it.time_to_success_p50_ms)),
+                row("Time to success, p95", |it| span(it.time_to_success_p95_ms)),
+                row("Peak starts per minute", |it| {
                     thousands(it.peak_starts_per_minute)
                 }),
             ],

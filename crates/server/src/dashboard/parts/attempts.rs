@@ -13,7 +13,7 @@ use crate::{
         http_view::{PhasesView, ResponseView, exchange},
         operation_row::OperationRow,
     },
-    theme::{layout::Layout, page_time::PageTime},
+    theme::{Layout, PageTime},
 };
 
 /// An attempt that has ended.

@@ -5,7 +5,7 @@ use steadfast_core::AuditRecord;
 use crate::{
     dashboard::parts::{format::shorten, search::path_of_id},
     limits,
-    theme::{layout::Layout, page_time::PageTime},
+    theme::{Layout, PageTime},
 };
 
 pub struct AuditRow {

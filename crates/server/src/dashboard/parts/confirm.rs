@@ -1,28 +1,22 @@
-//! The confirmation before something is deleted for good, a job is discarded, or an operation cancelled.
+//! Asks before something is deleted, discarded or cancelled.
 
 use askama::Template;
 
 use crate::{
     dashboard::viewer::Viewer,
-    theme::{
-        layout::{Layout, render},
-        page_error::PageResult,
-    },
+    theme::{Layout, PageResult, render},
 };
 
-/// What is to be deleted, discarded or cancelled.
+/// What is to be confirmed. By default it is a deletion, sent to the `act` of its section.
 pub struct Confirmation {
-    pub name: String,
-    /// What follows, as a sentence.
-    pub consequence: &'static str,
-    pub verb: &'static str,
-    /// `delete`, or another action that asks.
-    pub action: &'static str,
-    /// Where the answer is sent to.
-    pub path: String,
-    pub id: String,
-    /// Where to go instead.
-    pub back: String,
+    section: &'static str,
+    verb: &'static str,
+    name: String,
+    id: String,
+    consequence: &'static str,
+    action: &'static str,
+    path: String,
+    back: String,
 }
 
 #[derive(Template)]
@@ -33,10 +27,46 @@ struct ConfirmationPage {
 }
 
 impl Confirmation {
-    pub fn page(self, viewer: &Viewer, section: &'static str) -> PageResult {
+    pub fn new(section: &'static str, verb: &'static str, name: String, id: String) -> Self {
+        Self {
+            section,
+            verb,
+            name,
+            id,
+            consequence: "",
+            action: "delete",
+            path: format!("{section}/act"),
+            back: section.to_owned(),
+        }
+    }
+
+    /// For a page of its own: the form goes to its `act`, and the way back leads to it.
+    pub fn on_page(self) -> Self {
+        let page = format!("{}/{}", self.section, self.id);
+        Self {
+            path: format!("{page}/act"),
+            back: page,
+            ..self
+        }
+    }
+
+    /// Another action than a deletion, which returns to the page it came from.
+    pub fn action(self, action: &'static str, back: &str) -> Self {
+        Self {
+            action,
+            back: back.to_owned(),
+            ..self
+        }
+    }
+
+    /// Asks, and says what follows.
+    pub fn page(self, viewer: &Viewer, consequence: &'static str) -> PageResult {
         render(&ConfirmationPage {
-            layout: viewer.layout(section, format!("{}?", self.verb)),
-            confirmation: self,
+            layout: viewer.layout(self.section, format!("{}?", self.verb)),
+            confirmation: Self {
+                consequence,
+                ..self
+            },
         })
     }
 }

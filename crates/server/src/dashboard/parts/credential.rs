@@ -14,7 +14,7 @@ impl NewCredential {
     pub fn secret(created: EndpointWithSecret) -> Self {
         Self {
             title: "New signing secret",
-            advice: "Copy it now into the receiver of the webhooks: it is not shown again. \
+            advice: "Copy it now to the webhook receiver; it is not shown again. \
                      Steadfast keeps it to sign deliveries.",
             value: created.secret,
             id: created.endpoint.id.to_string(),
@@ -24,7 +24,7 @@ impl NewCredential {
     pub fn token(created: KeyWithToken) -> Self {
         Self {
             title: "New API key",
-            advice: "Copy the token now: it is not shown again. Steadfast keeps only its hash.",
+            advice: "Copy the token now; it is not shown again. Steadfast keeps only its hash.",
             value: created.token,
             id: created.key.id.to_string(),
         }

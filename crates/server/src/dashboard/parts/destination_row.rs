@@ -7,9 +7,9 @@ use steadfast_core::{
 };
 
 use crate::{
-    dashboard::{charts::series::Marker, parts::format::shorten},
+    dashboard::{charts::Marker, parts::format::shorten},
     limits,
-    theme::{layout::Layout, page_time::PageTime},
+    theme::{Layout, PageTime},
 };
 
 pub struct DestinationRow {
@@ -81,7 +81,7 @@ impl DestinationRow {
 fn notes(body: &DestinationBody, layout: &Layout) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(tenant) = &body.tenant {
-        notes.push(format!("for jobs of tenant {tenant} only"));
+        notes.push(format!("only for tenant {tenant}"));
     }
     match (&body.held_by_hand, &body.incident) {
         (Some(hold), _) => notes.push(hold.describe(layout.now)),
@@ -90,7 +90,7 @@ fn notes(body: &DestinationBody, layout: &Layout) -> Vec<String> {
     }
     if let Some(told) = &body.retry_after {
         let left = brief(told.until.since(layout.now));
-        notes.push(format!("asked with {} to wait {left} more", told.status));
+        notes.push(format!("Retry-After ({}): {left} remaining", told.status));
     }
     if let Some(probe) = body.next_probe_at.filter(|at| *at > layout.now) {
         notes.push(format!("next probe in {}", brief(probe.since(layout.now))));

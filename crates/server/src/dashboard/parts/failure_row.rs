@@ -7,11 +7,11 @@ use steadfast_core::{FailureFingerprint, FailureGroup, FailureState};
 
 use crate::{
     dashboard::{
-        charts::{bars::sparkline, svg::Svg},
+        charts::{Svg, bars::sparkline},
         parts::format::{shorten, thousands},
     },
     limits,
-    theme::{layout::Layout, page_time::PageTime},
+    theme::{Layout, PageTime},
 };
 
 pub struct FailureRow {

@@ -1,4 +1,4 @@
-//! Whether all is well, in one word and a few sentences with links.
+//! The health of the system: problems with links, and a summary.
 
 use std::collections::BTreeSet;
 
@@ -27,29 +27,23 @@ impl HealthSummary {
     ) -> Self {
         let mut problems = Vec::new();
         if !firing.is_empty() {
-            let fires = if firing.len() == 1 { "fires" } else { "fire" };
             problems.push((
-                format!("{} {fires}", count(firing.len(), "alert")),
+                format!("{} firing", count(firing.len(), "alert")),
                 "/alerts",
             ));
         }
         if facts.troubled > 0 {
-            let verb = if facts.troubled == 1 { "is" } else { "are" };
-            let sentence = format!(
-                "{} {verb} not healthy",
-                count(facts.troubled, "destination")
-            );
+            let sentence = format!("{} unhealthy", count(facts.troubled, "destination"));
             problems.push((sentence, "/destinations"));
         }
         let silent = facts.nodes.iter().filter(|it| !it.is_alive(now)).count();
         if silent > 0 {
-            let sends = if silent == 1 { "sends" } else { "send" };
-            let sentence = format!("{} {sends} no heartbeat", count(silent, "node"));
+            let sentence = format!("{} without heartbeat", count(silent, "node"));
             problems.push((sentence, "/nodes"));
         }
         let overdue = due.map(|due| now.since(due));
         if let Some(late) = overdue.filter(|late| *late > limits::OVERVIEW_OVERDUE_AFTER) {
-            let sentence = format!("a job has been due for {}", brief(late));
+            let sentence = format!("the oldest due job has waited {}", brief(late));
             problems.push((sentence, "/queues"));
         }
         let alive = facts.nodes.len() - silent;
@@ -66,7 +60,7 @@ impl HealthSummary {
     }
 }
 
-/// `12 alerts fire in 3 tenants: dlq, retry_rate`.
+/// `12 alerts firing in 3 tenants: dlq, retry_rate`.
 fn describe(firing: &[AlertState]) -> String {
     let tenants: BTreeSet<_> = firing.iter().map(|it| &it.tenant).collect();
     let rules: BTreeSet<&str> = firing.iter().map(|it| it.rule.as_str()).collect();
@@ -75,9 +69,8 @@ fn describe(firing: &[AlertState]) -> String {
         0 | 1 => String::new(),
         number => format!(" in {number} tenants"),
     };
-    let fires = if firing.len() == 1 { "fires" } else { "fire" };
     let alerts = count(firing.len(), "alert");
-    format!("{alerts} {fires}{of_tenants}: {}", rules.join(", "))
+    format!("{alerts} firing{of_tenants}: {}", rules.join(", "))
 }
 
 fn count(number: usize, thing: &str) -> String {
@@ -109,8 +102,8 @@ mod tests {
             alert("b", "dlq"),
             alert("b", "retry_rate"),
         ];
-        let line = "3 alerts fire in 2 tenants: dlq, retry_rate";
+        let line = "3 alerts firing in 2 tenants: dlq, retry_rate";
         assert_eq!(describe(&firing), line);
-        assert_eq!(describe(&firing[..1]), "1 alert fires: retry_rate");
+        assert_eq!(describe(&firing[..1]), "1 alert firing: retry_rate");
     }
 }

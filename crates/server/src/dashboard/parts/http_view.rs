@@ -6,7 +6,7 @@ use serde::Deserialize;
 use steadfast_core::{Attempt, Job, Kind, explain::brief};
 
 use crate::dashboard::{
-    charts::{bars, svg::Svg},
+    charts::{Svg, bars},
     parts::{
         format::Excerpt,
         payload_view::{self, RawFields},

@@ -1,5 +1,5 @@
-//! What stands over a list of jobs: the search box with what it completes, the conditions that hold,
-//! and the labels with their counts.
+//! The header of a list of jobs: the search box with its completions, the active conditions, and the
+//! labels with their counts.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use steadfast_store::{JobFilter, LaneStats};
 
 use crate::{
     dashboard::{
-        forms::fields::Fields,
+        fields::Fields,
         parts::{
             format::thousands,
             search::{FAILURE_CONDITIONS, JOB_CONDITIONS, KnownNames, Search, line_of, parse},
@@ -18,7 +18,7 @@ use crate::{
         viewer::Viewer,
     },
     limits,
-    theme::{layout::redirect_to, page_error::PageError},
+    theme::{PageError, redirect_to},
 };
 
 pub struct JobListHeader {
@@ -244,8 +244,7 @@ fn without_each(path: &str, conditions: &[(&'static str, String)]) -> Vec<Condit
     without.collect()
 }
 
-/// What the box completes: words of the page, and the names that there are. Neither leaves no room
-/// for the other.
+/// The completions of the search box: words of the page, and existing names. Both have their share.
 fn completions(of_page: BTreeSet<String>, names: Vec<String>) -> Vec<String> {
     let of_page = of_page.into_iter().take(limits::COMPLETIONS_OF_PAGE_MAX);
     let all = of_page.chain(names);
@@ -266,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_the_page_and_names_are_completed_however_many_there_are() {
+    fn completions_share_room_between_page_words_and_names() {
         let words = |name: &str, number: usize| -> Vec<String> {
             (0..number).map(|it| format!("{name}:{it}")).collect()
         };

@@ -1,7 +1,7 @@
 //! A job in a list.
 
 use steadfast_core::{Job, JobId, JobState};
-use steadfast_store::{JobFilter, JobPageRequest};
+use steadfast_store::{JobFilter, JobPageRequest, Page};
 
 use crate::{
     api::work::job_search::find_page,
@@ -12,7 +12,7 @@ use crate::{
         summary::{Summary, read_payloads},
     },
     limits,
-    theme::{layout::Layout, page_error::PageError, page_time::PageTime},
+    theme::{Layout, PageError, PageTime},
 };
 
 pub struct JobRow {
@@ -84,19 +84,18 @@ fn when(job: &Job, layout: &Layout) -> (&'static str, PageTime) {
             let finished = progress.finished_at.unwrap_or(job.created_at);
             ("ended", layout.time(finished))
         }
-        _ if job.is_blocked() => ("waits for others", layout.time(job.created_at)),
+        _ if job.is_blocked() => ("waiting for others", layout.time(job.created_at)),
         _ => ("due", layout.time(job.earliest_run_at())),
     }
 }
 
-/// A page of jobs, and where the next one begins.
+/// A page of jobs, with what their summaries need.
 pub async fn list_jobs(
     app: &App,
     filter: JobFilter,
     page: JobPageRequest,
-) -> Result<(Vec<Job>, Option<JobId>), PageError> {
-    let found = find_page(&app.client, filter, page, limits::PAGE_LIST_TIME_MAX).await?;
-    let mut jobs = found.items;
-    read_payloads(app, &mut jobs).await;
-    Ok((jobs, found.next))
+) -> Result<Page<Job, JobId>, PageError> {
+    let mut found = find_page(&app.client, filter, page, limits::PAGE_LIST_TIME_MAX).await?;
+    read_payloads(app, &mut found.items).await;
+    Ok(found)
 }

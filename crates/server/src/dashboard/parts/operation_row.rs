@@ -7,7 +7,7 @@ use crate::{
     app::App,
     dashboard::parts::format::{shorten, thousands},
     limits,
-    theme::{layout::Layout, page_error::PageError, page_time::PageTime},
+    theme::{Layout, PageError, PageTime},
 };
 
 /// An operation on a page.
@@ -83,7 +83,7 @@ impl OperationRow {
                 .map_or("all", Tenant::as_str)
                 .to_owned(),
             jobs: match record.is_named {
-                true => "named one by one".to_owned(),
+                true => "selected individually".to_owned(),
                 false => shorten(&record.filter.to_string(), limits::CELL_CHARS_MAX),
             },
             pace: operation.pace,

@@ -99,12 +99,12 @@ pub fn unmask(kind: &Kind, stored: &Payload, edited: &str) -> Result<Payload, In
         match known {
             _ if *value != MASK => {}
             Some(_) if !is_same_host => {
-                let expected = "must be typed again: it was stored for another host";
+                let expected = "must be entered again: the stored value belongs to another host";
                 return Err(Invalid::new(format!("headers.{name}"), "masked", expected));
             }
             Some((_, known)) => *value = known.clone(),
             None => {
-                let expected = "must be its value: none is stored";
+                let expected = "must be entered: no value is stored";
                 return Err(Invalid::new(format!("headers.{name}"), "masked", expected));
             }
         }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_masked_value_that_comes_back_is_the_stored_one_and_others_are_as_typed() {
+    fn masked_values_are_restored_and_others_are_kept_as_typed() {
         let edited = editable(&Kind::http(), &stored())
             .replace("4242", "12345678901234567890.50")
             .replace("\"x\": \"••••••\"", "\"x\": \"new\"");

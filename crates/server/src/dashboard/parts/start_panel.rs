@@ -2,9 +2,9 @@
 
 use steadfast_core::StartExplanation;
 
-use crate::theme::{layout::Layout, page_time::PageTime};
+use crate::theme::{Layout, PageTime};
 
-/// What stands between a job and its start.
+/// The blockers of a job that has not started.
 pub struct StartPanel {
     pub job: String,
     pub claimable: bool,

@@ -8,7 +8,7 @@ use steadfast_core::{Job, Kind, Payload, WebhookTarget};
 
 use crate::{app::App, dashboard::parts::format::shorten, limits};
 
-/// What stands first in a row.
+/// The first cell of a row.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Summary {
     /// The name of the job, its request, its event, or its kind.
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_its_method_and_place_without_what_may_be_secret() {
+    fn a_request_summary_leaves_out_possible_secrets() {
         let line = |json: &str| request_line(&payload(json));
         let post = r#"{"url": "https://api.example.com/orders?token=x#y"}"#;
         assert_eq!(line(post).unwrap(), "POST api.example.com/orders");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_is_its_first_short_values_and_no_secrets() {
+    fn a_payload_summary_has_short_values_and_no_secrets() {
         let fields = |json: &str| payload_fields(&payload(json));
         let order = r#"{"apiKey": "x", "cart": [1], "order": 4711, "to": "a  b", "z": true}"#;
         assert_eq!(fields(order), "order 4711, to a b");

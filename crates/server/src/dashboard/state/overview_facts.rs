@@ -7,7 +7,7 @@ use steadfast_engine::{Client, ClientError, DestinationFilter, DestinationState,
 use steadfast_store::{FailureFilter, PageRequest, Store};
 
 use crate::{
-    dashboard::charts::series::TimeBuckets,
+    dashboard::charts::TimeBuckets,
     limits,
     node::{versions, workers},
 };
@@ -16,13 +16,13 @@ use crate::{
 pub struct OverviewFacts {
     /// The groups of failures with the most, seen within the last hour.
     pub failures: Vec<FailureGroup>,
-    /// Those that are not healthy, then others of which something is known.
+    /// Unhealthy destinations first, then others with recent attempts.
     pub destinations: Vec<DestinationState>,
     /// How many destinations are not healthy.
     pub troubled: usize,
     /// Nodes serve all tenants, so a tenant sees none.
     pub nodes: Vec<NodeState>,
-    /// How many workers were seen lately.
+    /// How many workers are alive.
     pub workers_alive: usize,
     pub deploys: Vec<Deploy>,
     /// Attempts in the last hour by the minute.
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deploy_is_the_first_time_of_a_version() {
+    fn a_deploy_is_the_first_sighting_of_a_version() {
         let worker = |name: &str, version: &str, since: i64| workers::WorkerState {
             name: WorkerName::new(name).unwrap(),
             tenant: None,

@@ -1,4 +1,4 @@
-//! What pages show of a tenant, or of all, kept for a moment: an open page asks every second.
+//! A short-lived cache by tenant: an open page asks every second.
 
 use std::{
     collections::HashMap,
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn many_who_ask_at_once_read_once_and_one_who_leaves_spoils_nothing() {
+    async fn concurrent_readers_share_one_read_and_a_cancelled_one_does_no_harm() {
         let cache = TenantCache::new(Duration::from_secs(2));
         let reads = AtomicU32::new(0);
         let ask = || async {

@@ -154,7 +154,7 @@ async fn a_tenant_learns_of_the_destinations_that_its_own_jobs_use() {
 }
 
 #[tokio::test]
-async fn where_attempts_go_on_nothing_is_said_to_be_held() {
+async fn a_destination_on_watch_is_not_reported_as_held() {
     let server = Server::start().await;
     let http = &server.http;
     let now = server.client().now();
@@ -210,7 +210,7 @@ async fn where_attempts_go_on_nothing_is_said_to_be_held() {
 }
 
 #[tokio::test]
-async fn what_concerns_one_tenant_says_so() {
+async fn gates_and_destinations_of_one_tenant_name_it() {
     let server = Server::start().await;
     let http = &server.http;
     let now = server.client().now();
@@ -234,5 +234,5 @@ async fn what_concerns_one_tenant_says_so() {
         .collect();
     assert_eq!(tenants, [&Value::Null, &json!("acme")]);
     let page = http.get("/destinations").await.body;
-    assert_eq!(page.matches("for jobs of tenant acme only").count(), 1);
+    assert_eq!(page.matches("only for tenant acme").count(), 1);
 }

@@ -34,7 +34,7 @@ async fn a_bad_body_is_refused_with_the_field_at_fault() {
 }
 
 #[tokio::test]
-async fn what_is_not_json_is_refused_as_such() {
+async fn a_body_that_is_not_json_is_refused() {
     let server = Server::start().await;
     for body in [
         "",
@@ -121,7 +121,7 @@ async fn a_rule_takes_lists_of_statuses_and_classes() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_refused() {
+async fn a_body_that_is_too_large_is_refused() {
     let server = Server::start().await;
     let large = "x".repeat(1024 * 1024 + 1);
     let reply = server.http.send("POST", "/api/v1/jobs", JSON, &large).await;

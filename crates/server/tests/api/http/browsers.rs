@@ -1,4 +1,4 @@
-//! What a page in a browser can do to a server that it can reach.
+//! What a web page can do to a server that it can reach.
 
 use serde_json::json;
 use steadfast_server::{Settings, keys::Scope};
@@ -23,7 +23,7 @@ async fn rebound(server: &Server, method: &str, path: &str, host: &str, body: &s
 }
 
 #[tokio::test]
-async fn without_keys_a_site_that_points_its_name_at_this_machine_gets_nothing() {
+async fn without_keys_dns_rebinding_is_refused() {
     let setup = Setup {
         settings: Settings {
             allowed_hosts: vec!["jobs.example".to_owned()],

@@ -39,7 +39,7 @@ async fn stall(server: &Server, text: &str, number: usize) -> Vec<TcpStream> {
 }
 
 #[tokio::test]
-async fn idle_and_half_said_requests_make_room_and_those_under_way_stay() {
+async fn idle_connections_are_closed_before_active_ones() {
     let server = small_server().await;
     let http = &server.http;
     let wait = json!({"worker": "w", "kinds": ["k"], "wait": "30s"}).to_string();

@@ -62,7 +62,7 @@ fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
 }
 
 #[test]
-fn the_document_holds_together() {
+fn every_reference_in_the_openapi_document_resolves() {
     let description = description();
     let mut references = Vec::new();
     collect_references(&description, &mut references);
@@ -221,7 +221,7 @@ pub async fn prepare(server: &Server, operation: &str) -> Option<String> {
 }
 
 #[test]
-fn words_of_the_core_are_described_as_they_are_written() {
+fn enums_of_the_core_have_the_values_of_the_document() {
     let description = description();
     let schemas = &description["components"]["schemas"];
     let expected: BTreeMap<&str, Value> = BTreeMap::from([

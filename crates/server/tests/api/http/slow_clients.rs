@@ -1,4 +1,4 @@
-//! Clients that never finish what they began to say are hung up on.
+//! Clients that never finish their request are disconnected.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn stall(server: &Server, text: &str) -> (String, Duration) {
 }
 
 #[tokio::test]
-async fn half_a_head_half_a_body_and_nothing_at_all_are_cut_within_half_a_minute_or_so() {
+async fn incomplete_and_idle_requests_are_disconnected() {
     let server = Server::start().await;
     let start = format!(
         "POST /api/v1/jobs HTTP/1.1\r\nhost: {}\r\n",
@@ -48,7 +48,7 @@ async fn half_a_head_half_a_body_and_nothing_at_all_are_cut_within_half_a_minute
 }
 
 #[tokio::test]
-async fn a_client_that_asks_and_never_reads_is_hung_up_on_within_half_a_minute_or_so() {
+async fn a_client_that_never_reads_its_response_is_disconnected() {
     let server = Server::start().await;
     let mut stream = TcpStream::connect(server.http.address).await.unwrap();
     let begun = Instant::now();

@@ -74,7 +74,7 @@ async fn on_loopback_no_key_is_needed_until_there_is_one() {
 }
 
 #[tokio::test]
-async fn each_scope_may_do_its_part_and_no_more() {
+async fn each_scope_allows_its_own_requests_only() {
     let server = Server::start().await;
     let admin = server.key(Scope::Admin, None).await;
     let tenant = server.key(Scope::Tenant, Some("acme")).await;

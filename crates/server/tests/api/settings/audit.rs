@@ -1,4 +1,4 @@
-//! Who did what: each command of the API leaves one record, and so does each form.
+//! The audit log: each command of the API and each form leaves one record.
 
 use std::collections::{BTreeMap, BTreeSet};
 

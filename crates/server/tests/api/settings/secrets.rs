@@ -1,4 +1,4 @@
-//! What must not be seen is seen nowhere: not in answers, not in history, not in the log.
+//! Secrets appear nowhere: not in responses, not in history, not in the log.
 
 use std::{
     io,
@@ -39,13 +39,19 @@ impl<'a> MakeWriter<'a> for Log {
 }
 
 /// Keeps what this thread logs, for as long as the guard lives.
-fn listen() -> (Log, tracing::subscriber::DefaultGuard) {
+///
+/// While there is one subscriber only, a line that another thread reaches first is switched off for
+/// all threads. A second subscriber prevents that.
+fn listen() -> (Log, (tracing::subscriber::DefaultGuard, tracing::Dispatch)) {
     let log = Log::default();
+    let second = tracing_subscriber::fmt().with_writer(io::sink).finish();
+    let second = tracing::Dispatch::new(second);
     let subscriber = tracing_subscriber::fmt()
         .with_writer(log.clone())
         .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
         .finish();
-    (log, tracing::subscriber::set_default(subscriber))
+    let guard = tracing::subscriber::set_default(subscriber);
+    (log, (guard, second))
 }
 
 const PASSWORD: &str = "hunter2-of-the-target";

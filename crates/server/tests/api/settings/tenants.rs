@@ -82,7 +82,7 @@ async fn no_list_shows_anything_of_another_tenant() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_another_tenant_is_as_if_it_were_not_there() {
+async fn resources_of_another_tenant_are_not_found() {
     let server = Server::start().await;
     let acme = server.key(Scope::Tenant, Some("acme")).await;
     let other = server.key(Scope::Tenant, Some("other")).await;

@@ -178,7 +178,7 @@ async fn a_deleted_endpoint_gets_no_more_deliveries() {
 }
 
 #[tokio::test]
-async fn a_tenant_has_a_limited_number_of_endpoints_and_learns_nothing_of_others() {
+async fn an_endpoint_limit_reveals_nothing_about_other_tenants() {
     let server = Server::start().await;
     for number in 0..20 {
         let url = format!("https://example.com/{number}");

@@ -73,7 +73,7 @@ async fn a_webhook_is_tried_four_times_then_a_dead_letter_then_an_alert_until_it
 }
 
 #[tokio::test]
-async fn alerts_are_delivered_to_endpoints_that_ask_for_them_also_as_slack_takes_them() {
+async fn alerts_are_delivered_to_subscribed_endpoints_also_in_slack_format() {
     let server = Server::with(quick()).await;
     let work = Target::start(|number| says(if number == 0 { 404 } else { 200 })).await;
     let (plain, slack) = (Target::always(200).await, Target::always(200).await);

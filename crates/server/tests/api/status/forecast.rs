@@ -14,7 +14,7 @@ fn sum(series: &Value) -> f64 {
 }
 
 #[tokio::test]
-async fn what_waits_is_forecast_by_queue_and_destination() {
+async fn waiting_jobs_are_forecast_by_queue_and_destination() {
     let server = Server::start().await;
     let http = &server.http;
     for delay in ["10m", "20m", "5h"] {

@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn every_figure_that_is_promised_is_there_with_its_value() {
+async fn every_documented_metric_has_its_value() {
     let server = Server::start().await;
     let (good, bad) = (Target::failing(1).await, Target::always(500).await);
     let retry = json!({"baseDelay": 20, "maxRetries": 1});

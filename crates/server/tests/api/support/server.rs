@@ -118,7 +118,7 @@ impl Server {
         self.engine.client()
     }
 
-    /// Stores what is known of a destination.
+    /// Stores the health of a destination.
     pub async fn save_health(&self, origin: &str, health: &Value) {
         let document = Document {
             kind: DocumentKind::Destination,

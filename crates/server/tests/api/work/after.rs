@@ -71,7 +71,7 @@ async fn a_job_after_another_says_what_it_waits_for_and_starts_then() {
 }
 
 #[tokio::test]
-async fn a_job_whose_prerequisite_fails_does_what_it_was_told() {
+async fn a_job_follows_its_on_failure_rule_when_a_prerequisite_fails() {
     let server = manual().await;
     let http = &server.http;
     let first = http.create_id(json!({"kind": "first"})).await;
@@ -95,7 +95,7 @@ async fn a_job_whose_prerequisite_fails_does_what_it_was_told() {
 }
 
 #[tokio::test]
-async fn a_job_of_another_tenant_is_not_known() {
+async fn a_job_of_another_tenant_is_not_found() {
     let server = Server::start().await;
     let http = &server.http;
     let foreign = http

@@ -202,7 +202,7 @@ async fn a_batch_whose_jobs_all_exist_is_refused_and_its_callbacks_are_not_made(
 }
 
 #[tokio::test]
-async fn a_batch_of_another_tenant_is_not_known() {
+async fn a_batch_of_another_tenant_is_not_found() {
     let server = Server::start().await;
     let body = json!({"tenant": "acme", "open": true, "jobs": [{"kind": "k"}]});
     let id = id_of(&create(&server.http, body).await);

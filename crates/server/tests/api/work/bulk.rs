@@ -69,7 +69,7 @@ async fn one_bad_job_among_many_makes_none_and_is_named() {
 }
 
 #[tokio::test]
-async fn a_search_for_words_that_no_index_knows_stops_and_goes_on_from_its_cursor() {
+async fn a_slow_search_stops_and_continues_from_its_cursor() {
     let server = Server::start().await;
     let path = "/api/v1/jobs?text=no+such+words&limit=5";
     // Jobs without a failure are passed over many at once.

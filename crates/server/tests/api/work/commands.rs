@@ -1,4 +1,4 @@
-//! What people do to jobs by hand, and when it is refused.
+//! Manual commands on jobs, and when they are refused.
 
 use std::time::Duration;
 

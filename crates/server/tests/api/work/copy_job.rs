@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_job_like_another_has_all_of_it_but_what_makes_that_one_the_only_one() {
+async fn a_copied_job_has_every_field_except_unique_ones() {
     let server = Server::start().await;
     let body = json!({
         "kind": "resize", "payload": {"file": "a.png"}, "queue": "images", "priority": 7,
@@ -95,7 +95,7 @@ async fn headers_of_a_request_are_copied_for_the_same_system_only() {
 }
 
 #[tokio::test]
-async fn what_a_caller_cannot_see_or_create_cannot_be_copied() {
+async fn a_job_that_a_caller_cannot_see_or_create_cannot_be_copied() {
     let server = Server::start().await;
     let job = json!({"kind": "k", "delay": "1h", "tenant": "acme"});
     let id = server.http.create_id(job).await;

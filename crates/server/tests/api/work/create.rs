@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_job_is_shown_with_everything_that_was_asked_for() {
+async fn a_job_response_has_every_field_of_the_request() {
     let server = Server::start().await;
     let body = json!({
         "kind": "resize", "payload": {"file": "a.png"}, "queue": "images", "priority": 7,
@@ -74,7 +74,7 @@ async fn a_waiting_job_can_be_changed_and_a_finished_one_cannot() {
 }
 
 #[tokio::test]
-async fn jobs_are_found_by_everything_that_tells_them_apart() {
+async fn jobs_are_found_by_every_filter() {
     let server = Server::start().await;
     let target = Target::always(422).await;
     let failed = json!({"api": target.url(), "queue": "q1", "tenant": "acme"});

@@ -79,7 +79,7 @@ async fn dead_letters_are_listed_and_filtered() {
 }
 
 #[tokio::test]
-async fn all_that_match_are_requeued_after_a_dry_run_said_how_many() {
+async fn matching_dead_letters_are_counted_by_a_dry_run_and_then_requeued() {
     let server = Server::start().await;
     let ids = dead(&server.http, "a", "forbidden", 3).await;
     dead(&server.http, "b", "error", 1).await;
@@ -105,7 +105,7 @@ async fn all_that_match_are_requeued_after_a_dry_run_said_how_many() {
 }
 
 #[tokio::test]
-async fn a_requeued_letter_can_get_another_payload() {
+async fn a_requeued_dead_letter_can_get_another_payload() {
     let server = Server::start().await;
     let ids = dead(&server.http, "a", "forbidden", 1).await;
     let body = json!({"ids": ids, "payload": {"to": "right"}});
@@ -119,7 +119,7 @@ async fn a_requeued_letter_can_get_another_payload() {
 }
 
 #[tokio::test]
-async fn a_discarded_letter_is_kept_as_a_job_and_never_listed_again() {
+async fn a_discarded_dead_letter_stays_a_job_and_leaves_the_list() {
     let server = Server::start().await;
     let ids = dead(&server.http, "a", "forbidden", 2).await;
     let discard = "/api/v1/dlq/discard";
@@ -149,7 +149,7 @@ async fn a_discarded_letter_is_kept_as_a_job_and_never_listed_again() {
 }
 
 #[tokio::test]
-async fn a_discard_of_all_that_match_goes_on_when_its_client_hangs_up() {
+async fn a_bulk_discard_continues_when_its_client_disconnects() {
     let mut setup = Setup::default();
     // A wait that is longer than this test.
     setup.settings.bulk_rate = NonZeroU32::MIN;

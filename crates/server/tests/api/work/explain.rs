@@ -13,7 +13,7 @@ async fn explain(http: &Http, id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_job_says_what_stands_between_now_and_its_start() {
+async fn a_job_explains_why_it_has_not_started() {
     let server = Server::start().await;
     let id = server.http.create_id(json!({"kind": "mail"})).await;
     let explanation = explain(&server.http, &id).await;
@@ -53,7 +53,7 @@ async fn a_job_says_what_stands_between_now_and_its_start() {
     assert_eq!(queue["next"]["job"], json!(next));
     assert_eq!((&queue["ready"], &queue["running"]), (&json!(1), &json!(1)));
     let page = server.http.get(&format!("/jobs/{next}")).await;
-    assert!(page.body.contains("Why it waits"), "{}", page.body);
+    assert!(page.body.contains("Why it is waiting"), "{}", page.body);
     assert!(page.body.contains("allows 1 attempt at once"));
     let page = server.http.get("/queues/why?queue=default").await;
     assert!(page.body.contains(&next), "{}", page.body);

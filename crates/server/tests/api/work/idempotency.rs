@@ -1,4 +1,4 @@
-//! One key, one job, however often and at once it is asked for.
+//! One idempotency key, one job, however often and concurrently it is requested.
 
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -74,7 +74,7 @@ async fn twenty_creates_at_once_make_one_job() {
 }
 
 #[tokio::test]
-async fn a_key_holds_for_a_job_at_the_next_match_of_a_rule() {
+async fn an_idempotency_key_covers_a_job_at_the_next_cron_match() {
     let server = Server::start().await;
     let body = json!({"kind": "x", "schedule": "0 0 1 1 *", "isRecurring": false});
     let first = create(&server.http, "once", body.clone()).await.is(201);

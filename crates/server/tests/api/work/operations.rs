@@ -236,7 +236,7 @@ async fn what_is_wrong_is_named() {
 }
 
 #[tokio::test]
-async fn an_operation_is_paused_resumed_and_cancelled_by_who_the_audit_names() {
+async fn an_operation_is_paused_resumed_and_cancelled_and_the_audit_names_the_caller() {
     let server = Server::start().await;
     let admin = server.key(Scope::Admin, None).await;
     let reader = server.key(Scope::Read, None).await;

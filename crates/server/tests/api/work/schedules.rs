@@ -198,7 +198,7 @@ async fn a_schedule_ends_after_its_last_run() {
 }
 
 #[tokio::test]
-async fn a_recurring_job_never_replaces_a_schedule_that_is_another() {
+async fn a_recurring_job_never_replaces_a_different_schedule() {
     let server = Server::start().await;
     let create = |name: &'static str, kind: &'static str, cron: &'static str| {
         let body = json!({"kind": kind, "jobName": name, "schedule": cron});

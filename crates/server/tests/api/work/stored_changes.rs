@@ -1,4 +1,4 @@
-//! What is stored is answered with success, although the node cannot read it again at once.
+//! A stored change is a success, even if the node cannot read it back at once.
 
 use std::sync::{
     Arc,
@@ -112,7 +112,7 @@ impl Unreadable {
 }
 
 #[tokio::test]
-async fn a_key_that_is_stored_is_answered_with_its_token_and_one_that_is_revoked_is_refused() {
+async fn a_stored_key_returns_its_token_and_a_revoked_one_is_refused() {
     let it = Unreadable::start().await;
     let body = json!({"name": "first", "scope": "admin"});
     let created = it.http().post("/api/v1/keys", body).await;
@@ -133,7 +133,7 @@ async fn a_key_that_is_stored_is_answered_with_its_token_and_one_that_is_revoked
 }
 
 #[tokio::test]
-async fn endpoints_gates_and_holds_that_are_stored_are_answered_with_success() {
+async fn stored_endpoints_gates_and_holds_return_success() {
     let it = Unreadable::start().await;
     let http = it.http();
     let body = json!({"url": "https://example.org/hook", "events": ["job.failed"]});

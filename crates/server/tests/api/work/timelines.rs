@@ -109,7 +109,7 @@ async fn a_run_that_fails_twice_and_then_succeeds_has_three_records() {
 }
 
 #[tokio::test]
-async fn an_at_most_once_job_fails_once_and_nothing_is_scheduled_any_more() {
+async fn an_at_most_once_job_fails_once_and_is_not_retried() {
     let server = Server::start().await;
     let target = Target::always(500).await;
     let body = json!({

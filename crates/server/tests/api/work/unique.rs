@@ -1,4 +1,4 @@
-//! Jobs of which there is one, and jobs that must not start late.
+//! Unique jobs, and jobs with a start deadline.
 
 use serde_json::{Value, json};
 

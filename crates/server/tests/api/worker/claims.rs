@@ -101,7 +101,7 @@ async fn a_heartbeat_renews_the_lease_and_tells_of_a_cancel() {
 }
 
 #[tokio::test]
-async fn what_a_worker_says_of_a_failure_decides_what_follows() {
+async fn the_failure_report_of_a_worker_decides_the_retry() {
     let server = Server::start().await;
     let retry = json!({"maxRetries": 3, "backoff": "fixed", "baseDelay": "5s", "jitter": "none"});
     for (failure, label, class, reason, waits_ms) in [
@@ -166,7 +166,7 @@ async fn a_snooze_does_not_count_the_attempt() {
 }
 
 #[tokio::test]
-async fn a_settle_that_is_repeated_after_a_lost_answer_is_no_mistake() {
+async fn a_settlement_can_be_repeated_after_a_lost_response() {
     let server = Server::start().await;
     let id = server.http.create_id(json!({"kind": "mail"})).await;
     let claim = &server.http.claim("mail", "20s").await[0];
@@ -276,7 +276,7 @@ async fn many_are_settled_at_once_and_each_is_answered() {
 }
 
 #[tokio::test]
-async fn a_settlement_that_is_wrong_does_not_hinder_the_others() {
+async fn an_invalid_settlement_does_not_affect_the_others() {
     let server = Server::start().await;
     for _ in 0..4 {
         server.http.create_id(json!({"kind": "mail"})).await;

@@ -40,7 +40,7 @@ async fn break_off(mut stream: TcpStream) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_poll_that_breaks_off_loses_no_job_that_starts_at_most_once() {
+async fn a_broken_poll_loses_no_at_most_once_job() {
     let server = Server::start().await;
     let (mut ids, mut run) = (Vec::new(), HashSet::new());
     for number in 0..POLLS {
@@ -87,7 +87,7 @@ async fn a_poll_that_breaks_off_loses_no_job_that_starts_at_most_once() {
 }
 
 #[tokio::test]
-async fn a_poll_of_a_client_that_has_left_claims_nothing_for_it() {
+async fn a_disconnected_client_claims_no_job() {
     let server = Server::start().await;
     let stream = poll(&server).await;
     drop(stream);

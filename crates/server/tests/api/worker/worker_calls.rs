@@ -1,4 +1,4 @@
-//! What libraries for workers use: many heartbeats, steps, giving back, traces.
+//! Calls of worker libraries: bulk heartbeats, steps, releases, traces.
 
 use serde_json::{Value, json};
 use steadfast_server::keys::Scope;
@@ -322,7 +322,7 @@ async fn a_request_waits_for_the_end_of_a_job_and_has_its_result() {
 }
 
 #[tokio::test]
-async fn a_request_hears_of_a_job_that_was_cancelled() {
+async fn a_waiting_request_returns_when_its_job_is_cancelled() {
     let server = Server::start().await;
     let id = server.http.create_id(json!({"kind": "sum"})).await;
     let (http, wait) = (server.http.clone(), format!("/api/v1/jobs/{id}?wait=60s"));

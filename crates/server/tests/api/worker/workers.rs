@@ -18,7 +18,7 @@ async fn workers(http: &Http, count: usize) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_worker_that_claims_is_known_with_what_it_says_of_itself() {
+async fn a_claiming_worker_is_listed_with_its_details() {
     let server = Server::start().await;
     let info = json!({"version": "1.2.3", "host": "db-7", "concurrency": 20,
         "library": "steadfast-python/0.1.0"});

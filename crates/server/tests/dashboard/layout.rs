@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_person_opened_and_ticked_stays_while_the_page_updates() {
+async fn open_details_and_ticked_boxes_survive_a_live_update() {
     let node = TestNode::start().await;
     let browser = Browser::start(BrowserOptions::default()).await;
     let create = async || {
