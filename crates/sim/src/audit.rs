@@ -64,7 +64,7 @@ async fn list(store: &dyn Store, filter: JobFilter) -> Result<BTreeMap<JobId, Jo
 
 fn jobs_stay(history: &mut History, all: &BTreeMap<JobId, Job>) {
     for id in history.living() {
-        history.exercise(Invariant::JobsStay);
+        history.count_check(Invariant::JobsStay);
         if !all.contains_key(&id) {
             history.broken(Invariant::JobsStay, id, "it was acknowledged, and is gone");
         }
@@ -122,7 +122,7 @@ fn dead_letters_are_failed(history: &mut History, listed: &BTreeSet<JobId>, coun
         .filter(|id| history.jobs[id].is_dead_letter())
         .collect();
     for _ in &expected {
-        history.exercise(Invariant::DeadLetters);
+        history.count_check(Invariant::DeadLetters);
     }
     if let Some(job) = expected.symmetric_difference(listed).next() {
         let why = match listed.contains(job) {
@@ -155,7 +155,7 @@ pub async fn records(store: &dyn Store, history: &SharedHistory) -> Result<(), S
 pub async fn counters(store: &dyn Store, history: &SharedHistory) -> Result<(), StoreError> {
     let differences = store.recount(false).await?;
     let mut history = history.lock();
-    history.exercise(Invariant::CountersAddUp);
+    history.count_check(Invariant::CountersAddUp);
     if let Some(difference) = differences.first() {
         let why = format!("{} differ, as {difference:?}", differences.len());
         history.broken(Invariant::CountersAddUp, None, why);
@@ -214,7 +214,7 @@ pub async fn failures(store: &dyn Store, history: &SharedHistory) -> Result<(), 
         .collect();
     let mut history = history.lock();
     for (key, expected) in &expected {
-        history.exercise(Invariant::FailuresCounted);
+        history.count_check(Invariant::FailuresCounted);
         let counted = counted.get(key);
         if counted != Some(expected) {
             let why =
@@ -243,7 +243,7 @@ fn check_records(history: &mut History, id: JobId, records: &[Attempt]) {
             .iter()
             .filter(|record| record.fence == *fence)
             .collect();
-        history.exercise(Invariant::OneRecord);
+        history.count_check(Invariant::OneRecord);
         let is_right = match &claim.settled {
             Some(Some(record)) => of_claim == [record],
             Some(None) => of_claim.is_empty() && claim.starts == 0,

@@ -171,7 +171,7 @@ impl History {
         self.entries.push(Entry { at, job, event });
     }
 
-    pub(crate) fn exercise(&mut self, invariant: Invariant) {
+    pub(crate) fn count_check(&mut self, invariant: Invariant) {
         self.counters.count(invariant);
     }
 

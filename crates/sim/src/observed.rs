@@ -48,7 +48,7 @@ impl ObservedStore {
     }
 
     /// What a change to a job had to be told with, as it is stored.
-    async fn news(
+    async fn deliveries(
         &self,
         job: &Job,
         subscriptions: &Subscriptions,
@@ -61,12 +61,12 @@ impl ObservedStore {
         let Some(at) = job.progress.finished_at else {
             return Ok(Vec::new());
         };
-        let told = subscriptions.deliveries_of(job, event, at);
-        self.inner.get_jobs(ids(&told)).await
+        let deliveries = subscriptions.deliveries_of(job, event, at);
+        self.inner.get_jobs(ids(&deliveries)).await
     }
 
     /// What became of a command, one job after the other.
-    async fn commanded(
+    async fn record_command(
         &self,
         jobs: Vec<JobId>,
         command: &JobCommand,
@@ -75,12 +75,14 @@ impl ObservedStore {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         for (id, answer) in jobs.into_iter().zip(answers) {
-            let news = match answer {
-                Ok(job) if ends(command) => self.news(job, subscriptions).await?,
+            let deliveries = match answer {
+                Ok(job) if ends(command) => self.deliveries(job, subscriptions).await?,
                 _ => Vec::new(),
             };
             let job = answer.as_ref().ok();
-            self.history.lock().commanded(id, command, job, &news, now);
+            self.history
+                .lock()
+                .record_command(id, command, job, &deliveries, now);
         }
         Ok(())
     }
@@ -296,7 +298,7 @@ impl StoreLayer for ObservedStore {
             let mut history = self.history.lock();
             history.broken(Invariant::OneAuditRecord, jobs.first().copied(), why);
         }
-        self.commanded(jobs, &command, &subscriptions, &answers, now)
+        self.record_command(jobs, &command, &subscriptions, &answers, now)
             .await?;
         Ok(answers)
     }
@@ -319,7 +321,7 @@ impl StoreLayer for ObservedStore {
         if answers.iter().any(Result::is_ok) {
             self.history.lock().audit.insert(audit.id, audit);
         }
-        self.commanded(jobs, &command, &subscriptions, &answers, now)
+        self.record_command(jobs, &command, &subscriptions, &answers, now)
             .await?;
         Ok(answers)
     }
@@ -382,10 +384,10 @@ impl StoreLayer for ObservedStore {
             OperationChange::Done(record) => ends(&record.operation.command()),
             _ => false,
         };
-        let mut news = Vec::new();
+        let mut deliveries = Vec::new();
         for job in &after {
-            news.push(match job {
-                Some(job) if is_cancel => self.news(job, &subscriptions).await?,
+            deliveries.push(match job {
+                Some(job) if is_cancel => self.deliveries(job, &subscriptions).await?,
                 _ => Vec::new(),
             });
         }
@@ -396,7 +398,7 @@ impl StoreLayer for ObservedStore {
             answer,
             before,
             after,
-            news,
+            deliveries,
         };
         let now = self.inner.now();
         self.history.lock().operation_worked(&seen, now);
@@ -414,8 +416,8 @@ impl StoreLayer for ObservedStore {
             .await?;
         let now = self.inner.now();
         for job in &followed.changed {
-            let news = self.news(job, &subscriptions).await?;
-            self.history.lock().followed(job, &news, now);
+            let deliveries = self.deliveries(job, &subscriptions).await?;
+            self.history.lock().followed(job, &deliveries, now);
         }
         self.called_back().await?;
         Ok(followed)
@@ -429,7 +431,7 @@ impl StoreLayer for ObservedStore {
         let listed = self.inner.list_jobs(filter.clone(), page).await?;
         if let Some(tenant) = filter.tenant {
             let mut history = self.history.lock();
-            history.exercise(Invariant::TenantsApart);
+            history.count_check(Invariant::TenantsApart);
             if let Some(job) = listed.items.iter().find(|job| job.tenant != tenant) {
                 let why = format!("listed for {tenant}");
                 history.broken(Invariant::TenantsApart, job.id, why);
@@ -465,8 +467,8 @@ impl StoreLayer for ObservedStore {
             let cancel = firing.cancel.filter(|_| *answer == FireResult::Done);
             for job in self.inner.get_jobs(cancel.into_iter().collect()).await? {
                 let Some(job) = job else { continue };
-                let news = self.news(&job, &firing.subscriptions).await?;
-                self.history.lock().replaced(&job, &news, now);
+                let deliveries = self.deliveries(&job, &firing.subscriptions).await?;
+                self.history.lock().replaced(&job, &deliveries, now);
             }
         }
         Ok(answers)
@@ -477,11 +479,11 @@ impl StoreLayer for ObservedStore {
         document: Document,
         outbox: Outbox,
     ) -> Result<DocumentSaveResult, StoreError> {
-        let told = ids(&outbox.jobs);
+        let deliveries = ids(&outbox.jobs);
         let saved = self.inner.save_document(document, outbox).await?;
         if matches!(saved, DocumentSaveResult::Done(_)) {
             let now = self.inner.now();
-            for job in self.inner.get_jobs(told).await?.iter().flatten() {
+            for job in self.inner.get_jobs(deliveries).await?.iter().flatten() {
                 self.history.lock().learn(job, now);
             }
         }

@@ -123,7 +123,7 @@ impl History {
                     false => known.had_ended || known.jobs.is_empty(),
                 };
             drop(own);
-            self.exercise(Invariant::CallbacksOnce);
+            self.count_check(Invariant::CallbacksOnce);
             if !is_time {
                 let why = format!("made by {id}, of which a job has not ended as it should");
                 self.broken(Invariant::CallbacksOnce, job.id, why);
@@ -171,7 +171,7 @@ impl History {
             found.push((*id, expected, counted));
         }
         for (id, expected, counted) in found {
-            self.exercise(Invariant::BatchesAddUp);
+            self.count_check(Invariant::BatchesAddUp);
             if counted != Some(expected) {
                 let why = format!("{id} has {expected:?} jobs, successes, failures: {counted:?}");
                 self.broken(Invariant::BatchesAddUp, None, why);

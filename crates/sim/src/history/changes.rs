@@ -9,12 +9,12 @@ use crate::Invariant;
 
 impl History {
     /// `news` is what had to be stored with the change, as far as it can be read.
-    pub fn commanded(
+    pub fn record_command(
         &mut self,
         id: JobId,
         command: &JobCommand,
         done: Option<&Job>,
-        news: &[Option<Job>],
+        deliveries: &[Option<Job>],
         now: Timestamp,
     ) {
         let word = match command {
@@ -46,7 +46,7 @@ impl History {
         match command {
             JobCommand::Cancel => {
                 known.cancelled = true;
-                self.exercise(Invariant::CancelledStays);
+                self.count_check(Invariant::CancelledStays);
             }
             JobCommand::Retry { .. } => {
                 known.cancelled = false;
@@ -58,7 +58,7 @@ impl History {
                 self.block_again(id, job.progress.attempt);
             }
             JobCommand::Expire => {
-                self.exercise(Invariant::NotLate);
+                self.count_check(Invariant::NotLate);
                 if before != JobState::Waiting || !was_late {
                     let why = format!("ended as late while {before}, late: {was_late}");
                     self.broken(Invariant::NotLate, id, why);
@@ -69,29 +69,34 @@ impl History {
             | JobCommand::Discard
             | JobCommand::Follow(_) => {}
         }
-        self.told(id, news, now);
+        self.record_deliveries(id, deliveries, now);
     }
 
     /// A schedule cancelled its unfinished run.
-    pub fn replaced(&mut self, job: &Job, news: &[Option<Job>], now: Timestamp) {
+    pub fn replaced(&mut self, job: &Job, deliveries: &[Option<Job>], now: Timestamp) {
         let is_cancelled =
             job.progress.state == JobState::Cancelled || job.progress.cancel_requested;
         let known = self.jobs.get(&job.id);
         // It may have ended long before, and its news with it.
         if is_cancelled && known.is_some_and(|known| !known.state.is_final()) {
-            self.commanded(job.id, &JobCommand::Cancel, Some(job), news, now);
+            self.record_command(job.id, &JobCommand::Cancel, Some(job), deliveries, now);
         }
     }
 
-    pub(super) fn told(&mut self, id: JobId, news: &[Option<Job>], now: Timestamp) {
-        if !news.is_empty() {
-            self.exercise(Invariant::OutboxWithTransition);
+    pub(super) fn record_deliveries(
+        &mut self,
+        id: JobId,
+        deliveries: &[Option<Job>],
+        now: Timestamp,
+    ) {
+        if !deliveries.is_empty() {
+            self.count_check(Invariant::OutboxWithTransition);
         }
-        if news.contains(&None) {
-            let why = "a change was stored without its news";
+        if deliveries.contains(&None) {
+            let why = "a change was stored without its deliveries";
             self.broken(Invariant::OutboxWithTransition, id, why);
         }
-        for delivery in news.iter().flatten() {
+        for delivery in deliveries.iter().flatten() {
             self.learn(delivery, now);
         }
     }
@@ -119,7 +124,7 @@ impl History {
                 self.keys.remove(&key);
             }
             self.note_deleted(id, has_succeeded);
-            self.exercise(Invariant::JobsStay);
+            self.count_check(Invariant::JobsStay);
             if !may_go {
                 self.broken(
                     Invariant::JobsStay,

@@ -29,7 +29,7 @@ impl History {
             self.keys.get(&key).copied()
         });
         if new.idempotency_key.is_some() {
-            self.exercise(Invariant::OneKeyOneJob);
+            self.count_check(Invariant::OneKeyOneJob);
         }
         match (answer, known_key) {
             (EnqueueResult::Created(id, _), Some(old)) => {
@@ -62,7 +62,7 @@ impl History {
 
     /// The store says that a key was used for another request, which may be of the same batch.
     pub fn conflicted(&mut self, batch: &[NewJob], index: usize, with: JobId) {
-        self.exercise(Invariant::OneKeyOneJob);
+        self.count_check(Invariant::OneKeyOneJob);
         let new = &batch[index];
         let (tenant, key) = (new.tenant.clone(), new.idempotency_key.clone());
         let in_batch = batch[..index].iter().find(|other| {
@@ -161,21 +161,21 @@ impl History {
         use Invariant::{
             AfterOthers, AtMostOnce, AttemptsHaveABudget, NotEarly, NotLate, TenantsApart,
         };
-        self.exercise(NotEarly);
+        self.count_check(NotEarly);
         if request.tenant.is_some() {
-            self.exercise(TenantsApart);
+            self.count_check(TenantsApart);
         }
         if known.used > 0 {
-            self.exercise(AttemptsHaveABudget);
+            self.count_check(AttemptsHaveABudget);
         }
         if known.guarantee == Guarantee::AtMostOnce {
-            self.exercise(AtMostOnce);
+            self.count_check(AtMostOnce);
         }
         if known.start_before.is_some() {
-            self.exercise(NotLate);
+            self.count_check(NotLate);
         }
         if !known.after.is_empty() {
-            self.exercise(AfterOthers);
+            self.count_check(AfterOthers);
         }
     }
 
@@ -233,7 +233,7 @@ impl History {
             .get(&id)
             .is_some_and(|known| known.state == JobState::Running && known.fence == fence);
         if !holds {
-            self.exercise(Invariant::FencesHold);
+            self.count_check(Invariant::FencesHold);
         }
         if holds != held {
             let why = format!("its claim {} holds: {holds}; renewed: {held}", fence.0);
@@ -263,7 +263,7 @@ impl History {
         let kept = known.and_then(|known| known.steps.get(step));
         let kept = kept.map(|(_, result)| result.clone());
         if kept.is_some() {
-            self.exercise(Invariant::StepsOnce);
+            self.count_check(Invariant::StepsOnce);
             if kept.as_ref() != answer {
                 let why = format!("the result of step {step} is forgotten");
                 self.broken(Invariant::StepsOnce, id, why);

@@ -78,7 +78,7 @@ impl History {
     /// What was not to be written, was not.
     fn unchanged(&mut self, seen: &CommitObservation) {
         let id = seen.transition.job;
-        self.exercise(Invariant::FencesHold);
+        self.count_check(Invariant::FencesHold);
         if seen.before != seen.after {
             self.broken(Invariant::FencesHold, id, "changed by a stale commit");
         }
@@ -88,7 +88,7 @@ impl History {
             .zip(&seen.outbox_before)
             .any(|(after, before)| after.is_some() && !before);
         if appeared {
-            let why = "news was stored of a transition that was not";
+            let why = "deliveries were stored of a transition that was not";
             self.broken(Invariant::OutboxWithTransition, id, why);
         }
     }
@@ -119,20 +119,20 @@ impl History {
             self.broken(Invariant::SettledStays, id, "its claim was settled twice");
         }
         if transition.record.is_some() {
-            self.exercise(Invariant::OneRecord);
+            self.count_check(Invariant::OneRecord);
         }
         if to.state.is_final() {
-            self.exercise(Invariant::SettledStays);
+            self.count_check(Invariant::SettledStays);
         }
         if to.state == JobState::Failed {
-            self.exercise(Invariant::DeadLetters);
+            self.count_check(Invariant::DeadLetters);
         }
         if is_due_news || !transition.outbox.is_empty() {
-            self.exercise(Invariant::OutboxWithTransition);
+            self.count_check(Invariant::OutboxWithTransition);
         }
         let is_silent = is_due_news && transition.outbox.is_empty();
         if is_silent || seen.outbox_after.contains(&None) {
-            let why = "a transition was stored without its news";
+            let why = "a transition was stored without its deliveries";
             self.broken(Invariant::OutboxWithTransition, id, why);
         }
         for delivery in seen.outbox_after.iter().flatten() {

@@ -53,7 +53,7 @@ type RunningCounts = BTreeMap<GateNumber, u32>;
 
 /// Whether gates let a job start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Openness {
+enum GateStatus {
     Open,
     /// The promise does not say.
     Unclear,
@@ -191,7 +191,7 @@ impl History {
             *run += 1;
             if let Some(most) = gate.limits.most_running() {
                 if count + 1 >= most {
-                    self.exercise(Invariant::RunningLimited);
+                    self.count_check(Invariant::RunningLimited);
                 }
                 if count >= most {
                     let why = format!("claimed while {count} of {most} run at {}", gate.id);
@@ -220,7 +220,7 @@ impl History {
         if let Some((rate, count)) = in_window {
             let most = usize::try_from(rate.limit + rate.burst).unwrap_or(usize::MAX);
             if count > 1 || most == 1 {
-                self.exercise(Invariant::StartsLimited);
+                self.count_check(Invariant::StartsLimited);
             }
             if count > most {
                 let why = format!("{count} started at {} in {:?}: {rate}", gate.id, rate.per);
@@ -232,7 +232,7 @@ impl History {
                 let why = format!("a retry beyond the share of {}", gate.id);
                 self.broken(Invariant::RetriesLimited, id, why);
             }
-            Some(false) => self.exercise(Invariant::RetriesLimited),
+            Some(false) => self.count_check(Invariant::RetriesLimited),
             None => {}
         }
     }
@@ -243,7 +243,7 @@ impl History {
             .map(|(other, known_other)| (other, known_other.is_before(known) == Some(true)))
             .collect();
         if !of_key.is_empty() {
-            self.exercise(Invariant::OrderKept);
+            self.count_check(Invariant::OrderKept);
         }
         if let Some((before, _)) = of_key.iter().find(|(_, is_before)| *is_before) {
             let why = format!("claimed before {before} of its ordered key");
@@ -265,28 +265,28 @@ impl History {
             .filter(move |(_, other)| other.tenant == known.tenant && key(other) == key(known))
     }
 
-    fn openness(
+    fn gate_status(
         &mut self,
         id: JobId,
         known: &ExpectedJob,
         running: &RunningCounts,
         now: Timestamp,
-    ) -> Openness {
-        let mut openness = Openness::Open;
+    ) -> GateStatus {
+        let mut status = GateStatus::Open;
         for gate in &*self.flow.applied(&known.sublane) {
             if gate.limits.ordered {
                 let others = self.others_of_key(id, known);
                 let before = others.map(|(_, other)| match other.is_before(known) {
-                    Some(true) => Openness::Closed,
-                    Some(false) => Openness::Open,
-                    None => Openness::Unclear,
+                    Some(true) => GateStatus::Closed,
+                    Some(false) => GateStatus::Open,
+                    None => GateStatus::Unclear,
                 });
-                openness = before.fold(openness, Openness::max);
+                status = before.fold(status, GateStatus::max);
             }
             let expected = self.flow.gate(gate, now);
             let is_retry = known.used > 0;
             if is_retry && gate.limits.retry_share.is_some() && !expected.knows_minute(now) {
-                openness = openness.max(Openness::Unclear);
+                status = status.max(GateStatus::Unclear);
             }
             let state = GateState {
                 running: running.get(&gate.number).copied().unwrap_or(0),
@@ -294,20 +294,20 @@ impl History {
             };
             let room = gate.limits.room_for(&state, known.guarantee, is_retry, now);
             if let Room::Closed(by) = room {
-                openness = Openness::Closed;
+                status = GateStatus::Closed;
                 match by {
                     ClosedBy::Hold { .. } | ClosedBy::ManualHold { .. } => {
-                        self.exercise(Invariant::HoldsLetProbesPass);
+                        self.count_check(Invariant::HoldsLetProbesPass);
                     }
-                    ClosedBy::RetryAfter(_) => self.exercise(Invariant::WaitsAreShared),
+                    ClosedBy::RetryAfter(_) => self.count_check(Invariant::WaitsAreShared),
                     _ => {}
                 }
             }
-            if gate.limits.paused.is_some() && openness == Openness::Closed {
-                self.exercise(Invariant::PausesHold);
+            if gate.limits.paused.is_some() && status == GateStatus::Closed {
+                self.count_check(Invariant::PausesHold);
             }
         }
-        openness
+        status
     }
 
     /// How the gates of a job stand, for a person who looks for the reason.
@@ -349,9 +349,9 @@ impl History {
                 continue;
             };
             if has_room && !self.flow.applied(&known.sublane).is_empty() {
-                self.exercise(Invariant::OpenGates);
+                self.count_check(Invariant::OpenGates);
             }
-            if self.openness(id, &known, running, now) != Openness::Open {
+            if self.gate_status(id, &known, running, now) != GateStatus::Open {
                 continue;
             }
             if has_room {
@@ -360,7 +360,7 @@ impl History {
                 self.broken(Invariant::OpenGates, id, why);
             }
             if let Some(lowest) = lowest.get(&known.tenant) {
-                self.exercise(Invariant::PriorityFirst);
+                self.count_check(Invariant::PriorityFirst);
                 // Starts of others may have opened its gate.
                 if known.priority > *lowest && known.used == 0 {
                     let why = self.describe_gates(&known, running);
@@ -422,7 +422,7 @@ impl History {
             }
         }
         if is_exercised {
-            self.exercise(Invariant::SharesAreFair);
+            self.count_check(Invariant::SharesAreFair);
         }
         if let Some(why) = unfair {
             self.broken(Invariant::SharesAreFair, None, why);
@@ -463,7 +463,7 @@ impl History {
                 false => (has_room, *is_claimable),
             };
             if is_checked {
-                self.exercise(Invariant::ExplainAgrees);
+                self.count_check(Invariant::ExplainAgrees);
             }
             if is_checked && is_wrong {
                 let why = match is_taken {

@@ -80,7 +80,7 @@ impl History {
         let is_second = last.is_some_and(|(of, started)| {
             of == due && now.since(started) < limits::PROBE_LOST_AFTER
         });
-        self.exercise(Invariant::HoldsLetProbesPass);
+        self.count_check(Invariant::HoldsLetProbesPass);
         if now < due || is_second || job.guarantee != Guarantee::AtLeastOnce {
             let why = format!("claimed while its destination is held until a probe at {due}");
             self.broken(Invariant::HoldsLetProbesPass, job.id, why);
@@ -133,7 +133,7 @@ impl History {
         if held.is_zero() || age < most {
             return;
         }
-        self.exercise(Invariant::HeldTimeIsFree);
+        self.count_check(Invariant::HeldTimeIsFree);
         let age = age.saturating_sub(held);
         if is_given_up && age + DELAY_MAX + CLOCK_BACK_MAX * self.set_backs < most {
             let why = format!("given up at the age of {age:?}, {held:?} of it held, of {most:?}");

@@ -9,7 +9,7 @@ use crate::{Invariant, expected::ExpectedJob};
 
 /// What follows for a job from those that it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum DependantOutcome {
     /// One of them has not ended.
     Wait,
     /// All have ended, and one that has failed may be tried again.
@@ -46,7 +46,7 @@ impl History {
         }
     }
 
-    pub(crate) fn fate(&self, known: &ExpectedJob) -> Fate {
+    pub(crate) fn dependant_outcome(&self, known: &ExpectedJob) -> DependantOutcome {
         let after = known.after.iter();
         let ends: Vec<Option<End>> = after.map(|(id, gone)| self.end_of(*id, *gone)).collect();
         let has_unfinished = ends.contains(&None);
@@ -55,13 +55,13 @@ impl History {
         let must_succeed = known.on_failure != Some(OnFailure::Run);
         let fails_at_once = known.on_failure == Some(OnFailure::Fail);
         if must_succeed && (has_given_up || has_failed && fails_at_once) {
-            Fate::Fail
+            DependantOutcome::Fail
         } else if has_unfinished {
-            Fate::Wait
+            DependantOutcome::Wait
         } else if must_succeed && has_failed {
-            Fate::WaitForPerson
+            DependantOutcome::WaitForPerson
         } else {
-            Fate::Start
+            DependantOutcome::Start
         }
     }
 
@@ -89,7 +89,8 @@ impl History {
         let Some(known) = self.jobs.get(&id).cloned() else {
             return;
         };
-        let is_blocked = !known.after.is_empty() && self.fate(&known) != Fate::Start;
+        let is_blocked =
+            !known.after.is_empty() && self.dependant_outcome(&known) != DependantOutcome::Start;
         if let Some(known) = self.jobs.get_mut(&id) {
             known.is_blocked = is_blocked;
         }
@@ -102,7 +103,7 @@ impl History {
         }
         self.block(id);
         let known = self.jobs.get(&id).filter(|known| known.is_blocked);
-        if known.is_some_and(|known| self.fate(known) == Fate::Fail) {
+        if known.is_some_and(|known| self.dependant_outcome(known) == DependantOutcome::Fail) {
             let why = "tried again though one that it waits for has failed";
             self.broken(Invariant::AfterOthers, id, why);
         }
@@ -118,7 +119,7 @@ impl History {
     }
 
     /// A job was released, or has ended, because of those that it waits for.
-    pub fn followed(&mut self, job: &Job, news: &[Option<Job>], now: Timestamp) {
+    pub fn followed(&mut self, job: &Job, deliveries: &[Option<Job>], now: Timestamp) {
         let id = job.id;
         let to = job.progress.state;
         let command = "follow";
@@ -127,19 +128,19 @@ impl History {
             to: Some(to),
         };
         self.tell(now, id, event);
-        self.exercise(Invariant::AfterOthers);
+        self.count_check(Invariant::AfterOthers);
         let Some(known) = self.jobs.get(&id).cloned() else {
             return self.broken(Invariant::AfterOthers, id, "released, but it never was");
         };
-        let fate = self.fate(&known);
+        let outcome = self.dependant_outcome(&known);
         let is_right = match to {
-            JobState::Waiting => fate == Fate::Start && !job.is_blocked(),
-            JobState::Failed => fate == Fate::Fail,
+            JobState::Waiting => outcome == DependantOutcome::Start && !job.is_blocked(),
+            JobState::Failed => outcome == DependantOutcome::Fail,
             _ => false,
         };
         if !is_right || !known.is_blocked {
             let blocked = known.is_blocked;
-            let why = format!("{to} now, though its fate is {fate:?}, blocked: {blocked}");
+            let why = format!("{to} now, though its outcome is {outcome:?}, blocked: {blocked}");
             self.broken(Invariant::AfterOthers, id, why);
         }
         if let Some(known) = self.jobs.get_mut(&id) {
@@ -147,7 +148,7 @@ impl History {
             known.is_blocked = false;
         }
         self.note_end(id);
-        self.told(id, news, now);
+        self.record_deliveries(id, deliveries, now);
     }
 
     /// A request was refused because one is not there that its job was to wait for.
@@ -166,7 +167,8 @@ impl History {
         let blocked = self.jobs.iter().filter(|(_, known)| {
             known.is_blocked && !known.gone && known.state == JobState::Waiting
         });
-        let stuck = blocked.filter(|(_, known)| self.fate(known) == Fate::WaitForPerson);
+        let stuck = blocked
+            .filter(|(_, known)| self.dependant_outcome(known) == DependantOutcome::WaitForPerson);
         stuck
             .map(|(id, known)| {
                 let mut after = known.after.keys();

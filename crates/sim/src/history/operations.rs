@@ -26,7 +26,7 @@ pub struct OperationObservation {
     pub after: Vec<Option<Job>>,
     pub rows: Vec<OperationJob>,
     /// The news of each job that was changed.
-    pub news: Vec<Vec<Option<Job>>>,
+    pub deliveries: Vec<Vec<Option<Job>>>,
 }
 
 impl History {
@@ -63,7 +63,7 @@ impl History {
         };
         let command = record.operation.command();
         for (index, job) in batch.jobs.iter().enumerate() {
-            self.exercise(Invariant::OperationsOnce);
+            self.count_check(Invariant::OperationsOnce);
             self.tell(now, *job, Event::Operated { operation: *id });
             let row = seen.rows.iter().find(|row| row.job == *job);
             let result = row.and_then(|row| row.result);
@@ -78,7 +78,7 @@ impl History {
             }
             if is_changed {
                 let after = seen.after[index].as_ref();
-                self.commanded(*job, &command, after, &seen.news[index], now);
+                self.record_command(*job, &command, after, &seen.deliveries[index], now);
             } else if seen.before[index] != seen.after[index] {
                 let why = format!("{id} has changed it, and says {result:?}");
                 self.broken(Invariant::OperationsOnce, *job, why);
@@ -110,7 +110,7 @@ impl History {
             of_commands.map(|record| (record.id, record)).collect();
         let expected = self.audit.clone();
         for record in expected.values() {
-            self.exercise(Invariant::OneAuditRecord);
+            self.count_check(Invariant::OneAuditRecord);
             if stored.get(&record.id) != Some(&record) {
                 let why = format!("there is no record of it: {record:?}");
                 self.broken(Invariant::OneAuditRecord, None, why);

@@ -42,7 +42,7 @@ impl History {
         now: Timestamp,
     ) {
         if answer != FireResult::Done {
-            self.exercise(Invariant::TicksOnce);
+            self.count_check(Invariant::TicksOnce);
             if runs.iter().any(Option::is_some) {
                 let why = "runs of an outdated firing were stored";
                 self.broken(Invariant::TicksOnce, None, why);
@@ -59,7 +59,7 @@ impl History {
             let Some(tick) = run.scheduled_run.map(|run| run.tick) else {
                 continue;
             };
-            self.exercise(Invariant::TicksOnce);
+            self.count_check(Invariant::TicksOnce);
             self.tell(now, run.id, Event::Fired { tick });
             let before = known.fired.get(&tick).copied();
             match (stored, before) {
@@ -103,7 +103,7 @@ impl History {
             }
         }
         for (tick, fates) in found {
-            self.exercise(Invariant::TicksOnce);
+            self.count_check(Invariant::TicksOnce);
             if fates != 1 {
                 let why = format!("the tick {tick} is accounted for {fates} times");
                 self.broken(Invariant::TicksOnce, None, why);

@@ -34,7 +34,7 @@ impl History {
         else {
             return;
         };
-        self.exercise(Invariant::OneUniqueJob);
+        self.count_check(Invariant::OneUniqueJob);
         let mut others = self.holders(&tenant, &unique.key);
         let other = others.find(|(other, known)| {
             let is_taken = match unique.scope {
@@ -62,7 +62,7 @@ impl History {
     ) {
         let run_at = stored.map_or(now, Job::earliest_run_at);
         self.tell(now, id, Event::Unique { result, run_at });
-        self.exercise(Invariant::OneUniqueJob);
+        self.count_check(Invariant::OneUniqueJob);
         let holder = new.unique().and_then(|unique| {
             let mut holders = self.holders(&new.tenant, &unique.key);
             let (_, known) = holders.find(|(holder, _)| *holder == id)?;
@@ -107,7 +107,7 @@ impl History {
         now: Timestamp,
     ) {
         let latest = created_at.plus(workload::DEBOUNCE_MAX);
-        self.exercise(Invariant::DebounceEnds);
+        self.count_check(Invariant::DebounceEnds);
         if run_at > latest {
             let why = format!("moved to {run_at}, beyond {latest}");
             self.broken(Invariant::DebounceEnds, id, why);
@@ -121,7 +121,7 @@ impl History {
 
     /// A request was refused because there is a job of its unique key.
     pub fn refused_as_second(&mut self, new: &NewJob, with: JobId, batch: &[NewJob]) {
-        self.exercise(Invariant::OneUniqueJob);
+        self.count_check(Invariant::OneUniqueJob);
         let is_right = new.unique().is_some_and(|unique| {
             let of_batch = |other: &NewJob| {
                 let own = other.unique();
