@@ -4,6 +4,6 @@ pub mod committer;
 pub mod context;
 pub mod executor;
 pub mod handler;
-pub mod held_claims;
 pub mod job_error;
 pub mod settle;
+pub mod undelivered_claims;

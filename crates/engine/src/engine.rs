@@ -11,7 +11,7 @@ use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    attempt::{committer::Committer, held_claims::ClaimReturner},
+    attempt::{committer::Committer, undelivered_claims::UndeliveredReturner},
     client::{Client, ClientError},
     config::EngineConfig,
     inflight::signals::StopReason,
@@ -37,7 +37,7 @@ pub struct Engine {
     /// All other roles.
     background: TaskTracker,
     committer: JoinHandle<()>,
-    returner: Arc<ClaimReturner>,
+    returner: Arc<UndeliveredReturner>,
     grace: Duration,
 }
 

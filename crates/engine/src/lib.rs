@@ -48,8 +48,8 @@ mod random;
 pub use attempt::{
     context::{AttemptContext, Context},
     handler::Handler,
-    held_claims::HeldClaims,
     job_error::JobError,
+    undelivered_claims::UndeliveredClaims,
 };
 pub use builder::EngineBuilder;
 pub use client::{

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     attempt::{
-        held_claims::{ClaimReturner, HeldClaims},
         settle::{SettleResult, Settler},
+        undelivered_claims::{UndeliveredClaims, UndeliveredReturner},
     },
     client::Client,
     flow::{call_slots::CallSlots, claim_pause::ClaimPause, gates::GateCache},
@@ -43,7 +43,7 @@ pub struct NodeHandle {
     pub(crate) inflight: Arc<Inflight>,
     pub(crate) gates: Arc<GateCache>,
     pub(crate) calls: Arc<CallSlots>,
-    pub(crate) returner: Arc<ClaimReturner>,
+    pub(crate) returner: Arc<UndeliveredReturner>,
     pub(crate) health_keeper: Arc<HealthKeeper>,
     pub(crate) health: Arc<NodeHealth>,
     pub(crate) client: Client,
@@ -144,7 +144,7 @@ impl NodeHandle {
         &self,
         request: ClaimRequest,
         wait: Duration,
-    ) -> Result<HeldClaims, ClaimError> {
+    ) -> Result<UndeliveredClaims, ClaimError> {
         if self.stop.is_cancelled() {
             return Err(ClaimError::Stopping);
         }
@@ -159,7 +159,7 @@ impl NodeHandle {
         &self,
         request: ClaimRequest,
         wait: Duration,
-    ) -> Result<HeldClaims, StoreError> {
+    ) -> Result<UndeliveredClaims, StoreError> {
         // A caller that does not wait takes part in no wake-ups.
         let interest = (!wait.is_zero()).then(|| WakeInterest::of(&request));
         let mut wakeups = interest.map(|interest| self.store.wakeups_for(interest));

@@ -14,7 +14,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    attempt::{executor::Executor, held_claims::ClaimReturner, settle::Settler},
+    attempt::{executor::Executor, settle::Settler, undelivered_claims::UndeliveredReturner},
     client::Client,
     config::EngineConfig,
     documents::{cache::DocumentCache, endpoints::Endpoints},
@@ -25,9 +25,10 @@ use crate::{
     random::Random,
     role::{Role, health::NodeHealth},
     roles::{
-        expirer::Expirer, fetcher::Fetcher, health_keeper::HealthKeeper, keeper::Keeper,
-        link_runner::LinkRunner, node_heartbeat::NodeHeartbeat, operation_runner::OperationRunner,
-        pruner::Pruner, schedule_runner::ScheduleRunner, sweeper::Sweeper, watcher::Watcher,
+        dependency_runner::DependencyRunner, expirer::Expirer, fetcher::Fetcher,
+        health_keeper::HealthKeeper, keeper::Keeper, node_heartbeat::NodeHeartbeat,
+        operation_runner::OperationRunner, pruner::Pruner, schedule_runner::ScheduleRunner,
+        sweeper::Sweeper, watcher::Watcher,
     },
 };
 
@@ -74,7 +75,7 @@ impl Parts {
             Arc::new(self.keeper()),
             Arc::new(self.sweeper(config.sweep_every)),
             Arc::new(self.expirer(config.sweep_every)),
-            Arc::new(self.link_runner()),
+            Arc::new(self.dependency_runner()),
             Arc::new(self.schedule_runner()),
             Arc::new(self.watcher(config.watch_every)),
             Arc::new(self.operation_runner()),
@@ -174,8 +175,8 @@ impl Parts {
         }
     }
 
-    pub fn link_runner(&self) -> LinkRunner {
-        LinkRunner {
+    pub fn dependency_runner(&self) -> DependencyRunner {
+        DependencyRunner {
             store: self.store.clone(),
             endpoints: self.endpoints.clone(),
             wakeups: Mutex::new(self.store.wakeups_for(WakeInterest::Links)),
@@ -218,13 +219,13 @@ impl Parts {
 
     /// What gives claims back whose worker has left. Without a runtime they are lost, as in a
     /// crash.
-    pub fn claim_returner(&self, runtime: Option<Handle>) -> Arc<ClaimReturner> {
+    pub fn claim_returner(&self, runtime: Option<Handle>) -> Arc<UndeliveredReturner> {
         let abandon = self.executor.abandon.clone();
-        ClaimReturner::new(self.settler.clone(), runtime, abandon)
+        UndeliveredReturner::new(self.settler.clone(), runtime, abandon)
     }
 
     /// The engine as workers and the server see it.
-    pub fn node(&self, stop: CancellationToken, returner: Arc<ClaimReturner>) -> NodeHandle {
+    pub fn node(&self, stop: CancellationToken, returner: Arc<UndeliveredReturner>) -> NodeHandle {
         NodeHandle {
             name: self.request.worker.clone(),
             store: self.store.clone(),

@@ -1,11 +1,11 @@
 //! The roles of a node. Each is one file of one shape, and tests call its `tick`.
 
+pub mod dependency_runner;
 pub mod expirer;
 pub mod fetcher;
 pub mod forecast_recorder;
 pub mod health_keeper;
 pub mod keeper;
-pub mod link_runner;
 pub mod node_heartbeat;
 pub mod operation_runner;
 pub mod pruner;

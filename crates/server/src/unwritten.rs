@@ -16,7 +16,7 @@ use std::{
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use steadfast_engine::HeldClaims;
+use steadfast_engine::UndeliveredClaims;
 
 tokio::task_local! {
     /// The connection that is served by the present task.
@@ -26,12 +26,12 @@ tokio::task_local! {
 /// The claims of one connection whose response is with the socket, but not written.
 #[derive(Default)]
 pub struct UnwrittenClaims {
-    claims: Mutex<Vec<HeldClaims>>,
+    claims: Mutex<Vec<UndeliveredClaims>>,
     has_any: AtomicBool,
 }
 
 impl UnwrittenClaims {
-    fn hold(&self, claims: HeldClaims) {
+    fn hold(&self, claims: UndeliveredClaims) {
         let mut held = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
         held.push(claims);
         self.has_any.store(true, Ordering::Relaxed);
@@ -59,11 +59,11 @@ impl UnwrittenClaims {
 /// A response body with claims in it.
 pub struct ClaimsBody {
     bytes: Bytes,
-    claims: Option<HeldClaims>,
+    claims: Option<UndeliveredClaims>,
 }
 
 impl ClaimsBody {
-    pub fn new(bytes: Vec<u8>, claims: HeldClaims) -> Self {
+    pub fn new(bytes: Vec<u8>, claims: UndeliveredClaims) -> Self {
         Self {
             bytes: bytes.into(),
             claims: Some(claims),

@@ -121,7 +121,7 @@ impl Roles {
 
     /// Does one batch of what follows for jobs that wait for others.
     pub async fn follow(&self) -> Result<bool, StoreError> {
-        self.0.link_runner().follow().await
+        self.0.dependency_runner().follow().await
     }
 
     /// One tick of the operation runner.

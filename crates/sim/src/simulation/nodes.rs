@@ -8,7 +8,7 @@ use steadfast_core::{
     Outcome, Tenant, Timestamp, WorkerName,
 };
 use steadfast_engine::{
-    DestinationFilter, EngineConfig, HeldClaims, NodeHandle, Settlement, testing::Roles,
+    DestinationFilter, EngineConfig, NodeHandle, Settlement, UndeliveredClaims, testing::Roles,
 };
 use steadfast_store::{
     ClaimRequest, Clock as _, DocumentKind, EnqueueError, JobStore as _, LinkStore as _,
@@ -380,7 +380,7 @@ impl Nodes {
             request.kinds = vec![Kind::new(REMOTE).unwrap()];
             request.within_timeout = true;
             let claims = door.claim(request, Duration::ZERO).await;
-            for claim in claims.map_or_else(|_| Vec::new(), HeldClaims::take) {
+            for claim in claims.map_or_else(|_| Vec::new(), UndeliveredClaims::take) {
                 spawner.spawn(node, work(door.clone(), script.clone(), claim));
             }
         });

@@ -15,14 +15,14 @@ use crate::{
     role::{Next, Role},
 };
 
-pub struct LinkRunner {
+pub struct DependencyRunner {
     pub store: Arc<dyn Store>,
     pub endpoints: Arc<DocumentCache<Endpoints>>,
     /// Wakes when this node has ended a job that others wait for.
     pub wakeups: Mutex<Wakeups>,
 }
 
-impl LinkRunner {
+impl DependencyRunner {
     /// Does one batch of what follows, and answers whether there is more.
     pub async fn follow(&self) -> Result<bool, StoreError> {
         // Jobs may end, which endpoints are to learn of.
@@ -40,7 +40,7 @@ impl LinkRunner {
 }
 
 #[async_trait]
-impl Role for LinkRunner {
+impl Role for DependencyRunner {
     fn name(&self) -> &'static str {
         "link runner"
     }

@@ -25,12 +25,12 @@ use crate::{
 /// Claims that are given back, uncounted, unless they are taken. Take them when their worker has
 /// them, or is sure to get them.
 #[must_use = "claims that are not taken are given back"]
-pub struct HeldClaims {
+pub struct UndeliveredClaims {
     claims: Vec<Claim>,
-    returner: Arc<ClaimReturner>,
+    returner: Arc<UndeliveredReturner>,
 }
 
-impl HeldClaims {
+impl UndeliveredClaims {
     /// The claims, which are still held.
     pub fn claims(&self) -> &[Claim] {
         &self.claims
@@ -52,7 +52,7 @@ impl HeldClaims {
     }
 }
 
-impl Drop for HeldClaims {
+impl Drop for UndeliveredClaims {
     fn drop(&mut self) {
         if !self.claims.is_empty() {
             self.returner.give_back(std::mem::take(&mut self.claims));
@@ -61,7 +61,7 @@ impl Drop for HeldClaims {
 }
 
 /// Gives claims back for callers that have left.
-pub struct ClaimReturner {
+pub struct UndeliveredReturner {
     settler: Arc<Settler>,
     /// Where the work goes on. Without one, as in a simulation that drops a node's futures to
     /// crash it, what is dropped is lost.
@@ -71,7 +71,7 @@ pub struct ClaimReturner {
     abandon: CancellationToken,
 }
 
-impl ClaimReturner {
+impl UndeliveredReturner {
     pub fn new(
         settler: Arc<Settler>,
         runtime: Option<Handle>,
@@ -94,12 +94,12 @@ impl ClaimReturner {
     }
 
     /// No claims.
-    pub fn nothing(self: &Arc<Self>) -> HeldClaims {
+    pub fn nothing(self: &Arc<Self>) -> UndeliveredClaims {
         self.hold(Vec::new())
     }
 
-    fn hold(self: &Arc<Self>, claims: Vec<Claim>) -> HeldClaims {
-        HeldClaims {
+    fn hold(self: &Arc<Self>, claims: Vec<Claim>) -> UndeliveredClaims {
+        UndeliveredClaims {
             claims,
             returner: self.clone(),
         }
@@ -135,12 +135,12 @@ impl ClaimReturner {
 /// is given back: it may be written already.
 pub struct ClaimCall {
     call: Option<BoxFuture<'static, Result<ClaimResult, StoreError>>>,
-    returner: Arc<ClaimReturner>,
+    returner: Arc<UndeliveredReturner>,
 }
 
 impl Future for ClaimCall {
     /// The claims, and when to look again.
-    type Output = Result<(HeldClaims, Option<Timestamp>), StoreError>;
+    type Output = Result<(UndeliveredClaims, Option<Timestamp>), StoreError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(call) = &mut self.call else {
