@@ -93,7 +93,7 @@ impl History {
             self.count_check(Invariant::OutboxWithTransition);
         }
         if deliveries.contains(&None) {
-            let why = "a change was stored without its news";
+            let why = "a change was stored without its deliveries";
             self.broken(Invariant::OutboxWithTransition, id, why);
         }
         for delivery in deliveries.iter().flatten() {

@@ -88,7 +88,7 @@ impl History {
             .zip(&seen.outbox_before)
             .any(|(after, before)| after.is_some() && !before);
         if appeared {
-            let why = "news was stored of a transition that was not";
+            let why = "deliveries were stored of a transition that was not";
             self.broken(Invariant::OutboxWithTransition, id, why);
         }
     }
@@ -132,7 +132,7 @@ impl History {
         }
         let is_silent = is_due_news && transition.outbox.is_empty();
         if is_silent || seen.outbox_after.contains(&None) {
-            let why = "a transition was stored without its news";
+            let why = "a transition was stored without its deliveries";
             self.broken(Invariant::OutboxWithTransition, id, why);
         }
         for delivery in seen.outbox_after.iter().flatten() {

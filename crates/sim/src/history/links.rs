@@ -140,8 +140,7 @@ impl History {
         };
         if !is_right || !known.is_blocked {
             let blocked = known.is_blocked;
-            let why =
-                format!("{to} now, though its outcome should be {outcome:?}, blocked: {blocked}");
+            let why = format!("{to} now, though its outcome is {outcome:?}, blocked: {blocked}");
             self.broken(Invariant::AfterOthers, id, why);
         }
         if let Some(known) = self.jobs.get_mut(&id) {
