@@ -211,7 +211,7 @@ async fn what_was_written_is_recognised_when_its_answer_was_lost() {
     let mut new = job(&store);
     new.payload = Payload::encode(LOST).unwrap();
     let lost = store.enqueue(vec![new.clone()]).await.unwrap_err();
-    assert!(lost.to_string().contains("does not answer"), "{lost}");
+    assert!(lost.to_string().contains("is unavailable"), "{lost}");
     proxy.stop_losing();
     let again = store.enqueue(vec![new.clone()]).await.unwrap();
     assert_eq!(again, [EnqueueResult::Existing(new.id)]);
