@@ -17,7 +17,7 @@ use crate::{
     dashboard::{
         actions::done,
         fields::Fields,
-        forms::job_fields::{fields_like, insert, methods, raw, request_body, typed},
+        forms::job_fields::{fields_of_copy, insert, methods, raw, request_body, typed},
         pages::schedules::{UpcomingTick, find},
         parts::payload_view::RawFields,
         viewer::{Editor, Viewer},
@@ -169,7 +169,7 @@ fn template_job(schedule: &Schedule) -> Job {
 
 /// Its fields in the form.
 fn job_fields(schedule: &Schedule) -> Fields {
-    let mut fields = fields_like(&template_job(schedule));
+    let mut fields = fields_of_copy(&template_job(schedule));
     if let Some((before, _)) = start_before(schedule) {
         fields.extend(&Fields::from_iter([("startBefore", before.to_string())]));
     }

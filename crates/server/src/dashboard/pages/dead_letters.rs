@@ -59,7 +59,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
             JobRow::of(&job, &layout)
         }),
         back: viewer.fields.here("/dead-letters", &[]),
-        bulk: open_operations(&viewer.app, viewer.caller.tenant.as_ref(), &layout).await?,
+        bulk: open_operations(&viewer.app, viewer.caller.tenant.as_ref()).await?,
         fields: viewer.fields,
         layout,
     })

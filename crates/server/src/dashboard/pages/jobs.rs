@@ -46,7 +46,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         filters: viewer.fields.filters(),
         labels: JobLabel::ALL,
         back: viewer.fields.here("/jobs", &[]),
-        bulk: open_operations(&viewer.app, viewer.caller.tenant.as_ref(), &layout).await?,
+        bulk: open_operations(&viewer.app, viewer.caller.tenant.as_ref()).await?,
         fields: viewer.fields,
         layout,
     })

@@ -65,9 +65,8 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let page = fields.page::<OperationId>()?;
     let found = viewer.app.client.operations(filter, page).await?;
     let layout = viewer.layout("/operations", "Operations");
-    let row = |record| OperationRow::of(&record, &layout);
     render(&OperationsPage {
-        list: List::page(("/operations", fields), &page, found, row),
+        list: List::page(("/operations", fields), &page, found, OperationRow::of),
         is_open_only,
         layout,
     })
@@ -97,7 +96,7 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         ResultRow::of(&it, job.map(|job| JobRow::of(job, &layout)))
     };
     render(&OperationPage {
-        row: OperationRow::of(&record, &layout),
+        row: OperationRow::of(record),
         list: List::page((&path, fields), &page, jobs, row),
         is_not_changed_only,
         layout,
