@@ -11,7 +11,7 @@ use steadfast_core::{Job, Kind, Payload, duration};
 
 use crate::{
     dashboard::{
-        fields::Fields,
+        page::Fields,
         parts::{
             json_text::indented,
             payload_view::{self, RawFields},

@@ -13,15 +13,12 @@ use crate::{
     },
     auth::keys::Scope,
     dashboard::{
-        actions::done,
-        fields::Fields,
         forms::job_fields::{fields_of_copy, methods, pretty, request_body},
+        page::{Editor, Fields, Layout, PageError, PageResult, Viewer, done, render},
         pages::job::find,
-        viewer::{Editor, Viewer},
     },
     extract::{Body, body::from_json},
     http::Problem,
-    theme::{Layout, PageError, PageResult, render},
 };
 
 #[derive(Template)]

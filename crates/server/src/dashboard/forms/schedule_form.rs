@@ -15,17 +15,14 @@ use crate::{
     api::work::{copy_job, create, schedules},
     auth::keys::Scope,
     dashboard::{
-        actions::done,
-        fields::Fields,
         forms::job_fields::{fields_of_copy, insert, methods, raw, request_body, typed},
+        page::{Editor, Fields, Layout, PageResult, Viewer, done, render},
         pages::schedules::{UpcomingTick, find},
         parts::payload_view::RawFields,
-        viewer::{Editor, Viewer},
     },
     extract::{Body, Id, body::from_json},
     http::Problem,
     limits,
-    theme::{Layout, PageResult, render},
 };
 
 const OVERLAPS: [OverlapPolicy; 4] = [

@@ -10,16 +10,12 @@ use steadfast_core::{
 use crate::{
     api::flow::gates::{self, GatePath},
     dashboard::{
-        actions::{done, no_such_action},
-        fields::Fields,
-        list::List,
+        page::{Editor, Fields, Layout, List, PageResult, Viewer, done, no_such_action, render},
         parts::Confirmation,
-        viewer::{Editor, Viewer},
     },
     extract::{Body, Params, body::from_json},
     http::Problem,
     limits,
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]

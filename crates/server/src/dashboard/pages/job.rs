@@ -14,21 +14,21 @@ use crate::{
     api::work::{explain::request as explain_request, jobs::checked_payload},
     app::App,
     dashboard::{
-        actions::{done, no_such_action},
         charts::{Svg, timeline},
-        fields::{Fields, parse_id},
+        page::{
+            Countdown, Editor, Fields, Layout, PageError, PageResult, PageTime, Viewer, done,
+            no_such_action, parse_id, render,
+        },
         parts::{
             AttemptRow, AuditRow, Confirmation, Excerpt, JobRow, OperationRow, StartPanel, Summary,
             attempts::{requeued_by, retry_name, status_class},
             http_view::RequestView,
             payload_view, summary,
         },
-        viewer::{Editor, Viewer},
     },
     extract::body,
     http::Problem,
     limits,
-    theme::{Countdown, Layout, PageError, PageResult, PageTime, render},
 };
 
 #[derive(Template)]

@@ -6,15 +6,12 @@ use steadfast_core::{JobId, JobLabel};
 use crate::{
     api::query,
     dashboard::{
-        fields::Fields,
-        list::List,
+        page::{Fields, Layout, List, PageResult, Viewer, render},
         parts::{
             JobListHeader, JobRow, OperationRow, job_list_header::answer_search, list_jobs,
             open_operations,
         },
-        viewer::Viewer,
     },
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]

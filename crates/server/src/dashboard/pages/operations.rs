@@ -8,13 +8,9 @@ use steadfast_store::{OperationFilter, OperationJobFilter, Page};
 use crate::{
     api::work::operations,
     dashboard::{
-        actions::{done, no_such_action},
-        fields::parse_id,
-        list::List,
+        page::{Editor, Layout, List, PageResult, Viewer, done, no_such_action, parse_id, render},
         parts::{Confirmation, JobRow, OperationRow, operation_name, read_payloads},
-        viewer::{Editor, Viewer},
     },
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
