@@ -7,7 +7,7 @@
 //! # Layout
 //!
 //! * `viewer`: the caller of a page, and the check that every action passes; `actions`: what follows
-//!   an action.
+//!   an action; `list`: the shape of every list; `page`: all of these by one name.
 //! * `pages`: one file per page; `forms`: what creates and changes; `parts`: what pages share;
 //!   `charts`: SVG.
 //! * `state`, `page_caches`: counts that are kept for a moment, and forgotten after an action.
@@ -21,6 +21,7 @@ mod fields;
 mod forms;
 mod list;
 mod live;
+mod page;
 mod page_caches;
 mod pages;
 mod parts;

@@ -11,7 +11,8 @@
 //! * `auth`: API keys, sessions, the admin key. `node`: workers, waiting requests, limits by tenant.
 //!   `metrics`: counters of the node.
 //! * `theme`: how pages look: assets, layout, navigation, error page, security headers.
-//! * `app`: what every request may use. It holds the state of the dashboard as one field.
+//! * `app`: what every request may use. The one exception to the order: it holds `dashboard::state`,
+//!   which knows no page, as a field.
 //! * `extract`: what handlers take from a request: the caller and its permission, the body, a stream.
 //! * `api`: the HTTP API, a folder per subject; the types of its JSON are in `steadfast-api`.
 //! * `dashboard`: the same for people, in a browser; its actions call the functions of `api`.

@@ -28,10 +28,10 @@ pub const CONNECTIONS_PER_ADDRESS_DEFAULT: usize = 14_336;
 pub const CONNECTIONS_MIN: usize = 16;
 /// Of four connections, three may wait for jobs or events; one is for short requests.
 pub const WAITS_SHARE: (usize, usize) = (3, 4);
-/// Of eight that wait, seven may be of one tenant: none may have them all.
+/// At most 7 of 8 waiting requests may belong to one tenant.
 pub const WAITS_PER_TENANT_SHARE: (usize, usize) = (7, 8);
-/// When there is no room, one of so many is closed at once: a look at all of them makes room for
-/// many.
+/// When there is no room, this fraction of the connections is closed at once, so that one scan makes
+/// room for many.
 pub const CONNECTIONS_CLOSED_SHARE: usize = 64;
 /// How often the log says that there is no room.
 pub const CONNECTIONS_WARN_EVERY: Duration = Duration::from_secs(60);
@@ -67,7 +67,7 @@ pub const COUNT_MAX: u64 = 100_000;
 /// Paused queues without jobs that are listed: pauses are made by hand.
 pub const PAUSED_QUEUES_MAX: usize = 1_000;
 
-/// What "lately" means: long enough for a rate, short enough to see a change.
+/// The range of recent counts: long enough for a rate, short enough to see a change.
 pub const RECENT_WINDOW: Duration = Duration::from_secs(5 * 60);
 /// An hour of minutes fills a chart.
 pub const MINUTES_DEFAULT: u64 = 60;
@@ -96,7 +96,7 @@ pub const JOB_WAIT_CHECK_EVERY: Duration = Duration::from_secs(1);
 pub const JOB_WAITS_READ_AT_ONCE: usize = 100;
 /// A text that a worker tells of itself: a cell in a table.
 pub const WORKER_TEXT_BYTES_MAX: usize = 128;
-/// How often what is known of a worker is written again: less often than a poll lasts, so that
+/// How often the state of a worker is written: less often than a poll lasts, so that
 /// each poll of an idle worker is one write at most.
 pub const WORKER_WRITE_EVERY: Duration = Duration::from_secs(15);
 /// How long writes wait for others, so that a start of many workers is few rounds.
@@ -111,7 +111,7 @@ pub const WORKERS_CHECKED_EVERY: Duration = Duration::from_secs(10 * 60);
 pub const WORKERS_PER_TENANT_MAX: usize = 1_000;
 /// Workers that a node keeps in memory: as many as may wait. Of one tenant as many as are stored.
 pub const WORKERS_MAX: usize = 20_000;
-/// A worker of all tenants whose claims name tenants is known under each; a heartbeat notes so many.
+/// A worker of all tenants whose claims name tenants is listed under each. This many per heartbeat.
 pub const WORKER_TENANTS_NOTED_MAX: usize = 16;
 /// What HTTP allows as a status.
 pub const HTTP_STATUSES: RangeInclusive<u16> = 100..=599;
@@ -192,9 +192,9 @@ pub const SECTION_COUNTS_AGE_MAX: Duration = Duration::from_secs(2);
 pub const CHART_HOUR: (u32, Duration) = (60, Duration::from_secs(60));
 /// The chart of a day.
 pub const CHART_DAY: (u32, Duration) = (144, Duration::from_secs(600));
-/// Tenants whose lateness is counted apart: each has up to 20 kB.
+/// Tenants with a start latency of their own: each takes up to 20 kB.
 pub const START_LATENCY_TENANTS_MAX: usize = 100;
-/// A tenant that started nothing for so long makes room for another.
+/// After this time without a start, a tenant makes room for another.
 pub const START_LATENCY_TENANT_KEPT: Duration = Duration::from_secs(3_600);
 /// A page that is shown below a path is read whole to move its addresses; the largest has a few
 /// hundred jobs.
@@ -215,7 +215,7 @@ pub const SUMMARY_FIELDS_MAX: usize = 2;
 pub const SUMMARY_PAYLOAD_BYTES_MAX: usize = 16 * 1024;
 /// A line of a search box.
 pub const SEARCH_CHARS_MAX: usize = 1_000;
-/// Names of one sort that a search box completes, and words in all; more would make the page large.
+/// Names of one sort that a search box completes, and words in total; more would make the page large.
 pub const COMPLETIONS_MAX: usize = 300;
 /// Of these, words of the jobs that are listed.
 pub const COMPLETIONS_OF_PAGE_MAX: usize = COMPLETIONS_MAX / 2;
@@ -292,7 +292,7 @@ pub const JOB_COMMANDS_SHOWN: usize = 20;
 pub const FORECAST_MINUTES_DEFAULT: u64 = 120;
 /// How old the forecast of a page may be: it changes by the minute, and open pages ask every second.
 pub const FORECAST_AGE_MAX: Duration = Duration::from_secs(15);
-/// Tenants of which a cache of the dashboard keeps what their pages show.
+/// Tenants in a cache of the dashboard.
 pub const TENANTS_CACHED_MAX: usize = 100;
 /// Queues and destinations on the overview: the page of a person who looks at it first.
 pub const FORECAST_ROWS_MAX: usize = 5;

@@ -93,7 +93,7 @@ fn start_create<'a>(
     one.idempotency_key = headers.key_beside(one.idempotency_key)?;
     one.traceparent = one.traceparent.or(headers.traceparent);
     if let Some(id) = one.like.take() {
-        return Ok(create_like(app, caller.clone(), id, one).boxed());
+        return Ok(create_copy(app, caller.clone(), id, one).boxed());
     }
     Ok(start_one(app, caller, reader.job_or_schedule(one)?))
 }
@@ -112,8 +112,8 @@ fn start_one<'a>(
     }
 }
 
-/// One with all that another has and the request does not say.
-async fn create_like(
+/// A copy of a stored job, with the fields of the request.
+async fn create_copy(
     app: &App,
     caller: Caller,
     id: JobId,

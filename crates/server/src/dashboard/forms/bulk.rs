@@ -13,14 +13,14 @@ use crate::{
     api::{query, work::operations::create_and_wait},
     app::App,
     dashboard::{
-        actions::{no_such_action, redirect_back},
-        fields::Fields,
+        page::{
+            Editor, Fields, Layout, PageError, PageResult, Viewer, no_such_action, redirect_back,
+            redirect_to, render,
+        },
         parts::thousands,
-        viewer::{Editor, Viewer},
     },
     http::Problem,
     limits,
-    theme::{Layout, PageError, PageResult, redirect_to, render},
 };
 
 #[derive(Template)]

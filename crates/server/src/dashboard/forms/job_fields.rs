@@ -11,7 +11,7 @@ use steadfast_core::{Job, Kind, Payload, duration};
 
 use crate::{
     dashboard::{
-        fields::Fields,
+        page::Fields,
         parts::{
             json_text::indented,
             payload_view::{self, RawFields},
@@ -45,7 +45,7 @@ const TEXTS: [&str; 11] = [
 ];
 
 /// The form of a job like this one. What was there to make that one unique stays behind.
-pub fn fields_like(job: &Job) -> Fields {
+pub fn fields_of_copy(job: &Job) -> Fields {
     let mut fields = vec![
         ("like", job.id.to_string()),
         ("queue", job.queue.to_string()),
@@ -110,7 +110,7 @@ pub fn pretty(value: &impl serde::Serialize) -> String {
 }
 
 /// The request as the API reads it. JSON that was typed stays as it was typed.
-pub fn request_body(form: &Fields, liked: Option<&Job>) -> Result<RawFields, Problem> {
+pub fn request_body(form: &Fields, copied: Option<&Job>) -> Result<RawFields, Problem> {
     let mut body = RawFields::new();
     for name in TEXTS {
         if let Some(text) = form.get(name) {
@@ -142,7 +142,7 @@ pub fn request_body(form: &Fields, liked: Option<&Job>) -> Result<RawFields, Pro
             return Err(Problem::invalid("kind", detail));
         }
         insert(&mut body, "kind", raw(&Kind::http())?);
-        let payload = http_payload(form, liked)?;
+        let payload = http_payload(form, copied)?;
         insert(&mut body, "payload", typed("payload", payload.as_str())?);
         return Ok(body);
     }
@@ -152,7 +152,7 @@ pub fn request_body(form: &Fields, liked: Option<&Job>) -> Result<RawFields, Pro
     };
     insert(&mut body, "kind", raw(&kind)?);
     if let Some(payload) = form.get("payload") {
-        let stored = liked.filter(|job| job.kind != Kind::http());
+        let stored = copied.filter(|job| job.kind != Kind::http());
         let stored = stored.map(|job| job.payload.as_str());
         insert(
             &mut body,
@@ -164,7 +164,7 @@ pub fn request_body(form: &Fields, liked: Option<&Job>) -> Result<RawFields, Pro
 }
 
 /// The request that an HTTP job sends, with the values that were masked.
-fn http_payload(form: &Fields, liked: Option<&Job>) -> Result<Payload, Problem> {
+fn http_payload(form: &Fields, copied: Option<&Job>) -> Result<Payload, Problem> {
     let mut request = RawFields::new();
     for name in ["url", "method"] {
         if let Some(text) = form.get(name) {
@@ -176,7 +176,7 @@ fn http_payload(form: &Fields, liked: Option<&Job>) -> Result<Payload, Problem> 
         insert(&mut request, "headers", raw(&headers)?);
     }
     let none = Payload::default();
-    let stored = liked.filter(|job| job.kind == Kind::http());
+    let stored = copied.filter(|job| job.kind == Kind::http());
     let stored = stored.map_or(&none, |job| &job.payload);
     if let Some(text) = form.get("body") {
         let stored = stored.decode::<RawFields>().unwrap_or_default();

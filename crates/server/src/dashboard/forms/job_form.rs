@@ -13,15 +13,12 @@ use crate::{
     },
     auth::keys::Scope,
     dashboard::{
-        actions::done,
-        fields::Fields,
-        forms::job_fields::{fields_like, methods, pretty, request_body},
+        forms::job_fields::{fields_of_copy, methods, pretty, request_body},
+        page::{Editor, Fields, Layout, PageError, PageResult, Viewer, done, render},
         pages::job::find,
-        viewer::{Editor, Viewer},
     },
     extract::{Body, body::from_json},
     http::Problem,
-    theme::{Layout, PageError, PageResult, render},
 };
 
 #[derive(Template)]
@@ -41,7 +38,7 @@ impl JobFormPage {
 pub async fn new_page(viewer: Viewer) -> PageResult {
     viewer.caller.clone().may(&[Scope::Admin, Scope::Tenant])?;
     let fields = match viewer.fields.get("like") {
-        Some(id) => fields_like(&find(&viewer, id).await?),
+        Some(id) => fields_of_copy(&find(&viewer, id).await?),
         None => with_policy(viewer.fields.clone()),
     };
     form_page(&viewer, fields, None)
@@ -81,14 +78,14 @@ pub async fn create(editor: Editor) -> PageResult {
 
 async fn try_create(editor: &Editor) -> Result<(Job, &'static str), PageError> {
     let Editor { viewer, form } = editor;
-    let liked = match form.get("like") {
+    let copied = match form.get("like") {
         Some(id) => Some(find(viewer, id).await?),
         None => None,
     };
-    let body = request_body(form, liked.as_ref())?;
+    let body = request_body(form, copied.as_ref())?;
     let Body(mut body) = from_json(&body)?;
-    if let Some(liked) = &liked {
-        body = copy_job::fill_hidden(liked, body)?;
+    if let Some(copied) = &copied {
+        body = copy_job::fill_hidden(copied, body)?;
     }
     let (app, caller) = (&viewer.app, &viewer.caller);
     let reader = RequestReader { app, caller };

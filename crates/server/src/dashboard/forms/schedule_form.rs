@@ -15,17 +15,14 @@ use crate::{
     api::work::{copy_job, create, schedules},
     auth::keys::Scope,
     dashboard::{
-        actions::done,
-        fields::Fields,
-        forms::job_fields::{fields_like, insert, methods, raw, request_body, typed},
+        forms::job_fields::{fields_of_copy, insert, methods, raw, request_body, typed},
+        page::{Editor, Fields, Layout, PageResult, Viewer, done, render},
         pages::schedules::{UpcomingTick, find},
         parts::payload_view::RawFields,
-        viewer::{Editor, Viewer},
     },
     extract::{Body, Id, body::from_json},
     http::Problem,
     limits,
-    theme::{Layout, PageResult, render},
 };
 
 const OVERLAPS: [OverlapPolicy; 4] = [
@@ -169,7 +166,7 @@ fn template_job(schedule: &Schedule) -> Job {
 
 /// Its fields in the form.
 fn job_fields(schedule: &Schedule) -> Fields {
-    let mut fields = fields_like(&template_job(schedule));
+    let mut fields = fields_of_copy(&template_job(schedule));
     if let Some((before, _)) = start_before(schedule) {
         fields.extend(&Fields::from_iter([("startBefore", before.to_string())]));
     }

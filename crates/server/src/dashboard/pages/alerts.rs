@@ -4,9 +4,8 @@ use askama::Template;
 use steadfast_core::{AlertState, AlertStatus};
 
 use crate::{
-    dashboard::{list::List, viewer::Viewer},
+    dashboard::page::{Layout, List, PageResult, Viewer, render},
     limits,
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]

@@ -6,8 +6,10 @@ use steadfast_store::AuditFilter;
 
 use crate::{
     api::query,
-    dashboard::{fields::Fields, list::List, parts::AuditRow, viewer::Viewer},
-    theme::{Layout, PageResult, render},
+    dashboard::{
+        page::{Fields, Layout, List, PageResult, Viewer, render},
+        parts::AuditRow,
+    },
 };
 
 #[derive(Template)]

@@ -8,14 +8,10 @@ use steadfast_store::{BatchFilter, BatchRecord, JobFilter};
 use crate::{
     api::work::{batches, job_search::find_page},
     dashboard::{
-        actions::{done, no_such_action},
-        fields::parse_id,
-        list::List,
+        page::{Editor, Layout, List, PageResult, Viewer, done, no_such_action, parse_id, render},
         parts::{JobRow, read_payloads},
-        viewer::{Editor, Viewer},
     },
     limits,
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]

@@ -7,16 +7,13 @@ use steadfast_store::{FailureFilter, JobFilter, PageRequest};
 use crate::{
     api::query,
     dashboard::{
-        fields::Fields,
-        list::List,
+        page::{Fields, Layout, List, PageResult, Viewer, render},
         parts::{
             FailureRow, JobListHeader, JobRow, OperationRow, job_list_header::answer_search,
             list_jobs, open_operations,
         },
-        viewer::Viewer,
     },
     limits,
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
@@ -59,7 +56,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
             JobRow::of(&job, &layout)
         }),
         back: viewer.fields.here("/dead-letters", &[]),
-        bulk: open_operations(&viewer.app, viewer.caller.tenant.as_ref(), &layout).await?,
+        bulk: open_operations(&viewer.app, viewer.caller.tenant.as_ref()).await?,
         fields: viewer.fields,
         layout,
     })

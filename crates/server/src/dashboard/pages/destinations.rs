@@ -9,15 +9,12 @@ use steadfast_store::MinuteStats;
 use crate::{
     api::flow::destinations::{self, body_of},
     dashboard::{
-        actions::{done, no_such_action},
         charts::{Svg, TimeBuckets, series},
-        list::List,
+        page::{Editor, Layout, List, PageResult, Viewer, done, no_such_action, render},
         parts::{DestinationRow, incident_markers},
-        viewer::{Editor, Viewer},
     },
     extract::{Body, Id, MaybeBody, body::from_json},
     limits,
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]

@@ -9,15 +9,14 @@ use steadfast_core::{BodyFormat, EndpointId, EventType, Job, JobId};
 use crate::{
     api::settings::endpoints,
     dashboard::{
-        actions::{done, no_such_action},
-        fields::{Fields, parse_id},
-        list::List,
+        page::{
+            Editor, Fields, Layout, List, PageError, PageResult, Viewer, done, no_such_action,
+            parse_id, render,
+        },
         parts::{Confirmation, JobRow, NewCredential},
-        viewer::{Editor, Viewer},
     },
     extract::{Id, MaybeBody, body::from_json},
     http::Json,
-    theme::{Layout, PageError, PageResult, render},
 };
 
 #[derive(Template)]

@@ -9,17 +9,14 @@ use steadfast_store::{FailureCursor, Page};
 use crate::{
     api::work::failures,
     dashboard::{
-        actions::done,
-        list::List,
+        page::{Editor, Layout, List, PageResult, Viewer, done, render},
         parts::{
             FailureRow, JobListHeader, job_list_header::answer_failure_search,
             search::FAILURE_CONDITIONS,
         },
-        viewer::{Editor, Viewer},
     },
     extract::{Id, Params, body::from_json},
     http::{Problem, query_fields},
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]

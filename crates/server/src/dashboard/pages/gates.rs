@@ -10,16 +10,12 @@ use steadfast_core::{
 use crate::{
     api::flow::gates::{self, GatePath},
     dashboard::{
-        actions::{done, no_such_action},
-        fields::Fields,
-        list::List,
+        page::{Editor, Fields, Layout, List, PageResult, Viewer, done, no_such_action, render},
         parts::Confirmation,
-        viewer::{Editor, Viewer},
     },
     extract::{Body, Params, body::from_json},
     http::Problem,
     limits,
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
@@ -67,7 +63,7 @@ struct GateForm {
 
 pub async fn page(viewer: Viewer) -> PageResult {
     let tenant = viewer.caller.tenant.as_ref();
-    let gates = viewer.app.client.gates(tenant).await?;
+    let mut gates = viewer.app.client.gates(tenant).await?;
     let layout = viewer.layout("/gates", "Gates");
     let edited = viewer.fields.get("edit");
     let edited = edited.and_then(|id| gates.iter().find(|gate| id_text(&gate.id) == id));
@@ -80,17 +76,14 @@ pub async fn page(viewer: Viewer) -> PageResult {
             ..GateForm::default()
         },
     };
-    let mut list = List::first(gates, limits::PAGE_GATES_MAX, |gate| gate);
-    let used = gates::with_use(&viewer.app, std::mem::take(&mut list.rows)).await?;
-    let rows = used
-        .into_iter()
-        .map(|gate| gate_row(gate, &viewer, &layout));
+    let hidden = gates.len().saturating_sub(limits::PAGE_GATES_MAX);
+    gates.truncate(limits::PAGE_GATES_MAX);
+    let used = gates::with_use(&viewer.app, gates).await?;
+    let row = |gate| gate_row(gate, &viewer, &layout);
     render(&GatesPage {
         list: List {
-            rows: rows.collect(),
-            hidden: list.hidden,
-            first: None,
-            next: None,
+            hidden,
+            ..List::first(used, limits::PAGE_GATES_MAX, row)
         },
         form,
         scopes: GateScope::ALL,

@@ -14,21 +14,21 @@ use crate::{
     api::work::{explain::request as explain_request, jobs::checked_payload},
     app::App,
     dashboard::{
-        actions::{done, no_such_action},
         charts::{Svg, timeline},
-        fields::{Fields, parse_id},
+        page::{
+            Countdown, Editor, Fields, Layout, PageError, PageResult, PageTime, Viewer, done,
+            no_such_action, parse_id, render,
+        },
         parts::{
             AttemptRow, AuditRow, Confirmation, Excerpt, JobRow, OperationRow, StartPanel, Summary,
             attempts::{requeued_by, retry_name, status_class},
             http_view::RequestView,
             payload_view, summary,
         },
-        viewer::{Editor, Viewer},
     },
     extract::body,
     http::Problem,
     limits,
-    theme::{Countdown, Layout, PageError, PageResult, PageTime, render},
 };
 
 #[derive(Template)]
@@ -160,7 +160,7 @@ async fn detail_page(viewer: &Viewer, job: Job, edit: EditForm) -> PageResult {
     let next = layout.time(job.earliest_run_at());
     let attempts = listed.items.iter();
     let commands = commands(&viewer.app, &job, &layout).await?;
-    let operations = operations(viewer, &job, &layout).await?;
+    let operations = operations(viewer, &job).await?;
     let links = viewer.app.client.links(job.id).await?;
     render(&JobDetailPage {
         row: JobRow::of(&job, &layout),
@@ -349,17 +349,14 @@ async fn commands(app: &App, job: &Job, layout: &Layout) -> Result<Vec<AuditRow>
 }
 
 /// The newest operations on this job; only those that the viewer may see have a link.
-async fn operations(
-    viewer: &Viewer,
-    job: &Job,
-    layout: &Layout,
-) -> Result<Vec<OperationRow>, PageError> {
+async fn operations(viewer: &Viewer, job: &Job) -> Result<Vec<OperationRow>, PageError> {
     let client = &viewer.app.client;
-    let found = client.operations_of_job(job.id, limits::JOB_COMMANDS_SHOWN);
-    let found = found.await?;
-    let rows = found.iter().map(|record| OperationRow {
+    let found = client
+        .operations_of_job(job.id, limits::JOB_COMMANDS_SHOWN)
+        .await?;
+    let rows = found.into_iter().map(|record| OperationRow {
         has_page: viewer.caller.sees_record(record.tenant.as_ref()),
-        ..OperationRow::of(record, layout)
+        record,
     });
     Ok(rows.collect())
 }

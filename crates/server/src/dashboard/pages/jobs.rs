@@ -6,15 +6,12 @@ use steadfast_core::{JobId, JobLabel};
 use crate::{
     api::query,
     dashboard::{
-        fields::Fields,
-        list::List,
+        page::{Fields, Layout, List, PageResult, Viewer, render},
         parts::{
             JobListHeader, JobRow, OperationRow, job_list_header::answer_search, list_jobs,
             open_operations,
         },
-        viewer::Viewer,
     },
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
@@ -46,7 +43,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         filters: viewer.fields.filters(),
         labels: JobLabel::ALL,
         back: viewer.fields.here("/jobs", &[]),
-        bulk: open_operations(&viewer.app, viewer.caller.tenant.as_ref(), &layout).await?,
+        bulk: open_operations(&viewer.app, viewer.caller.tenant.as_ref()).await?,
         fields: viewer.fields,
         layout,
     })

@@ -9,15 +9,11 @@ use crate::{
     api::settings::keys,
     auth::keys::Scope,
     dashboard::{
-        actions::{done, no_such_action},
-        fields::Fields,
-        list::List,
+        page::{Editor, Fields, Layout, List, PageResult, Viewer, done, no_such_action, render},
         parts::{Confirmation, NewCredential},
-        viewer::{Editor, Viewer},
     },
     extract::{Id, body::from_json},
     http::{Json, Problem},
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]

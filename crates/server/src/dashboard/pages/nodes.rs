@@ -8,13 +8,15 @@ use steadfast_engine::NodeState;
 use steadfast_store::{JobFilter, JobPageRequest};
 
 use crate::{
-    dashboard::{list::List, parts::shorten, viewer::Viewer},
+    dashboard::{
+        page::{Layout, List, PageResult, PageTime, Viewer, render},
+        parts::shorten,
+    },
     limits,
     node::{
         versions::{self, VersionUse},
         workers::{self, WorkerState},
     },
-    theme::{Layout, PageResult, PageTime, render},
 };
 
 #[derive(Template)]

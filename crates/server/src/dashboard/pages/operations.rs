@@ -8,13 +8,9 @@ use steadfast_store::{OperationFilter, OperationJobFilter, Page};
 use crate::{
     api::work::operations,
     dashboard::{
-        actions::{done, no_such_action},
-        fields::parse_id,
-        list::List,
+        page::{Editor, Layout, List, PageResult, Viewer, done, no_such_action, parse_id, render},
         parts::{Confirmation, JobRow, OperationRow, operation_name, read_payloads},
-        viewer::{Editor, Viewer},
     },
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]
@@ -65,9 +61,8 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let page = fields.page::<OperationId>()?;
     let found = viewer.app.client.operations(filter, page).await?;
     let layout = viewer.layout("/operations", "Operations");
-    let row = |record| OperationRow::of(&record, &layout);
     render(&OperationsPage {
-        list: List::page(("/operations", fields), &page, found, row),
+        list: List::page(("/operations", fields), &page, found, OperationRow::of),
         is_open_only,
         layout,
     })
@@ -97,7 +92,7 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         ResultRow::of(&it, job.map(|job| JobRow::of(job, &layout)))
     };
     render(&OperationPage {
-        row: OperationRow::of(&record, &layout),
+        row: OperationRow::of(record),
         list: List::page((&path, fields), &page, jobs, row),
         is_not_changed_only,
         layout,

@@ -18,16 +18,15 @@ use crate::{
     api::flow::destinations::body_of,
     dashboard::{
         charts::{Marker, Svg, TimeBuckets, bars, series},
+        page::{Layout, PageResult, PageTime, Viewer, render},
         parts::{
             DestinationRow, FailureRow, HealthSummary, count_jobs, count_of_label, format_percent,
             incident_markers,
         },
         state::overview_facts::OverviewFacts,
-        viewer::Viewer,
     },
     limits,
     metrics::start_latency::LatencyCounts,
-    theme::{Layout, PageResult, PageTime, render},
 };
 
 #[derive(Template)]

@@ -6,10 +6,9 @@ use steadfast_core::{Queue, QueueExplanation, Tenant};
 use crate::{
     api::work::explain,
     dashboard::{
+        page::{Layout, PageResult, Viewer, render},
         parts::{StartPanel, thousands},
-        viewer::Viewer,
     },
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]

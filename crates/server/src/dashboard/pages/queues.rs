@@ -10,13 +10,10 @@ use steadfast_store::LaneStats;
 use crate::{
     api::flow::queues::QueuePauses,
     dashboard::{
-        actions::{done, no_such_action},
         charts::{Svg, TimeBuckets, bars},
-        list::List,
-        viewer::{Editor, Viewer},
+        page::{Editor, Layout, List, PageResult, Viewer, done, no_such_action, render},
     },
     limits,
-    theme::{Layout, PageResult, render},
 };
 
 #[derive(Template)]

@@ -13,14 +13,14 @@ use steadfast_store::{Page, PageRequest, TickRecord};
 use crate::{
     api,
     dashboard::{
-        actions::{done, no_such_action},
         charts::{Svg, bars},
-        list::List,
+        page::{
+            Editor, Layout, List, PageError, PageResult, PageTime, Viewer, done, no_such_action,
+            render,
+        },
         parts::{Confirmation, Excerpt, payload_view, thousands},
-        viewer::{Editor, Viewer},
     },
     limits,
-    theme::{Layout, PageError, PageResult, PageTime, render},
 };
 
 #[derive(Template)]

@@ -12,14 +12,12 @@ use axum::{
 use crate::{
     app::App,
     dashboard::{
-        actions::redirect_back,
-        fields::Fields,
+        page::{Fields, Layout, PageResult, redirect_back, redirect_to, render},
         viewer::{COOKIE, SameOriginForm, session_token},
     },
     extract::access,
     http::Problem,
     limits,
-    theme::{Layout, PageResult, redirect_to, render},
 };
 
 #[derive(Template)]

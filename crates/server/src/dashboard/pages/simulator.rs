@@ -15,13 +15,11 @@ use crate::{
     api::{query, settings::policies::run_replay},
     dashboard::{
         charts::{Svg, bars},
-        fields::Fields,
+        page::{Fields, Layout, PageResult, Viewer, render},
         parts::thousands,
-        viewer::Viewer,
     },
     http::Problem,
     limits,
-    theme::{Layout, PageResult, render},
 };
 
 const PRESET_DEFAULT: Preset = Preset::Http;

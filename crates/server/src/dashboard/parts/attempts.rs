@@ -111,7 +111,7 @@ pub fn requeued_by(
     let commands = commands.iter().filter(is_retry);
     let operations = operations.iter().filter(|it| it.tries_again());
     let commands = commands.map(|it| (it.at.at, &it.by));
-    let all = commands.chain(operations.map(|it| (it.created_at.at, &it.by)));
+    let all = commands.chain(operations.map(|it| (it.record.created_at, &it.record.by.name)));
     let before = all.filter(|(at, _)| *at <= attempt.started_at);
     let newest = before.max_by_key(|(at, _)| *at)?;
     attempt.is_first_after_requeue().then(|| newest.1.clone())

@@ -1,104 +1,91 @@
 //! An operation in a list, or over the jobs that it changes.
 
-use steadfast_core::{OperationId, OperationKind, OperationStatus, Tenant};
+use steadfast_core::{OperationKind, OperationStatus, Tenant};
 use steadfast_store::{OperationFilter, OperationRecord, PageRequest};
 
 use crate::{
     app::App,
     dashboard::parts::format::{shorten, thousands},
     limits,
-    theme::{Layout, PageError, PageTime},
+    theme::PageError,
 };
 
 /// An operation on a page.
 pub struct OperationRow {
-    pub id: OperationId,
-    pub kind: &'static str,
-    /// The same for people: `Run now`.
-    pub name: String,
-    pub status: &'static str,
-    pub chip: &'static str,
-    pub is_open: bool,
-    /// Whether the viewer may look at it.
+    pub record: OperationRecord,
+    /// Whether the viewer may open it.
     pub has_page: bool,
-    pub is_paused: bool,
-    pub worked: u64,
-    pub worked_text: String,
-    pub total: u64,
-    pub total_text: String,
-    pub changed: String,
-    pub by: String,
-    pub created_at: PageTime,
-    pub finished_at: Option<PageTime>,
-    pub tenant: String,
-    /// Which jobs.
-    pub jobs: String,
-    pub pace: Option<u32>,
-    /// The stage and the outcomes of a canary.
-    pub canary: Option<CanaryText>,
-    pub report: String,
-}
-
-/// How the jobs of a canary are doing.
-pub struct CanaryText {
-    pub stage: usize,
-    pub succeeded: String,
-    pub failed: String,
 }
 
 impl OperationRow {
-    pub fn of(record: &OperationRecord, layout: &Layout) -> Self {
-        let operation = &record.operation;
-        let progress = &operation.progress;
-        let at_least = match operation.is_lower_bound {
-            true => "at least ",
-            false => "",
-        };
+    pub fn of(record: OperationRecord) -> Self {
         Self {
-            id: record.id,
-            kind: operation.kind.as_str(),
-            name: operation_name(operation.kind),
-            status: progress.status.as_str(),
-            chip: match progress.status {
-                OperationStatus::Running => "chip-running",
-                OperationStatus::Paused => "chip-paused",
-                OperationStatus::Done => "chip-succeeded",
-                OperationStatus::Cancelled => "chip-cancelled",
-                OperationStatus::Stopped => "chip-failed",
-            },
-            is_open: record.is_open(),
+            record,
             has_page: true,
-            is_paused: progress.status == OperationStatus::Paused,
-            worked: progress.worked,
-            worked_text: thousands(progress.worked),
-            total: operation.total.max(progress.worked).max(1),
-            total_text: format!("{at_least}{}", thousands(operation.total)),
-            changed: thousands(progress.changed),
-            by: record.by.name.clone(),
-            created_at: layout.time(record.created_at),
-            finished_at: record.finished_at.map(|at| layout.time(at)),
-            tenant: record
-                .tenant
-                .as_ref()
-                .map_or("all", Tenant::as_str)
-                .to_owned(),
-            jobs: match record.is_named {
-                true => "selected individually".to_owned(),
-                false => shorten(&record.filter.to_string(), limits::CELL_CHARS_MAX),
-            },
-            pace: operation.pace,
-            canary: operation.canary.map(|_| CanaryText {
-                stage: progress.stage + 1,
-                succeeded: thousands(progress.outcomes.succeeded),
-                failed: thousands(progress.outcomes.failed()),
-            }),
-            report: operation.to_string(),
+        }
+    }
+
+    pub fn name(&self) -> String {
+        operation_name(self.record.operation.kind)
+    }
+
+    pub fn status(&self) -> OperationStatus {
+        self.record.operation.progress.status
+    }
+
+    pub fn chip(&self) -> &'static str {
+        match self.status() {
+            OperationStatus::Running => "chip-running",
+            OperationStatus::Paused => "chip-paused",
+            OperationStatus::Done => "chip-succeeded",
+            OperationStatus::Cancelled => "chip-cancelled",
+            OperationStatus::Stopped => "chip-failed",
+        }
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.status() == OperationStatus::Paused
+    }
+
+    pub fn worked(&self) -> u64 {
+        self.record.operation.progress.worked
+    }
+
+    /// The end of the progress bar.
+    pub fn total(&self) -> u64 {
+        self.record.operation.total.max(self.worked()).max(1)
+    }
+
+    /// The progress as text: `12 of at least 1,000`.
+    pub fn progress(&self) -> String {
+        format!("{} of {}", thousands(self.worked()), self.size())
+    }
+
+    /// How many jobs it changes.
+    pub fn size(&self) -> String {
+        let total = thousands(self.record.operation.total);
+        match self.record.operation.is_lower_bound {
+            true => format!("at least {total}"),
+            false => total,
+        }
+    }
+
+    pub fn tenant(&self) -> &str {
+        self.record.tenant.as_ref().map_or("all", Tenant::as_str)
+    }
+
+    /// Which jobs.
+    pub fn jobs(&self) -> String {
+        match self.record.is_named {
+            true => "selected individually".to_owned(),
+            false => shorten(&self.record.filter.to_string(), limits::CELL_CHARS_MAX),
         }
     }
 
     /// Whether it gives jobs a new retry budget.
     pub fn tries_again(&self) -> bool {
-        matches!(self.kind, "requeue" | "retry")
+        let kind = self.record.operation.kind;
+        matches!(kind, OperationKind::Requeue | OperationKind::Retry)
     }
 }
 
@@ -110,11 +97,10 @@ pub fn operation_name(kind: OperationKind) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// The newest operations that are under way, for the pages of the jobs that they change.
+/// The newest open operations, for the pages of the jobs that they change.
 pub async fn open_operations(
     app: &App,
     tenant: Option<&Tenant>,
-    layout: &Layout,
 ) -> Result<Vec<OperationRow>, PageError> {
     let filter = OperationFilter {
         tenant: tenant.cloned(),
@@ -122,8 +108,5 @@ pub async fn open_operations(
     };
     let page = PageRequest::first(limits::OPEN_OPERATIONS_SHOWN);
     let open = app.client.operations(filter, page).await?;
-    let rows = open.items.iter();
-    Ok(rows
-        .map(|record| OperationRow::of(record, layout))
-        .collect())
+    Ok(open.items.into_iter().map(OperationRow::of).collect())
 }
