@@ -173,7 +173,7 @@ impl Reader<'_> {
                 self.push(" ");
             }
             TagEnd::Link | TagEnd::Image if self.element == Element::Link => {
-                self.element = Element::Text
+                self.element = Element::Text;
             }
             TagEnd::Paragraph | TagEnd::Item | TagEnd::TableCell => self.push(" "),
             _ => {}
