@@ -7,7 +7,7 @@ use steadfast_core::{
 
 use crate::duration::DurationText;
 #[cfg(feature = "openapi")]
-use crate::schema::{BodyFormatSchema, EventTypeSchema, NameSchema, PolicyPatchSchema};
+use crate::schema::{NameSchema, PolicyPatchSchema};
 
 /// An endpoint to be created.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,11 +22,9 @@ pub struct CreateEndpointRequest {
     pub description: String,
     /// Which events are sent; `job.succeeded` and `job.failed` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<EventTypeSchema>>))]
     pub events: Option<Vec<EventType>>,
     /// `standard` (Standard Webhooks, the default), or `slack` for one line of text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<BodyFormatSchema>))]
     pub format: Option<BodyFormat>,
     /// The retry policy of its deliveries, over the preset `webhook`.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
@@ -54,11 +52,9 @@ pub struct EditEndpointRequest {
     pub description: Option<String>,
     /// Which events are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<EventTypeSchema>>))]
     pub events: Option<Vec<EventType>>,
     /// `standard` or `slack`; of deliveries to come.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<BodyFormatSchema>))]
     pub format: Option<BodyFormat>,
     /// The retry policy of deliveries to come, over the preset `webhook`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,10 +92,8 @@ pub struct EndpointBody {
     /// For people.
     pub description: String,
     /// Which events are sent.
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<EventTypeSchema>))]
     pub events: Vec<EventType>,
     /// How deliveries are written.
-    #[cfg_attr(feature = "openapi", schema(value_type = BodyFormatSchema))]
     pub format: BodyFormat,
     /// How many secrets sign at the moment.
     pub live_secrets: usize,

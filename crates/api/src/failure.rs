@@ -7,9 +7,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{
-    FailureMarkSchema, FailureSchema, FailureStateSchema, FingerprintSchema, KindSchema, NameSchema,
-};
+use crate::schema::{FailureSchema, FingerprintSchema, KindSchema, NameSchema};
 
 /// A page of groups of failures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,7 +34,6 @@ pub struct FailureGroupBody {
     #[cfg_attr(feature = "openapi", schema(value_type = NameSchema))]
     pub tenant: Tenant,
     /// What is known of the cause.
-    #[cfg_attr(feature = "openapi", schema(value_type = FailureStateSchema))]
     pub state: FailureState,
     /// When that was written.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
@@ -150,7 +147,6 @@ impl FailureGroupBody {
 pub struct FailureQuery {
     /// In this state.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", param(value_type = Option<FailureStateSchema>))]
     pub state: Option<FailureState>,
     /// Failures of this class.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,6 +192,5 @@ pub struct FailureQuery {
 pub struct MarkFailureRequest {
     /// `known`: a person has looked at it. `fixed`: it is repaired, and being seen again is worth an
     /// alert.
-    #[cfg_attr(feature = "openapi", schema(value_type = FailureMarkSchema))]
     pub state: FailureMark,
 }

@@ -7,7 +7,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{DstSchema, MissedTickSchema, NameSchema, OverlapSchema, SkipReasonSchema};
+use crate::schema::NameSchema;
 use crate::{
     duration::DurationText,
     jobs::{create::CreateJobRequest, edit, job::JobBody},
@@ -45,12 +45,10 @@ pub struct CreateScheduleRequest {
     pub max_runs: Option<u64>,
     /// What happens at a tick while the run before it has not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<OverlapSchema>))]
     pub overlap: Option<OverlapPolicy>,
     /// What happens to ticks that passed while no node was running, which are found more than 10 s
     /// late. `runAll` needs `overlap` `allow`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<MissedTickSchema>))]
     pub missed: Option<MissedTickPolicy>,
     /// The job that each tick makes.
     pub job: CreateJobRequest,
@@ -112,7 +110,6 @@ pub struct EditScheduleRequest {
         deserialize_with = "edit::not_clearable",
         skip_serializing_if = "Option::is_none"
     )]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<OverlapSchema>))]
     pub overlap: Option<OverlapPolicy>,
     /// What happens to ticks that passed while no node was running, which are found more than 10 s
     /// late. `runAll` needs `overlap` `allow`.
@@ -121,7 +118,6 @@ pub struct EditScheduleRequest {
         deserialize_with = "edit::not_clearable",
         skip_serializing_if = "Option::is_none"
     )]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<MissedTickSchema>))]
     pub missed: Option<MissedTickPolicy>,
     /// The job that each tick makes from now on, in place of the one before.
     #[serde(
@@ -175,10 +171,8 @@ pub struct ScheduleBody {
     /// How many runs it makes at most.
     pub max_runs: Option<u64>,
     /// What happens at a tick while the run before it has not ended.
-    #[cfg_attr(feature = "openapi", schema(value_type = OverlapSchema))]
     pub overlap: OverlapPolicy,
     /// What happens to ticks that passed while no node was running.
-    #[cfg_attr(feature = "openapi", schema(value_type = MissedTickSchema))]
     pub missed: MissedTickPolicy,
     /// Whether it makes no runs until it is resumed.
     pub paused: bool,
@@ -210,7 +204,6 @@ pub struct UpcomingTickBody {
     pub at: Timestamp,
     /// What a change of clocks does to it: `gap` (it fires right after the gap) or `fold` (the
     /// clock shows this time twice).
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<DstSchema>))]
     pub dst: Option<Dst>,
 }
 
@@ -301,7 +294,6 @@ pub struct TickBody {
 #[non_exhaustive]
 pub struct SkippedTicksBody {
     /// Why they were skipped.
-    #[cfg_attr(feature = "openapi", schema(value_type = SkipReasonSchema))]
     pub reason: SkipReason,
     /// How many.
     pub count: u64,

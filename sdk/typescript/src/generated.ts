@@ -135,6 +135,7 @@ export interface AuditRecord {
   tenant?: Name | null | undefined;
 }
 
+/** How the delay grows from one retry to the next. */
 export type Backoff = "exponential" | "linear" | "fixed" | "fibonacci" | "delays";
 
 /** Jobs that are counted together. */
@@ -622,6 +623,7 @@ export interface DelayRange {
   typicalMs: number;
 }
 
+/** What decided a delay. */
 export type DelaySource = "policy" | "rule" | "retry_after";
 
 /** A system that jobs call. */
@@ -695,6 +697,7 @@ export interface DestinationMinute {
   failed: number;
 }
 
+/** How a change of clocks (daylight saving time) affects a tick. */
 export type Dst = "gap" | "fold";
 
 /** Text as 30s, 5m, 1h30m, or a number of milliseconds */
@@ -1167,6 +1170,7 @@ export interface Incident {
   tenants: string[];
 }
 
+/** How a delay is spread, so that jobs that failed together do not come back together. */
 export type Jitter = "none" | "proportional" | "full" | "equal" | "decorrelated";
 
 /** A job, with everything that is known of it. */
@@ -1371,6 +1375,7 @@ export type MinuteStats = Tally & {
   at: string;
 };
 
+/** What happens to ticks that were missed */
 export type MissedTickPolicy = "skip" | "runOnce" | "runAll";
 
 export type Name = string;
@@ -1485,6 +1490,7 @@ export interface OperationOutcomes {
   unknown: number;
 }
 
+/** What happens to a tick while the last run is unfinished, its retries included. */
 export type OverlapPolicy = "skip" | "allow" | "queueOne" | "replace";
 
 /** Who closed a gate, and why. */
@@ -1943,6 +1949,7 @@ export interface SharedRetryAfter {
   until: string;
 }
 
+/** Why a tick created no job. */
 export type SkipReason = "overlap" | "missed" | "missedLimit" | "maxRuns";
 
 /** Ticks in a row that made no run, for one reason. */

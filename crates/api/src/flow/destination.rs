@@ -8,7 +8,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{HealthRulesSchema, HealthStatusSchema, HoldModeSchema};
+use crate::schema::HealthRulesSchema;
 
 /// Destinations of which something is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,10 +33,8 @@ pub struct DestinationBody {
     #[serde(default)]
     pub tenant: Option<String>,
     /// Whether calling it makes sense at present.
-    #[cfg_attr(feature = "openapi", schema(value_type = HealthStatusSchema))]
     pub status: HealthStatus,
     /// What follows if it is found unhealthy.
-    #[cfg_attr(feature = "openapi", schema(value_type = HoldModeSchema))]
     pub hold: HoldMode,
     /// Whether a `Retry-After` that one job received counts for all.
     pub share_retry_after: bool,
@@ -357,7 +355,6 @@ fn describe_cause(cause: &IncidentCause, is_for_tenant: bool) -> String {
 pub struct SetDestinationRequest {
     /// What follows if it is found unhealthy; `watch` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<HoldModeSchema>))]
     pub hold: Option<HoldMode>,
     /// Whether a `Retry-After` that one job received counts for all; true by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -394,7 +391,6 @@ pub struct DestinationQuery {
     pub tenant: Option<String>,
     /// With this status.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", param(value_type = Option<HealthStatusSchema>))]
     pub status: Option<HealthStatus>,
     /// How many, up to 500.
     #[serde(skip_serializing_if = "Option::is_none")]

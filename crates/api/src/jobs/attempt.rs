@@ -7,10 +7,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{
-    AttemptStatusSchema, BackoffSchema, DecidedBySchema, DelaySourceSchema, FailureSchema,
-    JitterSchema,
-};
+use crate::schema::FailureSchema;
 
 /// A page of attempts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,7 +38,6 @@ pub struct AttemptBody {
     /// Whether it is the first attempt after a manual retry.
     pub requeued: bool,
     /// How it ended.
-    #[cfg_attr(feature = "openapi", schema(value_type = AttemptStatusSchema))]
     pub status: AttemptStatus,
     /// When it started.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
@@ -137,20 +133,16 @@ fn timings_alone(output: &Payload) -> Option<Payload> {
 pub struct DecisionBody {
     /// `policy`, or what decided otherwise.
     #[serde(rename = "rule")]
-    #[cfg_attr(feature = "openapi", schema(value_type = DecidedBySchema))]
     pub decided_by: DecidedBy,
     /// Which of the policy's rules matched, counted from 0.
     pub matched_rule: Option<usize>,
     /// Where the delay came from: the policy's backoff, the rule that matched, or Retry-After.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<DelaySourceSchema>))]
     pub delay_source: Option<DelaySource>,
     /// The backoff that gave the delay; null if a rule gave it.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<BackoffSchema>))]
     pub backoff: Option<Backoff>,
     /// The delay after backoff and cap, before jitter.
     pub delay_ms: Option<u64>,
     /// How the delay was spread.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<JitterSchema>))]
     pub jitter: Option<Jitter>,
     /// The least that the jitter could choose.
     pub jitter_low_ms: Option<u64>,

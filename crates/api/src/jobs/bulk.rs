@@ -6,7 +6,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{EndReasonSchema, FingerprintSchema, KindSchema, NameSchema};
+use crate::schema::{FingerprintSchema, KindSchema, NameSchema};
 
 /// Which dead letters: those of `ids`, or all that match the other fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,7 +44,6 @@ pub struct DeadLettersRequest {
     pub batch: Option<BatchId>,
     /// Given up for this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<EndReasonSchema>))]
     pub reason: Option<EndReason>,
     /// With a newest failure of this class.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,10 +9,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{
-    EventTypeSchema, ExpiryActionSchema, GuaranteeSchema, KindSchema, NameSchema, OnFailureSchema,
-    PolicyPatchSchema, UniqueSchema,
-};
+use crate::schema::{KindSchema, NameSchema, PolicyPatchSchema, UniqueSchema};
 use crate::{duration::DurationText, jobs::edit};
 
 /// A priority, whose refusal says which there are.
@@ -107,7 +104,6 @@ pub struct CreateJobRequest {
     pub delay: Option<DurationText>,
     /// How often it may start.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<GuaranteeSchema>))]
     pub guarantee: Option<Guarantee>,
     /// Its retry policy, over that of the queue, the tenant and the server.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,7 +166,6 @@ pub struct CreateJobRequest {
     pub start_before: Option<StartBefore>,
     /// What it ends as then; `fail` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<ExpiryActionSchema>))]
     pub on_expiry: Option<ExpiryAction>,
     /// Start it only when these jobs have ended, up to 1,000 of the same tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,7 +174,6 @@ pub struct CreateJobRequest {
     /// What it does if one of those ends without success: it goes on `wait`ing (the default), until
     /// that is requeued and succeeds; it `fail`s; or it `run`s as soon as all have ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<OnFailureSchema>))]
     pub on_failure: Option<OnFailure>,
     /// The open batch that it is counted in: `bat_…`
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -256,7 +250,6 @@ pub struct WebhookRequest {
     pub secret: Option<String>,
     /// Which events are sent; `job.succeeded` and `job.failed` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<EventTypeSchema>>))]
     pub events: Option<Vec<EventType>>,
     /// The retry policy of its deliveries, over the preset `webhook`.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]

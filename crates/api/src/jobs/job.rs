@@ -12,11 +12,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{
-    BlockerSchema, EndReasonSchema, EventTypeSchema, ExpiryActionSchema, FailureSchema,
-    GuaranteeSchema, LabelSchema, OnFailureSchema, PolicySchema, PrerequisiteStateSchema,
-    UniqueResultSchema, UniqueSchema,
-};
+use crate::schema::{BlockerSchema, FailureSchema, PolicySchema, UniqueSchema};
 
 /// A page of jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,11 +45,9 @@ pub struct JobBody {
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub kind: Kind,
     /// Where it stands.
-    #[cfg_attr(feature = "openapi", schema(value_type = LabelSchema))]
     pub label: JobLabel,
     /// How often it may start.
     #[serde(rename = "type")]
-    #[cfg_attr(feature = "openapi", schema(value_type = GuaranteeSchema))]
     pub guarantee: Guarantee,
     /// 0 to 9, higher first.
     pub priority: u8,
@@ -90,7 +84,6 @@ pub struct JobBody {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<FailureSchema>))]
     pub failure: Option<Failure>,
     /// Why it ended, unless it succeeded.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<EndReasonSchema>))]
     pub reason: Option<EndReason>,
     /// The same in words.
     pub explanation: Option<String>,
@@ -141,7 +134,7 @@ pub struct JobBody {
     pub unique: Option<Unique>,
     /// In the answer to a create: what became of the job that had the unique key already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<UniqueResultSchema>, required = false))]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub unique_result: Option<UniqueResult>,
     /// When it is too late for its first attempt to start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,7 +142,7 @@ pub struct JobBody {
     pub start_before: Option<Timestamp>,
     /// What it ends as then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<ExpiryActionSchema>, required = false))]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub on_expiry: Option<ExpiryAction>,
     /// The jobs that it was created to wait for. Only if the job is read by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,7 +150,7 @@ pub struct JobBody {
     pub after: Option<Vec<PrerequisiteBody>>,
     /// What it does if one of those ends without success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<OnFailureSchema>, required = false))]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub on_failure: Option<OnFailure>,
     /// How many jobs wait for it, or did; at most 10,000 are counted. Only if the job is read by
     /// itself, and there are any.
@@ -259,7 +252,6 @@ pub struct PrerequisiteBody {
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: JobId,
     /// Where it stands. One that was discarded or deleted without success is `given_up`.
-    #[cfg_attr(feature = "openapi", schema(value_type = PrerequisiteStateSchema))]
     pub state: PrerequisiteState,
 }
 
@@ -311,7 +303,6 @@ pub struct WebhookTargetBody {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub endpoint: Option<EndpointId>,
     /// Which events are sent.
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<EventTypeSchema>))]
     pub events: Vec<EventType>,
     /// Whether deliveries are signed.
     pub signed: bool,

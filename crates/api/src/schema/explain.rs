@@ -1,17 +1,7 @@
 //! Of what stands between jobs and their start.
 
-use steadfast_core::BlockerKind;
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{RefOr, schema::Schema},
-};
-
-use super::{GateScopeSchema, words};
-
-words! {
-    /// Of [`BlockerKind`].
-    BlockerKindSchema as "BlockerKind": BlockerKind::ALL;
-}
+use steadfast_core::{BlockerKind, GateScope};
+use utoipa::ToSchema;
 
 /// Why a job does not run, and what to expect.
 #[derive(Debug, ToSchema)]
@@ -34,8 +24,7 @@ pub struct StartExplanationSchema {
 #[schema(as = Blocker, rename_all = "camelCase")]
 pub struct BlockerSchema {
     /// What it is.
-    #[schema(value_type = BlockerKindSchema)]
-    pub kind: (),
+    pub kind: BlockerKind,
     /// What it is, for people.
     pub sentence: String,
     /// When it is gone, if time alone does it.
@@ -71,8 +60,7 @@ pub struct GateIdSchema {
     /// Only for jobs of this tenant; absent if it is for all.
     pub tenant: Option<String>,
     /// What `key` names.
-    #[schema(value_type = GateScopeSchema)]
-    pub scope: (),
+    pub scope: GateScope,
     /// The queue, kind, tenant, destination or concurrency key.
     pub key: String,
 }

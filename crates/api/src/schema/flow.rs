@@ -1,6 +1,6 @@
 //! Of gates and destinations. These are structs of the same fields, so that each has its sentence.
 
-use steadfast_core::{GateScope, HealthStatus, HoldMode};
+use steadfast_core::{GateScope, HoldMode};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -9,17 +9,8 @@ use utoipa::{
     },
 };
 
-use super::{NameSchema, reference, words};
+use super::{NameSchema, reference};
 use crate::duration::DurationText;
-
-words! {
-    /// Of [`GateScope`].
-    GateScopeSchema as "GateScope": GateScope::ALL;
-    /// Of [`HoldMode`].
-    HoldModeSchema as "HoldMode": HoldMode::ALL;
-    /// Of [`HealthStatus`].
-    HealthStatusSchema as "HealthStatus": HealthStatus::ALL;
-}
 
 /// Which jobs a gate is for, and what it lets through.
 #[derive(Debug, ToSchema)]
@@ -29,8 +20,7 @@ pub struct GateSchema {
     #[schema(value_type = Option<NameSchema>)]
     pub tenant: Option<String>,
     /// What `key` names.
-    #[schema(value_type = GateScopeSchema)]
-    pub scope: (),
+    pub scope: GateScope,
     /// The queue, kind, tenant, destination or concurrency key.
     pub key: String,
     /// How many attempts may run at once.
@@ -47,8 +37,7 @@ pub struct GateSchema {
     /// What the tenant counts for beside others.
     pub weight: Option<u16>,
     /// What follows if the destination is found unhealthy.
-    #[schema(value_type = Option<HoldModeSchema>)]
-    pub hold: Option<()>,
+    pub hold: Option<HoldMode>,
     /// Whether a `Retry-After` that one job received counts for all jobs of the destination.
     pub share_retry_after: Option<bool>,
     /// When the destination counts as unhealthy.
@@ -78,8 +67,7 @@ pub struct GatePatchSchema {
     pub weight: Option<u16>,
     /// What follows if the destination is found unhealthy; `watch` by default. Only for scopes
     /// `destination` and `tenant`.
-    #[schema(value_type = Option<HoldModeSchema>)]
-    pub hold: Option<()>,
+    pub hold: Option<HoldMode>,
     /// Whether a `Retry-After` that one job received counts for all jobs of the destination; true
     /// by default. Only for scope `destination`, for all tenants.
     pub share_retry_after: Option<bool>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use steadfast_core::{KeyId, Tenant, Timestamp, string_enum};
 
 #[cfg(feature = "openapi")]
-use crate::schema::{NameSchema, ScopeSchema};
+use crate::schema::NameSchema;
 
 string_enum! {
     /// What a key may do.
@@ -31,7 +31,6 @@ pub struct CreateKeyRequest {
     #[serde(default)]
     pub name: String,
     /// What it may do.
-    #[cfg_attr(feature = "openapi", schema(value_type = ScopeSchema))]
     pub scope: Scope,
     /// The tenant it is for. A key of scope `worker` or `read` is for all tenants by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +54,6 @@ pub struct KeyBody {
     /// For people.
     pub name: String,
     /// What it may do.
-    #[cfg_attr(feature = "openapi", schema(value_type = ScopeSchema))]
     pub scope: Scope,
     /// The tenant it is for; all tenants if null.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]

@@ -6,10 +6,7 @@ use axum::{
     extract::{FromRequestParts, Path, State},
     http::{StatusCode, request},
 };
-use steadfast_api::{
-    GateBody, GateList, TenantPageQuery, TenantQuery,
-    schema::{GatePatchSchema, GateScopeSchema},
-};
+use steadfast_api::{GateBody, GateList, TenantPageQuery, TenantQuery, schema::GatePatchSchema};
 use steadfast_core::{Gate, GateId, GatePatch, GateScope, Tenant};
 use steadfast_engine::GateUse;
 
@@ -70,7 +67,7 @@ async fn answer(app: &App, gate: Gate) -> Answer<GateBody> {
 #[utoipa::path(
     get, path = "/gates/{scope}/{key}", tag = "Flow control", operation_id = "getGate",
     params(
-        ("scope" = GateScopeSchema, Path, description = "What the key names"),
+        ("scope" = GateScope, Path, description = "What the key names"),
         ("key" = String, Path, description = "The queue, kind, tenant, destination or concurrency key, percent-encoded"),
         TenantQuery,
     ),
@@ -92,7 +89,7 @@ pub async fn read(
 #[utoipa::path(
     put, path = "/gates/{scope}/{key}", tag = "Flow control", operation_id = "setGate",
     params(
-        ("scope" = GateScopeSchema, Path, description = "What the key names"),
+        ("scope" = GateScope, Path, description = "What the key names"),
         ("key" = String, Path, description = "The queue, kind, tenant, destination or concurrency key, percent-encoded"),
         TenantQuery,
     ),
@@ -123,7 +120,7 @@ pub async fn set(
 #[utoipa::path(
     patch, path = "/gates/{scope}/{key}", tag = "Flow control", operation_id = "editGate",
     params(
-        ("scope" = GateScopeSchema, Path, description = "What the key names"),
+        ("scope" = GateScope, Path, description = "What the key names"),
         ("key" = String, Path, description = "The queue, kind, tenant, destination or concurrency key, percent-encoded"),
         TenantQuery,
     ),
@@ -153,7 +150,7 @@ pub async fn edit(
 #[utoipa::path(
     delete, path = "/gates/{scope}/{key}", tag = "Flow control", operation_id = "deleteGate",
     params(
-        ("scope" = GateScopeSchema, Path, description = "What the key names"),
+        ("scope" = GateScope, Path, description = "What the key names"),
         ("key" = String, Path, description = "The queue, kind, tenant, destination or concurrency key, percent-encoded"),
         TenantQuery,
     ),
