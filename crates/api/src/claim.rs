@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use steadfast_core::{Claim, Fence, JobId, JobLabel, Payload, Timestamp};
 
 #[cfg(feature = "openapi")]
-use crate::schema::{KindSchema, LabelSchema, NameSchema};
+use crate::schema::{KindSchema, NameSchema};
 use crate::{
     duration::DurationText,
     jobs::{create::CreateJobRequest, job::JobBody},
@@ -427,7 +427,6 @@ pub struct SettlementResult {
     /// Whether it was accepted.
     pub ok: bool,
     /// New label of the job.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<LabelSchema>))]
     pub label: Option<JobLabel>,
     /// `stale_fence` or `not_found` if the claim has expired. Any other code, such as `invalid`,
     /// means that this settlement is invalid and the claim is still valid: send another settlement,

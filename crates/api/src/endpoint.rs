@@ -7,7 +7,7 @@ use steadfast_core::{
 
 use crate::duration::DurationText;
 #[cfg(feature = "openapi")]
-use crate::schema::{BodyFormatSchema, EventTypeSchema, NameSchema, PolicyPatchSchema};
+use crate::schema::{NameSchema, PolicyPatchSchema};
 
 /// A request to create an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,11 +22,9 @@ pub struct CreateEndpointRequest {
     pub description: String,
     /// Events to send; `job.succeeded` and `job.failed` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<EventTypeSchema>>))]
     pub events: Option<Vec<EventType>>,
     /// `standard` (Standard Webhooks, the default), or `slack` for one line of text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<BodyFormatSchema>))]
     pub format: Option<BodyFormat>,
     /// Retry policy of its deliveries; omitted fields come from the preset `webhook`.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
@@ -54,11 +52,9 @@ pub struct EditEndpointRequest {
     pub description: Option<String>,
     /// Events to send.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<EventTypeSchema>>))]
     pub events: Option<Vec<EventType>>,
     /// `standard` or `slack`; applies to future deliveries.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<BodyFormatSchema>))]
     pub format: Option<BodyFormat>,
     /// Retry policy of future deliveries; omitted fields come from the preset `webhook`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,10 +92,8 @@ pub struct EndpointBody {
     /// Description of the endpoint.
     pub description: String,
     /// Events to send.
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<EventTypeSchema>))]
     pub events: Vec<EventType>,
     /// Format of deliveries.
-    #[cfg_attr(feature = "openapi", schema(value_type = BodyFormatSchema))]
     pub format: BodyFormat,
     /// Number of active signing secrets.
     pub live_secrets: usize,

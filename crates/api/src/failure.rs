@@ -7,9 +7,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{
-    FailureMarkSchema, FailureSchema, FailureStateSchema, FingerprintSchema, KindSchema, NameSchema,
-};
+use crate::schema::{FailureSchema, FingerprintSchema, KindSchema, NameSchema};
 
 /// A page of failure groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,7 +34,6 @@ pub struct FailureGroupBody {
     #[cfg_attr(feature = "openapi", schema(value_type = NameSchema))]
     pub tenant: Tenant,
     /// State of the group.
-    #[cfg_attr(feature = "openapi", schema(value_type = FailureStateSchema))]
     pub state: FailureState,
     /// When the state was set.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
@@ -150,7 +147,6 @@ impl FailureGroupBody {
 pub struct FailureQuery {
     /// Groups in this state.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", param(value_type = Option<FailureStateSchema>))]
     pub state: Option<FailureState>,
     /// Failures of this class.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,6 +192,5 @@ pub struct FailureQuery {
 pub struct MarkFailureRequest {
     /// `known`: a person has reviewed it. `fixed`: the cause is fixed, and an alert fires if it
     /// occurs again.
-    #[cfg_attr(feature = "openapi", schema(value_type = FailureMarkSchema))]
     pub state: FailureMark,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use steadfast_core::{BatchId, EndReason, FailureFingerprint, JobLabel, ScheduleId, Timestamp};
 
 #[cfg(feature = "openapi")]
-use crate::schema::{EndReasonSchema, FingerprintSchema, KindSchema, LabelSchema, NameSchema};
+use crate::schema::{FingerprintSchema, KindSchema, NameSchema};
 
 /// Which jobs to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +14,6 @@ use crate::schema::{EndReasonSchema, FingerprintSchema, KindSchema, LabelSchema,
 pub struct JobQuery {
     /// Jobs with this label.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", param(value_type = Option<LabelSchema>))]
     pub label: Option<JobLabel>,
     /// Jobs in this queue.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +71,6 @@ pub struct JobQuery {
     pub fingerprint: Option<FailureFingerprint>,
     /// Jobs that ended for this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", param(value_type = Option<EndReasonSchema>))]
     pub reason: Option<EndReason>,
     /// Maximum number of results, up to 500; 50 by default.
     #[serde(skip_serializing_if = "Option::is_none")]

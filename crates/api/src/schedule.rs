@@ -7,7 +7,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{DstSchema, MissedTickSchema, NameSchema, OverlapSchema, SkipReasonSchema};
+use crate::schema::NameSchema;
 use crate::{
     duration::DurationText,
     jobs::{create::CreateJobRequest, edit, job::JobBody},
@@ -45,12 +45,10 @@ pub struct CreateScheduleRequest {
     pub max_runs: Option<u64>,
     /// What to do at a tick while the previous run is unfinished.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<OverlapSchema>))]
     pub overlap: Option<OverlapPolicy>,
     /// What to do with ticks missed by more than 10 s because no node was running. `runAll`
     /// requires `overlap` `allow`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<MissedTickSchema>))]
     pub missed: Option<MissedTickPolicy>,
     /// The job that each tick creates.
     pub job: CreateJobRequest,
@@ -112,7 +110,6 @@ pub struct EditScheduleRequest {
         deserialize_with = "edit::not_clearable",
         skip_serializing_if = "Option::is_none"
     )]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<OverlapSchema>))]
     pub overlap: Option<OverlapPolicy>,
     /// What to do with ticks missed by more than 10 s because no node was running. `runAll`
     /// requires `overlap` `allow`.
@@ -121,7 +118,6 @@ pub struct EditScheduleRequest {
         deserialize_with = "edit::not_clearable",
         skip_serializing_if = "Option::is_none"
     )]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<MissedTickSchema>))]
     pub missed: Option<MissedTickPolicy>,
     /// The job that future ticks create.
     #[serde(
@@ -175,10 +171,8 @@ pub struct ScheduleBody {
     /// Maximum total number of runs.
     pub max_runs: Option<u64>,
     /// What to do at a tick while the previous run is unfinished.
-    #[cfg_attr(feature = "openapi", schema(value_type = OverlapSchema))]
     pub overlap: OverlapPolicy,
     /// What to do with ticks missed because no node was running.
-    #[cfg_attr(feature = "openapi", schema(value_type = MissedTickSchema))]
     pub missed: MissedTickPolicy,
     /// Whether the schedule is paused.
     pub paused: bool,
@@ -210,7 +204,6 @@ pub struct UpcomingTickBody {
     pub at: Timestamp,
     /// Effect of daylight saving time: `gap` (the tick fires right after the gap) or `fold` (the
     /// local time occurs twice).
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<DstSchema>))]
     pub dst: Option<Dst>,
 }
 
@@ -301,7 +294,6 @@ pub struct TickBody {
 #[non_exhaustive]
 pub struct SkippedTicksBody {
     /// Why they were skipped.
-    #[cfg_attr(feature = "openapi", schema(value_type = SkipReasonSchema))]
     pub reason: SkipReason,
     /// Number of skipped ticks.
     pub count: u64,

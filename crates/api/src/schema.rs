@@ -5,9 +5,7 @@
 
 use serde_json::json;
 use steadfast_core::{
-    AlertRule, AlertStatus, AlertSubject, AlertUnit, AttemptStatus, Backoff, BodyFormat, DecidedBy,
-    DelaySource, Dst, EndReason, EventType, FailureMark, FailureState, Guarantee, Jitter, JobLabel,
-    MissedTickPolicy, OverlapPolicy, Preset, SkipReason, limits,
+    AlertRule, AlertStatus, AlertSubject, AlertUnit, Backoff, Jitter, Preset, limits,
 };
 use utoipa::{
     PartialSchema, ToSchema,
@@ -20,7 +18,7 @@ use utoipa::{
     },
 };
 
-use crate::{duration::DurationText, server::key::Scope};
+use crate::duration::DurationText;
 
 macro_rules! schema {
     ($(#[$doc:meta])* $schema:ident as $name:literal $(uses [$($inner:ty),+])?, $build:expr) => {
@@ -48,12 +46,6 @@ macro_rules! schema {
                 )+)?
             }
         }
-    };
-}
-
-macro_rules! words {
-    ($($(#[$doc:meta])* $schema:ident as $name:literal: $all:expr;)+) => {
-        $(schema!($(#[$doc])* $schema as $name, words(serde_json::json!($all)));)+
     };
 }
 
@@ -107,72 +99,11 @@ fn word_or(default: &str, all: impl serde::Serialize) -> ObjectBuilder {
         .default(Some(json!(default)))
 }
 
-words! {
-    /// Of [`JobLabel`].
-    LabelSchema as "JobLabel": JobLabel::ALL;
-    /// Of [`Guarantee`].
-    GuaranteeSchema as "Guarantee": Guarantee::ALL;
-    /// Of [`ExpiryAction`](steadfast_core::ExpiryAction).
-    ExpiryActionSchema as "ExpiryAction": steadfast_core::ExpiryAction::ALL;
-    /// Of [`OnFailure`](steadfast_core::OnFailure).
-    OnFailureSchema as "OnFailure": steadfast_core::OnFailure::ALL;
-    /// Of [`PrerequisiteState`](steadfast_core::PrerequisiteState).
-    PrerequisiteStateSchema as "PrerequisiteState": steadfast_core::PrerequisiteState::ALL;
-    /// Of [`UniqueResult`](steadfast_core::UniqueResult).
-    UniqueResultSchema as "UniqueResult": steadfast_core::UniqueResult::ALL;
-    /// Of [`EndReason`].
-    EndReasonSchema as "EndReason": EndReason::ALL;
-    /// Of [`steadfast_core::FailureState`].
-    FailureStateSchema as "FailureState": FailureState::ALL;
-    /// Of [`steadfast_core::FailureMark`].
-    FailureMarkSchema as "FailureMark": FailureMark::ALL;
-    /// Of [`AttemptStatus`].
-    AttemptStatusSchema as "AttemptStatus": AttemptStatus::ALL;
-    /// Of [`DecidedBy`].
-    DecidedBySchema as "DecidedBy": DecidedBy::ALL;
-    /// Of [`DelaySource`].
-    DelaySourceSchema as "DelaySource": [
-        DelaySource::Policy, DelaySource::Rule, DelaySource::RetryAfter,
-    ];
-    /// Of [`EventType`].
-    EventTypeSchema as "EventType": EventType::ALL;
-    /// Of [`BodyFormat`].
-    BodyFormatSchema as "BodyFormat": BodyFormat::ALL;
-    /// Of [`Scope`].
-    ScopeSchema as "Scope": Scope::ALL;
+schema!(
     /// Of [`Preset`].
-    PresetSchema as "Preset": Preset::ALL;
-    /// Of [`Backoff`].
-    BackoffSchema as "Backoff": [
-        Backoff::Exponential, Backoff::Linear, Backoff::Fixed, Backoff::Fibonacci, Backoff::Delays,
-    ];
-    /// Of [`Jitter`].
-    JitterSchema as "Jitter": [
-        Jitter::None, Jitter::Proportional, Jitter::Full, Jitter::Equal, Jitter::Decorrelated,
-    ];
-    /// Of [`OverlapPolicy`].
-    OverlapSchema as "OverlapPolicy": [
-        OverlapPolicy::Skip, OverlapPolicy::Allow, OverlapPolicy::QueueOne, OverlapPolicy::Replace,
-    ];
-    /// Of [`MissedTickPolicy`].
-    MissedTickSchema as "MissedTickPolicy": [
-        MissedTickPolicy::Skip, MissedTickPolicy::RunOnce, MissedTickPolicy::RunAll,
-    ];
-    /// Of [`SkipReason`].
-    SkipReasonSchema as "SkipReason": [
-        SkipReason::Overlap, SkipReason::Missed, SkipReason::MissedLimit, SkipReason::MaxRuns,
-    ];
-    /// Of [`Dst`].
-    DstSchema as "Dst": [Dst::Gap, Dst::Fold];
-    /// Of [`AlertRule`].
-    AlertRuleSchema as "AlertRule": AlertRule::ALL;
-    /// Of [`AlertStatus`].
-    AlertStatusSchema as "AlertStatus": AlertStatus::ALL;
-    /// Of [`AlertUnit`].
-    AlertUnitSchema as "AlertUnit": AlertUnit::ALL;
-    /// Of [`AlertSubject`].
-    AlertSubjectSchema as "AlertSubject": AlertSubject::ALL;
-}
+    PresetSchema as "Preset",
+    words(json!(Preset::ALL))
+);
 
 fn reference<T: ToSchema>() -> Ref {
     Ref::from_schema_name(T::name())
@@ -325,7 +256,7 @@ fn policy_fields() -> ObjectBuilder {
             number(Type::Integer, 1.0, retries + 1.0)
                 .description(Some("The same as maxRetries + 1")),
         )
-        .property("backoff", reference::<BackoffSchema>())
+        .property("backoff", reference::<Backoff>())
         .property("baseDelay", duration())
         .property(
             "factor",
@@ -334,7 +265,7 @@ fn policy_fields() -> ObjectBuilder {
         )
         .property("maxDelay", duration())
         .property("delays", delays)
-        .property("jitter", reference::<JitterSchema>())
+        .property("jitter", reference::<Jitter>())
         .property("jitterFactor", number(Type::Number, 0.0, 1.0))
         .property("maxElapsed", duration())
         .property("rules", rules)
@@ -343,7 +274,7 @@ fn policy_fields() -> ObjectBuilder {
 schema!(
     /// Of [`steadfast_core::PolicyPatch`], as an object.
     PolicyFieldsSchema as "RetryPolicyFields"
-        uses [PresetSchema, BackoffSchema, JitterSchema, DurationText, RuleSchema],
+        uses [PresetSchema, Backoff, Jitter, DurationText, RuleSchema],
     policy_fields()
 );
 
@@ -402,12 +333,12 @@ fn rule_action() -> AnyOfBuilder {
 
 schema!(
     /// Of [`steadfast_core::RetryPolicy`].
-    PolicySchema as "RetryPolicy" uses [BackoffSchema, JitterSchema, RuleSchema],
+    PolicySchema as "RetryPolicy" uses [Backoff, Jitter, RuleSchema],
     ObjectBuilder::new()
         .description(Some("The complete effective policy"))
         .property("maxRetries", Object::with_type(Type::Integer))
         .required("maxRetries")
-        .property("backoff", reference::<BackoffSchema>())
+        .property("backoff", reference::<Backoff>())
         .required("backoff")
         .property("baseDelay", text())
         .required("baseDelay")
@@ -416,7 +347,7 @@ schema!(
         .property("maxDelay", text())
         .required("maxDelay")
         .property("delays", ArrayBuilder::new().items(text()))
-        .property("jitter", reference::<JitterSchema>())
+        .property("jitter", reference::<Jitter>())
         .required("jitter")
         .property("jitterFactor", Object::with_type(Type::Number))
         .required("jitterFactor")
@@ -427,16 +358,16 @@ schema!(
 schema!(
     /// Of [`steadfast_core::AlertState`].
     AlertSchema as "Alert"
-    uses [AlertRuleSchema, AlertSubjectSchema, AlertStatusSchema, AlertUnitSchema],
+    uses [AlertRule, AlertSubject, AlertStatus, AlertUnit],
     alert()
 );
 
 fn alert() -> ObjectBuilder {
     let fields: [(&str, RefOr<Schema>); 14] = [
-        ("rule", reference::<AlertRuleSchema>().into()),
+        ("rule", reference::<AlertRule>().into()),
         ("tenant", text().into()),
-        ("subject", reference::<AlertSubjectSchema>().into()),
-        ("status", reference::<AlertStatusSchema>().into()),
+        ("subject", reference::<AlertSubject>().into()),
+        ("status", reference::<AlertStatus>().into()),
         (
             "since",
             time()
@@ -447,7 +378,7 @@ fn alert() -> ObjectBuilder {
         ("notifiedAt", time_or_null().into()),
         ("resolvedAt", time_or_null().into()),
         ("updatedAt", time().into()),
-        ("unit", reference::<AlertUnitSchema>().into()),
+        ("unit", reference::<AlertUnit>().into()),
         (
             "value",
             ObjectBuilder::new()

@@ -130,6 +130,9 @@ pub use schedule::{
     zone::Zone,
 };
 pub use state::{EndReason, Guarantee, JobLabel, JobState};
+#[cfg(feature = "openapi")]
+#[doc(hidden)]
+pub use utoipa;
 #[doc(hidden)]
 pub use values::finite;
 pub use values::{

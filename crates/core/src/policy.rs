@@ -63,6 +63,7 @@ pub struct RetryPolicy {
 
 /// How the delay grows from one retry to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Backoff {
@@ -80,6 +81,7 @@ pub enum Backoff {
 
 /// How a delay is spread, so that jobs that failed together do not come back together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Jitter {

@@ -184,7 +184,7 @@ type AuditRecord struct {
 	Tenant string `json:"tenant,omitzero"`
 }
 
-// Backoff is one of a few words.
+// Backoff: How the delay grows from one retry to the next.
 type Backoff string
 
 const (
@@ -679,7 +679,7 @@ type DelayRange struct {
 	TypicalMs int `json:"typicalMs"`
 }
 
-// DelaySource is one of a few words.
+// DelaySource: What decided a delay.
 type DelaySource string
 
 const (
@@ -752,7 +752,7 @@ type DestinationMinute struct {
 	Failed int `json:"failed"`
 }
 
-// Dst is one of a few words.
+// Dst: How a change of clocks (daylight saving time) affects a tick.
 type Dst string
 
 const (
@@ -1292,7 +1292,7 @@ type Incident struct {
 	Tenants []string `json:"tenants"`
 }
 
-// Jitter is one of a few words.
+// Jitter: How a delay is spread, so that jobs that failed together do not come back together.
 type Jitter string
 
 const (
@@ -1503,7 +1503,7 @@ type MinuteStats struct {
 	At time.Time `json:"at"`
 }
 
-// MissedTickPolicy is one of a few words.
+// MissedTickPolicy: What happens to ticks that were missed
 type MissedTickPolicy string
 
 const (
@@ -1629,7 +1629,7 @@ type OperationOutcomes struct {
 	Unknown int `json:"unknown"`
 }
 
-// OverlapPolicy is one of a few words.
+// OverlapPolicy: What happens to a tick while the last run is unfinished, its retries included.
 type OverlapPolicy string
 
 const (
@@ -2084,7 +2084,7 @@ type SharedRetryAfter struct {
 	Until time.Time `json:"until"`
 }
 
-// SkipReason is one of a few words.
+// SkipReason: Why a tick created no job.
 type SkipReason string
 
 const (

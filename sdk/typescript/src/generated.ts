@@ -136,6 +136,7 @@ export interface AuditRecord {
   tenant?: Name | null | undefined;
 }
 
+/** How the delay grows from one retry to the next. */
 export type Backoff = "exponential" | "linear" | "fixed" | "fibonacci" | "delays";
 
 /** A group of jobs with shared progress. */
@@ -622,6 +623,7 @@ export interface DelayRange {
   typicalMs: number;
 }
 
+/** What decided a delay. */
 export type DelaySource = "policy" | "rule" | "retry_after";
 
 /** A system that jobs call. */
@@ -692,6 +694,7 @@ export interface DestinationMinute {
   failed: number;
 }
 
+/** How a change of clocks (daylight saving time) affects a tick. */
 export type Dst = "gap" | "fold";
 
 /** Text such as 30s, 5m or 1h30m, or a number of milliseconds */
@@ -1161,6 +1164,7 @@ export interface Incident {
   tenants: string[];
 }
 
+/** How a delay is spread, so that jobs that failed together do not come back together. */
 export type Jitter = "none" | "proportional" | "full" | "equal" | "decorrelated";
 
 /** A job with all its details. */
@@ -1362,6 +1366,7 @@ export type MinuteStats = Tally & {
   at: string;
 };
 
+/** What happens to ticks that were missed */
 export type MissedTickPolicy = "skip" | "runOnce" | "runAll";
 
 export type Name = string;
@@ -1476,6 +1481,7 @@ export interface OperationOutcomes {
   unknown: number;
 }
 
+/** What happens to a tick while the last run is unfinished, its retries included. */
 export type OverlapPolicy = "skip" | "allow" | "queueOne" | "replace";
 
 /** A pause of a gate. */
@@ -1934,6 +1940,7 @@ export interface SharedRetryAfter {
   until: string;
 }
 
+/** Why a tick created no job. */
 export type SkipReason = "overlap" | "missed" | "missedLimit" | "maxRuns";
 
 /** Consecutive ticks skipped for the same reason. */

@@ -8,7 +8,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{HealthRulesSchema, HealthStatusSchema, HoldModeSchema};
+use crate::schema::HealthRulesSchema;
 
 /// Destinations that failed recently or are held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,10 +32,8 @@ pub struct DestinationBody {
     #[serde(default)]
     pub tenant: Option<String>,
     /// Health status.
-    #[cfg_attr(feature = "openapi", schema(value_type = HealthStatusSchema))]
     pub status: HealthStatus,
     /// What to do when the destination is unhealthy.
-    #[cfg_attr(feature = "openapi", schema(value_type = HoldModeSchema))]
     pub hold: HoldMode,
     /// Whether a `Retry-After` received by one job applies to all jobs.
     pub share_retry_after: bool,
@@ -356,7 +354,6 @@ fn describe_cause(cause: &IncidentCause, is_for_tenant: bool) -> String {
 pub struct SetDestinationRequest {
     /// What to do when the destination is unhealthy; `watch` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<HoldModeSchema>))]
     pub hold: Option<HoldMode>,
     /// Whether a `Retry-After` received by one job applies to all jobs; true by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -393,7 +390,6 @@ pub struct DestinationQuery {
     pub tenant: Option<String>,
     /// Only destinations with this status.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", param(value_type = Option<HealthStatusSchema>))]
     pub status: Option<HealthStatus>,
     /// Maximum number of results, up to 500.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,10 +7,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{
-    AttemptStatusSchema, BackoffSchema, DecidedBySchema, DelaySourceSchema, FailureSchema,
-    JitterSchema,
-};
+use crate::schema::FailureSchema;
 
 /// A page of attempts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,7 +38,6 @@ pub struct AttemptBody {
     /// Whether it is the first attempt after a manual retry.
     pub requeued: bool,
     /// Outcome of the attempt.
-    #[cfg_attr(feature = "openapi", schema(value_type = AttemptStatusSchema))]
     pub status: AttemptStatus,
     /// Start time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
@@ -138,20 +134,16 @@ fn timings_alone(output: &Payload) -> Option<Payload> {
 pub struct DecisionBody {
     /// The rule that decided; `policy` for a normal retry.
     #[serde(rename = "rule")]
-    #[cfg_attr(feature = "openapi", schema(value_type = DecidedBySchema))]
     pub decided_by: DecidedBy,
     /// Index of the matching rule of the policy, from 0.
     pub matched_rule: Option<usize>,
     /// Source of the delay: the backoff of the policy, the matching rule, or Retry-After.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<DelaySourceSchema>))]
     pub delay_source: Option<DelaySource>,
     /// The backoff that produced the delay; null if a rule did.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<BackoffSchema>))]
     pub backoff: Option<Backoff>,
     /// Delay after backoff and cap, before jitter.
     pub delay_ms: Option<u64>,
     /// Jitter of the policy.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<JitterSchema>))]
     pub jitter: Option<Jitter>,
     /// Lowest delay that jitter could choose.
     pub jitter_low_ms: Option<u64>,

@@ -6,7 +6,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{EndReasonSchema, FingerprintSchema, KindSchema, NameSchema};
+use crate::schema::{FingerprintSchema, KindSchema, NameSchema};
 
 /// Selects dead letters by `ids`, or by the other fields as a filter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,7 +44,6 @@ pub struct DeadLettersRequest {
     pub batch: Option<BatchId>,
     /// Dead letters with this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<EndReasonSchema>))]
     pub reason: Option<EndReason>,
     /// Jobs whose last failure has this class.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,10 +9,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{
-    EventTypeSchema, ExpiryActionSchema, GuaranteeSchema, KindSchema, NameSchema, OnFailureSchema,
-    PolicyPatchSchema, UniqueSchema,
-};
+use crate::schema::{KindSchema, NameSchema, PolicyPatchSchema, UniqueSchema};
 use crate::{duration::DurationText, jobs::edit};
 
 /// A priority, whose refusal says which there are.
@@ -107,7 +104,6 @@ pub struct CreateJobRequest {
     pub delay: Option<DurationText>,
     /// Guarantee: `AT_LEAST_ONCE` or `AT_MOST_ONCE`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<GuaranteeSchema>))]
     pub guarantee: Option<Guarantee>,
     /// Retry policy; omitted fields come from the queue, the tenant and the server.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,7 +166,6 @@ pub struct CreateJobRequest {
     pub start_before: Option<StartBefore>,
     /// What to do when `startBefore` has passed; `fail` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<ExpiryActionSchema>))]
     pub on_expiry: Option<ExpiryAction>,
     /// Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,7 +174,6 @@ pub struct CreateJobRequest {
     /// What to do when one of those jobs ends without success: `wait` until it is requeued and
     /// succeeds (the default), `fail`, or `run` as soon as all have ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<OnFailureSchema>))]
     pub on_failure: Option<OnFailure>,
     /// The open batch that the job belongs to: `bat_…`
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -255,7 +249,6 @@ pub struct WebhookRequest {
     pub secret: Option<String>,
     /// Events to send; `job.succeeded` and `job.failed` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<EventTypeSchema>>))]
     pub events: Option<Vec<EventType>>,
     /// Retry policy of its deliveries; omitted fields come from the preset `webhook`.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]

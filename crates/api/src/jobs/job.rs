@@ -12,11 +12,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{
-    BlockerSchema, EndReasonSchema, EventTypeSchema, ExpiryActionSchema, FailureSchema,
-    GuaranteeSchema, LabelSchema, OnFailureSchema, PolicySchema, PrerequisiteStateSchema,
-    UniqueResultSchema, UniqueSchema,
-};
+use crate::schema::{BlockerSchema, FailureSchema, PolicySchema, UniqueSchema};
 
 /// A page of jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,11 +45,9 @@ pub struct JobBody {
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub kind: Kind,
     /// Label of the job.
-    #[cfg_attr(feature = "openapi", schema(value_type = LabelSchema))]
     pub label: JobLabel,
     /// Guarantee: `AT_LEAST_ONCE` or `AT_MOST_ONCE`.
     #[serde(rename = "type")]
-    #[cfg_attr(feature = "openapi", schema(value_type = GuaranteeSchema))]
     pub guarantee: Guarantee,
     /// Priority from 0 to 9, higher first.
     pub priority: u8,
@@ -90,7 +84,6 @@ pub struct JobBody {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<FailureSchema>))]
     pub failure: Option<Failure>,
     /// End reason, unless the job succeeded.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<EndReasonSchema>))]
     pub reason: Option<EndReason>,
     /// The end reason as text.
     pub explanation: Option<String>,
@@ -140,7 +133,7 @@ pub struct JobBody {
     pub unique: Option<Unique>,
     /// In the response to a create: what happened to the existing job with this unique key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<UniqueResultSchema>, required = false))]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub unique_result: Option<UniqueResult>,
     /// Start deadline of the first attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,7 +141,7 @@ pub struct JobBody {
     pub start_before: Option<Timestamp>,
     /// What to do when the start deadline passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<ExpiryActionSchema>, required = false))]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub on_expiry: Option<ExpiryAction>,
     /// The prerequisites of the job. Only when a single job is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,7 +149,7 @@ pub struct JobBody {
     pub after: Option<Vec<PrerequisiteBody>>,
     /// What to do when one of those jobs ends without success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<OnFailureSchema>, required = false))]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub on_failure: Option<OnFailure>,
     /// Number of dependent jobs, counted up to 10,000. Only when a single job is read and has
     /// dependants.
@@ -258,7 +251,6 @@ pub struct PrerequisiteBody {
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: JobId,
     /// Label of the job; `given_up` if it was discarded or deleted without success.
-    #[cfg_attr(feature = "openapi", schema(value_type = PrerequisiteStateSchema))]
     pub state: PrerequisiteState,
 }
 
@@ -310,7 +302,6 @@ pub struct WebhookTargetBody {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub endpoint: Option<EndpointId>,
     /// Events to send.
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<EventTypeSchema>))]
     pub events: Vec<EventType>,
     /// Whether deliveries are signed.
     pub signed: bool,

@@ -1,17 +1,7 @@
 //! Of what stands between jobs and their start.
 
-use steadfast_core::BlockerKind;
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{RefOr, schema::Schema},
-};
-
-use super::{GateScopeSchema, words};
-
-words! {
-    /// Of [`BlockerKind`].
-    BlockerKindSchema as "BlockerKind": BlockerKind::ALL;
-}
+use steadfast_core::{BlockerKind, GateScope};
+use utoipa::ToSchema;
 
 /// Why a job has not started, and when it is expected to start.
 #[derive(Debug, ToSchema)]
@@ -34,8 +24,7 @@ pub struct StartExplanationSchema {
 #[schema(as = Blocker, rename_all = "camelCase")]
 pub struct BlockerSchema {
     /// The kind of blocker.
-    #[schema(value_type = BlockerKindSchema)]
-    pub kind: (),
+    pub kind: BlockerKind,
     /// The blocker as a sentence.
     pub sentence: String,
     /// When the blocker ends, if only time is needed.
@@ -71,8 +60,7 @@ pub struct GateIdSchema {
     /// Tenant of the jobs; absent if the gate is for all tenants.
     pub tenant: Option<String>,
     /// Scope of the gate.
-    #[schema(value_type = GateScopeSchema)]
-    pub scope: (),
+    pub scope: GateScope,
     /// The queue, kind, tenant, destination or concurrency key.
     pub key: String,
 }

@@ -1,6 +1,6 @@
 //! Of gates and destinations. These are structs of the same fields, so that each has its sentence.
 
-use steadfast_core::{GateScope, HealthStatus, HoldMode};
+use steadfast_core::{GateScope, HoldMode};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -9,17 +9,8 @@ use utoipa::{
     },
 };
 
-use super::{NameSchema, reference, words};
+use super::{NameSchema, reference};
 use crate::duration::DurationText;
-
-words! {
-    /// Of [`GateScope`].
-    GateScopeSchema as "GateScope": GateScope::ALL;
-    /// Of [`HoldMode`].
-    HoldModeSchema as "HoldMode": HoldMode::ALL;
-    /// Of [`HealthStatus`].
-    HealthStatusSchema as "HealthStatus": HealthStatus::ALL;
-}
 
 /// The scope, key and limits of a gate.
 #[derive(Debug, ToSchema)]
@@ -29,8 +20,7 @@ pub struct GateSchema {
     #[schema(value_type = Option<NameSchema>)]
     pub tenant: Option<String>,
     /// Scope of the gate.
-    #[schema(value_type = GateScopeSchema)]
-    pub scope: (),
+    pub scope: GateScope,
     /// The queue, kind, tenant, destination or concurrency key.
     pub key: String,
     /// Maximum number of concurrent attempts.
@@ -47,8 +37,7 @@ pub struct GateSchema {
     /// Fair-share weight of the tenant.
     pub weight: Option<u16>,
     /// What to do when the destination is unhealthy.
-    #[schema(value_type = Option<HoldModeSchema>)]
-    pub hold: Option<()>,
+    pub hold: Option<HoldMode>,
     /// Whether a `Retry-After` received by one job applies to all jobs for the destination.
     pub share_retry_after: Option<bool>,
     /// Thresholds for an unhealthy destination.
@@ -78,8 +67,7 @@ pub struct GatePatchSchema {
     pub weight: Option<u16>,
     /// What to do when the destination is unhealthy; `watch` by default. Only for scopes
     /// `destination` and `tenant`.
-    #[schema(value_type = Option<HoldModeSchema>)]
-    pub hold: Option<()>,
+    pub hold: Option<HoldMode>,
     /// Whether a `Retry-After` received by one job applies to all jobs for the destination; true by
     /// default. Only for scope `destination`, for all tenants.
     pub share_retry_after: Option<bool>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use steadfast_core::{KeyId, Tenant, Timestamp, string_enum};
 
 #[cfg(feature = "openapi")]
-use crate::schema::{NameSchema, ScopeSchema};
+use crate::schema::NameSchema;
 
 string_enum! {
     /// What a key may do.
@@ -31,7 +31,6 @@ pub struct CreateKeyRequest {
     #[serde(default)]
     pub name: String,
     /// Scope of the key.
-    #[cfg_attr(feature = "openapi", schema(value_type = ScopeSchema))]
     pub scope: Scope,
     /// Tenant of the key. A key with scope `worker` or `read` is for all tenants by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +54,6 @@ pub struct KeyBody {
     /// Name of the key.
     pub name: String,
     /// Scope of the key.
-    #[cfg_attr(feature = "openapi", schema(value_type = ScopeSchema))]
     pub scope: Scope,
     /// The tenant of the key; null for all tenants.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]

@@ -61,6 +61,7 @@ pub struct Tick {
 /// How a change of clocks (daylight saving time) affects a tick.
 // Exhaustive on purpose: clocks go forward or back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Dst {
     /// The clock skipped a local time of this rule; it fires at the first moment after.

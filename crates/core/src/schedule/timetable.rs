@@ -42,6 +42,7 @@ pub enum TickRule {
 /// What happens to a tick while the last run is unfinished, its retries included.
 // Exhaustive on purpose: pages must have words for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum OverlapPolicy {
     /// The tick is skipped. The default.
@@ -60,6 +61,11 @@ pub enum OverlapPolicy {
 /// last second.
 // Exhaustive on purpose: pages must have words for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(description = "What happens to ticks that were missed")
+)]
 #[serde(rename_all = "camelCase")]
 pub enum MissedTickPolicy {
     /// They are skipped.

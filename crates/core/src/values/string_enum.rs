@@ -26,6 +26,8 @@ macro_rules! string_enum {
             }
         }
 
+        $crate::word_schema!($name { $($word),+ });
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(self.as_str())
@@ -43,4 +45,32 @@ macro_rules! string_enum {
             }
         }
     };
+}
+
+/// The OpenAPI schema of such an enum. The feature is that of this crate, not of the one that defines
+/// the enum.
+#[cfg(feature = "openapi")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! word_schema {
+    ($name:ident { $($word:literal),+ }) => {
+        impl $crate::utoipa::PartialSchema for $name {
+            fn schema() -> $crate::utoipa::openapi::RefOr<$crate::utoipa::openapi::Schema> {
+                $crate::utoipa::openapi::ObjectBuilder::new()
+                    .schema_type($crate::utoipa::openapi::schema::Type::String)
+                    .enum_values(Some([$($word),+]))
+                    .into()
+            }
+        }
+
+        impl $crate::utoipa::ToSchema for $name {}
+    };
+}
+
+/// No schema without the feature.
+#[cfg(not(feature = "openapi"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! word_schema {
+    ($name:ident { $($word:literal),+ }) => {};
 }

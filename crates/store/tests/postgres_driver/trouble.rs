@@ -332,7 +332,10 @@ async fn a_caller_that_waits_too_long_for_a_lock_or_a_connection_gets_a_transien
         assert!(error.is_transient(), "{error}");
     }
     let errors = errors.map(|error| error.to_string());
-    for why in ["statement timeout", "no database connection became available"] {
+    for why in [
+        "statement timeout",
+        "no database connection became available",
+    ] {
         let is_there = errors.iter().any(|error| error.contains(why));
         assert!(is_there, "{why} is not among {errors:?}");
     }

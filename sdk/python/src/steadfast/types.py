@@ -162,6 +162,7 @@ class AuditRecord(TypedDict):
 
 
 Backoff: TypeAlias = Literal["exponential", "linear", "fixed", "fibonacci", "delays"]
+"""How the delay grows from one retry to the next."""
 
 
 class Batch(TypedDict):
@@ -669,6 +670,7 @@ class DelayRange(TypedDict):
 
 
 DelaySource: TypeAlias = Literal["policy", "rule", "retry_after"]
+"""What decided a delay."""
 
 
 class Destination(TypedDict):
@@ -759,7 +761,7 @@ class DestinationMinute(TypedDict):
 
 
 Dst: TypeAlias = Literal["gap", "fold"]
-
+"""How a change of clocks (daylight saving time) affects a tick."""
 
 Duration: TypeAlias = "str | int"
 """Text such as 30s, 5m or 1h30m, or a number of milliseconds"""
@@ -1245,6 +1247,7 @@ class Incident(TypedDict):
 
 
 Jitter: TypeAlias = Literal["none", "proportional", "full", "equal", "decorrelated"]
+"""How a delay is spread, so that jobs that failed together do not come back together."""
 
 
 class Job(TypedDict):
@@ -1477,7 +1480,7 @@ class MinuteStats(Tally):
 
 
 MissedTickPolicy: TypeAlias = Literal["skip", "runOnce", "runAll"]
-
+"""What happens to ticks that were missed"""
 
 Name: TypeAlias = "str"
 
@@ -1601,6 +1604,7 @@ class OperationOutcomes(TypedDict):
 
 
 OverlapPolicy: TypeAlias = Literal["skip", "allow", "queueOne", "replace"]
+"""What happens to a tick while the last run is unfinished, its retries included."""
 
 
 class Pause(TypedDict):
@@ -2084,6 +2088,7 @@ class SharedRetryAfter(TypedDict):
 
 
 SkipReason: TypeAlias = Literal["overlap", "missed", "missedLimit", "maxRuns"]
+"""Why a tick created no job."""
 
 
 class SkippedTicks(TypedDict):

@@ -61,6 +61,7 @@ pub struct SkippedTicks {
 /// Why a tick created no job.
 // Exhaustive on purpose: pages must have words for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum SkipReason {
     /// The last run was unfinished, or a newer tick that was due at the same time ran instead.

@@ -4,10 +4,7 @@ use axum::{
     extract::{FromRequestParts, Path},
     http::{StatusCode, request},
 };
-use steadfast_api::{
-    GateBody, GateList, TenantPageQuery, TenantQuery,
-    schema::{GatePatchSchema, GateScopeSchema},
-};
+use steadfast_api::{GateBody, GateList, TenantPageQuery, TenantQuery, schema::GatePatchSchema};
 use steadfast_core::{Gate, GateId, GatePatch, GateScope, Tenant};
 use steadfast_engine::GateUse;
 use utoipa::IntoParams;
@@ -144,7 +141,7 @@ pub async fn delete(
 #[into_params(parameter_in = Path)]
 pub struct GatePath {
     /// What the key names
-    #[param(value_type = GateScopeSchema)]
+    #[param(value_type = GateScope)]
     pub scope: String,
     /// The queue, kind, tenant, destination or concurrency key, percent-encoded
     pub key: String,
