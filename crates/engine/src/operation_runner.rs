@@ -230,7 +230,7 @@ impl Role for OperationRunner {
                 Err(error) if error.is_transient() => return Err(error),
                 // What is wrong with one does not hold up the others.
                 Err(error) => {
-                    tracing::warn!(operation = %id, %error, "cannot continue the operation")
+                    tracing::warn!(operation = %id, %error, "cannot continue the operation");
                 }
             }
         }

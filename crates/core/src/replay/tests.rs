@@ -200,8 +200,8 @@ fn where_too_little_was_observed_it_does_not_know() {
     assert!(report.old.is_some());
     assert_eq!(
         report.to_string(),
-        "it is not known what this policy would have done: for 0 % of its retries something was \
-         observed within 1m, and 80 % are needed"
+        "the effect of this policy is unknown: only 0 % of its retries are backed by attempts observed \
+         within 1m, and 80 % are required"
     );
 }
 
