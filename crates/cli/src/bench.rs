@@ -1,95 +1,39 @@
-//! `steadfast bench`: figures for this machine, each beside a bare loop measured in the same run.
-//!
-//! Wall time on a shared machine is noise; ratios within one run and CPU time per job are not.
+//! `steadfast bench`: `steadfast_bench` measures, and this file starts the server for it.
 
-mod bare;
-mod figure;
-mod flow;
-mod http;
-mod lifecycle;
-mod meter;
-mod operations;
-mod postgres;
-mod postgres_bare;
-mod scale;
-mod stores;
+use std::{path::PathBuf, sync::Arc};
 
-use std::path::PathBuf;
-
-use figure::Report;
-
-#[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  steadfast bench --jobs 30000 --backlog 30000\n  steadfast bench --flow --held 300000\n  steadfast bench --operations --tagged 5000000"
-)]
-pub struct Args {
-    /// Jobs per throughput figure.
-    #[arg(long, default_value_t = 100_000)]
-    jobs: usize,
-    /// Rows of the large backlog, at least 30,000.
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(30_000..))]
-    backlog: usize,
-    /// Jobs per transaction, at most 1,000.
-    #[arg(long, default_value_t = 1_000, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1_000))]
-    batch: usize,
-    /// Timed starts for the lateness figure.
-    #[arg(long, default_value_t = 500)]
-    starts: usize,
-    /// Requests for the figure of creates over HTTP.
-    #[arg(long, default_value_t = 100_000)]
-    requests: usize,
-    /// HTTP jobs for the figure of calls.
-    #[arg(long, default_value_t = 10_000)]
-    calls: usize,
-    /// Only the figures of the server: creates over HTTP, HTTP jobs, restart.
-    #[arg(long)]
-    server: bool,
-    #[command(flatten)]
-    flow: flow::FlowArgs,
-    #[command(flatten)]
-    operations: operations::OperationArgs,
-    /// A PostgreSQL database to measure in place of SQLite files: one to four nodes, in a schema
-    /// that is created for it and dropped afterwards.
-    #[arg(long)]
-    store: Option<String>,
-    /// The directory for the files [default: a temporary one].
-    #[arg(long)]
-    dir: Option<PathBuf>,
-    /// One JSON object per figure.
-    #[arg(long)]
-    json: bool,
-}
+use steadfast::{
+    Engine, SqliteOptions, SqliteStore,
+    http::{AddressPolicy, Outbound, OutboundRules},
+};
+pub use steadfast_bench::Args;
+use steadfast_bench::BenchServer;
+use steadfast_server::{App, Metrics, Settings};
+use tokio::net::TcpListener;
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
-    let scratch = || match &args.dir {
-        Some(dir) => tempfile::tempdir_in(dir),
-        None => tempfile::tempdir(),
+    steadfast_bench::run(args, serve).await
+}
+
+async fn serve(file: PathBuf) -> anyhow::Result<BenchServer> {
+    let store = SqliteStore::open(file, SqliteOptions::default())?;
+    let outbound = Outbound::builder(OutboundRules::new(AddressPolicy::Any)).build()?;
+    let metrics = Arc::new(Metrics::default());
+    let engine = Engine::builder(Arc::new(store))
+        .observer(metrics.clone())
+        .outbound(outbound)
+        .start()?;
+    let settings = Settings {
+        open: true,
+        ..Settings::default()
     };
-    let mut report = Report::new(args.json);
-    if args.flow.flow {
-        flow::figures(&args, scratch()?.path(), &mut report).await?;
-        report.finish();
-        return Ok(());
-    }
-    if args.operations.operations {
-        operations::figures(&args, scratch()?.path(), &mut report).await?;
-        report.finish();
-        return Ok(());
-    }
-    if let Some(url) = &args.store {
-        return postgres::figures(&args, url, &mut report).await;
-    }
-    // From the quiet to the large: what a large figure leaves for the disk to write disturbs
-    // the next, and what it leaves in memory is not the backlog's. Each has its own files.
-    if !args.server {
-        lifecycle::lateness(&args, scratch()?.path(), &mut report).await?;
-        scale::claims(&args, scratch()?.path(), &mut report).await?;
-        lifecycle::enqueue(&args, scratch()?.path(), &mut report).await?;
-        lifecycle::whole(&args, scratch()?.path(), &mut report).await?;
-    }
-    http::create(&args, scratch()?.path(), &mut report).await?;
-    http::calls(&args, scratch()?.path(), &mut report).await?;
-    http::restart(&args, scratch()?.path(), &mut report).await?;
-    report.finish();
-    Ok(())
+    let app = App::new(engine.client(), engine.node(), metrics, settings);
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    tokio::spawn(steadfast_server::serve(
+        listener,
+        app,
+        std::future::pending(),
+    ));
+    Ok(BenchServer { engine, address })
 }

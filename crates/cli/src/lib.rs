@@ -7,11 +7,8 @@
 //! * `verbs`: requests to a running server, printed through `show`.
 //! * `output`, `exit`: output whose reader may close it, and exit codes.
 //! * `manual`: completions and man pages, from the commands themselves.
-//! * `bench`: measurements. `limits`: every limit, with its reason.
-#![expect(
-    clippy::print_stdout,
-    reason = "a command line tool writes to standard output"
-)]
+//! * `bench`: a server for the measurements of `steadfast-bench`. `limits`: every limit, with its
+//!   reason.
 
 #[cfg(feature = "_testing")]
 #[doc(hidden)]
@@ -21,6 +18,7 @@ mod bench;
 mod demo;
 mod dev;
 mod exit;
+mod job_list;
 mod limits;
 mod manual;
 mod numbers;

@@ -11,7 +11,7 @@ pub use steadfast_core::limits::RETRY_AFTER_MAX;
 pub const PAYLOAD_BYTES_RANGE: RangeInclusive<usize> =
     1024..=steadfast_core::limits::PAYLOAD_BYTES_MAX;
 
-/// Jobs that are named of those that a job waits for: `--json` has them all.
+/// Prerequisites that are listed for a job: `--json` has them all.
 pub const AFTER_SHOWN_MAX: usize = 5;
 
 /// Sweeping without a pause would keep the store busy for nothing.
@@ -45,7 +45,7 @@ pub const UPCOMING_TICKS: usize = 3;
 
 /// How long `doctor` counts jobs without being asked to.
 pub const RECOUNT_TIME_MAX: Duration = Duration::from_secs(5);
-/// How long `doctor` reads jobs to find those that cannot be read.
+/// How long `doctor` reads jobs to find corrupt ones.
 pub const DAMAGE_SCAN_MAX: Duration = Duration::from_secs(5);
 /// Rows that `doctor` reads at once.
 pub const SCAN_PAGE: usize = 500;

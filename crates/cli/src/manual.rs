@@ -1,4 +1,4 @@
-//! `steadfast completions` and `steadfast man`: what packages install beside the program, made from
+//! `steadfast completions` and `steadfast man`: files that packages install with the program, generated from
 //! the commands themselves.
 
 use std::{

@@ -1,4 +1,4 @@
-//! Numbers on the command line, and what is said of those that cannot be used.
+//! Numbers on the command line, and the errors for invalid ones.
 
 use std::{
     error::Error,
@@ -56,7 +56,7 @@ pub fn in_words(error: clap::Error, command: &mut clap::Command) -> clap::Error 
     clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
 }
 
-/// A value such as -1 is one that the option or the server refuses, not an option that is unknown.
+/// Treats -1 as a value, which the option or the server refuses, and not as an unknown option.
 pub fn allow_negative(command: clap::Command) -> clap::Command {
     command
         .allow_negative_numbers(true)

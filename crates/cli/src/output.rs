@@ -107,7 +107,7 @@ pub fn progress_bar(id: impl Display, total: u64) -> ProgressBar {
     bar
 }
 
-/// JSON that this program makes itself; the server's is printed as it came.
+/// JSON that this program creates; responses of the server are printed unchanged.
 pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     Ok(print_line!("{}", serde_json::to_string_pretty(value)?)?)
 }

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use steadfast_api::TenantPageQuery;
 use steadfast_client::{BuildError, Client, ClientError, Request, Response};
 
@@ -84,6 +84,27 @@ impl Server {
             return Ok(None);
         }
         self.parse(&response).map(Some)
+    }
+
+    /// Sends a request, and prints the response: as JSON, or with `print`.
+    pub async fn show<T: DeserializeOwned>(
+        &self,
+        request: Request<T>,
+        print: impl FnOnce(&T) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        self.call(request).await?.as_ref().map_or(Ok(()), print)
+    }
+
+    /// Prints a value that several responses were put together to: as JSON, or with `print`.
+    pub fn print<T: Serialize>(
+        &self,
+        value: &T,
+        print: impl FnOnce(&T) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        match self.json {
+            true => output::print_json(value),
+            false => print(value),
+        }
     }
 
     /// Sends a request, and returns the response with its status.

@@ -3,7 +3,6 @@
 pub mod alerts;
 pub mod audit;
 pub mod batches;
-pub mod bulk;
 pub mod destinations;
 pub mod dlq;
 pub mod doctor;

@@ -14,9 +14,9 @@ const PAGE: &str = "docs/cli.md";
 
 const HEAD: &str = "# The command line
 
-What `--help` prints, for every command. `cargo xtask docs --update` makes this page, and a test compares the two.
+The output of `--help` for every command. `cargo xtask docs --update` generates this page, and a test compares them.
 
-Commands that talk to a server also take these options; they stand in the help of each and are left out below:
+Commands that talk to a server also accept these options, which are omitted below:
 
 ";
 

@@ -31,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "steadfast-engine",
         ],
     ),
+    ("steadfast-bench", &["steadfast-core", "steadfast"]),
     ("steadfast-sim", BELOW_THE_TOP),
     (
         "steadfast-cli",
@@ -42,6 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "steadfast-engine",
             "steadfast",
             "steadfast-server",
+            "steadfast-bench",
         ],
     ),
     (

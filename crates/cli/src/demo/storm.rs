@@ -1,5 +1,5 @@
 //! `steadfast demo --storm`: a target that dies under load and comes back, called by two engines side
-//! by side: one that goes on as each job's policy says, and one that holds.
+//! by side: one that follows each job's policy, and one that holds.
 
 mod picture;
 

@@ -73,8 +73,8 @@ fn given_key() -> anyhow::Result<Option<String>> {
     Ok(Some(key))
 }
 
-/// Shows a new admin key and then stores it: one that was not seen must not be the only one. Nodes
-/// that start at once on an empty database make one each, and each prints its own.
+/// Prints a new admin key and then stores it: a key that could not be printed must not be the only
+/// one. Nodes that start at the same time on an empty database each create and print one.
 async fn make_first_key(settings: &Settings, store: &dyn Store) -> anyhow::Result<()> {
     let key = admin_key::generate();
     let printed = match settings.log.format {

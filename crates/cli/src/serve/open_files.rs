@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::limits::{OPEN_FILES_MAX, OPEN_FILES_RESERVED};
 
-/// Raises the soft limit as far as the hard limit allows.
+/// Raises the soft limit, at most to the hard limit.
 pub fn raise_limit(connections: usize) {
     let limit = getrlimit(Resource::Nofile);
     let wanted = (connections as u64).saturating_add(OPEN_FILES_RESERVED);
@@ -25,7 +25,7 @@ pub fn raise_limit(connections: usize) {
     }
 }
 
-/// The connections that are possible of those that the settings ask for.
+/// The number of connections that the open files allow, at most the configured number.
 pub fn connections(wanted: usize) -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let possible = possible_connections(wanted, limit);

@@ -208,7 +208,7 @@ fn after_text(job: &JobBody) -> Option<String> {
     Some(format!("{}; if one fails: {on_failure}", texts.join(", ")))
 }
 
-/// What makes a job the only one.
+/// The unique key of a job and its scope.
 fn unique_text(job: &JobBody) -> Option<String> {
     let unique = job.unique.as_ref()?;
     Some(format!("{} while {}", unique.key, unique.scope))

@@ -8,7 +8,7 @@ use steadfast_api::{PolicyReplayBody, ReplayMetricsBody};
 use super::{Table, bar, brief, plain_table, thousands};
 use crate::limits::BAR_CHARS;
 
-/// What was, beside what would have been, with a bar for each.
+/// The recorded results and the replayed ones, with a bar for each.
 pub fn replay_table(replay: &PolicyReplayBody) -> Table {
     let mut table = plain_table(["", "policy", "", ""]);
     let sides = [

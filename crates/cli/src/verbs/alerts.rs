@@ -1,12 +1,13 @@
 //! `steadfast alerts`: what is wrong now, and what was.
 
+use steadfast_api::AlertList;
 use steadfast_core::AlertStatus;
 
 use crate::{
     exit::ExitError,
-    output::{self, print_line},
+    page::print_rows,
     server_args::ServerArgs,
-    show::{now, plain_table, relative, status_cell, table_lines},
+    show::{now, relative, status_cell},
 };
 
 #[derive(clap::Args)]
@@ -36,27 +37,24 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         list.alerts
             .retain(|alert| alert.status == AlertStatus::Firing);
     }
-    if server.json {
-        output::print_json(&list)?;
-    } else if list.alerts.is_empty() {
-        print_line!("no alerts")?;
-    } else {
-        let now = now();
-        let mut table = plain_table(["status", "rule", "tenant", "subject", "since", "message"]);
-        for alert in &list.alerts {
-            table.add_row(vec![
-                status_cell(alert.status.as_str()),
-                alert.rule.as_str().into(),
-                alert.tenant.as_str().into(),
-                alert.subject.as_str().into(),
-                relative(alert.since, now).into(),
-                alert.message.as_str().into(),
-            ]);
-        }
-        print_line!("{}", table_lines(&table))?;
-    }
+    server.print(&list, print_list)?;
     if args.firing && !list.alerts.is_empty() {
         return Err(ExitError::Reported.into());
     }
     Ok(())
+}
+
+fn print_list(list: &AlertList) -> anyhow::Result<()> {
+    let now = now();
+    let header = ["status", "rule", "tenant", "subject", "since", "message"];
+    print_rows(&list.alerts, "no alerts", header, None, |alert| {
+        vec![
+            status_cell(alert.status.as_str()),
+            alert.rule.as_str().into(),
+            alert.tenant.as_str().into(),
+            alert.subject.as_str().into(),
+            relative(alert.since, now).into(),
+            alert.message.as_str().into(),
+        ]
+    })
 }

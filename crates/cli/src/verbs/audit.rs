@@ -4,10 +4,9 @@ use steadfast_api::{AuditList, AuditQuery};
 use steadfast_core::Timestamp;
 
 use crate::{
-    output::print_line,
-    page::{PageArgs, print_page},
+    page::{PageArgs, print_rows},
     server_args::ServerArgs,
-    show::{age, now, plain_table, table_lines},
+    show::{age, now},
 };
 
 #[derive(clap::Args)]
@@ -54,25 +53,26 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         limit: Some(args.page.limit),
         after: args.page.after,
     };
-    let list = server.call(server.client.list_audit(&query)).await?;
-    list.as_ref().map_or(Ok(()), print_list)
+    server
+        .show(server.client.list_audit(&query), print_list)
+        .await
 }
 
 fn print_list(list: &AuditList) -> anyhow::Result<()> {
-    if list.records.is_empty() {
-        return Ok(print_line!("no audit records")?);
-    }
     let now = now();
-    let mut table = plain_table(["age", "by", "action", "subject", "detail"]);
-    for record in &list.records {
-        let detail = record.detail.as_deref().unwrap_or_default();
-        table.add_row([
-            age(record.at, now).as_str(),
-            record.actor.name.as_str(),
-            record.action.as_str(),
-            record.subject.as_str(),
-            detail,
-        ]);
-    }
-    print_page(&table_lines(&table), list.next_cursor.as_ref())
+    print_rows(
+        &list.records,
+        "no audit records",
+        ["age", "by", "action", "subject", "detail"],
+        list.next_cursor.as_ref(),
+        |record| {
+            [
+                age(record.at, now),
+                record.actor.name.to_string(),
+                record.action.clone(),
+                record.subject.clone(),
+                record.detail.clone().unwrap_or_default(),
+            ]
+        },
+    )
 }

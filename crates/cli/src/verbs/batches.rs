@@ -6,17 +6,17 @@ use steadfast_api::{BatchBody, BatchCallbackBody, BatchJobQuery, BatchList, Batc
 use steadfast_core::{BatchId, BatchJobFilter, BatchStatus, OperationKind};
 
 use super::{
-    bulk::{self, BulkArgs, BulkRunArgs, BulkWork},
-    jobs::{JobFilterArgs, print_jobs},
+    operations::bulk::{self, BulkArgs, BulkRunArgs, BulkWork},
     read_json, read_optional_json,
 };
 use crate::{
     exit::ExitError,
+    job_list::{JobFilterArgs, print_jobs},
     limits::{FOLLOW_FIRST, WATCH_EVERY},
     output::{self, print_line},
-    page::{PageArgs, print_page},
+    page::{PageArgs, print_rows},
     server_args::{Server, ServerArgs},
-    show::{age, moment, now, plain_table, quantity, status_cell, table_lines, thousands},
+    show::{age, moment, now, quantity, status_cell, thousands},
 };
 
 #[derive(clap::Args)]
@@ -162,24 +162,17 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 limit: Some(page.limit),
                 after: page.after,
             };
-            let list = server.call(client.list_batches(&query)).await?;
-            list.as_ref().map_or(Ok(()), print_list)
+            server.show(client.list_batches(&query), print_list).await
         }
         Verb::Show { id, watch: true } => {
             let batch = follow(server, server.fetch(client.get_batch(&id)).await?).await?;
-            match server.json {
-                true => output::print_json(&batch)?,
-                false => print_batch(&batch)?,
-            }
+            server.print(&batch, print_batch)?;
             match batch.status {
                 BatchStatus::Failed => Err(ExitError::Reported.into()),
                 _ => Ok(()),
             }
         }
-        Verb::Show { id, watch: false } => {
-            let batch = server.call(client.get_batch(&id)).await?;
-            batch.as_ref().map_or(Ok(()), print_batch)
-        }
+        Verb::Show { id, watch: false } => server.show(client.get_batch(&id), print_batch).await,
         Verb::Jobs { id, state, page } => {
             let query = BatchJobQuery {
                 state,
@@ -204,10 +197,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             let work = BulkWork::on_jobs(OperationKind::Cancel, None);
             bulk::run(server, &work, &jobs).await
         }
-        Verb::Close { id } => {
-            let batch = server.call(client.close_batch(&id)).await?;
-            batch.as_ref().map_or(Ok(()), print_batch)
-        }
+        Verb::Close { id } => server.show(client.close_batch(&id), print_batch).await,
     }
 }
 
@@ -290,21 +280,22 @@ fn print_batch(batch: &BatchBody) -> anyhow::Result<()> {
 }
 
 fn print_list(list: &BatchList) -> anyhow::Result<()> {
-    if list.batches.is_empty() {
-        return Ok(print_line!("no batches")?);
-    }
     let now = now();
-    let mut table = plain_table(["id", "name", "status", "ended", "failed", "age"]);
-    for batch in &list.batches {
-        let ended = thousands(batch.total - batch.unfinished);
-        table.add_row(vec![
-            batch.id.to_string().into(),
-            batch.name.as_deref().unwrap_or_default().into(),
-            status_cell(batch.status.as_str()),
-            format!("{ended} of {}", thousands(batch.total)).into(),
-            thousands(batch.failed).into(),
-            age(batch.created_at, now).into(),
-        ]);
-    }
-    print_page(&table_lines(&table), list.next_cursor.as_ref())
+    print_rows(
+        &list.batches,
+        "no batches",
+        ["id", "name", "status", "ended", "failed", "age"],
+        list.next_cursor.as_ref(),
+        |batch| {
+            let ended = thousands(batch.total - batch.unfinished);
+            [
+                batch.id.to_string().into(),
+                batch.name.as_deref().unwrap_or_default().into(),
+                status_cell(batch.status.as_str()),
+                format!("{ended} of {}", thousands(batch.total)).into(),
+                thousands(batch.failed).into(),
+                age(batch.created_at, now).into(),
+            ]
+        },
+    )
 }

@@ -10,10 +10,11 @@ use steadfast_core::{GatePatch, HealthStatus, HoldMode, Timestamp};
 use super::gates::{Limit, health_patch};
 use crate::{
     exit::usage,
-    output::{self, print_line},
+    output::print_line,
+    page::print_rows,
     server_args::ServerArgs,
     settings::DurationArg,
-    show::{age, brief, moment, now, plain_table, relative, status_cell, table_lines},
+    show::{age, brief, moment, now, relative, status_cell},
 };
 
 #[derive(clap::Args)]
@@ -112,10 +113,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             let list = server
                 .fetch_pages(|after| client.list_destinations(&page(after)))
                 .await?;
-            return match server.json {
-                true => output::print_json(&list),
-                false => print_list(&list),
-            };
+            return server.print(&list, print_list);
         }
         Verb::Show { origin, tenant } => client.get_destination(&origin, &TenantQuery { tenant }),
         Verb::Hold {
@@ -135,10 +133,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             client.edit_destination(&set.origin, &query, &set.changes()?)
         }
     };
-    match server.call(request).await? {
-        Some(destination) => print_destination(&destination),
-        None => Ok(()),
-    }
+    server.show(request, print_destination).await
 }
 
 impl SetArgs {
@@ -160,38 +155,37 @@ impl SetArgs {
 }
 
 fn print_list(list: &DestinationList) -> anyhow::Result<()> {
-    if list.destinations.is_empty() {
-        return Ok(print_line!(
-            "no destination has failed recently, and none is held"
-        )?);
-    }
     let now = now();
-    let mut table = plain_table([
-        "destination",
-        "tenant",
-        "status",
-        "hold",
-        "last minute",
-        "since",
-        "cause",
-    ]);
-    for destination in &list.destinations {
-        let incident = destination.incident.as_ref();
-        table.add_row(vec![
-            destination.destination.as_str().into(),
-            destination.tenant.as_deref().unwrap_or("all").into(),
-            status_cell(destination.describe_status()),
-            destination.hold.as_str().into(),
-            recent(destination).into(),
-            incident
-                .map_or(String::new(), |incident| age(incident.began_at, now))
-                .into(),
-            incident
-                .map_or("", |incident| incident.cause.as_str())
-                .into(),
-        ]);
-    }
-    Ok(print_line!("{}", table_lines(&table))?)
+    print_rows(
+        &list.destinations,
+        "no destination has failed recently, and none is held",
+        [
+            "destination",
+            "tenant",
+            "status",
+            "hold",
+            "last minute",
+            "since",
+            "cause",
+        ],
+        None,
+        |destination| {
+            let incident = destination.incident.as_ref();
+            vec![
+                destination.destination.as_str().into(),
+                destination.tenant.as_deref().unwrap_or("all").into(),
+                status_cell(destination.describe_status()),
+                destination.hold.as_str().into(),
+                recent(destination).into(),
+                incident
+                    .map_or(String::new(), |incident| age(incident.began_at, now))
+                    .into(),
+                incident
+                    .map_or("", |incident| incident.cause.as_str())
+                    .into(),
+            ]
+        },
+    )
 }
 
 /// Recent attempts and failures.

@@ -8,12 +8,12 @@ use steadfast_client::Request;
 use steadfast_core::{OperationKind, Payload};
 
 use super::{
-    bulk::{self, BulkArgs, BulkWork, CanaryArgs},
-    jobs::{JobFilterArgs, print_jobs},
+    operations::bulk::{self, BulkArgs, BulkWork, CanaryArgs},
     read_optional_json,
 };
 use crate::{
     exit::{ExitError, usage},
+    job_list::{JobFilterArgs, print_jobs},
     output::{self, print_line},
     page::PageArgs,
     server_args::{Server, ServerArgs},
@@ -77,10 +77,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 ..filter.query(schedule)
             };
             let request = server.client.list_dead_letters(&query);
-            match server.call(request).await? {
-                Some(list) => print_jobs(&list, "no dead letters"),
-                None => Ok(()),
-            }
+            server
+                .show(request, |it| print_jobs(it, "no dead letters"))
+                .await
         }
         Verb::Requeue {
             selection,

@@ -9,15 +9,16 @@ use steadfast_client::Request;
 use steadfast_core::{BodyFormat, EventType};
 
 use super::{
-    jobs::{follow_job, print_jobs, print_waits},
+    jobs::{follow_job, print_waits},
     the_only_one,
 };
 use crate::{
-    output::{self, print_line},
-    page::PageArgs,
+    job_list::print_jobs,
+    output::print_line,
+    page::{PageArgs, print_rows},
     server_args::{Server, ServerArgs},
     settings::{DurationArg, RetryArg},
-    show::{age, now, plain_table, table_lines},
+    show::{age, now},
 };
 
 #[derive(clap::Args)]
@@ -191,17 +192,11 @@ pub async fn run(mut args: Args) -> anyhow::Result<()> {
     match args.verb {
         Verb::List { tenant } => {
             let list = all_endpoints(&server, tenant).await?;
-            match server.json {
-                true => output::print_json(&list),
-                false => print_list(&list),
-            }
+            server.print(&list, print_list)
         }
         Verb::Create(create) => {
             let request = client.create_endpoint(&create.request());
-            match server.call(request).await? {
-                Some(created) => print_secret(&created, "created"),
-                None => Ok(()),
-            }
+            server.show(request, |it| print_secret(it, "created")).await
         }
         Verb::Rotate { id, overlap } => {
             let rotation = RotateSecretRequest {
@@ -209,15 +204,11 @@ pub async fn run(mut args: Args) -> anyhow::Result<()> {
                 ..RotateSecretRequest::default()
             };
             let request = client.rotate_endpoint_secret(&id, &rotation);
-            match server.call(request).await? {
-                Some(rotated) => print_secret(&rotated, "has a new secret"),
-                None => Ok(()),
-            }
+            server
+                .show(request, |it| print_secret(it, "has a new secret"))
+                .await
         }
-        Verb::Show { id } => {
-            let endpoint = server.call(client.get_endpoint(&id)).await?;
-            endpoint.as_ref().map_or(Ok(()), print_facts)
-        }
+        Verb::Show { id } => server.show(client.get_endpoint(&id), print_facts).await,
         Verb::Edit(edit) => change(&server, client.edit_endpoint(&edit.id, &edit.request())).await,
         Verb::Enable { id } => change(&server, client.enable_endpoint(&id)).await,
         Verb::Disable { id } => change(&server, client.disable_endpoint(&id)).await,
@@ -234,10 +225,11 @@ pub async fn run(mut args: Args) -> anyhow::Result<()> {
                 limit: Some(page.limit),
                 after: page.after,
             };
-            match server.call(client.list_deliveries(&id, &query)).await? {
-                Some(list) => print_jobs(&list, "no deliveries"),
-                None => Ok(()),
-            }
+            server
+                .show(client.list_deliveries(&id, &query), |it| {
+                    print_jobs(it, "no deliveries")
+                })
+                .await
         }
         Verb::Resend { id } => print_delivery(&server, client.resend_delivery(&id)).await,
         Verb::Delete { id } => {
@@ -266,8 +258,7 @@ async fn endpoint_id(server: &Server, text: &str) -> anyhow::Result<String> {
 }
 
 async fn change(server: &Server, request: Request<EndpointBody>) -> anyhow::Result<()> {
-    let endpoint = server.call(request).await?;
-    endpoint.as_ref().map_or(Ok(()), print_facts)
+    server.show(request, print_facts).await
 }
 
 async fn print_delivery(server: &Server, request: Request<JobBody>) -> anyhow::Result<()> {
@@ -336,30 +327,31 @@ fn print_secret(endpoint: &EndpointWithSecret, what: &str) -> anyhow::Result<()>
 }
 
 fn print_list(list: &EndpointList) -> anyhow::Result<()> {
-    if list.endpoints.is_empty() {
-        return Ok(print_line!("no endpoints")?);
-    }
     let now = now();
-    let mut table = plain_table([
-        "id", "status", "tenant", "url", "events", "format", "secrets", "age",
-    ]);
-    for endpoint in &list.endpoints {
-        let events: Vec<&str> = endpoint.events.iter().map(|event| event.as_str()).collect();
-        table.add_row(vec![
-            endpoint.id.to_string(),
-            if endpoint.disabled {
-                "disabled"
-            } else {
-                "enabled"
-            }
-            .to_owned(),
-            endpoint.tenant.to_string(),
-            endpoint.url.clone(),
-            events.join(","),
-            endpoint.format.to_string(),
-            endpoint.live_secrets.to_string(),
-            age(endpoint.created_at, now),
-        ]);
-    }
-    Ok(print_line!("{}", table_lines(&table))?)
+    print_rows(
+        &list.endpoints,
+        "no endpoints",
+        [
+            "id", "status", "tenant", "url", "events", "format", "secrets", "age",
+        ],
+        None,
+        |endpoint| {
+            let events: Vec<&str> = endpoint.events.iter().map(|event| event.as_str()).collect();
+            vec![
+                endpoint.id.to_string(),
+                if endpoint.disabled {
+                    "disabled"
+                } else {
+                    "enabled"
+                }
+                .to_owned(),
+                endpoint.tenant.to_string(),
+                endpoint.url.clone(),
+                events.join(","),
+                endpoint.format.to_string(),
+                endpoint.live_secrets.to_string(),
+                age(endpoint.created_at, now),
+            ]
+        },
+    )
 }

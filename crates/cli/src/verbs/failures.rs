@@ -93,10 +93,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let request = match args.verb {
         Verb::List(list) => {
             let request = client.list_failures(&list.query());
-            return match server.call(request).await? {
-                Some(list) => print_list(&list),
-                None => Ok(()),
-            };
+            return server.show(request, print_list).await;
         }
         Verb::Show(named) => {
             let query = TenantQuery {
@@ -107,10 +104,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Verb::Known(named) => mark(named, FailureMark::Known),
         Verb::Fixed(named) => mark(named, FailureMark::Fixed),
     };
-    match server.call(request).await? {
-        Some(group) => print_group(&group),
-        None => Ok(()),
-    }
+    server.show(request, print_group).await
 }
 
 impl ListArgs {

@@ -23,10 +23,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         tenant: args.tenant,
         minutes: args.minutes,
     };
-    match server.call(server.client.get_forecast(&query)).await? {
-        Some(forecast) => print_forecast(&forecast),
-        None => Ok(()),
-    }
+    server
+        .show(server.client.get_forecast(&query), print_forecast)
+        .await
 }
 
 fn print_forecast(forecast: &ForecastBody) -> anyhow::Result<()> {

@@ -11,10 +11,11 @@ use super::read_json;
 use crate::{
     exit::usage,
     numbers::{Number, expected},
-    output::{self, print_line},
+    output::print_line,
+    page::print_rows,
     server_args::{Server, ServerArgs},
     settings::DurationArg,
-    show::{now, plain_table, table_lines},
+    show::now,
 };
 
 #[derive(clap::Args)]
@@ -153,10 +154,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             let list = server
                 .fetch_all(query.tenant.as_ref(), |query| client.list_gates(query))
                 .await?;
-            match server.json {
-                true => output::print_json(&list),
-                false => print_list(&list),
-            }
+            server.print(&list, print_list)
         }
         Verb::Show(gate) => {
             let request = client.get_gate(gate.scope, &gate.key, &query);
@@ -261,27 +259,28 @@ fn print_answer(server: &Server, gate: Option<GateBody>) -> anyhow::Result<()> {
 }
 
 fn print_list(list: &GateList) -> anyhow::Result<()> {
-    if list.gates.is_empty() {
-        return Ok(print_line!("no gates; set one with `steadfast gates set`")?);
-    }
     let now = now();
-    let mut table = plain_table(["scope", "key", "tenant", "limits", "now"]);
-    for body in &list.gates {
-        let (id, limits) = (&body.gate.id, &body.gate.limits);
-        let mut parts = vec![limits.describe()];
-        parts.extend(limits.paused.as_ref().map(|pause| pause.describe(now)));
-        parts.retain(|part| !part.is_empty());
-        table.add_row(vec![
-            id.scope.to_string(),
-            id.key.clone(),
-            match (&id.tenant, id.scope) {
-                (Some(tenant), _) => tenant.to_string(),
-                (None, GateScope::Tenant) => String::new(),
-                (None, _) => "(all)".to_owned(),
-            },
-            parts.join("; "),
-            body.describe_use(now),
-        ]);
-    }
-    Ok(print_line!("{}", table_lines(&table))?)
+    print_rows(
+        &list.gates,
+        "no gates; set one with `steadfast gates set`",
+        ["scope", "key", "tenant", "limits", "now"],
+        None,
+        |body| {
+            let (id, limits) = (&body.gate.id, &body.gate.limits);
+            let mut parts = vec![limits.describe()];
+            parts.extend(limits.paused.as_ref().map(|pause| pause.describe(now)));
+            parts.retain(|part| !part.is_empty());
+            [
+                id.scope.to_string(),
+                id.key.clone(),
+                match (&id.tenant, id.scope) {
+                    (Some(tenant), _) => tenant.to_string(),
+                    (None, GateScope::Tenant) => String::new(),
+                    (None, _) => "(all)".to_owned(),
+                },
+                parts.join("; "),
+                body.describe_use(now),
+            ]
+        },
+    )
 }

@@ -10,7 +10,7 @@ use steadfast_client::Request;
 use steadfast_core::{JobId, JobLabel, OperationKind, Timestamp};
 
 use super::{
-    bulk::{self, BulkWork, CanaryArgs, JobBulkArgs},
+    operations::bulk::{self, BulkWork, CanaryArgs, JobBulkArgs},
     read_optional_json,
     schedules::schedule_id,
 };
@@ -23,7 +23,6 @@ use crate::{
     show::{execution_log, is_cancel_pending, job_facts, job_title, now, start_lines},
 };
 
-pub use list::{JobFilterArgs, print_jobs};
 pub use watch::one as follow_job;
 
 #[derive(clap::Args)]

@@ -13,9 +13,10 @@ use super::the_only_one;
 use crate::{
     exit::{ExitError, usage},
     output::{self, print_line},
+    page::print_rows,
     server_args::{Server, ServerArgs},
     settings::{DurationArg, StoreUrl},
-    show::{age, now, plain_table, table_lines},
+    show::{age, now},
 };
 
 #[derive(clap::Args)]
@@ -101,10 +102,7 @@ async fn over_api(server: &Server, verb: Verb, was_open: bool) -> anyhow::Result
         }
         Verb::List => {
             let list = all_keys(server).await?;
-            match server.json {
-                true => output::print_json(&list)?,
-                false => print_list(&list)?,
-            }
+            server.print(&list, print_list)?;
         }
         Verb::Delete { id } => {
             let id = match id.starts_with("key_") {
@@ -229,33 +227,34 @@ fn print_token(created: &KeyWithToken) -> anyhow::Result<()> {
 }
 
 fn print_list(list: &KeyList) -> anyhow::Result<()> {
-    if list.keys.is_empty() {
-        return Ok(print_line!("no keys")?);
-    }
     let now = now();
-    let mut table = plain_table([
-        "id",
-        "scope",
-        "tenant",
-        "name",
-        "age",
-        "last used",
-        "expires",
-    ]);
-    for key in &list.keys {
-        let tenant = key.tenant.as_ref();
-        table.add_row(vec![
-            key.id.to_string(),
-            key.scope.to_string(),
-            tenant.map_or("all".to_owned(), ToString::to_string),
-            key.name.clone(),
-            age(key.created_at, now),
-            key.last_used_at
-                .map_or("never".to_owned(), |at| age(at, now)),
-            expiry(key.expires_at, now),
-        ]);
-    }
-    Ok(print_line!("{}", table_lines(&table))?)
+    print_rows(
+        &list.keys,
+        "no keys",
+        [
+            "id",
+            "scope",
+            "tenant",
+            "name",
+            "age",
+            "last used",
+            "expires",
+        ],
+        None,
+        |key| {
+            let tenant = key.tenant.as_ref();
+            vec![
+                key.id.to_string(),
+                key.scope.to_string(),
+                tenant.map_or("all".to_owned(), ToString::to_string),
+                key.name.clone(),
+                age(key.created_at, now),
+                key.last_used_at
+                    .map_or("never".to_owned(), |at| age(at, now)),
+                expiry(key.expires_at, now),
+            ]
+        },
+    )
 }
 
 fn expiry(at: Option<Timestamp>, now: Timestamp) -> String {

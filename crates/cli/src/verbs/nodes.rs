@@ -3,9 +3,10 @@
 use steadfast_api::PageQuery;
 
 use crate::{
-    output::{self, print_line},
+    output,
+    page::print_rows,
     server_args::ServerArgs,
-    show::{age, now, plain_table, relative, status_cell, table_lines},
+    show::{age, now, relative, status_cell},
 };
 
 #[derive(clap::Args)]
@@ -36,27 +37,28 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     if server.json {
         return output::print_json(&list);
     }
-    if list.nodes.is_empty() {
-        return Ok(print_line!("no nodes")?);
-    }
     let now = now();
-    let mut table = plain_table([
-        "node", "status", "version", "queues", "running", "up for", "seen",
-    ]);
-    for node in &list.nodes {
-        let queues = match node.queues.as_slice() {
-            [] => "all".to_owned(),
-            queues => queues.join(", "),
-        };
-        table.add_row(vec![
-            node.name.as_str().into(),
-            status_cell(if node.alive { "alive" } else { "gone" }),
-            node.version.as_str().into(),
-            queues.into(),
-            format!("{} of {}", node.in_flight, node.concurrency).into(),
-            age(node.started_at, now).into(),
-            relative(node.last_seen, now).into(),
-        ]);
-    }
-    Ok(print_line!("{}", table_lines(&table))?)
+    print_rows(
+        &list.nodes,
+        "no nodes",
+        [
+            "node", "status", "version", "queues", "running", "up for", "seen",
+        ],
+        None,
+        |node| {
+            let queues = match node.queues.as_slice() {
+                [] => "all".to_owned(),
+                queues => queues.join(", "),
+            };
+            [
+                node.name.as_str().into(),
+                status_cell(if node.alive { "alive" } else { "gone" }),
+                node.version.as_str().into(),
+                queues.into(),
+                format!("{} of {}", node.in_flight, node.concurrency).into(),
+                age(node.started_at, now).into(),
+                relative(node.last_seen, now).into(),
+            ]
+        },
+    )
 }

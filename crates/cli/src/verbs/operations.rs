@@ -1,5 +1,7 @@
 //! `steadfast operations`: follow, pause and cancel bulk operations.
 
+pub mod bulk;
+
 use anyhow::Context as _;
 use clap::Subcommand;
 use steadfast_api::{OperationBody, OperationJobQuery, OperationList, OperationQuery};
@@ -9,9 +11,9 @@ use crate::{
     exit::ExitError,
     limits::{FOLLOW_FIRST, PROGRESS_EVERY, WATCH_EVERY},
     output::{self, print_line},
-    page::{PageArgs, print_page},
+    page::{PageArgs, print_rows},
     server_args::{Server, ServerArgs},
-    show::{age, moment, now, plain_table, status_cell, table_lines, thousands},
+    show::{age, moment, now, status_cell, thousands},
 };
 
 #[derive(clap::Args)]
@@ -246,30 +248,31 @@ fn worked(operation: &OperationBody) -> String {
 }
 
 fn print_list(list: &OperationList) -> anyhow::Result<()> {
-    if list.operations.is_empty() {
-        return Ok(print_line!("no operations")?);
-    }
     let now = now();
-    let mut table = plain_table([
-        "id", "kind", "status", "worked", "changed", "by", "age", "jobs",
-    ]);
-    for operation in &list.operations {
-        let jobs = match operation.is_named {
-            true => "named",
-            false => operation.filter.as_str(),
-        };
-        table.add_row(vec![
-            operation.id.to_string().into(),
-            operation.kind.as_str().into(),
-            status_cell(operation.status.as_str()),
-            worked(operation).into(),
-            thousands(operation.changed).into(),
-            operation.by.name.as_str().into(),
-            age(operation.created_at, now).into(),
-            jobs.into(),
-        ]);
-    }
-    print_page(&table_lines(&table), list.next_cursor.as_ref())
+    print_rows(
+        &list.operations,
+        "no operations",
+        [
+            "id", "kind", "status", "worked", "changed", "by", "age", "jobs",
+        ],
+        list.next_cursor.as_ref(),
+        |operation| {
+            let jobs = match operation.is_named {
+                true => "named",
+                false => operation.filter.as_str(),
+            };
+            vec![
+                operation.id.to_string().into(),
+                operation.kind.as_str().into(),
+                status_cell(operation.status.as_str()),
+                worked(operation).into(),
+                thousands(operation.changed).into(),
+                operation.by.name.as_str().into(),
+                age(operation.created_at, now).into(),
+                jobs.into(),
+            ]
+        },
+    )
 }
 
 async fn print_results(server: &Server, id: &str, query: &OperationJobQuery) -> anyhow::Result<()> {
@@ -277,16 +280,17 @@ async fn print_results(server: &Server, id: &str, query: &OperationJobQuery) -> 
     let Some(list) = server.call(request).await? else {
         return Ok(());
     };
-    if list.jobs.is_empty() {
-        return Ok(print_line!("no jobs")?);
-    }
-    let mut table = plain_table(["job", "result", "next attempt"]);
-    for job in &list.jobs {
-        let result = job.result.map_or("pending", |result| result.as_str());
-        let outcome = job.outcome.map_or("", |outcome| outcome.as_str());
-        table.add_row([job.job.to_string().as_str(), result, outcome]);
-    }
-    print_page(&table_lines(&table), list.next_cursor.as_ref())
+    print_rows(
+        &list.jobs,
+        "no jobs",
+        ["job", "result", "next attempt"],
+        list.next_cursor.as_ref(),
+        |job| {
+            let result = job.result.map_or("pending", |result| result.as_str());
+            let outcome = job.outcome.map_or("", |outcome| outcome.as_str());
+            [job.job.to_string(), result.to_owned(), outcome.to_owned()]
+        },
+    )
 }
 
 const _: () = assert!(FOLLOW_FIRST.as_nanos() < WATCH_EVERY.as_nanos());

@@ -144,10 +144,9 @@ async fn replay(args: ReplayArgs) -> anyhow::Result<()> {
         tenant: args.tenant,
     };
     let server = args.server.connect()?;
-    match server.call(server.client.replay_policy(&request)).await? {
-        Some(replay) => print_replay(&replay),
-        None => Ok(()),
-    }
+    server
+        .show(server.client.replay_policy(&request), print_replay)
+        .await
 }
 
 fn print_replay(replay: &PolicyReplayBody) -> anyhow::Result<()> {

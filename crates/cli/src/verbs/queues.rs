@@ -5,10 +5,11 @@ use steadfast_api::{PauseQueueRequest, QueueList, TenantQuery};
 use steadfast_core::{Pause, Timestamp};
 
 use crate::{
-    output::{self, print_line},
+    output::print_line,
+    page::print_rows,
     server_args::ServerArgs,
     settings::DurationArg,
-    show::{age, now, plain_table, quantity, queue_lines, status_cell, table_lines},
+    show::{age, now, quantity, queue_lines, status_cell},
 };
 
 #[derive(clap::Args)]
@@ -65,10 +66,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             let list = server
                 .fetch_all(query.tenant.as_ref(), |query| client.list_queues(query))
                 .await?;
-            return match server.json {
-                true => output::print_json(&list),
-                false => print_list(&list),
-            };
+            return server.print(&list, print_list);
         }
         Verb::Why { name } => {
             let explanation = server.call(client.explain_queue(&name, &query)).await?;
@@ -102,48 +100,49 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 }
 
 fn print_list(list: &QueueList) -> anyhow::Result<()> {
-    if list.queues.is_empty() {
-        return Ok(print_line!("no queues yet")?);
-    }
     let now = now();
-    let mut table = plain_table([
-        "tenant",
-        "queue",
-        "status",
-        "ready",
-        "running",
-        "retrying",
-        "scheduled",
-        "dlq",
-        "oldest",
-        "last 5 min",
-    ]);
-    for queue in &list.queues {
-        let counts = &queue.counts;
-        let oldest = counts.oldest_ready;
-        let oldest = oldest.map_or(String::new(), |time| age(time, now));
-        let recent = match counts.recent.attempts {
-            0 => String::new(),
-            attempts => format!(
-                "{}, {} failed",
-                quantity(attempts, "attempt", "attempts"),
-                counts.recent.failures
-            ),
-        };
-        table.add_row(vec![
-            queue.tenant.as_str().into(),
-            queue.name.as_str().into(),
-            status_cell(if queue.paused { "paused" } else { "open" }),
-            counts.ready.into(),
-            counts.running.into(),
-            counts.retrying.into(),
-            counts.scheduled.into(),
-            counts.dlq_size.into(),
-            oldest.into(),
-            recent.into(),
-        ]);
-    }
-    print_line!("{}", table_lines(&table))?;
+    print_rows(
+        &list.queues,
+        "no queues yet",
+        [
+            "tenant",
+            "queue",
+            "status",
+            "ready",
+            "running",
+            "retrying",
+            "scheduled",
+            "dlq",
+            "oldest",
+            "last 5 min",
+        ],
+        None,
+        |queue| {
+            let counts = &queue.counts;
+            let oldest = counts.oldest_ready;
+            let oldest = oldest.map_or(String::new(), |time| age(time, now));
+            let recent = match counts.recent.attempts {
+                0 => String::new(),
+                attempts => format!(
+                    "{}, {} failed",
+                    quantity(attempts, "attempt", "attempts"),
+                    counts.recent.failures
+                ),
+            };
+            vec![
+                queue.tenant.as_str().into(),
+                queue.name.as_str().into(),
+                status_cell(if queue.paused { "paused" } else { "open" }),
+                counts.ready.into(),
+                counts.running.into(),
+                counts.retrying.into(),
+                counts.scheduled.into(),
+                counts.dlq_size.into(),
+                oldest.into(),
+                recent.into(),
+            ]
+        },
+    )?;
     for queue in &list.queues {
         let is_explained = |pause: &&Pause| pause.by.is_some() || pause.reason.is_some();
         if let Some(pause) = queue.pause.as_ref().filter(is_explained) {

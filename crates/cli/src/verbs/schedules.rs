@@ -13,11 +13,9 @@ use super::name_of;
 use crate::{
     limits::{TICKS_DEFAULT, UPCOMING_TICKS},
     output::print_line,
-    page::{PageArgs, print_page},
+    page::{PageArgs, print_rows},
     server_args::{Server, ServerArgs},
-    show::{
-        local_time, moment_in, now, plain_table, relative, status_cell, table_lines, template_facts,
-    },
+    show::{local_time, moment_in, now, relative, status_cell, template_facts},
 };
 
 #[derive(clap::Args)]
@@ -99,14 +97,12 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 limit: Some(page.limit),
                 after: page.after,
             };
-            if let Some(list) = server.call(client.list_schedules(&query)).await? {
-                print_list(&list)?;
-            }
+            server
+                .show(client.list_schedules(&query), print_list)
+                .await?;
         }
         Verb::Show { schedule: id } => {
-            if let Some(schedule) = server.call(client.get_schedule(id)).await? {
-                print_schedule(&schedule)?;
-            }
+            server.show(client.get_schedule(id), print_schedule).await?;
         }
         Verb::Pause { schedule: id } => {
             if let Some(schedule) = server.call(client.pause_schedule(id)).await? {
@@ -179,28 +175,30 @@ fn rule(schedule: &ScheduleBody) -> String {
 }
 
 fn print_list(list: &ScheduleList) -> anyhow::Result<()> {
-    if list.schedules.is_empty() {
-        return Ok(print_line!("no schedules")?);
-    }
     let now = now();
-    let mut table = plain_table(["id", "name", "rule", "runs", "last", "next"]);
-    for schedule in &list.schedules {
-        let when = |time: Option<Timestamp>| time.map_or(String::new(), |time| relative(time, now));
-        let next = match (schedule.paused, schedule.next_tick) {
-            (true, _) => status_cell("paused"),
-            (false, None) => "never".into(),
-            (false, next) => when(next).into(),
-        };
-        table.add_row(vec![
-            schedule.id.to_string().into(),
-            schedule.name.as_str().into(),
-            rule(schedule).into(),
-            schedule.runs.into(),
-            when(schedule.last_tick).into(),
-            next,
-        ]);
-    }
-    print_page(&table_lines(&table), list.next_cursor.as_ref())
+    print_rows(
+        &list.schedules,
+        "no schedules",
+        ["id", "name", "rule", "runs", "last", "next"],
+        list.next_cursor.as_ref(),
+        |schedule| {
+            let when =
+                |time: Option<Timestamp>| time.map_or(String::new(), |time| relative(time, now));
+            let next = match (schedule.paused, schedule.next_tick) {
+                (true, _) => status_cell("paused"),
+                (false, None) => "never".into(),
+                (false, next) => when(next).into(),
+            };
+            vec![
+                schedule.id.to_string().into(),
+                schedule.name.as_str().into(),
+                rule(schedule).into(),
+                schedule.runs.into(),
+                when(schedule.last_tick).into(),
+                next,
+            ]
+        },
+    )
 }
 
 fn print_schedule(schedule: &ScheduleBody) -> anyhow::Result<()> {
@@ -264,20 +262,21 @@ fn print_ticks(list: &TickList, zone: Option<&Zone>) -> anyhow::Result<()> {
     let now = now();
     let upcoming = list.upcoming.get(..UPCOMING_TICKS);
     print_upcoming(upcoming.unwrap_or(&list.upcoming), zone, now)?;
-    if list.ticks.is_empty() {
-        return Ok(print_line!("no ticks yet")?);
-    }
-    let mut table = plain_table(["tick", "when", "result"]);
-    for tick in &list.ticks {
-        let result = match (tick.job_id, &tick.skipped) {
-            (Some(job), _) => job.to_string(),
-            (None, Some(skipped)) => {
-                format!("{} skipped: {}", skipped.count, name_of(&skipped.reason))
-            }
-            (None, None) => String::new(),
-        };
-        let at = local_time(zone, tick.at);
-        table.add_row(vec![at, relative(tick.at, now), result]);
-    }
-    Ok(print_line!("{}", table_lines(&table))?)
+    print_rows(
+        &list.ticks,
+        "no ticks yet",
+        ["tick", "when", "result"],
+        None,
+        |tick| {
+            let result = match (tick.job_id, &tick.skipped) {
+                (Some(job), _) => job.to_string(),
+                (None, Some(skipped)) => {
+                    format!("{} skipped: {}", skipped.count, name_of(&skipped.reason))
+                }
+                (None, None) => String::new(),
+            };
+            let at = local_time(zone, tick.at);
+            vec![at, relative(tick.at, now), result]
+        },
+    )
 }

@@ -3,9 +3,10 @@
 use steadfast_api::WorkerBody;
 
 use crate::{
-    output::{self, print_line},
+    output,
+    page::print_rows,
     server_args::ServerArgs,
-    show::{now, plain_table, relative, status_cell, table_lines},
+    show::{now, relative, status_cell},
 };
 
 #[derive(clap::Args)]
@@ -37,30 +38,31 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     if server.json {
         return output::print_json(&list);
     }
-    if list.workers.is_empty() {
-        return Ok(print_line!("no workers")?);
-    }
     let now = now();
-    let mut table = plain_table([
-        "worker", "status", "tenant", "queues", "kinds", "running", "version", "host", "library",
-        "seen",
-    ]);
-    for worker in &list.workers {
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        table.add_row(vec![
-            worker.name.as_str().into(),
-            status_cell(if worker.alive { "alive" } else { "gone" }),
-            worker.tenant.as_deref().unwrap_or("all").into(),
-            names(&worker.queues).into(),
-            names(&worker.kinds).into(),
-            running(worker).into(),
-            text(&worker.version).into(),
-            text(&worker.host).into(),
-            text(&worker.library).into(),
-            relative(worker.last_seen, now).into(),
-        ]);
-    }
-    Ok(print_line!("{}", table_lines(&table))?)
+    print_rows(
+        &list.workers,
+        "no workers",
+        [
+            "worker", "status", "tenant", "queues", "kinds", "running", "version", "host",
+            "library", "seen",
+        ],
+        None,
+        |worker| {
+            let text = |text: &Option<String>| text.clone().unwrap_or_default();
+            vec![
+                worker.name.as_str().into(),
+                status_cell(if worker.alive { "alive" } else { "gone" }),
+                worker.tenant.as_deref().unwrap_or("all").into(),
+                names(&worker.queues).into(),
+                names(&worker.kinds).into(),
+                running(worker).into(),
+                text(&worker.version).into(),
+                text(&worker.host).into(),
+                text(&worker.library).into(),
+                relative(worker.last_seen, now).into(),
+            ]
+        },
+    )
 }
 
 fn names(names: &[String]) -> String {

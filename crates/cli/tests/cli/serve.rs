@@ -387,8 +387,8 @@ fn the_benchmark_of_flow_control_can_be_short() {
         "claim at a gate: maxRunning",
         "create, 500 tenants",
         "claim, 1,000 jobs held back",
-        "10 jobs beside 1,000",
-        "beside 50 that hang, p99",
+        "10 jobs with 1,000 held",
+        "with 50 hanging, p99",
     ] {
         assert!(
             names.iter().any(|name| name == wanted),
@@ -410,7 +410,7 @@ fn the_benchmark_of_operations_can_be_short() {
         "create, two tags",
         "list by tag, 500 jobs",
         "requeue of 300 dead letters",
-        "start beside an operation, p99",
+        "start during an operation, p99",
     ] {
         assert!(
             names.iter().any(|name| name == wanted),

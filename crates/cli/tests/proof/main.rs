@@ -11,21 +11,17 @@ mod disk_full;
 mod frozen;
 mod gates;
 mod hostile;
-mod http;
 mod kill_cycles;
 mod kill_operations;
 mod kill_server;
-mod ledger;
-mod load;
 mod locked_rows;
-mod node;
 mod postgres;
 mod postgres_faults;
 mod postgres_page;
 #[path = "../common/process.rs"]
 mod process;
-mod proxy;
 mod slow_names;
+mod support;
 mod synced;
-mod target;
-mod trace;
+
+use support::{http, ledger, load, node, proxy, target, trace};

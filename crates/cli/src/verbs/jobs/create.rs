@@ -129,7 +129,7 @@ pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
     if server.json && !watch {
         return Ok(print_json(&response)?);
     }
-    // 201 is a new job; 200 is the one that has the idempotency key already.
+    // 201 is a new job; 200 is the existing job with this idempotency key.
     let created = if response.status() == 201 {
         "created"
     } else {

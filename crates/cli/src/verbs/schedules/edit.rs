@@ -81,8 +81,6 @@ pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
         ));
     }
     let request = server.client.edit_schedule(&args.schedule, &edit);
-    if let Some(schedule) = server.call(request).await? {
-        print_schedule(&schedule)?;
-    }
+    server.show(request, print_schedule).await?;
     Ok(())
 }

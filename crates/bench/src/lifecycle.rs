@@ -153,14 +153,14 @@ fn compare(
     jobs: usize,
 ) {
     let rates = (ours.per_second(jobs), bare.per_second(jobs));
-    report.beside(rate, rates, "jobs/s", rate_aim);
+    report.compare(rate, rates, "jobs/s", rate_aim);
     if let Some(cpus) = ours.cpu_micros_each(jobs).zip(bare.cpu_micros_each(jobs)) {
-        report.beside(cpu, cpus, "µs/job", cpu_aim);
+        report.compare(cpu, cpus, "µs/job", cpu_aim);
     }
 }
 
 /// Starts of single jobs on an idle engine: the handler's first moment minus `runAt`. A claim
-/// is durable before anything starts, so beside it stands what one durable commit takes.
+/// is durable before anything starts, so the baseline is one durable commit.
 pub async fn lateness(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Result<()> {
     let store = SqliteStore::open(dir.join("lateness.db"), SqliteOptions::default())?;
     let late = Lateness::default();
@@ -184,11 +184,15 @@ pub async fn lateness(args: &Args, dir: &Path, report: &mut Report) -> anyhow::R
     engine.stop().await;
     let starts = late.0.lock().map(|all| all.clone()).unwrap_or_default();
     for (name, percent, aim) in [
-        ("start lateness, median", 50, "(beside: one durable commit)"),
+        (
+            "start lateness, median",
+            50,
+            "(baseline: one durable commit)",
+        ),
         ("start lateness, p99", 99, "< 5 ms"),
     ] {
         if let Some(both) = at(&starts, percent).zip(at(&commits, percent)) {
-            report.beside(name, both, "ms", aim);
+            report.compare(name, both, "ms", aim);
         }
     }
     Ok(())

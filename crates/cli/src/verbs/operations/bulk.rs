@@ -1,20 +1,22 @@
 //! Bulk work on jobs, selected by id or by filter.
 //!
-//! The server does the work, as an operation that any node carries on, and it is followed from
-//! here: a lost connection leaves nothing in doubt.
+//! The server does the work as an operation that any node can continue, and the command follows it:
+//! a lost connection does not stop the work.
 
 use std::num::NonZeroU32;
 
 use steadfast_api::CreateOperationRequest;
 use steadfast_core::{JobId, JobLabel, OperationKind, OperationStatus, PolicyPatch};
 
-use super::{confirm, jobs::JobFilterArgs, operations};
+use super::{detached, follow, print_end};
 use crate::{
     exit::{ExitError, usage},
+    job_list::JobFilterArgs,
     numbers::Number,
     output::{self, print_line},
     server_args::Server,
     show::quantity,
+    verbs::confirm,
 };
 
 /// Which jobs, and how they are worked through.
@@ -209,13 +211,13 @@ pub async fn run(server: &Server, work: &BulkWork, args: &BulkArgs) -> anyhow::R
     if args.run.detach {
         return match server.json {
             true => output::print_json(&operation),
-            false => Ok(print_line!("{}", operations::detached(&operation))?),
+            false => Ok(print_line!("{}", detached(&operation))?),
         };
     }
-    let operation = operations::follow(server, operation).await?;
+    let operation = follow(server, operation).await?;
     let is_canary = operation.mode == "canary";
     if server.json || is_canary || operation.status != OperationStatus::Done {
-        return operations::print_end(server, &operation);
+        return print_end(server, &operation);
     }
     print_line!("{} {}", work.amount(operation.changed, false), work.past())?;
     let refused = operation.worked.saturating_sub(operation.changed);

@@ -32,11 +32,11 @@ pub async fn claims(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Res
         large.push(claim_cost(&store).await?);
     }
     let mean = |costs: &[f64]| costs.iter().sum::<f64>() / ROUNDS as f64;
-    report.beside(
+    report.compare(
         "claim from the backlog, CPU",
         (mean(&large), mean(&small)),
         "µs/job",
-        "ratio ≤ 1.50 (beside: 10,000 rows)",
+        "ratio ≤ 1.50 (baseline: 10,000 rows)",
     );
     if let Some(resident) = meter::resident_mb() {
         report.alone("resident memory, backlog", resident, "MB", "< 100 MB");

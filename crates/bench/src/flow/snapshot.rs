@@ -103,8 +103,8 @@ impl Side {
         ] {
             let rate = self.rates.get(index).copied().unwrap_or(f64::NAN);
             let name = format!("old snapshot, {}, {when}", self.name);
-            let aim = "ratio ≥ 0.80 (beside: the first tenth)";
-            report.beside(name, (rate, first), "jobs/s", aim);
+            let aim = "ratio ≥ 0.80 (baseline: the first tenth)";
+            report.compare(name, (rate, first), "jobs/s", aim);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The server under load: creating jobs over HTTP beside a server that only echoes, and HTTP jobs
+//! The server under load: creating jobs over HTTP compared with a server that only echoes, and HTTP jobs
 //! against a target that fails some of its requests.
 
 use std::{
     net::SocketAddr,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -14,18 +14,17 @@ use std::{
 use anyhow::{Context as _, bail};
 use axum::{Json, Router, http::StatusCode, routing::post};
 use steadfast::{
-    Engine, EngineConfig, JobEvent, JobRequest, Payload, PolicyPatch, SqliteOptions, SqliteStore,
-    http::{AddressPolicy, HttpRequest, Outbound, OutboundRules},
+    JobEvent, JobRequest, Payload, PolicyPatch, SqliteOptions, SqliteStore,
+    http::HttpRequest,
     job::{JobFilter, Tally},
 };
-use steadfast_server::{App, Metrics, Settings};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
 };
 
 use super::{
-    Args,
+    Args, BenchServer,
     figure::Report,
     lifecycle,
     meter::{Cost, Meter},
@@ -35,38 +34,13 @@ const CONNECTIONS: usize = 64; // not a limit: the shape of the measurement
 /// Both take turns, so that a machine which is slow for a while is slow for both.
 const TURNS: usize = 10; // not a limit: the shape of the measurement
 
-/// A complete server on its own port.
-struct BenchServer {
-    engine: Engine,
-    address: SocketAddr,
-}
-
-async fn serve(file: &Path) -> anyhow::Result<BenchServer> {
-    let store = SqliteStore::open(file, SqliteOptions::default())?;
-    let outbound = Outbound::builder(OutboundRules::new(AddressPolicy::Any)).build()?;
-    let metrics = Arc::new(Metrics::default());
-    let engine = Engine::builder(Arc::new(store))
-        .config(EngineConfig::default())
-        .observer(metrics.clone())
-        .outbound(outbound)
-        .start()?;
-    let settings = Settings {
-        open: true,
-        ..Settings::default()
-    };
-    let app = App::new(engine.client(), engine.node(), metrics, settings);
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    tokio::spawn(steadfast_server::serve(
-        listener,
-        app,
-        std::future::pending(),
-    ));
-    Ok(BenchServer { engine, address })
-}
-
-/// Durable creates over HTTP, one job per request, beside a server that echoes JSON.
-pub async fn create(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Result<()> {
+/// Durable creates over HTTP, one job per request, compared with a server that echoes JSON.
+pub async fn create(
+    args: &Args,
+    serve: impl AsyncFn(PathBuf) -> anyhow::Result<BenchServer>,
+    dir: &Path,
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let body = serde_json::to_string(&serde_json::json!({
         "kind": "bench",
         "payload": lifecycle::job(),
@@ -79,7 +53,7 @@ pub async fn create(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Res
     let address = listener.local_addr()?;
     let echoing = tokio::spawn(async move { axum::serve(listener, echo).await });
 
-    let server = serve(&dir.join("create.db")).await?;
+    let server = serve(dir.join("create.db")).await?;
     let each = args.requests.div_ceil(TURNS);
     let (mut beside, mut ours) = (Cost::default(), Cost::default());
     for _ in 0..TURNS {
@@ -94,7 +68,7 @@ pub async fn create(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Res
         bail!("{stored} jobs are stored, of {created}");
     }
     server.engine.stop_now().await;
-    report.beside(
+    report.compare(
         "create over HTTP, 64 connections",
         (ours.per_second(created), beside.per_second(created)),
         "requests/s",
@@ -104,7 +78,7 @@ pub async fn create(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Res
         .cpu_micros_each(created)
         .zip(beside.cpu_micros_each(created));
     if let Some(cpu) = cpu {
-        report.beside("create over HTTP, CPU", cpu, "µs/request", "");
+        report.compare("create over HTTP, CPU", cpu, "µs/request", "");
     }
     Ok(())
 }
@@ -202,7 +176,12 @@ async fn read_created(connection: &mut TcpStream, buffer: &mut Vec<u8>) -> anyho
 }
 
 /// Every third request or so fails; each job must end as its policy says.
-pub async fn calls(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Result<()> {
+pub async fn calls(
+    args: &Args,
+    serve: impl AsyncFn(PathBuf) -> anyhow::Result<BenchServer>,
+    dir: &Path,
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let received = Arc::new(AtomicUsize::new(0));
     let counter = received.clone();
     let target = Router::new().route(
@@ -220,7 +199,7 @@ pub async fn calls(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Resu
     let url = format!("http://{}/", listener.local_addr()?);
     tokio::spawn(async move { axum::serve(listener, target).await });
 
-    let BenchServer { engine, .. } = serve(&dir.join("calls.db")).await?;
+    let BenchServer { engine, .. } = serve(dir.join("calls.db")).await?;
     let client = engine.client();
     let mut notices = engine.subscribe();
     let payload = Payload::encode(&HttpRequest::new(&url)?)?;
@@ -265,7 +244,12 @@ pub async fn calls(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Resu
 }
 
 /// From opening a large file to a server that answers.
-pub async fn restart(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Result<()> {
+pub async fn restart(
+    args: &Args,
+    serve: impl AsyncFn(PathBuf) -> anyhow::Result<BenchServer>,
+    dir: &Path,
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let file = dir.join("restart.db");
     let store = SqliteStore::open(&file, SqliteOptions::default())?;
     let client = steadfast::Client::new(Arc::new(store.clone()));
@@ -273,7 +257,7 @@ pub async fn restart(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Re
     store.close();
     drop(client);
     let start = Instant::now();
-    let BenchServer { engine, address } = serve(&file).await?;
+    let BenchServer { engine, address } = serve(file).await?;
     let mut connection = TcpStream::connect(address).await?;
     let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     connection.write_all(request.as_bytes()).await?;

@@ -8,36 +8,36 @@ mod nodes;
 mod snapshot;
 mod targets;
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use clap::builder::RangedU64ValueParser;
+use steadfast::duration;
 use steadfast_core::{Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, Invalid};
 
 use super::{Args, figure::Report, stores::Stores};
-use crate::settings::DurationArg;
 
 #[derive(clap::Args)]
 pub struct FlowArgs {
-    /// Only the figures of flow control: claims among many tenants and destinations and at gates,
+    /// Run only the flow control benchmarks: claims with many tenants and destinations and at gates,
     /// fair shares, hanging destinations.
     #[arg(long)]
     pub flow: bool,
-    /// Tenants of the figures of flow control.
+    /// Number of tenants for the flow control benchmarks.
     #[arg(long, default_value_t = 100_000, requires = "flow", value_parser = RangedU64ValueParser::<usize>::new().range(10..))]
     tenants: usize,
-    /// Destinations of the figures of flow control.
+    /// Number of destinations for the flow control benchmarks.
     #[arg(long, default_value_t = 100_000, requires = "flow", value_parser = RangedU64ValueParser::<usize>::new().range(10..))]
     destinations: usize,
-    /// Jobs that wait behind a closed gate.
+    /// Number of jobs behind a closed gate.
     #[arg(long, default_value_t = 1_000_000, requires = "flow", value_parser = RangedU64ValueParser::<usize>::new().range(1_000..))]
     held: usize,
-    /// Jobs for each of 50 destinations that hang.
+    /// Number of jobs for each of 50 hanging destinations.
     #[arg(long, default_value_t = 1_000, requires = "flow")]
     hanging: usize,
-    /// On PostgreSQL: only create, claim and settle for so long while another session holds an old
-    /// snapshot; ten minutes show it.
-    #[arg(long, requires = "flow", requires = "store")]
-    old_snapshot: Option<DurationArg>,
+    /// PostgreSQL only: create, claim and settle for this long while another session holds an old
+    /// snapshot; ten minutes are enough to see its effect.
+    #[arg(long, requires = "flow", requires = "store", value_parser = duration::parse)]
+    old_snapshot: Option<Duration>,
 }
 
 pub async fn figures(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Result<()> {
@@ -53,7 +53,7 @@ pub async fn figures(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Re
 }
 
 async fn measure(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyhow::Result<()> {
-    if let Some(DurationArg(time)) = args.flow.old_snapshot {
+    if let Some(time) = args.flow.old_snapshot {
         return snapshot::throughput(stores, time, report).await;
     }
     // From the quiet to the large.

@@ -27,7 +27,7 @@ impl Report {
         if !json {
             println!(
                 "{:<32} {:>12} {:<14} {:>12} {:>7}  aim",
-                "figure", "steadfast", "unit", "beside", "ratio"
+                "figure", "steadfast", "unit", "baseline", "ratio"
             );
         }
         Self { json }
@@ -50,7 +50,7 @@ impl Report {
         });
     }
 
-    pub fn beside(
+    pub fn compare(
         &mut self,
         name: impl Into<Cow<'static, str>>,
         (value, beside): (f64, f64),

@@ -91,16 +91,3 @@ pub async fn fill(
 pub fn plain(_: usize) -> JobRequest {
     lifecycle::job().job()
 }
-
-/// A number with its thousands apart.
-pub fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}

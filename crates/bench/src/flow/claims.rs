@@ -7,14 +7,14 @@ use steadfast::{
     node::WorkerName,
     store::{ClaimRequest, Store},
 };
-use steadfast_core::{GateLimits, Gates, Pause, Rate, Timestamp};
+use steadfast_core::{GateLimits, Gates, Pause, Rate, Timestamp, explain::thousands};
 
 use super::{
     super::{
         Args,
         figure::Report,
         meter::{Cost, Meter},
-        stores::{Stores, fill, grouped, plain},
+        stores::{Stores, fill, plain},
     },
     queue_gate,
 };
@@ -105,18 +105,18 @@ fn to_destinations(destinations: usize) -> impl Fn(usize) -> JobRequest {
     }
 }
 
-/// Claims beside those from one tenant.
+/// Claims compared with claims from one tenant.
 pub async fn many(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyhow::Result<()> {
     let (tenants, destinations) = (args.flow.tenants, args.flow.destinations);
     let few = (tenants / 100).max(2);
     let jobs = args.jobs.max(tenants).max(destinations);
-    let aim = "ratio ≤ 1.50 (beside: 1 tenant)";
+    let aim = "ratio ≤ 1.50 (baseline: 1 tenant)";
     type MakeJob = Box<dyn Fn(usize) -> JobRequest>;
     let job: [(String, MakeJob); 3] = [
         (tenant_name(few), Box::new(of_tenants(few))),
         (tenant_name(tenants), Box::new(of_tenants(tenants))),
         (
-            format!("claim, {} destinations", grouped(destinations)),
+            format!("claim, {} destinations", thousands(destinations as u64)),
             Box::new(to_destinations(destinations)),
         ),
     ];
@@ -126,16 +126,16 @@ pub async fn many(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyh
         let mut other = Side::new(stores.open().await?, Arc::default());
         fill(&other.store, args.batch, jobs, job).await?;
         let costs = compare(args, stores, &mut base, &mut other).await?;
-        report.beside(name, costs, "µs/job", aim);
+        report.compare(name, costs, "µs/job", aim);
     }
     Ok(())
 }
 
 fn tenant_name(tenants: usize) -> String {
-    format!("claim, {} tenants", grouped(tenants))
+    format!("claim, {} tenants", thousands(tenants as u64))
 }
 
-/// Claims at a gate that counts what runs, and at one that counts starts, beside none.
+/// Claims at a gate that counts what runs, and at one that counts starts, compared with none.
 pub async fn gates(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyhow::Result<()> {
     let wide = i64::from(u16::MAX);
     let rate = Rate::new(wide, std::time::Duration::from_secs(1), wide)?;
@@ -162,22 +162,22 @@ pub async fn gates(args: &Args, stores: &Stores<'_>, report: &mut Report) -> any
             fill(&side.store, args.batch, args.jobs, plain).await?;
         }
         let costs = compare(args, stores, &mut base, &mut other).await?;
-        report.beside(name, costs, "µs/job", "ratio ≤ 1.30 (beside: no gate)");
+        report.compare(name, costs, "µs/job", "ratio ≤ 1.30 (baseline: no gate)");
     }
     Ok(())
 }
 
-/// Creates for many tenants beside creates for one: the first job of each, and more.
+/// Creates for many tenants compared with creates for one: the first job of each, and more.
 pub async fn creates(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyhow::Result<()> {
     let tenants = args.flow.tenants;
     let (base, other) = (stores.open().await?, stores.open().await?);
     let names = [
-        format!("create, first of {} tenants", grouped(tenants)),
-        format!("create, {} tenants", grouped(tenants)),
+        format!("create, first of {} tenants", thousands(tenants as u64)),
+        format!("create, {} tenants", thousands(tenants as u64)),
     ];
     let aims = [
-        "(beside: 1 tenant)",
-        "ratio ≥ 0.80 (beside: 1 tenant, all known)",
+        "(baseline: 1 tenant)",
+        "ratio ≥ 0.80 (baseline: 1 tenant, all known)",
     ];
     for (name, aim) in names.into_iter().zip(aims) {
         let (mut theirs, mut ours) = (Cost::default(), Cost::default());
@@ -192,12 +192,12 @@ pub async fn creates(args: &Args, stores: &Stores<'_>, report: &mut Report) -> a
             ours += meter.stop();
         }
         let rates = (ours.per_second(tenants), theirs.per_second(tenants));
-        report.beside(name, rates, "jobs/s", aim);
+        report.compare(name, rates, "jobs/s", aim);
     }
     Ok(())
 }
 
-/// Claims beside a closed gate with many jobs behind it; then the gate opens, and a tenant with few
+/// Claims next to a closed gate with many jobs behind it; then the gate opens, and a tenant with few
 /// jobs comes after them.
 pub async fn held(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyhow::Result<()> {
     let pause = Pause {
@@ -222,8 +222,8 @@ pub async fn held(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyh
         fill(&side.store, args.batch, args.jobs, plain).await?;
     }
     let costs = compare(args, stores, &mut base, &mut other).await?;
-    let name = format!("claim, {} jobs held back", grouped(args.flow.held));
-    report.beside(name, costs, "µs/job", "ratio ≤ 1.10 (beside: none)");
+    let name = format!("claim, {} jobs held back", thousands(args.flow.held as u64));
+    report.compare(name, costs, "µs/job", "ratio ≤ 1.10 (baseline: none)");
 
     let count = 10;
     fill(&other.store, args.batch, count, |number| {
@@ -244,7 +244,7 @@ pub async fn held(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyh
         claims += 1;
         anyhow::ensure!(!claimed.is_empty(), "jobs of a tenant are lost");
     }
-    let name = format!("10 jobs beside {}", grouped(args.flow.held));
+    let name = format!("10 jobs with {} held", thousands(args.flow.held as u64));
     report.alone(
         name,
         f64::from(claims),

@@ -1,4 +1,4 @@
-//! The lifecycle on PostgreSQL: nodes beside as many bare loops, on an empty table and on one
+//! The lifecycle on PostgreSQL: nodes compared with as many bare loops, on an empty table and on one
 //! that is full of what waits and what has ended.
 //!
 //! Both write to the same tables, one after the other, so they see the same indexes, settings
@@ -81,7 +81,7 @@ impl<'a> Bench<'a> {
                 let bare = self.bare(nodes).await?;
                 self.vacuum().await?;
                 let ours = self.ours(nodes).await?;
-                report.beside(name, (ours, bare), "jobs/s", aim);
+                report.compare(name, (ours, bare), "jobs/s", aim);
             }
         }
         Ok(())

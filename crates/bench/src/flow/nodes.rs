@@ -47,11 +47,11 @@ pub async fn hot_gate(args: &Args, stores: &Stores<'_>, report: &mut Report) -> 
     };
     let beside = throughput(args, stores, Arc::default()).await?;
     let ours = throughput(args, stores, queue_gate("default", limits)?).await?;
-    report.beside(
+    report.compare(
         "one hot gate, 4 nodes",
         (ours, beside),
         "jobs/s",
-        "(beside: no gate); never more than it allows",
+        "(baseline: no gate); never more than it allows",
     );
     Ok(())
 }

@@ -18,13 +18,14 @@ use steadfast::{
     operation::{Actor, OperationKind, OperationRequest, OperationStatus},
     store::{Clock as _, Store, SystemClock},
 };
+use steadfast_core::explain::thousands;
 
 use super::{
     Args,
     figure::Report,
     lifecycle::{self, Bench, RunCounter, at},
     meter::{Cost, Meter, resident_mb},
-    stores::{Stores, fill, grouped, plain},
+    stores::{Stores, fill, plain},
 };
 
 /// How many jobs have one tag.
@@ -33,18 +34,18 @@ const LISTS: usize = 200; // not a limit: the shape of the measurement
 const PAGE: usize = 50; // not a limit: the shape of the measurement
 const FEW: usize = 10_000; // not a limit: the shape of the measurement
 const FAILURES: usize = 20_000; // not a limit: the shape of the measurement
-/// Between two timed starts beside an operation.
+/// Between two timed starts during an operation.
 const EVERY: Duration = Duration::from_millis(20); // not a limit: the shape of the measurement
 
 #[derive(clap::Args)]
 pub struct OperationArgs {
-    /// Only the figures of unique jobs, tags, fingerprints of failures, and operations on many jobs.
+    /// Run only the benchmarks of unique jobs, tags, failure fingerprints and bulk operations.
     #[arg(long, conflicts_with_all = ["flow", "server"])]
     pub operations: bool,
-    /// Jobs among which some are listed by a tag.
+    /// Number of jobs for the list by tag.
     #[arg(long, default_value_t = 1_000_000, requires = "operations", value_parser = RangedU64ValueParser::<usize>::new().range(100..))]
     tagged: usize,
-    /// Dead letters that an operation requeues.
+    /// Number of dead letters that an operation requeues.
     #[arg(long, default_value_t = 1_000_000, requires = "operations", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     dead: usize,
 }
@@ -102,7 +103,7 @@ fn fingerprints(report: &mut Report) {
     report.alone("fingerprint of a failure", micros, "µs", "");
 }
 
-/// Creates of one sort beside plain ones, which take turns.
+/// Creates of one sort compared with plain ones; both take turns.
 async fn create(
     args: &Args,
     stores: &Stores<'_>,
@@ -124,11 +125,11 @@ async fn create(
         }
     }
     let rates = (ours.per_second(args.jobs), theirs.per_second(args.jobs));
-    report.beside(name, rates, "jobs/s", "(beside: plain)");
+    report.compare(name, rates, "jobs/s", "(baseline: plain)");
     Ok(())
 }
 
-/// A page of the jobs with one tag among many jobs, beside the same among few.
+/// A page of the jobs with one tag among many jobs, compared with few jobs.
 async fn list(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyhow::Result<()> {
     let rows = args.operations.tagged;
     let mut medians = Vec::new();
@@ -137,12 +138,12 @@ async fn list(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyhow::
         fill(&store, args.batch, rows, tagged).await?;
         medians.push(list_time(&store, rows).await?);
     }
-    let name = format!("list by tag, {} jobs", grouped(rows));
-    report.beside(
+    let name = format!("list by tag, {} jobs", thousands(rows as u64));
+    report.compare(
         name,
         (medians[0], medians[1]),
         "ms, median",
-        "(beside: at most 10,000 jobs)",
+        "(baseline: at most 10,000 jobs)",
     );
     Ok(())
 }
@@ -166,7 +167,7 @@ async fn list_time(store: &Arc<dyn Store>, rows: usize) -> anyhow::Result<f64> {
 }
 
 /// An operation that requeues many dead letters: how fast it is, what memory it takes, and how late
-/// other jobs start beside it.
+/// other jobs start meanwhile.
 async fn requeue(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyhow::Result<()> {
     let dead = args.operations.dead;
     let store = stores.open().await?;
@@ -199,23 +200,23 @@ async fn requeue(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyho
     let changed = ended.operation.progress.changed;
     anyhow::ensure!(changed == dead as u64, "{changed} of {dead} were requeued");
 
-    let name = format!("requeue of {} dead letters", grouped(dead));
+    let name = format!("requeue of {} dead letters", thousands(dead as u64));
     report.alone(name, cost.per_second(dead), "jobs/s", "");
     if let Some((most, memory)) = most.zip(memory) {
         let figures = (most, memory);
-        report.beside(
+        report.compare(
             "resident memory, operation",
             figures,
             "MB",
-            "(beside: before it)",
+            "(baseline: before it)",
         );
     }
     for (name, percent) in [
-        ("start beside an operation, median", 50),
-        ("start beside an operation, p99", 99),
+        ("start during an operation, median", 50),
+        ("start during an operation, p99", 99),
     ] {
         if let Some(both) = at(&busy, percent).zip(at(&quiet, percent)) {
-            report.beside(name, both, "ms", "(beside: without it)");
+            report.compare(name, both, "ms", "(baseline: without it)");
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! How late jobs for a healthy destination start beside destinations that hang.
+//! How late jobs for a healthy destination start next to hanging destinations.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -80,12 +80,8 @@ pub async fn lateness(args: &Args, stores: &Stores<'_>, report: &mut Report) -> 
         args.starts
     );
     for (name, percent, aim) in [
-        ("beside 50 that hang, median", 50, ""),
-        (
-            "beside 50 that hang, p99",
-            99,
-            "≤ 250 ms from create to call",
-        ),
+        ("with 50 hanging, median", 50, ""),
+        ("with 50 hanging, p99", 99, "≤ 250 ms from create to call"),
     ] {
         if let Some(late) = lifecycle::at(&late, percent) {
             report.alone(name, late, "ms", aim);

@@ -1,0 +1,9 @@
+//! What the proofs share: nodes and their clients, a target, a proxy, and the ledger of promises.
+
+pub mod http;
+pub mod ledger;
+pub mod load;
+pub mod node;
+pub mod proxy;
+pub mod target;
+pub mod trace;
