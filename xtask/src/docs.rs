@@ -108,10 +108,19 @@ fn check_pages(root: &Path, binary: &Path, only: &[String]) -> Result<Report, St
             findings.extend(commands.check_page(page));
             continue;
         }
-        if page.document.codes().any(|code| code.language == "console") {
+        if page
+            .document
+            .codes
+            .iter()
+            .any(|code| code.language == "console")
+        {
             run += 1;
         }
-        let unrun = page.document.codes().filter(|code| code.language == "sh");
+        let unrun = page
+            .document
+            .codes
+            .iter()
+            .filter(|code| code.language == "sh");
         read_only.extend(unrun.filter_map(|code| code.option("needs")));
         findings.extend(commands.check_page(page));
         findings.extend(syntax::check_page(root, binary, page, &mut notes)?);

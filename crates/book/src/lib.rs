@@ -3,7 +3,7 @@
 //!
 //! # Layout
 //!
-//! * `markdown`, `inline`: pages taken apart; `html`: put together again.
+//! * `markdown`: pages taken apart; `html`: put together again.
 //! * `book`: pages in their order, and the site made of them; `search`: what its search looks in.
 //! * `sources`: which files it is made of; `embedded`: these as they were when this crate was built.
 
@@ -11,7 +11,6 @@ pub mod book;
 #[cfg(feature = "embedded")]
 pub mod embedded;
 pub mod html;
-pub mod inline;
 pub mod markdown;
 mod search;
 pub mod sources;

@@ -1,34 +1,33 @@
-//! The part of Markdown that the book is written in, as HTML.
-//!
-//! Small on purpose: headings, paragraphs, lists, tables, quotes and fenced code. What it does not
-//! know is a finding and not a guess, so that a page looks the same here as where it is hosted.
+//! A page in Markdown, taken apart by `pulldown-cmark`: the events that it is made of, and what the
+//! book and its checks ask of them.
 
 use std::collections::HashMap;
 
-/// A page taken apart.
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+
 #[derive(Default)]
 pub struct Document {
-    pub blocks: Vec<Block>,
+    pub events: Vec<Event<'static>>,
+    /// What stands before the first heading, and then a section for each.
+    pub sections: Vec<Section>,
+    pub codes: Vec<Code>,
+    /// Code inside of sentences.
+    pub code_spans: Vec<String>,
+    pub links: Vec<Link>,
     /// Lines that cannot be shown, with the reason.
     pub findings: Vec<(usize, String)>,
 }
 
-pub enum Block {
-    Heading(HeadingLine),
-    Paragraph(String),
-    Code(Code),
-    /// Rows of cells; the first is the head.
-    Table(Vec<Vec<String>>),
-    List(List),
-    Quote(String),
-    Rule,
-}
-
-pub struct HeadingLine {
+/// A heading, and what is below it until the next one.
+#[derive(Default)]
+pub struct Section {
+    /// From 1; 0 before the first heading.
     pub level: usize,
-    pub text: String,
-    /// The name that links use.
+    pub heading: String,
+    /// The name of the heading in links.
     pub anchor: String,
+    /// Without marks, and with code.
+    pub text: String,
 }
 
 /// A fenced block: "```python file=verify.py".
@@ -42,9 +41,12 @@ pub struct Code {
     pub text: String,
 }
 
-pub struct List {
-    pub is_ordered: bool,
-    pub items: Vec<(String, Option<List>)>,
+/// A link or a picture.
+pub struct Link {
+    pub target: String,
+    pub text: String,
+    /// The place of its section in the document.
+    pub section: usize,
 }
 
 impl Code {
@@ -55,215 +57,162 @@ impl Code {
     }
 }
 
-impl Document {
-    pub fn codes(&self) -> impl Iterator<Item = &Code> {
-        self.blocks.iter().filter_map(|block| match block {
-            Block::Code(code) => Some(code),
-            _ => None,
-        })
-    }
-
-    pub fn headings(&self) -> impl Iterator<Item = &HeadingLine> {
-        self.blocks.iter().filter_map(|block| match block {
-            Block::Heading(heading) => Some(heading),
-            _ => None,
-        })
-    }
-}
-
 pub fn parse(text: &str) -> Document {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut document = Document::default();
-    let mut anchors = HashMap::new();
-    let mut at = 0;
-    while at < lines.len() {
-        at = parse_block(&lines, at, &mut anchors, &mut document);
-    }
-    document
-}
-
-/// Parses the block that begins at this line, and returns the line behind it.
-fn parse_block(
-    lines: &[&str],
-    at: usize,
-    anchors: &mut HashMap<String, usize>,
-    document: &mut Document,
-) -> usize {
-    let line = lines[at];
-    if line.trim().is_empty() {
-        return at + 1;
-    }
-    if line.starts_with("```") {
-        let (code, next) = fenced(lines, at);
-        document.blocks.push(Block::Code(code));
-        return next;
-    }
-    if let Some((level, text)) = heading(line) {
-        let slug = slug(text);
-        let seen = anchors.entry(slug.clone()).or_insert(0);
-        let anchor = if *seen == 0 {
-            slug
-        } else {
-            format!("{slug}-{seen}")
-        };
-        *seen += 1;
-        let text = text.to_owned();
-        let heading = HeadingLine {
-            level,
-            text,
-            anchor,
-        };
-        document.blocks.push(Block::Heading(heading));
-        return at + 1;
-    }
-    if line.starts_with('<') {
-        let sentence = "raw HTML is not shown in the book; write it in Markdown".to_owned();
-        document.findings.push((at + 1, sentence));
-        return at + 1;
-    }
-    if line.trim() == "---" {
-        document.blocks.push(Block::Rule);
-        return at + 1;
-    }
-    let last = end_of(lines, at);
-    let chunk = &lines[at..last];
-    document.blocks.push(if line.starts_with('|') {
-        Block::Table(table(chunk))
-    } else if line.starts_with("> ") {
-        let without = chunk.iter().map(|line| line.trim_start_matches(['>', ' ']));
-        Block::Quote(without.collect::<Vec<_>>().join(" "))
-    } else if item(line).is_some() {
-        let (list, next) = list(lines, at, 0);
-        document.blocks.push(Block::List(list));
-        return next;
-    } else {
-        Block::Paragraph(chunk.join("\n"))
-    });
-    last
-}
-
-fn heading(line: &str) -> Option<(usize, &str)> {
-    let level = line.chars().take_while(|&c| c == '#').count();
-    let text = line[level..].strip_prefix(' ')?;
-    (1..=6).contains(&level).then_some((level, text.trim()))
-}
-
-/// The first line that does not belong to the paragraph, table or quote that begins here.
-fn end_of(lines: &[&str], at: usize) -> usize {
-    let begins_another = |line: &str| {
-        line.trim().is_empty()
-            || line.starts_with("```")
-            || heading(line).is_some()
-            || item(line).is_some_and(|(indent, ..)| indent == 0)
+    let mut reader = Reader {
+        text,
+        document: Document {
+            sections: vec![Section::default()],
+            ..Document::default()
+        },
+        element: Element::Text,
+        anchors: HashMap::new(),
     };
-    let rest = lines[at + 1..].iter();
-    at + 1 + rest.take_while(|line| !begins_another(line)).count()
+    for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+        let event = reader.read(event.into_static(), range.start);
+        reader.document.events.push(event);
+    }
+    reader.document
 }
 
-fn fenced(lines: &[&str], at: usize) -> (Code, usize) {
-    let marks = lines[at].chars().take_while(|&c| c == '`').count();
-    let mut words = lines[at][marks..].split([' ', ',']).map(str::to_owned);
-    let language = words.next().unwrap_or_default();
-    let body = &lines[at + 1..];
-    let fence = &lines[at][..marks];
-    let length = body.iter().take_while(|line| **line != fence).count();
-    let code = Code {
-        line: at + 2,
-        language,
-        options: words.collect(),
-        text: body[..length].join("\n"),
-    };
-    (code, at + length + 2)
+struct Reader<'a> {
+    text: &'a str,
+    document: Document,
+    element: Element,
+    /// How often each has occurred.
+    anchors: HashMap<String, usize>,
 }
 
-fn table(chunk: &[&str]) -> Vec<Vec<String>> {
-    let is_line = |row: &Vec<String>| {
-        row.iter()
-            .all(|cell| cell.trim_matches([':', '-']).is_empty())
-    };
-    let rows: Vec<Vec<String>> = chunk.iter().map(|line| cells(line)).collect();
-    let mut rows = rows.into_iter();
-    let head = rows.next();
-    head.into_iter().chain(rows.skip_while(is_line)).collect()
+#[derive(PartialEq)]
+enum Element {
+    Text,
+    Heading,
+    Code,
+    Link,
 }
 
-/// Cells of a row. A `|` in code or behind `\` is text.
-fn cells(line: &str) -> Vec<String> {
-    let inside = line.trim().trim_start_matches('|');
-    let inside = inside.strip_suffix('|').unwrap_or(inside);
-    let (mut cells, mut cell, mut escaped) = (Vec::new(), String::new(), false);
-    for c in inside.chars() {
-        match c {
-            '|' if escaped => {
-                cell.pop();
-                cell.push('|');
+impl Reader<'_> {
+    fn read(&mut self, event: Event<'static>, offset: usize) -> Event<'static> {
+        match &event {
+            Event::Start(tag) => self.start(tag, offset),
+            Event::End(tag) => self.end(*tag),
+            Event::Text(text) => self.push(text),
+            Event::Code(text) => {
+                self.document.code_spans.push(text.to_string());
+                self.push(text);
             }
-            '|' => cells.push(std::mem::take(&mut cell).trim().to_owned()),
-            _ => cell.push(c),
+            Event::SoftBreak | Event::HardBreak => self.push(" "),
+            Event::Html(html) | Event::InlineHtml(html) => {
+                let sentence = "raw HTML is not shown in the book; write it in Markdown".to_owned();
+                self.document
+                    .findings
+                    .push((self.line_at(offset), sentence));
+                return Event::Text(html.clone());
+            }
+            _ => {}
         }
-        escaped = c == '\\';
+        event
     }
-    cells.push(cell.trim().to_owned());
-    cells
-}
 
-/// `- text` or `1. text`: its indentation, whether it is numbered, and its text.
-fn item(line: &str) -> Option<(usize, bool, &str)> {
-    let text = line.trim_start();
-    let indent = line.len() - text.len();
-    if let Some(text) = text.strip_prefix("- ").or_else(|| text.strip_prefix("* ")) {
-        return Some((indent, false, text));
-    }
-    let (number, text) = text.split_once(". ")?;
-    let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
-    is_number.then_some((indent, true, text))
-}
-
-fn list(lines: &[&str], from: usize, indent: usize) -> (List, usize) {
-    let is_ordered = item(lines[from]).is_some_and(|(_, ordered, _)| ordered);
-    let mut items: Vec<(String, Option<List>)> = Vec::new();
-    let mut at = from;
-    while at < lines.len() {
-        let line = lines[at];
-        match item(line) {
-            Some((depth, _, text)) if depth == indent => items.push((text.to_owned(), None)),
-            Some((depth, ..)) if depth > indent && !items.is_empty() => {
-                let (inner, next) = list(lines, at, depth);
-                if let Some(last) = items.last_mut() {
-                    last.1 = Some(inner);
-                }
-                at = next;
-                continue;
+    fn start(&mut self, tag: &Tag<'_>, offset: usize) {
+        match tag {
+            Tag::Heading { level, .. } => {
+                self.element = Element::Heading;
+                self.document.sections.push(Section {
+                    level: *level as usize,
+                    ..Section::default()
+                });
             }
-            None if line.starts_with("  ") => {
-                if let Some(last) = items.last_mut() {
-                    last.0.push(' ');
-                    last.0.push_str(line.trim());
-                }
+            Tag::CodeBlock(kind) => {
+                self.element = Element::Code;
+                let info = match kind {
+                    CodeBlockKind::Fenced(info) => info,
+                    CodeBlockKind::Indented => "",
+                };
+                let mut words = info.split([' ', ',']).map(str::to_owned);
+                self.document.codes.push(Code {
+                    line: self.line_at(offset) + 1,
+                    language: words.next().unwrap_or_default(),
+                    options: words.collect(),
+                    text: String::new(),
+                });
             }
-            _ => break,
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                if self.element == Element::Text {
+                    self.element = Element::Link;
+                }
+                self.document.links.push(Link {
+                    target: dest_url.to_string(),
+                    text: String::new(),
+                    section: self.document.sections.len() - 1,
+                });
+            }
+            Tag::Item => self.push(" "),
+            _ => {}
         }
-        at += 1;
     }
-    (List { is_ordered, items }, at)
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Heading(_) => {
+                if let Some(section) = self.document.sections.last_mut() {
+                    let slug = slug(&section.heading);
+                    let seen = self.anchors.entry(slug.clone()).or_default();
+                    section.anchor = match *seen {
+                        0 => slug,
+                        _ => format!("{slug}-{seen}"),
+                    };
+                    *seen += 1;
+                }
+                self.element = Element::Text;
+            }
+            TagEnd::CodeBlock => {
+                if let Some(code) = self.document.codes.last_mut() {
+                    code.text.truncate(code.text.trim_end_matches('\n').len());
+                }
+                self.element = Element::Text;
+                self.push(" ");
+            }
+            TagEnd::Link | TagEnd::Image if self.element == Element::Link => {
+                self.element = Element::Text;
+            }
+            TagEnd::Paragraph | TagEnd::Item | TagEnd::TableCell => self.push(" "),
+            _ => {}
+        }
+    }
+
+    fn line_at(&self, offset: usize) -> usize {
+        1 + self.text[..offset].matches('\n').count()
+    }
+
+    fn push(&mut self, text: &str) {
+        let document = &mut self.document;
+        if let Some(section) = document.sections.last_mut() {
+            match self.element {
+                Element::Heading => section.heading.push_str(text),
+                _ => section.text.push_str(text),
+            }
+        }
+        match self.element {
+            Element::Code => document
+                .codes
+                .last_mut()
+                .map(|code| code.text.push_str(text)),
+            Element::Link => document
+                .links
+                .last_mut()
+                .map(|link| link.text.push_str(text)),
+            _ => None,
+        };
+    }
 }
 
 /// The name of a heading in links, as code hosts make it.
-pub fn slug(text: &str) -> String {
-    let kept = plain(text).to_lowercase();
+fn slug(heading: &str) -> String {
+    let kept = heading.to_lowercase();
     let kept = kept
         .chars()
         .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
-}
-
-/// Text without its marks.
-pub fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    for piece in crate::inline::parse(text) {
-        piece.push_plain(&mut plain);
-    }
-    plain
 }
 
 #[cfg(test)]
@@ -272,41 +221,44 @@ mod tests {
 
     #[test]
     fn a_page_is_taken_apart() {
-        let text = "# Title\n\nOne\ntwo.\n\n- a\n  more\n  - b\n- c\n\n| x | y |\n|---|---|\n| `a\\|b` | 2 |\n\n```sh file=a.sh\nls\n```\n## Title\n";
+        let text = "# Title\n\nOne `two`\nthree.\n\n- [a *b*](c.md)\n\n```sh file=a.sh\nls\n```\n## Title\n";
         let document = parse(text);
-        let anchors: Vec<&str> = document.headings().map(|h| h.anchor.as_str()).collect();
-        assert_eq!(anchors, ["title", "title-1"]);
-        let code = document.codes().next().unwrap();
-        assert_eq!((code.line, code.language.as_str()), (16, "sh"));
+        let sections = document.sections.iter();
+        let sections: Vec<_> = sections
+            .map(|section| (section.level, &*section.anchor, section.text.trim()))
+            .collect();
+        let words = "One two three.  a b ls";
+        assert_eq!(
+            sections,
+            [(0, "", ""), (1, "title", words), (2, "title-1", "")]
+        );
+        assert_eq!(document.code_spans, ["two"]);
+        let link = &document.links[0];
+        assert_eq!(
+            (&*link.target, &*link.text, link.section),
+            ("c.md", "a b", 1)
+        );
+        let code = &document.codes[0];
+        assert_eq!((code.line, code.language.as_str()), (9, "sh"));
         assert_eq!(
             (code.option("file"), code.text.as_str()),
             (Some("a.sh"), "ls")
         );
-        let Block::List(list) = &document.blocks[2] else {
-            panic!("no list")
-        };
-        assert_eq!(list.items.len(), 2);
-        assert_eq!(list.items[0].0, "a more");
-        assert!(
-            list.items[0]
-                .1
-                .as_ref()
-                .is_some_and(|inner| inner.items[0].0 == "b")
-        );
-        let Block::Table(rows) = &document.blocks[3] else {
-            panic!("no table")
-        };
-        assert_eq!(rows[1], ["`a|b`", "2"]);
     }
 
     #[test]
     fn names_of_headings_are_those_of_code_hosts() {
-        assert_eq!(slug("Past one primary"), "past-one-primary");
-        assert_eq!(slug("`serve`: what, and *why*?"), "serve-what-and-why");
+        for (heading, anchor) in [
+            ("Past one primary", "past-one-primary"),
+            ("`serve`: what, and *why*?", "serve-what-and-why"),
+        ] {
+            assert_eq!(parse(&format!("# {heading}")).sections[1].anchor, anchor);
+        }
     }
 
     #[test]
     fn raw_html_is_a_finding() {
         assert_eq!(parse("a\n\n<div>").findings[0].0, 3);
+        assert_eq!(parse("a <b>c</b>").findings.len(), 2);
     }
 }

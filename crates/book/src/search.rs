@@ -1,49 +1,31 @@
 //! The index of the book's search: one entry for each section, as a script, because a page that was
 //! opened from a file may not fetch anything.
 
-use crate::book::{Page, texts};
-use crate::markdown::{self, Block};
+use crate::markdown::Document;
 
-pub fn index(pages: &[Page]) -> String {
+/// Of pages, each with its title and its file.
+pub fn index<'a>(pages: impl Iterator<Item = (&'a str, &'a str, &'a Document)>) -> String {
     let mut entries = Vec::new();
-    for page in pages {
-        let mut url = page.file().to_owned();
-        let mut heading = String::new();
-        let mut words = String::new();
-        for block in &page.document.blocks {
-            if let Block::Heading(next) = block {
-                push(&mut entries, page, &url, &heading, &words);
-                heading = markdown::plain(&next.text);
-                url = format!("{}#{}", page.file(), next.anchor);
-                words.clear();
+    for (title, file, document) in pages {
+        for section in &document.sections {
+            let words: Vec<&str> = section.text.split_whitespace().collect();
+            if section.heading.is_empty() && words.is_empty() {
                 continue;
             }
-            for text in texts(block) {
-                words.push_str(&markdown::plain(&text));
-                words.push(' ');
-            }
-            if let Block::Code(code) = block {
-                words.push_str(&code.text);
-                words.push(' ');
-            }
+            let url = match section.anchor.as_str() {
+                "" => file.to_owned(),
+                anchor => format!("{file}#{anchor}"),
+            };
+            entries.push(format!(
+                "[{}, {}, {}, {}]",
+                literal(title),
+                literal(&section.heading),
+                literal(&url),
+                literal(&words.join(" "))
+            ));
         }
-        push(&mut entries, page, &url, &heading, &words);
     }
     format!("window.BOOK = [\n{}\n];\n", entries.join(",\n"))
-}
-
-fn push(entries: &mut Vec<String>, page: &Page, url: &str, heading: &str, words: &str) {
-    if heading.is_empty() && words.trim().is_empty() {
-        return;
-    }
-    let words: Vec<&str> = words.split_whitespace().collect();
-    entries.push(format!(
-        "[{}, {}, {}, {}]",
-        literal(page.title()),
-        literal(heading),
-        literal(url),
-        literal(&words.join(" "))
-    ));
 }
 
 /// A string of JavaScript.

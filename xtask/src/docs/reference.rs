@@ -7,8 +7,6 @@ use std::process::Command;
 use std::{env, fs};
 
 use steadfast_book::Page;
-use steadfast_book::book::texts;
-use steadfast_book::inline::{self, Inline};
 
 use super::site::Findings;
 
@@ -86,21 +84,13 @@ impl Commands {
         if page.path == PAGE {
             return findings;
         }
-        let shown = page.document.codes();
+        let shown = page.document.codes.iter();
         let shown = shown.filter(|code| matches!(code.language.as_str(), "sh" | "console"));
-        for code in shown {
-            for call in calls(&code.text) {
-                findings.extend(self.check_call(&call, &page.path));
-            }
-        }
-        for text in page.document.blocks.iter().flat_map(texts) {
-            for piece in inline::parse(&text) {
-                if let Inline::Code(code) = piece {
-                    for call in calls(&code) {
-                        findings.extend(self.check_call(&call, &page.path));
-                    }
-                }
-            }
+        let shown = shown
+            .map(|code| &code.text)
+            .chain(&page.document.code_spans);
+        for call in shown.flat_map(|text| calls(text)) {
+            findings.extend(self.check_call(&call, &page.path));
         }
         findings
     }

@@ -77,7 +77,7 @@ fn check_page(
     notes: &mut Vec<String>,
 ) -> Result<Findings, String> {
     let mut findings = Vec::new();
-    for code in page.document.codes() {
+    for code in &page.document.codes {
         let place = format!("{}:{}", page.path, code.line);
         if let Some(program) = missing(code) {
             notes.push(format!("{place}: left out, {program} is missing"));
@@ -91,13 +91,23 @@ fn check_page(
             }
         }
     }
-    if !page.document.codes().any(|code| !lines_of(code).is_empty()) {
+    if !page
+        .document
+        .codes
+        .iter()
+        .any(|code| !lines_of(code).is_empty())
+    {
         return Ok(findings);
     }
     let started = Instant::now();
     let server = Server::start(binary, &page.path)?;
     let mut ports = Ports::new(server.port.clone());
-    let _database = if page.document.codes().any(|code| role_of(code).is_some()) {
+    let _database = if page
+        .document
+        .codes
+        .iter()
+        .any(|code| role_of(code).is_some())
+    {
         let port = free_port()?;
         let database = Database::start(&server.directory, &port)?;
         ports.0.insert("5432".to_owned(), port);
@@ -105,7 +115,7 @@ fn check_page(
     } else {
         None
     };
-    let lines: Vec<Line> = page.document.codes().flat_map(lines_of).collect();
+    let lines: Vec<Line> = page.document.codes.iter().flat_map(lines_of).collect();
     let script = ports.replace(&script(page))?;
     let transcript = server.run(root, &script)?;
     let transcript = ports.restore(&transcript);
@@ -122,7 +132,7 @@ fn check_page(
 /// All commands and files of the page, in their order.
 fn script(page: &Page) -> String {
     let mut script = String::from("trap 'kill $(jobs -p) 2>/dev/null' EXIT\n");
-    for code in page.document.codes() {
+    for code in &page.document.codes {
         if let Some(file) = code.option("file") {
             let _ = write!(
                 script,

@@ -49,7 +49,7 @@ fn check_links(book: &Book, root: &Path) -> Findings {
             if target.contains("://") || target.starts_with("mailto:") {
                 continue;
             }
-            let (path, anchor) = resolve(&page.path, &target);
+            let (path, anchor) = resolve(&page.path, target);
             if !root.join(&path).exists() {
                 findings.push(format!(
                     "{}: the link to `{target}` leads nowhere",
@@ -59,7 +59,7 @@ fn check_links(book: &Book, root: &Path) -> Findings {
                 let known = anchors.entry(path.clone()).or_insert_with(|| {
                     let text = fs::read_to_string(root.join(&path)).unwrap_or_default();
                     let document = markdown::parse(&text);
-                    let anchors = document.headings().map(|heading| heading.anchor.clone());
+                    let anchors = document.sections.into_iter().map(|section| section.anchor);
                     anchors.collect::<BTreeSet<_>>()
                 });
                 if !known.contains(&anchor) {

@@ -27,7 +27,7 @@ pub fn check_page(
     notes: &mut Vec<String>,
 ) -> Result<Findings, String> {
     let mut findings = Vec::new();
-    for code in page.document.codes() {
+    for code in &page.document.codes {
         let is_run = code.language == "sql" && code.option("as").is_some();
         if is_run || PLAIN.contains(&code.language.as_str()) {
             continue;
