@@ -1,9 +1,9 @@
 //! The operations of the HTTP API in `docs/api.md`, made of `docs/openapi.json`.
-//!
-//! That document is written by a test with one key on each line, so it is read by its lines.
 
 use std::fs;
 use std::path::Path;
+
+use serde_json::Value;
 
 use super::site::Findings;
 
@@ -11,15 +11,17 @@ const PAGE: &str = "docs/api.md";
 const DOCUMENT: &str = "docs/openapi.json";
 const HEADING: &str = "## Operations\n";
 
-#[derive(Default)]
+/// In the order of the page.
+const METHODS: &[&str] = &["get", "put", "post", "delete", "patch"];
+
 struct Operation {
     tag: String,
-    method: String,
+    method: &'static str,
     path: String,
     summary: String,
 }
 
-/// The page with the operations as they are.
+/// The page as it is written, and with the operations as they are.
 fn page(root: &Path) -> Result<(String, String), String> {
     let read = |path: &str| {
         fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))
@@ -28,7 +30,10 @@ fn page(root: &Path) -> Result<(String, String), String> {
     let (head, _) = written
         .split_once(HEADING)
         .ok_or_else(|| format!("{PAGE} has no heading Operations"))?;
-    let page = format!("{head}{HEADING}{}", tables(&read(DOCUMENT)?));
+    let document = read(DOCUMENT)?;
+    let document =
+        serde_json::from_str(&document).map_err(|error| format!("{DOCUMENT}: {error}"))?;
+    let page = format!("{head}{HEADING}{}", tables(&document));
     Ok((written, page))
 }
 
@@ -43,21 +48,19 @@ pub fn check(root: &Path) -> Result<Findings, String> {
     Ok((written != page).then_some(sentence).into_iter().collect())
 }
 
-fn tables(document: &str) -> String {
+/// A table for each tag, in the order in which the document lists them.
+fn tables(document: &Value) -> String {
     let operations = operations(document);
-    let mut tags: Vec<&str> = tags(document);
-    for operation in &operations {
-        if !tags.contains(&operation.tag.as_str()) {
-            tags.push(&operation.tag);
-        }
-    }
     let mut tables = String::new();
-    for tag in tags {
-        let rows = operations.iter().filter(|operation| operation.tag == tag);
+    for tag in document["tags"].as_array().into_iter().flatten() {
+        let rows = operations
+            .iter()
+            .filter(|operation| tag["name"] == operation.tag);
         let rows: String = rows.map(Operation::row).collect();
         if !rows.is_empty() {
+            let name = text(&tag["name"]);
             tables.push_str(&format!(
-                "\n### {tag}\n\n| request | what it does |\n|---|---|\n{rows}"
+                "\n### {name}\n\n| request | what it does |\n|---|---|\n{rows}"
             ));
         }
     }
@@ -72,66 +75,24 @@ impl Operation {
     }
 }
 
-fn operations(document: &str) -> Vec<Operation> {
-    let mut operations: Vec<Operation> = Vec::new();
-    let mut path = String::new();
-    let mut lines = document.lines();
-    while let Some(line) = lines.next() {
-        let text = line.trim_start();
-        match line.len() - text.len() {
-            2 if text.starts_with("\"components\"") => break,
-            4 if text.starts_with("\"/") => path = string(text),
-            6 if text.ends_with('{') => operations.push(Operation {
-                method: string(text),
+fn operations(document: &Value) -> Vec<Operation> {
+    let mut operations = Vec::new();
+    for (path, methods) in document["paths"].as_object().into_iter().flatten() {
+        let known = METHODS.iter().map(|method| (*method, &methods[*method]));
+        for (method, operation) in known.filter(|(_, operation)| operation.is_object()) {
+            operations.push(Operation {
+                tag: text(&operation["tags"][0]),
+                method,
                 path: path.clone(),
-                ..Operation::default()
-            }),
-            8 => {
-                let Some(operation) = operations.last_mut() else {
-                    continue;
-                };
-                if text.starts_with("\"tags\"") {
-                    operation.tag = lines
-                        .next()
-                        .map(|line| string(line.trim()))
-                        .unwrap_or_default();
-                } else if let Some(value) = text.strip_prefix("\"summary\": ") {
-                    operation.summary = string(value);
-                }
-            }
-            _ => {}
+                summary: text(&operation["summary"]),
+            });
         }
     }
     operations
 }
 
-/// Tags in the order of the document.
-fn tags(document: &str) -> Vec<&str> {
-    let Some((_, list)) = document.split_once("\n  \"tags\": [") else {
-        return Vec::new();
-    };
-    let list = list.split("\n  ]").next().unwrap_or_default();
-    let names = list
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("\"name\": \""));
-    names.filter_map(|name| name.split('"').next()).collect()
-}
-
-/// The string at the beginning, on one line.
-fn string(text: &str) -> String {
-    let mut value = String::new();
-    let mut characters = text.chars().skip(1);
-    while let Some(c) = characters.next() {
-        match c {
-            '"' => break,
-            '\\' => match characters.next() {
-                Some('n') | None => value.push(' '),
-                Some(c) => value.push(c),
-            },
-            c => value.push(c),
-        }
-    }
-    value
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().replace('\n', " ")
 }
 
 #[cfg(test)]
@@ -141,21 +102,20 @@ mod tests {
 
     #[test]
     fn every_operation_of_the_document_has_a_row() {
-        let document = fs::read_to_string(root().join(DOCUMENT)).unwrap();
+        let text = fs::read_to_string(root().join(DOCUMENT)).unwrap();
+        let document = serde_json::from_str(&text).unwrap();
         let operations = operations(&document);
-        assert_eq!(
-            operations.len(),
-            document.matches("\"operationId\"").count()
-        );
+        assert_eq!(operations.len(), text.matches("\"operationId\"").count());
         for operation in &operations {
-            let fields = [&operation.tag, &operation.method, &operation.summary];
+            let fields = [&operation.tag, &operation.summary];
             assert!(
                 fields.iter().all(|field| !field.is_empty()),
                 "{}",
                 operation.path
             );
         }
-        assert!(tags(&document).contains(&"Jobs"));
+        let rows = tables(&document).matches("\n| `").count();
+        assert_eq!(rows, operations.len(), "a tag is not listed");
     }
 
     #[test]
