@@ -12,7 +12,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{BlockerSchema, FailureSchema, PolicySchema, UniqueSchema};
+use crate::schema::{FailureSchema, PolicySchema, UniqueSchema};
 
 /// A page of jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -164,7 +164,7 @@ pub struct JobBody {
     /// The jobs that it waits for, and the gates at which a job waits that is due. In lists, only what gates say by themselves:
     /// pauses, holds, and what destinations asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<BlockerSchema>, required = false))]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub waiting_for: Vec<Blocker>,
     /// The key it was created with.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]

@@ -79,18 +79,23 @@ pub struct PlaceSnapshot {
     pub at_least: bool,
 }
 
-/// An attempt that counts at a gate.
+/// A job that takes up room of a gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GateHolder {
     /// The job that runs.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub job: JobId,
     /// Whose job it is.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub tenant: Tenant,
     /// Who runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub worker: Option<WorkerName>,
     /// Since when.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub since: Timestamp,
 }
 
@@ -159,44 +164,52 @@ impl BlockerKind {
     }
 }
 
-/// One thing that stands between now and the start of a job.
+/// One thing that keeps a job from running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Blocker {
-    /// What it is, as a stable word.
+    /// What it is.
     pub kind: BlockerKind,
     /// What it is, for people.
     pub sentence: String,
     /// When it is gone, if time alone does it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub until: Option<Timestamp>,
     /// The gate, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateId>,
     /// Some of the attempts that run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<GateHolder>>))]
     pub holders: Vec<GateHolder>,
     /// Who paused or holds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Since when it is paused or held.
+    /// Since when it is paused or held, or since when no worker was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub since: Option<Timestamp>,
     /// Why a destination is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub evidence: Option<IncidentCause>,
-    /// Which job received which `Retry-After`.
+    /// Which job received which `Retry-After`; not for keys of one tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub retry_after: Option<SharedRetryAfter>,
     /// The jobs that come first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
     pub jobs: Vec<JobId>,
     /// How many jobs are claimed first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,
-    /// There are more of them: counting stopped.
+    /// There are more of them; absent means false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<bool>))]
     pub ahead_at_least: bool,
     /// What a person could do about it.
     #[serde(skip)]
@@ -227,18 +240,20 @@ impl Blocker {
     }
 }
 
-/// Why a job has not started, and when it will.
+/// Why a job does not run, and what to expect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct StartExplanation {
-    /// The job.
+    /// `job_…`
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub job: JobId,
     /// Whether a claim for its kind and queue would take it now, if it takes enough.
     pub claimable: bool,
     /// Everything that stands between now and its start.
     pub blockers: Vec<Blocker>,
-    /// When it will probably start; `None` if that depends on more than time.
+    /// When it will probably start; absent if that depends on more than time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<StartEstimate>,
     /// The one thing that would start it sooner.
@@ -246,11 +261,13 @@ pub struct StartExplanation {
     pub action: Option<String>,
 }
 
-/// When a job will probably start.
+/// When a job may start, as far as that can be known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StartEstimate {
     /// When.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
     /// What that is based on.
     pub basis: String,

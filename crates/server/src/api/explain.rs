@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use steadfast_api::{
-    QueueExplanation, StartExplanation, TenantQuery,
-    schema::{NameSchema, QueueExplanationSchema, StartExplanationSchema},
-};
+use steadfast_api::{QueueExplanation, StartExplanation, TenantQuery, schema::NameSchema};
 use steadfast_core::{JobId, Queue, Tenant};
 use steadfast_engine::{ExplainRequest, WorkerPresence};
 
@@ -28,7 +25,7 @@ use crate::{
     get, path = "/jobs/{id}/explain", tag = "Jobs", operation_id = "explainJob",
     params(("id" = String, Path, description = "job_…")),
     responses(
-        (status = 200, description = "Why it has not started", body = StartExplanationSchema),
+        (status = 200, description = "Why it has not started", body = StartExplanation),
         Problems
     )
 )]
@@ -48,7 +45,7 @@ pub async fn job(
     get, path = "/queues/{name}/explain", tag = "Queues", operation_id = "explainQueue",
     params(("name" = NameSchema, Path, description = "The queue"), TenantQuery),
     responses(
-        (status = 200, description = "What its next job waits for", body = QueueExplanationSchema),
+        (status = 200, description = "What its next job waits for", body = QueueExplanation),
         Problems
     )
 )]

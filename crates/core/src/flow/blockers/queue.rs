@@ -27,12 +27,14 @@ pub struct QueueFacts {
     pub next: Option<StartExplanation>,
 }
 
-/// Why nothing, or something, runs in a queue.
+/// What keeps the jobs of a queue from running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct QueueExplanation {
     /// The queue.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub queue: Queue,
     /// Jobs that are due and wait.
     pub ready: u64,
