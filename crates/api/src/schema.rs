@@ -57,10 +57,8 @@ fn words(all: serde_json::Value) -> Object {
         .build()
 }
 
-mod explain;
 mod flow;
 
-pub use explain::*;
 pub use flow::*;
 
 schema!(

@@ -12,7 +12,7 @@ use steadfast_core::{
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{BlockerSchema, FailureSchema, PolicySchema, UniqueSchema};
+use crate::schema::{FailureSchema, PolicySchema, UniqueSchema};
 
 /// A page of jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -163,7 +163,7 @@ pub struct JobBody {
     /// The prerequisites and gates that a due job waits for. In lists, only pauses, holds and
     /// `Retry-After`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<BlockerSchema>, required = false))]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub waiting_for: Vec<Blocker>,
     /// The idempotency key.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]

@@ -63,7 +63,7 @@ pub struct GateSnapshot {
     /// Due jobs of the job's tenant that wait at it and are claimed before the job, as far as they
     /// were counted.
     pub ahead: u64,
-    /// Some of the attempts that run.
+    /// Some of the running attempts.
     pub holders: Vec<GateHolder>,
 }
 
@@ -79,18 +79,23 @@ pub struct PlaceSnapshot {
     pub at_least: bool,
 }
 
-/// An attempt that counts at a gate.
+/// A running job that counts at a gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GateHolder {
-    /// The job that runs.
+    /// The running job.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub job: JobId,
-    /// Whose job it is.
+    /// Tenant of the job.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub tenant: Tenant,
-    /// Who runs it.
+    /// The worker or node that runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub worker: Option<WorkerName>,
-    /// Since when.
+    /// Start time.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub since: Timestamp,
 }
 
@@ -159,44 +164,52 @@ impl BlockerKind {
     }
 }
 
-/// One thing that stands between now and the start of a job.
+/// One reason why a job does not start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Blocker {
-    /// What it is, as a stable word.
+    /// The kind of blocker.
     pub kind: BlockerKind,
-    /// What it is, for people.
+    /// The blocker as a sentence.
     pub sentence: String,
-    /// When it is gone, if time alone does it.
+    /// When the blocker ends, if only time is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub until: Option<Timestamp>,
-    /// The gate, if it is one.
+    /// The gate, if a gate blocks the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateId>,
-    /// Some of the attempts that run.
+    /// Some of the running attempts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<GateHolder>>))]
     pub holders: Vec<GateHolder>,
-    /// Who paused or holds it.
+    /// Who paused or held it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Since when it is paused or held.
+    /// Start of the pause or hold, or when a worker was last seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub since: Option<Timestamp>,
     /// Why a destination is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub evidence: Option<IncidentCause>,
-    /// Which job received which `Retry-After`.
+    /// The job that received the `Retry-After`; hidden from keys for one tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub retry_after: Option<SharedRetryAfter>,
-    /// The jobs that come first.
+    /// The jobs ahead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
     pub jobs: Vec<JobId>,
-    /// How many jobs are claimed first.
+    /// Number of jobs ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,
-    /// There are more of them: counting stopped.
+    /// Whether `ahead` is a lower bound; absent means false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<bool>))]
     pub ahead_at_least: bool,
     /// What a person could do about it.
     #[serde(skip)]
@@ -227,32 +240,36 @@ impl Blocker {
     }
 }
 
-/// Why a job has not started, and when it will.
+/// Why a job does not run, and what to expect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct StartExplanation {
-    /// The job.
+    /// `job_…`
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub job: JobId,
-    /// Whether a claim for its kind and queue would take it now, if it takes enough.
+    /// Whether a large enough claim for its kind and queue would take it now.
     pub claimable: bool,
-    /// Everything that stands between now and its start.
+    /// Everything that blocks the start of the job.
     pub blockers: Vec<Blocker>,
-    /// When it will probably start; `None` if that depends on more than time.
+    /// Estimated start; absent if it does not depend on time alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<StartEstimate>,
-    /// The one thing that would start it sooner.
+    /// The action that would start it sooner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
 }
 
-/// When a job will probably start.
+/// Estimated start of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StartEstimate {
-    /// When.
+    /// Estimated time.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
-    /// What that is based on.
+    /// Basis of the estimate.
     pub basis: String,
 }
 

@@ -29,12 +29,15 @@ string_enum! {
     }
 }
 
-/// Which jobs a gate is for.
+/// The gate.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GateId {
-    /// Only for jobs of this tenant; a concurrency key always has one, and a tenant's own gate none.
+    /// Tenant of the jobs; absent if the gate is for all tenants.
+    // A concurrency key always has one, and a tenant's own gate none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub tenant: Option<Tenant>,
     /// What `key` names.
     pub scope: GateScope,

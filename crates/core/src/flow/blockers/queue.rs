@@ -13,9 +13,9 @@ use crate::{
 pub struct QueueFacts {
     /// The queue.
     pub queue: Queue,
-    /// Jobs that are due and wait.
+    /// Due jobs that are waiting.
     pub ready: u64,
-    /// Jobs that run.
+    /// Running jobs.
     pub running: u64,
     /// Jobs that are due later.
     pub scheduled: u64,
@@ -27,22 +27,24 @@ pub struct QueueFacts {
     pub next: Option<StartExplanation>,
 }
 
-/// Why nothing, or something, runs in a queue.
+/// Why the jobs of a queue do not start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct QueueExplanation {
     /// The queue.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub queue: Queue,
-    /// Jobs that are due and wait.
+    /// Due jobs that are waiting.
     pub ready: u64,
-    /// Jobs that run.
+    /// Running jobs.
     pub running: u64,
     /// Jobs that are due later.
     pub scheduled: u64,
-    /// In a sentence or two.
+    /// The explanation as text.
     pub sentence: String,
-    /// Why the next job has not started, if one is due.
+    /// The explanation for the next due job, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<StartExplanation>,
 }

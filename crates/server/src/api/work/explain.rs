@@ -1,9 +1,6 @@
 //! Why jobs have not started.
 
-use steadfast_api::{
-    QueueExplanation, StartExplanation, TenantQuery,
-    schema::{NameSchema, QueueExplanationSchema, StartExplanationSchema},
-};
+use steadfast_api::{QueueExplanation, StartExplanation, TenantQuery, schema::NameSchema};
 use steadfast_core::{JobId, Queue, Tenant};
 use steadfast_engine::{ExplainRequest, WorkerPresence};
 
@@ -24,7 +21,7 @@ use crate::{
     get, path = "/jobs/{id}/explain", tag = "Jobs", operation_id = "explainJob",
     params(("id" = String, Path, description = "job_…")),
     responses(
-        (status = 200, description = "The explanation", body = StartExplanationSchema),
+        (status = 200, description = "The explanation", body = StartExplanation),
         Problems
     )
 )]
@@ -40,7 +37,7 @@ pub async fn job(Reads { app, caller }: Reads, Id(id): Id<JobId>) -> Answer<Star
     get, path = "/queues/{name}/explain", tag = "Queues", operation_id = "explainQueue",
     params(("name" = NameSchema, Path, description = "The queue"), TenantQuery),
     responses(
-        (status = 200, description = "The explanation for its next job", body = QueueExplanationSchema),
+        (status = 200, description = "The explanation for its next job", body = QueueExplanation),
         Problems
     )
 )]
