@@ -194,7 +194,7 @@ fn print_group(group: &FailureGroupBody) -> anyhow::Result<()> {
         print_line!("    {}", example.failure)?;
     }
     let print = group.fingerprint;
-    print_line!("  list list its dead letters: steadfast dlq list --fingerprint {print}")?;
+    print_line!("  list its dead letters: steadfast dlq list --fingerprint {print}")?;
     Ok(())
 }
 
