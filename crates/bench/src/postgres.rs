@@ -87,7 +87,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// So many rows that wait, and as many that have ended.
+    /// That many rows that wait, and as many that have ended.
     async fn fill(&self, rows: usize) -> anyhow::Result<()> {
         let client = connect(self.url).await?;
         for sql in [

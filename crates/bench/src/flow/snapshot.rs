@@ -1,7 +1,7 @@
 //! Throughput while another session holds an old snapshot, so that no dead row can be removed.
 //!
 //! Three stores take turns: without a gate, at one that counts what runs, and at one that counts
-//! starts. Small claims at gates, because each of them looks how the gate stands.
+//! starts. Small claims at gates, because each of them reads the state of the gate.
 
 use std::{
     sync::Arc,

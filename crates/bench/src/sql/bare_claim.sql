@@ -1,6 +1,6 @@
 -- The bare loop: claims due jobs of one lane and priority.
--- Parameters: 1 lane, 2 now, 3 limit. Rows: id, fence, attempt, payload. Locks: the rows, as
--- far as they are free.
+-- Parameters: 1 lane, 2 now, 3 limit. Rows: id, fence, attempt, payload. Locks: the rows, if
+-- they are free.
 WITH due AS MATERIALIZED (
     SELECT id FROM steadfast.job
     WHERE state = 0 AND lane = $1 AND priority = 5 AND run_at <= $2::bigint

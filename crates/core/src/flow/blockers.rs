@@ -240,7 +240,7 @@ impl Blocker {
     }
 }
 
-/// Why a job does not run, and what to expect.
+/// Why a job has not started, and when it is expected to start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]

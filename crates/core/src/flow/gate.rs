@@ -39,7 +39,7 @@ pub struct GateId {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub tenant: Option<Tenant>,
-    /// What `key` names.
+    /// Scope of the gate.
     pub scope: GateScope,
     /// The queue, kind, tenant, destination or concurrency key.
     pub key: String,

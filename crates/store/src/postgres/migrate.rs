@@ -7,12 +7,9 @@
 use tokio_postgres::Client;
 
 use super::{driver_error::DriverError, key::Key, session::SqlTexts};
-use crate::limits::POSTGRES_VERSION_MIN;
+use crate::limits::{POSTGRES_VERSION_MIN, SCHEMA_VERSION_FIRST};
 
 const SCRIPTS: &[&str] = &[include_str!("schema/schema.sql")];
-
-/// Previews counted from 1; what they made cannot be read.
-pub(super) const FIRST_VERSION: i64 = 100;
 
 /// The schema as it was found.
 pub(super) struct Schema {
@@ -23,7 +20,7 @@ pub(super) struct Schema {
 
 /// The schema this binary knows.
 pub(super) fn version_known() -> i64 {
-    FIRST_VERSION + i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX) - 1
+    SCHEMA_VERSION_FIRST + i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX) - 1
 }
 
 /// Brings the schema to what this binary knows. Answers which it is then: a newer one, and that of a
@@ -75,7 +72,7 @@ pub(super) async fn run(client: &mut Client, texts: &SqlTexts) -> Result<Schema,
 fn missing_scripts(version: i64) -> &'static [&'static str] {
     let done = match version {
         0 => Some(0),
-        version => usize::try_from(version - FIRST_VERSION + 1).ok(),
+        version => usize::try_from(version - SCHEMA_VERSION_FIRST + 1).ok(),
     };
     done.and_then(|done| SCRIPTS.get(done..))
         .unwrap_or_default()

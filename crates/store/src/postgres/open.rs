@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     error::{ErrorSource, OpenError},
-    limits::{CONNECT_TIMEOUT, PEER_SILENCE_MAX, SCHEMA_NAME_BYTES_MAX},
+    limits::{CONNECT_TIMEOUT, PEER_SILENCE_MAX, SCHEMA_NAME_BYTES_MAX, SCHEMA_VERSION_FIRST},
 };
 
 /// Where a database is, and how it is reached.
@@ -90,7 +90,7 @@ pub(super) async fn migrate(address: &Address, texts: &SqlTexts) -> Result<Schem
     let schema = migrate::run(&mut client, texts).await.map_err(failed)?;
     let known = migrate::version_known();
     let found = schema.version;
-    if (1..migrate::FIRST_VERSION).contains(&found) {
+    if (1..SCHEMA_VERSION_FIRST).contains(&found) {
         return Err(OpenError::Preview { name, found });
     }
     if schema.version > known {

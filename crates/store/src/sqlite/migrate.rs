@@ -4,15 +4,13 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::driver_error::DriverError;
+use crate::limits::SCHEMA_VERSION_FIRST;
 
 const SCRIPTS: &[&str] = &[include_str!("schema/schema.sql")];
 
-/// Previews counted from 1; what they made cannot be read.
-pub(super) const FIRST_VERSION: i64 = 100;
-
 /// The schema this binary knows.
 pub(super) fn version_known() -> i64 {
-    FIRST_VERSION + i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX) - 1
+    SCHEMA_VERSION_FIRST + i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX) - 1
 }
 
 /// The schema of the file; `None` if the file is not ours yet. It is stored in a table of ours,
@@ -70,9 +68,9 @@ fn step(conn: &Connection) -> Result<(), DriverError> {
 /// The script that follows a version, and the version that it leads to.
 fn next_script(found: i64) -> Option<(&'static str, i64)> {
     let next = match found {
-        0 => FIRST_VERSION,
+        0 => SCHEMA_VERSION_FIRST,
         found => found + 1,
     };
-    let index = usize::try_from(next - FIRST_VERSION).ok()?;
+    let index = usize::try_from(next - SCHEMA_VERSION_FIRST).ok()?;
     SCRIPTS.get(index).map(|script| (*script, next))
 }

@@ -19,7 +19,10 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 use super::{driver_error::DriverError, log_file, log_mark, migrate, options::SqliteOptions};
 use crate::{
     error::OpenError,
-    limits::{JOURNAL_MODE_RETRY, LOG_BYTES_KEPT, SQLITE_VERSION_MIN, STATEMENTS_MAX},
+    limits::{
+        JOURNAL_MODE_RETRY, LOG_BYTES_KEPT, SCHEMA_VERSION_FIRST, SQLITE_VERSION_MIN,
+        STATEMENTS_MAX,
+    },
 };
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -221,7 +224,7 @@ fn immutable_uri(path: &Path) -> String {
 
 fn check_version(path: &Path, found: i64) -> Result<(), OpenError> {
     let known = migrate::version_known();
-    if (1..migrate::FIRST_VERSION).contains(&found) {
+    if (1..SCHEMA_VERSION_FIRST).contains(&found) {
         let name = path.display().to_string();
         return Err(OpenError::Preview { name, found });
     }

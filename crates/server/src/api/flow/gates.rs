@@ -140,7 +140,7 @@ pub async fn delete(
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 pub struct GatePath {
-    /// What the key names
+    /// The scope of the gate
     #[param(value_type = GateScope)]
     pub scope: String,
     /// The queue, kind, tenant, destination or concurrency key, percent-encoded
