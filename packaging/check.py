@@ -276,7 +276,7 @@ class Image(Scratch):
         self.assertIn("STEADFAST_ADMIN_KEY", refused.stderr)
         command = [*start, *run["Entrypoint"]]
         with Server(command, environment, []) as server:
-            (server.key,) = re.findall(r"first API key, printed this once: (\w+)", server.said)
+            (server.key,) = re.findall(r"first API key, not shown again: (\w+)", server.said)
             self.assertEqual(server.get("/healthz")["status"], "ok")
             self.assertEqual(server.get("/readyz")["status"], "ok")
             self.assertEqual(len(server.get("/api/v1/keys")["keys"]), 1)

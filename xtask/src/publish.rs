@@ -177,7 +177,7 @@ mod tests {
             features.next().map(|(_, features)| features.join(" "))
         };
         assert_eq!(of("steadfast").unwrap(), " http postgres sqlite");
-        assert_eq!(of("steadfast-core").unwrap(), "");
+        assert_eq!(of("steadfast-core").unwrap(), " openapi");
         assert_eq!(of("steadfast-sim"), None);
     }
 

@@ -18,8 +18,8 @@ const SETTINGS: &str = "SET jit = off; SET plan_cache_mode = force_generic_plan;
 /// What the rows of one lane have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane {
-    pub lane: i32,
-    pub policy: i32,
+    pub lane: i64,
+    pub policy: i64,
 }
 
 /// One connection that inserts, claims and settles.

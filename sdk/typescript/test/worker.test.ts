@@ -99,7 +99,7 @@ test("an outcome that the server refuses becomes a failure that says why", async
       ["job_2", "fail"],
     ],
   );
-  assert.match(second?.[1]?.failure?.message ?? "", /^the result is not JSON/);
+  assert.match(second?.[1]?.failure?.message ?? "", /^cannot encode the result as JSON/);
   assert.equal(third?.[0]?.id, "job_1");
   assert.match(third?.[0]?.failure?.message ?? "", /settlements\[1\]\.result: is over 65536 bytes/);
 });

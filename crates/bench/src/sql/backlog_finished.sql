@@ -6,8 +6,8 @@ WITH finished AS (
         fence, attempt, started_at, first_started_at, finished_at
     )
     SELECT
-        ('00000000-0000-7000-9000-' || lpad(to_hex(n), 12, '0'))::uuid, $2::integer,
-        $3::integer, 5, $5::bigint, false, 30000000000, $5, $4::text, 2, 1, 1, $5, $5, $5
+        ('00000000-0000-7000-9000-' || lpad(to_hex(n), 12, '0'))::uuid, $2::bigint,
+        $3::bigint, 5, $5::bigint, false, 30000000000, $5, $4::text, 2, 1, 1, $5, $5, $5
     FROM generate_series(1, $1::bigint) AS n
     RETURNING id, started_at, finished_at
 )

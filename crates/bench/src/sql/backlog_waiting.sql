@@ -4,6 +4,6 @@ INSERT INTO steadfast.job (
     id, lane, policy, priority, run_at, at_most_once, lease, created_at, payload
 )
 SELECT
-    ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, $2::integer, $3::integer, 5,
+    ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, $2::bigint, $3::bigint, 5,
     $5::bigint, false, 30000000000, $5, $4::text
 FROM generate_series(1, $1::bigint) AS n

@@ -3,5 +3,5 @@
 INSERT INTO steadfast.job (
     id, lane, policy, priority, run_at, at_most_once, lease, created_at, payload
 )
-SELECT new.id, $3::integer, $4::integer, 5, $5::bigint, false, 30000000000, $5, new.payload
+SELECT new.id, $3::bigint, $4::bigint, 5, $5::bigint, false, 30000000000, $5, new.payload
 FROM unnest($1::uuid[], $2::text[]) AS new (id, payload)

@@ -87,7 +87,7 @@ fn doctor_names_rows_that_cannot_be_read_and_files_that_others_may_open() {
     let path = dir.path().join("jobs.db");
     let conn = rusqlite::Connection::open(&path).unwrap();
     conn.execute_batch(
-        "INSERT INTO steadfast_lane (tenant, queue, kind) VALUES ('t', 'q', 'k');
+        "INSERT INTO steadfast_lane (id, tenant, queue, kind) VALUES (1, 't', 'q', 'k');
          INSERT INTO steadfast_job (id, lane, state, priority, run_at, fence, attempt,
              attempts_before, cancel_requested, snoozes, policy, at_most_once, lease, created_at)
          VALUES (zeroblob(16), 1, 0, 5, 0, 0, 0, 0, 0, 0, 7, 0, 1, 0)",

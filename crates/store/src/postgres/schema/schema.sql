@@ -192,7 +192,7 @@ CREATE TABLE steadfast.attempt (
     started_at bigint NOT NULL,
     finished_at bigint NOT NULL,
     attempt bigint NOT NULL,
-    attempts_before bigint NOT NULL,
+    attempts_before bigint NOT NULL DEFAULT 0,
     schedule uuid,
     status text COLLATE "C" NOT NULL,
     worker text COLLATE "C",

@@ -45,7 +45,7 @@ CREATE TABLE steadfast_job (
     seq INTEGER PRIMARY KEY,
     lane INTEGER NOT NULL,
     -- The lane's jobs of one destination and concurrency key; 0 without either.
-    sublane INTEGER NOT NULL,
+    sublane INTEGER NOT NULL DEFAULT 0,
     state INTEGER NOT NULL,
     priority INTEGER NOT NULL,
     run_at INTEGER NOT NULL,
@@ -166,7 +166,7 @@ CREATE TABLE steadfast_attempt (
     job INTEGER NOT NULL,
     fence INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    attempts_before INTEGER NOT NULL,
+    attempts_before INTEGER NOT NULL DEFAULT 0,
     status TEXT NOT NULL,
     started_at INTEGER NOT NULL,
     finished_at INTEGER NOT NULL,
