@@ -30,7 +30,6 @@ pub struct DamagedRow {
 }
 
 impl DamagedRow {
-    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn new(
         table: &'static str,
         id: impl fmt::Display,

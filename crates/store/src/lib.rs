@@ -28,6 +28,8 @@ mod store;
 
 mod clock;
 mod damage;
+mod driver;
+mod driver_error;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod due;
 mod error;
@@ -37,13 +39,16 @@ mod links;
 mod listed_payload;
 mod memory;
 mod minutes;
+mod paging;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod transaction;
 mod unique;
+mod verbs;
 mod wake;
 
 #[cfg(feature = "conformance")]

@@ -5,15 +5,14 @@
 
 mod batches;
 mod claim;
-mod documents;
 mod failures;
 mod jobs;
 mod links;
-mod operations;
 mod queries;
 mod schedules;
 mod start;
 mod tables;
+mod transaction;
 
 use std::{
     mem,
@@ -24,6 +23,7 @@ use steadfast_core::Timestamp;
 
 use crate::{
     clock::{Clock, SystemClock},
+    damage::DamageLog,
     store::BaseStore,
     wake::{WakeInterest, Waker, Wakeups},
 };
@@ -34,6 +34,8 @@ pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     waker: Waker,
     tables: Mutex<Tables>,
+    /// Nothing here is ever corrupt.
+    damage: DamageLog,
 }
 
 impl MemoryStore {
@@ -43,6 +45,7 @@ impl MemoryStore {
             clock,
             waker: Waker::default(),
             tables: Mutex::default(),
+            damage: DamageLog::default(),
         }
     }
 

@@ -17,6 +17,7 @@
 //!
 //! Statements are in `sql/`, named after what they do.
 
+mod audit;
 mod batches;
 mod change;
 mod claim;
@@ -24,8 +25,6 @@ mod commit;
 mod composite;
 mod counts;
 mod damage;
-mod documents;
-mod driver_error;
 mod enqueue;
 mod failures;
 mod fire;
@@ -43,7 +42,6 @@ mod mirror;
 mod names;
 mod note_position;
 mod open;
-mod operations;
 mod options;
 mod prune;
 mod queries;
@@ -56,6 +54,7 @@ mod stats;
 mod sweeps;
 mod time;
 mod tls;
+mod transaction;
 mod trust;
 mod unique;
 mod unused_names;
@@ -69,12 +68,12 @@ use tokio::task::JoinHandle;
 
 use crate::{
     damage::DamageLog,
+    driver_error::{self, DriverError},
     error::{EnqueueError, OpenError, StoreError},
     limits::NOTIFY_BYTES_MAX,
     store::{BaseStore, EnqueueResult},
     wake::{WakeInterest, WakeReasons, Wakeups},
 };
-use driver_error::DriverError;
 use inner::Inner;
 use listen::Listener;
 use names::Names;

@@ -15,10 +15,13 @@ pub(crate) mod failures;
 pub(crate) mod listing;
 pub(crate) mod numbers;
 pub(crate) mod operations;
-pub(crate) mod paging;
 pub(crate) mod prune_position;
 pub(crate) mod recount;
 pub(crate) mod schedules;
+pub(crate) mod session;
 pub(crate) mod template;
+pub(crate) mod transaction;
 pub(crate) mod values;
 pub(crate) mod waiting;
+
+pub(crate) use crate::paging;

@@ -15,6 +15,7 @@
 //!
 //! Statements are in `sql/`, named after what they do.
 
+mod audit;
 mod batch_walk;
 mod batches;
 mod change;
@@ -22,8 +23,6 @@ mod claim;
 mod commit;
 mod counts;
 mod damage;
-mod documents;
-mod driver_error;
 mod due_index;
 mod enqueue;
 mod failures;
@@ -37,7 +36,6 @@ mod log_mark;
 mod migrate;
 mod names;
 mod open;
-mod operations;
 mod options;
 mod prune;
 mod queries;
@@ -49,6 +47,7 @@ mod schedules;
 mod session;
 mod start;
 mod stats;
+mod transaction;
 mod unique;
 mod unused_names;
 mod values;
@@ -70,6 +69,8 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::{
     clock::Clock,
     damage::DamageLog,
+    driver::Asker,
+    driver_error::{self, DriverError},
     error::{EnqueueError, OpenError, StoreError},
     limits::WRITER_QUEUE_MAX,
     sql::prune_position::PrunePosition,
@@ -77,9 +78,8 @@ use crate::{
     wake::{WakeInterest, Waker, Wakeups},
 };
 use batch_walk::FollowPosition;
-use driver_error::DriverError;
 use log_mark::Checkpointer;
-use readers::{Asker, Reader, Readers};
+use readers::{Reader, Readers};
 use session::Session;
 use writer::{Caller, Request, Work, Writer};
 

@@ -294,7 +294,7 @@ impl Client {
         let record = self.endpoint_record("delete", &endpoint);
         let store = self.store();
         let deleted = store
-            .delete_document(DocumentKind::Endpoint, id.to_string(), record)
+            .delete_document(DocumentKind::Endpoint, id.to_string(), None, record)
             .await?;
         self.endpoint_cache().follow_change().await;
         Ok(deleted)

@@ -139,7 +139,7 @@ impl Client {
         let record = self.gate_record("gate.delete", id);
         let deleted = self
             .store()
-            .delete_document(DocumentKind::Gate, document_id(id), record)
+            .delete_document(DocumentKind::Gate, document_id(id), None, record)
             .await?;
         self.gate_cache().follow_change().await;
         Ok(deleted)
@@ -169,7 +169,7 @@ impl Client {
                 revision == 0
                     || self
                         .store()
-                        .delete_document_at(kind, key.clone(), revision, record)
+                        .delete_document(kind, key.clone(), Some(revision), record)
                         .await?
             } else {
                 if revision == 0 {

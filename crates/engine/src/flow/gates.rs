@@ -293,7 +293,7 @@ mod tests {
         assert!(held.health(&destination, None).is_some());
         let kind = DocumentKind::Destination;
         let deleted = store
-            .delete_document(kind, subject.document_id(), None)
+            .delete_document(kind, subject.document_id(), None, None)
             .await;
         assert!(deleted.unwrap());
         let gates = one.refresh_all().await.unwrap();

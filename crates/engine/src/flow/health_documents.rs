@@ -56,7 +56,7 @@ pub async fn step_by(
             let audit = audit.filter(|_| change.is_some()).cloned();
             let is_gone = revision == 0
                 || store
-                    .delete_document_at(kind, id.clone(), revision, audit)
+                    .delete_document(kind, id.clone(), Some(revision), audit)
                     .await?;
             if is_gone {
                 return Ok(match change {

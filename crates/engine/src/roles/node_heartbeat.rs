@@ -49,7 +49,7 @@ impl Role for NodeHeartbeat {
         let name = self.name.to_string();
         let deleted = self
             .store
-            .delete_document(DocumentKind::Node, name, None)
+            .delete_document(DocumentKind::Node, name, None, None)
             .await;
         if let Err(error) = deleted {
             tracing::debug!(%error, "cannot record that this node has stopped");
@@ -71,7 +71,7 @@ impl NodeHeartbeat {
             };
             if is_silent {
                 self.store
-                    .delete_document(DocumentKind::Node, id, None)
+                    .delete_document(DocumentKind::Node, id, None, None)
                     .await?;
             }
         }

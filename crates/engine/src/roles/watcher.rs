@@ -157,7 +157,7 @@ impl Watcher {
             .filter(|(_, it)| it.state.as_ref().is_some_and(is_old));
         for (id, StoredState { revision, .. }) in old.take(limits::ALERT_STATES_DELETED_MAX) {
             self.store
-                .delete_document_at(DocumentKind::Alert, id.clone(), *revision, None)
+                .delete_document(DocumentKind::Alert, id.clone(), Some(*revision), None)
                 .await?;
         }
         Ok(())

@@ -152,7 +152,7 @@ mod tests {
         // Even if the process ends before it has deleted them all.
         let id = tenant.id.to_string();
         store
-            .delete_document(DocumentKind::Key, id, None)
+            .delete_document(DocumentKind::Key, id, None, None)
             .await
             .unwrap();
         let keys = Keys::cache(store.clone()).get().await.unwrap();

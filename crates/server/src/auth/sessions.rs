@@ -220,7 +220,7 @@ impl Sessions {
             if !keys.contains(&document.id) {
                 let deleted = self
                     .store
-                    .delete_document(DocumentKind::Session, document.id, None);
+                    .delete_document(DocumentKind::Session, document.id, None, None);
                 deleted.await?;
                 continue;
             }

@@ -258,7 +258,7 @@ impl Workers {
                 continue;
             }
             store
-                .delete_document(DocumentKind::Worker, document.id, None)
+                .delete_document(DocumentKind::Worker, document.id, None, None)
                 .await?;
         }
         let mut seen = self.lock();
@@ -429,7 +429,7 @@ impl Room {
             };
             let oldest = oldest.id.clone();
             store
-                .delete_document(DocumentKind::Worker, oldest.clone(), None)
+                .delete_document(DocumentKind::Worker, oldest.clone(), None, None)
                 .await?;
             self.stored.retain(|(document, _)| document.id != oldest);
         }

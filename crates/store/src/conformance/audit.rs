@@ -69,10 +69,7 @@ pub async fn a_document_that_is_deleted_and_its_record_are_stored_together(f: Fi
     let delete = async |revision: Option<u64>, action: &str| {
         let (kind, id) = (DocumentKind::Gate, "a".to_owned());
         let audit = Some(record(&f, action));
-        let deleted = match revision {
-            None => f.store.delete_document(kind, id, audit).await,
-            Some(revision) => f.store.delete_document_at(kind, id, revision, audit).await,
-        };
+        let deleted = f.store.delete_document(kind, id, revision, audit).await;
         deleted.unwrap()
     };
     for revision in [None, Some(1)] {

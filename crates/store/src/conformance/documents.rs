@@ -78,7 +78,7 @@ pub async fn a_document_that_is_gone_is_not_saved_over(f: Fixture) {
     let saved = f.save_document(document("a", "1")).await;
     let delete = || {
         f.store
-            .delete_document(DocumentKind::Endpoint, "a".to_owned(), None)
+            .delete_document(DocumentKind::Endpoint, "a".to_owned(), None, None)
     };
     assert!(delete().await.unwrap());
     assert!(!delete().await.unwrap());
@@ -130,7 +130,7 @@ pub async fn documents_are_apart_by_kind_and_id(f: Fixture) {
     assert!(f.documents(DocumentKind::Alert).await.is_empty());
     let there = f
         .store
-        .delete_document(DocumentKind::Alert, "a".to_owned(), None)
+        .delete_document(DocumentKind::Alert, "a".to_owned(), None, None)
         .await;
     assert!(!there.unwrap());
 }
@@ -142,7 +142,7 @@ pub async fn a_document_that_was_changed_is_not_deleted_as_it_was(f: Fixture) {
         let Document {
             kind, id, revision, ..
         } = document.clone();
-        f.store.delete_document_at(kind, id, revision, None)
+        f.store.delete_document(kind, id, Some(revision), None)
     };
     let version = async || {
         let versions = f.store.document_versions().await.unwrap();
@@ -219,7 +219,7 @@ pub async fn every_change_of_a_kind_moves_its_version(f: Fixture) {
         let late = f.store.save_document(new, Outbox::default()).await.unwrap();
         assert!(matches!(late, DocumentSaveResult::Outdated(_)));
         assert!(!moved(kind).await, "{kind} left alone");
-        let delete = || f.store.delete_document(kind, "a".to_owned(), None);
+        let delete = || f.store.delete_document(kind, "a".to_owned(), None, None);
         assert!(delete().await.unwrap());
         assert!(moved(kind).await, "{kind} deleted");
         assert!(!delete().await.unwrap());
@@ -231,7 +231,10 @@ pub async fn every_change_of_a_kind_moves_its_version(f: Fixture) {
             ..document("a", "1")
         };
         f.save_document(document).await;
-        let deleted = f.store.delete_document(kind, "a".to_owned(), None).await;
+        let deleted = f
+            .store
+            .delete_document(kind, "a".to_owned(), None, None)
+            .await;
         assert!(deleted.unwrap());
         assert!(!moved(kind).await, "{kind} is not counted");
     }
@@ -277,7 +280,7 @@ pub async fn a_transition_is_sent_back_if_endpoints_changed_since(f: Fixture) {
     // The answer was lost, and the endpoints went on since.
     let there = f
         .store
-        .delete_document(DocumentKind::Endpoint, "a".to_owned(), None);
+        .delete_document(DocumentKind::Endpoint, "a".to_owned(), None, None);
     assert!(there.await.unwrap());
     assert_eq!(f.commit(decided_again).await, CommitResult::Done);
 }

@@ -7,7 +7,7 @@ use steadfast_core::{
     NewBatch, NewJob, Tenant, Timestamp, limits,
 };
 
-use super::{operations::page_of, tables::Tables};
+use super::{queries::page_of, tables::Tables};
 use crate::{
     error::EnqueueError,
     store::{
@@ -41,7 +41,7 @@ impl Batches {
         page: PageRequest<BatchId>,
     ) -> Page<BatchRecord, BatchId> {
         let wanted = self.records.values().rev();
-        let wanted = wanted.filter(|record| filter.matches(record)).cloned();
+        let wanted = wanted.filter(|record| filter.matches(record));
         page_of(wanted, page, |record| record.id)
     }
 }

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::{
     Attempt, AuditId, AuditRecord, FailureGroup, FailureKey, Fence, IdempotencyKey, Job, JobId,
-    JobState, NewJob, OperationId, Payload, Priority, Schedule, ScheduleId, StepName, Sublane,
-    Tally, Tenant, Timestamp,
+    JobState, NewJob, OperationId, OperationJob, Payload, Priority, Schedule, ScheduleId, StepName,
+    Sublane, Tally, Tenant, Timestamp,
 };
 
-use super::{batches::Batches, claim::Flow, links::Links, operations::OperationEntry};
+use super::{batches::Batches, claim::Flow, links::Links, transaction::RecordEntry};
 use crate::{
     lane::Lane,
-    store::{Document, DocumentKind, TickRecord},
+    store::{DocumentKind, TickRecord},
+    transaction::{PendingStep, RecordKind},
     wake::WakeReasons,
 };
 
@@ -28,9 +29,9 @@ pub(super) struct Tables {
     pub(super) failures: BTreeMap<FailureKey, FailureGroup>,
     pub(super) schedules: BTreeMap<ScheduleId, Schedule>,
     pub(super) ticks: BTreeMap<(ScheduleId, Timestamp), TickRecord>,
-    pub(super) documents: BTreeMap<(DocumentKind, String), Document>,
+    pub(super) records: BTreeMap<(RecordKind, String), RecordEntry>,
     pub(super) document_versions: BTreeMap<DocumentKind, u64>,
-    pub(super) operations: BTreeMap<OperationId, OperationEntry>,
+    pub(super) operation_jobs: BTreeMap<(OperationId, JobId), (OperationJob, PendingStep)>,
     pub(super) audit: BTreeMap<AuditId, AuditRecord>,
     pub(super) links: Links,
     pub(super) batches: Batches,

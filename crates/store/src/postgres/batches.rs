@@ -12,6 +12,7 @@ use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     PostgresStore,
+    audit::save_audit,
     damage::pass_over,
     driver_error::DriverError,
     enqueue, get,
@@ -20,7 +21,6 @@ use super::{
     links,
     names::{NumberedJob, with_numbers},
     note_position::{NoteLook, NotePage},
-    operations::save_audit,
     session::{Conn, Session},
     values::{micros, to_json},
 };

@@ -10,6 +10,7 @@ use steadfast_core::{
 use tokio_postgres::types::ToSql;
 
 use super::{
+    audit,
     commit::rounds,
     composite::{AsRow, Composite, Fields},
     counts::Counts,
@@ -18,7 +19,6 @@ use super::{
     key::Key,
     links,
     names::{job_rows, policy_id, with_numbers},
-    operations,
     session::{Conn, Session},
     unique::Holders,
     values::{duration_micros, time, to_json},
@@ -31,6 +31,7 @@ use crate::{
     limits::COMMAND_BATCH_MAX,
     sql::{numbers::PolicyId, paging::row_limit},
     store::{RenewResult, Renewal, SaveStepResult},
+    transaction::JobCondition,
     wake::WakeReasons,
 };
 
@@ -139,7 +140,7 @@ pub(super) async fn run_command(
             run_command_in(&transaction.session(), some, command, subscriptions, hints).await?,
         );
         let audit = audit.filter(|_| answers.iter().any(Result::is_ok));
-        operations::save_audit(&transaction.session(), audit).await?;
+        audit::save_audit(&transaction.session(), audit).await?;
         transaction.commit().await?;
     }
     Ok(answers)
@@ -153,7 +154,7 @@ pub(super) async fn run_command_in(
     subscriptions: &Subscriptions,
     hints: &mut WakeReasons,
 ) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
-    run_command_if(session, ids, command, subscriptions, |_, _| true, hints).await
+    run_command_if(session, ids, command, subscriptions, &|_| true, hints).await
 }
 
 /// The same, as if a job were not there unless a condition holds.
@@ -162,7 +163,7 @@ pub(super) async fn run_command_if(
     ids: &[JobId],
     command: &JobCommand,
     subscriptions: &Subscriptions,
-    only: impl Fn(&Job, Timestamp) -> bool,
+    condition: &JobCondition<'_>,
     hints: &mut WakeReasons,
 ) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
     let mut batch = LockedJobs::lock(session, ids).await?;
@@ -178,7 +179,7 @@ pub(super) async fn run_command_if(
     for id in ids {
         answers.push(match batch.jobs.get_mut(id) {
             None => Err(CommandError::NotFound(*id)),
-            Some(locked) if !only(&locked.job, batch.now) => Err(CommandError::NotFound(*id)),
+            Some(locked) if !condition(&locked.job) => Err(CommandError::NotFound(*id)),
             Some(locked) if is_retry && locked.is_key_taken(&holders) => {
                 let reason = RefusalReason::UniqueKeyTaken;
                 Err(CommandRefusal { job: *id, reason }.into())

@@ -9,7 +9,6 @@ use steadfast_core::{Attempt, CommitResult, JobId, JobState, Tally, Transition, 
 
 use super::{
     composite::{AsRow, Composite, Fields},
-    documents,
     driver_error::DriverError,
     enqueue, failures, get,
     key::Key,
@@ -22,6 +21,7 @@ use crate::{
     failures::FailureTallies,
     lane::LaneId,
     limits::COMMIT_BATCH_MAX,
+    sql::values::unsigned,
     store::DocumentKind,
     wake::WakeReasons,
 };
@@ -200,7 +200,7 @@ async fn refusals(
     let jobs = get::jobs(session, &ids).await?;
     let claims = refused.iter().map(|new| (new.job, new.guard.fence));
     let records = get::records(session, claims).await?;
-    let endpoints = documents::version(session, DocumentKind::Endpoint).await?;
+    let endpoints = document_version(session, DocumentKind::Endpoint).await?;
     let now = session.shared.clock.now();
     // A guard that holds now did not when the database compared it, or that of another
     // transition in the batch did not.
@@ -265,4 +265,12 @@ fn put_record(
     fields.put(&output.map(|output| output.as_str()))?;
     fields.put(&note.map(to_json).transpose()?)?;
     fields.put(&decision.map(to_json).transpose()?)
+}
+
+/// How often documents of this kind have changed.
+async fn document_version(session: &Session<'_>, kind: DocumentKind) -> Result<u64, DriverError> {
+    let sql = include_str!("../sql/shared/document_version.sql");
+    let found = session.shared_query(sql, &[&kind.as_str()]).await?;
+    let version = found.first().map(|row| row.try_get("version"));
+    Ok(version.transpose()?.map_or(0, unsigned))
 }

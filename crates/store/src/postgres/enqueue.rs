@@ -7,8 +7,8 @@ use std::{
 };
 
 use steadfast_core::{
-    AuditRecord, ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobCommand, JobId, NewJob,
-    RunAt, StartBefore, Sublane, Subscriptions, Tenant, Timestamp, Traceparent,
+    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobCommand, JobId, NewJob, RunAt,
+    StartBefore, Sublane, Subscriptions, Tenant, Timestamp, Traceparent,
 };
 
 use super::{
@@ -19,7 +19,6 @@ use super::{
     key::Key,
     links,
     names::{NumberedJob, with_numbers},
-    operations::save_audit,
     session::{Conn, Session},
     unique,
     values::{duration_micros, time, to_json},
@@ -62,26 +61,6 @@ pub(super) async fn enqueue(
         Ok(_) => transaction.commit().await?,
         Err(_) => transaction.roll_back().await?,
     }
-    Ok(answer)
-}
-
-/// Stores jobs and who asked for them, all or nothing.
-pub(super) async fn enqueue_audited(
-    conn: &mut Conn<'_>,
-    jobs: &[NewJob],
-    audit: &AuditRecord,
-    hints: &mut WakeReasons,
-) -> Result<Answer, DriverError> {
-    let numbered = with_numbers(&conn.session(), jobs.iter()).await?;
-    let transaction = conn.begin().await?;
-    let session = transaction.session();
-    let answer = enqueue_in(&session, &numbered, hints).await?;
-    if answer.is_err() {
-        transaction.roll_back().await?;
-        return Ok(answer);
-    }
-    save_audit(&session, Some(audit)).await?;
-    transaction.commit().await?;
     Ok(answer)
 }
 

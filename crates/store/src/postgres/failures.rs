@@ -12,8 +12,8 @@ use steadfast_core::{
 use tokio_postgres::Row;
 
 use super::{
+    audit::save_audit,
     driver_error::DriverError,
-    operations::save_audit,
     session::{Conn, Session},
     values::to_json,
 };

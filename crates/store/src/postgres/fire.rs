@@ -12,12 +12,12 @@ use std::{
 use steadfast_core::{JobCommand, JobId, ScheduleId, Subscriptions};
 
 use super::{
+    audit::save_audit,
     change,
     driver_error::DriverError,
     enqueue,
     key::Key,
     names::with_numbers,
-    operations::save_audit,
     session::{Conn, Session},
     values::to_json,
 };

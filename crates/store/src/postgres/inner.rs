@@ -43,7 +43,7 @@ impl Inner {
 
 /// Runs a verb on a connection, and again if the database rolled it back or refused to write.
 macro_rules! on_connection {
-    ($store:expr, $operation:literal, |$conn:ident| $work:expr) => {{
+    ($store:expr, $operation:expr, |$conn:ident| $work:expr) => {{
         let inner: &$crate::postgres::inner::Inner = &$store.inner;
         let mut tries = 1;
         loop {
@@ -62,7 +62,7 @@ macro_rules! on_connection {
                     Err(_) => {
                         // Its answer may still come, and would be taken for that to another.
                         drop(deadpool_postgres::Client::take(owned.client));
-                        Err($crate::postgres::driver_error::DriverError::Timeout)
+                        Err($crate::driver_error::DriverError::Timeout)
                     }
                 }
             };
@@ -81,13 +81,13 @@ macro_rules! on_connection {
 
 /// The same for a verb that may make something due: waiting fetchers are woken afterwards.
 macro_rules! with_wake_hints {
-    ($store:expr, $operation:literal, |$conn:ident, $hints:ident| $work:expr) => {{
+    ($store:expr, $operation:expr, |$conn:ident, $hints:ident| $work:expr) => {{
         use $crate::store::BaseStore as _;
         let done = $crate::postgres::inner::on_connection!($store, $operation, |$conn| async {
             let mut collected = $crate::wake::WakeReasons::default();
             let $hints = &mut collected;
             let answer = $work.await?;
-            Ok::<_, $crate::postgres::driver_error::DriverError>((answer, collected))
+            Ok::<_, $crate::driver_error::DriverError>((answer, collected))
         });
         done.map(|(answer, hints)| {
             $store.inner.listener.wake_if_needed(&hints, $store.now());

@@ -49,10 +49,6 @@ impl Key {
         BatchId::from_bits(self.0)
     }
 
-    pub(super) fn operation(self) -> OperationId {
-        OperationId::from_bits(self.0)
-    }
-
     pub(super) fn schedule(self) -> ScheduleId {
         ScheduleId::from_bits(self.0)
     }

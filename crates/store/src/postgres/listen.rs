@@ -126,7 +126,7 @@ async fn serve<S: TlsStream + Unpin>(
                 Err(error) => return error.into(),
             }
         }
-        DriverError::Closed
+        DriverError::Disconnected
     };
     let send = async {
         match notify(&client, channel, listener, &own_id).await {

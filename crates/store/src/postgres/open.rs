@@ -33,7 +33,7 @@ pub(super) fn address(url: &str, options: &PostgresOptions) -> Result<Address, O
     };
     let tls = TlsSettings::parse(url).map_err(|error| refuse(error.into()))?;
     let parsed: Result<Config, _> = tls.rest.parse();
-    let mut config = parsed.map_err(|error| refuse(DriverError::Sql(error).into()))?;
+    let mut config = parsed.map_err(|error| refuse(DriverError::Postgres(error).into()))?;
     config.ssl_mode(tls.mode);
     check_schema_name(&options.schema)?;
     if config.get_application_name().is_none() {

@@ -11,6 +11,7 @@ use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     PostgresStore,
+    audit::save_audit,
     commit::rounds,
     damage::pass_over,
     driver_error::DriverError,
@@ -18,7 +19,6 @@ use super::{
     fire,
     inner::{on_connection, with_wake_hints},
     key::Key,
-    operations::save_audit,
     session::{Conn, Session},
     values::{json, json_option, parse, time, time_option, to_json},
 };
@@ -181,7 +181,7 @@ async fn save_in(
         Ok(true) => Ok(ScheduleSaveResult::Done(saved)),
         // Between the read and the write, another caller changed it or took the name.
         Ok(false) => Err(DriverError::Overtaken),
-        Err(DriverError::Sql(error)) if is_name_taken(&error) => Err(DriverError::Overtaken),
+        Err(DriverError::Postgres(error)) if is_name_taken(&error) => Err(DriverError::Overtaken),
         Err(error) => Err(error),
     }
 }

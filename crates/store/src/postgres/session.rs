@@ -7,13 +7,16 @@ use std::{
 };
 
 use deadpool_postgres::StatementCache;
-use tokio_postgres::{Client, IsolationLevel, Row, types::ToSql};
+use tokio_postgres::{Client, IsolationLevel, Row, Statement, types::ToSql};
 
 use super::{
     driver_error::DriverError, mirror::DueMirror, names::Names, note_position::NotePosition,
     sweeps::Sweeps, time::DatabaseClock, trust::ConnectionTrust,
 };
-use crate::{damage::DamageLog, sql::prune_position::PrunePosition};
+use crate::{
+    damage::DamageLog,
+    sql::{prune_position::PrunePosition, session::postgres_text},
+};
 
 /// What all connections of a store share.
 pub(super) struct PoolContext {
@@ -144,6 +147,35 @@ impl Session<'_> {
             .ok_or_else(|| DriverError::unreadable("answer", "it has no row"))
     }
 
+    /// A statement that both dialects share.
+    pub(super) async fn shared_query(
+        &self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, DriverError> {
+        let statement = self.shared_statement(sql).await?;
+        Ok(self.client.query(&statement, params).await?)
+    }
+
+    /// The same for one without rows: answers how many were changed.
+    pub(super) async fn shared_execute(
+        &self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<usize, DriverError> {
+        let statement = self.shared_statement(sql).await?;
+        let changed = self.client.execute(&statement, params).await?;
+        Ok(usize::try_from(changed).unwrap_or(usize::MAX))
+    }
+
+    async fn shared_statement(&self, sql: &str) -> Result<Statement, DriverError> {
+        let text = self.shared.texts.shared(sql);
+        Ok(match &self.cache {
+            Some(cache) => cache.prepare(self.client, &text).await?,
+            None => self.client.prepare(&text).await?,
+        })
+    }
+
     /// For statements without rows.
     pub(super) async fn execute(
         &self,
@@ -159,6 +191,8 @@ impl Session<'_> {
 pub(super) struct SqlTexts {
     schema: String,
     texts: RwLock<HashMap<&'static str, Arc<str>>>,
+    /// Those that both dialects share. They are few, because rows are inserted in few sizes.
+    shared: RwLock<HashMap<String, Arc<str>>>,
 }
 
 impl SqlTexts {
@@ -166,11 +200,24 @@ impl SqlTexts {
         Self {
             schema: schema.to_owned(),
             texts: RwLock::default(),
+            shared: RwLock::default(),
         }
     }
 
     pub(super) fn schema(&self) -> &str {
         &self.schema
+    }
+
+    fn shared(&self, sql: &str) -> Arc<str> {
+        let texts = self.shared.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(text) = texts.get(sql) {
+            return Arc::clone(text);
+        }
+        drop(texts);
+        let text: Arc<str> = postgres_text(sql, &self.schema).into();
+        let mut texts = self.shared.write().unwrap_or_else(PoisonError::into_inner);
+        texts.insert(sql.to_owned(), Arc::clone(&text));
+        text
     }
 
     pub(super) fn of(&self, sql: &'static str) -> Arc<str> {

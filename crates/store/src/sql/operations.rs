@@ -1,34 +1,16 @@
-//! Operations and their jobs as columns.
+//! Jobs of operations as columns.
 
 use std::str::FromStr;
 
 use steadfast_core::{Invalid, JobId, OperationJob};
 
-use super::values::{UnreadableValue, unsigned};
-use crate::store::OperationRecord;
-
-/// An operation out of its columns.
-pub(crate) fn record(body: &str, revision: i64) -> Result<OperationRecord, UnreadableValue> {
-    let read: Result<OperationRecord, _> = serde_json::from_str(body);
-    let mut record = read.map_err(|error| UnreadableValue::new("operation", error))?;
-    record.revision = unsigned(revision);
-    Ok(record)
-}
+use super::values::UnreadableValue;
 
 /// The result, the attempts and the fingerprint of a job.
 pub(crate) fn job_columns(job: &OperationJob) -> (Option<&'static str>, i64, Option<String>) {
     let result = job.result.map(|result| result.as_str());
     let fingerprint = job.fingerprint.map(|fingerprint| fingerprint.to_string());
     (result, job.attempts.into(), fingerprint)
-}
-
-/// What is waited for: 0 nothing, 1 its turn, 2 its outcome.
-pub(crate) fn pending(operation: &OperationRecord, job: &OperationJob) -> i16 {
-    match job.result {
-        None => 1,
-        Some(_) if operation.watches(job) => 2,
-        Some(_) => 0,
-    }
 }
 
 /// A job out of its columns.

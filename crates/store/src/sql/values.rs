@@ -4,24 +4,7 @@ use std::time::Duration;
 
 use steadfast_core::{JobLabel, JobState};
 
-use crate::error::ErrorSource;
-
-/// A stored value that does not read back.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot decode a stored {what}: {source}")]
-pub(crate) struct UnreadableValue {
-    what: &'static str,
-    source: ErrorSource,
-}
-
-impl UnreadableValue {
-    pub(crate) fn new(what: &'static str, source: impl Into<ErrorSource>) -> Self {
-        Self {
-            what,
-            source: source.into(),
-        }
-    }
-}
+pub(crate) use crate::driver_error::UnreadableValue;
 
 /// How many states there are, for counts by [`state_number`].
 pub(crate) const STATES: usize = 5; // not a limit: the variants of `JobState`

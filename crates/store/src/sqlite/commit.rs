@@ -1,13 +1,12 @@
 //! Writing transitions: progress, attempt record, outbox and counters together.
 
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
     Attempt, CommitResult, Guard, JobId, JobProgress, JobState, Timestamp, Transition, WorkerName,
 };
 
 use super::{
     counts::Bucket,
-    documents,
     driver_error::DriverError,
     each, enqueue, get, rows,
     session::{JobPosition, RunningRow, Session},
@@ -15,7 +14,7 @@ use super::{
 };
 use crate::{
     due::{Level, Strip, SublaneId},
-    sql::values::nanos,
+    sql::values::{nanos, unsigned},
     store::DocumentKind,
 };
 
@@ -25,7 +24,7 @@ pub(super) fn commit_all(
 ) -> Result<Vec<CommitResult>, DriverError> {
     let needs_version = |transition: &Transition| transition.guard.endpoints.is_some();
     let endpoints = if transitions.iter().any(needs_version) {
-        documents::version(session, DocumentKind::Endpoint)?
+        document_version(session, DocumentKind::Endpoint)?
     } else {
         0
     };
@@ -262,4 +261,14 @@ fn insert_records(
         }
     }
     Ok(inserted.taken)
+}
+
+/// How often documents of this kind have changed, as the transaction sees it.
+fn document_version(session: &Session<'_>, kind: DocumentKind) -> Result<u64, DriverError> {
+    let found = session
+        .conn
+        .prepare_cached(include_str!("../sql/shared/document_version.sql"))?
+        .query_row([kind.as_str()], |row| row.get("version"))
+        .optional()?;
+    Ok(found.map_or(0, unsigned))
 }

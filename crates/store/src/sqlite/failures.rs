@@ -7,7 +7,7 @@ use steadfast_core::{
 };
 
 use super::{
-    driver_error::DriverError, operations::save_audit, readers::Reader, session::Session,
+    audit::save_audit, driver_error::DriverError, readers::Reader, session::Session,
     values::to_json,
 };
 use crate::{

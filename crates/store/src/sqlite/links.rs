@@ -13,11 +13,12 @@ use steadfast_core::{
 };
 
 use super::{
-    SqliteStore, batches, change,
+    SqliteStore,
+    audit::save_audit,
+    batches, change,
     driver_error::DriverError,
     enqueue, get,
     names::Names,
-    operations::save_audit,
     session::Session,
     values::{job_id, job_key, state, time},
 };

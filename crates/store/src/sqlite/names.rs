@@ -49,6 +49,10 @@ impl Names {
         Arc::clone(&self.damage)
     }
 
+    pub(super) fn damage_log(&self) -> &DamageLog {
+        &self.damage
+    }
+
     /// Rows may have been deleted, marked or rolled back.
     pub(super) fn forget_stored(&mut self) {
         self.stored.clear();

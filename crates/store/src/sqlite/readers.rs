@@ -27,17 +27,9 @@ use super::{
 };
 use crate::{
     damage::DamageLog,
+    driver::Asker,
     limits::{READER_BUSY_TIMEOUT, READER_CACHE_KIB, READS_WAITING_MAX},
 };
-
-/// Who asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asker {
-    /// The node itself, with an index search whose result is small: it never waits for callers.
-    Node,
-    /// A caller of the API, a page, or a role that can wait.
-    Caller,
-}
 
 pub(super) struct Readers {
     queue: Arc<ReadQueue>,

@@ -10,13 +10,14 @@ use steadfast_core::{
 };
 
 use super::{
-    SqliteStore, change,
+    SqliteStore,
+    audit::save_audit,
+    change,
     damage::pass_over,
     driver_error::DriverError,
     each,
     enqueue::{find_key, insert_unless_stored},
     list::ABOVE_ALL,
-    operations::save_audit,
     readers::Reader,
     session::Session,
     values::{

@@ -44,22 +44,13 @@ pub trait DocumentStore: BaseStore {
     /// [`DocumentKind::Worker`] are not counted.
     async fn document_versions(&self) -> Result<DocumentVersions, StoreError>;
 
-    /// Deletes a document, and stores an audit record with that. Answers whether there was one; if
-    /// not, nothing is stored.
+    /// Deletes a document, if its revision is this one or none is asked for, and stores an audit
+    /// record with that. Answers whether it did; if not, nothing is stored.
     async fn delete_document(
         &self,
         kind: DocumentKind,
         id: String,
-        audit: Option<AuditRecord>,
-    ) -> Result<bool, StoreError>;
-
-    /// Deletes a document if its revision is this one, and stores an audit record with that. Answers
-    /// whether it was; if not, nothing is stored.
-    async fn delete_document_at(
-        &self,
-        kind: DocumentKind,
-        id: String,
-        revision: u64,
+        revision: Option<u64>,
         audit: Option<AuditRecord>,
     ) -> Result<bool, StoreError>;
 }

@@ -90,8 +90,7 @@ macro_rules! for_each_verb {
                 page_documents(kind: DocumentKind, prefix: String, after: Option<String>, limit: usize) -> Result<Vec<Document>, StoreError>;
                 get_document(kind: DocumentKind, id: String) -> Result<Option<Document>, StoreError>;
                 document_versions() -> Result<DocumentVersions, StoreError>;
-                delete_document(kind: DocumentKind, id: String, audit: Option<AuditRecord>) -> Result<bool, StoreError>;
-                delete_document_at(kind: DocumentKind, id: String, revision: u64, audit: Option<AuditRecord>) -> Result<bool, StoreError>;
+                delete_document(kind: DocumentKind, id: String, revision: Option<u64>, audit: Option<AuditRecord>) -> Result<bool, StoreError>;
             }
             OperationStore {
                 create_operation(operation: OperationRecord, jobs: Vec<JobId>, open_max: usize, audit: AuditRecord) -> Result<bool, StoreError>;

@@ -235,14 +235,6 @@ pub struct OperationFilter {
     pub is_open: bool,
 }
 
-impl OperationFilter {
-    /// The reference meaning of the filter.
-    pub(crate) fn matches(&self, record: &OperationRecord) -> bool {
-        (self.tenant.is_none() || self.tenant == record.tenant)
-            && (!self.is_open || record.is_open())
-    }
-}
-
 /// Which jobs of an operation are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationJobFilter {

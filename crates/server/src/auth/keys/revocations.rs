@@ -110,10 +110,10 @@ async fn delete(
     while let Some(id) = going.get(next).copied() {
         next += 1;
         let text = id.to_string();
-        let deleted = store.delete_document(DocumentKind::Key, text.clone(), audit.take());
+        let deleted = store.delete_document(DocumentKind::Key, text.clone(), None, audit.take());
         was_there |= deleted.await?;
         store
-            .delete_document(DocumentKind::Session, text, None)
+            .delete_document(DocumentKind::Session, text, None, None)
             .await?;
         let ending = keys.iter().filter(|key| key.ends_with == Some(id));
         going.extend(ending.map(|key| key.id));

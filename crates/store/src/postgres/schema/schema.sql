@@ -365,38 +365,48 @@ CREATE TABLE steadfast.tick (
 );
 CREATE INDEX tick_age ON steadfast.tick (tick);
 
--- Documents -----------------------------------------------------------------------------------------
+-- Records -------------------------------------------------------------------------------------------
 
--- Endpoints, keys, states of alerts, nodes: few, small, and changed only by a caller that saw the last
--- change.
-CREATE TABLE steadfast.document (
-    space text COLLATE "C" NOT NULL,
+-- Documents, operations: things with a JSON body, changed only by a caller that saw the last change. The
+-- columns repeat what they are found by. `at` is when one ended, or when something is to be done about it.
+CREATE TABLE steadfast.record (
+    kind text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
-    body text COLLATE "C" NOT NULL,
+    tenant text COLLATE "C" NOT NULL,
+    state text COLLATE "C" NOT NULL,
+    at bigint,
     revision bigint NOT NULL,
-    PRIMARY KEY (space, id)
+    body text COLLATE "C" NOT NULL,
+    PRIMARY KEY (kind, id)
 ) WITH (fillfactor = 70);
+CREATE INDEX record_tenant ON steadfast.record (kind, tenant, id);
+CREATE INDEX record_state ON steadfast.record (kind, state, id);
+CREATE INDEX record_tenant_state ON steadfast.record (kind, tenant, state, id);
+CREATE INDEX record_at ON steadfast.record (kind, state, at) WHERE at IS NOT NULL;
 
--- How often the documents of a space have changed. Nodes and workers write theirs often and nothing
--- is decided by them, so they are not counted. Triggers, so that no writer can forget it.
-CREATE TABLE steadfast.document_version (
-    space text PRIMARY KEY,
+-- How often the records of a kind have changed. Nodes and workers write theirs often and nothing is
+-- decided by them, and operations have a revision each, so they are not counted. Triggers, so that no
+-- writer can forget it.
+CREATE TABLE steadfast.record_version (
+    kind text COLLATE "C" PRIMARY KEY,
     version bigint NOT NULL
 );
 
-CREATE FUNCTION steadfast.document_changed() RETURNS trigger
+CREATE FUNCTION steadfast.record_changed() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO steadfast.document_version AS counted (space, version)
-    VALUES (coalesce(NEW.space, OLD.space), 1)
-    ON CONFLICT (space) DO UPDATE SET version = counted.version + 1;
+    INSERT INTO steadfast.record_version AS counted (kind, version)
+    VALUES (coalesce(NEW.kind, OLD.kind), 1)
+    ON CONFLICT (kind) DO UPDATE SET version = counted.version + 1;
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER document_saved AFTER INSERT OR UPDATE ON steadfast.document
-FOR EACH ROW WHEN (NEW.space NOT IN ('node', 'worker')) EXECUTE FUNCTION steadfast.document_changed();
-CREATE TRIGGER document_deleted AFTER DELETE ON steadfast.document
-FOR EACH ROW WHEN (OLD.space NOT IN ('node', 'worker')) EXECUTE FUNCTION steadfast.document_changed();
+CREATE TRIGGER record_saved AFTER INSERT OR UPDATE ON steadfast.record
+FOR EACH ROW WHEN (NEW.kind NOT IN ('node', 'worker', 'operation'))
+EXECUTE FUNCTION steadfast.record_changed();
+CREATE TRIGGER record_deleted AFTER DELETE ON steadfast.record
+FOR EACH ROW WHEN (OLD.kind NOT IN ('node', 'worker', 'operation'))
+EXECUTE FUNCTION steadfast.record_changed();
 
 -- Failure groups ------------------------------------------------------------------------------------
 
@@ -429,19 +439,6 @@ CREATE TABLE steadfast.failure_change (
 );
 
 -- Operations and the audit --------------------------------------------------------------------------
-
-CREATE TABLE steadfast.operation (
-    id uuid PRIMARY KEY,
-    tenant text COLLATE "C" NOT NULL,
-    is_open boolean NOT NULL,
-    finished_at bigint,
-    revision bigint NOT NULL,
-    body text NOT NULL
-);
-CREATE INDEX operation_open ON steadfast.operation (id) WHERE is_open;
-CREATE INDEX operation_open_tenant ON steadfast.operation (tenant) WHERE is_open;
-CREATE INDEX operation_tenant ON steadfast.operation (tenant, id);
-CREATE INDEX operation_age ON steadfast.operation (finished_at) WHERE NOT is_open;
 
 -- `pending`: 0 nothing, 1 the command, 2 the outcome of the next attempt. Large operations have many
 -- rows, so the indexes beside the key hold few of them.

@@ -37,7 +37,7 @@ written AS (
         AND (new.cancel_known OR NOT job.cancel_requested)
         AND (
             $3::bigint IS NULL
-            OR $3 = coalesce((SELECT version FROM steadfast.document_version WHERE space = 'endpoint'), 0)
+            OR $3 = coalesce((SELECT version FROM steadfast.record_version WHERE kind = 'endpoint'), 0)
         )
         AND (NOT new.must_have_expired OR job.lease_until <= (SELECT now FROM clock))
     RETURNING

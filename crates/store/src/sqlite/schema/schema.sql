@@ -274,37 +274,47 @@ CREATE TABLE steadfast_tick (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX steadfast_tick_age ON steadfast_tick (tick);
 
--- Documents -----------------------------------------------------------------------------------------
+-- Records -------------------------------------------------------------------------------------------
 
-CREATE TABLE steadfast_document (
-    space TEXT NOT NULL,
+-- Documents, operations: things with a JSON body. The columns repeat what they are found by. `at` is when
+-- one ended, or when something is to be done about it.
+CREATE TABLE steadfast_record (
+    kind TEXT NOT NULL,
     id TEXT NOT NULL,
-    body TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    state TEXT NOT NULL,
+    at INTEGER,
     revision INTEGER NOT NULL,
-    PRIMARY KEY (space, id)
+    body TEXT NOT NULL,
+    PRIMARY KEY (kind, id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX steadfast_record_tenant ON steadfast_record (kind, tenant, id);
+CREATE INDEX steadfast_record_state ON steadfast_record (kind, state, id);
+CREATE INDEX steadfast_record_tenant_state ON steadfast_record (kind, tenant, state, id);
+CREATE INDEX steadfast_record_at ON steadfast_record (kind, state, at) WHERE at IS NOT NULL;
 
--- How often the documents of a space have changed. Nodes and workers write theirs often and nothing
--- is decided by them, so they are not counted. Triggers, so that no writer can forget it.
-CREATE TABLE steadfast_document_version (
-    space TEXT NOT NULL PRIMARY KEY,
+-- How often the records of a kind have changed. Nodes and workers write theirs often and nothing is
+-- decided by them, and operations have a revision each, so they are not counted. Triggers, so that no
+-- writer can forget it.
+CREATE TABLE steadfast_record_version (
+    kind TEXT NOT NULL PRIMARY KEY,
     version INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER steadfast_document_created AFTER INSERT ON steadfast_document
-WHEN NEW.space NOT IN ('node', 'worker') BEGIN
-    INSERT INTO steadfast_document_version (space, version) VALUES (NEW.space, 1)
-    ON CONFLICT (space) DO UPDATE SET version = version + 1;
+CREATE TRIGGER steadfast_record_created AFTER INSERT ON steadfast_record
+WHEN NEW.kind NOT IN ('node', 'worker', 'operation') BEGIN
+    INSERT INTO steadfast_record_version (kind, version) VALUES (NEW.kind, 1)
+    ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;
-CREATE TRIGGER steadfast_document_changed AFTER UPDATE ON steadfast_document
-WHEN NEW.space NOT IN ('node', 'worker') BEGIN
-    INSERT INTO steadfast_document_version (space, version) VALUES (NEW.space, 1)
-    ON CONFLICT (space) DO UPDATE SET version = version + 1;
+CREATE TRIGGER steadfast_record_changed AFTER UPDATE ON steadfast_record
+WHEN NEW.kind NOT IN ('node', 'worker', 'operation') BEGIN
+    INSERT INTO steadfast_record_version (kind, version) VALUES (NEW.kind, 1)
+    ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;
-CREATE TRIGGER steadfast_document_deleted AFTER DELETE ON steadfast_document
-WHEN OLD.space NOT IN ('node', 'worker') BEGIN
-    INSERT INTO steadfast_document_version (space, version) VALUES (OLD.space, 1)
-    ON CONFLICT (space) DO UPDATE SET version = version + 1;
+CREATE TRIGGER steadfast_record_deleted AFTER DELETE ON steadfast_record
+WHEN OLD.kind NOT IN ('node', 'worker', 'operation') BEGIN
+    INSERT INTO steadfast_record_version (kind, version) VALUES (OLD.kind, 1)
+    ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;
 
 -- Failure groups ------------------------------------------------------------------------------------
@@ -332,19 +342,6 @@ WHERE state IN ('new', 'regressed');
 CREATE INDEX steadfast_failure_old ON steadfast_failure (last_seen) WHERE dead_letters = 0;
 
 -- Operations and the audit --------------------------------------------------------------------------
-
-CREATE TABLE steadfast_operation (
-    id BLOB NOT NULL PRIMARY KEY,
-    tenant TEXT NOT NULL,
-    is_open INTEGER NOT NULL,
-    finished_at INTEGER,
-    revision INTEGER NOT NULL,
-    body TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX steadfast_operation_open ON steadfast_operation (id) WHERE is_open = 1;
-CREATE INDEX steadfast_operation_open_tenant ON steadfast_operation (tenant) WHERE is_open = 1;
-CREATE INDEX steadfast_operation_tenant ON steadfast_operation (tenant, id);
-CREATE INDEX steadfast_operation_age ON steadfast_operation (finished_at) WHERE is_open = 0;
 
 -- `pending`: 0 nothing, 1 the command, 2 the outcome of the next attempt. Large operations have many
 -- rows, so the indexes beside the key hold few of them.

@@ -1,0 +1,50 @@
+//! How verbs reach a driver.
+
+use std::pin::Pin;
+
+use crate::{
+    driver_error::DriverError,
+    error::StoreError,
+    store::BaseStore,
+    transaction::{Reads, Transaction},
+};
+
+/// What a verb does within a transaction. It may be run again after a rollback, so it only borrows
+/// its arguments.
+pub(crate) type Verb<A, T> = for<'a> fn(&'a mut dyn Transaction, &'a A) -> Answer<'a, T>;
+
+/// What a verb does that only reads.
+pub(crate) type Query<A, T> = for<'a> fn(&'a mut dyn Reads, &'a A) -> Answer<'a, T>;
+
+pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, DriverError>> + Send + 'a>>;
+
+/// A store whose verbs are written once, in `verbs`.
+pub(crate) trait Driver: BaseStore {
+    /// Runs a verb in a transaction, durably before it returns, and wakes whom it concerns. It
+    /// touches about this many rows.
+    fn transact<A: Send + Sync + 'static, T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        rows: usize,
+        arguments: A,
+        verb: Verb<A, T>,
+    ) -> impl Future<Output = Result<T, StoreError>> + Send;
+
+    /// Runs a verb that only reads.
+    fn read<A: Send + Sync + 'static, T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        asker: Asker,
+        arguments: A,
+        query: Query<A, T>,
+    ) -> impl Future<Output = Result<T, StoreError>> + Send;
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// The node itself, with an index search whose result is small: it never waits for callers.
+    Node,
+    /// A caller of the API, a page, or a role that can wait.
+    Caller,
+}

@@ -1,0 +1,364 @@
+//! What the verbs get of this store. Verbs check before they write, so nothing is ever rolled back.
+
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use steadfast_core::{
+    AuditId, AuditRecord, Job, JobCommand, JobId, NewJob, OperationId, OperationJob,
+    OperationOutcome, OperationResult, Subscriptions, Timestamp,
+};
+
+use super::{MemoryStore, tables::Tables};
+use crate::{
+    damage::DamageLog,
+    driver::{Answer, Asker, Driver, Query, Verb},
+    driver_error::DriverError,
+    error::{CommandError, EnqueueError, StoreError},
+    store::{AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter},
+    transaction::{
+        JobCondition, Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery,
+        RecordState, StoredRecord, Transaction,
+    },
+};
+
+impl Driver for MemoryStore {
+    async fn transact<A: Send + Sync + 'static, T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        _rows: usize,
+        arguments: A,
+        verb: Verb<A, T>,
+    ) -> Result<T, StoreError> {
+        let damage = &self.damage;
+        self.with(|tables, now| {
+            let mut transaction = MemoryTransaction {
+                tables,
+                damage,
+                now,
+            };
+            finish(verb(&mut transaction, &arguments))
+        })
+        .map_err(|error| error.in_operation(operation))
+    }
+
+    async fn read<A: Send + Sync + 'static, T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        _asker: Asker,
+        arguments: A,
+        query: Query<A, T>,
+    ) -> Result<T, StoreError> {
+        let damage = &self.damage;
+        self.with(|tables, now| {
+            let mut snapshot = MemoryTransaction {
+                tables,
+                damage,
+                now,
+            };
+            finish(query(&mut snapshot, &arguments))
+        })
+        .map_err(|error| error.in_operation(operation))
+    }
+}
+
+/// Nothing here waits, so a verb is done when it is polled once.
+fn finish<T>(answer: Answer<'_, T>) -> Result<T, DriverError> {
+    answer.now_or_never().unwrap_or(Err(DriverError::NotRun))
+}
+
+struct MemoryTransaction<'t> {
+    tables: &'t mut Tables,
+    damage: &'t DamageLog,
+    now: Timestamp,
+}
+
+/// A record without its kind and id.
+pub(super) struct RecordEntry {
+    tenant: String,
+    state: RecordState,
+    at: Option<Timestamp>,
+    revision: u64,
+    body: String,
+}
+
+impl RecordEntry {
+    fn stored(&self, id: &str) -> StoredRecord {
+        StoredRecord {
+            id: id.to_owned(),
+            revision: self.revision,
+            text: Ok(self.body.clone()),
+        }
+    }
+}
+
+impl MemoryTransaction<'_> {
+    fn of_kind(&self, kind: RecordKind) -> impl DoubleEndedIterator<Item = (&str, &RecordEntry)> {
+        let records = self.tables.records.range((kind, String::new())..);
+        let own = records
+            .map_while(move |((of, id), record)| (*of == kind).then_some((id.as_str(), record)));
+        own.collect::<Vec<_>>().into_iter()
+    }
+}
+
+#[async_trait]
+impl Reads for MemoryTransaction<'_> {
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn damage(&self) -> &DamageLog {
+        self.damage
+    }
+
+    async fn record(
+        &mut self,
+        kind: RecordKind,
+        id: &str,
+        _lock: Lock,
+    ) -> Result<Option<StoredRecord>, DriverError> {
+        let found = self.tables.records.get(&(kind, id.to_owned()));
+        Ok(found.map(|record| record.stored(id)))
+    }
+
+    async fn records(&mut self, query: &RecordQuery<'_>) -> Result<Vec<StoredRecord>, DriverError> {
+        let all = self.of_kind(query.kind);
+        let found: Vec<(&str, &RecordEntry)> = match query.order {
+            RecordOrder::Ascending { prefix, after } => all
+                .filter(|(id, _)| id.starts_with(prefix) && *id > after)
+                .collect(),
+            RecordOrder::Newest {
+                tenant,
+                state,
+                before,
+            } => all
+                .rev()
+                .filter(|(id, record)| {
+                    tenant.is_none_or(|tenant| record.tenant == tenant)
+                        && state.is_none_or(|state| record.state == state)
+                        && before.is_none_or(|before| *id < before)
+                })
+                .collect(),
+            RecordOrder::Earliest { state, before } => {
+                let is_due = |record: &RecordEntry| {
+                    record.state == state && record.at.is_some_and(|at| at < before)
+                };
+                let mut due: Vec<_> = all.filter(|(_, record)| is_due(record)).collect();
+                due.sort_by_key(|(_, record)| record.at);
+                due
+            }
+        };
+        let found = found.into_iter().take(query.limit);
+        Ok(found.map(|(id, record)| record.stored(id)).collect())
+    }
+
+    async fn count_records(
+        &mut self,
+        kind: RecordKind,
+        tenant: &str,
+        state: RecordState,
+        limit: usize,
+    ) -> Result<usize, DriverError> {
+        let is_counted =
+            |(_, record): &(&str, &RecordEntry)| record.tenant == tenant && record.state == state;
+        Ok(self.of_kind(kind).filter(is_counted).take(limit).count())
+    }
+
+    async fn document_versions(&mut self) -> Result<DocumentVersions, DriverError> {
+        let versions = self.tables.document_versions.iter();
+        Ok(versions.map(|(kind, version)| (*kind, *version)).collect())
+    }
+
+    async fn audit_records(
+        &mut self,
+        filter: &AuditFilter,
+        after: Option<AuditId>,
+        limit: usize,
+    ) -> Result<Vec<AuditRecord>, DriverError> {
+        let records = self.tables.audit.values().rev();
+        let records = records.filter(|record| after.is_none_or(|after| record.id < after));
+        let wanted = records.filter(|record| filter.matches(record));
+        Ok(wanted.take(limit).cloned().collect())
+    }
+
+    async fn operation_jobs(
+        &mut self,
+        operation: OperationId,
+        filter: OperationJobFilter,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> Result<Vec<OperationJob>, DriverError> {
+        let jobs = self.tables.operation_jobs.iter().rev();
+        let own = jobs
+            .filter(|((of, job), _)| *of == operation && after.is_none_or(|after| *job < after));
+        let wanted = own.filter(|(_, (job, pending))| match filter {
+            OperationJobFilter::All => true,
+            OperationJobFilter::NotWorked => *pending == PendingStep::Command,
+            OperationJobFilter::Watched => *pending == PendingStep::Outcome,
+            OperationJobFilter::NotChanged => job
+                .result
+                .is_some_and(|result| result != OperationResult::Changed),
+        });
+        Ok(wanted.take(limit).map(|(_, (job, _))| *job).collect())
+    }
+
+    async fn operations_of(
+        &mut self,
+        job: JobId,
+        limit: usize,
+    ) -> Result<Vec<OperationId>, DriverError> {
+        let keys = self.tables.operation_jobs.keys().rev();
+        let own = keys.filter(|(_, of)| *of == job);
+        Ok(own.take(limit).map(|(operation, _)| *operation).collect())
+    }
+}
+
+#[async_trait]
+impl Transaction for MemoryTransaction<'_> {
+    async fn lock_name(&mut self, _name: &str) -> Result<(), DriverError> {
+        // There is one lock for everything.
+        Ok(())
+    }
+
+    async fn save_record(&mut self, record: &Record<'_>) -> Result<bool, DriverError> {
+        let key = (record.kind, record.id.to_owned());
+        let stored = self.tables.records.get(&key);
+        if stored.map(|stored| stored.revision) != record.replaces {
+            return Ok(false);
+        }
+        let entry = RecordEntry {
+            tenant: record.tenant.to_owned(),
+            state: record.state,
+            at: record.at,
+            revision: record.revision,
+            body: record.body.to_owned(),
+        };
+        self.tables.records.insert(key, entry);
+        self.tables.count_change(record.kind);
+        Ok(true)
+    }
+
+    async fn delete_record(
+        &mut self,
+        kind: RecordKind,
+        id: &str,
+        revision: Option<u64>,
+    ) -> Result<bool, DriverError> {
+        let key = (kind, id.to_owned());
+        let stored = self.tables.records.get(&key);
+        let is_meant = stored.is_some_and(|stored| revision.is_none_or(|it| stored.revision == it));
+        if is_meant {
+            self.tables.records.remove(&key);
+            self.tables.count_change(kind);
+        }
+        Ok(is_meant)
+    }
+
+    async fn insert_jobs(&mut self, jobs: &[NewJob]) -> Result<(), DriverError> {
+        for job in jobs {
+            self.tables.insert(job.clone(), self.now);
+        }
+        Ok(())
+    }
+
+    async fn enqueue(
+        &mut self,
+        jobs: &[NewJob],
+    ) -> Result<Result<Vec<EnqueueResult>, EnqueueError>, DriverError> {
+        Ok(self.tables.enqueue(jobs.to_vec(), self.now))
+    }
+
+    async fn run_command(
+        &mut self,
+        jobs: &[JobId],
+        command: &JobCommand,
+        subscriptions: &Subscriptions,
+        condition: &JobCondition<'_>,
+    ) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
+        let run = |id: &JobId| match self.tables.job(*id) {
+            Some(job) if condition(&job) => {
+                self.tables
+                    .run_command(*id, command, subscriptions, self.now)
+            }
+            Some(_) | None => Err(CommandError::NotFound(*id)),
+        };
+        Ok(jobs.iter().map(run).collect())
+    }
+
+    async fn save_audit(&mut self, record: &AuditRecord) -> Result<(), DriverError> {
+        self.tables.save_audit(Some(record.clone()));
+        Ok(())
+    }
+
+    async fn delete_audit(
+        &mut self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<usize, DriverError> {
+        let records = self.tables.audit.values();
+        let old = records.filter(|record| record.at < before).take(limit);
+        let old: Vec<AuditId> = old.map(|record| record.id).collect();
+        for id in &old {
+            self.tables.audit.remove(id);
+        }
+        Ok(old.len())
+    }
+
+    async fn save_operation_jobs(
+        &mut self,
+        operation: OperationId,
+        jobs: &[(OperationJob, PendingStep)],
+    ) -> Result<(), DriverError> {
+        let rows = jobs.iter().map(|row| ((operation, row.0.job), *row));
+        self.tables.operation_jobs.extend(rows);
+        Ok(())
+    }
+
+    async fn save_operation_outcome(
+        &mut self,
+        operation: OperationId,
+        job: JobId,
+        outcome: OperationOutcome,
+    ) -> Result<bool, DriverError> {
+        let row = self.tables.operation_jobs.get_mut(&(operation, job));
+        let Some((job, pending)) = row.filter(|row| row.1 == PendingStep::Outcome) else {
+            return Ok(false);
+        };
+        job.outcome = Some(outcome);
+        *pending = PendingStep::Nothing;
+        Ok(true)
+    }
+
+    async fn delete_operation_jobs(
+        &mut self,
+        operation: OperationId,
+        limit: usize,
+    ) -> Result<usize, DriverError> {
+        let keys = self.tables.operation_jobs.keys().copied();
+        let own = keys.filter(|(of, _)| *of == operation).take(limit);
+        let own: Vec<(OperationId, JobId)> = own.collect();
+        for key in &own {
+            self.tables.operation_jobs.remove(key);
+        }
+        Ok(own.len())
+    }
+}
+
+impl Tables {
+    /// Stores an audit record, if there is one and it is not stored already.
+    pub(super) fn save_audit(&mut self, record: Option<AuditRecord>) {
+        if let Some(record) = record {
+            self.audit.entry(record.id).or_insert(record);
+        }
+    }
+
+    pub(super) fn document_version(&self, kind: DocumentKind) -> u64 {
+        self.document_versions.get(&kind).copied().unwrap_or(0)
+    }
+
+    fn count_change(&mut self, kind: RecordKind) {
+        match kind {
+            RecordKind::Document(DocumentKind::Node | DocumentKind::Worker)
+            | RecordKind::Operation => {}
+            RecordKind::Document(kind) => *self.document_versions.entry(kind).or_default() += 1,
+        }
+    }
+}

@@ -1,8 +1,0 @@
--- Audit records about one thing, newest first.
--- Parameters: 1 those before this id, 2 tenant or null, 3 the name of the caller or null, 4 from this
--- action, 5 below this one, 6 from this time, 7 before that, 8 limit, 9 subject. Rows: body. Locks: none.
-SELECT body FROM steadfast.audit
-WHERE subject = $9 AND id < $1 AND ($2::text IS NULL OR tenant = $2) AND ($3::text IS NULL OR actor = $3)
-    AND action >= $4 AND action < $5 AND at >= $6 AND at < $7
-ORDER BY id DESC
-LIMIT $8

@@ -1,0 +1,214 @@
+//! What the verbs get of this driver.
+
+use std::error::Error;
+
+use async_trait::async_trait;
+use bytes::BytesMut;
+use steadfast_core::{Job, JobCommand, JobId, NewJob, Subscriptions, Timestamp};
+use tokio_postgres::{
+    Row,
+    types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
+};
+
+use super::{
+    PostgresStore, change, enqueue,
+    inner::{on_connection, with_wake_hints},
+    names::{policy_id, with_numbers},
+    session::{Conn, Session},
+};
+use crate::{
+    damage::DamageLog,
+    driver::{Asker, Driver, Query, Verb},
+    driver_error::DriverError,
+    error::{CommandError, EnqueueError, StoreError},
+    sql::{
+        session::{SqlRow, SqlSession, SqlValue},
+        transaction::SqlWriter,
+    },
+    store::EnqueueResult,
+    transaction::JobCondition,
+    wake::WakeReasons,
+};
+
+impl Driver for PostgresStore {
+    async fn transact<A: Send + Sync + 'static, T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        _rows: usize,
+        arguments: A,
+        verb: Verb<A, T>,
+    ) -> Result<T, StoreError> {
+        with_wake_hints!(self, operation, |conn, hints| run(
+            conn, verb, &arguments, hints
+        ))
+    }
+
+    async fn read<A: Send + Sync + 'static, T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        _asker: Asker,
+        arguments: A,
+        query: Query<A, T>,
+    ) -> Result<T, StoreError> {
+        on_connection!(self, operation, |conn| {
+            let mut reads = SessionTransaction {
+                session: conn.session(),
+                hints: WakeReasons::default(),
+            };
+            let arguments = &arguments;
+            async move { query(&mut reads, arguments).await }
+        })
+    }
+}
+
+async fn run<A: Send + Sync, T: Send>(
+    conn: &mut Conn<'_>,
+    verb: Verb<A, T>,
+    arguments: &A,
+    hints: &mut WakeReasons,
+) -> Result<T, DriverError> {
+    let transaction = conn.begin().await?;
+    let mut writes = SessionTransaction {
+        session: transaction.session(),
+        hints: WakeReasons::default(),
+    };
+    let answer = verb(&mut writes, arguments).await?;
+    *hints = writes.hints;
+    transaction.commit().await?;
+    Ok(answer)
+}
+
+struct SessionTransaction<'c> {
+    session: Session<'c>,
+    /// What it may make due earlier than waiting callers know.
+    hints: WakeReasons,
+}
+
+#[async_trait]
+impl SqlSession for SessionTransaction<'_> {
+    fn now(&self) -> Timestamp {
+        self.session.shared.clock.now()
+    }
+
+    fn damage(&self) -> &DamageLog {
+        &self.session.shared.damage
+    }
+
+    async fn rows(
+        &mut self,
+        sql: &str,
+        params: &[SqlValue<'_>],
+    ) -> Result<Vec<SqlRow>, DriverError> {
+        let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|it| it as _).collect();
+        let rows = self.session.shared_query(sql, &params).await?;
+        rows.iter().map(read).collect()
+    }
+
+    async fn execute(&mut self, sql: &str, params: &[SqlValue<'_>]) -> Result<usize, DriverError> {
+        let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|it| it as _).collect();
+        self.session.shared_execute(sql, &params).await
+    }
+}
+
+#[async_trait]
+impl SqlWriter for SessionTransaction<'_> {
+    async fn lock_name(&mut self, name: &str) -> Result<(), DriverError> {
+        let sql = include_str!("sql/name_lock.sql");
+        self.session.execute(sql, &[&name]).await
+    }
+
+    async fn insert_jobs(&mut self, jobs: &[NewJob]) -> Result<(), DriverError> {
+        let numbered = with_numbers(&self.session, jobs.iter()).await?;
+        enqueue::insert_unless_stored(&self.session, &numbered, &mut self.hints).await
+    }
+
+    async fn enqueue(
+        &mut self,
+        jobs: &[NewJob],
+    ) -> Result<Result<Vec<EnqueueResult>, EnqueueError>, DriverError> {
+        let numbered = with_numbers(&self.session, jobs.iter()).await?;
+        let client = self.session.client;
+        client.batch_execute("SAVEPOINT steadfast").await?;
+        let answer = enqueue::enqueue_in(&self.session, &numbered, &mut self.hints).await?;
+        let end = match answer {
+            Ok(_) => "RELEASE steadfast",
+            Err(_) => "ROLLBACK TO steadfast; RELEASE steadfast",
+        };
+        client.batch_execute(end).await?;
+        Ok(answer)
+    }
+
+    async fn run_command(
+        &mut self,
+        jobs: &[JobId],
+        command: &JobCommand,
+        subscriptions: &Subscriptions,
+        condition: &JobCondition<'_>,
+    ) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
+        if let JobCommand::Edit(edit) = command
+            && let Some(policy) = &edit.policy
+        {
+            policy_id(&self.session, policy).await?;
+        }
+        let Self { session, hints } = self;
+        change::run_command_if(session, jobs, command, subscriptions, condition, hints).await
+    }
+}
+
+fn read(row: &Row) -> Result<SqlRow, DriverError> {
+    let values = (0..row.len()).map(|column| row.try_get::<_, SqlValue<'static>>(column));
+    Ok(SqlRow(values.collect::<Result<_, _>>()?))
+}
+
+impl FromSql<'_> for SqlValue<'static> {
+    fn from_sql(ty: &Type, raw: &[u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(match *ty {
+            Type::INT8 => Self::Int(i64::from_sql(ty, raw)?),
+            Type::INT4 => Self::Int(i32::from_sql(ty, raw)?.into()),
+            Type::INT2 => Self::Int(i16::from_sql(ty, raw)?.into()),
+            Type::BOOL => Self::Int(bool::from_sql(ty, raw)?.into()),
+            Type::UUID => Self::Id(u128::from_be_bytes(raw.try_into()?)),
+            Type::TEXT => Self::from(String::from_sql(ty, raw)?),
+            _ => Self::Unreadable(format!("found a {ty}")),
+        })
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self::Null)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+impl ToSql for SqlValue<'_> {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Int(value) => match *ty {
+                Type::INT8 => value.to_sql(ty, out),
+                Type::INT4 => i32::try_from(*value)?.to_sql(ty, out),
+                Type::INT2 => i16::try_from(*value)?.to_sql(ty, out),
+                Type::BOOL => (*value != 0).to_sql(ty, out),
+                _ => Err(format!("a number is no {ty}").into()),
+            },
+            Self::Text(text) => (&**text).to_sql(ty, out),
+            Self::Id(bits) => {
+                out.extend_from_slice(&bits.to_be_bytes());
+                Ok(IsNull::No)
+            }
+            Self::Unreadable(reason) => Err(reason.as_str().into()),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}

@@ -1,0 +1,190 @@
+//! Statements that both dialects share.
+//!
+//! They are written as SQLite reads them: parameters are `?1`, tables `steadfast_job`. For
+//! PostgreSQL, [`postgres_text`] turns them into `$1` and `steadfast.job`, and `/*lock*/` into
+//! `FOR UPDATE`.
+
+use std::borrow::Cow;
+
+use async_trait::async_trait;
+use steadfast_core::{AuditId, BatchId, JobId, OperationId, ScheduleId, Timestamp};
+
+use crate::{damage::DamageLog, driver_error::DriverError, limits::INSERT_ROWS};
+
+/// A connection that runs shared statements.
+#[async_trait]
+pub(crate) trait SqlSession: Send {
+    fn now(&self) -> Timestamp;
+
+    fn damage(&self) -> &DamageLog;
+
+    async fn rows(
+        &mut self,
+        sql: &str,
+        params: &[SqlValue<'_>],
+    ) -> Result<Vec<SqlRow>, DriverError>;
+
+    /// Answers how many rows were changed.
+    async fn execute(&mut self, sql: &str, params: &[SqlValue<'_>]) -> Result<usize, DriverError>;
+}
+
+/// A value in a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SqlValue<'v> {
+    Null,
+    Int(i64),
+    Text(Cow<'v, str>),
+    /// A public id.
+    Id(u128),
+    /// Of a type that no column has, or not text.
+    Unreadable(String),
+}
+
+impl From<i64> for SqlValue<'_> {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<u64> for SqlValue<'_> {
+    fn from(value: u64) -> Self {
+        Self::Int(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<usize> for SqlValue<'_> {
+    fn from(value: usize) -> Self {
+        Self::Int(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<Timestamp> for SqlValue<'_> {
+    fn from(value: Timestamp) -> Self {
+        Self::Int(value.as_micros())
+    }
+}
+
+impl<'v> From<&'v str> for SqlValue<'v> {
+    fn from(value: &'v str) -> Self {
+        Self::Text(Cow::Borrowed(value))
+    }
+}
+
+impl From<String> for SqlValue<'_> {
+    fn from(value: String) -> Self {
+        Self::Text(Cow::Owned(value))
+    }
+}
+
+impl<'v, T: Into<SqlValue<'v>>> From<Option<T>> for SqlValue<'v> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+macro_rules! ids {
+    ($($id:ident),+) => {$(
+        impl From<$id> for SqlValue<'_> {
+            fn from(id: $id) -> Self {
+                Self::Id(id.bits())
+            }
+        }
+    )+};
+}
+ids!(AuditId, BatchId, JobId, OperationId, ScheduleId);
+
+/// The columns of a row, in the order of the statement.
+pub(crate) struct SqlRow(pub Vec<SqlValue<'static>>);
+
+impl SqlRow {
+    pub(crate) fn int(&self, column: usize) -> Result<i64, DriverError> {
+        match self.0.get(column) {
+            Some(SqlValue::Int(value)) => Ok(*value),
+            other => Err(unexpected("number", other)),
+        }
+    }
+
+    pub(crate) fn id(&self, column: usize) -> Result<u128, DriverError> {
+        match self.0.get(column) {
+            Some(SqlValue::Id(bits)) => Ok(*bits),
+            other => Err(unexpected("id", other)),
+        }
+    }
+
+    pub(crate) fn text(&self, column: usize) -> Result<&str, DriverError> {
+        match self.0.get(column) {
+            Some(SqlValue::Text(text)) => Ok(text),
+            other => Err(unexpected("text", other)),
+        }
+    }
+
+    pub(crate) fn text_if_any(&self, column: usize) -> Result<Option<&str>, DriverError> {
+        match self.0.get(column) {
+            Some(SqlValue::Null) => Ok(None),
+            _ => self.text(column).map(Some),
+        }
+    }
+}
+
+fn unexpected(what: &'static str, found: Option<&SqlValue<'_>>) -> DriverError {
+    let reason = match found {
+        None => "it is missing".to_owned(),
+        Some(SqlValue::Unreadable(reason)) => reason.clone(),
+        Some(found) => format!("found {found:?}"),
+    };
+    DriverError::unreadable(what, reason)
+}
+
+/// A shared statement as PostgreSQL reads it.
+#[cfg(feature = "postgres")]
+pub(crate) fn postgres_text(sql: &str, schema: &str) -> String {
+    sql.replace('?', "$")
+        .replace("steadfast_", &format!("{schema}."))
+        .replace("/*lock*/", "FOR UPDATE")
+}
+
+/// The values of many rows as one list of `(?1, ?2), (?3, ?4)`.
+pub(crate) fn values_list(rows: usize, columns: usize) -> String {
+    let row = |row: usize| {
+        let first = row * columns + 1;
+        let params: Vec<String> = (first..first + columns)
+            .map(|it| format!("?{it}"))
+            .collect();
+        format!("({})", params.join(", "))
+    };
+    let rows: Vec<String> = (0..rows).map(row).collect();
+    rows.join(", ")
+}
+
+/// Rows that are inserted together, in few sizes, because each is a statement of its own.
+pub(crate) fn insert_chunks<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let size = INSERT_ROWS.into_iter().find(|size| *size <= rows.len())?;
+        let (some, rest) = rows.split_at(size);
+        rows = rest;
+        Some(some)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_inserted_in_few_sizes_and_in_their_order() {
+        let rows: Vec<usize> = (0..74).collect();
+        let sizes: Vec<usize> = insert_chunks(&rows).map(<[usize]>::len).collect();
+        assert_eq!(sizes, [32, 32, 8, 1, 1]);
+        let all: Vec<usize> = insert_chunks(&rows).flatten().copied().collect();
+        assert_eq!(all, rows);
+        assert_eq!(values_list(2, 2), "(?1, ?2), (?3, ?4)");
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn a_shared_statement_is_turned_into_postgresql() {
+        let sql = "SELECT id FROM steadfast_record WHERE id = ?1 /*lock*/";
+        let expected = "SELECT id FROM own.record WHERE id = $1 FOR UPDATE";
+        assert_eq!(postgres_text(sql, "own"), expected);
+    }
+}

@@ -1,0 +1,6 @@
+-- Records of a tenant in a state, the highest id first.
+-- Parameters: 1 kind, 2 below this id, 3 limit, 4 tenant, 5 state. Rows: id, revision, body. Locks: none.
+SELECT id, revision, body FROM steadfast_record
+WHERE kind = ?1 AND tenant = ?4 AND state = ?5 AND id < ?2
+ORDER BY id DESC
+LIMIT ?3

@@ -1,7 +1,0 @@
--- Jobs of an operation, newest id first.
--- Parameters: 1 operation, 2 those before this id, 3 limit. Rows: job, result, attempts, fingerprint,
--- outcome. Locks: read.
-SELECT job, result, attempts, fingerprint, outcome FROM steadfast_operation_job
-WHERE operation = ?1 AND job < ?2
-ORDER BY job DESC
-LIMIT ?3

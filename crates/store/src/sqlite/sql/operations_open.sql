@@ -1,6 +1,0 @@
--- Operations that have not ended, newest first.
--- Parameters: 1 those before this id, 2 tenant or null, 3 limit. Rows: id, revision, body. Locks: read.
-SELECT id, revision, body FROM steadfast_operation INDEXED BY steadfast_operation_open
-WHERE is_open = 1 AND id < ?1 AND (?2 IS NULL OR tenant = ?2)
-ORDER BY id DESC
-LIMIT ?3

@@ -1,0 +1,249 @@
+//! What a driver gives to the verbs: rows in and out of one transaction. No rule lives behind it.
+
+use async_trait::async_trait;
+use steadfast_core::{
+    AuditId, AuditRecord, Job, JobCommand, JobId, NewJob, OperationId, OperationJob,
+    OperationOutcome, Subscriptions, Timestamp,
+};
+
+use crate::{
+    damage::DamageLog,
+    driver_error::DriverError,
+    error::{CommandError, EnqueueError},
+    store::{AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter},
+};
+
+/// Rows out: of one moment, or of the transaction.
+#[async_trait]
+pub(crate) trait Reads: Send {
+    /// The time of the transaction.
+    fn now(&self) -> Timestamp;
+
+    /// Where rows that cannot be read are reported.
+    fn damage(&self) -> &DamageLog;
+
+    async fn record(
+        &mut self,
+        kind: RecordKind,
+        id: &str,
+        lock: Lock,
+    ) -> Result<Option<StoredRecord>, DriverError>;
+
+    async fn records(&mut self, query: &RecordQuery<'_>) -> Result<Vec<StoredRecord>, DriverError>;
+
+    /// How many records of a tenant are in a state, counted up to `limit`.
+    async fn count_records(
+        &mut self,
+        kind: RecordKind,
+        tenant: &str,
+        state: RecordState,
+        limit: usize,
+    ) -> Result<usize, DriverError>;
+
+    async fn document_versions(&mut self) -> Result<DocumentVersions, DriverError>;
+
+    /// Audit records that match, newest first, with ids below `after`.
+    async fn audit_records(
+        &mut self,
+        filter: &AuditFilter,
+        after: Option<AuditId>,
+        limit: usize,
+    ) -> Result<Vec<AuditRecord>, DriverError>;
+
+    /// Jobs of an operation, newest first, with ids below `after`.
+    async fn operation_jobs(
+        &mut self,
+        operation: OperationId,
+        filter: OperationJobFilter,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> Result<Vec<OperationJob>, DriverError>;
+
+    /// The operations that have a job, newest first.
+    async fn operations_of(
+        &mut self,
+        job: JobId,
+        limit: usize,
+    ) -> Result<Vec<OperationId>, DriverError>;
+}
+
+/// Rows in: all of them, or none if the verb ends with an error.
+#[async_trait]
+pub(crate) trait Transaction: Reads {
+    /// Lets one transaction at a time go on with a name, so that what it counts stays so.
+    async fn lock_name(&mut self, name: &str) -> Result<(), DriverError>;
+
+    /// Writes a record, if the one that it replaces is stored. Answers whether it is.
+    async fn save_record(&mut self, record: &Record<'_>) -> Result<bool, DriverError>;
+
+    /// Deletes a record, if it has this revision or none is asked for. Answers whether it did.
+    async fn delete_record(
+        &mut self,
+        kind: RecordKind,
+        id: &str,
+        revision: Option<u64>,
+    ) -> Result<bool, DriverError>;
+
+    /// Stores jobs, except those whose id or key is stored already.
+    async fn insert_jobs(&mut self, jobs: &[NewJob]) -> Result<(), DriverError>;
+
+    /// Stores jobs, all or none.
+    async fn enqueue(
+        &mut self,
+        jobs: &[NewJob],
+    ) -> Result<Result<Vec<EnqueueResult>, EnqueueError>, DriverError>;
+
+    /// Carries out a command on jobs. One that does not meet the condition counts as not found.
+    async fn run_command(
+        &mut self,
+        jobs: &[JobId],
+        command: &JobCommand,
+        subscriptions: &Subscriptions,
+        condition: &JobCondition<'_>,
+    ) -> Result<Vec<Result<Job, CommandError>>, DriverError>;
+
+    /// Stores an audit record, unless it is stored already.
+    async fn save_audit(&mut self, record: &AuditRecord) -> Result<(), DriverError>;
+
+    async fn delete_audit(&mut self, before: Timestamp, limit: usize)
+    -> Result<usize, DriverError>;
+
+    /// Stores jobs of an operation, each with what it waits for.
+    async fn save_operation_jobs(
+        &mut self,
+        operation: OperationId,
+        jobs: &[(OperationJob, PendingStep)],
+    ) -> Result<(), DriverError>;
+
+    /// Stores the outcome of a job of an operation, if one is waited for. Answers whether it was.
+    async fn save_operation_outcome(
+        &mut self,
+        operation: OperationId,
+        job: JobId,
+        outcome: OperationOutcome,
+    ) -> Result<bool, DriverError>;
+
+    async fn delete_operation_jobs(
+        &mut self,
+        operation: OperationId,
+        limit: usize,
+    ) -> Result<usize, DriverError>;
+}
+
+/// Which jobs a command is for.
+pub(crate) type JobCondition<'c> = dyn Fn(&Job) -> bool + Send + Sync + 'c;
+
+/// Whether a row is locked until the transaction ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lock {
+    None,
+    Update,
+}
+
+/// What a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RecordKind {
+    Document(DocumentKind),
+    Operation,
+}
+
+impl RecordKind {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Document(kind) => kind.as_str(),
+            Self::Operation => "operation",
+        }
+    }
+}
+
+/// What lists and roles find records by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordState {
+    Open,
+    Ended,
+}
+
+impl RecordState {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// A record to write. The columns repeat what records are found by; the body has everything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'r> {
+    pub kind: RecordKind,
+    /// Unique within the kind.
+    pub id: &'r str,
+    /// Empty if it belongs to no tenant.
+    pub tenant: &'r str,
+    pub state: RecordState,
+    /// When it ended, or when something is to be done about it.
+    pub at: Option<Timestamp>,
+    pub revision: u64,
+    /// The revision that must be stored; `None` if no such record may be stored.
+    pub replaces: Option<u64>,
+    pub body: &'r str,
+}
+
+/// A record as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredRecord {
+    pub id: String,
+    pub revision: u64,
+    /// Its body, or why that cannot be read.
+    pub text: Result<String, String>,
+}
+
+impl StoredRecord {
+    pub(crate) fn body(&self, what: &'static str) -> Result<&str, DriverError> {
+        let text = self.text.as_deref();
+        text.map_err(|reason| DriverError::unreadable(what, reason.as_str()))
+    }
+}
+
+/// Which records of a kind are read, and in which order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordQuery<'q> {
+    pub kind: RecordKind,
+    pub order: RecordOrder<'q>,
+    pub limit: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RecordOrder<'q> {
+    /// Ids that begin with a prefix and come after another, the lowest first.
+    Ascending { prefix: &'q str, after: &'q str },
+    /// Ids below another, the highest first.
+    Newest {
+        tenant: Option<&'q str>,
+        state: Option<RecordState>,
+        before: Option<&'q str>,
+    },
+    /// Those of a state whose time is before another, the earliest first.
+    Earliest {
+        state: RecordState,
+        before: Timestamp,
+    },
+}
+
+/// What a job of an operation waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PendingStep {
+    Nothing,
+    Command,
+    Outcome,
+}
+
+impl PendingStep {
+    pub(crate) fn number(self) -> i64 {
+        match self {
+            Self::Nothing => 0,
+            Self::Command => 1,
+            Self::Outcome => 2,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Verbs that are written once, over [`Transaction`](crate::transaction::Transaction).
+
+mod audit;
+mod documents;
+mod operations;
+mod records;

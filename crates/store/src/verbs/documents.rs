@@ -1,0 +1,174 @@
+//! Small records beside the jobs.
+
+use async_trait::async_trait;
+use steadfast_core::{AuditRecord, Payload};
+
+use super::{audit::save_audit, records::skip_corrupt};
+use crate::{
+    driver::{Asker, Driver},
+    driver_error::DriverError,
+    error::StoreError,
+    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, Outbox},
+    transaction::{
+        Lock, Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState, StoredRecord,
+        Transaction,
+    },
+};
+
+#[async_trait]
+impl<D: Driver> DocumentStore for D {
+    async fn save_document(
+        &self,
+        document: Document,
+        outbox: Outbox,
+    ) -> Result<DocumentSaveResult, StoreError> {
+        let rows = outbox.jobs.len() + 1;
+        self.transact(
+            "save_document",
+            rows,
+            (document, outbox),
+            |tx, (it, outbox)| Box::pin(save(tx, it, outbox)),
+        )
+        .await
+    }
+
+    async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError> {
+        self.read("list_documents", Asker::Node, kind, |tx, kind| {
+            Box::pin(list(tx, *kind, "", "", usize::MAX))
+        })
+        .await
+    }
+
+    async fn page_documents(
+        &self,
+        kind: DocumentKind,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError> {
+        let arguments = (kind, prefix, after.unwrap_or_default(), limit);
+        self.read("page_documents", Asker::Caller, arguments, |tx, it| {
+            Box::pin(list(tx, it.0, &it.1, &it.2, it.3))
+        })
+        .await
+    }
+
+    async fn get_document(
+        &self,
+        kind: DocumentKind,
+        id: String,
+    ) -> Result<Option<Document>, StoreError> {
+        self.read(
+            "get_document",
+            Asker::Caller,
+            (kind, id),
+            |tx, (kind, id)| Box::pin(find(tx, *kind, id)),
+        )
+        .await
+    }
+
+    async fn document_versions(&self) -> Result<DocumentVersions, StoreError> {
+        self.read("document_versions", Asker::Caller, (), |tx, ()| {
+            Box::pin(tx.document_versions())
+        })
+        .await
+    }
+
+    async fn delete_document(
+        &self,
+        kind: DocumentKind,
+        id: String,
+        revision: Option<u64>,
+        audit: Option<AuditRecord>,
+    ) -> Result<bool, StoreError> {
+        let arguments = (kind, id, revision, audit);
+        self.transact(
+            "delete_document",
+            1,
+            arguments,
+            |tx, (kind, id, at, audit)| Box::pin(delete(tx, *kind, id, *at, audit.as_ref())),
+        )
+        .await
+    }
+}
+
+async fn save(
+    tx: &mut dyn Transaction,
+    document: &Document,
+    outbox: &Outbox,
+) -> Result<DocumentSaveResult, DriverError> {
+    let saved = Document {
+        revision: document.revision.saturating_add(1),
+        ..document.clone()
+    };
+    let record = Record {
+        kind: RecordKind::Document(saved.kind),
+        id: &saved.id,
+        tenant: "",
+        state: RecordState::Open,
+        at: None,
+        revision: saved.revision,
+        replaces: (document.revision > 0).then_some(document.revision),
+        body: saved.body.as_str(),
+    };
+    if !tx.save_record(&record).await? {
+        let stored = find(tx, saved.kind, &saved.id).await?;
+        return Ok(DocumentSaveResult::Outdated(stored));
+    }
+    tx.insert_jobs(&outbox.jobs).await?;
+    save_audit(tx, outbox.audit.as_ref()).await?;
+    Ok(DocumentSaveResult::Done(saved))
+}
+
+async fn delete(
+    tx: &mut dyn Transaction,
+    kind: DocumentKind,
+    id: &str,
+    revision: Option<u64>,
+    audit: Option<&AuditRecord>,
+) -> Result<bool, DriverError> {
+    let kind = RecordKind::Document(kind);
+    let is_deleted = tx.delete_record(kind, id, revision).await?;
+    save_audit(tx, audit.filter(|_| is_deleted)).await?;
+    Ok(is_deleted)
+}
+
+async fn find(
+    tx: &mut (impl Reads + ?Sized),
+    kind: DocumentKind,
+    id: &str,
+) -> Result<Option<Document>, DriverError> {
+    let found = tx
+        .record(RecordKind::Document(kind), id, Lock::None)
+        .await?;
+    found.map(|record| read(kind, &record)).transpose()
+}
+
+async fn list(
+    tx: &mut dyn Reads,
+    kind: DocumentKind,
+    prefix: &str,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<Document>, DriverError> {
+    let query = RecordQuery {
+        kind: RecordKind::Document(kind),
+        order: RecordOrder::Ascending { prefix, after },
+        limit,
+    };
+    let mut documents = Vec::new();
+    for record in tx.records(&query).await? {
+        let id = format_args!("{kind}/{}", record.id);
+        documents.extend(skip_corrupt(tx, read(kind, &record), "document", id)?);
+    }
+    Ok(documents)
+}
+
+fn read(kind: DocumentKind, record: &StoredRecord) -> Result<Document, DriverError> {
+    Ok(Document {
+        kind,
+        id: record.id.clone(),
+        body: Payload::from_stored(record.body("document")?),
+        revision: record.revision,
+    })
+}

@@ -1,0 +1,433 @@
+//! Work on many jobs.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use steadfast_core::{
+    AuditId, AuditRecord, Job, JobCommand, JobId, NewJob, OperationEvent, OperationId,
+    OperationJob, OperationOutcome, Subscriptions, Timestamp,
+};
+
+use super::{
+    audit::{self, save_audit},
+    records::{newest_page, skip_corrupt},
+};
+use crate::{
+    driver::{Asker, Driver},
+    driver_error::DriverError,
+    error::{CommandError, EnqueueError, StoreError},
+    paging::page_of,
+    store::{
+        AuditFilter, EnqueueResult, OperationBatch, OperationChange, OperationFilter,
+        OperationJobFilter, OperationRecord, OperationStore, Page, PageRequest,
+    },
+    transaction::{
+        Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState,
+        StoredRecord, Transaction,
+    },
+};
+
+#[async_trait]
+impl<D: Driver> OperationStore for D {
+    async fn create_operation(
+        &self,
+        operation: OperationRecord,
+        jobs: Vec<JobId>,
+        open_max: usize,
+        audit: AuditRecord,
+    ) -> Result<bool, StoreError> {
+        let (rows, arguments) = (jobs.len() + 2, (operation, jobs, open_max, audit));
+        self.transact("create_operation", rows, arguments, |tx, it| {
+            Box::pin(create(tx, &it.0, &it.1, it.2, &it.3))
+        })
+        .await
+    }
+
+    async fn get_operation(&self, id: OperationId) -> Result<Option<OperationRecord>, StoreError> {
+        self.read("get_operation", Asker::Caller, id, |tx, id| {
+            Box::pin(find(tx, *id, Lock::None))
+        })
+        .await
+    }
+
+    async fn list_operations(
+        &self,
+        filter: OperationFilter,
+        page: PageRequest<OperationId>,
+    ) -> Result<Page<OperationRecord, OperationId>, StoreError> {
+        let arguments = (filter, page);
+        self.read(
+            "list_operations",
+            Asker::Caller,
+            arguments,
+            |tx, (filter, page)| Box::pin(list(tx, filter, *page)),
+        )
+        .await
+    }
+
+    async fn change_operation(
+        &self,
+        id: OperationId,
+        event: OperationEvent,
+        audit: Option<AuditRecord>,
+    ) -> Result<OperationChange, StoreError> {
+        let arguments = (id, event, audit);
+        self.transact(
+            "change_operation",
+            2,
+            arguments,
+            |tx, (id, event, audit)| {
+                Box::pin(async move {
+                    let changed = change(tx, *id, *event).await?;
+                    let is_done = matches!(changed, OperationChange::Done(_));
+                    save_audit(tx, audit.as_ref().filter(|_| is_done)).await?;
+                    Ok(changed)
+                })
+            },
+        )
+        .await
+    }
+
+    async fn work_operation(
+        &self,
+        id: OperationId,
+        revision: u64,
+        batch: OperationBatch,
+        subscriptions: Arc<Subscriptions>,
+    ) -> Result<OperationChange, StoreError> {
+        let (rows, arguments) = (2 * batch.jobs.len(), (id, revision, batch, subscriptions));
+        self.transact("work_operation", rows, arguments, |tx, it| {
+            Box::pin(work(tx, it.0, it.1, &it.2, &it.3))
+        })
+        .await
+    }
+
+    async fn save_outcomes(
+        &self,
+        id: OperationId,
+        outcomes: Vec<(JobId, OperationOutcome)>,
+    ) -> Result<OperationChange, StoreError> {
+        let rows = outcomes.len();
+        self.transact(
+            "save_outcomes",
+            rows,
+            (id, outcomes),
+            |tx, (id, outcomes)| Box::pin(save_outcomes(tx, *id, outcomes)),
+        )
+        .await
+    }
+
+    async fn list_operation_jobs(
+        &self,
+        id: OperationId,
+        filter: OperationJobFilter,
+        page: PageRequest<JobId>,
+    ) -> Result<Page<OperationJob, JobId>, StoreError> {
+        let arguments = (id, filter, page);
+        self.read("list_operation_jobs", Asker::Caller, arguments, |tx, it| {
+            Box::pin(async move {
+                let (id, filter, page) = *it;
+                let wanted = page.limit.saturating_add(1);
+                let jobs = tx.operation_jobs(id, filter, page.after, wanted).await?;
+                Ok(page_of(jobs, page.limit, |job| job.job))
+            })
+        })
+        .await
+    }
+
+    async fn operations_of_job(
+        &self,
+        job: JobId,
+        limit: usize,
+    ) -> Result<Vec<OperationRecord>, StoreError> {
+        self.read(
+            "operations_of_job",
+            Asker::Caller,
+            (job, limit),
+            |tx, it| Box::pin(of_job(tx, it.0, it.1)),
+        )
+        .await
+    }
+
+    async fn prune_operations(
+        &self,
+        ended_before: Timestamp,
+        limit: usize,
+    ) -> Result<usize, StoreError> {
+        let arguments = (ended_before, limit);
+        self.transact("prune_operations", limit, arguments, |tx, it| {
+            Box::pin(prune(tx, it.0, it.1))
+        })
+        .await
+    }
+
+    async fn enqueue_audited(
+        &self,
+        jobs: Vec<NewJob>,
+        audit: AuditRecord,
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        let (rows, arguments) = (jobs.len() + 1, (jobs, audit));
+        self.transact("enqueue_audited", rows, arguments, |tx, (jobs, audit)| {
+            Box::pin(async move {
+                let results = tx.enqueue(jobs).await?;
+                save_audit(tx, Some(audit).filter(|_| results.is_ok())).await?;
+                Ok(results)
+            })
+        })
+        .await?
+    }
+
+    async fn run_audited_command(
+        &self,
+        jobs: Vec<JobId>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
+        audit: AuditRecord,
+    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
+        let (rows, arguments) = (jobs.len() + 1, (jobs, command, subscriptions, audit));
+        self.transact("run_audited_command", rows, arguments, |tx, it| {
+            Box::pin(async move {
+                let (jobs, command, subscriptions, audit) = it;
+                let results = tx
+                    .run_command(jobs, command, subscriptions, &|_| true)
+                    .await?;
+                let is_changed = results.iter().any(Result::is_ok);
+                save_audit(tx, Some(audit).filter(|_| is_changed)).await?;
+                Ok(results)
+            })
+        })
+        .await
+    }
+
+    async fn list_audit(
+        &self,
+        filter: AuditFilter,
+        page: PageRequest<AuditId>,
+    ) -> Result<Page<AuditRecord, AuditId>, StoreError> {
+        self.read(
+            "list_audit",
+            Asker::Caller,
+            (filter, page),
+            |tx, (filter, page)| Box::pin(audit::list(tx, filter, *page)),
+        )
+        .await
+    }
+
+    async fn prune_audit(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        self.transact("prune_audit", limit, (before, limit), |tx, it| {
+            Box::pin(tx.delete_audit(it.0, it.1))
+        })
+        .await
+    }
+}
+
+async fn create(
+    tx: &mut dyn Transaction,
+    operation: &OperationRecord,
+    jobs: &[JobId],
+    open_max: usize,
+    audit: &AuditRecord,
+) -> Result<bool, DriverError> {
+    let tenant = tenant_of(operation);
+    tx.lock_name(&format!("operations of {tenant}")).await?;
+    if find(tx, operation.id, Lock::None).await?.is_some() {
+        return Ok(true);
+    }
+    let (kind, state) = (RecordKind::Operation, RecordState::Open);
+    let open = tx.count_records(kind, tenant, state, open_max).await?;
+    if operation.is_open() && open >= open_max {
+        return Ok(false);
+    }
+    save(tx, operation, None).await?;
+    let jobs = jobs.iter().map(|job| OperationJob::named(*job));
+    save_jobs(tx, operation, jobs.collect()).await?;
+    tx.save_audit(audit).await?;
+    Ok(true)
+}
+
+/// Writes an operation in place of its revision, or for the first time.
+async fn save(
+    tx: &mut dyn Transaction,
+    operation: &OperationRecord,
+    replaces: Option<u64>,
+) -> Result<(), DriverError> {
+    let body = serde_json::to_string(operation);
+    let record = Record {
+        kind: RecordKind::Operation,
+        id: &operation.id.to_string(),
+        tenant: tenant_of(operation),
+        state: match operation.is_open() {
+            true => RecordState::Open,
+            false => RecordState::Ended,
+        },
+        at: operation.finished_at,
+        revision: operation.revision,
+        replaces,
+        body: &body.map_err(|error| DriverError::unreadable("operation", error))?,
+    };
+    match tx.save_record(&record).await? {
+        true => Ok(()),
+        false => Err(DriverError::NotRun),
+    }
+}
+
+async fn save_jobs(
+    tx: &mut dyn Transaction,
+    operation: &OperationRecord,
+    jobs: Vec<OperationJob>,
+) -> Result<(), DriverError> {
+    let pending = |job: &OperationJob| match job.result {
+        None => PendingStep::Command,
+        Some(_) if operation.watches(job) => PendingStep::Outcome,
+        Some(_) => PendingStep::Nothing,
+    };
+    let jobs: Vec<_> = jobs.into_iter().map(|job| (job, pending(&job))).collect();
+    tx.save_operation_jobs(operation.id, &jobs).await
+}
+
+async fn change(
+    tx: &mut dyn Transaction,
+    id: OperationId,
+    event: OperationEvent,
+) -> Result<OperationChange, DriverError> {
+    let Some(stored) = find(tx, id, Lock::Update).await? else {
+        return Ok(OperationChange::NotFound);
+    };
+    match stored.step(event, tx.now()) {
+        Err(refusal) => Ok(OperationChange::Refused(refusal)),
+        Ok(next) => {
+            if next.revision != stored.revision {
+                save(tx, &next, Some(stored.revision)).await?;
+            }
+            Ok(OperationChange::Done(Box::new(next)))
+        }
+    }
+}
+
+async fn work(
+    tx: &mut dyn Transaction,
+    id: OperationId,
+    revision: u64,
+    batch: &OperationBatch,
+    subscriptions: &Subscriptions,
+) -> Result<OperationChange, DriverError> {
+    let Some(stored) = find(tx, id, Lock::Update).await? else {
+        return Ok(OperationChange::NotFound);
+    };
+    if stored.revision != revision {
+        return Ok(OperationChange::Outdated);
+    }
+    let now = tx.now();
+    // Nothing is changed by a batch that the operation does not allow.
+    if let Err(refusal) = stored.after_batch(batch, 0, now) {
+        return Ok(OperationChange::Refused(refusal));
+    }
+    let command = stored.operation.command();
+    let matches = |job: &Job| stored.filter.matches(job, now);
+    let results = tx.run_command(&batch.jobs, &command, subscriptions, &matches);
+    let results = results.await?;
+    let jobs = batch.jobs.iter().zip(&results);
+    let jobs = jobs.map(|(id, result)| stored.job_after(*id, result));
+    save_jobs(tx, &stored, jobs.collect()).await?;
+    let changed = results.iter().filter(|result| result.is_ok()).count();
+    let next = stored.after_batch(batch, changed, now);
+    let next = next.map_err(|refusal| DriverError::unreadable("operation", refusal))?;
+    save(tx, &next, Some(stored.revision)).await?;
+    Ok(OperationChange::Done(Box::new(next)))
+}
+
+async fn save_outcomes(
+    tx: &mut dyn Transaction,
+    id: OperationId,
+    outcomes: &[(JobId, OperationOutcome)],
+) -> Result<OperationChange, DriverError> {
+    let Some(stored) = find(tx, id, Lock::Update).await? else {
+        return Ok(OperationChange::NotFound);
+    };
+    let mut counts = stored.operation.progress.outcomes;
+    for (job, outcome) in outcomes {
+        if tx.save_operation_outcome(id, *job, *outcome).await? {
+            counts.add(*outcome);
+        }
+    }
+    change(tx, id, OperationEvent::Outcomes(counts)).await
+}
+
+async fn find(
+    tx: &mut (impl Reads + ?Sized),
+    id: OperationId,
+    lock: Lock,
+) -> Result<Option<OperationRecord>, DriverError> {
+    let id = id.to_string();
+    let found = tx.record(RecordKind::Operation, &id, lock).await?;
+    found.as_ref().map(read).transpose()
+}
+
+async fn list(
+    tx: &mut dyn Reads,
+    filter: &OperationFilter,
+    page: PageRequest<OperationId>,
+) -> Result<Page<OperationRecord, OperationId>, DriverError> {
+    let tenant = filter.tenant.as_ref().map(|tenant| tenant.as_str());
+    let state = filter.is_open.then_some(RecordState::Open);
+    let kind = RecordKind::Operation;
+    newest_page(tx, kind, (tenant, state), page, read, |record| record.id).await
+}
+
+async fn of_job(
+    tx: &mut dyn Reads,
+    job: JobId,
+    limit: usize,
+) -> Result<Vec<OperationRecord>, DriverError> {
+    let mut records = Vec::new();
+    for id in tx.operations_of(job, limit).await? {
+        let found = find(tx, id, Lock::None).await;
+        records.extend(skip_corrupt(tx, found, "operation", id)?.flatten());
+    }
+    Ok(records)
+}
+
+async fn prune(
+    tx: &mut dyn Transaction,
+    ended_before: Timestamp,
+    limit: usize,
+) -> Result<usize, DriverError> {
+    let query = RecordQuery {
+        kind: RecordKind::Operation,
+        order: RecordOrder::Earliest {
+            state: RecordState::Ended,
+            before: ended_before,
+        },
+        limit,
+    };
+    let mut deleted = 0;
+    for record in tx.records(&query).await? {
+        if let Ok(id) = record.id.parse() {
+            deleted += tx.delete_operation_jobs(id, limit - deleted).await?;
+        }
+        if deleted >= limit {
+            break;
+        }
+        tx.delete_record(RecordKind::Operation, &record.id, None)
+            .await?;
+        deleted += 1;
+    }
+    Ok(deleted)
+}
+
+fn tenant_of(operation: &OperationRecord) -> &str {
+    operation
+        .tenant
+        .as_ref()
+        .map_or("", |tenant| tenant.as_str())
+}
+
+fn read(record: &StoredRecord) -> Result<OperationRecord, DriverError> {
+    let read = serde_json::from_str(record.body("operation")?);
+    let read: OperationRecord =
+        read.map_err(|error| DriverError::unreadable("operation", error))?;
+    Ok(OperationRecord {
+        revision: record.revision,
+        ..read
+    })
+}

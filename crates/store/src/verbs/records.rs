@@ -1,0 +1,58 @@
+//! Reading records, and passing over those that are corrupt.
+
+use std::fmt::Display;
+
+use crate::{
+    damage::DamagedRow,
+    driver_error::DriverError,
+    paging::{Readable, page_of},
+    store::{Page, PageRequest},
+    transaction::{Reads, RecordKind, RecordOrder, RecordQuery, RecordState, StoredRecord},
+};
+
+/// Leaves out a row that cannot be read; other errors are errors.
+pub(crate) fn skip_corrupt<T>(
+    tx: &dyn Reads,
+    read: Result<T, DriverError>,
+    table: &'static str,
+    id: impl Display,
+) -> Result<Option<T>, DriverError> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_unreadable() => {
+            tx.damage().note(DamagedRow::new(table, id, error));
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A page of records, newest first: corrupt ones are left out, and do not end the page early.
+pub(crate) async fn newest_page<T, Id: Display + Copy>(
+    tx: &mut dyn Reads,
+    kind: RecordKind,
+    (tenant, state): (Option<&str>, Option<RecordState>),
+    page: PageRequest<Id>,
+    read: impl Fn(&StoredRecord) -> Result<T, DriverError> + Send,
+    id: impl Fn(&T) -> Id + Send,
+) -> Result<Page<T, Id>, DriverError> {
+    let before = page.after.map(|id| id.to_string());
+    let wanted = page.limit.saturating_add(1);
+    let mut limit = wanted;
+    loop {
+        let order = RecordOrder::Newest {
+            tenant,
+            state,
+            before: before.as_deref(),
+        };
+        let query = RecordQuery { kind, order, limit };
+        let mut found = Readable::default();
+        for record in tx.records(&query).await? {
+            found.push(skip_corrupt(tx, read(&record), kind.as_str(), &record.id)?);
+        }
+        match found.next_limit(wanted, limit) {
+            Some(next) => limit = next,
+            None => return Ok(page_of(found.items, page.limit, |item| id(item))),
+        }
+    }
+}
