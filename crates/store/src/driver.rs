@@ -7,6 +7,7 @@ use crate::{
     error::StoreError,
     store::BaseStore,
     transaction::{Reads, Transaction},
+    verbs::event_position::EventPosition,
 };
 
 /// What a verb does within a transaction. It may be run again after a rollback, so it only borrows
@@ -20,6 +21,9 @@ pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, DriverErro
 
 /// A store whose verbs are written once, in `verbs`.
 pub(crate) trait Driver: BaseStore {
+    /// Where the counting of batches goes on.
+    fn event_position(&self) -> &EventPosition;
+
     /// Runs a verb in a transaction, durably before it returns, and wakes whom it concerns. It
     /// touches about this many rows.
     fn transact<A: Send + Sync + 'static, T: Send + 'static>(

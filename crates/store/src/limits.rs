@@ -289,12 +289,14 @@ pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 pub const RECOUNT_INTERVAL: Duration = Duration::from_secs(60);
 /// A claim may be committed so much later than the time at which its lease began.
 pub const LEASE_COMMIT_MARGIN: Duration = Duration::from_secs(10);
-/// How often what has happened to jobs of batches is looked for from the beginning of its index, in case
-/// another server has taken over that lacks the last transactions.
-pub const BATCH_NOTES_WHOLE_EVERY: Duration = Duration::from_secs(60);
-/// Tenants take turns within so many notes of what has happened to jobs of batches: as many as a tenant
-/// has unfinished batches.
-pub const BATCH_NOTES_PAGE_MAX: usize = 10_000;
+/// How often events of batches are read from the beginning of their index, in case one was committed late,
+/// or another server has taken over that lacks the last transactions.
+pub const EVENTS_FULL_SCAN_EVERY: Duration = Duration::from_secs(60);
+/// Tenants take turns within this many events of batches: as many as a tenant has unfinished batches.
+pub const EVENTS_PAGE_MAX: usize = 10_000;
+/// An event of a job of a batch may be committed this much later than one with a higher number. One that
+/// is even later waits for the next full scan.
+pub const EVENT_COMMIT_MARGIN: Duration = Duration::from_secs(5);
 /// Batches that are counted in one transaction, which holds them all: so few that callers who add jobs
 /// to one of them do not notice.
 pub const BATCHES_COUNTED_TOGETHER_MAX: usize = 50;
@@ -305,6 +307,8 @@ pub const LEASES_WHOLE_EVERY: Duration = Duration::from_secs(60);
 pub const WHOLE_LOOK_COST_FACTOR: u32 = 50;
 /// Between two notifications of one node: each takes a lock over the whole server.
 pub const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
+/// How long lists of values in shared statements are. Each length is a statement of its own.
+pub const LIST_LENGTHS: [usize; 4] = [1, 4, 32, 256];
 /// What a notification says at most; PostgreSQL takes fewer than 8,000 bytes. What is more goes
 /// out in several.
 pub const NOTIFY_BYTES_MAX: usize = 7_900;

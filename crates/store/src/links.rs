@@ -10,14 +10,11 @@ use steadfast_core::{
 use crate::error::EnqueueError;
 
 /// The bit of a job that others wait for.
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) const HAS_DEPENDANTS: i16 = 1; // not a limit: a bit
 /// The bit of a job that waits for others.
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) const HAS_PREREQUISITES: i16 = 2; // not a limit: a bit
 
 /// The bit of a job of a batch.
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) const IS_OF_BATCH: i16 = 4; // not a limit: a bit
 
 /// A job that another one is to wait for.
@@ -77,30 +74,27 @@ impl NewDependant {
     }
 
     /// The prerequisites whose ends concern it.
-    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn open(&self) -> impl Iterator<Item = JobId> {
         let open = self.prerequisites.iter();
-        let open = open.filter(|(_, state)| result_of(*state) == 0);
+        let open = open.filter(|(_, state)| !is_decided(*state));
         open.map(|(id, _)| *id)
     }
 }
 
-/// What is stored of a prerequisite: 0 as long as its own row tells. One that was given up may be
-/// retried, and then its row tells otherwise.
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub(crate) fn result_of(state: PrerequisiteState) -> i16 {
-    match state {
-        PrerequisiteState::Unfinished | PrerequisiteState::Failed | PrerequisiteState::GivenUp => 0,
-        PrerequisiteState::Succeeded => 1,
-    }
+/// Whether what is stored of a prerequisite tells its state, and not its row. One that was given up
+/// may be retried, and then its row tells otherwise.
+pub(crate) fn is_decided(state: PrerequisiteState) -> bool {
+    state == PrerequisiteState::Succeeded
 }
 
 /// How a prerequisite stands: what is stored of it, and its row, if it is there.
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub(crate) fn stored_state(result: i16, row: Option<PrerequisiteState>) -> PrerequisiteState {
-    match result {
-        1 => PrerequisiteState::Succeeded,
-        _ => row.unwrap_or(PrerequisiteState::GivenUp),
+pub(crate) fn stored_state(
+    has_succeeded: bool,
+    row: Option<PrerequisiteState>,
+) -> PrerequisiteState {
+    match has_succeeded {
+        true => PrerequisiteState::Succeeded,
+        false => row.unwrap_or(PrerequisiteState::GivenUp),
     }
 }
 

@@ -3,11 +3,10 @@
 //! It is for tests and demos, and for reading: it settles what the contract's prose leaves
 //! open. Nothing is durable, so "before it returns" is free here.
 
-mod batches;
 mod claim;
+mod events;
 mod failures;
 mod jobs;
-mod links;
 mod queries;
 mod schedules;
 mod start;
@@ -23,8 +22,8 @@ use steadfast_core::Timestamp;
 
 use crate::{
     clock::{Clock, SystemClock},
-    damage::DamageLog,
     store::BaseStore,
+    verbs::event_position::EventPosition,
     wake::{WakeInterest, Waker, Wakeups},
 };
 use tables::Tables;
@@ -34,8 +33,7 @@ pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     waker: Waker,
     tables: Mutex<Tables>,
-    /// Nothing here is ever corrupt.
-    damage: DamageLog,
+    event_position: EventPosition,
 }
 
 impl MemoryStore {
@@ -45,7 +43,7 @@ impl MemoryStore {
             clock,
             waker: Waker::default(),
             tables: Mutex::default(),
-            damage: DamageLog::default(),
+            event_position: EventPosition::default(),
         }
     }
 

@@ -18,7 +18,6 @@
 //! Statements are in `sql/`, named after what they do.
 
 mod audit;
-mod batches;
 mod change;
 mod claim;
 mod commit;
@@ -34,13 +33,11 @@ mod jobs;
 mod key;
 mod known_gates;
 mod lane_minutes;
-mod links;
 mod list;
 mod listen;
 mod migrate;
 mod mirror;
 mod names;
-mod note_position;
 mod open;
 mod options;
 mod prune;
@@ -72,12 +69,12 @@ use crate::{
     error::{EnqueueError, OpenError, StoreError},
     limits::NOTIFY_BYTES_MAX,
     store::{BaseStore, EnqueueResult},
+    verbs::event_position::EventPosition,
     wake::{WakeInterest, WakeReasons, Wakeups},
 };
 use inner::Inner;
 use listen::Listener;
 use names::Names;
-use note_position::NotePosition;
 use session::{PoolContext, Session, SqlTexts};
 use sweeps::Sweeps;
 use time::DatabaseClock;
@@ -121,7 +118,7 @@ impl PostgresStore {
             due: Arc::default(),
             sweeps: Sweeps::default(),
             pruned_to: Mutex::default(),
-            counted_to: NotePosition::default(),
+            event_position: EventPosition::default(),
         });
         let schema = open::migrate(&address, &shared.texts).await?;
         let listener = Arc::new(Listener::new(Arc::clone(&shared.due)));

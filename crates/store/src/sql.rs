@@ -7,7 +7,6 @@
 //!   `schedules`, `template`: schedules in columns. `operations`, `batches`: those in columns. `extras`:
 //!   what only some jobs have.
 
-pub(crate) mod batches;
 pub(crate) mod columns;
 pub(crate) mod counters;
 pub(crate) mod extras;
@@ -19,9 +18,8 @@ pub(crate) mod prune_position;
 pub(crate) mod recount;
 pub(crate) mod schedules;
 pub(crate) mod session;
-pub(crate) mod template;
 pub(crate) mod transaction;
 pub(crate) mod values;
 pub(crate) mod waiting;
 
-pub(crate) use crate::paging;
+pub(crate) use crate::{paging, template};

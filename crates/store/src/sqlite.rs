@@ -16,8 +16,6 @@
 //! Statements are in `sql/`, named after what they do.
 
 mod audit;
-mod batch_walk;
-mod batches;
 mod change;
 mod claim;
 mod commit;
@@ -29,7 +27,6 @@ mod failures;
 mod get;
 mod jobs;
 mod lane_minutes;
-mod links;
 mod list;
 mod log_file;
 mod log_mark;
@@ -75,9 +72,9 @@ use crate::{
     limits::WRITER_QUEUE_MAX,
     sql::prune_position::PrunePosition,
     store::{BaseStore, EnqueueResult},
+    verbs::event_position::EventPosition,
     wake::{WakeInterest, Waker, Wakeups},
 };
-use batch_walk::FollowPosition;
 use log_mark::Checkpointer;
 use readers::{Reader, Readers};
 use session::Session;
@@ -105,7 +102,7 @@ struct Inner {
     /// Where retention goes on.
     pruned_to: Mutex<PrunePosition>,
     /// Where the counting of batches goes on.
-    followed_to: Arc<FollowPosition>,
+    event_position: EventPosition,
 }
 
 impl SqliteStore {
@@ -145,7 +142,7 @@ impl SqliteStore {
             thread: Mutex::new(Some(thread)),
             transactions,
             pruned_to: Mutex::default(),
-            followed_to: Arc::default(),
+            event_position: EventPosition::default(),
         };
         Ok(Self {
             inner: Arc::new(inner),

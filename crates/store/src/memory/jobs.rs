@@ -8,27 +8,31 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, Claim, CommandRefusal, CommandResult, CommitResult, FailureGroup, FailureKey,
-    FailureMark, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload, RefusalReason,
-    StartDeadline, StepName, Subscriptions, Tenant, Timestamp, Transition, Unique, WorkerName,
-    limits::STEPS_MAX, on_command, on_dependant_command,
+    AuditRecord, BatchId, Claim, CommandRefusal, CommandResult, CommitResult, FailureGroup,
+    FailureKey, FailureMark, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload,
+    RefusalReason, StartDeadline, StepName, Subscriptions, Tenant, Timestamp, Transition, Unique,
+    WorkerName, limits::STEPS_MAX, on_command, on_dependant_command,
 };
 
 use super::{
     MemoryStore, each,
     tables::{KeyHolder, Tables},
+    transaction::finish,
 };
 use crate::{
+    driver_error::DriverError,
     error::{CommandError, EnqueueError, StoreError},
     failures::{FailureTallies, dead_letter_key},
     lane::Lane,
     limits::{MINUTES_KEPT, NAME_SEARCH_EVERY},
+    links::NewDependant,
     minutes::minute,
     store::{
         ClaimRequest, ClaimResult, CounterDifference, DocumentKind, EnqueueResult, JobStore,
         RenewResult, Renewal, SaveStepResult,
     },
     unique::UniquePlan,
+    verbs::{batches, dependencies},
 };
 
 const LAST_ID: JobId = JobId::from_bits(u128::MAX);
@@ -168,7 +172,16 @@ impl Tables {
         };
         let Ok(plan) = UniquePlan::new(others, now, find);
         let mut plan = plan?;
-        let mut dependants = self.plan_dependants(&jobs, &plan)?;
+        let new = jobs.iter().enumerate().filter(|(index, new)| {
+            let is_stored = is_known(new) || self.jobs.contains_key(&new.id);
+            !is_stored && !plan.answers.contains_key(index)
+        });
+        let new = new.map(|(index, job)| (index, plan.creates.get(&index).unwrap_or(job)));
+        let new: Vec<(usize, NewJob)> = new.map(|(index, job)| (index, job.clone())).collect();
+        let new: Vec<(usize, &NewJob)> = new.iter().map(|(index, job)| (*index, job)).collect();
+        let failed = |error: DriverError| error.in_operation("enqueue");
+        let mut seam = self.seam(now);
+        let dependants = finish(dependencies::plan(&mut seam, &new)).map_err(failed)??;
         let mut answers = Vec::with_capacity(jobs.len());
         for (index, new) in jobs.iter().enumerate() {
             let mut id = new.id;
@@ -194,22 +207,25 @@ impl Tables {
                 EnqueueResult::Created(id, now)
             });
         }
-        self.check_batches(&jobs, &answers)?;
-        let created = |(job, answer): (&NewJob, &EnqueueResult)| match answer {
-            EnqueueResult::Created(id, _) => Some((job.batch()?, *id)),
-            EnqueueResult::Existing(_) | EnqueueResult::Unique(..) => None,
-        };
-        let added: Vec<_> = jobs.iter().zip(&answers).filter_map(created).collect();
+        finish(batches::check(&mut self.seam(now), new)).map_err(failed)??;
+        let created = answers.iter().enumerate();
+        let created = created.filter(|(_, it)| matches!(it, EnqueueResult::Created(..)));
+        let created: Vec<usize> = created.map(|(index, _)| index).collect();
+        let added = created.iter().map(|index| &jobs[*index]);
+        let added = added.filter_map(|job| Some((job.id, job.batch()?)));
+        let added: Vec<(JobId, BatchId)> = added.collect();
         for (index, new) in jobs.into_iter().enumerate() {
-            if plan.answers.contains_key(&index) {
-                continue;
-            }
-            match dependants.remove(&index) {
-                Some(dependant) => self.insert_dependant(dependant, now),
-                None => self.insert(plan.creates.remove(&index).unwrap_or(new), now),
+            if !plan.answers.contains_key(&index) {
+                let dependant = dependants.get(&index).map(|new| new.job.clone());
+                let planned = dependant.or(plan.creates.remove(&index));
+                self.insert(planned.unwrap_or(new), now);
             }
         }
-        self.add_to_batches(&added, now);
+        let waiting = created.iter().filter_map(|index| dependants.get(index));
+        let waiting: Vec<(&NewDependant, Timestamp)> = waiting.map(|new| (new, now)).collect();
+        let mut seam = self.seam(now);
+        finish(batches::add(&mut seam, &added)).map_err(failed)?;
+        finish(dependencies::save(&mut seam, &waiting)).map_err(failed)?;
         for (id, edit) in plan.edits {
             // It waits, so nothing speaks against it.
             let edit = JobCommand::Edit(edit);
@@ -359,7 +375,10 @@ impl Tables {
             return Err(CommandRefusal { job: id, reason }.into());
         }
         let dead_letter = dead_letter_key(&job);
-        let changed = match self.decision_for(&job, command) {
+        let mut seam = self.seam(now);
+        // Nothing fails here.
+        let decision = finish(dependencies::decision_for(&mut seam, &job, command));
+        let changed = match decision.unwrap_or(None) {
             Some(decision) => on_dependant_command(job, command, decision, subscriptions, now)?,
             None => on_command(job, command, subscriptions, now)?,
         };

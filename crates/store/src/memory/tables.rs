@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::{
-    Attempt, AuditId, AuditRecord, FailureGroup, FailureKey, Fence, IdempotencyKey, Job, JobId,
-    JobState, NewJob, OperationId, OperationJob, Payload, Priority, Schedule, ScheduleId, StepName,
-    Sublane, Tally, Tenant, Timestamp,
+    Attempt, AuditId, AuditRecord, BatchId, FailureGroup, FailureKey, Fence, IdempotencyKey, Job,
+    JobId, JobState, NewJob, OperationId, OperationJob, Payload, Priority, Schedule, ScheduleId,
+    StepName, Sublane, Tally, Tenant, Timestamp,
 };
 
-use super::{batches::Batches, claim::Flow, links::Links, transaction::RecordEntry};
+use super::{claim::Flow, events::EventEntry, transaction::RecordEntry};
 use crate::{
+    damage::DamageLog,
     lane::Lane,
     store::{DocumentKind, TickRecord},
     transaction::{PendingStep, RecordKind},
@@ -33,8 +34,15 @@ pub(super) struct Tables {
     pub(super) document_versions: BTreeMap<DocumentKind, u64>,
     pub(super) operation_jobs: BTreeMap<(OperationId, JobId), (OperationJob, PendingStep)>,
     pub(super) audit: BTreeMap<AuditId, AuditRecord>,
-    pub(super) links: Links,
-    pub(super) batches: Batches,
+    /// By the job that waits and what it waits for: whether that has succeeded.
+    pub(super) dependencies: BTreeMap<(JobId, JobId), bool>,
+    /// What is waited for, and the job that waits.
+    pub(super) dependants: BTreeSet<(JobId, JobId)>,
+    pub(super) batch_jobs: BTreeMap<JobId, BatchId>,
+    pub(super) events: BTreeMap<i64, EventEntry>,
+    pub(super) last_event: i64,
+    /// Nothing here is ever corrupt.
+    pub(super) damage: DamageLog,
     /// When lanes without jobs were looked for last.
     pub(super) names_searched: Option<Timestamp>,
     pub(super) flow: Flow,
@@ -124,7 +132,6 @@ impl Tables {
         self.index(&old, false);
         self.index(&job, true);
         self.note_change(&old, &job);
-        self.note_batch_change(&old, &job);
         // What ends may open a gate.
         if self.flow.has_gates() && old.progress.state != job.progress.state {
             self.wakes.wake_all();
@@ -141,7 +148,6 @@ impl Tables {
         };
         self.index(&job, false);
         self.note_removal(&job);
-        self.note_batch_removal(&job);
         if let Some(key) = job.idempotency_key {
             self.keys.remove(&(job.tenant, key));
         }

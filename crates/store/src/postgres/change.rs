@@ -17,9 +17,9 @@ use super::{
     driver_error::DriverError,
     enqueue, failures, get,
     key::Key,
-    links,
     names::{job_rows, policy_id, with_numbers},
     session::{Conn, Session},
+    transaction::SessionTransaction,
     unique::Holders,
     values::{duration_micros, time, to_json},
 };
@@ -32,6 +32,7 @@ use crate::{
     sql::{numbers::PolicyId, paging::row_limit},
     store::{RenewResult, Renewal, SaveStepResult},
     transaction::JobCondition,
+    verbs::dependencies,
     wake::WakeReasons,
 };
 
@@ -174,8 +175,9 @@ pub(super) async fn run_command_if(
         true => Holders::lock(session, batch.unique_numbers()).await?.jobs,
         false => Vec::new(),
     };
-    let locked = batch.jobs.values().map(|locked| &locked.job);
-    let decisions = links::decisions_for(session, locked, command).await?;
+    let locked: Vec<&Job> = batch.jobs.values().map(|locked| &locked.job).collect();
+    let mut transaction = SessionTransaction::new(session, hints);
+    let decisions = dependencies::decisions_for(&mut transaction, &locked, command).await?;
     for id in ids {
         answers.push(match batch.jobs.get_mut(id) {
             None => Err(CommandError::NotFound(*id)),
@@ -212,8 +214,8 @@ pub(super) async fn run_command_if(
     let waiting = decisions
         .iter()
         .filter(|(_, it)| **it == DependantDecision::Wait);
-    let waiting: Vec<Key> = waiting.map(|(id, _)| (*id).into()).collect();
-    links::look_again(session, &waiting, hints).await?;
+    let waiting: Vec<JobId> = waiting.map(|(id, _)| *id).collect();
+    dependencies::look_again(&mut SessionTransaction::new(session, hints), &waiting).await?;
     let outbox = with_numbers(session, outbox.iter()).await?;
     enqueue::insert_unless_stored(session, &outbox, hints).await?;
     Ok(answers)

@@ -4,11 +4,16 @@ use std::fmt::Display;
 
 use steadfast_core::{JobId, ScheduleId};
 
-use super::{batches, driver_error::DriverError, get, key::Key, schedules, session::Session};
+use super::{
+    driver_error::DriverError, get, key::Key, schedules, session::Session,
+    transaction::SessionTransaction,
+};
 use crate::{
     damage::{DamageLog, DamagedRow, DamagedRows},
     limits::DAMAGED_ROWS_MAX,
     sql::paging::row_limit,
+    verbs::batches::is_corrupt,
+    wake::WakeReasons,
 };
 
 /// Leaves out a row that cannot be read; other errors are errors.
@@ -52,9 +57,10 @@ pub(super) async fn list(session: &Session<'_>) -> Result<DamagedRows, DriverErr
             damage.forget("schedule", &text);
         }
     }
+    let mut none = WakeReasons::default();
     for text in damage.ids("batch") {
         let is_damaged = match text.parse() {
-            Ok(id) => batches::is_damaged(session, id).await?,
+            Ok(id) => is_corrupt(&mut SessionTransaction::new(session, &mut none), id).await?,
             Err(_) => false,
         };
         if !is_damaged {

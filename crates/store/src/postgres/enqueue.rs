@@ -7,19 +7,18 @@ use std::{
 };
 
 use steadfast_core::{
-    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobCommand, JobId, NewJob, RunAt,
-    StartBefore, Sublane, Subscriptions, Tenant, Timestamp, Traceparent,
+    BatchId, ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobCommand, JobId, NewJob,
+    RunAt, StartBefore, Sublane, Subscriptions, Tenant, Timestamp, Traceparent,
 };
 
 use super::{
-    batches,
     change::run_command_in,
     composite::{AsRow, Composite, Fields},
     driver_error::DriverError,
     key::Key,
-    links,
     names::{NumberedJob, with_numbers},
     session::{Conn, Session},
+    transaction::SessionTransaction,
     unique,
     values::{duration_micros, time, to_json},
 };
@@ -27,9 +26,11 @@ use crate::{
     due::{Level, Strip, SublaneId},
     error::EnqueueError,
     lane::Lane,
+    links::NewDependant,
     sql::{extras::StoredExtras, values::nanos},
     store::EnqueueResult,
     unique::UniquePlan,
+    verbs::{batches, dependencies},
     wake::WakeReasons,
 };
 
@@ -85,22 +86,48 @@ pub(super) async fn enqueue_in(
         .collect();
     known.extend(&plan.answers);
     let mut plan = plan;
-    let dependants = match links::plan(session, jobs, &known, &mut plan).await? {
+    let new = (0..jobs.len()).filter(|index| !known.contains_key(index));
+    let new = new.map(|index| (index, plan.creates.get(&index).unwrap_or(jobs[index].job)));
+    let new: Vec<(usize, &NewJob)> = new.collect();
+    let mut transaction = SessionTransaction::new(session, hints);
+    let dependants = match dependencies::plan(&mut transaction, &new).await? {
         Ok(dependants) => dependants,
         Err(unknown) => return Ok(Err(unknown)),
     };
-    if let Err(refused) = batches::check(session, jobs, &known).await? {
+    if let Err(refused) = batches::check(&mut transaction, new).await? {
         return Ok(Err(refused));
     }
+    for (index, dependant) in &dependants {
+        plan.creates.insert(*index, dependant.job.clone());
+    }
     let created = insert_others(session, jobs, &keys, &known, &plan, hints).await?;
-    batches::add(session, jobs, &created, hints).await?;
-    links::save(session, &dependants, &created, hints).await?;
+    save_links(session, jobs, &dependants, &created, hints).await?;
     for (id, edit) in &plan.edits {
         let (edit, none) = (JobCommand::Edit(edit.clone()), Subscriptions::default());
         run_command_in(session, &[*id], &edit, &none, hints).await?;
     }
     let jobs = jobs.iter().map(|numbered| numbered.job);
     Ok(Ok(answers(jobs, &known, created)))
+}
+
+/// Counts jobs that were stored in their batches, and stores what they wait for.
+async fn save_links(
+    session: &Session<'_>,
+    jobs: &[NumberedJob<'_>],
+    dependants: &HashMap<usize, NewDependant>,
+    created: &HashMap<JobId, Timestamp>,
+    hints: &mut WakeReasons,
+) -> Result<(), DriverError> {
+    let new = jobs.iter().map(|numbered| numbered.job);
+    let added = new.filter(|job| created.contains_key(&job.id));
+    let added = added.filter_map(|job| Some((job.id, job.batch()?)));
+    let added: Vec<(JobId, BatchId)> = added.collect();
+    let waiting = dependants.values();
+    let waiting = waiting.filter_map(|new| Some((new, *created.get(&new.job.id)?)));
+    let waiting: Vec<(&NewDependant, Timestamp)> = waiting.collect();
+    let mut transaction = SessionTransaction::new(session, hints);
+    batches::add(&mut transaction, &added).await?;
+    dependencies::save(&mut transaction, &waiting).await
 }
 
 /// Stores jobs that were made inside the store, where a key that exists is no error.

@@ -45,10 +45,6 @@ impl Key {
         JobId::from_bits(self.0)
     }
 
-    pub(super) fn batch(self) -> BatchId {
-        BatchId::from_bits(self.0)
-    }
-
     pub(super) fn schedule(self) -> ScheduleId {
         ScheduleId::from_bits(self.0)
     }

@@ -25,9 +25,8 @@ use crate::{
     },
     listed_payload::is_listed,
     sql::{
-        batches::filter_number,
         columns::columns,
-        listing::{JobSummary, LanePart, ListSource},
+        listing::{JobSummary, LanePart, ListSource, batch_filter_number},
         paging::{page_of, row_limit},
     },
     store::{AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, Page, PageRequest},
@@ -276,8 +275,8 @@ async fn read_batch(
     up_to: Key,
     length: usize,
 ) -> Result<Vec<ListRow>, DriverError> {
-    let (batch, limit) = (Key::from(batch), row_limit(length));
-    let found = match part.map(filter_number) {
+    let (batch, limit) = (batch.to_string(), row_limit(length));
+    let found = match part.map(batch_filter_number) {
         None => {
             let sql = include_str!("sql/list_batch.sql");
             session.query(sql, &[&up_to, &limit, &batch]).await?

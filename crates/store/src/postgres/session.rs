@@ -10,12 +10,13 @@ use deadpool_postgres::StatementCache;
 use tokio_postgres::{Client, IsolationLevel, Row, Statement, types::ToSql};
 
 use super::{
-    driver_error::DriverError, mirror::DueMirror, names::Names, note_position::NotePosition,
-    sweeps::Sweeps, time::DatabaseClock, trust::ConnectionTrust,
+    driver_error::DriverError, mirror::DueMirror, names::Names, sweeps::Sweeps,
+    time::DatabaseClock, trust::ConnectionTrust,
 };
 use crate::{
     damage::DamageLog,
     sql::{prune_position::PrunePosition, session::postgres_text},
+    verbs::event_position::EventPosition,
 };
 
 /// What all connections of a store share.
@@ -30,7 +31,7 @@ pub(super) struct PoolContext {
     /// Where retention goes on.
     pub pruned_to: Mutex<PrunePosition>,
     /// Where the counting of batches goes on.
-    pub counted_to: NotePosition,
+    pub event_position: EventPosition,
 }
 
 impl PoolContext {

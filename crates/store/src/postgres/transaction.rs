@@ -11,7 +11,7 @@ use tokio_postgres::{
 };
 
 use super::{
-    PostgresStore, change, enqueue,
+    PostgresStore, change, enqueue, get,
     inner::{on_connection, with_wake_hints},
     names::{policy_id, with_numbers},
     session::{Conn, Session},
@@ -26,11 +26,16 @@ use crate::{
         transaction::SqlWriter,
     },
     store::EnqueueResult,
-    transaction::JobCondition,
+    transaction::{JobCondition, WakeReason},
+    verbs::event_position::EventPosition,
     wake::WakeReasons,
 };
 
 impl Driver for PostgresStore {
+    fn event_position(&self) -> &EventPosition {
+        &self.inner.shared.event_position
+    }
+
     async fn transact<A: Send + Sync + 'static, T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -51,12 +56,11 @@ impl Driver for PostgresStore {
         query: Query<A, T>,
     ) -> Result<T, StoreError> {
         on_connection!(self, operation, |conn| {
-            let mut reads = SessionTransaction {
-                session: conn.session(),
-                hints: WakeReasons::default(),
-            };
             let arguments = &arguments;
-            async move { query(&mut reads, arguments).await }
+            async move {
+                let (session, mut none) = (conn.session(), WakeReasons::default());
+                query(&mut SessionTransaction::new(&session, &mut none), arguments).await
+            }
         })
     }
 }
@@ -68,30 +72,42 @@ async fn run<A: Send + Sync, T: Send>(
     hints: &mut WakeReasons,
 ) -> Result<T, DriverError> {
     let transaction = conn.begin().await?;
-    let mut writes = SessionTransaction {
-        session: transaction.session(),
-        hints: WakeReasons::default(),
-    };
-    let answer = verb(&mut writes, arguments).await?;
-    *hints = writes.hints;
+    let session = transaction.session();
+    let answer = verb(&mut SessionTransaction::new(&session, hints), arguments).await?;
+    drop(session);
     transaction.commit().await?;
     Ok(answer)
 }
 
-struct SessionTransaction<'c> {
-    session: Session<'c>,
+pub(super) struct SessionTransaction<'s, 'c> {
+    session: &'s Session<'c>,
     /// What it may make due earlier than waiting callers know.
-    hints: WakeReasons,
+    hints: &'s mut WakeReasons,
+}
+
+impl<'s, 'c> SessionTransaction<'s, 'c> {
+    pub(super) fn new(session: &'s Session<'c>, hints: &'s mut WakeReasons) -> Self {
+        Self { session, hints }
+    }
 }
 
 #[async_trait]
-impl SqlSession for SessionTransaction<'_> {
+impl SqlSession for SessionTransaction<'_, '_> {
     fn now(&self) -> Timestamp {
         self.session.shared.clock.now()
     }
 
     fn damage(&self) -> &DamageLog {
         &self.session.shared.damage
+    }
+
+    async fn readable_jobs(&mut self, ids: &[JobId]) -> Result<Vec<Job>, DriverError> {
+        match get::jobs(self.session, ids).await {
+            Ok(jobs) => Ok(jobs.into_iter().flatten().collect()),
+            // The only one cannot be read, which is noted by now.
+            Err(DriverError::Damaged(_)) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
     }
 
     async fn rows(
@@ -111,25 +127,31 @@ impl SqlSession for SessionTransaction<'_> {
 }
 
 #[async_trait]
-impl SqlWriter for SessionTransaction<'_> {
+impl SqlWriter for SessionTransaction<'_, '_> {
     async fn lock_name(&mut self, name: &str) -> Result<(), DriverError> {
         let sql = include_str!("sql/name_lock.sql");
         self.session.execute(sql, &[&name]).await
     }
 
+    fn wake(&mut self, reason: WakeReason) {
+        match reason {
+            WakeReason::Dependencies => self.hints.links_changed(),
+        }
+    }
+
     async fn insert_jobs(&mut self, jobs: &[NewJob]) -> Result<(), DriverError> {
-        let numbered = with_numbers(&self.session, jobs.iter()).await?;
-        enqueue::insert_unless_stored(&self.session, &numbered, &mut self.hints).await
+        let numbered = with_numbers(self.session, jobs.iter()).await?;
+        enqueue::insert_unless_stored(self.session, &numbered, self.hints).await
     }
 
     async fn enqueue(
         &mut self,
         jobs: &[NewJob],
     ) -> Result<Result<Vec<EnqueueResult>, EnqueueError>, DriverError> {
-        let numbered = with_numbers(&self.session, jobs.iter()).await?;
+        let numbered = with_numbers(self.session, jobs.iter()).await?;
         let client = self.session.client;
         client.batch_execute("SAVEPOINT steadfast").await?;
-        let answer = enqueue::enqueue_in(&self.session, &numbered, &mut self.hints).await?;
+        let answer = enqueue::enqueue_in(self.session, &numbered, self.hints).await?;
         let end = match answer {
             Ok(_) => "RELEASE steadfast",
             Err(_) => "ROLLBACK TO steadfast; RELEASE steadfast",
@@ -148,7 +170,7 @@ impl SqlWriter for SessionTransaction<'_> {
         if let JobCommand::Edit(edit) = command
             && let Some(policy) = &edit.policy
         {
-            policy_id(&self.session, policy).await?;
+            policy_id(self.session, policy).await?;
         }
         let Self { session, hints } = self;
         change::run_command_if(session, jobs, command, subscriptions, condition, hints).await

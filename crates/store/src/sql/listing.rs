@@ -170,6 +170,16 @@ impl JobSummary<'_> {
     }
 }
 
+/// The state that jobs of a batch are found by: those that have not ended have that of one that waits.
+pub(crate) fn batch_filter_number(filter: BatchJobFilter) -> i16 {
+    match filter {
+        BatchJobFilter::Unfinished => 0,
+        BatchJobFilter::Succeeded => 2,
+        BatchJobFilter::Failed => 3,
+        BatchJobFilter::Cancelled => 4,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use steadfast_core::{Kind, Queue, Tenant};

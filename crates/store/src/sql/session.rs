@@ -2,14 +2,18 @@
 //!
 //! They are written as SQLite reads them: parameters are `?1`, tables `steadfast_job`. For
 //! PostgreSQL, [`postgres_text`] turns them into `$1` and `steadfast.job`, and `/*lock*/` into
-//! `FOR UPDATE`.
+//! `FOR UPDATE`. SQLite has one writer, and needs no locks.
 
 use std::borrow::Cow;
 
 use async_trait::async_trait;
-use steadfast_core::{AuditId, BatchId, JobId, OperationId, ScheduleId, Timestamp};
+use steadfast_core::{AuditId, Job, JobId, OperationId, ScheduleId, Timestamp};
 
-use crate::{damage::DamageLog, driver_error::DriverError, limits::INSERT_ROWS};
+use crate::{
+    damage::DamageLog,
+    driver_error::DriverError,
+    limits::{INSERT_ROWS, LIST_LENGTHS},
+};
 
 /// A connection that runs shared statements.
 #[async_trait]
@@ -23,6 +27,9 @@ pub(crate) trait SqlSession: Send {
         sql: &str,
         params: &[SqlValue<'_>],
     ) -> Result<Vec<SqlRow>, DriverError>;
+
+    /// Those of some jobs that are stored and can be read.
+    async fn readable_jobs(&mut self, ids: &[JobId]) -> Result<Vec<Job>, DriverError>;
 
     /// Answers how many rows were changed.
     async fn execute(&mut self, sql: &str, params: &[SqlValue<'_>]) -> Result<usize, DriverError>;
@@ -91,7 +98,7 @@ macro_rules! ids {
         }
     )+};
 }
-ids!(AuditId, BatchId, JobId, OperationId, ScheduleId);
+ids!(AuditId, JobId, OperationId, ScheduleId);
 
 /// The columns of a row, in the order of the statement.
 pub(crate) struct SqlRow(pub Vec<SqlValue<'static>>);
@@ -108,6 +115,20 @@ impl SqlRow {
         match self.0.get(column) {
             Some(SqlValue::Id(bits)) => Ok(*bits),
             other => Err(unexpected("id", other)),
+        }
+    }
+
+    pub(crate) fn id_if_any(&self, column: usize) -> Result<Option<u128>, DriverError> {
+        match self.0.get(column) {
+            Some(SqlValue::Null) => Ok(None),
+            _ => self.id(column).map(Some),
+        }
+    }
+
+    pub(crate) fn int_if_any(&self, column: usize) -> Result<Option<i64>, DriverError> {
+        match self.0.get(column) {
+            Some(SqlValue::Null) => Ok(None),
+            _ => self.int(column).map(Some),
         }
     }
 
@@ -141,6 +162,8 @@ pub(crate) fn postgres_text(sql: &str, schema: &str) -> String {
     sql.replace('?', "$")
         .replace("steadfast_", &format!("{schema}."))
         .replace("/*lock*/", "FOR UPDATE")
+        .replace("/*lock job*/", "FOR UPDATE OF job")
+        .replace("/*skip*/", "FOR UPDATE SKIP LOCKED")
 }
 
 /// The values of many rows as one list of `(?1, ?2), (?3, ?4)`.
@@ -154,6 +177,24 @@ pub(crate) fn values_list(rows: usize, columns: usize) -> String {
     };
     let rows: Vec<String> = (0..rows).map(row).collect();
     rows.join(", ")
+}
+
+/// Lists of values in a statement, behind `before` other parameters: the text for each list, and its
+/// values. Lists have few lengths, because each is a statement of its own: the last value is repeated.
+pub(crate) fn value_lists<'v, T: Copy + Into<SqlValue<'v>>>(
+    values: &[T],
+    before: usize,
+) -> impl Iterator<Item = (String, Vec<SqlValue<'v>>)> {
+    let [.., longest] = LIST_LENGTHS;
+    values.chunks(longest).filter_map(move |some| {
+        let last = *some.last()?;
+        let length = LIST_LENGTHS.into_iter().find(|it| *it >= some.len())?;
+        let params = (before + 1..=before + length).map(|it| format!("?{it}"));
+        let text: Vec<String> = params.collect();
+        let mut list: Vec<SqlValue<'v>> = some.iter().map(|value| (*value).into()).collect();
+        list.resize(length, last.into());
+        Some((text.join(", "), list))
+    })
 }
 
 /// Rows that are inserted together, in few sizes, because each is a statement of its own.
@@ -178,6 +219,16 @@ mod tests {
         let all: Vec<usize> = insert_chunks(&rows).flatten().copied().collect();
         assert_eq!(all, rows);
         assert_eq!(values_list(2, 2), "(?1, ?2), (?3, ?4)");
+    }
+
+    #[test]
+    fn lists_have_few_lengths() {
+        let lists: Vec<_> = value_lists(&[7_i64, 8, 9], 1).collect();
+        let values = [7, 8, 9, 9].map(SqlValue::Int).to_vec();
+        assert_eq!(lists, [("?2, ?3, ?4, ?5".to_owned(), values)]);
+        let many: Vec<i64> = (0..300).collect();
+        let lengths: Vec<usize> = value_lists(&many, 0).map(|list| list.1.len()).collect();
+        assert_eq!(lengths, [256, 256]);
     }
 
     #[cfg(feature = "postgres")]

@@ -1,15 +1,17 @@
 //! What both SQL drivers give to the verbs by the same statements.
 
+use std::collections::{BTreeMap, HashSet};
+
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditId, AuditRecord, Job, JobCommand, JobId, NewJob, OperationId, OperationJob,
-    OperationOutcome, Subscriptions, Timestamp,
+    AuditId, AuditRecord, BatchId, Invalid, Job, JobCommand, JobId, JobState, NewJob, OperationId,
+    OperationJob, OperationOutcome, Subscriptions, Timestamp,
 };
 
 use super::{
     operations::{job_columns, operation_job},
-    session::{SqlRow, SqlSession, SqlValue, insert_chunks, values_list},
-    values::unsigned,
+    session::{SqlRow, SqlSession, SqlValue, insert_chunks, value_lists, values_list},
+    values::{self, unsigned},
 };
 use crate::{
     damage::{DamageLog, DamagedRow},
@@ -18,8 +20,9 @@ use crate::{
     paging::prefix_end,
     store::{AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter},
     transaction::{
-        JobCondition, Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery,
-        RecordState, StoredRecord, Transaction,
+        BatchChange, BatchEvents, Dependency, DependencyEvent, JobCondition, Lock, PendingStep,
+        Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState, StoredJob, StoredRecord,
+        StoredState, Transaction, WakeReason,
     },
 };
 
@@ -41,7 +44,7 @@ impl<S: SqlSession> Reads for S {
     ) -> Result<Option<StoredRecord>, DriverError> {
         let sql = match lock {
             Lock::None => include_str!("shared/record_find.sql"),
-            Lock::Update => include_str!("shared/record_lock.sql"),
+            Lock::Update | Lock::SkipLocked => include_str!("shared/record_lock.sql"),
         };
         let rows = self.rows(sql, &[kind.as_str().into(), id.into()]).await?;
         rows.first().map(stored_record).transpose()
@@ -215,12 +218,180 @@ impl<S: SqlSession> Reads for S {
             .map(|row| Ok(OperationId::from_bits(row.id(0)?)))
             .collect()
     }
+
+    async fn record_by_name(
+        &mut self,
+        kind: RecordKind,
+        tenant: &str,
+        name: &str,
+    ) -> Result<Option<StoredRecord>, DriverError> {
+        let sql = include_str!("shared/record_by_name.sql");
+        let params = [kind.as_str().into(), tenant.into(), name.into()];
+        let rows = self.rows(sql, &params).await?;
+        rows.first().map(stored_record).transpose()
+    }
+
+    async fn readable_jobs(&mut self, ids: &[JobId]) -> Result<Vec<Job>, DriverError> {
+        SqlSession::readable_jobs(self, ids).await
+    }
+
+    async fn stored_jobs(
+        &mut self,
+        ids: &[JobId],
+        lock: Lock,
+    ) -> Result<Vec<StoredJob>, DriverError> {
+        let sql = match lock {
+            Lock::None => include_str!("shared/stored_jobs.sql"),
+            Lock::Update | Lock::SkipLocked => include_str!("shared/stored_jobs_lock.sql"),
+        };
+        let mut jobs = Vec::with_capacity(ids.len());
+        for row in rows_of_lists(self, sql, &[], ids).await? {
+            let id = JobId::from_bits(row.id(0)?);
+            let row_state = stored_state(id, row.int(2)?, row.int(3)?);
+            jobs.push(StoredJob {
+                id,
+                row: row_state,
+                tenant: row.text(1)?.to_owned(),
+                created_at: Timestamp::from_micros(row.int(4)?),
+            });
+        }
+        Ok(jobs)
+    }
+
+    async fn dependencies(&mut self, jobs: &[JobId]) -> Result<Vec<Dependency>, DriverError> {
+        let sql = include_str!("shared/dependencies.sql");
+        let rows = rows_of_lists(self, sql, &[], jobs).await?;
+        let read = |row: &SqlRow| {
+            let prerequisite = JobId::from_bits(row.id(1)?);
+            let (state, is_resolved) = (row.int_if_any(3)?, row.int(4)?);
+            Ok(Dependency {
+                job: JobId::from_bits(row.id(0)?),
+                prerequisite,
+                has_succeeded: row.int(2)? != 0,
+                row: state.map(|state| stored_state(prerequisite, state, is_resolved)),
+            })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    async fn with_unfinished_prerequisites(
+        &mut self,
+        jobs: &[JobId],
+    ) -> Result<HashSet<JobId>, DriverError> {
+        let sql = include_str!("shared/dependencies_unfinished.sql");
+        let rows = rows_of_lists(self, sql, &[], jobs).await?;
+        rows.iter()
+            .map(|row| Ok(JobId::from_bits(row.id(0)?)))
+            .collect()
+    }
+
+    async fn dependants(
+        &mut self,
+        job: JobId,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> Result<Vec<JobId>, DriverError> {
+        let after = after.unwrap_or(JobId::from_bits(0));
+        let sql = include_str!("shared/dependants.sql");
+        let params = [job.into(), after.into(), limit.into()];
+        let rows = self.rows(sql, &params).await?;
+        rows.iter()
+            .map(|row| Ok(JobId::from_bits(row.id(0)?)))
+            .collect()
+    }
+
+    async fn count_dependants(&mut self, job: JobId, limit: usize) -> Result<usize, DriverError> {
+        let sql = include_str!("shared/dependants_count.sql");
+        let rows = self.rows(sql, &[job.into(), limit.into()]).await?;
+        let count = rows.first().map_or(Ok(0), |row| row.int(0))?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
+    async fn dependency_events(
+        &mut self,
+        limit: usize,
+        lock: Lock,
+    ) -> Result<Vec<DependencyEvent>, DriverError> {
+        let sql = match lock {
+            Lock::None => include_str!("shared/dependency_events.sql"),
+            Lock::Update | Lock::SkipLocked => include_str!("shared/dependency_events_lock.sql"),
+        };
+        let rows = self.rows(sql, &[limit.into()]).await?;
+        let read = |row: &SqlRow| {
+            Ok(DependencyEvent {
+                seq: row.int(0)?,
+                job: JobId::from_bits(row.id(1)?),
+                dependant: row.id_if_any(2)?.map(JobId::from_bits),
+                worked_to: row.id_if_any(3)?.map(JobId::from_bits),
+            })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    async fn batches_with_events(
+        &mut self,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<BatchEvents>, DriverError> {
+        let sql = include_str!("shared/batch_events_page.sql");
+        let rows = self.rows(sql, &[after.into(), limit.into()]).await?;
+        let read = |row: &SqlRow| {
+            Ok(BatchEvents {
+                batch: batch_id(row.text(0)?)?,
+                tenant: row.text_if_any(1)?.map(str::to_owned),
+                first: row.int(2)?,
+                last: row.int(3)?,
+                count: usize::try_from(row.int(4)?).unwrap_or(0),
+            })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    async fn batch_changes(
+        &mut self,
+        batches: &[BatchId],
+        after: i64,
+        share: usize,
+    ) -> Result<Vec<BatchChange>, DriverError> {
+        let mut changes = Vec::new();
+        for some in insert_chunks(batches) {
+            let one = include_str!("shared/batch_changes.sql");
+            let parts = (0..some.len()).map(|index| {
+                let part = one.replace("/*batch*/", &format!("?{}", index + 3));
+                part.replace("/*name*/", &format!("part{index}"))
+            });
+            let sql = parts.collect::<Vec<_>>().join("UNION ALL\n");
+            let mut params = vec![after.into(), share.into()];
+            params.extend(some.iter().map(|batch| batch.to_string().into()));
+            for row in self.rows(&sql, &params).await? {
+                changes.push(BatchChange {
+                    seq: row.int(0)?,
+                    batch: batch_id(row.text(1)?)?,
+                    from: job_state(row.int(2)?),
+                    to: job_state(row.int(3)?),
+                });
+            }
+        }
+        Ok(changes)
+    }
+
+    async fn old_batches(
+        &mut self,
+        ended_before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<StoredRecord>, DriverError> {
+        let sql = include_str!("shared/batches_old.sql");
+        let rows = self.rows(sql, &[ended_before.into(), limit.into()]).await?;
+        rows.iter().map(stored_record).collect()
+    }
 }
 
 /// A connection that writes, with what each driver does by statements of its own.
 #[async_trait]
 pub(crate) trait SqlWriter: SqlSession {
     async fn lock_name(&mut self, name: &str) -> Result<(), DriverError>;
+
+    fn wake(&mut self, reason: WakeReason);
 
     async fn insert_jobs(&mut self, jobs: &[NewJob]) -> Result<(), DriverError>;
 
@@ -249,6 +420,7 @@ impl<S: SqlWriter> Transaction for S {
             record.kind.as_str().into(),
             record.id.into(),
             record.tenant.into(),
+            record.name.into(),
             record.state.as_str().into(),
             record.at.into(),
             record.revision.into(),
@@ -333,24 +505,19 @@ impl<S: SqlWriter> Transaction for S {
         operation: OperationId,
         jobs: &[(OperationJob, PendingStep)],
     ) -> Result<(), DriverError> {
-        for some in insert_chunks(jobs) {
-            let mut params = Vec::with_capacity(some.len() * 6);
-            for (job, pending) in some {
-                let (result, attempts, fingerprint) = job_columns(job);
-                params.extend([
-                    operation.into(),
-                    job.job.into(),
-                    result.into(),
-                    attempts.into(),
-                    fingerprint.into(),
-                    pending.number().into(),
-                ]);
-            }
-            let sql = include_str!("shared/operation_jobs_save.sql");
-            let sql = sql.replace("/*rows*/", &values_list(some.len(), 6));
-            self.execute(&sql, &params).await?;
-        }
-        Ok(())
+        let sql = include_str!("shared/operation_jobs_save.sql");
+        insert_rows(self, sql, jobs, |(job, pending)| {
+            let (result, attempts, fingerprint) = job_columns(job);
+            [
+                operation.into(),
+                job.job.into(),
+                result.into(),
+                attempts.into(),
+                fingerprint.into(),
+                pending.number().into(),
+            ]
+        })
+        .await
     }
 
     async fn save_operation_outcome(
@@ -372,6 +539,159 @@ impl<S: SqlWriter> Transaction for S {
         let sql = include_str!("shared/operation_jobs_delete.sql");
         self.execute(sql, &[operation.into(), limit.into()]).await
     }
+
+    fn wake(&mut self, reason: WakeReason) {
+        SqlWriter::wake(self, reason);
+    }
+
+    async fn lock_free_records(
+        &mut self,
+        kind: RecordKind,
+        ids: &[String],
+    ) -> Result<Vec<StoredRecord>, DriverError> {
+        let sql = include_str!("shared/records_lock_free.sql");
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let rows = rows_of_lists(self, sql, &[kind.as_str().into()], &ids).await?;
+        rows.iter().map(stored_record).collect()
+    }
+
+    async fn add_batch_jobs(&mut self, jobs: &[(JobId, BatchId)]) -> Result<(), DriverError> {
+        let sql = include_str!("shared/batch_jobs_add.sql");
+        insert_rows(self, sql, jobs, |(job, batch)| {
+            [(*job).into(), batch.to_string().into(), 0_i64.into()]
+        })
+        .await
+    }
+
+    async fn mark_jobs(&mut self, jobs: &[JobId], bit: i16) -> Result<(), DriverError> {
+        let sql = include_str!("shared/jobs_mark.sql");
+        execute_lists(self, sql, &[i64::from(bit).into()], jobs).await
+    }
+
+    async fn set_created_at(&mut self, jobs: &[(JobId, Timestamp)]) -> Result<(), DriverError> {
+        let sql = include_str!("shared/created_at_set.sql");
+        for (job, at) in jobs {
+            self.execute(sql, &[(*job).into(), (*at).into()]).await?;
+        }
+        Ok(())
+    }
+
+    async fn add_dependencies(
+        &mut self,
+        dependencies: &[(JobId, JobId, bool)],
+    ) -> Result<(), DriverError> {
+        let sql = include_str!("shared/dependencies_add.sql");
+        insert_rows(self, sql, dependencies, |(job, other, has_succeeded)| {
+            [
+                (*job).into(),
+                (*other).into(),
+                i64::from(*has_succeeded).into(),
+            ]
+        })
+        .await
+    }
+
+    async fn end_dependencies(
+        &mut self,
+        dependencies: &[(JobId, JobId)],
+    ) -> Result<(), DriverError> {
+        let sql = include_str!("shared/dependencies_end.sql");
+        let mut by_prerequisite: BTreeMap<JobId, Vec<JobId>> = BTreeMap::new();
+        for (job, prerequisite) in dependencies {
+            by_prerequisite.entry(*prerequisite).or_default().push(*job);
+        }
+        for (prerequisite, jobs) in by_prerequisite {
+            execute_lists(self, sql, &[prerequisite.into()], &jobs).await?;
+        }
+        Ok(())
+    }
+
+    async fn add_dependency_events(&mut self, jobs: &[JobId]) -> Result<(), DriverError> {
+        let sql = include_str!("shared/dependency_events_add.sql");
+        insert_rows(self, sql, jobs, |job| {
+            [0_i64.into(), (*job).into(), (*job).into()]
+        })
+        .await
+    }
+
+    async fn postpone_event(&mut self, seq: i64, worked_to: JobId) -> Result<(), DriverError> {
+        let sql = include_str!("shared/event_postpone.sql");
+        self.execute(sql, &[seq.into(), worked_to.into()]).await?;
+        Transaction::delete_events(self, &[seq]).await
+    }
+
+    async fn delete_events(&mut self, events: &[i64]) -> Result<(), DriverError> {
+        let sql = include_str!("shared/events_delete.sql");
+        execute_lists(self, sql, &[], events).await
+    }
+
+    async fn delete_batch_events(&mut self, batch: &str) -> Result<(), DriverError> {
+        let sql = include_str!("shared/batch_events_delete.sql");
+        self.execute(sql, &[batch.into()]).await.map(drop)
+    }
+}
+
+/// The rows of a statement with a list of values behind some parameters.
+async fn rows_of_lists<'v, T: Copy + Into<SqlValue<'v>> + Sync>(
+    session: &mut impl SqlSession,
+    sql: &str,
+    params: &[SqlValue<'v>],
+    values: &[T],
+) -> Result<Vec<SqlRow>, DriverError> {
+    let mut rows = Vec::new();
+    for (text, list) in value_lists(values, params.len()) {
+        let sql = sql.replace("/*list*/", &text);
+        let all: Vec<SqlValue<'_>> = params.iter().cloned().chain(list).collect();
+        rows.extend(session.rows(&sql, &all).await?);
+    }
+    Ok(rows)
+}
+
+/// The same for a statement without rows.
+async fn execute_lists<'v, T: Copy + Into<SqlValue<'v>> + Sync>(
+    session: &mut impl SqlSession,
+    sql: &str,
+    params: &[SqlValue<'v>],
+    values: &[T],
+) -> Result<(), DriverError> {
+    for (text, list) in value_lists(values, params.len()) {
+        let sql = sql.replace("/*list*/", &text);
+        let all: Vec<SqlValue<'_>> = params.iter().cloned().chain(list).collect();
+        session.execute(&sql, &all).await?;
+    }
+    Ok(())
+}
+
+/// Inserts rows, several at a time.
+async fn insert_rows<'v, T: Sync, const COLUMNS: usize>(
+    session: &mut impl SqlSession,
+    sql: &str,
+    rows: &'v [T],
+    columns: impl Fn(&'v T) -> [SqlValue<'v>; COLUMNS] + Send + Sync,
+) -> Result<(), DriverError> {
+    for some in insert_chunks(rows) {
+        let params: Vec<SqlValue<'_>> = some.iter().flat_map(&columns).collect();
+        let sql = sql.replace("/*rows*/", &values_list(some.len(), COLUMNS));
+        session.execute(&sql, &params).await?;
+    }
+    Ok(())
+}
+
+fn stored_state(id: JobId, state: i64, is_resolved: i64) -> StoredState {
+    StoredState {
+        id,
+        state: job_state(state),
+        is_resolved: is_resolved != 0,
+    }
+}
+
+fn job_state(number: i64) -> Option<JobState> {
+    i16::try_from(number).ok().and_then(values::state)
+}
+
+fn batch_id(text: &str) -> Result<BatchId, DriverError> {
+    let id = text.parse();
+    id.map_err(|error: Invalid| DriverError::unreadable("batch", error))
 }
 
 fn stored_record(row: &SqlRow) -> Result<StoredRecord, DriverError> {

@@ -12,9 +12,10 @@ use super::{
     counts::Bucket,
     driver_error::DriverError,
     enqueue::{inline, insert_unless_stored, save_large},
-    get, links,
+    get,
     rows::JobRow,
     session::{JobPosition, Session},
+    transaction::{WriterTransaction, finish},
     unique,
     values::job_key,
 };
@@ -25,6 +26,7 @@ use crate::{
     lane::LaneId,
     sql::paging::row_limit,
     store::{RenewResult, Renewal, SaveStepResult},
+    verbs::dependencies,
 };
 
 pub(super) fn renew(
@@ -144,7 +146,12 @@ pub(super) fn run_command_if(
     let from = position(lane, &job);
     let dead_letter = dead_letter_key(&job);
     let (priority, policy, payload) = (job.priority, job.policy.clone(), job.payload.clone());
-    let changed = match links::decision_for(session, &job, command)? {
+    let decision = finish(dependencies::decision_for(
+        &mut WriterTransaction::new(session),
+        &job,
+        command,
+    ))?;
+    let changed = match decision {
         Some(decision) => on_dependant_command(job, command, decision, subscriptions, session.now),
         None => on_command(job, command, subscriptions, session.now),
     };

@@ -3,13 +3,21 @@
 use std::fmt::Display;
 
 use rusqlite::params;
-use steadfast_core::{JobId, ScheduleId};
+use steadfast_core::{JobId, ScheduleId, Timestamp};
 
-use super::{batches, driver_error::DriverError, get, readers::Reader, schedules, values::job_id};
+use super::{
+    driver_error::DriverError,
+    get,
+    readers::Reader,
+    schedules,
+    transaction::{ReaderSnapshot, finish},
+    values::job_id,
+};
 use crate::{
     damage::{DamageLog, DamagedRow, DamagedRows},
     limits::DAMAGED_ROWS_MAX,
     sql::paging::row_limit,
+    verbs::batches::is_corrupt,
 };
 
 /// Leaves out a row that cannot be read; other errors are errors.
@@ -53,7 +61,10 @@ pub(super) fn list(reader: &mut Reader) -> Result<DamagedRows, DriverError> {
     }
     for text in damage.ids("batch") {
         let is_damaged = match text.parse() {
-            Ok(id) => batches::is_damaged(&reader.conn, id)?,
+            Ok(id) => finish(is_corrupt(
+                &mut ReaderSnapshot::new(reader, Timestamp::EPOCH),
+                id,
+            ))?,
             Err(_) => false,
         };
         if !is_damaged {

@@ -9,11 +9,10 @@ use steadfast_core::{
 };
 
 use super::{
-    batches,
     driver_error::DriverError,
-    links,
     row_inserts::InsertedRows,
     session::Session,
+    transaction::{WriterTransaction, finish},
     unique,
     values::{job_id, job_key, schedule_key, to_json},
 };
@@ -25,6 +24,7 @@ use crate::{
     sql::{extras::StoredExtras, values::nanos},
     store::EnqueueResult,
     unique::UniquePlan,
+    verbs::{batches, dependencies},
 };
 
 pub(super) type Answer = Result<Vec<EnqueueResult>, EnqueueError>;
@@ -84,15 +84,16 @@ pub(super) fn enqueue_together(
                 }
                 None => {
                     plain.insert_all(session)?;
-                    match dependants.get(&index) {
-                        Some(dependant) => links::insert(session, dependant)?,
-                        None => insert(session, plan.creates.get(&index).unwrap_or(job))?,
-                    }
+                    let dependant = dependants.get(&index).map(|new| &new.job);
+                    insert(
+                        session,
+                        dependant.or(plan.creates.get(&index)).unwrap_or(job),
+                    )?
                 }
             });
         }
         unique::edit(session, &plan)?;
-        batches::add(session, jobs, &results)?;
+        save_links(session, jobs, &dependants, &results)?;
         answers.push(Ok(results));
     }
     plain.insert_all(session)?;
@@ -112,15 +113,47 @@ fn plan_links(
     plan: &UniquePlan,
     is_known: impl Fn(usize) -> bool,
 ) -> Result<Result<HashMap<usize, NewDependant>, EnqueueError>, DriverError> {
-    let mut dependants = HashMap::new();
-    if jobs.iter().any(|job| job.after().is_some()) {
-        dependants = match links::plan(session, jobs, plan, &is_known)? {
-            Ok(dependants) => dependants,
-            Err(unknown) => return Ok(Err(unknown)),
-        };
+    if jobs
+        .iter()
+        .all(|job| job.after().is_none() && job.batch().is_none())
+    {
+        return Ok(Ok(HashMap::new()));
     }
-    let checked = batches::check(session, jobs, is_known)?;
+    let new = jobs
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| !is_known(*index));
+    let new = new.map(|(index, job)| (index, plan.creates.get(&index).unwrap_or(job)));
+    let new: Vec<(usize, &NewJob)> = new.collect();
+    let mut transaction = WriterTransaction::new(session);
+    let dependants = match finish(dependencies::plan(&mut transaction, &new))? {
+        Ok(dependants) => dependants,
+        Err(unknown) => return Ok(Err(unknown)),
+    };
+    let checked = finish(batches::check(&mut transaction, new))?;
     Ok(checked.map(|()| dependants))
+}
+
+/// Counts jobs that were stored in their batches, and stores what they wait for.
+fn save_links(
+    session: &mut Session<'_>,
+    jobs: &[NewJob],
+    dependants: &HashMap<usize, NewDependant>,
+    results: &[EnqueueResult],
+) -> Result<(), DriverError> {
+    let (mut added, mut waiting) = (Vec::new(), Vec::new());
+    for (index, (job, result)) in jobs.iter().zip(results).enumerate() {
+        if let EnqueueResult::Created(id, at) = result {
+            added.extend(job.batch().map(|batch| (*id, batch)));
+            waiting.extend(dependants.get(&index).map(|new| (new, *at)));
+        }
+    }
+    if added.is_empty() && waiting.is_empty() {
+        return Ok(());
+    }
+    let mut transaction = WriterTransaction::new(session);
+    finish(batches::add(&mut transaction, &added))?;
+    finish(dependencies::save(&mut transaction, &waiting))
 }
 
 /// Whether the job's own row is all there is to write.
@@ -294,10 +327,6 @@ pub(super) fn insert(
 }
 
 /// Whether a job is stored.
-pub(super) fn is_stored(session: &Session<'_>, id: JobId) -> Result<bool, DriverError> {
-    let sql = include_str!("sql/job_state.sql");
-    Ok(session.conn.prepare_cached(sql)?.exists([job_key(id)])?)
-}
 
 /// Stores a job that was made inside the store, where a key that exists is no error.
 pub(super) fn insert_unless_stored(

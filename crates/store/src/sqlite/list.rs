@@ -18,7 +18,7 @@ use super::{
     readers::Reader,
     rows::{self, JobRow, JobRowColumns},
     stats,
-    values::{batch_key, job_id, job_key, schedule_key, time},
+    values::{job_id, job_key, schedule_key, time},
 };
 use crate::{
     lane::LaneId,
@@ -28,9 +28,8 @@ use crate::{
     },
     listed_payload::{is_listed, listed_payload},
     sql::{
-        batches::filter_number,
         columns::columns,
-        listing::{JobSummary, LanePart, ListSource},
+        listing::{JobSummary, LanePart, ListSource, batch_filter_number},
         paging::{Readable, page_of, row_limit},
     },
     store::{AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, Page, PageRequest},
@@ -428,8 +427,8 @@ fn read_batch(
     below: &[u8],
     length: usize,
 ) -> Result<Vec<ListRow>, DriverError> {
-    let (batch, limit) = (batch_key(batch), row_limit(length));
-    match part.map(filter_number) {
+    let (batch, limit) = (batch.to_string(), row_limit(length));
+    match part.map(batch_filter_number) {
         None => {
             let sql = include_str!("sql/list_batch.sql");
             read_rows(conn, sql, params![below, limit, batch])

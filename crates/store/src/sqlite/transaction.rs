@@ -11,10 +11,10 @@ use rusqlite::{
 use send_wrapper::SendWrapper;
 use steadfast_core::{Job, JobCommand, JobId, NewJob, Subscriptions, Timestamp};
 
-use super::{SqliteStore, change, enqueue, readers::Reader, session::Session};
+use super::{SqliteStore, change, enqueue, get, names::Names, readers::Reader, session::Session};
 use crate::{
     damage::DamageLog,
-    driver::{Answer, Asker, Driver, Query, Verb},
+    driver::{Asker, Driver, Query, Verb},
     driver_error::DriverError,
     error::{CommandError, EnqueueError, StoreError},
     sql::{
@@ -22,10 +22,15 @@ use crate::{
         transaction::SqlWriter,
     },
     store::{BaseStore, EnqueueResult},
-    transaction::JobCondition,
+    transaction::{JobCondition, WakeReason},
+    verbs::event_position::EventPosition,
 };
 
 impl Driver for SqliteStore {
+    fn event_position(&self) -> &EventPosition {
+        &self.inner.event_position
+    }
+
     async fn transact<A: Send + Sync + 'static, T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -34,7 +39,7 @@ impl Driver for SqliteStore {
         verb: Verb<A, T>,
     ) -> Result<T, StoreError> {
         self.write(operation, rows, move |session| {
-            let mut transaction = WriterTransaction(SendWrapper::new(session));
+            let mut transaction = WriterTransaction::new(session);
             finish(verb(&mut transaction, &arguments))
         })
         .await
@@ -49,13 +54,7 @@ impl Driver for SqliteStore {
     ) -> Result<T, StoreError> {
         let now = self.now();
         let read = move |reader: &mut Reader| {
-            let damage = reader.names.damage();
-            let reader = SendWrapper::new(reader);
-            let mut snapshot = ReaderSnapshot {
-                reader,
-                damage,
-                now,
-            };
+            let mut snapshot = ReaderSnapshot::new(reader, now);
             finish(query(&mut snapshot, &arguments))
         };
         let answer = self.inner.readers.read(asker, read).await;
@@ -64,12 +63,20 @@ impl Driver for SqliteStore {
 }
 
 /// No primitive of this driver waits, so a verb is done when it is polled once.
-fn finish<T>(answer: Answer<'_, T>) -> Result<T, DriverError> {
+pub(super) fn finish<T>(
+    answer: impl Future<Output = Result<T, DriverError>>,
+) -> Result<T, DriverError> {
     answer.now_or_never().unwrap_or(Err(DriverError::NotRun))
 }
 
 /// A session does not leave the writer's thread.
-struct WriterTransaction<'s, 'c>(SendWrapper<&'s mut Session<'c>>);
+pub(super) struct WriterTransaction<'s, 'c>(SendWrapper<&'s mut Session<'c>>);
+
+impl<'s, 'c> WriterTransaction<'s, 'c> {
+    pub(super) fn new(session: &'s mut Session<'c>) -> Self {
+        Self(SendWrapper::new(session))
+    }
+}
 
 impl<'c> Deref for WriterTransaction<'_, 'c> {
     type Target = Session<'c>;
@@ -95,6 +102,11 @@ impl SqlSession for WriterTransaction<'_, '_> {
         self.names.damage_log()
     }
 
+    async fn readable_jobs(&mut self, ids: &[JobId]) -> Result<Vec<Job>, DriverError> {
+        let Session { conn, names, .. } = &mut **self.0;
+        readable_jobs(conn, names, ids)
+    }
+
     async fn rows(
         &mut self,
         sql: &str,
@@ -114,6 +126,12 @@ impl SqlWriter for WriterTransaction<'_, '_> {
     async fn lock_name(&mut self, _name: &str) -> Result<(), DriverError> {
         // There is one writer.
         Ok(())
+    }
+
+    fn wake(&mut self, reason: WakeReason) {
+        match reason {
+            WakeReason::Dependencies => self.wakes.links_changed(),
+        }
     }
 
     async fn insert_jobs(&mut self, jobs: &[NewJob]) -> Result<(), DriverError> {
@@ -147,10 +165,18 @@ impl SqlWriter for WriterTransaction<'_, '_> {
 }
 
 /// A reader does not leave its thread.
-struct ReaderSnapshot<'r> {
+pub(super) struct ReaderSnapshot<'r> {
     reader: SendWrapper<&'r mut Reader>,
-    damage: std::sync::Arc<DamageLog>,
     now: Timestamp,
+}
+
+impl<'r> ReaderSnapshot<'r> {
+    pub(super) fn new(reader: &'r mut Reader, now: Timestamp) -> Self {
+        Self {
+            reader: SendWrapper::new(reader),
+            now,
+        }
+    }
 }
 
 #[async_trait]
@@ -160,7 +186,12 @@ impl SqlSession for ReaderSnapshot<'_> {
     }
 
     fn damage(&self) -> &DamageLog {
-        &self.damage
+        self.reader.names.damage_log()
+    }
+
+    async fn readable_jobs(&mut self, ids: &[JobId]) -> Result<Vec<Job>, DriverError> {
+        let Reader { conn, names } = &mut **self.reader;
+        readable_jobs(conn, names, ids)
     }
 
     async fn rows(
@@ -175,6 +206,23 @@ impl SqlSession for ReaderSnapshot<'_> {
         let mut statement = self.reader.conn.prepare_cached(sql)?;
         Ok(statement.execute(params_from_iter(params))?)
     }
+}
+
+fn readable_jobs(
+    conn: &Connection,
+    names: &mut Names,
+    ids: &[JobId],
+) -> Result<Vec<Job>, DriverError> {
+    let mut jobs = Vec::with_capacity(ids.len());
+    for id in ids {
+        match get::job(conn, names, *id) {
+            Ok(row) => jobs.extend(row.map(|row| row.job)),
+            // It is noted by now.
+            Err(DriverError::Damaged(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(jobs)
 }
 
 fn rows(conn: &Connection, sql: &str, params: &[SqlValue<'_>]) -> Result<Vec<SqlRow>, DriverError> {

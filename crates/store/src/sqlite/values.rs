@@ -37,10 +37,6 @@ pub(super) fn schedule_key(id: ScheduleId) -> [u8; 16] {
     id.bits().to_be_bytes()
 }
 
-pub(super) fn batch_key(id: BatchId) -> [u8; 16] {
-    id.bits().to_be_bytes()
-}
-
 pub(super) fn time(micros: i64) -> Timestamp {
     Timestamp::from_micros(micros)
 }

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    BatchCounts, BatchEvent, BatchId, BatchName, Invalid, JobId, NewBatch, NewJob, Tenant,
-    Timestamp,
+    BatchCounts, BatchEvent, BatchId, BatchName, IdempotencyKey, Invalid, JobId, NewBatch, NewJob,
+    Tenant, Timestamp,
 };
 
 use super::EnqueueResult;
 use crate::error::EnqueueError;
 
 /// A stored batch.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct BatchRecord {
     /// Its id.
     pub id: BatchId,
@@ -29,6 +31,8 @@ pub struct BatchRecord {
     pub on_end: Option<JobId>,
     /// The job that is made when all have succeeded.
     pub on_success: Option<JobId>,
+    /// The key of the request that made it.
+    pub(crate) idempotency_key: Option<IdempotencyKey>,
     /// Tells requests with its key apart.
     pub(crate) fingerprint: [u8; 16],
 }
@@ -45,6 +49,7 @@ impl BatchRecord {
             counts: BatchCounts::default(),
             on_end: batch.on_end.as_ref().map(|job| job.id),
             on_success: batch.on_success.as_ref().map(|job| job.id),
+            idempotency_key: batch.idempotency_key.clone(),
             fingerprint: batch.fingerprint(),
         }
     }

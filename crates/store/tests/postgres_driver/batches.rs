@@ -7,7 +7,7 @@ use steadfast_core::{
 };
 use steadfast_store::{
     BaseStore as _, BatchCreateResult, BatchFilter, JobStore as _, LinkStore as _, PageRequest,
-    PostgresStore, QueryStore as _, WakeInterest,
+    PostgresStore, QueryStore as _, WakeInterest, limits::EVENT_COMMIT_MARGIN,
 };
 
 use crate::common::{TestDatabase, job, request, success, woken};
@@ -140,35 +140,39 @@ async fn small_batches_are_counted_together_and_each_tenant_has_its_turn() {
     assert!(followed.has_more && is_made(&store, made).await);
     let followed = store.follow_links(99, Arc::default()).await.unwrap();
     assert!(!followed.has_more);
-    let left = "SELECT count(*) FROM steadfast.batch WHERE finished_at IS NULL";
+    let left = "SELECT count(*) FROM steadfast.record WHERE kind = 'batch' AND state = 'open'";
     assert_eq!(database.number(left).await, 0);
-    let transactions = "SELECT count(DISTINCT xmin::text) FROM steadfast.batch";
+    let transactions =
+        "SELECT count(DISTINCT xmin::text) FROM steadfast.record WHERE kind = 'batch'";
     assert_eq!(database.number(transactions).await, 2, "one for each look");
 }
 
 #[tokio::test]
 async fn what_was_counted_is_not_walked_over_again() {
-    const ROUNDS: usize = 20;
-    const JOBS: usize = 40;
+    const JOBS: usize = 800;
+    const LOOKS: usize = 60;
     let (database, _holder) = TestDatabase::with_old_snapshot().await;
     let store = database.open().await;
     let (batch, _) = ended_batch(&store, 0, true).await;
-    for _ in 0..ROUNDS {
-        let members = (0..JOBS).map(|_| member(&store, batch)).collect();
-        store.enqueue(members).await.unwrap();
-        succeed(&store, JOBS).await;
-        let followed = store.follow_links(2 * JOBS, Arc::default()).await;
-        assert!(!followed.unwrap().has_more);
-        // What other tests have under way could still have written a note.
-        database.older_transactions_ended().await;
+    let members = (0..JOBS).map(|_| member(&store, batch)).collect();
+    store.enqueue(members).await.unwrap();
+    succeed(&store, JOBS).await;
+    while store
+        .follow_links(JOBS, Arc::default())
+        .await
+        .unwrap()
+        .has_more
+    {}
+    assert_eq!(succeeded(&store, batch).await, JOBS as u64);
+    // sleep: until no transaction is expected to commit an event with a lower number
+    tokio::time::sleep(EVENT_COMMIT_MARGIN).await;
+    for _ in 0..LOOKS {
         store.follow_links(1, Arc::default()).await.unwrap();
     }
-    let all = u64::try_from(ROUNDS * JOBS).unwrap();
-    assert_eq!(succeeded(&store, batch).await, all);
     drop(store);
-    let searches = i64::try_from(2 * ROUNDS).unwrap();
-    let read = database.entries_read("'batch_note'", searches).await;
-    let walked = i64::try_from(ROUNDS * JOBS * ROUNDS).unwrap();
+    let searches = i64::try_from(LOOKS).unwrap();
+    let read = database.entries_read("'event'", searches).await;
+    let walked = i64::try_from(LOOKS * JOBS).unwrap();
     assert!(
         read < walked / 2,
         "{read} entries were read; walking over all would be {walked}"
@@ -196,7 +200,7 @@ async fn what_is_committed_late_is_counted() {
             store.follow_links(9, Arc::default()).await.unwrap();
         }
     }
-    let left = "SELECT count(*) FROM steadfast.batch WHERE finished_at IS NULL";
+    let left = "SELECT count(*) FROM steadfast.record WHERE kind = 'batch' AND state = 'open'";
     assert_eq!(database.number(left).await, 1);
     transaction.commit().await.unwrap();
     store.follow_links(9, Arc::default()).await.unwrap();
@@ -211,11 +215,11 @@ async fn a_callback_that_cannot_be_read_is_made_once_it_can_be_and_holds_up_no_o
     let (damaged, late) = ended_batch(&store, 1, false).await;
     let (other, made) = ended_batch(&store, 1, false).await;
     let change = async |template: &str| {
-        let sql = "UPDATE steadfast.batch_callback SET template = ";
-        let which = format!("WHERE batch = '{:032x}'", damaged.bits());
+        let sql = "UPDATE steadfast.record SET body = ";
+        let which = format!("WHERE id LIKE '{damaged}/%'");
         database.execute(&format!("{sql}{template} {which}")).await;
     };
-    change("'{' || template").await;
+    change("'{' || body").await;
     for _ in 0..3 {
         store.follow_links(1, Arc::default()).await.unwrap();
     }
@@ -228,7 +232,7 @@ async fn a_callback_that_cannot_be_read_is_made_once_it_can_be_and_holds_up_no_o
         ("batch", &*damaged.to_string())
     );
 
-    change("substr(template, 2)").await;
+    change("substr(body, 2)").await;
     store.follow_links(9, Arc::default()).await.unwrap();
     assert_eq!(succeeded(&store, damaged).await, 1);
     assert!(is_made(&store, late).await);
@@ -283,8 +287,8 @@ async fn batches_are_counted_while_links_fail() {
         .execute(
             "CREATE FUNCTION steadfast.fail() RETURNS trigger LANGUAGE plpgsql AS $$
              BEGIN RAISE EXCEPTION 'no'; END $$;
-             CREATE TRIGGER fail BEFORE DELETE ON steadfast.link_note
-             FOR EACH ROW EXECUTE FUNCTION steadfast.fail()",
+             CREATE TRIGGER fail BEFORE DELETE ON steadfast.event
+             FOR EACH ROW WHEN (OLD.kind = 0) EXECUTE FUNCTION steadfast.fail()",
         )
         .await;
     store.follow_links(9, Arc::default()).await.unwrap_err();
@@ -310,9 +314,8 @@ async fn what_was_counted_before_a_batch_that_fails_wakes_those_who_wait() {
         .execute(&format!(
             "CREATE FUNCTION steadfast.fail() RETURNS trigger LANGUAGE plpgsql AS $$
              BEGIN RAISE EXCEPTION 'no'; END $$;
-             CREATE TRIGGER fail BEFORE UPDATE ON steadfast.batch FOR EACH ROW
-             WHEN (NEW.id = '{:032x}') EXECUTE FUNCTION steadfast.fail()",
-            failing.bits()
+             CREATE TRIGGER fail BEFORE UPDATE ON steadfast.record FOR EACH ROW
+             WHEN (NEW.id = '{failing}') EXECUTE FUNCTION steadfast.fail()"
         ))
         .await;
     let mut wakeups = store.wakeups_for(WakeInterest::of(&request(1)));
@@ -325,7 +328,7 @@ async fn what_was_counted_before_a_batch_that_fails_wakes_those_who_wait() {
     assert_eq!(claims[0].job().id, made);
     store.follow_links(9, Arc::default()).await.unwrap_err();
     database
-        .execute("DROP TRIGGER fail ON steadfast.batch")
+        .execute("DROP TRIGGER fail ON steadfast.record")
         .await;
     while store
         .follow_links(9, Arc::default())
@@ -345,8 +348,8 @@ async fn a_damaged_batch_does_not_end_the_list() {
     for _ in 0..3 {
         ids.push(ended_batch(&store, 1, false).await.0);
     }
-    let spoil = "UPDATE steadfast.batch SET counts = '{' WHERE id = ";
-    let spoil = format!("{spoil}'{:032x}'", ids[1].bits());
+    let spoil = "UPDATE steadfast.record SET body = '{' WHERE id = ";
+    let spoil = format!("{spoil}'{}'", ids[1]);
     database.execute(&spoil).await;
     for is_unfinished in [false, true] {
         let filter = BatchFilter {

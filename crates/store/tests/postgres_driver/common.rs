@@ -81,17 +81,6 @@ impl TestDatabase {
         self.number(&told.replace("idx_scan", "idx_tup_read")).await
     }
 
-    /// Waits until all transactions on the server have ended that are under way now.
-    pub async fn older_transactions_ended(&self) {
-        let now = "SELECT pg_current_xact_id()::text::bigint";
-        let oldest = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
-        let now = self.number(now).await;
-        while self.number(oldest).await < now {
-            // sleep: this is for the other tests to do
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-
     /// The answer to SQL in which `steadfast.` stands for the schema.
     pub async fn number(&self, sql: &str) -> i64 {
         let client = self.client().await;

@@ -15,6 +15,16 @@ macro_rules! sql {
     };
 }
 
+/// A statement that both dialects share.
+macro_rules! shared {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!("../../src/sql/shared/", $name, ".sql")),
+        )
+    };
+}
+
 /// Each statement, and the indexes that it must come down to.
 const PLANS: &[((&str, &str), &[&str])] = &[
     (sql!("claim"), &["job_due on job", "job_pkey on job"]),
@@ -36,20 +46,15 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         ],
     ),
     (sql!("damaged_find"), &["job_set_aside on job"]),
+    (shared!("batch_changes"), &["event_batch on event"]),
+    (shared!("batch_events_page"), &["event_kind on event"]),
+    (shared!("dependency_events"), &["event_kind on event"]),
+    (shared!("record_find"), &["record_pkey on record"]),
+    (shared!("record_by_name"), &["record_name on record"]),
+    (shared!("records_earliest"), &["record_at on record"]),
     (
-        sql!("batch_notes_next"),
-        &["batch_note_pkey on batch_note", "batch_pkey on batch"],
-    ),
-    (sql!("batch_notes"), &["batch_note_batch on batch_note"]),
-    (
-        sql!("batch_notes_drop"),
-        &["batch_note_batch on batch_note", "batch_pkey on batch"],
-    ),
-    (sql!("batch_save"), &["batch_pkey on batch"]),
-    (sql!("batch_lock_free"), &["batch_pkey on batch"]),
-    (
-        sql!("batches_unfinished_of_tenant"),
-        &["batch_unfinished_of_tenant on batch"],
+        shared!("records_newest_of_tenant_and_state"),
+        &["record_tenant_state on record"],
     ),
     (
         sql!("commit"),
@@ -169,6 +174,12 @@ async fn hot_statements_use_the_indexes_made_for_them() {
         fill(&database, rows, rows).await;
         let client = planner(&database).await;
         for ((name, sql), indexes) in PLANS {
+            let sql = sql
+                .replace("/*batch*/", "?3")
+                .replace("/*name*/", "part")
+                .replace("steadfast_", "steadfast.")
+                .replace('?', "$");
+            let sql = sql.as_str();
             prepare(&client, &database, name, sql).await;
             let nulls = vec!["NULL"; parameters(sql)].join(", ");
             let plan = explain(&client, "COSTS OFF", name, &nulls).await;

@@ -81,9 +81,9 @@ async fn a_callback_that_cannot_be_read_is_made_once_it_can_be_and_holds_up_no_o
     let (damaged, late) = ended_batch(&store, false).await;
     let (other, made) = ended_batch(&store, false).await;
     let conn = Connection::open(&database.file).unwrap();
-    let key = damaged.bits().to_be_bytes();
-    let spoil = "UPDATE steadfast_batch_callback SET template = '{' || template WHERE batch = ?1";
-    conn.execute(spoil, [key]).unwrap();
+    let key = format!("{damaged}/%");
+    let spoil = "UPDATE steadfast_record SET body = '{' || body WHERE id LIKE ?1";
+    conn.execute(spoil, [&key]).unwrap();
     for _ in 0..3 {
         store.follow_links(1, Arc::default()).await.unwrap();
     }
@@ -100,9 +100,8 @@ async fn a_callback_that_cannot_be_read_is_made_once_it_can_be_and_holds_up_no_o
         ("batch", &*damaged.to_string())
     );
 
-    let mend =
-        "UPDATE steadfast_batch_callback SET template = substr(template, 2) WHERE batch = ?1";
-    conn.execute(mend, [key]).unwrap();
+    let mend = "UPDATE steadfast_record SET body = substr(body, 2) WHERE id LIKE ?1";
+    conn.execute(mend, [&key]).unwrap();
     store.follow_links(9, Arc::default()).await.unwrap();
     let counted = store.get_batch(damaged).await.unwrap().unwrap().counts;
     assert!(counted.has_succeeded() && is_made(&store, late).await);
@@ -155,8 +154,8 @@ async fn batches_are_counted_while_links_fail() {
     store.commit(vec![success(&store, claim)]).await.unwrap();
     let (batch, made) = ended_batch(&store, false).await;
     let conn = Connection::open(&database.file).unwrap();
-    let fail = "CREATE TRIGGER fail BEFORE DELETE ON steadfast_link_note
-         BEGIN SELECT RAISE(ABORT, 'no'); END";
+    let fail = "CREATE TRIGGER fail BEFORE DELETE ON steadfast_event
+         WHEN old.kind = 0 BEGIN SELECT RAISE(ABORT, 'no'); END";
     conn.execute_batch(fail).unwrap();
     store.follow_links(9, Arc::default()).await.unwrap_err();
     assert!(is_blocked(&store, held).await);
@@ -174,8 +173,8 @@ async fn a_damaged_batch_does_not_end_the_list() {
         ended_batch(&store, false).await.0,
     ];
     let conn = Connection::open(&database.file).unwrap();
-    let spoil = "UPDATE steadfast_batch SET counts = '{' WHERE id = ?1";
-    conn.execute(spoil, [second.bits().to_be_bytes()]).unwrap();
+    let spoil = "UPDATE steadfast_record SET body = '{' WHERE id = ?1";
+    conn.execute(spoil, [second.to_string()]).unwrap();
     for is_unfinished in [false, true] {
         let filter = BatchFilter {
             tenant: Some(Tenant::default()),

@@ -25,6 +25,15 @@ macro_rules! sql {
     };
 }
 
+macro_rules! shared {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!("../../src/sql/shared/", $name, ".sql")),
+        )
+    };
+}
+
 /// Each statement, and the search that it must come down to.
 const PLANS: &[((&str, &str), &str)] = &[
     (
@@ -50,13 +59,48 @@ const PLANS: &[((&str, &str), &str)] = &[
     ),
     (sql!("due_strip"), "steadfast_job_waiting (lane>?)"),
     (
-        sql!("batch_note_next"),
-        "steadfast_batch_note_batch (batch>?)",
+        shared!("batch_changes"),
+        "steadfast_event_batch (batch=? AND seq>?)",
     ),
-    (sql!("batch_notes"), "steadfast_batch_note_batch (batch=?)"),
     (
-        sql!("batches_unfinished_of_tenant"),
-        "steadfast_batch_unfinished_of_tenant (tenant=? AND id<?)",
+        shared!("dependency_events"),
+        "steadfast_event_kind (kind=?)",
+    ),
+    (
+        shared!("record_find"),
+        "sqlite_autoindex_steadfast_record_1 (kind=? AND id=?)",
+    ),
+    (
+        shared!("record_by_name"),
+        "steadfast_record_name (kind=? AND tenant=? AND name=?)",
+    ),
+    (
+        shared!("records_count"),
+        "steadfast_record_tenant_state (kind=? AND tenant=? AND state=?)",
+    ),
+    (
+        shared!("records_earliest"),
+        "steadfast_record_at (kind=? AND state=? AND at<?)",
+    ),
+    (
+        shared!("records_newest"),
+        "sqlite_autoindex_steadfast_record_1 (kind=? AND id<?)",
+    ),
+    (
+        shared!("records_newest_of_state"),
+        "steadfast_record_state (kind=? AND state=? AND id<?)",
+    ),
+    (
+        shared!("records_newest_of_tenant"),
+        "steadfast_record_tenant (kind=? AND tenant=? AND id<?)",
+    ),
+    (
+        shared!("records_newest_of_tenant_and_state"),
+        "steadfast_record_tenant_state (kind=? AND tenant=? AND state=? AND id<?)",
+    ),
+    (
+        shared!("dependants"),
+        "steadfast_dependency_prerequisite (prerequisite=? AND job>?)",
     ),
     (sql!("claim"), "INTEGER PRIMARY KEY (rowid=?)"),
     (sql!("progress"), "INTEGER PRIMARY KEY (rowid=?)"),
@@ -159,7 +203,9 @@ async fn hot_statements_use_the_indexes_made_for_them() {
     let conn = Connection::open(&database.file).unwrap();
     let mut wrong = Vec::new();
     for ((name, sql), index) in PLANS {
-        let plan = plan(&conn, sql);
+        // One batch of those that are asked for together.
+        let sql = sql.replace("/*batch*/", "?3").replace("/*name*/", "part");
+        let plan = plan(&conn, &sql);
         // What was found by an index just now, or stands in the statement.
         let is_small = |step: &str| {
             let small = ["SCAN each", "SCAN found"];

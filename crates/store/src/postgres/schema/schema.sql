@@ -373,6 +373,7 @@ CREATE TABLE steadfast.record (
     kind text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
     tenant text COLLATE "C" NOT NULL,
+    name text COLLATE "C",
     state text COLLATE "C" NOT NULL,
     at bigint,
     revision bigint NOT NULL,
@@ -382,10 +383,11 @@ CREATE TABLE steadfast.record (
 CREATE INDEX record_tenant ON steadfast.record (kind, tenant, id);
 CREATE INDEX record_state ON steadfast.record (kind, state, id);
 CREATE INDEX record_tenant_state ON steadfast.record (kind, tenant, state, id);
-CREATE INDEX record_at ON steadfast.record (kind, state, at) WHERE at IS NOT NULL;
+CREATE UNIQUE INDEX record_name ON steadfast.record (kind, tenant, name) WHERE name IS NOT NULL;
+CREATE INDEX record_at ON steadfast.record (kind, state, at, id) WHERE at IS NOT NULL;
 
 -- How often the records of a kind have changed. Nodes and workers write theirs often and nothing is
--- decided by them, and operations have a revision each, so they are not counted. Triggers, so that no
+-- decided by them, and the rest have a revision each, so they are not counted. Triggers, so that no
 -- writer can forget it.
 CREATE TABLE steadfast.record_version (
     kind text COLLATE "C" PRIMARY KEY,
@@ -402,10 +404,10 @@ BEGIN
 END
 $$;
 CREATE TRIGGER record_saved AFTER INSERT OR UPDATE ON steadfast.record
-FOR EACH ROW WHEN (NEW.kind NOT IN ('node', 'worker', 'operation'))
+FOR EACH ROW WHEN (NEW.kind NOT IN ('node', 'worker', 'operation', 'batch', 'callback'))
 EXECUTE FUNCTION steadfast.record_changed();
 CREATE TRIGGER record_deleted AFTER DELETE ON steadfast.record
-FOR EACH ROW WHEN (OLD.kind NOT IN ('node', 'worker', 'operation'))
+FOR EACH ROW WHEN (OLD.kind NOT IN ('node', 'worker', 'operation', 'batch', 'callback'))
 EXECUTE FUNCTION steadfast.record_changed();
 
 -- Failure groups ------------------------------------------------------------------------------------
@@ -482,69 +484,42 @@ CREATE TABLE steadfast.dependency (
 CREATE INDEX dependency_prerequisite ON steadfast.dependency (prerequisite, job);
 CREATE INDEX dependency_open ON steadfast.dependency (job, prerequisite) WHERE result = 0;
 
--- Ends of jobs that others wait for, until they are followed up. With a dependant, only that one is
--- concerned. Dependants up to `worked_to` are done.
-CREATE TABLE steadfast.link_note (
-    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    job uuid NOT NULL,
-    dependant uuid,
-    worked_to uuid
-);
-
--- `finished_at` is null until all jobs have ended. `counts` changes, `body` does not.
-CREATE TABLE steadfast.batch (
-    id uuid PRIMARY KEY,
-    tenant text COLLATE "C" NOT NULL,
-    idempotency_key text COLLATE "C",
-    created_at bigint NOT NULL,
-    finished_at bigint,
-    counts text NOT NULL,
-    body text NOT NULL
-);
-CREATE INDEX batch_tenant ON steadfast.batch (tenant, id);
-CREATE UNIQUE INDEX batch_key ON steadfast.batch (tenant, idempotency_key)
-WHERE idempotency_key IS NOT NULL;
-CREATE INDEX batch_unfinished ON steadfast.batch (id) WHERE finished_at IS NULL;
-CREATE INDEX batch_unfinished_of_tenant ON steadfast.batch (tenant, id) WHERE finished_at IS NULL;
-CREATE INDEX batch_age ON steadfast.batch (finished_at) WHERE finished_at IS NOT NULL;
-
--- Callback jobs until they are created: 0 when all jobs have ended, 1 when all have succeeded.
-CREATE TABLE steadfast.batch_callback (
-    batch uuid NOT NULL,
-    callback smallint NOT NULL,
-    template text NOT NULL,
-    PRIMARY KEY (batch, callback)
-);
-
 -- The jobs of a batch, with the state in which each last ended or was taken up again.
 CREATE TABLE steadfast.batch_job (
     job uuid PRIMARY KEY,
-    batch uuid NOT NULL,
+    batch text COLLATE "C" NOT NULL,
     state smallint NOT NULL
 );
 CREATE INDEX batch_job_batch ON steadfast.batch_job (batch, job);
 CREATE INDEX batch_job_state ON steadfast.batch_job (batch, state, job);
 
--- Changes of jobs of batches, until they are counted.
-CREATE TABLE steadfast.batch_note (
+-- What has happened to jobs, until it is worked on.
+-- `kind` 0: a job has ended that others wait for. With a dependant, only that one is concerned; dependants
+-- up to `worked_to` are done. `kind` 1: a job of a batch has gone from one state to another.
+CREATE TABLE steadfast.event (
     seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    batch uuid NOT NULL,
-    from_state smallint NOT NULL,
-    to_state smallint NOT NULL
+    kind smallint NOT NULL,
+    job uuid,
+    dependant uuid,
+    worked_to uuid,
+    batch text COLLATE "C",
+    from_state smallint,
+    to_state smallint
 );
-CREATE INDEX batch_note_batch ON steadfast.batch_note (batch, seq);
+CREATE INDEX event_kind ON steadfast.event (kind, seq);
+CREATE INDEX event_batch ON steadfast.event (batch, seq) WHERE batch IS NOT NULL;
 
 -- Triggers, so that no writer can forget it; jobs without links pay one comparison.
 CREATE FUNCTION steadfast.links_changed() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
     IF NEW.links & 1 <> 0 AND NEW.state >= 2 THEN
-        INSERT INTO steadfast.link_note (job)
-        VALUES (NEW.id);
+        INSERT INTO steadfast.event (kind, job)
+        VALUES (0, NEW.id);
     END IF;
     IF NEW.links & 4 <> 0 AND NEW.state <> OLD.state THEN
-        INSERT INTO steadfast.batch_note (batch, from_state, to_state)
-        SELECT batch_job.batch, OLD.state, NEW.state FROM steadfast.batch_job
+        INSERT INTO steadfast.event (kind, batch, from_state, to_state)
+        SELECT 1, batch_job.batch, OLD.state, NEW.state FROM steadfast.batch_job
         WHERE batch_job.job = NEW.id;
         UPDATE steadfast.batch_job SET state = NEW.state WHERE batch_job.job = NEW.id;
     END IF;
@@ -566,8 +541,8 @@ BEGIN
         WHERE dependency.prerequisite = OLD.id AND dependency.result = 0;
     END IF;
     IF OLD.links & 1 <> 0 THEN
-        INSERT INTO steadfast.link_note (job)
-        VALUES (OLD.id);
+        INSERT INTO steadfast.event (kind, job)
+        VALUES (0, OLD.id);
     END IF;
     DELETE FROM steadfast.dependency WHERE dependency.job = OLD.id;
     DELETE FROM steadfast.batch_job WHERE batch_job.job = OLD.id;

@@ -282,19 +282,22 @@ CREATE TABLE steadfast_record (
     kind TEXT NOT NULL,
     id TEXT NOT NULL,
     tenant TEXT NOT NULL,
+    name TEXT,
     state TEXT NOT NULL,
     at INTEGER,
     revision INTEGER NOT NULL,
     body TEXT NOT NULL,
     PRIMARY KEY (kind, id)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 CREATE INDEX steadfast_record_tenant ON steadfast_record (kind, tenant, id);
 CREATE INDEX steadfast_record_state ON steadfast_record (kind, state, id);
 CREATE INDEX steadfast_record_tenant_state ON steadfast_record (kind, tenant, state, id);
-CREATE INDEX steadfast_record_at ON steadfast_record (kind, state, at) WHERE at IS NOT NULL;
+CREATE UNIQUE INDEX steadfast_record_name ON steadfast_record (kind, tenant, name)
+WHERE name IS NOT NULL;
+CREATE INDEX steadfast_record_at ON steadfast_record (kind, state, at, id) WHERE at IS NOT NULL;
 
 -- How often the records of a kind have changed. Nodes and workers write theirs often and nothing is
--- decided by them, and operations have a revision each, so they are not counted. Triggers, so that no
+-- decided by them, and the rest have a revision each, so they are not counted. Triggers, so that no
 -- writer can forget it.
 CREATE TABLE steadfast_record_version (
     kind TEXT NOT NULL PRIMARY KEY,
@@ -302,17 +305,17 @@ CREATE TABLE steadfast_record_version (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER steadfast_record_created AFTER INSERT ON steadfast_record
-WHEN NEW.kind NOT IN ('node', 'worker', 'operation') BEGIN
+WHEN NEW.kind NOT IN ('node', 'worker', 'operation', 'batch', 'callback') BEGIN
     INSERT INTO steadfast_record_version (kind, version) VALUES (NEW.kind, 1)
     ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;
 CREATE TRIGGER steadfast_record_changed AFTER UPDATE ON steadfast_record
-WHEN NEW.kind NOT IN ('node', 'worker', 'operation') BEGIN
+WHEN NEW.kind NOT IN ('node', 'worker', 'operation', 'batch', 'callback') BEGIN
     INSERT INTO steadfast_record_version (kind, version) VALUES (NEW.kind, 1)
     ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;
 CREATE TRIGGER steadfast_record_deleted AFTER DELETE ON steadfast_record
-WHEN OLD.kind NOT IN ('node', 'worker', 'operation') BEGIN
+WHEN OLD.kind NOT IN ('node', 'worker', 'operation', 'batch', 'callback') BEGIN
     INSERT INTO steadfast_record_version (kind, version) VALUES (OLD.kind, 1)
     ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;
@@ -386,58 +389,30 @@ CREATE TABLE steadfast_dependency (
 CREATE INDEX steadfast_dependency_prerequisite ON steadfast_dependency (prerequisite, job);
 CREATE INDEX steadfast_dependency_open ON steadfast_dependency (job, prerequisite) WHERE result = 0;
 
--- Ends of jobs that others wait for, until they are followed up. With a dependant, only that one is
--- concerned. Dependants up to `worked_to` are done.
-CREATE TABLE steadfast_link_note (
-    seq INTEGER PRIMARY KEY,
-    job BLOB NOT NULL,
-    dependant BLOB,
-    worked_to BLOB
-) STRICT;
-
--- `finished_at` is null until all jobs have ended. `counts` changes, `body` does not.
-CREATE TABLE steadfast_batch (
-    id BLOB NOT NULL PRIMARY KEY,
-    tenant TEXT NOT NULL,
-    idempotency_key TEXT,
-    created_at INTEGER NOT NULL,
-    finished_at INTEGER,
-    counts TEXT NOT NULL,
-    body TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX steadfast_batch_tenant ON steadfast_batch (tenant, id);
-CREATE UNIQUE INDEX steadfast_batch_key ON steadfast_batch (tenant, idempotency_key)
-WHERE idempotency_key IS NOT NULL;
-CREATE INDEX steadfast_batch_unfinished ON steadfast_batch (id) WHERE finished_at IS NULL;
-CREATE INDEX steadfast_batch_unfinished_of_tenant ON steadfast_batch (tenant, id)
-WHERE finished_at IS NULL;
-CREATE INDEX steadfast_batch_age ON steadfast_batch (finished_at) WHERE finished_at IS NOT NULL;
-
--- Callback jobs until they are created: 0 when all jobs have ended, 1 when all have succeeded.
-CREATE TABLE steadfast_batch_callback (
-    batch BLOB NOT NULL,
-    callback INTEGER NOT NULL,
-    template TEXT NOT NULL,
-    PRIMARY KEY (batch, callback)
-) STRICT;
-
 -- The jobs of a batch, with the state in which each last ended or was taken up again.
 CREATE TABLE steadfast_batch_job (
     job BLOB NOT NULL PRIMARY KEY,
-    batch BLOB NOT NULL,
+    batch TEXT NOT NULL,
     state INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX steadfast_batch_job_batch ON steadfast_batch_job (batch, job);
 CREATE INDEX steadfast_batch_job_state ON steadfast_batch_job (batch, state, job);
 
--- Changes of jobs of batches, until they are counted.
-CREATE TABLE steadfast_batch_note (
-    seq INTEGER PRIMARY KEY,
-    batch BLOB NOT NULL,
-    from_state INTEGER NOT NULL,
-    to_state INTEGER NOT NULL
+-- What has happened to jobs, until it is worked on. Numbers are never used again.
+-- `kind` 0: a job has ended that others wait for. With a dependant, only that one is concerned; dependants
+-- up to `worked_to` are done. `kind` 1: a job of a batch has gone from one state to another.
+CREATE TABLE steadfast_event (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind INTEGER NOT NULL,
+    job BLOB,
+    dependant BLOB,
+    worked_to BLOB,
+    batch TEXT,
+    from_state INTEGER,
+    to_state INTEGER
 ) STRICT;
-CREATE INDEX steadfast_batch_note_batch ON steadfast_batch_note (batch);
+CREATE INDEX steadfast_event_kind ON steadfast_event (kind, seq);
+CREATE INDEX steadfast_event_batch ON steadfast_event (batch, seq) WHERE batch IS NOT NULL;
 
 -- Triggers, so that no writer can forget it; jobs without links pay one comparison.
 CREATE TRIGGER steadfast_job_links_changed AFTER UPDATE OF state, resolved_at ON steadfast_job
@@ -445,10 +420,10 @@ WHEN
     new.links & 5 <> 0 AND (new.state >= 2 OR old.state >= 2)
     AND (new.state <> old.state OR new.resolved_at IS NOT old.resolved_at)
 BEGIN
-    INSERT INTO steadfast_link_note (job)
-    SELECT new.id WHERE new.links & 1 <> 0 AND new.state >= 2;
-    INSERT INTO steadfast_batch_note (batch, from_state, to_state)
-    SELECT batch, old.state, new.state FROM steadfast_batch_job
+    INSERT INTO steadfast_event (kind, job)
+    SELECT 0, new.id WHERE new.links & 1 <> 0 AND new.state >= 2;
+    INSERT INTO steadfast_event (kind, batch, from_state, to_state)
+    SELECT 1, batch, old.state, new.state FROM steadfast_batch_job
     WHERE job = new.id AND new.links & 4 <> 0 AND new.state <> old.state;
     UPDATE steadfast_batch_job SET state = new.state
     WHERE job = new.id AND new.links & 4 <> 0 AND state <> new.state;
@@ -460,8 +435,8 @@ WHEN old.links IS NOT NULL
 BEGIN
     UPDATE steadfast_dependency SET result = 1
     WHERE prerequisite = old.id AND result = 0 AND old.state = 2;
-    INSERT INTO steadfast_link_note (job)
-    SELECT old.id WHERE old.links & 1 <> 0;
+    INSERT INTO steadfast_event (kind, job)
+    SELECT 0, old.id WHERE old.links & 1 <> 0;
     DELETE FROM steadfast_dependency WHERE job = old.id;
     DELETE FROM steadfast_batch_job WHERE job = old.id;
 END;

@@ -1,6 +1,0 @@
--- Batches, newest first.
--- Parameters: 1 those before this id, 2 limit. Rows: as named. Locks: none.
-SELECT id, tenant, created_at, finished_at, counts, body FROM steadfast.batch
-WHERE id < $1
-ORDER BY id DESC
-LIMIT $2

@@ -1,6 +1,0 @@
--- Batches that have not ended, newest first.
--- Parameters: 1 those before this id, 2 limit. Rows: as named. Locks: none.
-SELECT id, tenant, created_at, finished_at, counts, body FROM steadfast.batch
-WHERE finished_at IS NULL AND id < $1
-ORDER BY id DESC
-LIMIT $2

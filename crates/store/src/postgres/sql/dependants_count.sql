@@ -1,5 +1,0 @@
--- How many jobs wait for another, or did.
--- Parameters: 1 id of the other, 2 limit. Rows: one, count. Locks: none.
-SELECT count(*) AS count FROM (
-    SELECT 1 FROM steadfast.dependency WHERE dependency.prerequisite = $1 LIMIT $2
-) AS found
