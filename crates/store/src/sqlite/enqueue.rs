@@ -326,8 +326,6 @@ pub(super) fn insert(
     Ok(EnqueueResult::Created(job.id, session.now))
 }
 
-/// Whether a job is stored.
-
 /// Stores a job that was made inside the store, where a key that exists is no error.
 pub(super) fn insert_unless_stored(
     session: &mut Session<'_>,

@@ -5,7 +5,7 @@ use rusqlite::{
     types::{FromSqlError, ValueRef},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use steadfast_core::{BatchId, JobId, JobState, ScheduleId, Timestamp};
+use steadfast_core::{JobId, JobState, ScheduleId, Timestamp};
 
 use super::driver_error::DriverError;
 use crate::{error::ErrorSource, sql::values};
