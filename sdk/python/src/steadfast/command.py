@@ -21,8 +21,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(
         level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    # httpx reports every request at this level, and a worker makes many.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
     sys.path.insert(0, os.getcwd())
     try:
         app = find_app(options.app)

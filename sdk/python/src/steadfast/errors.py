@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .durations import Duration, to_seconds
 
-# Names that the server does not retry, in its own spelling and in that of others.
-PERMANENT_CLASSES = frozenset(
-    {"validation", "not_found", "unauthorized", "forbidden", "syntax", "redirect", "blocked"}
-    | {"ValidationError", "NotFoundError", "UnauthorizedError", "ForbiddenError", "SyntaxError"}
-    | {"payload"}
-)
+if TYPE_CHECKING:
+    from . import types
 
 
 class SteadfastError(Exception):
@@ -116,22 +114,41 @@ class ApiError(SteadfastError):
         self.code = code
         self.detail = detail
         self.field = field
+        self.retry_after: float = 0
+        """The seconds that the server asks callers to wait, or 0."""
 
 
 class ServerUnavailable(SteadfastError):
-    """The server did not answer. Whether it has done what it was asked for is not known."""
+    """The server did not answer. It may have carried out the request."""
 
     retry_after: float = 0
-    """How many seconds it asks callers to wait, if it could say that much."""
+    """The seconds that the server asks callers to wait, or 0."""
+
+
+class CertificateNotTrusted(ServerUnavailable):
+    """The certificate of the server is not trusted. `STEADFAST_CA_FILE` can add a trusted one."""
 
 
 class JobFailed(SteadfastError):
     """Raised by `JobHandle.result` for a job that ended without success."""
 
-    def __init__(self, job_id: str, label: str, explanation: str) -> None:
-        super().__init__(f"{job_id} {label}: {explanation}")
-        self.job_id = job_id
-        self.label = label
+    def __init__(self, job: types.Job) -> None:
+        failure: Any = job.get("failure") or {}
+        self.job = job
+        """The job, as the API describes it."""
+        self.job_id = job["id"]
+        self.label = job["label"]
+        """`failed` or `cancelled`."""
+        self.failure_class: str | None = failure.get("class")
+        """The class of the last failure; `None` if no attempt failed."""
+        self.failure_message: str | None = failure.get("message")
+        """The message of the last failure."""
+        parts = [
+            ": ".join(part for part in (self.failure_class, self.failure_message) if part),
+            job.get("explanation") or job.get("reason") or "",
+        ]
+        why = "; ".join(part for part in parts if part) or "no explanation"
+        super().__init__(f"{self.job_id} {self.label}: {why}")
 
 
 def class_of(error: BaseException) -> str:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import time
-import typing
 from collections.abc import Sequence
 from typing import Any
 
@@ -98,15 +97,15 @@ class Heartbeats:
         timeout = min(ANSWER_TIME_MAX, min(held.lease for held in claims) / 3)
         sent_at = time.monotonic()
         try:
-            answer = await self._connection.heartbeat(body, timeout)
+            leases = await self._connection.heartbeat(body, timeout, len(claims))
         except (ServerUnavailable, ApiError) as error:
             log.warning("a heartbeat for %d claims fails: %s", len(claims), error)
             return False
-        for held, lease, sent in zip(claims, answer["claims"], news, strict=True):
+        for held, lease, sent in zip(claims, leases, news, strict=True):
             # The server renews later than it was asked to, so this errs on the safe side.
             held.expires_at = sent_at + held.lease
             held.has_news &= held.context.news != sent
-            self._heed(held, typing.cast("dict[str, Any]", lease))
+            self._heed(held, lease)
         return True
 
     def _heed(self, held: Held, lease: dict[str, Any]) -> None:

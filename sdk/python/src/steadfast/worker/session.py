@@ -26,7 +26,7 @@ log = logging.getLogger("steadfast.worker")
 UNSETTLED_MAX = 1_000
 """Outcomes that wait for the server; beyond that, no more jobs are claimed."""
 ANSWER_TIME = 1.0
-"""How long the answer to a claim that is not wanted any more is waited for."""
+"""How long a stop waits for the answer to the last claim."""
 ABORT_TIME = 1.0
 """How long handlers that were aborted may take before their jobs are given back."""
 FLUSH_TIME_MIN = 5.0
@@ -50,7 +50,7 @@ class Session:
             self._registry,
             worker.concurrency,
             UNSETTLED_MAX,
-            claim_request(worker),
+            functools.partial(claim_request, worker),
             self._on_claims,
         )
         self._is_stopping = False
@@ -150,9 +150,12 @@ def claim_request(worker: Worker) -> dict[str, Any]:
     }
     if worker.app.version:
         info["version"] = worker.app.version
-    request: dict[str, Any] = {"worker": worker.name, "workerInfo": info}
-    if worker.kinds:
-        request["kinds"] = worker.kinds
+    # A claim without kinds is one for all kinds, also those of other applications.
+    request: dict[str, Any] = {
+        "worker": worker.name,
+        "workerInfo": info,
+        "kinds": worker.kinds,
+    }
     if worker.queues:
         request["queues"] = worker.queues
     if worker.lease is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import typing
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -79,7 +78,7 @@ class Settler:
         backoff = Backoff()
         while True:
             try:
-                answer = await self._connection.settle(body, ANSWER_TIME)
+                results = await self._connection.settle(body, ANSWER_TIME, len(batch))
             except ServerUnavailable as error:
                 pause = backoff.pause(error.retry_after)
                 log.warning("%d reports fail, again in %.1f s: %s", len(batch), pause, error)
@@ -93,8 +92,8 @@ class Settler:
                     await self._send_without(batch, error)
                     return
             else:
-                for held, result in zip(batch, answer["settled"], strict=True):
-                    self._heed(held, typing.cast("dict[str, Any]", result))
+                for held, result in zip(batch, results, strict=True):
+                    self._heed(held, result)
                 return
 
     async def _send_without(self, batch: Sequence[Held], error: ApiError) -> None:

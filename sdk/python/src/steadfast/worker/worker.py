@@ -66,12 +66,7 @@ class Worker:
         self.app = app
         self.concurrency = concurrency
         self.queues = list(queues)
-        self.kinds = app.kinds() if kinds is None else list(kinds)
-        if len(self.kinds) > KINDS_MAX:
-            raise ValueError(
-                f"{len(self.kinds)} kinds: a worker claims at most {KINDS_MAX}; "
-                "say which ones (kinds=…), and start another worker for the rest"
-            )
+        self._kinds = None if kinds is None else list(kinds)
         self.lease = None if lease is None else to_seconds(lease)
         self.grace = to_seconds(grace)
         self.name = name or default_name()
@@ -83,6 +78,11 @@ class Worker:
         self._has_stopped = threading.Event()
         self._error: BaseException | None = None
         self._stop_async: asyncio.Event | None = None
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds that it claims. By default all that the application defines, also later."""
+        return self.app.kinds() if self._kinds is None else self._kinds
 
     # --- from outside ----------------------------------------------------------------------------
 
@@ -127,6 +127,7 @@ class Worker:
         """Starts it in threads of its own; `async def` handlers run in the given loop."""
         if self._io_thread is not None:
             raise RuntimeError("a worker runs only once; make another one")
+        check_kinds(self.app, self.kinds)
         if handlers is None:
             handlers = asyncio.new_event_loop()
             threading.Thread(
@@ -179,6 +180,31 @@ class Worker:
         finally:
             connection.close()
         log.info("worker %s has stopped", self.name)
+
+
+def check_kinds(app: Steadfast, kinds: Sequence[str]) -> None:
+    """Refuses kinds that a worker of this application cannot run."""
+    if not kinds:
+        raise ValueError(
+            "this application defines no jobs: import the modules that define them "
+            "before the worker starts"
+        )
+    unknown = [kind for kind in kinds if app.find(kind) is None]
+    if unknown:
+        raise ValueError(f"this application defines no job of kind {', '.join(unknown)}")
+    blocking = [
+        kind for kind in kinds if (found := app.find(kind)) is not None and not found.is_async
+    ]
+    if app.has_async_middleware and blocking:
+        raise ValueError(
+            f"async middleware cannot wrap a `def` handler: make {', '.join(blocking)} "
+            "`async def`, or the middleware a plain generator"
+        )
+    if len(kinds) > KINDS_MAX:
+        raise ValueError(
+            f"{len(kinds)} kinds: a worker claims at most {KINDS_MAX}; "
+            "name some of them, and start another worker for the others"
+        )
 
 
 def default_name() -> str:
