@@ -1,6 +1,7 @@
 package steadfast
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -40,6 +41,12 @@ func WithClass(class string, err error) error {
 	return newDecision(decision{cause: err, class: class})
 }
 
+// WithHTTPStatus gives an error the HTTP status that caused it, which retry rules match. Most of 3xx
+// and 4xx are not retried.
+func WithHTTPStatus(status int, err error) error {
+	return newDecision(decision{cause: err, httpStatus: status})
+}
+
 // Snooze returns an error that runs the job again after a while, without counting the attempt.
 func Snooze(delay time.Duration) error { return &snoozeError{delay: delay} }
 
@@ -49,6 +56,7 @@ type decision struct {
 	class      string
 	permanent  bool
 	retryAfter time.Duration
+	httpStatus int
 	callers    []uintptr
 }
 
@@ -81,7 +89,7 @@ type payloadError struct {
 }
 
 func (p *payloadError) Error() string {
-	return fmt.Sprintf("cannot decode the payload as %s: %v", p.kind, p.cause)
+	return fmt.Sprintf("the payload does not fit %s: %v", p.kind, p.cause)
 }
 func (p *payloadError) Unwrap() error { return p.cause }
 
@@ -96,6 +104,7 @@ func outcomeOf(err error) Outcome {
 		if d, ok := current.(*decision); ok {
 			failure.Permanent = failure.Permanent || d.permanent
 			failure.RetryAfter = max(failure.RetryAfter, d.retryAfter)
+			failure.HTTPStatus = cmp.Or(failure.HTTPStatus, d.httpStatus)
 		}
 	}
 	if failure.Class == "" {
@@ -159,7 +168,7 @@ func classOf(err error) string {
 	return ""
 }
 
-// traceOf is where an error came from, as far as Go knows: the stack of a panic, the chain of the
+// traceOf is where an error came from: the stack of a panic, the chain of the
 // causes, and the stack where a decision was made.
 func traceOf(err error) string {
 	var panicked *panicError

@@ -36,8 +36,9 @@ func (j *Job[P]) OnSuccess(payload Payload, options ...EnqueueOption) error {
 }
 
 // Once runs a step of a job once, however many attempts there are: its result is stored, and a
-// later attempt gets it without running the step again. Names are unique within a job. If the
-// process dies between the end of the step and the storing of its result, the step runs again.
+// later attempt gets it without running the step again. Names are unique within a job. While the
+// server is away, Once waits for it for as long as the attempt may go on. If the process dies between
+// the end of the step and the storing of its result, the step runs again.
 func Once[V any](ctx context.Context, name string, step func(ctx context.Context) (V, error)) (V, error) {
 	var value V
 	a := attemptFrom(ctx)
@@ -66,6 +67,15 @@ func Once[V any](ctx context.Context, name string, step func(ctx context.Context
 		return result, fmt.Errorf("the stored result of step %s does not fit: %w", name, err)
 	}
 	return result, nil
+}
+
+type stoppingKey struct{}
+
+// Stopping returns a channel that is closed when the worker of a handler begins to stop. The context
+// of the handler ends later, when the grace is over; until then, the handler can save its work.
+func Stopping(ctx context.Context) <-chan struct{} {
+	stopping, _ := ctx.Value(stoppingKey{}).(chan struct{})
+	return stopping
 }
 
 // AttemptStore is where a running attempt keeps its steps and reports: the server, or a test.

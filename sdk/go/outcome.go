@@ -2,6 +2,7 @@ package steadfast
 
 import (
 	"encoding/json"
+	"net/http"
 	"time"
 
 	"steadfast.example/steadfast/api"
@@ -39,6 +40,8 @@ type Failure struct {
 	Trace string
 	// RetryAfter is the shortest delay before the next attempt.
 	RetryAfter time.Duration
+	// HTTPStatus that caused it, or 0.
+	HTTPStatus int
 	// Permanent, if the handler says that another try would not change it. See [Failure.IsPermanent].
 	Permanent bool
 }
@@ -57,5 +60,12 @@ var permanentClasses = map[string]bool{
 }
 
 // IsPermanent tells whether the server would not retry this failure, unless a rule of the policy says
-// so: the handler calls it permanent, or its class is one that is.
-func (f *Failure) IsPermanent() bool { return f.Permanent || permanentClasses[f.Class] }
+// so: the handler calls it permanent, or its class or HTTP status is one that is.
+func (f *Failure) IsPermanent() bool {
+	isPermanentStatus := f.HTTPStatus >= 300 && f.HTTPStatus < 500
+	switch f.HTTPStatus {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		isPermanentStatus = false
+	}
+	return f.Permanent || permanentClasses[f.Class] || isPermanentStatus
+}

@@ -81,6 +81,9 @@ func settlementText(c *claim, outcome Outcome) (json.RawMessage, error) {
 		if f.Permanent {
 			body.Failure.Permanent = api.Ptr(true)
 		}
+		if f.HTTPStatus != 0 {
+			body.Failure.HTTPStatus = api.Ptr(f.HTTPStatus)
+		}
 		if f.RetryAfter > 0 {
 			body.Failure.RetryAfter = api.Ptr(api.Duration(f.RetryAfter))
 		}
@@ -178,6 +181,11 @@ func (s *settler) send(ctx context.Context, batch []*settlement) error {
 	}
 	if len(answer.Settled) != len(batch) {
 		return fmt.Errorf("the server answered %d of %d settlements", len(answer.Settled), len(batch))
+	}
+	for _, result := range answer.Settled {
+		if !result.Ok && result.Code == "" {
+			return errors.New("the server answered a settlement without a result")
+		}
 	}
 	var again []*settlement
 	for i, entry := range batch {
