@@ -2,6 +2,7 @@ import type { AbortCause } from "./errors.js";
 import { AbortedError } from "./errors.js";
 import type { CreateJobRequest, Job } from "./generated.js";
 import type { EnqueueOptions, JobSource } from "./job.js";
+import type { Jsonify } from "./json.js";
 import type { Logger } from "./logger.js";
 import { asyncStorage } from "./runtime.js";
 
@@ -13,6 +14,8 @@ export interface JobContext {
   readonly attempt: number;
   /** Aborted when the job is cancelled, its lease is lost, its timeout is over or the worker stops. */
   readonly signal: AbortSignal;
+  /** Aborted as soon as the worker begins to stop; `signal` follows when the grace is over. */
+  readonly stopping: AbortSignal;
   /** The W3C trace context of the job, if it has one. */
   readonly traceparent: string | undefined;
   /** Logs with the job's id, kind and attempt. */
@@ -20,10 +23,11 @@ export interface JobContext {
 
   /**
    * Runs `work` unless this step has succeeded in an earlier attempt of the job; then its result from
-   * that time is returned. A crash between the end of `work` and the write of its result forgets it, so
-   * pass the job's id as an idempotency key to systems that take one.
+   * that time is returned, as JSON has it. While the server is away, this waits for as long as the
+   * attempt may go on. A crash between the end of `work` and the write of its result forgets it, so pass
+   * the job's id as an idempotency key to systems that take one.
    */
-  once<Result>(step: string, work: () => Result | Promise<Result>): Promise<Result>;
+  once<Result>(step: string, work: () => Result | Promise<Result>): Promise<Jsonify<Result>>;
 
   /** Reports how far this attempt has come, in percent, with a line of text for people. */
   progress(percent: number, note?: string): Promise<void>;
@@ -54,12 +58,19 @@ export class AttemptContext implements JobContext {
   readonly job: Job;
   readonly logger: Logger;
   readonly #backend: AttemptBackend;
+  readonly stopping: AbortSignal;
   readonly #controller = new AbortController();
   readonly #requests: Promise<CreateJobRequest>[] = [];
   #lastReport: Promise<void> = Promise.resolve();
 
-  constructor(job: Job, backend: AttemptBackend, logger: Logger) {
+  constructor(
+    job: Job,
+    backend: AttemptBackend,
+    logger: Logger,
+    stopping: AbortSignal = new AbortController().signal,
+  ) {
     this.job = job;
+    this.stopping = stopping;
     this.#backend = backend;
     this.logger = logger;
   }
@@ -88,11 +99,11 @@ export class AttemptContext implements JobContext {
   readonly once = async <Result>(
     step: string,
     work: () => Result | Promise<Result>,
-  ): Promise<Result> => {
+  ): Promise<Jsonify<Result>> => {
     const saved = await this.#backend.getStep(step);
-    if (saved) return saved.result as Result;
+    if (saved) return saved.result as Jsonify<Result>;
     const result = await work();
-    return (await this.#backend.saveStep(step, result ?? null)) as Result;
+    return (await this.#backend.saveStep(step, result ?? null)) as Jsonify<Result>;
   };
 
   readonly progress = (percent: number, note?: string): Promise<void> => {

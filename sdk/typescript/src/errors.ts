@@ -25,6 +25,17 @@ export class ApiError extends Error {
 /** No response arrived; the server may have done what was requested. */
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
+
+  /** The code of the runtime, such as `ECONNREFUSED`. */
+  get code(): string | undefined {
+    const cause = this.cause as { code?: string; cause?: { code?: string } } | undefined;
+    return cause?.cause?.code ?? cause?.code;
+  }
+
+  /** The server's certificate is not trusted, which no repeat can cure. */
+  get isUntrusted(): boolean {
+    return /CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(this.code ?? "");
+  }
 }
 
 /** A payload that its schema does not accept. */

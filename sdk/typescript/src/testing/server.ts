@@ -45,7 +45,11 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       const address = / on (https?:\/\/\S+)/.exec(line)?.[1];
       if (address) resolve(address);
     });
-    child.once("error", reject);
+    child.once("error", (error: NodeJS.ErrnoException) => {
+      const advice = "put steadfast on the path, or set STEADFAST_BIN";
+      const isMissing = error.code === "ENOENT";
+      reject(isMissing ? new Error(`there is no program ${binary}: ${advice}`) : error);
+    });
     exited.then(() => reject(new Error(`${binary} did not start: ${errors}`)));
   });
   const client = new Steadfast({ url });

@@ -28,8 +28,9 @@ export class Executor {
     const definition = this.#jobs.get(context.job.kind);
     const run = definition?.run;
     if (!definition || !run) {
-      const message = `this worker has no job ${context.job.kind}`;
-      return { outcome: "fail", failure: { class: "unknown_kind", message } };
+      // Another worker has its handler. A failure here would use up its attempts.
+      context.logger.error("the job is given back: this worker has no job of its kind");
+      return { outcome: "release" };
     }
     const timer = startTimeout(context);
     try {

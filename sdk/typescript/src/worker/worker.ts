@@ -1,13 +1,13 @@
 import { Backoff, pause } from "../backoff.js";
 import type { Middleware } from "../context.js";
 import { type DurationInput, durationMs } from "../duration.js";
-import { ApiError } from "../errors.js";
 import type { Claim, ClaimJobsRequest } from "../generated.js";
 import { type Http, isTransient } from "../http.js";
 import type { AnyJob } from "../job.js";
 import type { Logger } from "../logger.js";
 import { hostName, nodeProcess } from "../runtime.js";
 import { LIBRARY } from "../version.js";
+import { checkClaims } from "./answers.js";
 import { Executor } from "./executor.js";
 import { Heartbeats } from "./heartbeats.js";
 import { HeldClaim } from "./held-claim.js";
@@ -157,8 +157,8 @@ export class Worker {
         else backoff.reset();
       } catch (error) {
         if (signal.aborted) return;
-        // A wrong key or a wrong address is found at the start; later the server may be replaced.
-        if (!this.#hasClaimed && error instanceof ApiError && !isTransient(error)) throw error;
+        // A wrong key, address or certificate is found at the start; later the server may be replaced.
+        if (!this.#hasClaimed && !isTransient(error)) throw error;
         const pauseMs = backoff.nextMs(error);
         const fields = { worker: this.name, error: (error as Error).message };
         this.#logger.warn("jobs could not be claimed", fields);
@@ -180,7 +180,7 @@ export class Worker {
     this.#stop.signal.addEventListener("abort", cutOff);
     try {
       const options = { signal: request.signal, timeoutMs: WAIT_MS + 10_000 };
-      return (await this.#http.call("claimJobs", { body }, options)).claims;
+      return checkClaims((await this.#http.call("claimJobs", { body }, options))?.claims);
     } finally {
       request.abort();
       this.#stop.signal.removeEventListener("abort", cutOff);
@@ -194,6 +194,7 @@ export class Worker {
       logger: this.#logger,
       worker: this.name,
       leaseMs: this.#leaseMs,
+      stopping: this.#stop.signal,
     };
     const accepted = claims.map((claim) => new HeldClaim(claim, settings));
     for (const claim of accepted) this.#held.set(`${claim.id} ${claim.fence}`, claim);
