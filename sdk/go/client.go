@@ -35,7 +35,7 @@ func WithURL(url string) ClientOption { return func(c *Client) { c.URL = url } }
 // WithAPIKey sets the API key; STEADFAST_API_KEY by default.
 func WithAPIKey(key string) ClientOption { return func(c *Client) { c.Key = key } }
 
-// WithHTTPClient sets what sends the requests.
+// WithHTTPClient sets the HTTP client for all requests.
 func WithHTTPClient(client *http.Client) ClientOption {
 	return func(c *Client) { c.HTTP, c.ownsHTTP = client, false }
 }
@@ -71,7 +71,7 @@ func NewClient(options ...ClientOption) (*Client, error) {
 		c.URL = defaultURL
 	}
 	if address, err := url.Parse(c.URL); err != nil || address.Host == "" {
-		return nil, fmt.Errorf("the address of the server is %q: must be as %s", c.URL, defaultURL)
+		return nil, fmt.Errorf("%q is not the address of a server, such as %s", c.URL, defaultURL)
 	}
 	c.Headers = func(ctx context.Context, header http.Header) {
 		if traceparent := c.traceparent(ctx); traceparent != "" {

@@ -11,13 +11,13 @@ import (
 	"steadfast.example/steadfast/api"
 )
 
-// Payload is the input of a job, as JSON, and its kind says which handler runs it. The
-// kind is asked of the zero value too, so it must not depend on the fields.
+// Payload is the input of a job, as JSON. Its kind selects the handler. Kind is also called on the
+// zero value, so it must not depend on the fields.
 type Payload interface {
 	Kind() string
 }
 
-// PayloadWithOptions is a job with options of its own, which those of an [Client.Enqueue] override.
+// PayloadWithOptions is a payload with its own options; options of [Client.Enqueue] override them.
 type PayloadWithOptions interface {
 	Payload
 	EnqueueOptions() []EnqueueOption

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Why the context of a handler ended, as [context.Cause] tells.
+// Reasons for the end of a handler's context, as [context.Cause] returns them.
 var (
 	// ErrCancelled: the job was cancelled.
 	ErrCancelled = errors.New("the job was cancelled")
 	// ErrLeaseLost: the claim has expired, and nothing that the handler reports counts.
 	ErrLeaseLost = errors.New("the lease was lost")
 	// ErrTimeout: the attempt took longer than the timeout of the job.
-	ErrTimeout = errors.New("the timeout of the job is over")
+	ErrTimeout = errors.New("the attempt timed out")
 	// ErrStopped: the worker stops, and the job was given back.
 	ErrStopped = errors.New("the worker was stopped")
 )
@@ -30,13 +30,12 @@ var ErrForced = errors.New("a second signal ended the worker at once")
 // called validation.
 func Permanent(err error) error { return newDecision(decision{cause: err, permanent: true}) }
 
-// RetryAfter marks an error after which the next try should come no sooner.
+// RetryAfter marks an error and sets the shortest delay before the next attempt.
 func RetryAfter(err error, delay time.Duration) error {
 	return newDecision(decision{cause: err, retryAfter: delay})
 }
 
-// WithClass gives an error a class, which retry rules match, people filter by, and which groups
-// failures. Without it the class is the name of the error's type, or error.
+// WithClass gives an error a class for retry rules, filters and groups of failures. Without it the class is the name of the error's type, or error.
 func WithClass(class string, err error) error {
 	return newDecision(decision{cause: err, class: class})
 }

@@ -37,7 +37,7 @@ func (h *Handlers) Use(middleware ...Middleware) {
 //
 // An error is retried as the policy of the job says; [Permanent], [RetryAfter] and [Snooze] say
 // otherwise. The context ends when the job is cancelled, the lease is lost, the timeout is over or
-// the worker stops, and [context.Cause] tells which.
+// the grace of a stopping worker is over, and [context.Cause] returns the reason.
 func Handle[P Payload](handlers *Handlers, run func(ctx context.Context, job *Job[P]) error) {
 	HandleWithResult(handlers, func(ctx context.Context, job *Job[P]) (any, error) {
 		return nil, run(ctx, job)

@@ -16,7 +16,7 @@ type Job[P Payload] struct {
 	attempt *attempt
 }
 
-// Report tells how far the work has come: percent from 0 to 100, and a note of a few words. It
+// Report sets the progress in percent, from 0 to 100, and a short note. It
 // returns at once and is sent with the next heartbeat; only the newest report counts.
 func (j *Job[P]) Report(percent int, note string) {
 	j.attempt.store.Report(min(max(percent, 0), 100), note)

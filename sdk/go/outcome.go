@@ -8,7 +8,7 @@ import (
 	"steadfast.example/steadfast/api"
 )
 
-// Verb is what is reported about an attempt.
+// Verb is the reported outcome of an attempt.
 type Verb = api.SettlementOutcome
 
 // How an attempt can end.
@@ -33,7 +33,7 @@ type Outcome struct {
 	Delay time.Duration
 }
 
-// Failure is what went wrong.
+// Failure describes a failed attempt.
 type Failure struct {
 	Class, Message string
 	// Trace has the stack of a panic, or the chain of causes.

@@ -152,7 +152,7 @@ func (s *settler) finish(batch []*settlement, err error) {
 	var again []*settlement
 	for _, entry := range batch {
 		if time.Since(entry.claim.leaseEnd()) > settleAfterLease {
-			s.log.Error("outcome dropped: the server could not be told in time", "job", entry.claim.job.ID)
+			s.log.Error("outcome dropped: the server could not be reached in time", "job", entry.claim.job.ID)
 			s.held.remove(entry.claim)
 			continue
 		}

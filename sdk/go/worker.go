@@ -61,16 +61,16 @@ type workerOptions struct {
 // WorkerOption changes a [Worker].
 type WorkerOption func(*workerOptions)
 
-// WithConcurrency sets how many jobs run at once; 10 by default.
+// WithConcurrency sets the maximum number of jobs that run at once; 10 by default.
 func WithConcurrency(count int) WorkerOption { return func(o *workerOptions) { o.concurrency = count } }
 
 // WithQueues limits the worker to some queues; all by default.
 func WithQueues(names ...string) WorkerOption { return func(o *workerOptions) { o.queues = names } }
 
-// WithLease sets how long a claim holds without a heartbeat; by default the job says so.
+// WithLease sets the lease duration; by default that of each job.
 func WithLease(lease time.Duration) WorkerOption { return func(o *workerOptions) { o.lease = lease } }
 
-// WithGrace sets how long running jobs may go on when the worker stops; 30 s by default.
+// WithGrace sets the grace period for running jobs when the worker stops; 30 s by default.
 func WithGrace(grace time.Duration) WorkerOption { return func(o *workerOptions) { o.grace = grace } }
 
 // WithWorkerName sets the name that the server shows; host, process and a random number by default.
@@ -113,10 +113,10 @@ func NewWorker(client *Client, handlers *Handlers, options ...WorkerOption) (*Wo
 		return nil, errors.New("the worker has no handlers: add one with steadfast.Handle")
 	}
 	if len(handlers.byKind) > kindsMax {
-		return nil, fmt.Errorf("the worker has handlers of %d kinds: the most is %d, so start several workers", len(handlers.byKind), kindsMax)
+		return nil, fmt.Errorf("the worker has handlers of %d kinds: the limit is %d, so start several workers", len(handlers.byKind), kindsMax)
 	}
 	if w.options.concurrency < 1 {
-		return nil, fmt.Errorf("the concurrency is %d: must be at least 1", w.options.concurrency)
+		return nil, fmt.Errorf("the concurrency must be at least 1, not %d", w.options.concurrency)
 	}
 	w.settler = &settler{client: client, held: w.held, log: w.options.log, wake: make(chan struct{}, 1)}
 	w.beats = &heartbeats{client: client, held: w.held, worker: w.options.name, lease: w.options.lease, log: w.options.log}
@@ -136,7 +136,7 @@ func NewWorker(client *Client, handlers *Handlers, options ...WorkerOption) (*Wo
 // A worker runs once.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.hasRun.Swap(true) {
-		return errors.New("a worker runs once: make another")
+		return errors.New("a worker can run only once: create another one")
 	}
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
@@ -174,7 +174,7 @@ func (w *Worker) runUntil(stopping, working context.Context) error {
 	tellHandlers()
 	w.drain()
 	if err != nil {
-		return fmt.Errorf("the server refused this worker: %w", err)
+		return fmt.Errorf("the worker cannot start: %w", err)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 //! What can go wrong: while a client is built, and while an operation runs.
 
-use std::{error::Error, fmt, path::PathBuf, time::Duration};
+use std::{error::Error, fmt, io, path::PathBuf, time::Duration};
 
 use http::StatusCode;
 use steadfast_api::ProblemBody;
@@ -141,6 +141,38 @@ impl ClientError {
     pub(crate) fn is_worth_repeating(&self) -> bool {
         let is_server_error = self.status().is_some_and(|status| status >= 500);
         self.is_transient() || is_server_error || matches!(self.kind, ErrorKind::Decode(_))
+    }
+
+    /// Whether the certificate of the server is not trusted, which no repeat can cure.
+    pub(crate) fn is_untrusted(&self) -> bool {
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let inner = error
+                .downcast_ref::<io::Error>()
+                .and_then(io::Error::get_ref)
+                .and_then(|inner| inner.downcast_ref::<rustls::Error>());
+            let found = inner.or_else(|| error.downcast_ref());
+            if matches!(found, Some(rustls::Error::InvalidCertificate(_))) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+
+    /// The error and its causes in one line, for a log.
+    pub(crate) fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            // An error of a library often says its cause as well.
+            let next = error.to_string();
+            if !text.ends_with(&next) {
+                text = format!("{text}: {next}");
+            }
+            cause = error.source();
+        }
+        text
     }
 
     /// Whether something in the body is at fault, which would be refused again.

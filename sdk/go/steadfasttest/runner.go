@@ -29,7 +29,7 @@ type Runner struct {
 	jobs     []*Job
 }
 
-// Job is a job of a [Runner], and what has become of it.
+// Job is a job of a [Runner] in its current state.
 type Job struct {
 	api.Job
 	// Outcomes of its attempts.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -169,3 +170,23 @@ def test_a_worker_claims_only_the_kinds_that_it_can_run(start_server: StartServe
     # Also those that were defined after the worker was made.
     assert outcome_of(server, worker) == "succeed"
     assert server.requests[0][2]["kinds"] == ["order"]
+
+
+def test_a_handler_hears_of_a_stop_before_the_grace_is_over(start_server: StartServer) -> None:
+    server = start_server("order")
+    app = Steadfast(server.url)
+    started = threading.Event()
+
+    @app.job
+    def order(ctx: Context) -> str:
+        started.set()
+        while not ctx.is_stopping:
+            ctx.sleep("5ms")
+        return "saved"
+
+    worker = app.worker()
+    worker.start()
+    assert started.wait(10)
+    worker.stop()
+    assert worker.wait(10)
+    assert server.settled[0]["result"] == "saved"

@@ -329,7 +329,7 @@ def test_more_jobs_on_success_than_the_server_takes_are_refused(app: Steadfast) 
     def parent(ctx: Context) -> None:
         ctx.on_success(*[parent.request() for _ in range(101)])
 
-    with pytest.raises(ValueError, match="more than 100 jobs on success"):
+    with pytest.raises(ValueError, match="at most 100 jobs"):
         parent()
 
 

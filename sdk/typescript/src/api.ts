@@ -95,7 +95,7 @@ function jobsApi(http: Http) {
     retry: (id: string, body?: Operations["retryJob"]["body"]) =>
       http.call("retryJob", { path: { id }, body }),
     runNow: (id: string) => http.call("runJobNow", { path: { id } }),
-    /** Why the job has not started yet, and what would let it. */
+    /** Explains why the job has not started. */
     explain: (id: string) => http.call("explainJob", { path: { id } }),
   };
 }
@@ -173,7 +173,7 @@ function destinationsApi(http: Http) {
       http.call("getDestination", { path: { key }, query }),
     set: (key: string, body: SetDestinationRequest, query: Query<"setDestination"> = {}) =>
       http.call("setDestination", { path: { key }, body, query }),
-    /** Changes the settings that the body names; null makes one as by default. */
+    /** Changes the settings that the body names; null resets one to its default. */
     edit: (key: string, body: SetDestinationRequest, query: Query<"editDestination"> = {}) =>
       http.call("editDestination", { path: { key }, body, query }),
     /** Holds its jobs back, as if it had been found unhealthy. */
@@ -258,15 +258,15 @@ function operationsApi(http: Http) {
   };
 }
 
-/** The groups of the API that do not need more than a line for each operation. */
+/** The operations of the API, in groups. */
 export function groupsOf(http: Http) {
   return {
     jobs: jobsApi(http),
     schedules: schedulesApi(http),
     deadLetters: deadLettersApi(http),
-    /** What limits the jobs of a queue, kind, tenant, destination or concurrency key. */
+    /** Limits for the jobs of a queue, kind, tenant, destination or concurrency key. */
     gates: gatesApi(http),
-    /** The systems that jobs call, and how they are. */
+    /** The systems that jobs call, and their health. */
     destinations: destinationsApi(http),
     batches: batchesApi(http),
     /** Failures that have the same cause. */
@@ -279,7 +279,7 @@ export function groupsOf(http: Http) {
     },
     queues: {
       list: (query: Query<"listQueues"> = {}) => http.call("listQueues", { query }),
-      /** What holds back the jobs of a queue. */
+      /** Explains why jobs of a queue have not started. */
       explain: (name: string, query: Query<"explainQueue"> = {}) =>
         http.call("explainQueue", { path: { name }, query }),
       pause: (
@@ -314,9 +314,9 @@ export function groupsOf(http: Http) {
       revoke: (id: string) => http.call("revokeKey", { path: { id } }),
     },
     policies: {
-      /** What a policy would do to a job that always fails at once. */
+      /** The attempts of a job that always fails at once, with this policy. */
       preview: (retry: RetryPolicyInput) => http.call("previewPolicy", { body: { retry } }),
-      /** What another policy would have done with the attempts that were made. */
+      /** The effect that another policy would have had on recorded attempts. */
       replay: (body: Operations["replayPolicy"]["body"]) => http.call("replayPolicy", { body }),
     },
     alerts: {

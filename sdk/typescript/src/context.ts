@@ -6,13 +6,13 @@ import type { Jsonify } from "./json.js";
 import type { Logger } from "./logger.js";
 import { asyncStorage } from "./runtime.js";
 
-/** What a handler gets beside its payload. */
+/** The context of an attempt: the second argument of a handler. */
 export interface JobContext {
   /** The job as it was claimed. */
   readonly job: Job;
   /** The number of this attempt, from 1. */
   readonly attempt: number;
-  /** Aborted when the job is cancelled, its lease is lost, its timeout is over or the worker stops. */
+  /** Aborted when the job is cancelled, its lease is lost, its timeout is over, or the grace of a stopping worker is. */
   readonly signal: AbortSignal;
   /** Aborted as soon as the worker begins to stop; `signal` follows when the grace is over. */
   readonly stopping: AbortSignal;
@@ -29,7 +29,7 @@ export interface JobContext {
    */
   once<Result>(step: string, work: () => Result | Promise<Result>): Promise<Jsonify<Result>>;
 
-  /** Reports how far this attempt has come, in percent, with a line of text for people. */
+  /** Reports the progress of this attempt in percent, with a short note. */
   progress(percent: number, note?: string): Promise<void>;
 
   /** Creates another job if and only if this attempt succeeds, in the same transaction. */
@@ -42,7 +42,7 @@ export type Middleware = (
   next: () => Promise<unknown>,
 ) => Promise<unknown> | unknown;
 
-/** What a context needs from the place where its attempt runs. */
+/** Stores the steps and the progress of an attempt. */
 export interface AttemptBackend {
   getStep(name: string): Promise<{ result: unknown } | undefined>;
   /** Stores a result unless there is one, and returns the stored one. */
@@ -50,7 +50,7 @@ export interface AttemptBackend {
   reportProgress(percent: number, note: string | undefined): Promise<void>;
 }
 
-/** The job whose handler runs in the present chain of calls. */
+/** The job whose handler runs in the current chain of calls. */
 export const currentContext = asyncStorage<JobContext>();
 
 /** One attempt: its signal, and what it asks for while it runs. */

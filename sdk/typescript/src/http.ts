@@ -32,13 +32,13 @@ export interface HttpSettings {
 export interface CallOptions {
   /** Ends the request early. */
   signal?: AbortSignal | undefined;
-  /** How long the response may take. */
+  /** The timeout of the response. */
   timeoutMs?: number | undefined;
   /** Whether the request may be sent again if its response was lost. By default all but POST may. */
   isRepeatable?: boolean | undefined;
 }
 
-/** What an operation takes: its path, query and body, as far as it has them. */
+/** The input of an operation: path, query and body. */
 export type CallInput<Name extends keyof Operations> = Omit<Operations[Name], "answer">;
 
 const TIMEOUT_MS = 30_000;

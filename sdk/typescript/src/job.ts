@@ -28,7 +28,7 @@ export interface EnqueueOptions
   startBefore?: Date | DurationInput | undefined;
 }
 
-/** What all jobs of a kind share. */
+/** Options shared by all jobs of a kind. */
 export interface JobDefaults
   extends Omit<EnqueueOptions, "idempotencyKey" | "traceparent" | "after" | "batch" | "runAt"> {}
 
@@ -38,11 +38,11 @@ export type JobHandler<Payload, Result> = (
 ) => Result | Promise<Result>;
 
 export interface JobOptions<Payload, Result> extends JobDefaults {
-  /** What runs the job in a worker; a program that only enqueues may leave it out. */
+  /** The handler, which a worker runs; optional in a program that only enqueues. */
   run?: JobHandler<Payload, Result>;
 }
 
-/** When a schedule makes a job, and with which payload. */
+/** The timetable of a schedule, and the payload of its jobs. */
 export interface ScheduleOptions<Input> extends Omit<CreateScheduleRequest, "name" | "job"> {
   payload?: Input;
   options?: EnqueueOptions;
@@ -52,7 +52,7 @@ type PayloadArguments<Input> = undefined extends Input
   ? [payload?: Input, options?: EnqueueOptions]
   : [payload: Input, options?: EnqueueOptions];
 
-/** What makes requests for jobs of one kind. */
+/** Creates requests for jobs of one kind. */
 export interface JobSource<Input> {
   request(payload: Input, options?: EnqueueOptions): Promise<CreateJobRequest>;
 }
@@ -103,7 +103,7 @@ export class JobDefinition<Input, Payload, Result> implements JobSource<Input> {
     return jobs.map((job) => new JobHandle(this.#client, job));
   }
 
-  /** Creates a schedule that makes such a job at every tick, or updates the one of this name. */
+  /** Creates a schedule that creates such a job at every tick, or updates the schedule of this name. */
   async schedule(name: string, input: ScheduleOptions<Input>): Promise<Schedule> {
     const { payload, options, ...timetable } = input;
     const job = await this.request(payload as Input, options);

@@ -20,7 +20,7 @@ export interface SteadfastOptions {
   fetch?: Fetch | undefined;
 }
 
-/** A client of one server: defines jobs, makes workers, and has the rest of the API. */
+/** A client of one server: defines jobs, creates workers, and has the rest of the API. */
 export class Steadfast implements ApiGroups {
   readonly http: Http;
   /** Creates jobs that are enqueued at the same moment with one request. */
@@ -91,7 +91,7 @@ export class Steadfast implements ApiGroups {
     return new JobDefinition(this, kind, options);
   }
 
-  /** Makes a worker that claims and runs jobs of these kinds. */
+  /** Creates a worker that claims and runs jobs of these kinds. */
   worker(options: WorkerOptions): Worker {
     return new Worker(this.http, this.logger, options);
   }

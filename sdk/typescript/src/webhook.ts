@@ -1,6 +1,6 @@
 import type { Alert, EventType, Job } from "./generated.js";
 
-/** An event, as the body of a webhook has it. */
+/** The event that a webhook delivers. */
 export type WebhookEvent =
   | (EventFields & { type: Extract<EventType, `job.${string}`>; data: Job })
   | (EventFields & { type: Extract<EventType, `alert.${string}`>; data: Alert });
@@ -30,12 +30,12 @@ export class WebhookSignatureError extends Error {
   override readonly name = "WebhookSignatureError";
 }
 
-/** How far the clocks may differ, and how late a message may be, as Standard Webhooks has it. */
+/** Maximum age of a message and maximum clock difference, as Standard Webhooks recommends. */
 const TOLERANCE_SECONDS = 300;
 
 /**
  * Checks the signature of a webhook and returns its event.
- * Throws a `WebhookSignatureError` if it does not hold.
+ * Throws a `WebhookSignatureError` if it is invalid, and a `TypeError` for a wrong secret.
  */
 export async function verifyWebhook(
   source: WebhookSource,
@@ -47,7 +47,7 @@ export async function verifyWebhook(
   const keys = (typeof secret === "string" ? [secret] : secret).map(keyOf);
   const age = Math.abs(now.getTime() / 1_000 - Number(timestamp));
   if (!(age <= TOLERANCE_SECONDS)) {
-    throw new WebhookSignatureError("webhook-timestamp is too far from the present time");
+    throw new WebhookSignatureError("webhook-timestamp is too old, or too far in the future");
   }
   const encoder = new TextEncoder();
   const body = typeof source.body === "string" ? encoder.encode(source.body) : source.body;
@@ -60,7 +60,7 @@ export async function verifyWebhook(
       return JSON.parse(new TextDecoder().decode(body)) as WebhookEvent;
     }
   }
-  throw new WebhookSignatureError("no signature fits the secret");
+  throw new WebhookSignatureError("no signature matches");
 }
 
 async function isSigned(
@@ -81,11 +81,12 @@ async function isSigned(
   return false;
 }
 
-/** The key in a secret. A wrong one is a wrong setting, and no wrong signature. */
+/** The key in a secret. A wrong one is an error of the settings, not of the signature. */
 export function keyOf(secret: string): Uint8Array<ArrayBuffer> {
   const key = fromBase64(secret.replace(/^whsec_/, ""));
   // Anyone can sign with an empty key.
-  if (!key?.length) throw new TypeError("secret: a webhook secret is whsec_ and base64");
+  if (!key?.length)
+    throw new TypeError("secret: a webhook secret must be whsec_ followed by base64");
   return key;
 }
 

@@ -117,7 +117,7 @@ test("whatever a handler throws is a failure", async () => {
     [10n, "error", "10"],
     [Object.create(null), "error", "{}"],
     [{ toJSON: () => hostile.message }, "error", "[object Object]"],
-    [hostile, "error", "what was thrown cannot be described"],
+    [hostile, "error", "the thrown value cannot be described"],
     [new Error("a half \ud83e"), "Error", "a half \ufffd"],
     [new Error("whole 🦀"), "Error", "whole 🦀"],
   ];
@@ -323,9 +323,9 @@ test("a worker is refused with a reason", () => {
   const job = steadfast.job("a", { run: () => null });
   const idle = steadfast.job("idle", {});
   assert.throws(() => steadfast.worker({ jobs: [] }), /jobs: a worker runs 1 to 100 kinds/);
-  assert.throws(() => steadfast.worker({ jobs: [job, job] }), /two definitions have one kind/);
+  assert.throws(() => steadfast.worker({ jobs: [job, job] }), /two definitions have the same kind/);
   assert.throws(() => steadfast.worker({ jobs: [idle] }), /idle has no `run`/);
-  assert.throws(() => steadfast.worker({ jobs: [job], concurrency: 0 }), /concurrency: 0 is not/);
+  assert.throws(() => steadfast.worker({ jobs: [job], concurrency: 0 }), /concurrency: 0 must/);
   assert.throws(() => steadfast.worker({ jobs: [job], grace: "soon" }), /grace: "soon" is not/);
 });
 

@@ -33,7 +33,7 @@ MiddlewareFunction = TypeVar("MiddlewareFunction", bound=Callable[[Context], Any
 
 
 class JobDecorator(Protocol):
-    """What `@app.job(…)` does to a function, typed."""
+    """The type of `@app.job(…)`."""
 
     # The more special forms come first: a first parameter of type Context is not in the payload.
     @overload
@@ -53,7 +53,7 @@ class JobDecorator(Protocol):
 
 
 class JobCreator(Protocol):
-    """Where new jobs go; the server unless a test takes its place."""
+    """Creates and reads jobs in place of the server, in a test."""
 
     def create(self, requests: Sequence[types.CreateJobRequest]) -> list[types.Job]:
         """Creates all of the jobs, or none."""
@@ -69,10 +69,10 @@ class JobCreator(Protocol):
 
 
 class Steadfast:
-    """Job definitions and the server that they belong to.
+    """Job definitions, and the server that they belong to.
 
-    Where the server is comes from `STEADFAST_URL` (`http://127.0.0.1:7373` by default), the key
-    from `STEADFAST_API_KEY`, unless given here.
+    By default, the address of the server is `STEADFAST_URL` or `http://127.0.0.1:7373`, and the key
+    is `STEADFAST_API_KEY`.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Steadfast:
         self.version = version
         """The version of your application, shown with its workers."""
         self.traceparent = traceparent
-        """Asked for the trace of jobs that are not enqueued by a handler."""
+        """Returns the trace of jobs that are not enqueued by a handler."""
         self.middlewares: list[Middleware] = []
         self.has_async_middleware = False
         self.creator: JobCreator | None = None
@@ -120,10 +120,10 @@ class Steadfast:
         interrupt: bool = True,
         **options: Unpack[JobOptions],
     ) -> Any:
-        """Makes a job definition of a function: `@app.job`, or `@app.job("kind", queue="mail")`.
+        """Turns a function into a job definition: `@app.job`, or `@app.job("kind", queue="mail")`.
 
         The kind is the name of the function unless given. With `interrupt=False` an abort does not
-        raise `JobAborted` in a plain `def` handler, which must then look at `Context.is_aborted`.
+        raise `JobAborted` in a plain `def` handler, which must then check `Context.is_aborted`.
         """
         if callable(kind):
             return self._define(kind, None, {}, interrupt)

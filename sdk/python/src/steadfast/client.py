@@ -101,7 +101,7 @@ class Client(Operations):
         `is_repeatable` says whether it may be sent again after its answer was lost; by default,
         all but POST may.
         """
-        call = Call(method, path, query, body, headers, timeout, is_repeatable)
+        call = Call(self.settings.url, method, path, query, body, headers, timeout, is_repeatable)
         while True:
             connection = self._connection()
             try:
@@ -179,7 +179,7 @@ class AsyncClient(AsyncOperations):
         `is_repeatable` says whether it may be sent again after its answer was lost; by default,
         all but POST may.
         """
-        call = Call(method, path, query, body, headers, timeout, is_repeatable)
+        call = Call(self.settings.url, method, path, query, body, headers, timeout, is_repeatable)
         pool = self._pool()
         while True:
             try:
@@ -245,6 +245,7 @@ class Call:
 
     def __init__(
         self,
+        url: str,
         method: str,
         path: str,
         query: Mapping[str, Any] | None,
@@ -261,6 +262,7 @@ class Call:
         seconds = TIMEOUT if timeout is None else timeout
         self.message = (method, target, content, seconds, dict(headers or {}))
         """The arguments of `send` of a connection."""
+        self._url = url
         self._is_repeatable = method != "POST" if is_repeatable is None else is_repeatable
         self._tries_left = TRIES
         self._backoff = Backoff()
@@ -274,7 +276,7 @@ class Call:
             or is_certificate_error(error)
             or not (was_never_sent or self._is_repeatable)
         ):
-            raise unavailable(error) from error
+            raise unavailable(error, self._url) from error
         return self._backoff.pause()
 
     def pause_after_response(self, response: Response) -> float | None:
@@ -333,10 +335,10 @@ def is_certificate_error(error: BaseException) -> bool:
     return isinstance(error.__cause__, ssl.SSLCertVerificationError)
 
 
-def unavailable(error: OSError) -> ServerUnavailable:
+def unavailable(error: OSError, url: str) -> ServerUnavailable:
     """An error of the connection as the caller gets it."""
     kind = CertificateNotTrusted if is_certificate_error(error) else ServerUnavailable
-    return kind(f"no answer from the server: {str(error) or type(error).__name__}")
+    return kind(f"no answer from {url}: {str(error) or type(error).__name__}")
 
 
 def _query_text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a handler knows about its attempt, and can do besides returning."""
+"""The context of an attempt: its job, progress, steps, and jobs to create on success."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Context:
     """An attempt at a job, as its handler sees it.
 
     A handler gets it as its first parameter if that is annotated with this class; code that it
-    calls can ask for `current_context()`.
+    calls can use `current_context()`.
     """
 
     def __init__(self, job: types.Job, steps: StepStore) -> None:
@@ -56,6 +56,8 @@ class Context:
         """The note and the progress in percent that the handler has given."""
         self.abort_reason: str | None = None
         """Why the handler should stop: `cancelled`, `timeout`, `lost` or `stopping`."""
+        self.is_stopping = False
+        """Whether the worker has begun to stop. The handler is aborted when the grace is over."""
         self.on_progress: Callable[[], object] | None = None
         self.on_abort: Callable[[], object] | None = None
         self._steps = steps
@@ -91,20 +93,20 @@ class Context:
 
     @property
     def log_fields(self) -> dict[str, Any]:
-        """What structured logs should say about this attempt."""
+        """Fields for structured logs."""
         return {"job": self.id, "kind": self.job["kind"], "attempt": self.attempt}
 
     def progress(self, percent: int, note: str | None = None) -> None:
-        """Shows how far the work is, 0 to 100, with a note of a line or two.
+        """Reports the progress in percent, 0 to 100, with a short note.
 
         It is sent with the next heartbeat and before the outcome, so calling it often is cheap.
         """
         if not 0 <= percent <= 100:
-            raise ValueError(f"progress of {percent}: it must be 0 to 100")
+            raise ValueError(f"progress must be 0 to 100, not {percent}")
         self._tell(self.news[0] if note is None else note, int(percent))
 
     def note(self, text: str) -> None:
-        """Shows a note beside the job."""
+        """Shows a note with the job."""
         self._tell(text, self.news[1])
 
     def _tell(self, note: str | None, percent: int | None) -> None:
@@ -114,9 +116,9 @@ class Context:
             self.on_progress()
 
     def on_success(self, *requests: types.CreateJobRequest) -> None:
-        """Jobs that are made if and only if this attempt succeeds: `other.request(…)`."""
+        """Creates jobs if and only if this attempt succeeds: `other.request(…)`."""
         if len(self.on_success_requests) + len(requests) > ON_SUCCESS_MAX:
-            raise ValueError(f"more than {ON_SUCCESS_MAX} jobs on success")
+            raise ValueError(f"at most {ON_SUCCESS_MAX} jobs can be created on success")
         for request in requests:
             to_json(request)
         self.on_success_requests.extend(requests)

@@ -1,4 +1,4 @@
-"""What goes wrong: in handlers, where the exception carries the retry decision, and in calls."""
+"""Errors: in handlers, where the exception carries the retry decision, and in calls."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class SteadfastError(Exception):
 
 
 class JobError(SteadfastError):
-    """A failure of an attempt, with what the retry policy should know about it.
+    """A failure of an attempt, with details for the retry policy.
 
-    Any other exception is a failure, too; its class is the name of the exception's type, and so is
-    that of a subclass of this one. Rules of a retry policy match on it.
+    Any other exception is a failure, too. The class of a failure, which rules of a retry policy
+    match, is the name of the exception's type, also for subclasses of this one.
     """
 
     default_class: str | None = None
     """The class of all errors of this type and its subclasses."""
     permanent: bool = False
-    """Whether no retry can cure it. A subclass can set it."""
+    """Whether a retry cannot help. A subclass can set it."""
 
     def __init__(
         self,
@@ -46,10 +46,10 @@ class JobError(SteadfastError):
 
 
 class PermanentError(JobError):
-    """A failure that no retry can cure: the job becomes a dead letter at once.
+    """A failure that a retry cannot fix: the job becomes a dead letter at once.
 
-    Unless a rule of its policy retries its class, which is the one that is given, the name of a
-    subclass, or that of the exception it was raised from; otherwise `validation`.
+    A rule of its policy can still retry its class. The class is `failure_class` if given, the name
+    of a subclass, or the class of the exception that it was raised from; otherwise `validation`.
     """
 
     permanent = True
@@ -65,7 +65,7 @@ class PermanentError(JobError):
 
     @property
     def failure_class(self) -> str:
-        """As that of any other error, or the class of the cause."""
+        """The class of any other error, or the class of the cause."""
         cause = self.__cause__
         is_plain = type(self) is PermanentError and not self._failure_class
         # Causes may form a circle.
@@ -100,8 +100,8 @@ class Snooze(SteadfastError):
 class JobAborted(BaseException):
     """Raised inside a handler that should stop: cancelled, timed out, stopping, or lease lost.
 
-    It is no `Exception`, so that `except Exception` does not swallow it. In an `async def` handler
-    the task is cancelled instead.
+    It is not an `Exception`, so that `except Exception` does not swallow it. In an `async def`
+    handler the task is cancelled instead.
     """
 
 
@@ -152,7 +152,7 @@ class JobFailed(SteadfastError):
 
 
 def class_of(error: BaseException) -> str:
-    """The class of a failure that is not told otherwise."""
+    """The class of a failure: its own, or the name of the exception's type."""
     return error.failure_class if isinstance(error, JobError) else type(error).__name__
 
 

@@ -154,7 +154,7 @@ class BlockingConnection:
                 if found >= 0:
                     return self._take(found + len(need))
                 if len(buffer) > HEAD_BYTES_MAX:
-                    raise ValueError("a line or a head is too long")
+                    raise ValueError("the headers are too long")
             elif need is not None and len(buffer) >= need:
                 return self._take(need)
             opened.settimeout(_left(end))
@@ -162,7 +162,7 @@ class BlockingConnection:
             if not data and need is None:
                 return self._take(len(buffer))
             if not data:
-                raise BadResponse("the connection broke off")
+                raise BadResponse("the connection was closed")
             buffer += data
 
     def _take(self, count: int) -> bytes:
@@ -196,7 +196,7 @@ class AsyncConnection:
             raise OSError(f"no answer within {timeout:g} s") from None
         except EOFError:
             self.close()
-            raise BadResponse("the connection broke off") from None
+            raise BadResponse("the connection was closed") from None
         except OSError:
             self.close()
             raise
@@ -208,7 +208,7 @@ class AsyncConnection:
             raise
 
     def end_request(self) -> bool:
-        """Closes this side of the connection, and says whether there is one.
+        """Closes this side of the connection, and returns whether there is one.
 
         A server that has not answered gives up; an answer that is on its way can still be read.
         """

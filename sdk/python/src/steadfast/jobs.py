@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-"""What the handler returns, awaited if it is `async`."""
+"""The result of the handler, awaited if it is `async`."""
 C = TypeVar("C")
 """What a direct call returns: R, or an awaitable of it."""
 
@@ -131,7 +131,7 @@ class JobHandle(Generic[R]):
         return self.job
 
     def result(self, timeout: Duration = 30) -> R:
-        """Waits for the end of the job and returns what its handler returned.
+        """Waits for the end of the job and returns the result of its handler.
 
         Raises `JobFailed` if the job ended without success, and `TimeoutError` after the timeout.
         """

@@ -21,7 +21,7 @@ export interface TestServer {
   readonly client: Steadfast;
   /** Moves the server's clock. */
   advance(by: DurationInput): Promise<Clock>;
-  /** Returns when nothing is due at the present time and nothing runs. */
+  /** Returns when nothing is due and nothing runs. */
   runUntilIdle(timeout?: DurationInput): Promise<Idle>;
   stop(): Promise<void>;
 }

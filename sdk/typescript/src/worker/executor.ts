@@ -16,7 +16,8 @@ export class Executor {
     const idle = jobs.find((job) => !job.run);
     if (idle) throw new TypeError(`jobs: ${idle.kind} has no \`run\`, so a worker cannot run it`);
     this.#jobs = new Map(jobs.map((job) => [job.kind, job]));
-    if (this.#jobs.size < jobs.length) throw new TypeError("jobs: two definitions have one kind");
+    if (this.#jobs.size < jobs.length)
+      throw new TypeError("jobs: two definitions have the same kind");
     this.#middleware = middleware;
   }
 

@@ -166,7 +166,7 @@ export class Settler {
       entry.claim.isStale || now > entry.giveUpAt || this.#abort.signal.aborted;
     const hopeless = batch.filter(isHopeless).map((entry) => entry.claim);
     if (hopeless.length === 0) return batch;
-    this.#logger.warn("outcomes were given up", { jobs: hopeless.map((claim) => claim.id) });
+    this.#logger.warn("outcomes were dropped", { jobs: hopeless.map((claim) => claim.id) });
     this.#pending -= hopeless.length;
     this.#onSettled(hopeless);
     return batch.filter((entry) => !hopeless.includes(entry.claim));

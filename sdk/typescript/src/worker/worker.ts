@@ -16,24 +16,24 @@ import { listenForSignals } from "./signals.js";
 import { Slots } from "./slots.js";
 
 export interface WorkerOptions {
-  /** The jobs that this worker runs, 100 kinds at most. */
+  /** The jobs that this worker runs; at most 100 kinds. */
   jobs: readonly AnyJob[];
-  /** How many handlers may run at once; 10 by default. */
+  /** Maximum number of handlers that run at once; 10 by default. */
   concurrency?: number | undefined;
-  /** From these queues; from all by default. */
+  /** Queues to claim from; all by default. */
   queues?: readonly string[] | undefined;
-  /** Shown with every attempt; by default made of the host's name, the process and a random part. */
+  /** Name of the worker, shown with every attempt; by default host, process and a random part. */
   name?: string | undefined;
   /** The version of the application, shown with the worker. */
   version?: string | undefined;
-  /** How long a claim holds without being renewed, in place of each job's own lease. */
+  /** Lease duration, instead of each job's own lease. */
   lease?: DurationInput | undefined;
-  /** How long handlers may go on when the worker stops; 30 s by default. */
+  /** Grace period for running handlers when the worker stops; 30 s by default. */
   grace?: DurationInput | undefined;
   /** Wrapped around every handler, the first outermost. */
   middleware?: readonly Middleware[] | undefined;
   logger?: Logger | undefined;
-  /** Of this tenant. Only for keys that see all tenants. */
+  /** Only this tenant. Requires a key for all tenants. */
   tenant?: string | undefined;
   /** Whether SIGTERM and SIGINT stop the worker; by default they do. */
   signals?: boolean | undefined;
@@ -77,7 +77,7 @@ export class Worker {
   constructor(http: Http, logger: Logger, options: WorkerOptions) {
     const { jobs, concurrency = 10, queues = [], grace = "30s", lease, tenant, version } = options;
     if (!Number.isInteger(concurrency) || concurrency < 1) {
-      throw new TypeError(`concurrency: ${concurrency} is not a whole number above 0`);
+      throw new TypeError(`concurrency: ${concurrency} must be a whole number above 0`);
     }
     if (jobs.length === 0 || jobs.length > KINDS_MAX) {
       throw new TypeError(`jobs: a worker runs 1 to ${KINDS_MAX} kinds, not ${jobs.length}`);

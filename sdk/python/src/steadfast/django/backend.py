@@ -53,7 +53,7 @@ class SteadfastBackend(BaseTaskBackend):
         self.app = TaskApp(self, options.pop("url", None), options.pop("api_key", None))
         self.job_options = typing.cast("JobOptions", options)
         self.tasks: dict[str, Task] = {}
-        """Those that have been defined, by kind: Django has each of them validated here."""
+        """The defined tasks, by kind: Django validates each of them here."""
 
     def validate_task(self, task: Task) -> None:
         """Checks a task that is being defined, and remembers it for the worker."""
@@ -72,7 +72,7 @@ class SteadfastBackend(BaseTaskBackend):
         return self._enqueued(task, job)
 
     def get_result(self, result_id: str) -> TaskResult:
-        """How a task stands. Its id is that of the job."""
+        """The current state of a task. Its id is the id of the job."""
         try:
             job = self.app.client.get_job(result_id)
             attempts = self.app.client.list_attempts(result_id, limit=ATTEMPTS_SHOWN)["attempts"]
@@ -91,7 +91,7 @@ class SteadfastBackend(BaseTaskBackend):
         return self._result(self._task_of(job), job, attempts)
 
     def running(self, task: Task, context: Context) -> TaskResult:
-        """What a task with `takes_context` sees of itself."""
+        """The result that a task with `takes_context` gets."""
         result = self._result(task, context.job, [])
         worker = context.job.get("worker") or ""
         result.worker_ids.extend([worker] * context.attempt)
@@ -115,7 +115,9 @@ class SteadfastBackend(BaseTaskBackend):
     def _task_of(self, job: types.Job) -> Task:
         task = self.tasks.get(job["kind"])
         if task is None:
-            raise TaskResultDoesNotExist(f"{job['id']} is of kind {job['kind']}, which is no task")
+            raise TaskResultDoesNotExist(
+                f"{job['id']} is of kind {job['kind']}, which is not a task"
+            )
         return task
 
     def _result(self, task: Task, job: types.Job, attempts: list[types.Attempt]) -> TaskResult:

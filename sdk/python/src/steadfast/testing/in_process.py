@@ -53,7 +53,7 @@ class LocalJob:
     first_started_at: datetime | None = None
     result: Any = None
     errors: list[BaseException] = field(default_factory=list)
-    """What its attempts raised, the newest last."""
+    """The exceptions of its attempts, the newest last."""
     failure: types.Failure | None = None
     """The newest failure, as the server would show it."""
     percent: int | None = None
@@ -111,7 +111,7 @@ class LocalQueue:
         self.now += timedelta(seconds=to_seconds(by))
 
     def run_until_idle(self) -> int:
-        """Runs everything that is due, and what that enqueues; says how many attempts."""
+        """Runs all due jobs, and those that they enqueue; returns the number of attempts."""
         counts: list[int] = []
         errors: list[BaseException] = []
 
@@ -138,7 +138,7 @@ class LocalQueue:
         return count
 
     def run_to_end(self) -> int:
-        """Runs everything, moving the clock to each retry; says how many attempts."""
+        """Runs all jobs, moving the clock to each retry; returns the number of attempts."""
         count = self.run_until_idle()
         while waiting := self._waiting():
             self.now = waiting[0].due_at

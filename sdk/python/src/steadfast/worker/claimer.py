@@ -72,7 +72,7 @@ class Claimer:
                 await self._pause(error)
 
     def stop(self) -> bool:
-        """No further claim; one that waits is ended. Says whether an answer may still come."""
+        """No further claim; one that waits is ended. Returns whether an answer may still come."""
         self._is_stopping = True
         return self._connection.end_claim()
 
@@ -119,5 +119,5 @@ class Claimer:
         if self._is_stopping:
             return
         pause = self._backoff.pause(asked)
-        log.warning("claims fail, next try in %.1f s: %s", pause, error)
+        log.warning("cannot claim jobs, next try in %.1f s: %s", pause, error)
         await asyncio.sleep(pause)

@@ -1,4 +1,4 @@
-"""The worker's own connections, which give each request one try and no longer than it is worth."""
+"""The worker's own connections: one try for each request, with a timeout of its own."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ class Connection:
     def __init__(self, settings: Settings) -> None:
         # Each service sends one request at a time, and a claim waits for long.
         target = settings.target()
+        self._url = settings.url
         self._claims = AsyncConnection(target)
         self._heartbeats = AsyncConnection(target)
         self._settlements = AsyncConnection(target)
 
     async def claim(self, body: bytes, timeout: float) -> list[types.Claim]:
         """Asks for jobs, waiting for the first."""
-        answer = await _post(self._claims, "/api/v1/claims", body, timeout)
+        answer = await _post(self._url, self._claims, "/api/v1/claims", body, timeout)
         claims = _objects(answer, "claims")
         for claim in claims:
             job = claim.get("job")
@@ -42,16 +43,16 @@ class Connection:
 
     async def heartbeat(self, body: bytes, timeout: float, count: int) -> list[dict[str, Any]]:
         """Renews leases; the answers are in the order of the request."""
-        answer = await _post(self._heartbeats, "/api/v1/claims/heartbeat", body, timeout)
+        answer = await _post(self._url, self._heartbeats, "/api/v1/claims/heartbeat", body, timeout)
         return _results(answer, "claims", count)
 
     async def settle(self, body: bytes, timeout: float, count: int) -> list[dict[str, Any]]:
         """Reports outcomes; the answers are in the order of the request."""
-        answer = await _post(self._settlements, "/api/v1/claims/settle", body, timeout)
+        answer = await _post(self._url, self._settlements, "/api/v1/claims/settle", body, timeout)
         return _results(answer, "settled", count)
 
     def end_claim(self) -> bool:
-        """Ends a claim that still waits, and says whether its answer may still come.
+        """Ends a claim that still waits, and returns whether its answer may still come.
 
         Jobs that the server has already claimed must not be left with a worker that has stopped, so
         the connection stays open for reading.
@@ -67,11 +68,13 @@ class Connection:
 JOB_FIELDS = ("id", "kind", "queue", "type", "attempt", "attemptsBefore", "maxRetries", "leaseMs")
 
 
-async def _post(connection: AsyncConnection, path: str, body: bytes, timeout: float) -> Any:
+async def _post(
+    url: str, connection: AsyncConnection, path: str, body: bytes, timeout: float
+) -> Any:
     try:
         response = await connection.send("POST", path, body, timeout)
     except OSError as error:
-        raise unavailable(error) from error
+        raise unavailable(error, url) from error
     try:
         return answer_of(response)
     except ApiError as error:

@@ -81,12 +81,14 @@ class Settler:
                 results = await self._connection.settle(body, ANSWER_TIME, len(batch))
             except ServerUnavailable as error:
                 pause = backoff.pause(error.retry_after)
-                log.warning("%d reports fail, again in %.1f s: %s", len(batch), pause, error)
+                log.warning(
+                    "cannot report %d outcomes, next try in %.1f s: %s", len(batch), pause, error
+                )
                 await asyncio.sleep(pause)
             except ApiError as error:
                 if error.status in (401, 403):
                     # A key that was revoked may be replaced on the server's side.
-                    log.error("%d reports are refused: %s", len(batch), error)
+                    log.error("the server refuses %d outcomes: %s", len(batch), error)
                     await asyncio.sleep(backoff.pause())
                 else:
                     await self._send_without(batch, error)
@@ -122,12 +124,12 @@ class Settler:
         assert held.outcome is not None
         if code in ("stale_fence", "not_found") or held.is_refused:
             log.warning(
-                "the outcome of %s is not taken: %s %s", held.id, code, detail, extra=fields
+                "the outcome of %s was not accepted: %s %s", held.id, code, detail, extra=fields
             )
             self._registry.forget(held)
             held.outcome = NONE
             return
-        log.error("the outcome of %s is refused: %s %s", held.id, code, detail, extra=fields)
+        log.error("the outcome of %s was refused: %s %s", held.id, code, detail, extra=fields)
         message = f"the server refused the outcome: {detail or code}"
         failure = {"class": "result", "message": message, "permanent": True}
         held.outcome, held.is_refused = outcome("fail", failure=failure), True

@@ -19,8 +19,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The options of the command."""
-        parser.add_argument("--backend", default="default", help="its alias in TASKS (default)")
-        parser.add_argument("--concurrency", type=int, default=10, help="tasks at a time (10)")
+        parser.add_argument(
+            "--backend", default="default", help="alias of the backend in TASKS (default)"
+        )
+        parser.add_argument(
+            "--concurrency", type=int, default=10, help="maximum number of tasks at once (10)"
+        )
         parser.add_argument(
             "--queue", dest="queues", action="append", default=[],
             help="only this queue; repeatable; by default all of the backend's",
@@ -29,8 +33,8 @@ class Command(BaseCommand):
             "--task", dest="kinds", action="append", default=[], metavar="PATH",
             help="only this task, by the path of its function; repeatable; by default all tasks",
         )  # fmt: skip
-        parser.add_argument("--lease", help="in place of each job's own, such as 30s")
-        parser.add_argument("--grace", default="30s", help="for tasks to finish on a stop (30s)")
+        parser.add_argument("--lease", help="lease duration instead of each job's own, such as 30s")
+        parser.add_argument("--grace", default="30s", help="grace period on a stop (30s)")
         parser.add_argument("--name", help="the worker's name; by default host and process")
 
     def handle(self, *args: Any, **options: Any) -> None:
