@@ -145,19 +145,7 @@ impl ClientError {
 
     /// Whether the certificate of the server is not trusted, which no repeat can cure.
     pub(crate) fn is_untrusted(&self) -> bool {
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            let inner = error
-                .downcast_ref::<io::Error>()
-                .and_then(io::Error::get_ref)
-                .and_then(|inner| inner.downcast_ref::<rustls::Error>());
-            let found = inner.or_else(|| error.downcast_ref());
-            if matches!(found, Some(rustls::Error::InvalidCertificate(_))) {
-                return true;
-            }
-            cause = error.source();
-        }
-        false
+        self.source().is_some_and(is_certificate_error)
     }
 
     /// The error and its causes in one line, for a log.
@@ -179,6 +167,16 @@ impl ClientError {
     pub(crate) fn is_refusal_of_content(&self) -> bool {
         matches!(self.kind, ErrorKind::Encode(_)) || matches!(self.status(), Some(400 | 413 | 422))
     }
+}
+
+fn is_certificate_error(error: &(dyn Error + 'static)) -> bool {
+    // The source of an I/O error is not the error that it wraps, but the source of that.
+    let wrapped = error.downcast_ref().and_then(io::Error::get_ref);
+    matches!(
+        error.downcast_ref(),
+        Some(rustls::Error::InvalidCertificate(_))
+    ) || wrapped.is_some_and(|wrapped| is_certificate_error(wrapped))
+        || error.source().is_some_and(is_certificate_error)
 }
 
 impl fmt::Display for ClientError {

@@ -147,7 +147,9 @@ def test_a_task_is_enqueued_when_its_transaction_commits(
 ) -> None:
     from functools import partial
 
-    from django.db import connection, transaction
+    from django import db
+
+    transaction: Any = db.transaction
 
     def count() -> int:
         return len(running_server.client.list_jobs(kind=tasks.later.module_path)["jobs"])
@@ -157,4 +159,4 @@ def test_a_task_is_enqueued_when_its_transaction_commits(
         transaction.on_commit(partial(tasks.later.enqueue, "Ada"))
         assert count() == before
     assert count() == before + 1
-    connection.close()
+    db.connection.close()

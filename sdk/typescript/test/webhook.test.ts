@@ -115,7 +115,10 @@ test("a wrong secret is an error of the caller", async () => {
 });
 
 test("a receiver without a secret is refused when it is made", () => {
-  assert.throws(() => webhookReceiver({ secret: "whsec_?", onEvent() {} }), /whsec_ followed by base64/);
+  assert.throws(
+    () => webhookReceiver({ secret: "whsec_?", onEvent() {} }),
+    /whsec_ followed by base64/,
+  );
   for (const secret of [undefined, "", []]) {
     assert.throws(() => webhookReceiver({ secret, onEvent() {} }), /STEADFAST_WEBHOOK_SECRET/);
   }
