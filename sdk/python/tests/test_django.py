@@ -147,9 +147,10 @@ def test_a_task_is_enqueued_when_its_transaction_commits(
 ) -> None:
     from functools import partial
 
-    from django import db
+    from django.db import connection
+    from django.db import transaction as of_django
 
-    transaction: Any = db.transaction
+    transaction: Any = of_django
 
     def count() -> int:
         return len(running_server.client.list_jobs(kind=tasks.later.module_path)["jobs"])
@@ -159,4 +160,4 @@ def test_a_task_is_enqueued_when_its_transaction_commits(
         transaction.on_commit(partial(tasks.later.enqueue, "Ada"))
         assert count() == before
     assert count() == before + 1
-    db.connection.close()
+    connection.close()
