@@ -113,7 +113,7 @@ python=${PYTHON:-python3}
 if "$python" -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
     if [ ! -x "$PLACE/python/bin/python" ]; then
         "$python" -m venv "$PLACE/python"
-        "$PLACE/python/bin/pip" install --quiet "httpx<1" "procrastinate==3.*" "psycopg[binary,pool]"
+        "$PLACE/python/bin/pip" install --quiet "procrastinate==3.*" "psycopg[binary,pool]"
     fi
     PYTHON=$PLACE/python/bin/python ours python "$sdk/python/conformance-adapter"
     if [ -n "$postgres_url" ]; then

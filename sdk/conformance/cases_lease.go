@@ -34,7 +34,7 @@ var leaseCases = []testCase{
 	},
 	{
 		name:     "stale-fence-aborts",
-		sentence: "a claim that does not hold any more aborts its handler, and reports nothing",
+		sentence: "a claim that has expired aborts its handler, and reports nothing",
 		worker:   workerOptions{lease: shortLease},
 		run: func(t *test) {
 			t.startWorker()

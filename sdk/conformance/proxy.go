@@ -43,11 +43,21 @@ type exchange struct {
 type fault struct {
 	path   *regexp.Regexp
 	action action
+	// if set, only requests of this method are hit
+	method string
+	// of the action oddAnswer
+	reply reply
 	// if set, only exchanges whose answer it accepts are hit
 	answer func(*exchange) bool
 	delay  time.Duration
 	left   int
 	hits   int
+}
+
+// reply is an answer in place of the server's.
+type reply struct {
+	status int
+	text   string
 }
 
 type action string
@@ -67,6 +77,8 @@ const (
 	unavailable action = "503"
 	// the server answers 429, and asks for a pause of 2 s
 	tooMany action = "429"
+	// the server, or a proxy in front of it, answers something else
+	oddAnswer action = "odd answer"
 )
 
 func startProxy(upstream string) (*proxy, error) {
@@ -194,6 +206,12 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f != nil && f.action == unavailable:
 		p.refuse(e, w, http.StatusServiceUnavailable, "1")
 		return
+	case f != nil && f.action == oddAnswer:
+		p.answered(e, f.reply.status, []byte(f.reply.text))
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(f.reply.status)
+		io.WriteString(w, f.reply.text)
+		return
 	case f != nil && f.action == tooMany:
 		p.refuse(e, w, http.StatusTooManyRequests, "2")
 		return
@@ -245,7 +263,8 @@ func (p *proxy) faultOfAnswer(e *exchange) *fault {
 
 func (p *proxy) take(e *exchange, answered bool) *fault {
 	for _, f := range p.faults {
-		if f.left > 0 && f.path.MatchString(e.path) && (f.answer != nil) == answered {
+		isMethod := f.method == "" || f.method == e.method
+		if f.left > 0 && isMethod && f.path.MatchString(e.path) && (f.answer != nil) == answered {
 			if answered && !f.answer(e) {
 				continue
 			}

@@ -2,6 +2,8 @@ package steadfast
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -93,9 +95,15 @@ func (c *claimer) claim(stopping context.Context, count int) ([]*claim, error) {
 	if err := client.Call(ctx, http.MethodPost, "/claims", nil, request, &answer); err != nil {
 		return nil, err
 	}
+	if answer.Claims == nil {
+		return nil, errors.New("the server answered without a list of claims")
+	}
 	received := time.Now()
 	claims := make([]*claim, 0, len(answer.Claims))
 	for _, entry := range answer.Claims {
+		if entry.ID == "" || entry.Job.ID == "" || entry.Job.Kind == "" || entry.Job.LeaseMs <= 0 {
+			return nil, errors.New("the server answered with a claim without its job")
+		}
 		claims = append(claims, c.newClaim(entry, received))
 	}
 	return claims, nil
@@ -110,9 +118,9 @@ type claimConnection struct {
 	newest net.Conn
 }
 
-func newClaimConnection() *claimConnection {
+func newClaimConnection(trusted *tls.Config) *claimConnection {
 	c := &claimConnection{}
-	c.http = &http.Client{Transport: newTransport(c.dial)}
+	c.http = &http.Client{Transport: newTransport(c.dial, trusted)}
 	return c
 }
 

@@ -2,6 +2,9 @@ package steadfast
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -19,6 +22,7 @@ const defaultURL = "http://127.0.0.1:7373"
 type Client struct {
 	*api.Client
 	ownsHTTP    bool
+	trusted     *tls.Config
 	traceparent func(context.Context) string
 }
 
@@ -31,7 +35,7 @@ func WithURL(url string) ClientOption { return func(c *Client) { c.URL = url } }
 // WithAPIKey sets the API key; STEADFAST_API_KEY by default.
 func WithAPIKey(key string) ClientOption { return func(c *Client) { c.Key = key } }
 
-// WithHTTPClient sets what sends the requests.
+// WithHTTPClient sets the HTTP client for all requests.
 func WithHTTPClient(client *http.Client) ClientOption {
 	return func(c *Client) { c.HTTP, c.ownsHTTP = client, false }
 }
@@ -43,17 +47,23 @@ func WithTraceparentFrom(from func(context.Context) string) ClientOption {
 }
 
 // NewClient returns a client of the server at STEADFAST_URL (http://127.0.0.1:7373 if that is not
-// set), with the key STEADFAST_API_KEY.
+// set), with the key STEADFAST_API_KEY. STEADFAST_CA_FILE names certificates in PEM that are trusted
+// in addition to those of the system.
 func NewClient(options ...ClientOption) (*Client, error) {
 	c := &Client{
 		Client: &api.Client{
-			URL:  os.Getenv("STEADFAST_URL"),
-			Key:  os.Getenv("STEADFAST_API_KEY"),
-			HTTP: &http.Client{Transport: newTransport(new(net.Dialer).DialContext)},
+			URL: os.Getenv("STEADFAST_URL"),
+			Key: os.Getenv("STEADFAST_API_KEY"),
 		},
 		ownsHTTP:    true,
 		traceparent: TraceparentFrom,
 	}
+	trusted, err := trustedCertificates(os.Getenv("STEADFAST_CA_FILE"))
+	if err != nil {
+		return nil, err
+	}
+	c.trusted = trusted
+	c.HTTP = &http.Client{Transport: newTransport(new(net.Dialer).DialContext, trusted)}
 	for _, option := range options {
 		option(c)
 	}
@@ -61,7 +71,7 @@ func NewClient(options ...ClientOption) (*Client, error) {
 		c.URL = defaultURL
 	}
 	if address, err := url.Parse(c.URL); err != nil || address.Host == "" {
-		return nil, fmt.Errorf("the address of the server is %q: must be as %s", c.URL, defaultURL)
+		return nil, fmt.Errorf("%q is not the address of a server, such as %s", c.URL, defaultURL)
 	}
 	c.Headers = func(ctx context.Context, header http.Header) {
 		if traceparent := c.traceparent(ctx); traceparent != "" {
@@ -71,8 +81,28 @@ func NewClient(options ...ClientOption) (*Client, error) {
 	return c, nil
 }
 
-func newTransport(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
+// trustedCertificates are those of the system, and those of a file in PEM if there is one.
+func trustedCertificates(file string) (*tls.Config, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read STEADFAST_CA_FILE: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("STEADFAST_CA_FILE: %s has no certificate in PEM", file)
+	}
+	return &tls.Config{RootCAs: pool}, nil
+}
+
+func newTransport(dial func(ctx context.Context, network, address string) (net.Conn, error), trusted *tls.Config) *http.Transport {
 	return &http.Transport{
+		TLSClientConfig:       trusted.Clone(),
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dial,
 		ForceAttemptHTTP2:     true,
@@ -100,6 +130,36 @@ func (c *Client) Wait(ctx context.Context, id string) (*api.Job, error) {
 			pause.sleep(ctx, nil)
 		}
 	}
+}
+
+// EndedError is the error of [Result] for a job that ended without success.
+type EndedError struct{ Job *api.Job }
+
+func (e *EndedError) Error() string {
+	if f := e.Job.Failure; f != nil {
+		return fmt.Sprintf("%s ended %s: %s: %s", e.Job.ID, e.Job.Label, f.Class, f.Message)
+	}
+	return fmt.Sprintf("%s ended %s: %s", e.Job.ID, e.Job.Label, e.Job.Reason)
+}
+
+// Result waits until a job has ended, and returns the result of its handler. The error of a job that
+// ended without success is an [EndedError].
+func Result[R any](ctx context.Context, client *Client, id string) (R, error) {
+	var result R
+	job, err := client.Wait(ctx, id)
+	if err != nil {
+		return result, err
+	}
+	if job.Label != api.JobLabelSucceeded {
+		return result, &EndedError{Job: job}
+	}
+	if len(job.Result) == 0 {
+		return result, nil
+	}
+	if err := json.Unmarshal(job.Result, &result); err != nil {
+		return result, fmt.Errorf("the result of %s does not fit: %w", id, err)
+	}
+	return result, nil
 }
 
 type traceparentKey struct{}

@@ -5,8 +5,9 @@
 //
 // # Layout
 //
-//   - client.go, enqueue.go: making jobs; every other call of the API is a method of [Client] too
-//   - handlers.go, job.go, errors.go: what runs, and what it can say
+//   - client.go, enqueue.go, options.go: creating jobs; every other call of the API is a method of
+//     [Client] too
+//   - handlers.go, job.go, errors.go: handlers, and the outcomes that they can choose
 //   - worker.go: the parts of a worker and how it stops, then one file for each part:
 //     claimer.go, heartbeat.go, settler.go; held.go is what they share
 //   - webhook.go: an [net/http.Handler] that receives webhooks

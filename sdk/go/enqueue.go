@@ -2,20 +2,22 @@ package steadfast
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"steadfast.example/steadfast/api"
 )
 
-// Payload is the input of a job, as JSON, and its kind says which handler runs it. The
-// kind is asked of the zero value too, so it must not depend on the fields.
+// Payload is the input of a job, as JSON. Its kind selects the handler. Kind is also called on the
+// zero value, so it must not depend on the fields.
 type Payload interface {
 	Kind() string
 }
 
-// PayloadWithOptions is a job with options of its own, which those of an [Client.Enqueue] override.
+// PayloadWithOptions is a payload with its own options; options of [Client.Enqueue] override them.
 type PayloadWithOptions interface {
 	Payload
 	EnqueueOptions() []EnqueueOption
@@ -24,56 +26,20 @@ type PayloadWithOptions interface {
 // EnqueueOption changes a job that is enqueued.
 type EnqueueOption func(*api.CreateJobRequest)
 
-// Queue puts the job into another queue than "default".
-func Queue(name string) EnqueueOption { return func(r *api.CreateJobRequest) { r.Queue = name } }
-
-// Delay runs the job no sooner than this long from now.
-func Delay(delay time.Duration) EnqueueOption {
-	return func(r *api.CreateJobRequest) { r.Delay = api.Ptr(api.Duration(delay)) }
-}
-
-// RunAt runs the job no sooner than at this time.
-func RunAt(at time.Time) EnqueueOption { return func(r *api.CreateJobRequest) { r.RunAt = at } }
-
-// Priority is 0 to 9, higher first; 5 by default.
-func Priority(priority int) EnqueueOption {
-	return func(r *api.CreateJobRequest) { r.Priority = &priority }
-}
-
-// Retry sets the retry policy: a preset such as [api.PresetPatient], or [api.RetryPolicyFields].
-func Retry(policy api.RetryPolicyInput) EnqueueOption {
-	return func(r *api.CreateJobRequest) { r.Retry = policy }
-}
-
-// MaxRetries sets how many retries there are after the first attempt.
-func MaxRetries(count int) EnqueueOption {
-	return func(r *api.CreateJobRequest) { r.MaxRetries = &count }
-}
-
-// Timeout bounds each attempt.
-func Timeout(timeout time.Duration) EnqueueOption {
-	return func(r *api.CreateJobRequest) { r.Timeout = api.Ptr(api.Duration(timeout)) }
-}
-
 // AtMostOnce starts the job at most once, whatever happens.
 func AtMostOnce() EnqueueOption {
 	return func(r *api.CreateJobRequest) { r.Type = api.GuaranteeAtMostOnce }
 }
 
-// IdempotencyKey makes one job of any number of enqueues with the same key. It also makes an enqueue
-// safe to repeat, which the client does if the server cannot be reached.
-func IdempotencyKey(key string) EnqueueOption {
-	return func(r *api.CreateJobRequest) { r.IdempotencyKey = key }
+// StartBefore ends the job unstarted if its first attempt has not started by this time.
+func StartBefore(deadline time.Time) EnqueueOption {
+	return func(r *api.CreateJobRequest) { r.StartBefore = deadline.UTC().Format(time.RFC3339Nano) }
 }
 
-// ConcurrencyKey names what is limited together by a gate, such as the id of a customer.
-func ConcurrencyKey(key string) EnqueueOption {
-	return func(r *api.CreateJobRequest) { r.ConcurrencyKey = key }
-}
-
-// Destination is the system that the handler calls, as an origin: gates and its health go by it.
-func Destination(origin string) EnqueueOption {
-	return func(r *api.CreateJobRequest) { r.Destination = origin }
+// StartWithin ends the job unstarted if its first attempt has not started this long after its
+// creation.
+func StartWithin(limit time.Duration) EnqueueOption {
+	return func(r *api.CreateJobRequest) { r.StartBefore = api.Duration(limit).String() }
 }
 
 // Tag adds a name and a value to find the job by.
@@ -86,14 +52,18 @@ func Tag(name, value string) EnqueueOption {
 	}
 }
 
-// With changes any field of the request, for what has no option of its own.
+// With changes any field of the request.
 func With(change func(*api.CreateJobRequest)) EnqueueOption { return change }
 
-// NewJob returns the request that enqueues a job, for [Client.EnqueueMany] and for schedules.
+// NewJob returns the request that enqueues a job, for [Client.EnqueueMany] and for schedules. The
+// payload is checked as the worker will check it, by its Validate method too.
 func NewJob(payload Payload, options ...EnqueueOption) (api.CreateJobRequest, error) {
 	text, err := json.Marshal(payload)
 	if err != nil {
 		return api.CreateJobRequest{}, fmt.Errorf("failed to write the payload of %s: %w", payload.Kind(), err)
+	}
+	if err := decode(text, reflect.New(reflect.TypeOf(payload)).Interface()); err != nil {
+		return api.CreateJobRequest{}, &payloadError{kind: payload.Kind(), cause: err}
 	}
 	request := api.CreateJobRequest{Kind: payload.Kind(), Payload: text}
 	if own, ok := payload.(PayloadWithOptions); ok {
@@ -105,20 +75,48 @@ func NewJob(payload Payload, options ...EnqueueOption) (api.CreateJobRequest, er
 	return request, nil
 }
 
-// Enqueue creates a job.
+// NewJobs returns the requests that enqueue jobs of one kind, for [Client.EnqueueMany].
+func NewJobs[P Payload](payloads []P, options ...EnqueueOption) ([]api.CreateJobRequest, error) {
+	requests := make([]api.CreateJobRequest, len(payloads))
+	for i, payload := range payloads {
+		var err error
+		if requests[i], err = NewJob(payload, options...); err != nil {
+			return nil, fmt.Errorf("payload %d: %w", i, err)
+		}
+	}
+	return requests, nil
+}
+
+// Enqueue creates a job. It gets an idempotency key unless it has one, so that the request can be
+// repeated.
 func (c *Client) Enqueue(ctx context.Context, payload Payload, options ...EnqueueOption) (*api.Job, error) {
 	request, err := NewJob(payload, options...)
 	if err != nil {
 		return nil, err
 	}
-	job, err := c.CreateJob(ctx, request)
+	job, err := c.CreateJob(ctx, withKey(request))
 	if err != nil {
 		return nil, fmt.Errorf("failed to enqueue %s: %w", payload.Kind(), err)
 	}
 	return job, nil
 }
 
-// EnqueueMany creates up to 1,000 jobs, all or none.
+// EnqueueMany creates up to 1,000 jobs, all or none. Each gets an idempotency key unless it has one,
+// so that the request can be repeated.
 func (c *Client) EnqueueMany(ctx context.Context, jobs ...api.CreateJobRequest) ([]api.Job, error) {
-	return c.CreateJobs(ctx, jobs)
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	requests := make([]api.CreateJobRequest, len(jobs))
+	for i, job := range jobs {
+		requests[i] = withKey(job)
+	}
+	return c.CreateJobs(ctx, requests)
+}
+
+func withKey(request api.CreateJobRequest) api.CreateJobRequest {
+	if request.IdempotencyKey == "" {
+		request.IdempotencyKey = rand.Text()
+	}
+	return request
 }

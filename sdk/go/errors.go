@@ -1,6 +1,7 @@
 package steadfast
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,14 +10,14 @@ import (
 	"time"
 )
 
-// Why the context of a handler ended, as [context.Cause] tells.
+// Reasons for the end of a handler's context, as [context.Cause] returns them.
 var (
 	// ErrCancelled: the job was cancelled.
 	ErrCancelled = errors.New("the job was cancelled")
 	// ErrLeaseLost: the claim has expired, and nothing that the handler reports counts.
 	ErrLeaseLost = errors.New("the lease was lost")
 	// ErrTimeout: the attempt took longer than the timeout of the job.
-	ErrTimeout = errors.New("the timeout of the job is over")
+	ErrTimeout = errors.New("the attempt timed out")
 	// ErrStopped: the worker stops, and the job was given back.
 	ErrStopped = errors.New("the worker was stopped")
 )
@@ -29,15 +30,20 @@ var ErrForced = errors.New("a second signal ended the worker at once")
 // called validation.
 func Permanent(err error) error { return newDecision(decision{cause: err, permanent: true}) }
 
-// RetryAfter marks an error after which the next try should come no sooner.
+// RetryAfter marks an error and sets the shortest delay before the next attempt.
 func RetryAfter(err error, delay time.Duration) error {
 	return newDecision(decision{cause: err, retryAfter: delay})
 }
 
-// WithClass gives an error a class, which retry rules match, people filter by, and which groups
-// failures. Without it the class is the name of the error's type, or error.
+// WithClass gives an error a class for retry rules, filters and groups of failures. Without it the class is the name of the error's type, or error.
 func WithClass(class string, err error) error {
 	return newDecision(decision{cause: err, class: class})
+}
+
+// WithHTTPStatus gives an error the HTTP status that caused it, which retry rules match. Most of 3xx
+// and 4xx are not retried.
+func WithHTTPStatus(status int, err error) error {
+	return newDecision(decision{cause: err, httpStatus: status})
 }
 
 // Snooze returns an error that runs the job again after a while, without counting the attempt.
@@ -49,6 +55,7 @@ type decision struct {
 	class      string
 	permanent  bool
 	retryAfter time.Duration
+	httpStatus int
 	callers    []uintptr
 }
 
@@ -81,7 +88,7 @@ type payloadError struct {
 }
 
 func (p *payloadError) Error() string {
-	return fmt.Sprintf("cannot decode the payload as %s: %v", p.kind, p.cause)
+	return fmt.Sprintf("the payload does not fit %s: %v", p.kind, p.cause)
 }
 func (p *payloadError) Unwrap() error { return p.cause }
 
@@ -96,6 +103,7 @@ func outcomeOf(err error) Outcome {
 		if d, ok := current.(*decision); ok {
 			failure.Permanent = failure.Permanent || d.permanent
 			failure.RetryAfter = max(failure.RetryAfter, d.retryAfter)
+			failure.HTTPStatus = cmp.Or(failure.HTTPStatus, d.httpStatus)
 		}
 	}
 	if failure.Class == "" {
@@ -159,7 +167,7 @@ func classOf(err error) string {
 	return ""
 }
 
-// traceOf is where an error came from, as far as Go knows: the stack of a panic, the chain of the
+// traceOf is where an error came from: the stack of a panic, the chain of the
 // causes, and the stack where a decision was made.
 func traceOf(err error) string {
 	var panicked *panicError

@@ -37,7 +37,7 @@ func (h *Handlers) Use(middleware ...Middleware) {
 //
 // An error is retried as the policy of the job says; [Permanent], [RetryAfter] and [Snooze] say
 // otherwise. The context ends when the job is cancelled, the lease is lost, the timeout is over or
-// the worker stops, and [context.Cause] tells which.
+// the grace of a stopping worker is over, and [context.Cause] returns the reason.
 func Handle[P Payload](handlers *Handlers, run func(ctx context.Context, job *Job[P]) error) {
 	HandleWithResult(handlers, func(ctx context.Context, job *Job[P]) (any, error) {
 		return nil, run(ctx, job)
@@ -49,7 +49,7 @@ func HandleWithResult[P Payload, R any](handlers *Handlers, run func(ctx context
 	var zero P
 	kind := zero.Kind()
 	if _, ok := handlers.byKind[kind]; ok {
-		panic(fmt.Sprintf("steadfast: the kind %q has a handler already", kind))
+		panic(fmt.Sprintf("steadfast: the kind %q already has a handler", kind))
 	}
 	handlers.byKind[kind] = func(ctx context.Context, record *api.Job) (any, error) {
 		job := &Job[P]{Job: record, attempt: attemptFrom(ctx)}
@@ -71,7 +71,7 @@ func (h *Handlers) Kinds() []string {
 }
 
 // Execute runs one attempt of a job and folds whatever the handler does, panics included, into an
-// outcome. Workers and tests run handlers through it.
+// outcome. Workers and tests run handlers through it. A job of a kind without a handler is released.
 func (h *Handlers) Execute(ctx context.Context, job *api.Job, store AttemptStore) (outcome Outcome) {
 	// Methods of the error or of the result run here, too: a nil pointer that was returned as an error
 	// must not end the whole worker.
@@ -80,9 +80,14 @@ func (h *Handlers) Execute(ctx context.Context, job *api.Job, store AttemptStore
 			outcome = outcomeOf(&panicError{value: value, stack: debug.Stack()})
 		}
 	}()
+	run, ok := h.byKind[job.Kind]
+	if !ok {
+		// Another worker has its handler. A failure here would use up its attempts.
+		return Outcome{Verb: Release}
+	}
 	a := &attempt{store: store}
 	ctx = context.WithValue(ctx, attemptKey{}, a)
-	result, err := h.call(ctx, job)
+	result, err := h.call(ctx, run, job)
 	if err != nil {
 		return outcomeOf(err)
 	}
@@ -93,16 +98,12 @@ func (h *Handlers) Execute(ctx context.Context, job *api.Job, store AttemptStore
 	return Outcome{Verb: Succeed, Result: text, OnSuccess: a.takeOnSuccess()}
 }
 
-func (h *Handlers) call(ctx context.Context, job *api.Job) (result any, err error) {
+func (h *Handlers) call(ctx context.Context, run Handler, job *api.Job) (result any, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &panicError{value: value, stack: debug.Stack()}
 		}
 	}()
-	run, ok := h.byKind[job.Kind]
-	if !ok {
-		return nil, WithClass("unknown_kind", fmt.Errorf("there is no handler of the kind %q", job.Kind))
-	}
 	for i := len(h.middleware) - 1; i >= 0; i-- {
 		run = h.middleware[i](run)
 	}

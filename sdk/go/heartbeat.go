@@ -2,6 +2,8 @@ package steadfast
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"time"
@@ -17,7 +19,7 @@ const (
 )
 
 // heartbeats renews the leases of all claims, with one request for those that are due at about the
-// same time, and aborts the handlers whose claims do not hold any more.
+// same time, and aborts the handlers whose claims have expired.
 type heartbeats struct {
 	client *Client
 	held   *heldClaims
@@ -99,7 +101,10 @@ func (h *heartbeats) send(ctx context.Context, claims []*claim) {
 	defer cancel()
 	sent := time.Now()
 	answer, err := h.client.SendHeartbeats(timeout, request)
-	if err != nil || len(answer.Claims) != len(claims) {
+	if err == nil {
+		err = checkHeartbeats(answer.Claims, len(claims))
+	}
+	if err != nil {
 		h.failed(ctx, claims, err)
 		return
 	}
@@ -107,6 +112,18 @@ func (h *heartbeats) send(ctx context.Context, claims []*claim) {
 		h.heed(c, answer.Claims[i], sent)
 		h.dropReport(c, reports[i])
 	}
+}
+
+func checkHeartbeats(results []api.HeartbeatResult, count int) error {
+	if len(results) != count {
+		return fmt.Errorf("the server answered %d of %d heartbeats", len(results), count)
+	}
+	for _, result := range results {
+		if !result.Ok && result.Code == "" {
+			return errors.New("the server answered a heartbeat without a result")
+		}
+	}
+	return nil
 }
 
 // heed does what the server says about one claim.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -18,9 +19,11 @@ import (
 // Leases are counted on this machine's monotonic clock, because the server's times mean nothing on a
 // machine whose clock is wrong.
 type claim struct {
-	job    *api.Job
-	fence  int
-	lease  time.Duration
+	job   *api.Job
+	fence int
+	lease time.Duration
+	// ctx ends when the attempt has to stop; abort ends it
+	ctx    context.Context
 	abort  context.CancelCauseFunc
 	client *Client
 	held   *heldClaims
@@ -128,25 +131,52 @@ func (c *claim) hasReport() bool {
 }
 
 // LoadStep asks the server for the result of a step.
-func (c *claim) LoadStep(ctx context.Context, name string) (json.RawMessage, bool, error) {
-	stored, err := c.client.GetStep(ctx, c.job.ID, name, api.GetStepParams{Fence: c.fence})
+func (c *claim) LoadStep(_ context.Context, name string) (json.RawMessage, bool, error) {
+	result, err := c.repeat(func(ctx context.Context) (json.RawMessage, error) {
+		stored, err := c.client.GetStep(ctx, c.job.ID, name, api.GetStepParams{Fence: c.fence})
+		return stored.Result, err
+	})
 	var refused *api.Error
 	if errors.As(err, &refused) && refused.Code == "step_not_found" {
 		return nil, false, nil
 	}
-	return stored.Result, err == nil, c.abortIfStale(err)
+	return result, err == nil, err
 }
 
 // StoreStep stores the result of a step under the fence.
-func (c *claim) StoreStep(ctx context.Context, name string, result json.RawMessage) (json.RawMessage, error) {
-	stored, err := c.client.SaveStep(ctx, c.job.ID, name, api.SaveStepRequest{Fence: c.fence, Result: result})
-	return stored.Result, c.abortIfStale(err)
+func (c *claim) StoreStep(_ context.Context, name string, result json.RawMessage) (json.RawMessage, error) {
+	return c.repeat(func(ctx context.Context) (json.RawMessage, error) {
+		stored, err := c.client.SaveStep(ctx, c.job.ID, name, api.SaveStepRequest{Fence: c.fence, Result: result})
+		return stored.Result, err
+	})
 }
 
-func (c *claim) abortIfStale(err error) error {
-	var refused *api.Error
-	if errors.As(err, &refused) && refused.Code == "stale_fence" {
-		c.abort(ErrLeaseLost)
+// repeat sends a request about a step for as long as the attempt may go on, whatever the context of
+// the caller says: a step that was done must not be forgotten because the server is unwell.
+func (c *claim) repeat(request func(ctx context.Context) (json.RawMessage, error)) (json.RawMessage, error) {
+	var wait backoff
+	for {
+		result, err := request(c.ctx)
+		if err == nil && result == nil {
+			err = errors.New("the server answered without the result of the step")
+		}
+		var refused *api.Error
+		if errors.As(err, &refused) && (refused.Code == "stale_fence" || refused.Code == "not_found") {
+			c.abort(ErrLeaseLost)
+		}
+		if err == nil || c.ctx.Err() != nil || !mayBeRepeated(err) {
+			return result, err
+		}
+		wait.sleep(c.ctx, err)
 	}
-	return err
+}
+
+// mayBeRepeated tells whether a request of a claim may succeed later. A key that was revoked may be
+// replaced on the server's side.
+func mayBeRepeated(err error) bool {
+	var refused *api.Error
+	if errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
+		return true
+	}
+	return api.IsTransient(err)
 }

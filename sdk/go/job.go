@@ -16,7 +16,7 @@ type Job[P Payload] struct {
 	attempt *attempt
 }
 
-// Report tells how far the work has come: percent from 0 to 100, and a note of a few words. It
+// Report sets the progress in percent, from 0 to 100, and a short note. It
 // returns at once and is sent with the next heartbeat; only the newest report counts.
 func (j *Job[P]) Report(percent int, note string) {
 	j.attempt.store.Report(min(max(percent, 0), 100), note)
@@ -36,8 +36,9 @@ func (j *Job[P]) OnSuccess(payload Payload, options ...EnqueueOption) error {
 }
 
 // Once runs a step of a job once, however many attempts there are: its result is stored, and a
-// later attempt gets it without running the step again. Names are unique within a job. If the
-// process dies between the end of the step and the storing of its result, the step runs again.
+// later attempt gets it without running the step again. Names are unique within a job. While the
+// server is away, Once waits for it for as long as the attempt may go on. If the process dies between
+// the end of the step and the storing of its result, the step runs again.
 func Once[V any](ctx context.Context, name string, step func(ctx context.Context) (V, error)) (V, error) {
 	var value V
 	a := attemptFrom(ctx)
@@ -66,6 +67,15 @@ func Once[V any](ctx context.Context, name string, step func(ctx context.Context
 		return result, fmt.Errorf("the stored result of step %s does not fit: %w", name, err)
 	}
 	return result, nil
+}
+
+type stoppingKey struct{}
+
+// Stopping returns a channel that is closed when the worker of a handler begins to stop. The context
+// of the handler ends later, when the grace is over; until then, the handler can save its work.
+func Stopping(ctx context.Context) <-chan struct{} {
+	stopping, _ := ctx.Value(stoppingKey{}).(chan struct{})
+	return stopping
 }
 
 // AttemptStore is where a running attempt keeps its steps and reports: the server, or a test.

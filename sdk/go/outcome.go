@@ -2,12 +2,13 @@ package steadfast
 
 import (
 	"encoding/json"
+	"net/http"
 	"time"
 
 	"steadfast.example/steadfast/api"
 )
 
-// Verb is what is reported about an attempt.
+// Verb is the reported outcome of an attempt.
 type Verb = api.SettlementOutcome
 
 // How an attempt can end.
@@ -32,13 +33,15 @@ type Outcome struct {
 	Delay time.Duration
 }
 
-// Failure is what went wrong.
+// Failure describes a failed attempt.
 type Failure struct {
 	Class, Message string
 	// Trace has the stack of a panic, or the chain of causes.
 	Trace string
 	// RetryAfter is the shortest delay before the next attempt.
 	RetryAfter time.Duration
+	// HTTPStatus that caused it, or 0.
+	HTTPStatus int
 	// Permanent, if the handler says that another try would not change it. See [Failure.IsPermanent].
 	Permanent bool
 }
@@ -57,5 +60,12 @@ var permanentClasses = map[string]bool{
 }
 
 // IsPermanent tells whether the server would not retry this failure, unless a rule of the policy says
-// so: the handler calls it permanent, or its class is one that is.
-func (f *Failure) IsPermanent() bool { return f.Permanent || permanentClasses[f.Class] }
+// so: the handler calls it permanent, or its class or HTTP status is one that is.
+func (f *Failure) IsPermanent() bool {
+	isPermanentStatus := f.HTTPStatus >= 300 && f.HTTPStatus < 500
+	switch f.HTTPStatus {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		isPermanentStatus = false
+	}
+	return f.Permanent || permanentClasses[f.Class] || isPermanentStatus
+}

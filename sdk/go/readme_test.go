@@ -28,12 +28,12 @@ func TestTheCodeOfTheReadme(t *testing.T) {
 	for _, match := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(readme), -1) {
 		blocks = append(blocks, match[1])
 	}
-	if len(blocks) != 5 {
+	if len(blocks) != 6 {
 		t.Fatalf("the README has %d pieces of Go", len(blocks))
 	}
 	directory := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(directory, "main.go"), []byte(blocks[0]), 0o644))
-	pieces := strings.NewReplacer("ENQUEUE", blocks[1], "ONCE", blocks[2], "LIST", blocks[3], "RUNNER", blocks[4]).Replace(around)
+	pieces := strings.NewReplacer("ENQUEUE", blocks[1], "ORDERED", blocks[2], "ONCE", blocks[3], "LIST", blocks[4], "RUNNER", blocks[5]).Replace(around)
 	check(t, os.WriteFile(filepath.Join(directory, "pieces_test.go"), []byte(pieces), 0o644))
 	serveModule(t, filepath.Join(directory, "proxy"))
 	for _, arguments := range [][]string{
@@ -90,6 +90,11 @@ func enqueue(ctx context.Context, client *steadfast.Client) {
 ENQUEUE
 }
 
+func ordered(ctx context.Context, client *steadfast.Client) error {
+ORDERED
+	return nil
+}
+
 func purchase(ctx context.Context, job *steadfast.Job[Purchase]) error {
 ONCE
 	if charge != "charge of 7" {
@@ -108,6 +113,7 @@ func TestPieces(t *testing.T) {
 	client, err := steadfast.NewClient()
 	check(err)
 	enqueue(ctx, client)
+	check(ordered(ctx, client))
 	check(list(ctx, client))
 
 	handlers := steadfast.NewHandlers()
@@ -142,7 +148,7 @@ func runProgram(t *testing.T, server *steadfasttest.Server, path string) {
 	check(t, run.Start())
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		list, err := server.Client.ListJobs(context.Background(), api.ListJobsParams{Kind: "welcome", Label: api.JobLabelSucceeded})
+		list, err := server.Client.ListJobs(context.Background(), api.ListJobsParams{Kind: "welcome-email", Label: api.JobLabelSucceeded})
 		check(t, err)
 		if len(list.Jobs) == 1 {
 			break

@@ -81,6 +81,9 @@ func settlementText(c *claim, outcome Outcome) (json.RawMessage, error) {
 		if f.Permanent {
 			body.Failure.Permanent = api.Ptr(true)
 		}
+		if f.HTTPStatus != 0 {
+			body.Failure.HTTPStatus = api.Ptr(f.HTTPStatus)
+		}
 		if f.RetryAfter > 0 {
 			body.Failure.RetryAfter = api.Ptr(api.Duration(f.RetryAfter))
 		}
@@ -149,7 +152,7 @@ func (s *settler) finish(batch []*settlement, err error) {
 	var again []*settlement
 	for _, entry := range batch {
 		if time.Since(entry.claim.leaseEnd()) > settleAfterLease {
-			s.log.Error("outcome dropped: the server could not be told in time", "job", entry.claim.job.ID)
+			s.log.Error("outcome dropped: the server could not be reached in time", "job", entry.claim.job.ID)
 			s.held.remove(entry.claim)
 			continue
 		}
@@ -178,6 +181,11 @@ func (s *settler) send(ctx context.Context, batch []*settlement) error {
 	}
 	if len(answer.Settled) != len(batch) {
 		return fmt.Errorf("the server answered %d of %d settlements", len(answer.Settled), len(batch))
+	}
+	for _, result := range answer.Settled {
+		if !result.Ok && result.Code == "" {
+			return errors.New("the server answered a settlement without a result")
+		}
 	}
 	var again []*settlement
 	for i, entry := range batch {

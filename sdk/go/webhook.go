@@ -25,7 +25,7 @@ const (
 	webhookPrefix    = "whsec_"
 )
 
-// Event is what a webhook delivers. ID is the same for every retry, so that a receiver can drop what
+// Event is the content of a webhook delivery. ID is the same for every retry, so that a receiver can drop what
 // it has seen.
 type Event struct {
 	ID        string          `json:"id"`
@@ -51,7 +51,7 @@ func NewWebhookHandler(receive func(ctx context.Context, event Event) error, sec
 	for _, secret := range secrets {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, webhookPrefix))
 		if err != nil || !strings.HasPrefix(secret, webhookPrefix) || len(key) == 0 {
-			return nil, errors.New("a webhook secret must be whsec_ and base64")
+			return nil, errors.New("a webhook secret must be whsec_ followed by base64")
 		}
 		h.keys = append(h.keys, key)
 	}
@@ -116,5 +116,5 @@ func (h *webhookHandler) verify(header http.Header, body []byte) error {
 			}
 		}
 	}
-	return errors.New("the signature does not fit")
+	return errors.New("no signature matches")
 }

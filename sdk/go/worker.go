@@ -26,6 +26,8 @@ const (
 	flushWait = 5 * time.Second
 	// No jobs are claimed while this many outcomes, or as many as there are slots, wait to be settled.
 	unsettledMax = 1000
+	// The server accepts this many kinds in a claim.
+	kindsMax = 100
 )
 
 // Worker claims jobs and runs their handlers.
@@ -40,11 +42,14 @@ type Worker struct {
 	beats   *heartbeats
 	running sync.WaitGroup
 	hasRun  atomic.Bool
+	// stopping is closed when the worker begins to stop
+	stopping chan struct{}
 }
 
 type workerOptions struct {
 	name        string
 	version     string
+	tenant      string
 	queues      []string
 	concurrency int
 	lease       time.Duration
@@ -56,16 +61,16 @@ type workerOptions struct {
 // WorkerOption changes a [Worker].
 type WorkerOption func(*workerOptions)
 
-// WithConcurrency sets how many jobs run at once; 10 by default.
+// WithConcurrency sets the maximum number of jobs that run at once; 10 by default.
 func WithConcurrency(count int) WorkerOption { return func(o *workerOptions) { o.concurrency = count } }
 
 // WithQueues limits the worker to some queues; all by default.
 func WithQueues(names ...string) WorkerOption { return func(o *workerOptions) { o.queues = names } }
 
-// WithLease sets how long a claim holds without a heartbeat; by default the job says so.
+// WithLease sets the lease duration; by default that of each job.
 func WithLease(lease time.Duration) WorkerOption { return func(o *workerOptions) { o.lease = lease } }
 
-// WithGrace sets how long running jobs may go on when the worker stops; 30 s by default.
+// WithGrace sets the grace period for running jobs when the worker stops; 30 s by default.
 func WithGrace(grace time.Duration) WorkerOption { return func(o *workerOptions) { o.grace = grace } }
 
 // WithWorkerName sets the name that the server shows; host, process and a random number by default.
@@ -73,6 +78,10 @@ func WithWorkerName(name string) WorkerOption { return func(o *workerOptions) { 
 
 // WithVersion sets the version of the program, which the server shows; by default that of the build.
 func WithVersion(version string) WorkerOption { return func(o *workerOptions) { o.version = version } }
+
+// WithTenant limits the worker to the jobs of a tenant. It needs a key for all tenants; with any other
+// key, the worker has the jobs of the key's own tenant.
+func WithTenant(name string) WorkerOption { return func(o *workerOptions) { o.tenant = name } }
 
 // WithLogger sets where the worker logs; [slog.Default] by default.
 func WithLogger(log *slog.Logger) WorkerOption { return func(o *workerOptions) { o.log = log } }
@@ -87,6 +96,7 @@ func NewWorker(client *Client, handlers *Handlers, options ...WorkerOption) (*Wo
 		client:   client,
 		handlers: handlers,
 		held:     newHeldClaims(),
+		stopping: make(chan struct{}),
 		options: workerOptions{
 			name:        fmt.Sprintf("%s-%d-%04x", host, os.Getpid(), rand.N(1<<16)),
 			version:     buildVersion(),
@@ -102,8 +112,11 @@ func NewWorker(client *Client, handlers *Handlers, options ...WorkerOption) (*Wo
 	if len(handlers.byKind) == 0 {
 		return nil, errors.New("the worker has no handlers: add one with steadfast.Handle")
 	}
+	if len(handlers.byKind) > kindsMax {
+		return nil, fmt.Errorf("the worker has handlers of %d kinds: the limit is %d, so start several workers", len(handlers.byKind), kindsMax)
+	}
 	if w.options.concurrency < 1 {
-		return nil, fmt.Errorf("the concurrency is %d: must be at least 1", w.options.concurrency)
+		return nil, fmt.Errorf("the concurrency must be at least 1, not %d", w.options.concurrency)
 	}
 	w.settler = &settler{client: client, held: w.held, log: w.options.log, wake: make(chan struct{}, 1)}
 	w.beats = &heartbeats{client: client, held: w.held, worker: w.options.name, lease: w.options.lease, log: w.options.log}
@@ -123,7 +136,7 @@ func NewWorker(client *Client, handlers *Handlers, options ...WorkerOption) (*Wo
 // A worker runs once.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.hasRun.Swap(true) {
-		return errors.New("a worker runs once: make another")
+		return errors.New("a worker can run only once: create another one")
 	}
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
@@ -152,12 +165,16 @@ func (w *Worker) Run(ctx context.Context) error {
 }
 
 func (w *Worker) runUntil(stopping, working context.Context) error {
+	var once sync.Once
+	tellHandlers := func() { once.Do(func() { close(w.stopping) }) }
+	context.AfterFunc(stopping, tellHandlers)
 	go w.settler.run(working)
 	go w.beats.run(working)
 	err := w.newClaimer(working).run(stopping)
+	tellHandlers()
 	w.drain()
 	if err != nil {
-		return fmt.Errorf("the server refused this worker: %w", err)
+		return fmt.Errorf("the worker cannot start: %w", err)
 	}
 	return nil
 }
@@ -209,6 +226,7 @@ func (w *Worker) newClaimer(working context.Context) *claimer {
 		request: api.ClaimJobsRequest{
 			Worker: w.options.name,
 			Queues: w.options.queues,
+			Tenant: w.options.tenant,
 			Kinds:  w.handlers.Kinds(),
 			Wait:   api.Ptr(api.Duration(pollWait)),
 			WorkerInfo: &api.WorkerInfo{
@@ -222,7 +240,7 @@ func (w *Worker) newClaimer(working context.Context) *claimer {
 			if lease == 0 {
 				lease = time.Duration(entry.Job.LeaseMs) * time.Millisecond
 			}
-			made := &claim{job: &entry.Job, fence: entry.Fence, lease: lease, client: w.client, held: w.held, abort: func(error) {}}
+			made := &claim{job: &entry.Job, fence: entry.Fence, lease: lease, client: w.client, held: w.held, ctx: working, abort: func(error) {}}
 			made.renewed(received)
 			return made
 		},
@@ -231,7 +249,7 @@ func (w *Worker) newClaimer(working context.Context) *claimer {
 		c.request.Lease = api.Ptr(api.Duration(w.options.lease))
 	}
 	if w.client.ownsHTTP {
-		c.connection = newClaimConnection()
+		c.connection = newClaimConnection(w.client.trusted)
 	}
 	return c
 }
@@ -251,25 +269,25 @@ func (w *Worker) release(claims []*claim) {
 }
 
 func (w *Worker) start(working context.Context, claims []*claim) {
-	contexts := make([]context.Context, len(claims))
-	for i, c := range claims {
-		contexts[i], c.abort = context.WithCancelCause(working)
+	for _, c := range claims {
+		c.ctx, c.abort = context.WithCancelCause(working)
 	}
 	w.slots.take(len(claims))
 	w.held.add(claims)
 	w.running.Add(len(claims))
-	for i, c := range claims {
+	for _, c := range claims {
 		go func() {
 			defer w.running.Done()
 			defer w.slots.giveBack()
-			w.execute(contexts[i], c)
+			w.execute(c)
 		}()
 	}
 }
 
 // execute runs the handler of a claim and reports how it ended.
-func (w *Worker) execute(ctx context.Context, c *claim) {
+func (w *Worker) execute(c *claim) {
 	defer c.abort(nil)
+	ctx := context.WithValue(c.ctx, stoppingKey{}, w.stopping)
 	if c.job.Traceparent != "" {
 		ctx = WithTraceparent(ctx, c.job.Traceparent)
 	}
@@ -279,6 +297,9 @@ func (w *Worker) execute(ctx context.Context, c *claim) {
 		defer cancel()
 	}
 	outcome := w.handlers.Execute(ctx, c.job, c)
+	if outcome.Verb == Release {
+		w.options.log.Error("job released: this worker has no handler of its kind", "job", c.job.ID, "kind", c.job.Kind)
+	}
 	if outcome.Verb == Fail {
 		switch cause := context.Cause(ctx); {
 		case errors.Is(cause, ErrLeaseLost):

@@ -50,6 +50,7 @@ kinds! {
     "progress": Progress(Value),
     "spawn": Spawn(Value),
     "limit": Limit(Target),
+    "enqueue": Enqueue(Options),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -67,6 +68,11 @@ struct Named {
 struct Target {
     key: String,
     origin: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Options {
+    options: Value,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -232,6 +238,20 @@ async fn limit(Limit(Target { key, origin }): Limit, ctx: Context) -> Result<Val
     .await
 }
 
+async fn enqueue(Enqueue(Options { options }): Enqueue, ctx: Context) -> Result<Value, JobError> {
+    report(&ctx, async {
+        let given: CreateJobRequest = serde_json::from_value(options)
+            .map_err(|error| JobError::permanent(error.to_string()))?;
+        let job = CreateJobRequest {
+            kind: Some(Noop::KIND.to_owned()),
+            ..given
+        };
+        let made = ctx.client().create_job(&job).await?;
+        Ok(json!({"id": made.id}))
+    })
+    .await
+}
+
 /// A duration as the conformance program writes it.
 fn duration(name: &str) -> Result<Duration, Box<dyn Error>> {
     let text = env::var(name)?;
@@ -253,6 +273,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
         .handler(progress)
         .handler(spawn)
         .handler(limit)
+        .handler(enqueue)
         .queue(env::var("QUEUE")?)
         .concurrency(env::var("CONCURRENCY")?.parse()?)
         .grace(duration("GRACE")?)

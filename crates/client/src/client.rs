@@ -17,8 +17,9 @@ const URL_DEFAULT: &str = "http://127.0.0.1:7373";
 
 /// A Steadfast server, called over HTTP. Clones share connections.
 ///
-/// Every operation returns a [`Request`], which is sent when it is awaited. Nothing is sent twice
-/// by itself: a caller who repeats a create passes an idempotency key.
+/// Every operation returns a [`Request`], which is sent when it is awaited. Only
+/// [`enqueue`](Self::enqueue) repeats its request, which has an idempotency key: a caller who
+/// repeats another create passes a key, too.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) server: Arc<ServerAddress>,
@@ -49,16 +50,18 @@ impl Client {
     }
 
     /// A client of the server that `STEADFAST_URL` names (http://127.0.0.1:7373 if it is not set),
-    /// with the key of `STEADFAST_API_KEY`, if there is one.
+    /// with the key of `STEADFAST_API_KEY`, if there is one. `STEADFAST_CA_FILE` names certificates
+    /// that are trusted in addition to those of the system.
     ///
     /// # Errors
     ///
-    /// A URL or key that cannot be used.
+    /// A URL, key or file of certificates that cannot be used.
     pub fn from_env() -> Result<Self, BuildError> {
         let named = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let url = named("STEADFAST_URL").unwrap_or_else(|| URL_DEFAULT.to_owned());
         let mut builder = Self::builder(url);
         builder.api_key = named("STEADFAST_API_KEY");
+        builder.ca_file = named("STEADFAST_CA_FILE").map(PathBuf::from);
         builder.build()
     }
 

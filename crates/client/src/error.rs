@@ -1,6 +1,6 @@
 //! What can go wrong: while a client is built, and while an operation runs.
 
-use std::{error::Error, fmt, path::PathBuf, time::Duration};
+use std::{error::Error, fmt, io, path::PathBuf, time::Duration};
 
 use http::StatusCode;
 use steadfast_api::ProblemBody;
@@ -143,10 +143,40 @@ impl ClientError {
         self.is_transient() || is_server_error || matches!(self.kind, ErrorKind::Decode(_))
     }
 
+    /// Whether the certificate of the server is not trusted, which no repeat can cure.
+    pub(crate) fn is_untrusted(&self) -> bool {
+        self.source().is_some_and(is_certificate_error)
+    }
+
+    /// The error and its causes in one line, for a log.
+    pub(crate) fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            // An error of a library often says its cause as well.
+            let next = error.to_string();
+            if !text.ends_with(&next) {
+                text = format!("{text}: {next}");
+            }
+            cause = error.source();
+        }
+        text
+    }
+
     /// Whether something in the body is at fault, which would be refused again.
     pub(crate) fn is_refusal_of_content(&self) -> bool {
         matches!(self.kind, ErrorKind::Encode(_)) || matches!(self.status(), Some(400 | 413 | 422))
     }
+}
+
+fn is_certificate_error(error: &(dyn Error + 'static)) -> bool {
+    // The source of an I/O error is not the error that it wraps, but the source of that.
+    let wrapped = error.downcast_ref().and_then(io::Error::get_ref);
+    matches!(
+        error.downcast_ref(),
+        Some(rustls::Error::InvalidCertificate(_))
+    ) || wrapped.is_some_and(|wrapped| is_certificate_error(wrapped))
+        || error.source().is_some_and(is_certificate_error)
 }
 
 impl fmt::Display for ClientError {

@@ -40,6 +40,7 @@
 //! * `events`: events as they happen. `transport`: connections and TLS. `limits`: timeouts.
 #![deny(missing_docs)]
 
+mod backoff;
 mod batches;
 mod claims;
 mod client;
@@ -67,3 +68,8 @@ pub use worker::{Context, JobError, JobKind, StopReason, Worker, WorkerBuilder, 
 
 /// The types of requests and responses.
 pub use steadfast_api as api;
+
+/// The code of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

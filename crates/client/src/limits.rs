@@ -16,6 +16,9 @@ pub const EVENT_BYTES_MAX: usize = 1024 * 1024;
 
 const _: () = assert!(CONNECT_TIMEOUT_DEFAULT.as_secs() <= REQUEST_TIMEOUT_DEFAULT.as_secs());
 
+/// How often a request that can be repeated is sent: with the pauses in between, for about a second.
+pub const CALL_TRIES_MAX: usize = 4;
+
 /// How many handlers run at once, unless the worker says otherwise.
 pub const CONCURRENCY_DEFAULT: usize = 10;
 /// How long handlers may go on when the worker stops. Process managers kill after 30 s or more.

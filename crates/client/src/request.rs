@@ -12,7 +12,9 @@ use steadfast_api::ProblemBody;
 use tokio::time::timeout;
 
 use crate::{
+    backoff::Backoff,
     error::{ClientError, ErrorKind},
+    limits::CALL_TRIES_MAX,
     transport::ServerAddress,
 };
 
@@ -30,6 +32,7 @@ pub struct Request<T> {
     body: Option<Bytes>,
     encode_error: Option<EncodeError>,
     accepts_any_status: bool,
+    is_repeatable: bool,
     timeout: Duration,
     response: PhantomData<fn() -> T>,
 }
@@ -61,6 +64,7 @@ impl<T> Request<T> {
             body: None,
             encode_error: None,
             accepts_any_status: false,
+            is_repeatable: false,
             timeout,
             response: PhantomData,
         }
@@ -112,6 +116,12 @@ impl<T> Request<T> {
         self
     }
 
+    /// Sends the request again if that may help: twice is the same as once.
+    pub(crate) fn repeatable(mut self) -> Self {
+        self.is_repeatable = true;
+        self
+    }
+
     pub(crate) fn extend_timeout(mut self, by: Duration) -> Self {
         self.timeout = self.timeout.saturating_add(by);
         self
@@ -128,7 +138,20 @@ impl<T> Request<T> {
     /// # Errors
     ///
     /// [`ClientError`] says which operation failed, how, and whether it may work later.
-    pub async fn send(self) -> Result<Response<T>, ClientError> {
+    pub async fn send(mut self) -> Result<Response<T>, ClientError> {
+        let mut backoff = Backoff::default();
+        for _ in 1..CALL_TRIES_MAX {
+            match self.send_once().await {
+                Err(error) if self.is_repeatable && error.is_worth_repeating() => {
+                    backoff.pause_after(Some(&error)).await;
+                }
+                answer => return answer,
+            }
+        }
+        self.send_once().await
+    }
+
+    async fn send_once(&mut self) -> Result<Response<T>, ClientError> {
         let (operation, most) = (self.operation, self.timeout);
         let accepts_any_status = self.accepts_any_status;
         let exchange = async {
@@ -151,7 +174,7 @@ impl<T> Request<T> {
     }
 
     /// Sends the request, and returns the body as it comes. The timeout counts up to the headers.
-    pub(crate) async fn stream(self) -> Result<Incoming, ClientError> {
+    pub(crate) async fn stream(mut self) -> Result<Incoming, ClientError> {
         let (operation, most) = (self.operation, self.timeout);
         let exchange = async {
             let (head, body) = self.start().await?;
@@ -170,15 +193,17 @@ impl<T> Request<T> {
             .unwrap_or_else(|_| Err(ClientError::new(operation, ErrorKind::Timeout(most))))
     }
 
-    async fn start(self) -> Result<(Parts, Incoming), ClientError> {
+    async fn start(&mut self) -> Result<(Parts, Incoming), ClientError> {
         let operation = self.operation;
         let error = |kind| ClientError::new(operation, kind);
-        if let Some(encode) = self.encode_error {
+        if let Some(encode) = self.encode_error.take() {
             return Err(error(ErrorKind::Encode(encode)));
         }
         let mark = if self.query.is_empty() { "" } else { "?" };
         let uri = format!("{}{}{mark}{}", self.server.base, self.path, self.query);
-        let mut request = http::Request::builder().method(self.method).uri(uri);
+        let mut request = http::Request::builder()
+            .method(self.method.clone())
+            .uri(uri);
         if let Some(key) = &self.server.authorization {
             request = request.header(header::AUTHORIZATION, key);
         }
@@ -186,7 +211,7 @@ impl<T> Request<T> {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let request = request
-            .body(Full::new(self.body.unwrap_or_default()))
+            .body(Full::new(self.body.clone().unwrap_or_default()))
             .map_err(|invalid| error(ErrorKind::Encode(invalid.into())))?;
         let response = self.server.transport.request(request).await;
         let response = response.map_err(|broken| error(ErrorKind::Connect(broken.into())))?;

@@ -8,7 +8,6 @@
 //! * `settler` reports outcomes in batches, and again if an answer was lost.
 //! * `session` starts handlers on the caller's runtime, and stops everything in order.
 
-mod backoff;
 mod claimer;
 mod context;
 mod handlers;
@@ -41,6 +40,7 @@ use self::{
     process_signals::ProcessSignals, session::Session, settler::Settler, slots::Slots,
 };
 use crate::{
+    backoff::random_number,
     client::Client,
     error::ClientError,
     limits::{CLAIM_WAIT, CONCURRENCY_DEFAULT, GRACE_DEFAULT, KINDS_MAX},
@@ -108,8 +108,8 @@ pub enum WorkerError {
     /// A setting that no worker can have.
     #[error("{0}")]
     Invalid(String),
-    /// The server refuses this worker: a wrong key, say.
-    #[error("the server refused this worker")]
+    /// The server refuses this worker, for example because of a wrong key, or is not trusted.
+    #[error("the worker cannot start")]
     Refused(#[source] ClientError),
     /// The process got a second signal, and should end at once. Leases run out by themselves.
     #[error("stopped immediately by a second signal")]
@@ -382,7 +382,7 @@ fn default_name() -> String {
     let host = host_name().unwrap_or_else(|| "worker".to_owned());
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let host: String = host.chars().filter(|&c| is_plain(c)).take(80).collect();
-    let random = backoff::random_number();
+    let random = random_number();
     format!("{host}-{}-{:06x}", std::process::id(), random & 0xff_ffff)
 }
 

@@ -3,14 +3,17 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,8 +23,14 @@ import (
 // that the server sends.
 const answerBytesMax = 512 << 20
 
-// timeout of a request whose context has no deadline.
-const timeout = 60 * time.Second
+const (
+	// timeout of a request whose context has no deadline.
+	timeout = 60 * time.Second
+	// triesMax of a request.
+	triesMax = 4
+	// retryAfterMax is how long a request waits at most because the server asks for it.
+	retryAfterMax = 5 * time.Second
+)
 
 // Client sends requests to a server.
 type Client struct {
@@ -58,13 +67,30 @@ func (e *Error) Error() string {
 func IsTransient(err error) bool {
 	var refused *Error
 	if errors.As(err, &refused) {
-		return refused.Status >= 500 || refused.Status == http.StatusTooManyRequests || refused.Status == http.StatusRequestTimeout
+		switch refused.Status {
+		case http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusTooEarly:
+			return true
+		}
+		return refused.Status >= 500
 	}
-	return err != nil
+	var untrusted *tls.CertificateVerificationError
+	return err != nil && !errors.As(err, &untrusted)
 }
 
-// Call sends a request to a path under /api/v1 and reads its answer. A request that is safe to
-// repeat (GET, PUT, DELETE) is repeated twice if the server cannot be reached.
+// hadNoEffect tells whether the server did not carry out a request: no connection came about, or the
+// server says so.
+func hadNoEffect(err error) bool {
+	var refused *Error
+	if errors.As(err, &refused) {
+		return refused.Status == http.StatusTooManyRequests || refused.Status == http.StatusServiceUnavailable
+	}
+	var failed *net.OpError
+	return errors.As(err, &failed) && failed.Op == "dial"
+}
+
+// Call sends a request to a path under /api/v1 and reads its answer. It is sent up to four times: if
+// it had no effect (no connection came about, or the server answered 429 or 503), or if it failed in
+// another way that may pass and is not a POST.
 func (c *Client) Call(ctx context.Context, method, path string, query url.Values, body, answer any) error {
 	var text []byte
 	if body != nil {
@@ -76,12 +102,11 @@ func (c *Client) Call(ctx context.Context, method, path string, query url.Values
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	repeatable := method == http.MethodGet || method == http.MethodPut || method == http.MethodDelete
-	return c.send(ctx, method, path, text, answer, repeatable)
+	return c.send(ctx, method, path, text, answer, method != http.MethodPost)
 }
 
-// CreateJob creates a job. It is repeated if the server cannot be reached, provided that it has an
-// idempotency key.
+// CreateJob creates a job. The request is repeated like any that is not a POST, provided that it has
+// an idempotency key.
 func (c *Client) CreateJob(ctx context.Context, request CreateJobRequest) (*Job, error) {
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -91,26 +116,44 @@ func (c *Client) CreateJob(ctx context.Context, request CreateJobRequest) (*Job,
 	return job, c.send(ctx, http.MethodPost, "/jobs", text, job, request.IdempotencyKey != "")
 }
 
-// CreateJobs creates up to 1,000 jobs, all or none.
+// CreateJobs creates up to 1,000 jobs, all or none. The request is repeated like any that is not a
+// POST, provided that all jobs have an idempotency key.
 func (c *Client) CreateJobs(ctx context.Context, requests []CreateJobRequest) ([]Job, error) {
+	text, err := json.Marshal(CreateJobsRequest{Jobs: requests})
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the jobs: %w", err)
+	}
+	repeatable := !slices.ContainsFunc(requests, func(r CreateJobRequest) bool { return r.IdempotencyKey == "" })
 	list := new(JobList)
-	err := c.Call(ctx, http.MethodPost, "/jobs", nil, CreateJobsRequest{Jobs: requests}, list)
+	err = c.send(ctx, http.MethodPost, "/jobs", text, list, repeatable)
 	return list.Jobs, err
 }
 
 func (c *Client) send(ctx context.Context, method, path string, body []byte, answer any, repeatable bool) error {
 	for attempt := 1; ; attempt++ {
 		err := c.sendOnce(ctx, method, path, body, answer)
-		if !repeatable || attempt == 3 || !IsTransient(err) || ctx.Err() != nil {
+		mayHelp := IsTransient(err) && (repeatable || hadNoEffect(err))
+		if !mayHelp || attempt == triesMax || ctx.Err() != nil {
 			return err
 		}
-		delay := time.Duration(attempt) * 100 * time.Millisecond
 		select {
-		case <-time.After(delay + rand.N(delay)):
+		case <-time.After(delayAfter(err, attempt)):
 		case <-ctx.Done():
 			return err
 		}
 	}
+}
+
+// delayAfter is twice as long after each try, with jitter, and at least what the server asks for, up
+// to five seconds.
+func delayAfter(err error, attempt int) time.Duration {
+	longest := 100 * time.Millisecond << (attempt - 1)
+	delay := longest/2 + rand.N(longest/2)
+	var refused *Error
+	if errors.As(err, &refused) {
+		delay = max(delay, min(refused.RetryAfter, retryAfterMax))
+	}
+	return delay
 }
 
 func (c *Client) sendOnce(ctx context.Context, method, path string, body []byte, answer any) error {

@@ -29,7 +29,7 @@ func (d Duration) String() string {
 // MarshalJSON writes whole milliseconds as a number, and anything finer as text.
 func (d Duration) MarshalJSON() ([]byte, error) {
 	if d < 0 {
-		return nil, fmt.Errorf("a duration of the API is not negative: %v", time.Duration(d))
+		return nil, fmt.Errorf("a duration must not be negative: %v", time.Duration(d))
 	}
 	if time.Duration(d)%time.Millisecond == 0 {
 		return strconv.AppendInt(nil, time.Duration(d).Milliseconds(), 10), nil

@@ -15,8 +15,9 @@ import (
 
 // Runner runs jobs in process, without a server. Jobs wait until the test calls [Runner.Run].
 //
-// It does not imitate retry policies: a failed job is due again after RetryDelay, until it has had
-// MaxRetries retries. The real policies are those of a server: see [StartServer].
+// A job with a retry policy is retried as the policy says, but without jitter. Any other job is due
+// again after RetryDelay, until it has had MaxRetries retries. Options that the runner does not play,
+// such as Unique and After, are refused: use a server for them ([StartServer]).
 type Runner struct {
 	// RetryDelay between attempts; one second.
 	RetryDelay time.Duration
@@ -28,7 +29,7 @@ type Runner struct {
 	jobs     []*Job
 }
 
-// Job is a job of a [Runner], and what has become of it.
+// Job is a job of a [Runner] in its current state.
 type Job struct {
 	api.Job
 	// Outcomes of its attempts.
@@ -37,7 +38,10 @@ type Job struct {
 	Percent int
 	Note    string
 
-	steps map[string]json.RawMessage
+	steps          map[string]json.RawMessage
+	policy         policy
+	idempotencyKey string
+	firstStarted   time.Time
 }
 
 // NewRunner returns a runner of these handlers.
@@ -51,17 +55,30 @@ func (r *Runner) Enqueue(payload steadfast.Payload, options ...steadfast.Enqueue
 	if err != nil {
 		return nil, err
 	}
-	return r.create(request), nil
+	return r.create(request)
 }
 
-func (r *Runner) create(request api.CreateJobRequest) *Job {
-	job := &Job{steps: map[string]json.RawMessage{}}
+func (r *Runner) create(request api.CreateJobRequest) (*Job, error) {
+	if err := checkPlayed(request); err != nil {
+		return nil, err
+	}
+	for _, job := range r.jobs {
+		if request.IdempotencyKey != "" && job.idempotencyKey == request.IdempotencyKey {
+			return job, nil
+		}
+	}
+	fallback := policy{MaxRetries: &r.MaxRetries, Backoff: api.BackoffFixed, BaseDelay: api.Ptr(api.Duration(r.RetryDelay))}
+	completed, err := newPolicy(request, fallback)
+	if err != nil {
+		return nil, fmt.Errorf("the retry policy of %s: %w", request.Kind, err)
+	}
+	job := &Job{steps: map[string]json.RawMessage{}, policy: completed, idempotencyKey: request.IdempotencyKey}
 	job.ID = fmt.Sprintf("job_%d", len(r.jobs)+1)
 	job.Kind, job.Payload, job.Queue, job.Tags = request.Kind, request.Payload, request.Queue, request.Tags
 	job.Label, job.Type, job.CreatedAt = api.JobLabelReady, request.Type, r.now
-	job.RunAt, job.MaxRetries = r.now, r.MaxRetries
-	if request.MaxRetries != nil {
-		job.MaxRetries = *request.MaxRetries
+	job.RunAt, job.MaxRetries, job.Priority = r.now, *completed.MaxRetries, defaultPriority
+	if request.Priority != nil {
+		job.Priority = *request.Priority
 	}
 	if request.Delay != nil {
 		job.RunAt = r.now.Add(time.Duration(*request.Delay))
@@ -70,7 +87,26 @@ func (r *Runner) create(request api.CreateJobRequest) *Job {
 		job.RunAt = request.RunAt
 	}
 	r.jobs = append(r.jobs, job)
-	return job
+	return job, nil
+}
+
+const defaultPriority = 5
+
+// checkPlayed refuses options whose effect a runner does not have. Those that have none without
+// gates, other tenants, leases and webhooks are accepted.
+func checkPlayed(request api.CreateJobRequest) error {
+	for name, isGiven := range map[string]bool{
+		"After": len(request.After) > 0, "Batch": request.Batch != "", "Unique": request.Unique != nil,
+		"Debounce": request.Debounce != nil, "DebounceMax": request.DebounceMax != nil,
+		"StartBefore": request.StartBefore != "", "OnExpiry": request.OnExpiry != "", "OnFailure": request.OnFailure != "",
+		"RetryDelay": request.RetryDelay != nil, "UseExponentialBackoff": request.UseExponentialBackoff != nil,
+		"Like": request.Like != "", "Schedule": request.Schedule != "", "HTTP": request.HTTP != nil, "API": request.API != "",
+	} {
+		if isGiven {
+			return fmt.Errorf("a Runner does not play %s: use steadfasttest.StartServer", name)
+		}
+	}
+	return nil
 }
 
 // Jobs are all jobs, those made on success included.
@@ -82,13 +118,13 @@ func (r *Runner) Now() time.Time { return r.now }
 // Advance moves the clock. It runs nothing.
 func (r *Runner) Advance(by time.Duration) { r.now = r.now.Add(by) }
 
-// Run runs everything that is due, in the order in which it became due, until nothing is.
+// Run runs everything that is due, by priority and then in the order in which it became due, until
+// nothing is. Jobs of kinds without a handler wait, as for another worker.
 func (r *Runner) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		var next *Job
 		for _, job := range r.jobs {
-			waits := job.Label == api.JobLabelReady || job.Label == api.JobLabelRetrying
-			if waits && !job.RunAt.After(r.now) && (next == nil || job.RunAt.Before(next.RunAt)) {
+			if r.waits(job) && !job.RunAt.After(r.now) && (next == nil || isBefore(job, next)) {
 				next = job
 			}
 		}
@@ -106,8 +142,7 @@ func (r *Runner) RunAll(ctx context.Context) {
 		r.Run(ctx)
 		var next time.Time
 		for _, job := range r.jobs {
-			waits := job.Label == api.JobLabelReady || job.Label == api.JobLabelRetrying
-			if waits && (next.IsZero() || job.RunAt.Before(next)) {
+			if r.waits(job) && (next.IsZero() || job.RunAt.Before(next)) {
 				next = job.RunAt
 			}
 		}
@@ -118,9 +153,24 @@ func (r *Runner) RunAll(ctx context.Context) {
 	}
 }
 
+func (r *Runner) waits(job *Job) bool {
+	isWaiting := job.Label == api.JobLabelReady || job.Label == api.JobLabelRetrying
+	return isWaiting && slices.Contains(r.handlers.Kinds(), job.Kind)
+}
+
+func isBefore(a, b *Job) bool {
+	if a.Priority != b.Priority {
+		return a.Priority > b.Priority
+	}
+	return a.RunAt.Before(b.RunAt)
+}
+
 func (r *Runner) attempt(ctx context.Context, job *Job) {
 	job.Attempt++
 	job.RetryCount = job.Attempt - 1
+	if job.firstStarted.IsZero() {
+		job.firstStarted = r.now
+	}
 	job.Label = api.JobLabelRunning
 	record := job.Job
 	outcome := r.handlers.Execute(ctx, &record, job)
@@ -129,7 +179,10 @@ func (r *Runner) attempt(ctx context.Context, job *Job) {
 	case steadfast.Succeed:
 		job.Label = api.JobLabelSucceeded
 		for _, request := range outcome.OnSuccess {
-			r.create(request)
+			if _, err := r.create(request); err != nil {
+				// The server would refuse the outcome, too.
+				r.fail(job, &steadfast.Failure{Class: "result", Message: err.Error(), Permanent: true})
+			}
 		}
 	case steadfast.Snoozed:
 		job.Attempt--
@@ -141,16 +194,16 @@ func (r *Runner) attempt(ctx context.Context, job *Job) {
 
 func (r *Runner) fail(job *Job, failure *steadfast.Failure) {
 	job.Failure = &api.Failure{Class: failure.Class, Message: failure.Message}
-	switch {
-	case failure.IsPermanent():
-		job.Label, job.Reason = api.JobLabelFailed, api.EndReasonNonRetryable
-	case job.Type == api.GuaranteeAtMostOnce:
+	if job.Type == api.GuaranteeAtMostOnce {
 		job.Label, job.Reason = api.JobLabelFailed, api.EndReasonAtMostOnce
-	case job.Attempt > job.MaxRetries:
-		job.Label, job.Reason = api.JobLabelFailed, api.EndReasonExhausted
-	default:
-		job.Label, job.RunAt = api.JobLabelRetrying, r.now.Add(max(r.RetryDelay, failure.RetryAfter))
+		return
 	}
+	delay, reason := job.policy.decide(failure, job.RetryCount, r.now.Sub(job.firstStarted))
+	if reason != "" {
+		job.Label, job.Reason = api.JobLabelFailed, reason
+		return
+	}
+	job.Label, job.RunAt = api.JobLabelRetrying, r.now.Add(delay)
 }
 
 // LoadStep is part of [steadfast.AttemptStore].

@@ -3,6 +3,8 @@ package steadfasttest_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,5 +80,109 @@ func TestNothingRunsBeforeItsTime(t *testing.T) {
 		if len(later.Outcomes) != want.attempts {
 			t.Fatalf("after %v more: %d attempts instead of %d", want.advance, len(later.Outcomes), want.attempts)
 		}
+	}
+}
+
+func TestOptionsThatARunnerDoesNotPlayAreRefused(t *testing.T) {
+	for name, option := range map[string]steadfast.EnqueueOption{
+		"Unique":      steadfast.Unique(api.Unique{Key: "one"}),
+		"After":       steadfast.After("job_1"),
+		"Batch":       steadfast.Batch("bat_1"),
+		"Debounce":    steadfast.Debounce(time.Second),
+		"StartBefore": steadfast.StartWithin(time.Hour),
+		"RetryDelay":  steadfast.RetryDelay(time.Second),
+	} {
+		runner := newRunner()
+		if _, err := runner.Enqueue(visit{}, option); err == nil || !strings.Contains(err.Error(), "does not play "+name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(runner.Jobs()) != 0 {
+			t.Errorf("%s: a job was created", name)
+		}
+	}
+}
+
+func TestRetryPoliciesArePlayed(t *testing.T) {
+	second := api.Ptr(api.Duration(time.Second))
+	rule := func(match, then any) api.RetryRule { return api.RetryRule{Match: match, Then: then} }
+	for name, c := range map[string]struct {
+		policy   api.RetryPolicyInput
+		reason   api.EndReason
+		attempts int
+		elapsed  time.Duration
+	}{
+		"once":        {api.PresetOnce, api.EndReasonExhausted, 1, 0},
+		"aggressive":  {api.PresetAggressive, api.EndReasonExhausted, 3, 300 * time.Millisecond},
+		"webhook":     {api.PresetWebhook, api.EndReasonExhausted, 4, 210 * time.Second},
+		"linear":      {api.RetryPolicyFields{MaxAttempts: api.Ptr(4), Backoff: api.BackoffLinear, BaseDelay: second}, api.EndReasonExhausted, 4, 6 * time.Second},
+		"fibonacci":   {api.RetryPolicyFields{MaxRetries: api.Ptr(4), Backoff: api.BackoffFibonacci, BaseDelay: second}, api.EndReasonExhausted, 5, 7 * time.Second},
+		"max elapsed": {api.RetryPolicyFields{MaxRetries: api.Ptr(9), Backoff: api.BackoffFixed, BaseDelay: second, MaxElapsed: second}, api.EndReasonExpired, 3, 2 * time.Second},
+		"fail by class": {api.RetryPolicyFields{Rules: []api.RetryRule{
+			rule(map[string]any{"class": []string{"other"}}, map[string]any{"retry": "1s"}),
+			rule(map[string]any{"class": "smtp", "status": "5xx", "message": "*home"}, "fail"),
+		}}, api.EndReasonRule, 1, 0},
+		"retry by status": {api.RetryPolicyFields{MaxRetries: api.Ptr(1), Rules: []api.RetryRule{
+			rule(map[string]any{"status": []any{404, "500-503"}}, map[string]any{"retry": "7s"}),
+		}}, api.EndReasonExhausted, 2, 7 * time.Second},
+		"any": {api.RetryPolicyFields{Rules: []api.RetryRule{rule("any", "fail")}}, api.EndReasonRule, 1, 0},
+	} {
+		handlers := steadfast.NewHandlers()
+		steadfast.Handle(handlers, func(context.Context, *steadfast.Job[visit]) error {
+			return steadfast.WithHTTPStatus(503, steadfast.WithClass("smtp", errors.New("not at home")))
+		})
+		runner := steadfasttest.NewRunner(handlers)
+		begun := runner.Now()
+		job, err := runner.Enqueue(visit{}, steadfast.Retry(c.policy))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		runner.RunAll(context.Background())
+		if elapsed := runner.Now().Sub(begun); job.Reason != c.reason || job.Attempt != c.attempts || elapsed != c.elapsed {
+			t.Errorf("%s: %s after %d attempts and %v", name, job.Reason, job.Attempt, elapsed)
+		}
+	}
+}
+
+func TestKeysAndPrioritiesArePlayed(t *testing.T) {
+	runner := newRunner()
+	first, err := runner.Enqueue(visit{}, steadfast.IdempotencyKey("one"), steadfast.Priority(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := runner.Enqueue(visit{}, steadfast.IdempotencyKey("one"))
+	if err != nil || again != first || len(runner.Jobs()) != 1 {
+		t.Errorf("%v, %d jobs", err, len(runner.Jobs()))
+	}
+	var order []int
+	handlers := steadfast.NewHandlers()
+	steadfast.Handle(handlers, func(_ context.Context, job *steadfast.Job[visit]) error {
+		order = append(order, job.Priority)
+		return nil
+	})
+	runner = steadfasttest.NewRunner(handlers)
+	for _, priority := range []int{3, 9, 5} {
+		if _, err := runner.Enqueue(visit{}, steadfast.Priority(priority)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runner.Run(context.Background())
+	if !slices.Equal(order, []int{9, 5, 3}) {
+		t.Errorf("%v", order)
+	}
+}
+
+type stranger struct{}
+
+func (stranger) Kind() string { return "stranger" }
+
+func TestAJobOfAnotherKindWaits(t *testing.T) {
+	runner := newRunner()
+	job, err := runner.Enqueue(stranger{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner.RunAll(context.Background())
+	if job.Label != api.JobLabelReady || job.Attempt != 0 {
+		t.Errorf("%s after %d attempts", job.Label, job.Attempt)
 	}
 }

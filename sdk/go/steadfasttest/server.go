@@ -86,7 +86,7 @@ func (s *Server) Advance(by time.Duration) {
 	}
 }
 
-// RunUntilIdle waits until nothing is due and nothing runs at the present time of the server, ten
+// RunUntilIdle waits until nothing is due and nothing runs at the current time of the server, ten
 // seconds at most, and returns what is left.
 func (s *Server) RunUntilIdle() *api.Idle {
 	s.t.Helper()

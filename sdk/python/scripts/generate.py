@@ -1,6 +1,6 @@
 """Writes the types and methods of the API from docs/openapi.json.
 
-python scripts/generate.py           writes src/steadfast/types.py and the two operations files
+python scripts/generate.py           writes types, options of jobs, and both operations files
 python scripts/generate.py --check   fails if they differ from what would be written
 """
 
@@ -30,8 +30,9 @@ def main() -> int:
     api = json.loads(OPENAPI.read_text())
     files = {
         "types.py": types_file(api["components"]["schemas"]),
-        "_operations_sync.py": operations_file(api, is_async=False),
-        "_operations_async.py": operations_file(api, is_async=True),
+        "_generated/options.py": options_file(api["components"]["schemas"]["CreateJobRequest"]),
+        "_generated/operations_sync.py": operations_file(api, is_async=False),
+        "_generated/operations_async.py": operations_file(api, is_async=True),
     }
     drifted: list[str] = []
     for name, text in files.items():
@@ -171,6 +172,51 @@ def wrap(text: str, indent: str) -> str:
     return "\n".join(lines) + ('"""' if len(lines) == 1 else f'\n{indent}"""')
 
 
+# --- options of jobs -----------------------------------------------------------------------------
+
+# What a job does, and when a schedule creates it, are not options of one that is enqueued.
+NOT_OPTIONS = {"kind", "payload", "api", "http", "like", "schedule", "isRecurring", "timezone"}
+
+
+def options_file(request: Schema) -> str:
+    fields: list[str] = []
+    table: list[str] = []
+    for name, schema in request["properties"].items():
+        if name in NOT_OPTIONS:
+            continue
+        form, kind = option_of(name, schema)
+        fields.append(f"    {snake(name)}: {kind}\n{doc(schema, '    ')}")
+        table.append(f'    "{snake(name)}": ("{name}", "{form}"),')
+    return (
+        f'{HEAD}"""Options of a job: all that the API takes besides the work itself."""\n\n'
+        "from __future__ import annotations\n\n"
+        "from collections.abc import Mapping, Sequence\n"
+        "from datetime import datetime\n"
+        "from typing import Literal, TypedDict\n\n"
+        "from .. import types\n"
+        "from ..durations import Duration\n\n"
+        'Form = Literal["plain", "duration", "time", "deadline"]\n\n\n'
+        "class JobOptions(TypedDict, total=False):\n"
+        '    """Options of a job; the server has defaults for all of them."""\n\n'
+        + "\n".join(fields)
+        + "\n\n\nOPTIONS: dict[str, tuple[str, Form]] = {\n"
+        + "\n".join(table)
+        + '\n}\n"""The name in the API, and how a value is written there."""\n'
+    )
+
+
+def option_of(name: str, schema: Schema) -> tuple[str, str]:
+    kind = with_module(type_of(schema)).removesuffix(" | None")
+    if kind == "types.Duration":
+        return "duration", "Duration"
+    if schema.get("format") == "date-time":
+        return "time", "datetime"
+    if name == "startBefore":
+        return "deadline", "datetime | Duration"
+    kind = kind.replace("dict[", "Mapping[").replace("list[", "Sequence[")
+    return "plain", kind
+
+
 # --- operations ----------------------------------------------------------------------------------
 
 
@@ -190,7 +236,7 @@ def operations_file(api: Schema, *, is_async: bool) -> str:
         "from collections.abc import Mapping\n"
         "from typing import TYPE_CHECKING, Any, cast\n"
         "from urllib.parse import quote\n\n"
-        "if TYPE_CHECKING:\n    from . import types\n\n\n"
+        "if TYPE_CHECKING:\n    from .. import types\n\n\n"
         f'class {name}:\n    """Every operation of the API, by its id in snake case."""\n\n'
         f"    {await_}def request(\n        self,\n        method: str,\n        path: str,\n"
         "        *,\n        query: Mapping[str, Any] | None = None,\n        body: Any = None,\n"

@@ -13,6 +13,8 @@ class ScriptedServer:
     def __init__(self, answers: Sequence[bytes], *, kept: bool = False) -> None:
         self.requests: list[bytes] = []
         self.connections = 0
+        self.closed = threading.Event()
+        """Set when a connection was closed from this side."""
         self._answers = list(answers)
         self._kept = kept
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -26,6 +28,7 @@ class ScriptedServer:
                 self.connections += 1
                 with connection:
                     self._answer(connection)
+                self.closed.set()
 
     def _answer(self, connection: socket.socket) -> None:
         while self._answers and (request := connection.recv(65536)):

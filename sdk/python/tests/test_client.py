@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
+import ssl
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
-from steadfast import ApiError, AsyncClient, Client, ServerUnavailable, Steadfast
+from steadfast import (
+    ApiError,
+    AsyncClient,
+    CertificateNotTrusted,
+    Client,
+    ServerUnavailable,
+    Steadfast,
+    SteadfastError,
+)
 from steadfast.backoff import Backoff
+from steadfast.client import Call
+from steadfast.http import NotConnected
+from steadfast.testing import Server
 
 from .scripted import ScriptedServer
 
@@ -21,7 +37,7 @@ CUT = b""
 @contextmanager
 def fast_backoff(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
-        patch.setattr(Backoff, "pause", lambda self: 0.0)
+        patch.setattr(Backoff, "pause", lambda self, asked=0: 0.0)
         yield
 
 
@@ -64,7 +80,7 @@ def test_a_server_that_is_not_there_is_reported_after_a_few_tries(
 ) -> None:
     with (
         fast_backoff(monkeypatch),
-        pytest.raises(ServerUnavailable, match="no answer"),
+        pytest.raises(ServerUnavailable, match=r"no answer from http://127\.0\.0\.1:1: "),
     ):
         Client("http://127.0.0.1:1").create_job({"kind": "a"})
 
@@ -123,10 +139,99 @@ def test_the_rest_of_the_api_is_there(live_app: Steadfast, queue: str) -> None:
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_child_process_has_connections_of_its_own(live_app: Steadfast) -> None:
     live_app.client.get_stats()
-    parent = live_app.client._http  # pyright: ignore[reportPrivateUsage]
+    parent = live_app.client._idle[0]  # pyright: ignore[reportPrivateUsage]
     child = os.fork()
     if child == 0:
         live_app.client.get_stats()
-        os._exit(0 if live_app.client._http is not parent else 1)  # pyright: ignore[reportPrivateUsage]
+        os._exit(0 if parent not in live_app.client._idle else 1)  # pyright: ignore[reportPrivateUsage]
     assert os.waitpid(child, 0)[1] == 0
     live_app.client.get_stats()
+
+
+def test_many_threads_enqueue_at_once(live_app: Steadfast, queue: str) -> None:
+    @live_app.job(queue=queue)
+    def count(number: int) -> None: ...
+
+    errors: list[BaseException] = []
+    ids: set[str] = set()
+
+    def enqueue() -> None:
+        try:
+            for number in range(20):
+                ids.add(count.enqueue(number).id)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=enqueue) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert errors == []
+    assert len(ids) == 1000
+
+
+ODD = [
+    b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>",
+    b"HTTP/1.1 502 Bad\r\ncontent-length: 6\r\n\r\n<html>",
+    b"HTTP/1.1 429 Slow\r\ncontent-length: 0\r\nretry-after: 1\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("answer", ODD)
+def test_an_answer_of_a_proxy_is_an_error_of_this_package(
+    answer: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fast_backoff(monkeypatch):
+        script = ScriptedServer([answer] * 4)
+        with Client(script.url) as client, pytest.raises(SteadfastError):
+            client.list_jobs()
+
+
+async def test_enqueues_of_one_moment_share_a_request(running_server: Server, queue: str) -> None:
+    app = Steadfast(running_server.url)
+
+    @app.job(queue=queue)
+    async def count(number: int) -> None: ...
+
+    sent: list[int] = []
+    send = app.async_client.request
+
+    async def request(*args: Any, **options: Any) -> Any:
+        sent.append(options["body"].count(b'"kind"'))
+        return await send(*args, **options)
+
+    app.async_client.request = request  # type: ignore[method-assign]
+    handles = await asyncio.gather(*(count.enqueue_async(n) for n in range(1001)))
+    assert sorted(sent) == [1, 1000]
+    assert [handle.job.get("payload") for handle in handles] == [{"number": n} for n in range(1001)]
+    sent.clear()
+    # One that is refused does not hinder the others.
+    given = [count, count.using(priority=10), count]
+    results = await asyncio.gather(*(one.enqueue_async(7) for one in given), return_exceptions=True)
+    assert [isinstance(one, ApiError) for one in results] == [False, True, False]
+    assert sent == [3, 1, 1, 1]
+    await app.async_client.close()
+
+
+def test_every_enqueue_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = b'{"id":"job_1"}'
+    answer = b"HTTP/1.1 201 Created\r\ncontent-length: 14\r\n\r\n" + job
+    with fast_backoff(monkeypatch):
+        script = ScriptedServer([CUT, b"HTTP/1.1 502 No\r\ncontent-length: 0\r\n\r\n", answer])
+        app = Steadfast(script.url)
+        app.job("work")(lambda: None)
+        app.create_job({"kind": "work"})
+        app.client.close()
+    bodies = [json.loads(request.partition(b"\r\n\r\n")[2]) for request in script.requests]
+    assert len(bodies) == 3
+    assert bodies[0] == bodies[1] == bodies[2]
+    assert len(bodies[0]["idempotencyKey"]) > 20
+
+
+def test_a_certificate_that_is_not_trusted_is_reported_at_once() -> None:
+    error = NotConnected("the certificate of the server is not trusted")
+    error.__cause__ = ssl.SSLCertVerificationError()
+    call = Call("http://here", "GET", "/", None, None, None, None, None)
+    with pytest.raises(CertificateNotTrusted):
+        call.pause_after_error(error)

@@ -96,7 +96,7 @@ def test_options_of_a_task_become_those_of_its_job(tasks: Any, running_server: S
     result = tasks.later.using(run_after=at).enqueue("Ada")
     job = running_server.client.get_job(result.id)
     assert (job["kind"], job["queue"]) == ("tests.django_site.tasks.later", "django")
-    assert (job["priority"], job["runAt"], job["maxRetries"]) == (9, "2040-01-01T00:00:00Z", 1)
+    assert (job["priority"], job["runAt"], job["maxRetries"]) == (9, "2040-01-01T00:00:00Z", 2)
 
 
 def test_priorities_and_unknown_results(tasks: Any) -> None:
@@ -108,3 +108,56 @@ def test_priorities_and_unknown_results(tasks: Any) -> None:
     assert [priority_of(p) for p in (-100, -99, -1, 0, 1, 50, 100)] == [0, 1, 5, 5, 5, 7, 9]
     with pytest.raises(TaskResultDoesNotExist):
         task_backends["default"].get_result("job_none")
+
+
+def test_attempts_are_listed_in_their_order(tasks: Any, worker: None) -> None:
+    result = finished(tasks.third_time.enqueue())
+    assert result.return_value == "paid"
+    assert [error.exception_class for error in result.errors] == [tasks.CardDeclined] * 2
+    for number, error in enumerate(result.errors, start=1):
+        assert f"attempt {number}" in error.traceback
+    assert result.started_at < result.last_attempted_at
+
+
+def test_a_failure_that_is_no_exception_can_be_looked_at(tasks: Any) -> None:
+    from steadfast.django.backend import _error_of  # pyright: ignore[reportPrivateUsage]
+
+    attempt: Any = {"failure": {"class": "timeout", "message": "it took too long"}}
+    assert _error_of(attempt).exception_class is Exception
+
+
+def test_a_worker_without_tasks_is_refused(tasks: Any) -> None:
+    from django.core.management import CommandError, call_command
+    from django.tasks import task_backends
+
+    backend = task_backends["default"]
+    known, backend.tasks = backend.tasks, {}
+    try:
+        with pytest.raises(CommandError, match="no task uses this backend"):
+            call_command("steadfast_worker")
+        backend.tasks = {f"shop.tasks.task_{n}": known[tasks.add.module_path] for n in range(101)}
+        with pytest.raises(CommandError, match="a worker claims at most 100"):
+            call_command("steadfast_worker")
+    finally:
+        backend.tasks = known
+
+
+def test_a_task_is_enqueued_when_its_transaction_commits(
+    tasks: Any, running_server: Server
+) -> None:
+    from functools import partial
+
+    from django.db import connection
+    from django.db import transaction as of_django
+
+    transaction: Any = of_django
+
+    def count() -> int:
+        return len(running_server.client.list_jobs(kind=tasks.later.module_path)["jobs"])
+
+    before = count()
+    with transaction.atomic():
+        transaction.on_commit(partial(tasks.later.enqueue, "Ada"))
+        assert count() == before
+    assert count() == before + 1
+    connection.close()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Iterator
+import functools
+import json
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +17,19 @@ import pytest
 from steadfast import (
     Context,
     JobError,
+    JobFailed,
+    JobOptions,
+    PayloadError,
     PermanentError,
     RetryAfter,
     Snooze,
     Steadfast,
     current_context,
 )
+from steadfast._generated.options import OPTIONS
 from steadfast.testing import LocalQueue, in_process
 
+OPENAPI = Path(__file__).resolve().parents[3] / "docs" / "openapi.json"
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
@@ -69,9 +77,12 @@ def test_types_of_calls_are_checked(app: Steadfast, jobs: LocalQueue) -> None:
     # Each of these is an error for the type checker, which would also report a needless ignore.
     with pytest.raises(TypeError):
         welcome.enqueue()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    welcome.enqueue(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    later.enqueue(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    welcome.using(quue="mail")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    with pytest.raises(PayloadError, match=r"payload\.user must be a text, but is 3"):
+        welcome.enqueue(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(PayloadError):
+        later.enqueue(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="no option 'quue'"):
+        welcome.using(quue="mail")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     length: int = welcome("ada")
     assert length == asyncio.run(_await(later("ada"))) == 3
 
@@ -228,7 +239,7 @@ def test_a_misfitting_payload_is_not_retried(app: Steadfast, jobs: LocalQueue) -
     jobs.run_until_idle()
     assert [(job.label, dict(job.failure or {}).get("class")) for job in jobs.jobs] == [
         ("failed", "payload"),
-        ("retrying", "unknown_kind"),
+        ("ready", None),
     ]
 
 
@@ -318,7 +329,7 @@ def test_more_jobs_on_success_than_the_server_takes_are_refused(app: Steadfast) 
     def parent(ctx: Context) -> None:
         ctx.on_success(*[parent.request() for _ in range(101)])
 
-    with pytest.raises(ValueError, match="more than 100 jobs on success"):
+    with pytest.raises(ValueError, match="at most 100 jobs"):
         parent()
 
 
@@ -429,3 +440,197 @@ def test_a_kind_is_defined_once(app: Steadfast) -> None:
     assert app.find("Mail::Welcome") is welcome
     with pytest.raises(ValueError, match="defined twice"):
         app.job("Mail::Welcome")(lambda: None)
+
+
+def test_every_option_of_the_api_can_be_given(app: Steadfast) -> None:
+    schemas = json.loads(OPENAPI.read_text())["components"]["schemas"]
+    work = {"kind", "payload", "api", "http", "like", "schedule", "isRecurring", "timezone"}
+    known = {name for name, _ in OPTIONS.values()}
+    assert known == set(schemas["CreateJobRequest"]["properties"]) - work
+
+    @app.job
+    def report(day: str) -> None: ...
+
+    deadline = datetime(2030, 1, 1, tzinfo=timezone.utc)
+    request = report.using(
+        unique={"key": "report", "while": "waiting", "onConflict": "replace"},
+        debounce="10s",
+        after=["job_1"],
+        on_failure="run",
+        batch="bat_1",
+        start_before=deadline,
+        on_expiry="cancel",
+        max_retries=2,
+        job_name="daily report",
+    ).request("today")
+    assert request == {
+        "kind": "report",
+        "payload": {"day": "today"},
+        "unique": {"key": "report", "while": "waiting", "onConflict": "replace"},
+        "debounce": 10_000,
+        "after": ["job_1"],
+        "onFailure": "run",
+        "batch": "bat_1",
+        "startBefore": "2030-01-01T00:00:00Z",
+        "onExpiry": "cancel",
+        "maxRetries": 2,
+        "jobName": "daily report",
+    }
+    assert report.using(start_before="1h30m").request("today").get("startBefore") == "5400000ms"
+
+
+def test_a_payload_is_checked_when_it_is_enqueued(app: Steadfast, jobs: LocalQueue) -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Order(pydantic.BaseModel):  # type: ignore[name-defined, misc]
+        number: int = pydantic.Field(gt=0)
+        at: datetime
+
+    @app.job
+    def ship(order: Order) -> None: ...
+
+    with pytest.raises(PayloadError, match="number"):
+        ship.enqueue(Order.model_construct(number=0, at=datetime(2030, 1, 1)))
+    given: Any = {"number": 1}
+    with pytest.raises(PayloadError, match="at"):
+        ship.enqueue(given)
+    ship.enqueue(Order(number=1, at=datetime(2030, 1, 1)))
+    assert len(jobs.jobs) == 1
+
+
+@dataclass
+class Charge:
+    receipt: str
+
+
+def test_a_step_returns_the_same_type_in_every_attempt(app: Steadfast, jobs: LocalQueue) -> None:
+    seen: list[Any] = []
+
+    def charge(amount: int) -> Charge:
+        return Charge(f"for {amount}")
+
+    @app.job
+    def pay(ctx: Context) -> None:
+        seen.append(ctx.once("lambda", lambda: charge(1), returns=Charge))
+        seen.append(ctx.once("partial", functools.partial(charge, 2)))
+        seen.append(ctx.once("plain", lambda: {"a": [1, None]}))
+        if ctx.attempt == 1:
+            raise ConnectionError
+
+    pay.enqueue()
+    jobs.run_to_end()
+    assert seen == [Charge("for 1"), Charge("for 2"), {"a": [1, None]}] * 2
+
+
+def test_a_step_whose_type_is_not_known_fails_at_once(app: Steadfast, jobs: LocalQueue) -> None:
+    @app.job
+    def pay(ctx: Context) -> None:
+        ctx.once("charge", lambda: Charge("one"))
+
+    pay.enqueue()
+    jobs.run_to_end()
+    failure = dict(jobs.jobs[0].failure or {})
+    assert (jobs.jobs[0].attempt, failure["class"]) == (1, "result")
+    assert "returns=Charge" in str(failure["message"])
+
+
+def test_options_that_are_not_played_in_process_are_refused(
+    app: Steadfast, jobs: LocalQueue
+) -> None:
+    @app.job
+    def report() -> None: ...
+
+    options: list[JobOptions] = [
+        {"unique": {"key": "one"}},
+        {"after": ["job_1"]},
+        {"batch": "bat_1"},
+        {"start_before": "1h"},
+        {"debounce": "1s", "unique": {"key": "one"}},
+    ]
+    for option in options:
+        with pytest.raises(NotImplementedError, match="does not play"):
+            report.using(**option).enqueue()
+    assert jobs.jobs == []
+
+
+def test_rules_and_priorities_are_played_in_process(app: Steadfast, jobs: LocalQueue) -> None:
+    order: list[str] = []
+
+    @app.job
+    def work(name: str, error: str) -> None:
+        order.append(name)
+        if error:
+            raise JobError(f"about {name}", failure_class=error, http_status=503)
+
+    rules: Any = [
+        {"match": {"class": "smtp", "message": "*two"}, "then": "fail"},
+        {"match": {"status": "5xx", "class": ["other"]}, "then": {"retry": "7s"}},
+        {"match": {"class": "ValidationError"}, "then": {"retry": "1s"}},
+    ]
+    policy: Any = {"maxRetries": 1, "baseDelay": "1s", "rules": rules}
+    work.using(retry=policy, priority=1).enqueue("one", "other")
+    work.using(retry=policy, priority=9).enqueue("two", "smtp")
+    work.using(retry=policy).enqueue("three", "validation")
+    work.using(max_retries=0).enqueue("four", "smtp")
+    jobs.run_until_idle()
+    assert order == ["two", "three", "four", "one"]
+    assert [job.label for job in jobs.jobs] == ["retrying", "failed", "retrying", "failed"]
+    assert [job.reason for job in jobs.jobs] == [None, "rule", None, "exhausted"]
+    jobs.advance("6s")
+    jobs.run_until_idle()
+    assert order[4:] == ["three"]
+    jobs.advance("1s")
+    jobs.run_until_idle()
+    assert order[5:] == ["one"]
+
+
+async def test_handles_answer_in_process(app: Steadfast, jobs: LocalQueue) -> None:
+    @app.job(retry="once")
+    async def double(number: int) -> int:
+        if number < 0:
+            raise ValueError("below 0")
+        return 2 * number
+
+    handle = await double.enqueue_async(2)
+    with pytest.raises(TimeoutError, match="still ready"):
+        handle.result()
+    result, _ = await asyncio.gather(handle.result_async(), jobs.run_until_idle_async())
+    assert result == handle.result() == 4
+    assert handle.fetch()["label"] == "succeeded"
+    failing = double.enqueue(-1)
+    await jobs.run_until_idle_async()
+    with pytest.raises(JobFailed, match="ValueError: below 0"):
+        failing.result()
+    waiting = double.using(delay="1h").enqueue(1)
+    assert waiting.cancel()["label"] == "cancelled"
+    assert jobs.run_to_end() == 0
+
+
+def test_async_middleware_wraps_async_handlers(app: Steadfast, jobs: LocalQueue) -> None:
+    events: list[str] = []
+
+    @app.middleware
+    async def outer(ctx: Context) -> AsyncIterator[None]:
+        await asyncio.sleep(0)
+        events.append("begin")
+        yield
+        events.append("end")
+
+    @app.middleware
+    def inner(ctx: Context) -> Iterator[None]:
+        events.append("inner")
+        yield
+
+    @app.job
+    async def work() -> None:
+        events.append("work")
+
+    work.enqueue()
+    jobs.run_until_idle()
+    assert events == ["begin", "inner", "work", "end"]
+
+    @app.job
+    def blocking() -> None: ...
+
+    with pytest.raises(ValueError, match="async middleware cannot wrap a `def` handler"):
+        app.worker().start()

@@ -5,9 +5,10 @@ import json
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from typing import Any, Literal, NewType, TypedDict
+from pathlib import PurePosixPath
+from typing import Any, Literal, NamedTuple, NewType, TypedDict
 
 import pytest
 
@@ -17,6 +18,10 @@ from steadfast.payloads import Signature, decode, to_json
 
 class Colour(enum.Enum):
     RED = "red"
+
+
+class Level(enum.IntEnum):
+    HIGH = 2
 
 
 @dataclass
@@ -36,6 +41,12 @@ class Address(TypedDict):
 
 
 UserId = NewType("UserId", int)
+
+
+class Point(NamedTuple):
+    x: int
+    y: float
+
 
 FITTING: list[tuple[Any, Any, Any]] = [
     (int, 3, 3),
@@ -57,6 +68,14 @@ FITTING: list[tuple[Any, Any, Any]] = [
     (date, "2030-01-02", date(2030, 1, 2)),
     (timedelta, "90s", timedelta(seconds=90)),
     (Decimal, "1.10", Decimal("1.10")),
+    (time, "03:04:05", time(3, 4, 5)),
+    (PurePosixPath, "a/b", PurePosixPath("a/b")),
+    (Point, [1, 2.5], Point(1, 2.5)),
+    (dict[int, str], {"7": "a"}, {7: "a"}),
+    (dict[Level, int], {"2": 1}, {Level.HIGH: 1}),
+    (dict[int | str, int], {"7": 1, "a": 2}, {7: 1, "a": 2}),
+    (float | int, 3, 3),
+    (float | int, 3.0, 3.0),
     (uuid.UUID, "00000000-0000-0000-0000-000000000007", uuid.UUID(int=7)),
     (Order, {"number": 1, "lines": [{"name": "a"}]}, Order(1, [Line("a")])),
     (Address, {"city": "Rom", "more": 1}, {"city": "Rom", "more": 1}),

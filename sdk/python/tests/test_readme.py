@@ -65,6 +65,7 @@ async def test_every_snippet_of_the_readme_runs(
     worker.stop()
     assert worker.wait(10)
     assert names["greeting"] == "Hello, Ada!"
+    await readme.run("resize.using(unique=")
 
     @app.job
     def ship(number: int, receipt: str) -> None: ...

@@ -29,8 +29,10 @@ def test_a_result_is_waited_for_and_typed(
 
     start_worker(live_app, queue)
     assert add.enqueue(1, b=2).result() == 3
-    with pytest.raises(JobFailed, match="failed"):
+    with pytest.raises(JobFailed, match="failed: ValueError: it went wrong") as failed:
         fail.enqueue().result()
+    assert failed.value.failure_class == "ValueError"
+    assert failed.value.failure_message == "it went wrong"
     with pytest.raises(TimeoutError):
         add.using(delay="1h").enqueue(1, 2).result(timeout=0)
 
@@ -212,7 +214,7 @@ def test_options_that_make_no_sense_are_refused(live_app: Steadfast) -> None:
     for number in range(101):
         live_app.job(f"kind-{number}")(lambda: None)
     with pytest.raises(ValueError, match="at most 100"):
-        live_app.worker()
+        live_app.worker().start()
     with pytest.raises(ValueError, match="at least 1"):
         live_app.worker(concurrency=0, kinds=["kind-1"])
     with pytest.raises(ValueError, match="30s, 5m or 1h30m"):

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AbortedError,
+  type EnqueueOptions,
   JobError,
   type Middleware,
   PermanentError,
@@ -114,8 +115,13 @@ const limit = steadfast.job("limit", {
   },
 });
 
+const enqueue = steadfast.job("enqueue", {
+  payload: z.object({ options: z.custom<EnqueueOptions>() }),
+  run: async ({ options }) => ({ id: (await noop.enqueue(undefined, options)).id }),
+});
+
 const worker = steadfast.worker({
-  jobs: [noop, echo, wait, block, fail, snooze, typed, once, progress, spawn, limit],
+  jobs: [noop, echo, wait, block, fail, snooze, typed, once, progress, spawn, limit, enqueue],
   queues: [QUEUE],
   concurrency: Number(CONCURRENCY ?? 10),
   middleware: [report],

@@ -18,12 +18,16 @@ for (const license of ["LICENSE-APACHE", "LICENSE-MIT"]) {
   if (existsSync(source)) copyFileSync(source, `${root}dist/${license}`);
 }
 
-// The thread of heartbeats gets its program as a text: see src/worker/heartbeat-source.ts.
-const loop = readFileSync(`${root}dist/esm/worker/heartbeat-loop.js`, "utf8");
+// The thread of heartbeats gets its programs as texts: see src/worker/heartbeat-source.ts.
+const texts = { "heartbeat-loop": "worker/heartbeat-loop.js", "node-fetch": "node-fetch.js" };
 for (const format of ["esm", "cjs"]) {
   const file = `${root}dist/${format}/worker/heartbeat-source.js`;
-  const [before, after] = readFileSync(file, "utf8").split('"put in by scripts/build.mjs"');
-  writeFileSync(file, before + JSON.stringify(loop.replace(/^export /gm, "")) + after);
+  for (const [name, path] of Object.entries(texts)) {
+    const text = readFileSync(`${root}dist/esm/${path}`, "utf8").replace(/^export /gm, "");
+    const mark = `"${name}: put in by scripts/build.mjs"`;
+    const [before, after] = readFileSync(file, "utf8").split(mark);
+    writeFileSync(file, before + JSON.stringify(text) + after);
+  }
 }
 // Tools of this repository pass over directories that are marked as caches.
 const mark = "Signature: 8a477f597d28d172789f06886806bc55\n";

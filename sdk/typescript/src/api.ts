@@ -1,21 +1,27 @@
 // The rest of the API, grouped by what it is about. Each method is one operation of docs/openapi.json,
 // whose types it has; `each` walks through all pages of a list.
 
+import { jobsOf, withKey } from "./gathering.js";
 import type {
   Attempt,
+  Batch,
+  CreateBatchRequest,
   CreateEndpointRequest,
   CreateJobRequest,
   CreateKeyRequest,
+  CreateOperationRequest,
   CreateScheduleRequest,
   DeadLettersRequest,
   Destination,
+  EditEndpointRequest,
   EditJobRequest,
   EditScheduleRequest,
+  FailureGroup,
   Gate,
   GateScope,
   HoldDestinationRequest,
   Job,
-  JobList,
+  Operation,
   Operations,
   RetryPolicyInput,
   RotateSecretRequest,
@@ -54,16 +60,16 @@ function jobsApi(http: Http) {
   const history = (id: string, query: Query<"listAttempts"> = {}) =>
     http.call("listAttempts", { path: { id }, query });
   return {
-    /** Creates a job. With an idempotency key, a request whose response was lost is repeated. */
+    /** Creates a job. It gets an idempotency key unless it has one, so that it can be repeated. */
     create: async (job: JobRequest): Promise<Job> => {
-      const isRepeatable = job.idempotencyKey != null;
-      return (await http.call("createJob", { body: job }, { isRepeatable })) as Job;
+      const input = { body: withKey(job) };
+      return (await http.call("createJob", input, { isRepeatable: true })) as Job;
     },
     /** Creates up to 1,000 jobs, all of them or none. */
-    createMany: async (jobs: JobRequest[]): Promise<Job[]> => {
-      const isRepeatable = jobs.every((job) => job.idempotencyKey != null);
-      const answer = await http.call("createJob", { body: { jobs } }, { isRepeatable });
-      return (answer as JobList).jobs;
+    createMany: async (jobs: readonly JobRequest[]): Promise<Job[]> => {
+      if (jobs.length === 0) return [];
+      const input = { body: { jobs: jobs.map(withKey) } };
+      return jobsOf(await http.call("createJob", input, { isRepeatable: true }), jobs.length);
     },
     get: (id: string) => http.call("getJob", { path: { id } }),
     /** The job, once it has ended or the time is over. */
@@ -89,7 +95,7 @@ function jobsApi(http: Http) {
     retry: (id: string, body?: Operations["retryJob"]["body"]) =>
       http.call("retryJob", { path: { id }, body }),
     runNow: (id: string) => http.call("runJobNow", { path: { id } }),
-    /** Why the job has not started yet, and what would let it. */
+    /** Explains why the job has not started. */
     explain: (id: string) => http.call("explainJob", { path: { id } }),
   };
 }
@@ -167,7 +173,7 @@ function destinationsApi(http: Http) {
       http.call("getDestination", { path: { key }, query }),
     set: (key: string, body: SetDestinationRequest, query: Query<"setDestination"> = {}) =>
       http.call("setDestination", { path: { key }, body, query }),
-    /** Changes the settings that the body names; null makes one as by default. */
+    /** Changes the settings that the body names; null resets one to its default. */
     edit: (key: string, body: SetDestinationRequest, query: Query<"editDestination"> = {}) =>
       http.call("editDestination", { path: { key }, body, query }),
     /** Holds its jobs back, as if it had been found unhealthy. */
@@ -177,19 +183,103 @@ function destinationsApi(http: Http) {
   };
 }
 
-/** The groups of the API that do not need more than a line for each operation. */
+function batchesApi(http: Http) {
+  const list = (query: Query<"listBatches"> = {}) => http.call("listBatches", { query });
+  const jobs = (id: string, query: Query<"listBatchJobs"> = {}) =>
+    http.call("listBatchJobs", { path: { id }, query });
+  return {
+    /** Creates a batch, with jobs or open for jobs that follow. */
+    create: (body: CreateBatchRequest) =>
+      http.call("createBatch", { body: withKey(body) }, { isRepeatable: true }),
+    /** Adds up to 1,000 jobs to an open batch, all of them or none. */
+    add: (id: string, jobs: readonly JobRequest[]) =>
+      http.call(
+        "addBatchJobs",
+        { path: { id }, body: { jobs: jobs.map(withKey) } },
+        { isRepeatable: true },
+      ),
+    /** No further job can be added. */
+    close: (id: string) => http.call("closeBatch", { path: { id } }, { isRepeatable: true }),
+    get: (id: string) => http.call("getBatch", { path: { id } }),
+    list,
+    each: (query: Query<"listBatches"> = {}): AsyncGenerator<Batch, void, undefined> =>
+      eachItem(
+        (after) => list({ ...query, ...(after !== undefined && { after }) }),
+        (page) => page.batches,
+      ),
+    jobs,
+    eachJob: (
+      id: string,
+      query: Query<"listBatchJobs"> = {},
+    ): AsyncGenerator<Job, void, undefined> =>
+      eachItem(
+        (after) => jobs(id, { ...query, ...(after !== undefined && { after }) }),
+        (page) => page.jobs,
+      ),
+  };
+}
+
+function failuresApi(http: Http) {
+  const list = (query: Query<"listFailures"> = {}) => http.call("listFailures", { query });
+  return {
+    list,
+    each: (query: Query<"listFailures"> = {}): AsyncGenerator<FailureGroup, void, undefined> =>
+      eachItem(
+        (after) => list({ ...query, ...(after !== undefined && { after }) }),
+        (page) => page.failures,
+      ),
+    get: (fingerprint: string, query: Query<"getFailure"> = {}) =>
+      http.call("getFailure", { path: { fingerprint }, query }),
+    /** Says that a failure is known, or fixed. */
+    mark: (
+      fingerprint: string,
+      body: Operations["markFailure"]["body"],
+      query: Query<"markFailure"> = {},
+    ) => http.call("markFailure", { path: { fingerprint }, body, query }),
+  };
+}
+
+function operationsApi(http: Http) {
+  const list = (query: Query<"listOperations"> = {}) => http.call("listOperations", { query });
+  return {
+    create: (body: CreateOperationRequest) => http.call("createOperation", { body }),
+    get: (id: string) => http.call("getOperation", { path: { id } }),
+    list,
+    each: (query: Query<"listOperations"> = {}): AsyncGenerator<Operation, void, undefined> =>
+      eachItem(
+        (after) => list({ ...query, ...(after !== undefined && { after }) }),
+        (page) => page.operations,
+      ),
+    jobs: (id: string, query: Query<"listOperationJobs"> = {}) =>
+      http.call("listOperationJobs", { path: { id }, query }),
+    pause: (id: string) => http.call("pauseOperation", { path: { id } }),
+    resume: (id: string) => http.call("resumeOperation", { path: { id } }),
+    cancel: (id: string) => http.call("cancelOperation", { path: { id } }),
+  };
+}
+
+/** The operations of the API, in groups. */
 export function groupsOf(http: Http) {
   return {
     jobs: jobsApi(http),
     schedules: schedulesApi(http),
     deadLetters: deadLettersApi(http),
-    /** What limits the jobs of a queue, kind, tenant, destination or concurrency key. */
+    /** Limits for the jobs of a queue, kind, tenant, destination or concurrency key. */
     gates: gatesApi(http),
-    /** The systems that jobs call, and how they are. */
+    /** The systems that jobs call, and their health. */
     destinations: destinationsApi(http),
+    batches: batchesApi(http),
+    /** Failures that have the same cause. */
+    failures: failuresApi(http),
+    /** Work on many jobs. */
+    operations: operationsApi(http),
+    /** The commands that were given, by whom and when. */
+    audit: {
+      list: (query: Query<"listAudit"> = {}) => http.call("listAudit", { query }),
+    },
     queues: {
       list: (query: Query<"listQueues"> = {}) => http.call("listQueues", { query }),
-      /** What holds back the jobs of a queue. */
+      /** Explains why jobs of a queue have not started. */
       explain: (name: string, query: Query<"explainQueue"> = {}) =>
         http.call("explainQueue", { path: { name }, query }),
       pause: (
@@ -203,7 +293,18 @@ export function groupsOf(http: Http) {
     endpoints: {
       create: (body: CreateEndpointRequest) => http.call("createEndpoint", { body }),
       list: (query: Query<"listEndpoints"> = {}) => http.call("listEndpoints", { query }),
+      get: (id: string) => http.call("getEndpoint", { path: { id } }),
+      edit: (id: string, body: EditEndpointRequest) =>
+        http.call("editEndpoint", { path: { id }, body }),
       delete: (id: string) => http.call("deleteEndpoint", { path: { id } }),
+      disable: (id: string) => http.call("disableEndpoint", { path: { id } }),
+      enable: (id: string) => http.call("enableEndpoint", { path: { id } }),
+      /** Sends an event that is for this test only. */
+      test: (id: string) => http.call("testEndpoint", { path: { id } }),
+      deliveries: (id: string, query: Query<"listDeliveries"> = {}) =>
+        http.call("listDeliveries", { path: { id }, query }),
+      /** Sends a delivery again, by the id of its job. */
+      resend: (id: string) => http.call("resendDelivery", { path: { id } }),
       rotateSecret: (id: string, body?: RotateSecretRequest) =>
         http.call("rotateEndpointSecret", { path: { id }, body }),
     },
@@ -213,8 +314,10 @@ export function groupsOf(http: Http) {
       revoke: (id: string) => http.call("revokeKey", { path: { id } }),
     },
     policies: {
-      /** What a policy would do to a job that always fails at once. */
+      /** The attempts of a job that always fails at once, with this policy. */
       preview: (retry: RetryPolicyInput) => http.call("previewPolicy", { body: { retry } }),
+      /** The effect that another policy would have had on recorded attempts. */
+      replay: (body: Operations["replayPolicy"]["body"]) => http.call("replayPolicy", { body }),
     },
     alerts: {
       list: (query: Query<"listAlerts"> = {}) => http.call("listAlerts", { query }),
@@ -229,6 +332,8 @@ export function groupsOf(http: Http) {
     stats: {
       get: (query: Query<"getStats"> = {}) => http.call("getStats", { query }),
       minutes: (query: Query<"listMinuteStats"> = {}) => http.call("listMinuteStats", { query }),
+      /** Jobs that become due in the next minutes. */
+      forecast: (query: Query<"getForecast"> = {}) => http.call("getForecast", { query }),
     },
   };
 }

@@ -2,17 +2,20 @@ import type { AbortCause } from "./errors.js";
 import { AbortedError } from "./errors.js";
 import type { CreateJobRequest, Job } from "./generated.js";
 import type { EnqueueOptions, JobSource } from "./job.js";
+import type { Jsonify } from "./json.js";
 import type { Logger } from "./logger.js";
 import { asyncStorage } from "./runtime.js";
 
-/** What a handler gets beside its payload. */
+/** The context of an attempt: the second argument of a handler. */
 export interface JobContext {
   /** The job as it was claimed. */
   readonly job: Job;
   /** The number of this attempt, from 1. */
   readonly attempt: number;
-  /** Aborted when the job is cancelled, its lease is lost, its timeout is over or the worker stops. */
+  /** Aborted when the job is cancelled, its lease is lost, its timeout is over, or the grace of a stopping worker is. */
   readonly signal: AbortSignal;
+  /** Aborted as soon as the worker begins to stop; `signal` follows when the grace is over. */
+  readonly stopping: AbortSignal;
   /** The W3C trace context of the job, if it has one. */
   readonly traceparent: string | undefined;
   /** Logs with the job's id, kind and attempt. */
@@ -20,12 +23,13 @@ export interface JobContext {
 
   /**
    * Runs `work` unless this step has succeeded in an earlier attempt of the job; then its result from
-   * that time is returned. A crash between the end of `work` and the write of its result forgets it, so
-   * pass the job's id as an idempotency key to systems that take one.
+   * that time is returned, as JSON has it. While the server is away, this waits for as long as the
+   * attempt may go on. A crash between the end of `work` and the write of its result forgets it, so pass
+   * the job's id as an idempotency key to systems that take one.
    */
-  once<Result>(step: string, work: () => Result | Promise<Result>): Promise<Result>;
+  once<Result>(step: string, work: () => Result | Promise<Result>): Promise<Jsonify<Result>>;
 
-  /** Reports how far this attempt has come, in percent, with a line of text for people. */
+  /** Reports the progress of this attempt in percent, with a short note. */
   progress(percent: number, note?: string): Promise<void>;
 
   /** Creates another job if and only if this attempt succeeds, in the same transaction. */
@@ -38,7 +42,7 @@ export type Middleware = (
   next: () => Promise<unknown>,
 ) => Promise<unknown> | unknown;
 
-/** What a context needs from the place where its attempt runs. */
+/** Stores the steps and the progress of an attempt. */
 export interface AttemptBackend {
   getStep(name: string): Promise<{ result: unknown } | undefined>;
   /** Stores a result unless there is one, and returns the stored one. */
@@ -46,7 +50,7 @@ export interface AttemptBackend {
   reportProgress(percent: number, note: string | undefined): Promise<void>;
 }
 
-/** The job whose handler runs in the present chain of calls. */
+/** The job whose handler runs in the current chain of calls. */
 export const currentContext = asyncStorage<JobContext>();
 
 /** One attempt: its signal, and what it asks for while it runs. */
@@ -54,12 +58,19 @@ export class AttemptContext implements JobContext {
   readonly job: Job;
   readonly logger: Logger;
   readonly #backend: AttemptBackend;
+  readonly stopping: AbortSignal;
   readonly #controller = new AbortController();
   readonly #requests: Promise<CreateJobRequest>[] = [];
   #lastReport: Promise<void> = Promise.resolve();
 
-  constructor(job: Job, backend: AttemptBackend, logger: Logger) {
+  constructor(
+    job: Job,
+    backend: AttemptBackend,
+    logger: Logger,
+    stopping: AbortSignal = new AbortController().signal,
+  ) {
     this.job = job;
+    this.stopping = stopping;
     this.#backend = backend;
     this.logger = logger;
   }
@@ -88,11 +99,11 @@ export class AttemptContext implements JobContext {
   readonly once = async <Result>(
     step: string,
     work: () => Result | Promise<Result>,
-  ): Promise<Result> => {
+  ): Promise<Jsonify<Result>> => {
     const saved = await this.#backend.getStep(step);
-    if (saved) return saved.result as Result;
+    if (saved) return saved.result as Jsonify<Result>;
     const result = await work();
-    return (await this.#backend.saveStep(step, result ?? null)) as Result;
+    return (await this.#backend.saveStep(step, result ?? null)) as Jsonify<Result>;
   };
 
   readonly progress = (percent: number, note?: string): Promise<void> => {

@@ -22,9 +22,20 @@ export class ApiError extends Error {
   }
 }
 
-/** No response arrived; the server may have done what was requested. */
+/** No response arrived; the server may have carried out the request. */
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
+
+  /** The code of the runtime, such as `ECONNREFUSED`. */
+  get code(): string | undefined {
+    const cause = this.cause as { code?: string; cause?: { code?: string } } | undefined;
+    return cause?.cause?.code ?? cause?.code;
+  }
+
+  /** The server's certificate is not trusted, so a repeat cannot help. */
+  get isUntrusted(): boolean {
+    return /CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(this.code ?? "");
+  }
 }
 
 /** A payload that its schema does not accept. */
@@ -76,16 +87,15 @@ export class JobError extends Error {
 }
 
 /**
- * No retry can cure this: the job becomes a dead letter, unless a rule of its policy retries its class.
- *
- * That is the class that is given, the name of a subclass, or that of the `cause`; otherwise
+ * A retry cannot fix this: the job becomes a dead letter, unless a rule of its policy retries its class.
+ * The class is `class` if given, the name of a subclass, or the class of the `cause`; otherwise
  * `validation`.
  */
 export class PermanentError extends JobError {
   override name = "PermanentError";
 }
 
-/** Not before this long from now. The attempt counts. */
+/** A failure with the shortest delay before the next attempt. The attempt counts. */
 export class RetryAfterError extends JobError {
   override name = "RetryAfterError";
   readonly delayMs: number;
@@ -96,7 +106,7 @@ export class RetryAfterError extends JobError {
   }
 }
 
-/** Not now: the job runs again after the delay, and the attempt is not counted. */
+/** Runs the job again after the delay, without counting the attempt. */
 export class SnoozeError extends Error {
   override readonly name = "SnoozeError";
   readonly delayMs: number;

@@ -1,5 +1,5 @@
 import { environment } from "./runtime.js";
-import { verifyWebhook, type WebhookEvent, WebhookSignatureError } from "./webhook.js";
+import { keyOf, verifyWebhook, type WebhookEvent, WebhookSignatureError } from "./webhook.js";
 
 // The parts of a request and a response that are used: those of Express, and of Node's own server.
 interface Request extends AsyncIterable<Uint8Array> {
@@ -33,6 +33,7 @@ const BODY_BYTES_MAX = 1024 * 1024;
 export function webhookReceiver({ onEvent, ...options }: WebhookReceiverOptions) {
   const secret = options.secret ?? environment("STEADFAST_WEBHOOK_SECRET");
   if (!secret?.length) throw new TypeError("secret: give one, or set STEADFAST_WEBHOOK_SECRET");
+  for (const one of typeof secret === "string" ? [secret] : secret) keyOf(one);
   return async (
     request: Request,
     response: Response,

@@ -32,13 +32,13 @@ export interface HttpSettings {
 export interface CallOptions {
   /** Ends the request early. */
   signal?: AbortSignal | undefined;
-  /** How long the response may take. */
+  /** The timeout of the response. */
   timeoutMs?: number | undefined;
-  /** Whether the request may be sent again if its response was lost. By default reads may. */
+  /** Whether the request may be sent again if its response was lost. By default all but POST may. */
   isRepeatable?: boolean | undefined;
 }
 
-/** What an operation takes: its path, query and body, as far as it has them. */
+/** The input of an operation: path, query and body. */
 export type CallInput<Name extends keyof Operations> = Omit<Operations[Name], "answer">;
 
 const TIMEOUT_MS = 30_000;
@@ -71,22 +71,27 @@ export class Http {
     return this.request(method, filled + queryText(query), text, options);
   }
 
-  /** Sends a request and reads its JSON response, again if that is safe and no response arrived. */
+  /**
+   * Sends a request and reads its JSON response. It is sent up to four times: if it had no effect (no
+   * connection came about, or the server answered 429 or 503), or if it is repeatable and may succeed
+   * later.
+   */
   async request<Answer>(
     method: string,
     path: string,
     body: string | undefined,
     options: CallOptions = {},
   ): Promise<Answer> {
-    const isRepeatable = options.isRepeatable ?? method === "GET";
-    const backoff = new Backoff(100, 2_000);
+    const isRepeatable = options.isRepeatable ?? method !== "POST";
+    const backoff = new Backoff(100, 5_000);
     for (let tries = 1; ; tries += 1) {
       try {
         return await this.requestOnce(method, path, body, options);
       } catch (error) {
-        const isLast = !isRepeatable || tries >= TRIES_MAX || options.signal?.aborted;
-        if (isLast || !isTransient(error)) throw error;
-        await pause(backoff.nextMs(), options.signal);
+        const isLast = tries >= TRIES_MAX || options.signal?.aborted;
+        const mayHelp = isTransient(error) && (isRepeatable || hadNoEffect(error));
+        if (isLast || !mayHelp) throw error;
+        await pause(backoff.nextMs(error), options.signal);
       }
     }
   }
@@ -142,16 +147,25 @@ export class Http {
 
 /** Whether the same request may succeed later. */
 export function isTransient(error: unknown): boolean {
-  if (error instanceof ConnectionError) return true;
+  if (error instanceof ConnectionError) return !error.isUntrusted;
   return (
     error instanceof ApiError && (error.status >= 500 || [408, 425, 429].includes(error.status))
   );
 }
 
+/** Whether the server did not carry out a request. */
+function hadNoEffect(error: unknown): boolean {
+  if (error instanceof ApiError) return error.status === 429 || error.status === 503;
+  return error instanceof ConnectionError && NOT_CONNECTED.includes(error.code ?? "");
+}
+
+/** Codes of Node for a connection that did not come about. */
+const NOT_CONNECTED = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"];
+
 function apiError(response: HttpResponse, text: string): ApiError {
   let problem: Partial<Problem>;
   try {
-    problem = JSON.parse(text) as Partial<Problem>;
+    problem = (JSON.parse(text) ?? {}) as Partial<Problem>;
   } catch {
     problem = { detail: `status ${response.status}: ${text.slice(0, 200)}` };
   }

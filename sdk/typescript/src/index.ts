@@ -29,6 +29,7 @@ export type {
   JobSource,
   ScheduleOptions,
 } from "./job.js";
+export type { Jsonify, JsonValue } from "./json.js";
 export type { Logger } from "./logger.js";
 export type { SchemaInput, SchemaIssue, SchemaOutput, StandardSchema } from "./schema.js";
 export { Steadfast, type SteadfastOptions } from "./steadfast.js";

@@ -1,64 +1,36 @@
+import { pause } from "./backoff.js";
 import { currentContext, type JobContext } from "./context.js";
 import { type DurationInput, durationMs } from "./duration.js";
 import { JobEndedError, PayloadError, WaitTimeoutError } from "./errors.js";
-import type {
-  CreateJobRequest,
-  CreateScheduleRequest,
-  Guarantee,
-  Job,
-  RetryPolicyInput,
-  Schedule,
-  WebhookRequest,
-} from "./generated.js";
+import { withKey } from "./gathering.js";
+import type { CreateJobRequest, CreateScheduleRequest, Job, Schedule } from "./generated.js";
+import { type Jsonify, throughJson } from "./json.js";
 import type { StandardSchema } from "./schema.js";
 import type { Steadfast } from "./steadfast.js";
 
-/** What one job may have that its definition does not say, or says otherwise. */
-export interface EnqueueOptions {
-  queue?: string | undefined;
-  /** 0 to 9, higher first; 5 by default. */
-  priority?: number | undefined;
-  /** Not before this long from now. */
-  delay?: DurationInput | undefined;
-  /** Not before this time. */
+/** What a job does, and when a schedule creates it: no options of a job that is enqueued. */
+type WorkField =
+  | "kind"
+  | "payload"
+  | "api"
+  | "http"
+  | "like"
+  | "schedule"
+  | "isRecurring"
+  | "timezone";
+
+/** All that the API takes for one job besides its work. The server has defaults for all of it. */
+export interface EnqueueOptions
+  extends Omit<CreateJobRequest, WorkField | "runAt" | "startBefore"> {
+  /** Earliest time of the first attempt. */
   runAt?: Date | string | undefined;
-  /** A preset's name, or a policy. */
-  retry?: RetryPolicyInput | undefined;
-  /** `AT_MOST_ONCE` for work that must not be repeated; it is never retried. */
-  type?: Guarantee | undefined;
-  /** How long one attempt may take. */
-  timeout?: DurationInput | undefined;
-  /** How long a claim holds without being renewed. */
-  lease?: DurationInput | undefined;
-  /** One key, one job. With a key, a request whose response was lost is repeated by itself. */
-  idempotencyKey?: string | undefined;
-  /** What is limited together by a gate, such as the id of a customer. */
-  concurrencyKey?: string | undefined;
-  /** The system that the handler calls, as an origin: gates and its health go by it. */
-  destination?: string | undefined;
-  tags?: Record<string, string> | undefined;
-  webhook?: WebhookRequest | undefined;
-  /** Only for keys that see all tenants. */
-  tenant?: string | undefined;
-  /** W3C trace context; by default that of the job whose handler enqueues this one. */
-  traceparent?: string | undefined;
+  /** Start deadline: a time, or a duration after creation. A job that has not started by then ends. */
+  startBefore?: Date | DurationInput | undefined;
 }
 
-/** What all jobs of a kind share. */
+/** Options shared by all jobs of a kind. */
 export interface JobDefaults
-  extends Pick<
-    EnqueueOptions,
-    | "queue"
-    | "priority"
-    | "retry"
-    | "type"
-    | "timeout"
-    | "lease"
-    | "destination"
-    | "tags"
-    | "webhook"
-    | "tenant"
-  > {}
+  extends Omit<EnqueueOptions, "idempotencyKey" | "traceparent" | "after" | "batch" | "runAt"> {}
 
 export type JobHandler<Payload, Result> = (
   payload: Payload,
@@ -66,11 +38,11 @@ export type JobHandler<Payload, Result> = (
 ) => Result | Promise<Result>;
 
 export interface JobOptions<Payload, Result> extends JobDefaults {
-  /** What runs the job in a worker; a program that only enqueues may leave it out. */
+  /** The handler, which a worker runs; optional in a program that only enqueues. */
   run?: JobHandler<Payload, Result>;
 }
 
-/** When a schedule makes a job, and with which payload. */
+/** The timetable of a schedule, and the payload of its jobs. */
 export interface ScheduleOptions<Input> extends Omit<CreateScheduleRequest, "name" | "job"> {
   payload?: Input;
   options?: EnqueueOptions;
@@ -80,7 +52,7 @@ type PayloadArguments<Input> = undefined extends Input
   ? [payload?: Input, options?: EnqueueOptions]
   : [payload: Input, options?: EnqueueOptions];
 
-/** What makes requests for jobs of one kind. */
+/** Creates requests for jobs of one kind. */
 export interface JobSource<Input> {
   request(payload: Input, options?: EnqueueOptions): Promise<CreateJobRequest>;
 }
@@ -105,23 +77,33 @@ export class JobDefinition<Input, Payload, Result> implements JobSource<Input> {
     this.#defaults = defaults;
   }
 
-  /** Creates a job. */
-  async enqueue(...[payload, options]: PayloadArguments<Input>): Promise<JobHandle<Result>> {
+  /**
+   * Creates a job. Jobs that are enqueued in one turn of the event loop share a request, and a request
+   * whose response was lost is repeated.
+   */
+  async enqueue(
+    ...[payload, options]: PayloadArguments<Input>
+  ): Promise<JobHandle<Jsonify<Result>>> {
     const request = await this.request(payload as Input, options);
-    return new JobHandle(this.#client, await this.#client.jobs.create(request));
+    // The answer to one with a key of its own may be a job that exists.
+    const isNew = request.idempotencyKey == null && request.unique == null;
+    const job = isNew
+      ? await this.#client.gathering.create(withKey(request))
+      : await this.#client.jobs.create(request);
+    return new JobHandle(this.#client, job);
   }
 
   /** Creates up to 1,000 jobs, all of them or none. */
   async enqueueMany(
     payloads: readonly Input[],
     options?: EnqueueOptions,
-  ): Promise<JobHandle<Result>[]> {
+  ): Promise<JobHandle<Jsonify<Result>>[]> {
     const requests = await Promise.all(payloads.map((payload) => this.request(payload, options)));
     const jobs = await this.#client.jobs.createMany(requests);
     return jobs.map((job) => new JobHandle(this.#client, job));
   }
 
-  /** Creates a schedule that makes such a job at every tick, or updates the one of this name. */
+  /** Creates a schedule that creates such a job at every tick, or updates the schedule of this name. */
   async schedule(name: string, input: ScheduleOptions<Input>): Promise<Schedule> {
     const { payload, options, ...timetable } = input;
     const job = await this.request(payload as Input, options);
@@ -130,19 +112,28 @@ export class JobDefinition<Input, Payload, Result> implements JobSource<Input> {
 
   /** The body that creates such a job, for `jobs.createMany` with jobs of several kinds. */
   async request(payload: Input, options: EnqueueOptions = {}): Promise<CreateJobRequest> {
-    // The payload is sent as it is given, and what the schema makes of it reaches the handler: a schema
-    // that transforms is applied once.
-    await this.parse(payload);
-    const { runAt, traceparent, ...rest } = options;
+    // It is checked as the worker will see it. The payload itself is sent, and what the schema makes of
+    // it reaches the handler: a schema that transforms is applied once.
+    const sent = this.#asJson(payload) ?? null;
+    await this.parse(sent);
+    const { runAt, startBefore, traceparent, ...rest } = { ...this.#defaults, ...options };
     const trace = traceparent ?? currentContext.getStore()?.traceparent;
     return {
-      ...this.#defaults,
       ...rest,
       kind: this.kind,
-      payload: payload ?? null,
-      ...(runAt !== undefined && { runAt: runAt instanceof Date ? runAt.toISOString() : runAt }),
-      ...(trace !== undefined && { traceparent: trace }),
+      payload: sent,
+      ...(runAt != null && { runAt: timeText(runAt) }),
+      ...(startBefore != null && { startBefore: deadlineText(startBefore) }),
+      ...(trace != null && { traceparent: trace }),
     };
+  }
+
+  #asJson(payload: unknown): unknown {
+    try {
+      return throughJson(payload);
+    } catch (error) {
+      throw new PayloadError(this.kind, [{ message: (error as Error).message }]);
+    }
   }
 
   /** Checks a payload. Throws a `PayloadError` if it does not fit. */
@@ -154,11 +145,22 @@ export class JobDefinition<Input, Payload, Result> implements JobSource<Input> {
   }
 }
 
+function timeText(time: Date | string): string {
+  return time instanceof Date ? time.toISOString() : time;
+}
+
+function deadlineText(deadline: Date | DurationInput): string {
+  return typeof deadline === "number" ? `${Math.round(deadline)}ms` : timeText(deadline);
+}
+
 /** A definition of any kind. */
 // biome-ignore lint/suspicious/noExplicitAny: a list holds definitions of different payloads
 export type AnyJob = JobDefinition<any, any, unknown>;
 
 const WAIT_MS = 30_000;
+/** A server that answers sooner has not waited, so the next request comes after a pause. */
+const EARLY_MS = 1_000;
+const PAUSE_MS = 50;
 
 /** A job that was created. */
 export class JobHandle<Result> {
@@ -187,11 +189,13 @@ export class JobHandle<Result> {
     const { timeout = "5m", signal } = options;
     const end = performance.now() + durationMs(timeout, "timeout");
     for (;;) {
-      const left = Math.max(0, end - performance.now());
+      const sentAt = performance.now();
+      const left = Math.max(0, end - sentAt);
       const job = await this.#client.jobs.wait(this.id, Math.min(left, WAIT_MS), signal);
       if (job.label === "succeeded") return job.result as Result;
       if (job.finishedAt) throw new JobEndedError(job);
       if (left === 0) throw new WaitTimeoutError(`${this.id} has not ended within ${timeout}`);
+      if (performance.now() < sentAt + EARLY_MS) await pause(Math.min(left, PAUSE_MS), signal);
     }
   }
 }

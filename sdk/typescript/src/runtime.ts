@@ -28,7 +28,7 @@ export interface NodeThreads {
 
 /** The parts of `node:http` and `node:https` that are used here. */
 export interface NodeHttp {
-  Agent: new (options: { keepAlive: true }) => unknown;
+  Agent: new (options: { keepAlive: true; ca?: readonly string[] }) => unknown;
   request(
     url: string,
     options: {
@@ -74,6 +74,15 @@ export function environment(name: string): string | undefined {
 
 export function hostName(): string | undefined {
   return builtin<{ hostname(): string }>("node:os")?.hostname();
+}
+
+/** The certificates to trust if `STEADFAST_CA_FILE` names more than those of Node. */
+export function trustedCertificates(): readonly string[] | undefined {
+  const file = environment("STEADFAST_CA_FILE");
+  const fs = builtin<{ readFileSync(path: string, encoding: "utf8"): string }>("node:fs");
+  const tls = builtin<{ rootCertificates: readonly string[] }>("node:tls");
+  if (!file || !fs || !tls) return undefined;
+  return [...tls.rootCertificates, fs.readFileSync(file, "utf8")];
 }
 
 /** Only of Node itself: other runtimes imitate it on top of what their `fetch` does better. */

@@ -1,10 +1,12 @@
 import { type ApiGroups, groupsOf } from "./api.js";
+import { Gathering } from "./gathering.js";
 import type { Operations } from "./generated.js";
 import { type CallInput, type CallOptions, type Fetch, Http } from "./http.js";
 import { JobDefinition, type JobOptions } from "./job.js";
+import type { JsonOnly } from "./json.js";
 import { jsonLogger, type Logger } from "./logger.js";
 import { nodeFetch } from "./node-fetch.js";
-import { environment, nodeHttp } from "./runtime.js";
+import { environment, nodeHttp, trustedCertificates } from "./runtime.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./schema.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
 
@@ -18,15 +20,21 @@ export interface SteadfastOptions {
   fetch?: Fetch | undefined;
 }
 
-/** A client of one server: defines jobs, makes workers, and has the rest of the API. */
+/** A client of one server: defines jobs, creates workers, and has the rest of the API. */
 export class Steadfast implements ApiGroups {
   readonly http: Http;
+  /** Creates jobs that are enqueued at the same moment with one request. */
+  readonly gathering: Gathering;
   readonly logger: Logger;
   readonly jobs: ApiGroups["jobs"];
   readonly schedules: ApiGroups["schedules"];
   readonly deadLetters: ApiGroups["deadLetters"];
   readonly gates: ApiGroups["gates"];
   readonly destinations: ApiGroups["destinations"];
+  readonly batches: ApiGroups["batches"];
+  readonly failures: ApiGroups["failures"];
+  readonly operations: ApiGroups["operations"];
+  readonly audit: ApiGroups["audit"];
   readonly queues: ApiGroups["queues"];
   readonly endpoints: ApiGroups["endpoints"];
   readonly keys: ApiGroups["keys"];
@@ -45,12 +53,17 @@ export class Steadfast implements ApiGroups {
       fetch: options.fetch ?? defaultFetch(),
       isFetchCustom: options.fetch !== undefined,
     });
+    this.gathering = new Gathering(this.http);
     const groups = groupsOf(this.http);
     this.jobs = groups.jobs;
     this.schedules = groups.schedules;
     this.deadLetters = groups.deadLetters;
     this.gates = groups.gates;
     this.destinations = groups.destinations;
+    this.batches = groups.batches;
+    this.failures = groups.failures;
+    this.operations = groups.operations;
+    this.audit = groups.audit;
     this.queues = groups.queues;
     this.endpoints = groups.endpoints;
     this.keys = groups.keys;
@@ -69,7 +82,7 @@ export class Steadfast implements ApiGroups {
   /** Defines a job whose payload is not checked: its type is that of the handler's argument. */
   job<Payload, Result>(
     kind: string,
-    options: JobOptions<Payload, Result>,
+    options: JobOptions<Payload, Result> & { run?: JsonOnly<Payload> },
   ): JobDefinition<Payload, Payload, Result>;
   job<Payload, Result>(
     kind: string,
@@ -78,7 +91,7 @@ export class Steadfast implements ApiGroups {
     return new JobDefinition(this, kind, options);
   }
 
-  /** Makes a worker that claims and runs jobs of these kinds. */
+  /** Creates a worker that claims and runs jobs of these kinds. */
   worker(options: WorkerOptions): Worker {
     return new Worker(this.http, this.logger, options);
   }
@@ -96,6 +109,6 @@ export class Steadfast implements ApiGroups {
 function defaultFetch(): Fetch {
   const http = nodeHttp("node:http");
   const https = nodeHttp("node:https");
-  if (http && https) return nodeFetch(http, https);
+  if (http && https) return nodeFetch(http, https, trustedCertificates());
   return (url, request) => fetch(url, request);
 }

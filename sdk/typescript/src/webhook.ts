@@ -1,6 +1,6 @@
 import type { Alert, EventType, Job } from "./generated.js";
 
-/** An event, as the body of a webhook has it. */
+/** The event that a webhook delivers. */
 export type WebhookEvent =
   | (EventFields & { type: Extract<EventType, `job.${string}`>; data: Job })
   | (EventFields & { type: Extract<EventType, `alert.${string}`>; data: Alert });
@@ -30,12 +30,12 @@ export class WebhookSignatureError extends Error {
   override readonly name = "WebhookSignatureError";
 }
 
-/** How far the clocks may differ, and how late a message may be, as Standard Webhooks has it. */
+/** Maximum age of a message and maximum clock difference, as Standard Webhooks recommends. */
 const TOLERANCE_SECONDS = 300;
 
 /**
  * Checks the signature of a webhook and returns its event.
- * Throws a `WebhookSignatureError` if it does not hold.
+ * Throws a `WebhookSignatureError` if it is invalid, and a `TypeError` for a wrong secret.
  */
 export async function verifyWebhook(
   source: WebhookSource,
@@ -44,9 +44,10 @@ export async function verifyWebhook(
   const id = header(source, "webhook-id");
   const timestamp = header(source, "webhook-timestamp");
   const signatures = header(source, "webhook-signature").split(" ");
+  const keys = (typeof secret === "string" ? [secret] : secret).map(keyOf);
   const age = Math.abs(now.getTime() / 1_000 - Number(timestamp));
   if (!(age <= TOLERANCE_SECONDS)) {
-    throw new WebhookSignatureError("webhook-timestamp is too far from the present time");
+    throw new WebhookSignatureError("webhook-timestamp is too old, or too far in the future");
   }
   const encoder = new TextEncoder();
   const body = typeof source.body === "string" ? encoder.encode(source.body) : source.body;
@@ -54,43 +55,55 @@ export async function verifyWebhook(
   const signed = new Uint8Array(prefix.length + body.length);
   signed.set(prefix);
   signed.set(body, prefix.length);
-  for (const one of typeof secret === "string" ? [secret] : secret) {
-    if (await isSigned(signed, signatures, one)) {
+  for (const key of keys) {
+    if (await isSigned(signed, signatures, key)) {
       return JSON.parse(new TextDecoder().decode(body)) as WebhookEvent;
     }
   }
-  throw new WebhookSignatureError("no signature fits the secret");
+  throw new WebhookSignatureError("no signature matches");
 }
 
 async function isSigned(
   data: BufferSource,
   signatures: string[],
-  secret: string,
+  bytes: Uint8Array<ArrayBuffer>,
 ): Promise<boolean> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const bytes = fromBase64(secret.replace(/^whsec_/, ""));
-  // Anyone can sign with an empty key.
-  if (bytes.length === 0) throw new TypeError("secret: it is empty");
   const key = await crypto.subtle.importKey("raw", bytes, algorithm, false, ["verify"]);
   for (const signature of signatures) {
     const [version, code] = signature.split(",", 2);
-    if (version !== "v1" || !code) continue;
+    const bytes = fromBase64(code ?? "");
+    // Others may have signed it in another way, also one that is not known here.
+    if (version !== "v1" || !bytes) continue;
     // Takes the same time wherever the codes differ.
-    if (await crypto.subtle.verify("HMAC", key, fromBase64(code), data)) return true;
+    if (await crypto.subtle.verify("HMAC", key, bytes, data)) return true;
   }
   return false;
 }
 
-function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+/** The key in a secret. A wrong one is an error of the settings, not of the signature. */
+export function keyOf(secret: string): Uint8Array<ArrayBuffer> {
+  const key = fromBase64(secret.replace(/^whsec_/, ""));
+  // Anyone can sign with an empty key.
+  if (!key?.length)
+    throw new TypeError("secret: a webhook secret must be whsec_ followed by base64");
+  return key;
+}
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   } catch {
-    throw new WebhookSignatureError("the secret or the signature is not base64");
+    return undefined;
   }
 }
 
+/** Names of headers have any case: some gateways keep that of the sender. */
 function header({ headers }: WebhookSource, name: string): string {
-  const value = headers instanceof Headers ? headers.get(name) : headers[name];
+  const value =
+    headers instanceof Headers
+      ? headers.get(name)
+      : Object.entries(headers).find(([given]) => given.toLowerCase() === name)?.[1];
   if (typeof value !== "string") throw new WebhookSignatureError(`the header ${name} is missing`);
   return value;
 }

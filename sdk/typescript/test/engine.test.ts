@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import {
   type AnyJob,
+  type EnqueueOptions,
   JobError,
   type JobHandler,
   type Logger,
@@ -116,7 +117,7 @@ test("whatever a handler throws is a failure", async () => {
     [10n, "error", "10"],
     [Object.create(null), "error", "{}"],
     [{ toJSON: () => hostile.message }, "error", "[object Object]"],
-    [hostile, "error", "what was thrown cannot be described"],
+    [hostile, "error", "the thrown value cannot be described"],
     [new Error("a half \ud83e"), "Error", "a half \ufffd"],
     [new Error("whole 🦀"), "Error", "whole 🦀"],
   ];
@@ -322,8 +323,86 @@ test("a worker is refused with a reason", () => {
   const job = steadfast.job("a", { run: () => null });
   const idle = steadfast.job("idle", {});
   assert.throws(() => steadfast.worker({ jobs: [] }), /jobs: a worker runs 1 to 100 kinds/);
-  assert.throws(() => steadfast.worker({ jobs: [job, job] }), /two definitions have one kind/);
+  assert.throws(() => steadfast.worker({ jobs: [job, job] }), /two definitions have the same kind/);
   assert.throws(() => steadfast.worker({ jobs: [idle] }), /idle has no `run`/);
-  assert.throws(() => steadfast.worker({ jobs: [job], concurrency: 0 }), /concurrency: 0 is not/);
+  assert.throws(() => steadfast.worker({ jobs: [job], concurrency: 0 }), /concurrency: 0 must/);
   assert.throws(() => steadfast.worker({ jobs: [job], grace: "soon" }), /grace: "soon" is not/);
+});
+
+test("a payload is checked as the worker will see it", async () => {
+  const dated = steadfast.job("dated", { payload: z.object({ at: z.date() }), run: () => null });
+  const coerced = steadfast.job("coerced", {
+    payload: z.object({ at: z.coerce.date() }),
+    run: ({ at }) => at.getTime(),
+  });
+  const loose = steadfast.job("loose", { run: (payload: unknown) => payload });
+  const engine = start(dated, coerced, loose);
+  await assert.rejects(dated.enqueue({ at: new Date(0) }), PayloadError);
+  const { id } = await coerced.enqueue({ at: new Date(7) });
+  await engine.runDue();
+  assert.equal(engine.job(id).result, 7);
+  for (const lost of [Number.NaN, { a: [Number.POSITIVE_INFINITY] }, new Map(), { a: new Set() }]) {
+    await assert.rejects(loose.enqueue(lost), /has no form in JSON/);
+  }
+  await assert.rejects(loose.enqueue(1n), PayloadError);
+  assert.equal(engine.jobs.length, 1);
+});
+
+test("options that the engine does not play are refused", async () => {
+  const job = steadfast.job("plain", { run: () => null });
+  const engine = start(job);
+  const options: EnqueueOptions[] = [
+    { unique: { key: "one" } },
+    { after: ["job_1"] },
+    { batch: "bat_1" },
+    { startBefore: "1h" },
+    { debounce: "1s" },
+    { retryDelay: "1s" },
+  ];
+  for (const option of options) {
+    const [name = ""] = Object.keys(option);
+    await assert.rejects(job.enqueue(undefined, option), new RegExp(`does not play ${name}`));
+  }
+  await assert.rejects(steadfast.queues.list(), /does not play GET \/queues/);
+  assert.equal(engine.jobs.length, 0);
+});
+
+test("jobs run by priority, and short forms of the policy hold", async () => {
+  const order: string[] = [];
+  const job = steadfast.job("ordered", {
+    run: (name: string) => {
+      order.push(name);
+      throw new Error("no");
+    },
+  });
+  const engine = start(job);
+  const low = await job.enqueue("low", { priority: 1, maxRetries: 0 });
+  const high = await job.enqueue("high", { priority: 9, maxAttempts: 1 });
+  await job.enqueue("later", { priority: 9, delay: "1s", maxRetries: 0 });
+  await engine.runToEnd();
+  assert.deepEqual(order, ["high", "low", "later"]);
+  assert.equal(engine.job(low.id).reason, "exhausted");
+  assert.equal(engine.job(high.id).reason, "exhausted");
+});
+
+test("a result can be waited for while the engine runs a handler that waits", async () => {
+  const job = steadfast.job("timed", {
+    run: async (n: number) => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return 2 * n;
+    },
+  });
+  const engine = start(job);
+  const handle = await job.enqueue(4);
+  const [result] = await Promise.all([handle.result({ timeout: "5s" }), engine.runDue()]);
+  assert.equal(result, 8);
+});
+
+test("deadlines are times or durations", async () => {
+  const job = steadfast.job("deadline", { startBefore: 1_500, run: () => null });
+  assert.equal((await job.request(undefined)).startBefore, "1500ms");
+  const at = new Date("2030-01-01T00:00:00Z");
+  const request = await job.request(undefined, { startBefore: at, runAt: at });
+  assert.equal(request.startBefore, "2030-01-01T00:00:00.000Z");
+  assert.equal(request.runAt, "2030-01-01T00:00:00.000Z");
 });

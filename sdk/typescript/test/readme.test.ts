@@ -38,7 +38,7 @@ test("the lines at the top of the README enqueue a job and run it until SIGTERM"
     assert.equal(line, "a mail to ada@example.com");
     child.kill("SIGTERM");
     assert.deepEqual(await exited, [0, null]);
-    const { jobs } = await server.client.jobs.list({ kind: "welcome" });
+    const { jobs } = await server.client.jobs.list({ kind: "welcome-mail" });
     assert.deepEqual(
       jobs.map(({ label }) => label),
       ["succeeded"],
@@ -60,6 +60,7 @@ test("every other piece of the README compiles and runs, in its order", async ()
        await handle.result();
        process.kill(process.pid, "SIGTERM");
      });`,
+    "",
     "",
     "",
     `const listening = app.listen(0);

@@ -171,3 +171,35 @@ test("the groups of the API reach their operations", async () => {
   await steadfast.stats.get();
   await steadfast.alerts.list();
 });
+
+test("unique jobs, jobs after others and batches reach the server", async () => {
+  const job = steadfast.job("graph", { run: (n: number) => n });
+  const [one, same] = [
+    await job.enqueue(1, { unique: { key: "one" } }),
+    await job.enqueue(2, { unique: { key: "one" } }),
+  ];
+  assert.equal(one.id, same.id);
+  assert.equal(same.job.payload, 1);
+  const second = await job.enqueue(3, { after: [one.id], onFailure: "run" });
+  const batch = await steadfast.batches.create({ open: true });
+  await job.enqueue(4, { batch: batch.id });
+  await steadfast.batches.add(batch.id, [await job.request(5)]);
+  await steadfast.batches.close(batch.id);
+  await withWorker([job], async () => {
+    assert.equal(await second.result({ timeout: "10s" }), 3);
+    await server.runUntilIdle();
+    const labels = [];
+    for await (const { label } of steadfast.batches.eachJob(batch.id)) labels.push(label);
+    assert.deepEqual(labels, ["succeeded", "succeeded"]);
+  });
+  assert.ok(Array.isArray((await steadfast.failures.list()).failures));
+  assert.deepEqual((await steadfast.operations.list()).operations, []);
+  assert.ok((await steadfast.audit.list()).records);
+});
+
+test("a program that is missing is named", async () => {
+  await assert.rejects(
+    startServer({ binary: "/no/such/program" }),
+    /there is no program \/no\/such\/program: put steadfast on the path, or set STEADFAST_BIN/,
+  );
+});

@@ -52,6 +52,43 @@ export async function compile(): Promise<void> {
     },
   });
 
+  // @ts-expect-error: a Date is a string in JSON
+  steadfast.job("dated", { run: (payload: { at: Date }) => payload.at.toISOString() });
+  // @ts-expect-error: a Map has no form in JSON
+  steadfast.job("mapped", { run: (payload: { by: Map<string, number> }) => payload.by.size });
+  interface Named {
+    name: string;
+    more?: Named[];
+  }
+  const named = steadfast.job("named", {
+    run: async ({ name }: Named, { once }) => {
+      const at = await once("at", () => new Date());
+      check<Equal<typeof at, string>>();
+      return { name, at: new Date(), all: [new Date()] as const };
+    },
+  });
+  const answer = await (await named.enqueue({ name: "Ada" })).result();
+  answer satisfies { name: string; at: string; all: readonly [string] };
+  // @ts-expect-error: the result is JSON
+  answer.at.getTime();
+
+  await plain.enqueue(
+    { id: 1 },
+    {
+      unique: { key: "one", while: "waiting", onConflict: "replace" },
+      debounce: "10s",
+      after: ["job_1"],
+      onFailure: "run",
+      startBefore: new Date(),
+      onExpiry: "cancel",
+      maxRetries: 3,
+      jobName: "one",
+    },
+  );
+  await plain.enqueue({ id: 1 }, { batch: "bat_1" });
+  // @ts-expect-error: an option that the API does not have
+  await plain.enqueue({ id: 1 }, { schedule: "* * * * *" });
+
   for await (const job of steadfast.jobs.each({ label: "failed" })) job.id satisfies string;
   steadfast.worker({ jobs: [zod, valibot, plain, empty] });
 }

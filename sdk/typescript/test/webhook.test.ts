@@ -97,14 +97,28 @@ test("the receiver works in Express and in Node's own server, and says what is w
   assert.equal(events.length, 3);
 });
 
-test("an empty secret is an error of the caller", async () => {
-  for (const empty of ["", "whsec_"]) {
+test("headers have any case, and a signature that cannot be read does not hide a good one", async () => {
+  const signed = sign(body);
+  const headers = Object.fromEntries(
+    Object.entries(signed).map(([name, value]) => [name.toUpperCase(), value]),
+  );
+  await verifyWebhook({ headers, body }, { secret, now });
+  const both = { ...signed, "webhook-signature": `v1,? v2,x ${signed["webhook-signature"]}` };
+  await verifyWebhook({ headers: both, body }, { secret, now });
+});
+
+test("a wrong secret is an error of the caller", async () => {
+  for (const empty of ["", "whsec_", "whsec_?", ["whsec_?", secret]]) {
     const source = { headers: sign(body), body };
     await assert.rejects(verifyWebhook(source, { secret: empty, now }), TypeError);
   }
 });
 
 test("a receiver without a secret is refused when it is made", () => {
+  assert.throws(
+    () => webhookReceiver({ secret: "whsec_?", onEvent() {} }),
+    /whsec_ followed by base64/,
+  );
   for (const secret of [undefined, "", []]) {
     assert.throws(() => webhookReceiver({ secret, onEvent() {} }), /STEADFAST_WEBHOOK_SECRET/);
   }

@@ -1,46 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ClaimList, type Logger, type SettlementRequest, Steadfast } from "steadfast-jobs";
-
-const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {} };
-const turn = () => new Promise((resolve) => setImmediate(resolve));
-const never = new Promise<never>(() => {});
-
-interface Call {
-  path: string;
-  body: { max?: number; settlements?: SettlementRequest[] };
-}
-
-/** A server in the shape of a function that answers each request of a worker. */
-function scripted(answer: (call: Call, calls: Call[]) => unknown, logger = quiet) {
-  const calls: Call[] = [];
-  const client = new Steadfast({
-    url: "http://scripted",
-    logger,
-    fetch: async (url, request) => {
-      const call = { path: new URL(url).pathname.slice(7), body: JSON.parse(String(request.body)) };
-      calls.push(call);
-      const aborted = new Promise<never>((_resolve, reject) => {
-        request.signal?.addEventListener("abort", () => reject(new Error("cut off")));
-      });
-      const value = await Promise.race([answer(call, calls), aborted]);
-      return value instanceof Response ? value : Response.json(value);
-    },
-  });
-  return { client, calls, of: (path: string) => calls.filter((call) => call.path === path) };
-}
-
-function claims(count: number, kind: string): ClaimList {
-  const list = Array.from({ length: count }, (_, index) => {
-    const job = { id: `job_${index}`, kind, attempt: 1, leaseMs: 30_000, payload: index };
-    return { id: job.id, fence: 1, job };
-  });
-  return { claims: list } as unknown as ClaimList;
-}
-
-const settled = ({ body }: Call) => ({
-  settled: body.settlements?.map(({ id }) => ({ id, ok: true })),
-});
+import { Steadfast } from "steadfast-jobs";
+import { claims, never, quiet, scripted, settled, turn } from "./scripted.js";
 
 test("jobs are claimed by free slots and reported in batches", async () => {
   const server = scripted((call, calls) => {
@@ -140,4 +101,39 @@ test("a stop tells of the jobs it gives back, and of handlers that ignore their 
     "job_0 release",
     "job_1 release",
   ]);
+});
+
+test("a handler hears of a stop before the grace is over", async () => {
+  const server = scripted((call, calls) => {
+    if (call.path === "/claims/settle") return settled(call);
+    return calls.length === 1 ? claims(1, "long") : never;
+  });
+  let begun = false;
+  const job = server.client.job("long", {
+    run: async (_payload: number, { stopping, signal }) => {
+      begun = true;
+      await new Promise<void>((resolve) => stopping.addEventListener("abort", () => resolve()));
+      return signal.aborted ? "too late" : "saved";
+    },
+  });
+  const worker = server.client.worker({ jobs: [job], signals: false });
+  const running = worker.run();
+  while (!begun) await turn();
+  await worker.stop();
+  await running;
+  assert.equal(server.confirmed[0]?.result, "saved");
+});
+
+test("a certificate that is not trusted ends a worker at its start", async () => {
+  const client = new Steadfast({
+    url: "https://scripted",
+    logger: quiet,
+    fetch: async () => {
+      throw Object.assign(new Error("self-signed certificate"), {
+        code: "DEPTH_ZERO_SELF_SIGNED_CERT",
+      });
+    },
+  });
+  const job = client.job("noop", { run: () => null });
+  await assert.rejects(client.worker({ jobs: [job], signals: false }).run(), /self-signed/);
 });

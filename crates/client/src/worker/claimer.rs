@@ -9,11 +9,11 @@ use tokio::{
 };
 
 use super::{
-    backoff::Backoff,
     held::{HeldClaim, HeldClaims},
     slots::Slots,
 };
 use crate::{
+    backoff::Backoff,
     client::Client,
     error::ClientError,
     limits::{CLAIM_EARLY, CLAIM_MARGIN, CLAIM_WAIT, LAST_ANSWER_WAIT},
@@ -35,8 +35,9 @@ pub struct Claimer {
 impl Claimer {
     /// Claims until the worker stops, and returns the claims that came too late to be started.
     ///
-    /// The error is that of a server which refuses this worker from the start: a wrong key or a
-    /// wrong name would not get better. Later, the server may be replaced.
+    /// The error is that of a server which refuses this worker from the start, or which this worker
+    /// does not trust: a wrong key, name or certificate would not get better. Later, the server may
+    /// be replaced.
     pub async fn run(
         &self,
         stop: &watch::Receiver<bool>,
@@ -68,9 +69,13 @@ impl Claimer {
                     }
                     None
                 }
-                Err(error) if !is_accepted && !error.is_worth_repeating() => return Err(error),
+                Err(error)
+                    if !is_accepted && (error.is_untrusted() || !error.is_worth_repeating()) =>
+                {
+                    return Err(error);
+                }
                 Err(error) => {
-                    tracing::warn!(%error, "cannot claim jobs yet");
+                    tracing::warn!(error = error.with_causes(), "cannot claim jobs yet");
                     Some(error)
                 }
             };

@@ -7,12 +7,13 @@ use steadfast_api::{CreateJobRequest, FenceQuery, JobBody, SaveStepRequest};
 use steadfast_core::{Invalid, JobId, Payload, limits};
 
 use super::{
-    backoff::Backoff,
     held::{HeldClaim, StopReason},
     job_error::JobError,
     kind::JobKind,
 };
-use crate::{client::Client, error::ClientError, limits::ON_SUCCESS_MAX, request::Request};
+use crate::{
+    backoff::Backoff, client::Client, error::ClientError, limits::ON_SUCCESS_MAX, request::Request,
+};
 
 /// What a handler knows and can do; `S` is the state that all handlers of a worker share.
 pub struct Context<S = ()> {
@@ -94,7 +95,7 @@ impl<S> Context<S> {
         let mut request = input.job()?;
         let own = || self.traceparent().map(str::to_owned);
         request.traceparent = request.traceparent.or_else(own);
-        Ok(self.client().create_job(&request).await?)
+        Ok(self.client().create_repeatable_job(request).await?)
     }
 
     /// Creates another job if and only if this attempt succeeds: both are written in one
@@ -121,7 +122,7 @@ impl<S> Context<S> {
     ///
     /// # Errors
     ///
-    /// What `work` returns, a result over 64 KiB, or a claim that does not hold any more.
+    /// What `work` returns, a result over 64 KiB, or a claim that has expired.
     pub async fn once<T, E, F>(&self, step: &str, work: F) -> Result<T, JobError>
     where
         T: Serialize + DeserializeOwned,
@@ -151,8 +152,8 @@ impl<S> Context<S> {
         Ok(saved.result.decode()?)
     }
 
-    /// Repeats a call to a server that is away, for as long as this attempt holds its lease: a step
-    /// that was done must not be forgotten.
+    /// Repeats a call for as long as this attempt holds its lease: a step that was done must not be
+    /// forgotten because the server is unwell.
     async fn retry_while_away<T: DeserializeOwned + 'static>(
         &self,
         request: impl Fn() -> Request<T>,
@@ -160,10 +161,15 @@ impl<S> Context<S> {
         let mut backoff = Backoff::default();
         loop {
             match request().await {
-                Err(error) if error.is_worth_repeating() && !self.is_lost() => {
+                // A key that was revoked may be replaced on the server's side.
+                Err(error)
+                    if (error.is_worth_repeating()
+                        || matches!(error.status(), Some(401 | 403)))
+                        && !self.is_lost() =>
+                {
                     backoff.pause_after(Some(&error)).await;
                 }
-                Err(error) if error.code() == Some("stale_fence") => {
+                Err(error) if matches!(error.code(), Some("stale_fence" | "not_found")) => {
                     self.held.stop(StopReason::LeaseLost);
                     return Err(error);
                 }

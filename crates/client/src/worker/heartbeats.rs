@@ -1,5 +1,5 @@
 //! Renews the leases of all claims, with one request for those that are due at about the same time,
-//! and tells the handlers whose claims do not hold any more.
+//! and tells the handlers whose claims have expired.
 
 use std::{sync::Arc, time::Duration};
 
@@ -93,7 +93,7 @@ impl Heartbeats {
                 }
             }
             Ok(_) => self.plan_again(claims, "the server returned no result for some claims"),
-            Err(error) => self.plan_again(claims, &error.to_string()),
+            Err(error) => self.plan_again(claims, &error.with_causes()),
         }
     }
 

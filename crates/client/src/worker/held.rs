@@ -16,8 +16,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::backoff::Backoff;
-use crate::{client::Client, limits::REPORT_PAUSE};
+use crate::{backoff::Backoff, client::Client, limits::REPORT_PAUSE};
 
 /// Why a handler should stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use steadfast_api::{CreateJobRequest, JobBody};
 use steadfast_core::{Invalid, Payload};
 
-use crate::{client::Client, request::Request};
+use crate::{backoff::random_key, client::Client, request::Request};
 
 /// The input of a handler, and the name that joins the two.
 ///
@@ -45,11 +45,18 @@ pub trait JobKind: Serialize + DeserializeOwned + Send + 'static {
 }
 
 impl Client {
-    /// Creates a job with this input. When the response is there, the job is durable.
+    /// Creates a job with this input. When the response is there, the job is durable. It gets an
+    /// idempotency key unless it has one, and the request is repeated if the server is away for a
+    /// moment.
     pub fn enqueue(&self, input: &impl JobKind) -> Request<JobBody> {
         match input.job() {
-            Ok(request) => self.create_job(&request),
+            Ok(request) => self.create_repeatable_job(request),
             Err(invalid) => self.post("createJob", "/jobs").fail_to_encode(invalid),
         }
+    }
+
+    pub(crate) fn create_repeatable_job(&self, mut job: CreateJobRequest) -> Request<JobBody> {
+        job.idempotency_key.get_or_insert_with(random_key);
+        self.create_job(&job).repeatable()
     }
 }

@@ -63,11 +63,10 @@ pub fn of_refusal(held: &HeldClaim, detail: &str) -> SettlementRequest {
     failed(held, failure_request(failure, None))
 }
 
-/// The end of an attempt that this worker has no handler for.
+/// The end of an attempt that this worker has no handler for. Another worker has one, and a failure
+/// here would use up the attempts of the job.
 pub fn of_unknown_kind(held: &HeldClaim) -> SettlementRequest {
-    let message = format!("this worker has no handler for {}", held.job.kind);
-    let failure = Failure::new(FailureClass::named("unknown_kind"), message);
-    failed(held, failure_request(failure, None))
+    blank(held, SettlementOutcome::Release)
 }
 
 fn failed(held: &HeldClaim, failure: FailureRequest) -> SettlementRequest {

@@ -126,7 +126,11 @@ impl Session {
     async fn execute(&self, held: &Arc<HeldClaim>) {
         let settlement = match self.handlers.handle(held) {
             Some(work) => self.attend(held, work).await,
-            None => Some(outcome::of_unknown_kind(held)),
+            None => {
+                let (job, kind) = (held.job.id, &held.job.kind);
+                tracing::error!(%job, %kind, "releasing a job: this worker has no handler of its kind");
+                Some(outcome::of_unknown_kind(held))
+            }
         };
         let Some(settlement) = settlement else {
             held.end();

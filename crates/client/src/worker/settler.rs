@@ -10,12 +10,12 @@ use steadfast_api::{SettlementList, SettlementRequest, SettlementResult};
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
-    backoff::Backoff,
     held::{HeldClaim, HeldClaims, StopReason},
     outcome,
     slots::Slots,
 };
 use crate::{
+    backoff::Backoff,
     client::Client,
     error::ClientError,
     limits::{BATCH_MAX, SETTLE_AFTER_LEASE, SETTLE_BYTES_MAX, SETTLE_TIMEOUT},
@@ -152,7 +152,8 @@ impl Settler {
                 }
                 Err(error) => {
                     let outcomes = batch.len();
-                    tracing::warn!(outcomes, %error, "cannot report outcomes yet");
+                    let error_text = error.with_causes();
+                    tracing::warn!(outcomes, error = error_text, "cannot report outcomes yet");
                     Some(error)
                 }
             };

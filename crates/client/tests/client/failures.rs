@@ -1,9 +1,14 @@
 //! What a caller learns when an operation fails.
 
-use std::{error::Error as _, time::Duration};
+use std::{
+    error::Error as _,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
+use serde::{Deserialize, Serialize};
 use steadfast_client::{
-    BuildError, Client, ErrorKind,
+    BuildError, Client, ErrorKind, JobKind,
     api::{CreateJobRequest, JobQuery, PageQuery, TenantPageQuery, TenantQuery},
 };
 use tokio::{
@@ -142,4 +147,40 @@ fn settings_that_cannot_work_are_refused_before_any_request() {
     assert!(matches!(key.unwrap_err(), BuildError::InvalidKey));
     let file = Client::builder("https://host").ca_file("none.pem").build();
     assert!(matches!(file.unwrap_err(), BuildError::Certificates { .. }));
+}
+
+#[derive(Serialize, Deserialize)]
+struct Order {
+    number: u32,
+}
+
+impl JobKind for Order {
+    const KIND: &'static str = "order";
+}
+
+#[tokio::test]
+async fn an_enqueue_is_repeated_with_the_same_key() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let requests = seen.clone();
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let mut request = vec![0; 4_096];
+            let read = connection.read(&mut request).await.unwrap();
+            request.truncate(read);
+            let text = String::from_utf8(request).unwrap();
+            let (_, body) = text.split_once("\r\n\r\n").unwrap();
+            requests.lock().unwrap().push(body.to_owned());
+            let response = "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 6\r\n\r\n<html>";
+            connection.write_all(response.as_bytes()).await.unwrap();
+        }
+    });
+    let client = Client::builder(url).build().unwrap();
+    let error = client.enqueue(&Order { number: 7 }).await.unwrap_err();
+    assert_eq!(error.status(), Some(502));
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 4);
+    assert!(seen[0].contains("idempotencyKey"), "{}", seen[0]);
+    assert!(seen.iter().all(|body| *body == seen[0]), "{seen:?}");
 }

@@ -1,8 +1,9 @@
 //! HTTPS: only certificates that the system or the given file vouches for.
 
-use std::{error::Error as _, io::Write as _, sync::Arc};
+use std::{error::Error as _, io::Write as _, sync::Arc, time::Duration};
 
-use steadfast_client::{BuildError, Client, ErrorKind};
+use serde::{Deserialize, Serialize};
+use steadfast_client::{BuildError, Client, Context, ErrorKind, JobError, JobKind};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
@@ -74,4 +75,25 @@ async fn a_certificate_is_trusted_only_if_a_known_authority_vouches_for_it() {
         matches!(refused, BuildError::NoCertificate { .. }),
         "{refused:?}"
     );
+}
+
+#[derive(Serialize, Deserialize)]
+struct Order;
+
+impl JobKind for Order {
+    const KIND: &'static str = "order";
+}
+
+#[tokio::test]
+async fn a_worker_whose_server_is_not_trusted_ends_at_its_start() {
+    async fn fulfil(_: Order, _: Context) -> Result<(), JobError> {
+        Ok(())
+    }
+    let (url, _pem) = start_https().await;
+    let client = Client::builder(&url).build().unwrap();
+    let mut worker = client.worker().handler(fulfil).start().unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(20), worker.ended()).await;
+    ended
+        .expect("a repeat does not help")
+        .expect_err("the server is not trusted");
 }

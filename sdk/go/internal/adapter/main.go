@@ -46,6 +46,9 @@ type (
 		MaxRunning int    `json:"maxRunning"`
 		Reason     string `json:"reason"`
 	}
+	enqueue struct {
+		Options map[string]json.RawMessage
+	}
 	once struct {
 		FailFirst bool `json:"fail_first"`
 	}
@@ -62,6 +65,7 @@ func (fail) Kind() string     { return "fail" }
 func (typed) Kind() string    { return "typed" }
 func (once) Kind() string     { return "once" }
 func (limit) Kind() string    { return "limit" }
+func (enqueue) Kind() string  { return "enqueue" }
 
 // UnmarshalJSON accepts any payload, as does that of spawn and progress.
 func (*noop) UnmarshalJSON([]byte) error     { return nil }
@@ -146,6 +150,21 @@ func handlers(client *steadfast.Client, queue string) *steadfast.Handlers {
 	})
 	steadfast.HandleWithResult(all, func(ctx context.Context, job *steadfast.Job[limit]) (limited, error) {
 		return setLimit(ctx, client, job.Payload)
+	})
+	steadfast.HandleWithResult(all, func(ctx context.Context, job *steadfast.Job[enqueue]) (map[string]string, error) {
+		var options []steadfast.EnqueueOption
+		for name, value := range job.Payload.Options {
+			option, err := optionOf(name, value)
+			if err != nil {
+				return nil, err
+			}
+			options = append(options, option)
+		}
+		made, err := client.Enqueue(ctx, noop{}, options...)
+		if err != nil {
+			return nil, err
+		}
+		return map[string]string{"id": made.ID}, nil
 	})
 	return all
 }

@@ -1,4 +1,5 @@
-// Command generate writes the types and calls of package api from the server's OpenAPI document:
+// Command generate writes the types and calls of package api, and the options of jobs, from the
+// server's OpenAPI document:
 //
 //	go generate ./...
 //
@@ -28,7 +29,7 @@ func main() {
 	}
 }
 
-// generate returns the files of package api by name.
+// generate returns the files by their name beside package api.
 func generate(openapi string) (map[string][]byte, error) {
 	text, err := os.ReadFile(openapi)
 	if err != nil {
@@ -46,5 +47,9 @@ func generate(openapi string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{"types.go": types, "calls.go": calls}, nil
+	options, err := writeOptions(document)
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{"types.go": types, "calls.go": calls, "../options.go": options}, nil
 }

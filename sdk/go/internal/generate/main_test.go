@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -27,6 +29,32 @@ func TestNames(t *testing.T) {
 	} {
 		if got := goName(name); got != want {
 			t.Errorf("%s: %s instead of %s", name, got, want)
+		}
+	}
+}
+
+// Every field of a request is an option, or says what the job does or when a schedule creates it.
+func TestEveryOptionOfTheAPIHasAFunction(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := readDocument(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source strings.Builder
+	for _, name := range []string{"../../options.go", "../../enqueue.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Write(text)
+	}
+	for name := range d.Components.Schemas["CreateJobRequest"].Properties {
+		isOption := strings.Contains(source.String(), "\nfunc "+goName(name)+"(")
+		if isOption == slices.Contains(notOptions, name) {
+			t.Errorf("%s: option %v", name, isOption)
 		}
 	}
 }

@@ -9,12 +9,14 @@ welcome.enqueue("ada")
 app.run_worker(concurrency=20)
 """
 
+from ._generated.options import JobOptions
 from .app import Middleware, Steadfast
 from .client import AsyncClient, Client
 from .context import Context, current_context
 from .durations import Duration
 from .errors import (
     ApiError,
+    CertificateNotTrusted,
     JobAborted,
     JobError,
     JobFailed,
@@ -25,7 +27,7 @@ from .errors import (
     Snooze,
     SteadfastError,
 )
-from .jobs import JobDefinition, JobHandle, JobOptions
+from .jobs import JobDefinition, JobHandle
 from .payloads import Json
 from .version import VERSION
 from .worker import Worker, WorkerOptions
@@ -33,6 +35,7 @@ from .worker import Worker, WorkerOptions
 __all__ = [
     "ApiError",
     "AsyncClient",
+    "CertificateNotTrusted",
     "Client",
     "Context",
     "Duration",

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import secrets
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from . import types
+from ._generated.options import JobOptions
 from .client import AsyncClient, Client
 from .context import Context
-from .jobs import JobDefinition, JobOptions
+from .gathering import JOBS, Gathering, jobs_of
+from .jobs import JobDefinition
 from .steps import LocalSteps
 from .worker import Worker, WorkerOptions
 
@@ -22,12 +25,15 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Middleware = Callable[[Context], contextlib.AbstractContextManager[Any]]
+Middleware = Callable[
+    [Context],
+    "contextlib.AbstractContextManager[Any] | contextlib.AbstractAsyncContextManager[Any]",
+]
 MiddlewareFunction = TypeVar("MiddlewareFunction", bound=Callable[[Context], Any])
 
 
 class JobDecorator(Protocol):
-    """What `@app.job(…)` does to a function, typed."""
+    """The type of `@app.job(…)`."""
 
     # The more special forms come first: a first parameter of type Context is not in the payload.
     @overload
@@ -47,18 +53,26 @@ class JobDecorator(Protocol):
 
 
 class JobCreator(Protocol):
-    """Where new jobs go; the server unless a test takes its place."""
+    """Creates and reads jobs in place of the server, in a test."""
 
     def create(self, requests: Sequence[types.CreateJobRequest]) -> list[types.Job]:
         """Creates all of the jobs, or none."""
         ...
 
+    def get(self, job_id: str) -> types.Job:
+        """The job as it is now."""
+        ...
+
+    def cancel(self, job_id: str) -> types.Job:
+        """Cancels a job."""
+        ...
+
 
 class Steadfast:
-    """Job definitions and the server that they belong to.
+    """Job definitions, and the server that they belong to.
 
-    Where the server is comes from `STEADFAST_URL` (`http://127.0.0.1:7373` by default), the key
-    from `STEADFAST_API_KEY`, unless given here.
+    By default, the address of the server is `STEADFAST_URL` or `http://127.0.0.1:7373`, and the key
+    is `STEADFAST_API_KEY`.
     """
 
     def __init__(
@@ -73,11 +87,13 @@ class Steadfast:
         """Every operation of the API."""
         self.async_client = AsyncClient(settings=self.client.settings)
         """The same for `async` code."""
+        self._gathering = Gathering(self.async_client)
         self.version = version
         """The version of your application, shown with its workers."""
         self.traceparent = traceparent
-        """Asked for the trace of jobs that are not enqueued by a handler."""
+        """Returns the trace of jobs that are not enqueued by a handler."""
         self.middlewares: list[Middleware] = []
+        self.has_async_middleware = False
         self.creator: JobCreator | None = None
         self._definitions: dict[str, JobDefinition[Any, Any, Any]] = {}
 
@@ -104,10 +120,10 @@ class Steadfast:
         interrupt: bool = True,
         **options: Unpack[JobOptions],
     ) -> Any:
-        """Makes a job definition of a function: `@app.job`, or `@app.job("kind", queue="mail")`.
+        """Turns a function into a job definition: `@app.job`, or `@app.job("kind", queue="mail")`.
 
         The kind is the name of the function unless given. With `interrupt=False` an abort does not
-        raise `JobAborted` in a plain `def` handler, which must then look at `Context.is_aborted`.
+        raise `JobAborted` in a plain `def` handler, which must then check `Context.is_aborted`.
         """
         if callable(kind):
             return self._define(kind, None, {}, interrupt)
@@ -128,18 +144,20 @@ class Steadfast:
     def middleware(self, function: MiddlewareFunction) -> MiddlewareFunction:
         """Adds a context manager, or a generator with one `yield`, around every handler.
 
-        The first one added is the outermost.
+        The first one added is the outermost. One that is `async` is for applications whose handlers
+        are all `async def`.
         """
-        make = (
-            contextlib.contextmanager(function)
-            if inspect.isgeneratorfunction(function)
-            else function
-        )
+        make: Any = function
+        if inspect.isgeneratorfunction(function):
+            make = contextlib.contextmanager(function)
+        elif inspect.isasyncgenfunction(function):
+            make = contextlib.asynccontextmanager(function)
+            self.has_async_middleware = True
         self.middlewares.append(typing.cast("Middleware", make))
         return function
 
     def kinds(self) -> list[str]:
-        """Those that its workers claim; none means all."""
+        """The kinds that its workers claim."""
         return list(self._definitions)
 
     def find(self, kind: str) -> JobDefinition[Any, Any, Any] | None:
@@ -153,7 +171,7 @@ class Steadfast:
             return []
         if self.creator:
             return self.creator.create(batch)
-        return _jobs_of(self.client.request("POST", JOBS, **_create_many(batch)))
+        return jobs_of(self.client.request("POST", JOBS, **_create_many(batch)), len(batch))
 
     async def enqueue_many_async(
         self, requests: Iterable[types.CreateJobRequest]
@@ -164,20 +182,31 @@ class Steadfast:
             return []
         if self.creator:
             return self.creator.create(batch)
-        return _jobs_of(await self.async_client.request("POST", JOBS, **_create_many(batch)))
+        answer = await self.async_client.request("POST", JOBS, **_create_many(batch))
+        return jobs_of(answer, len(batch))
 
     def create_job(self, request: types.CreateJobRequest) -> types.Job:
-        """Creates one job."""
+        """Creates one job.
+
+        It gets an idempotency key unless it has one, so that the request can be repeated.
+        """
         if self.creator:
             return self.creator.create([request])[0]
-        job = self.client.request("POST", JOBS, **_create(request))
+        job = self.client.request("POST", JOBS, body=with_key(request), is_repeatable=True)
         return typing.cast("types.Job", job)
 
     async def create_job_async(self, request: types.CreateJobRequest) -> types.Job:
-        """As `create_job`, without blocking the event loop."""
+        """As `create_job`, without blocking the event loop.
+
+        Jobs that are created at the same moment share a request.
+        """
         if self.creator:
             return self.creator.create([request])[0]
-        job = await self.async_client.request("POST", JOBS, **_create(request))
+        if not request.get("idempotencyKey") and not request.get("unique"):
+            return await self._gathering.create(with_key(request))
+        # The answer may be a job that exists, with another payload.
+        body = with_key(request)
+        job = await self.async_client.request("POST", JOBS, body=body, is_repeatable=True)
         return typing.cast("types.Job", job)
 
     def worker(self, **options: Unpack[WorkerOptions]) -> Worker:
@@ -203,17 +232,12 @@ class Steadfast:
         return Context(job, LocalSteps({}))
 
 
-JOBS = "/api/v1/jobs"
-
-
-def _create(request: types.CreateJobRequest) -> dict[str, Any]:
-    return {"body": request, "is_repeatable": "idempotencyKey" in request}
+def with_key(request: types.CreateJobRequest) -> types.CreateJobRequest:
+    """The request with an idempotency key: its own, or a new one."""
+    if request.get("idempotencyKey"):
+        return request
+    return {**request, "idempotencyKey": secrets.token_urlsafe(16)}
 
 
 def _create_many(batch: list[types.CreateJobRequest]) -> dict[str, Any]:
-    is_repeatable = all("idempotencyKey" in request for request in batch)
-    return {"body": {"jobs": batch}, "is_repeatable": is_repeatable}
-
-
-def _jobs_of(answer: Any) -> list[types.Job]:
-    return typing.cast("types.JobList", answer)["jobs"]
+    return {"body": {"jobs": [with_key(request) for request in batch]}, "is_repeatable": True}

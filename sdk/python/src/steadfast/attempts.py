@@ -6,9 +6,11 @@ The worker and the tests in process both come through here, so that they cannot 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import traceback
+import typing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +21,8 @@ from .payloads import to_json
 if TYPE_CHECKING:
     from .app import Steadfast
     from .jobs import JobDefinition
+
+log = logging.getLogger("steadfast.worker")
 
 MESSAGE_CHARS_MAX = 4_000
 TRACE_CHARS_MAX = 60_000
@@ -65,10 +69,21 @@ class Attempt:
 
     def run(self) -> Outcome:
         """Runs a `def` handler in the calling thread."""
+        if self._definition is None:
+            # Another worker has its handler. A failure here would use up its attempts.
+            kind = self._context.job["kind"]
+            log.error("%s is given back: no job of kind %r is defined", self._context.id, kind)
+            return RELEASE
         try:
             set_current_context(self._context)
-            with self._middleware():
-                function, args, kwargs = self._prepare()
+            with contextlib.ExitStack() as stack:
+                for middleware in self._app.middlewares:
+                    stack.enter_context(
+                        typing.cast(
+                            "contextlib.AbstractContextManager[Any]", middleware(self._context)
+                        )
+                    )
+                function, args, kwargs = self._prepare(self._definition)
                 result = function(*args, **kwargs)
             return self._succeed(result)
         except BaseException as error:
@@ -76,10 +91,17 @@ class Attempt:
 
     async def run_async(self) -> Outcome:
         """Runs an `async def` handler in the calling task."""
+        assert self._definition is not None
         try:
             set_current_context(self._context)
-            with self._middleware():
-                function, args, kwargs = self._prepare()
+            async with contextlib.AsyncExitStack() as stack:
+                for middleware in self._app.middlewares:
+                    around = middleware(self._context)
+                    if isinstance(around, contextlib.AbstractAsyncContextManager):
+                        await stack.enter_async_context(around)
+                    else:
+                        stack.enter_context(around)
+                function, args, kwargs = self._prepare(self._definition)
                 result = await function(*args, **kwargs)
             return self._succeed(result)
         except BaseException as error:
@@ -89,27 +111,14 @@ class Attempt:
         """The outcome of a handler that was stopped before it could begin or end by itself."""
         return self._outcome_of(JobAborted(self._context.abort_reason or "cancelled"))
 
-    def _middleware(self) -> contextlib.AbstractContextManager[Any]:
-        if not self._app.middlewares:
-            return contextlib.nullcontext()
-        stack = contextlib.ExitStack()
-        try:
-            for middleware in self._app.middlewares:
-                stack.enter_context(middleware(self._context))
-        except BaseException:
-            stack.close()
-            raise
-        return stack
-
-    def _prepare(self) -> tuple[Any, list[Any], dict[str, Any]]:
+    def _prepare(
+        self, definition: JobDefinition[Any, Any, Any]
+    ) -> tuple[Any, list[Any], dict[str, Any]]:
         self._context.check_aborted()
-        if self._definition is None:
-            kind = self._context.job["kind"]
-            raise JobError(f"no job of kind {kind!r} is defined", failure_class="unknown_kind")
-        args, kwargs = self._definition.signature.decode(self._context.job.get("payload"))
-        if self._definition.signature.takes_context:
+        args, kwargs = definition.signature.decode(self._context.job.get("payload"))
+        if definition.signature.takes_context:
             args.insert(0, self._context)
-        return self._definition.function, args, kwargs
+        return definition.function, args, kwargs
 
     def _succeed(self, result: Any) -> Outcome:
         fields: dict[str, Any] = {}

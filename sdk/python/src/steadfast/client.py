@@ -1,7 +1,7 @@
 """Calls to the server, blocking and asynchronous.
 
 A request is repeated only where that does no harm: if no connection came about, if the server says
-that it has not done it (503), or if doing it twice is the same as doing it once.
+that the request had no effect (429 and 503), or if doing it twice is the same as doing it once.
 """
 
 from __future__ import annotations
@@ -12,22 +12,29 @@ import os
 import ssl
 import time
 import weakref
+from collections import deque
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
+from urllib.parse import quote, urlencode
 
-import httpx
-
-from ._operations_async import AsyncOperations
-from ._operations_sync import Operations
+from ._generated.operations_async import AsyncOperations
+from ._generated.operations_sync import Operations
 from .backoff import Backoff
-from .errors import ApiError, ServerUnavailable
+from .errors import ApiError, CertificateNotTrusted, ServerUnavailable
+from .http import AsyncConnection, BlockingConnection, NotConnected, Response, Target
 from .payloads import to_json
 from .version import LIBRARY
 
 DEFAULT_URL = "http://127.0.0.1:7373"
 TRIES = 4
 TIMEOUT = 30.0
+CONNECTIONS_MAX = 100
+"""Connections of an event loop, and idle connections that a blocking client keeps."""
+# Statuses of a server that cannot answer now, but may soon.
+TRANSIENT = frozenset({408, 425, 429})
+# Statuses of a request that had no effect.
+NO_EFFECT = frozenset({429, 503})
 
 
 class Settings:
@@ -37,29 +44,31 @@ class Settings:
         self.url = (url or os.environ.get("STEADFAST_URL") or DEFAULT_URL).rstrip("/")
         self.api_key = api_key or os.environ.get("STEADFAST_API_KEY") or None
         self._tls: ssl.SSLContext | None = None
+        self._target: Target | None = None
 
     def headers(self) -> dict[str, str]:
-        """Those that every request has."""
+        """Headers of every request."""
         headers = {"content-type": "application/json", "user-agent": LIBRARY}
         if self.api_key:
             headers["authorization"] = f"Bearer {self.api_key}"
         return headers
 
-    def options(self) -> dict[str, Any]:
-        """Those of an `httpx` client. Proxies of the environment are not for a job queue."""
-        return {
-            "base_url": self.url,
-            "headers": self.headers(),
-            "timeout": TIMEOUT,
-            "trust_env": False,
-            "verify": self.tls(),
-        }
+    def tls(self) -> ssl.SSLContext | None:
+        """The encryption of connections. Loading certificates takes long, so it is done once.
 
-    def tls(self) -> ssl.SSLContext | Literal[False]:
-        """How connections are encrypted. Loading certificates takes long, so it is done once."""
+        `STEADFAST_CA_FILE` names certificates that are trusted in addition to those of the system.
+        """
         if self._tls is None and self.url.startswith("https:"):
-            self._tls = httpx.create_ssl_context()
-        return self._tls or False
+            self._tls = ssl.create_default_context()
+            if more := os.environ.get("STEADFAST_CA_FILE"):
+                self._tls.load_verify_locations(more)
+        return self._tls
+
+    def target(self) -> Target:
+        """The address of the server."""
+        if self._target is None:
+            self._target = Target(self)
+        return self._target
 
 
 class Client(Operations):
@@ -73,7 +82,7 @@ class Client(Operations):
         settings: Settings | None = None,
     ) -> None:
         self.settings = settings or Settings(url, api_key)
-        self._http: httpx.Client | None = None
+        self._idle: deque[BlockingConnection] = deque()
         self._process = 0
 
     def request(
@@ -87,28 +96,35 @@ class Client(Operations):
         timeout: float | None = None,
         is_repeatable: bool | None = None,
     ) -> Any:
-        """Sends a request and returns what the answer says.
+        """Sends a request and returns the JSON of the answer.
 
         `is_repeatable` says whether it may be sent again after its answer was lost; by default,
         all but POST may.
         """
-        call = Call(method, path, query, body, headers, timeout, is_repeatable)
+        call = Call(self.settings.url, method, path, query, body, headers, timeout, is_repeatable)
         while True:
+            connection = self._connection()
             try:
-                response = self._client().send(call.build(self._client()))
-            except httpx.TransportError as error:
-                time.sleep(call.pause_after_error(error))
+                response = connection.send(*call.message)
+            except OSError as error:
+                pause = call.pause_after_error(error)
             else:
-                pause = call.pause_after_response(response)
-                if pause is None:
+                if len(self._idle) < CONNECTIONS_MAX:
+                    self._idle.append(connection)
+                else:
+                    connection.close()
+                found = call.pause_after_response(response)
+                if found is None:
                     return answer_of(response)
-                time.sleep(pause)
+                pause = found
+            time.sleep(pause)
 
     def close(self) -> None:
-        """Closes the connections. The next request opens new ones."""
-        if self._http is not None and self._process == os.getpid():
-            self._http.close()
-        self._http = None
+        """Closes idle connections. The next request opens new ones."""
+        if self._process == os.getpid():
+            while self._idle:
+                self._idle.pop().close()
+        self._idle = deque()
 
     def __enter__(self) -> Client:
         return self
@@ -121,16 +137,19 @@ class Client(Operations):
     ) -> None:
         self.close()
 
-    def _client(self) -> httpx.Client:
+    def _connection(self) -> BlockingConnection:
         # Connections of the parent process are not for its children.
-        if self._http is None or self._process != os.getpid():
+        if self._process != os.getpid():
             self._process = os.getpid()
-            self._http = httpx.Client(**self.settings.options())
-        return self._http
+            self._idle = deque()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return BlockingConnection(self.settings.target())
 
 
 class AsyncClient(AsyncOperations):
-    """A client for `async` code. It has connections for each event loop that it is used in."""
+    """A client for `async` code. Each event loop has its own connections."""
 
     def __init__(
         self,
@@ -140,8 +159,9 @@ class AsyncClient(AsyncOperations):
         settings: Settings | None = None,
     ) -> None:
         self.settings = settings or Settings(url, api_key)
-        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]
-        self._by_loop = weakref.WeakKeyDictionary()
+        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = (
+            weakref.WeakKeyDictionary()
+        )
 
     async def request(
         self,
@@ -154,29 +174,30 @@ class AsyncClient(AsyncOperations):
         timeout: float | None = None,
         is_repeatable: bool | None = None,
     ) -> Any:
-        """Sends a request and returns what the answer says.
+        """Sends a request and returns the JSON of the answer.
 
         `is_repeatable` says whether it may be sent again after its answer was lost; by default,
         all but POST may.
         """
-        call = Call(method, path, query, body, headers, timeout, is_repeatable)
-        client = self._client()
+        call = Call(self.settings.url, method, path, query, body, headers, timeout, is_repeatable)
+        pool = self._pool()
         while True:
             try:
-                response = await client.send(call.build(client))
-            except httpx.TransportError as error:
-                await asyncio.sleep(call.pause_after_error(error))
+                response = await pool.send(call)
+            except OSError as error:
+                pause = call.pause_after_error(error)
             else:
-                pause = call.pause_after_response(response)
-                if pause is None:
+                found = call.pause_after_response(response)
+                if found is None:
                     return answer_of(response)
-                await asyncio.sleep(pause)
+                pause = found
+            await asyncio.sleep(pause)
 
     async def close(self) -> None:
         """Closes the connections of the running event loop."""
-        client = self._by_loop.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.aclose()
+        pool = self._by_loop.pop(asyncio.get_running_loop(), None)
+        if pool is not None:
+            pool.close()
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -189,12 +210,34 @@ class AsyncClient(AsyncOperations):
     ) -> None:
         await self.close()
 
-    def _client(self) -> httpx.AsyncClient:
+    def _pool(self) -> Pool:
         loop = asyncio.get_running_loop()
-        client = self._by_loop.get(loop)
-        if client is None:
-            client = self._by_loop[loop] = httpx.AsyncClient(**self.settings.options())
-        return client
+        pool = self._by_loop.get(loop)
+        if pool is None:
+            pool = self._by_loop[loop] = Pool(self.settings.target())
+        return pool
+
+
+class Pool:
+    """The connections of one event loop."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._idle: list[AsyncConnection] = []
+        self._free = asyncio.Semaphore(CONNECTIONS_MAX)
+
+    async def send(self, call: Call) -> Response:
+        """Sends a request on an idle connection, or on a new one."""
+        async with self._free:
+            connection = self._idle.pop() if self._idle else AsyncConnection(self._target)
+            response = await connection.send(*call.message)
+            self._idle.append(connection)
+            return response
+
+    def close(self) -> None:
+        """Closes idle connections."""
+        while self._idle:
+            self._idle.pop().close()
 
 
 class Call:
@@ -202,6 +245,7 @@ class Call:
 
     def __init__(
         self,
+        url: str,
         method: str,
         path: str,
         query: Mapping[str, Any] | None,
@@ -210,52 +254,57 @@ class Call:
         timeout: float | None,
         is_repeatable: bool | None,
     ) -> None:
-        self._method = method
-        self._path = path
-        self._query = {k: _query_text(v) for k, v in (query or {}).items() if v is not None}
-        self._content = None if body is None else to_json(body).encode()
-        self._headers = dict(headers or {})
-        self._timeout = TIMEOUT if timeout is None else timeout
+        given = [(k, _query_text(v)) for k, v in (query or {}).items() if v is not None]
+        target = f"{path}?{urlencode(given, quote_via=quote)}" if given else path
+        content = b"" if body is None else body
+        if not isinstance(content, bytes):
+            content = to_json(content).encode()
+        seconds = TIMEOUT if timeout is None else timeout
+        self.message = (method, target, content, seconds, dict(headers or {}))
+        """The arguments of `send` of a connection."""
+        self._url = url
         self._is_repeatable = method != "POST" if is_repeatable is None else is_repeatable
         self._tries_left = TRIES
         self._backoff = Backoff()
 
-    def build(self, client: httpx.Client | httpx.AsyncClient) -> httpx.Request:
-        """The request itself."""
-        return client.build_request(
-            self._method,
-            self._path,
-            params=self._query or None,
-            content=self._content,
-            headers=self._headers,
-            timeout=self._timeout,
-        )
-
-    def pause_after_error(self, error: httpx.TransportError) -> float:
-        """How long to wait before the next try; raises if there is none."""
+    def pause_after_error(self, error: OSError) -> float:
+        """The pause before the next try; raises if there is none."""
         self._tries_left -= 1
-        was_never_sent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-        if self._tries_left == 0 or not (was_never_sent or self._is_repeatable):
-            raise ServerUnavailable(describe(error)) from error
+        was_never_sent = isinstance(error, NotConnected)
+        if (
+            self._tries_left == 0
+            or is_certificate_error(error)
+            or not (was_never_sent or self._is_repeatable)
+        ):
+            raise unavailable(error, self._url) from error
         return self._backoff.pause()
 
-    def pause_after_response(self, response: httpx.Response) -> float | None:
-        """How long to wait before the next try; `None` if this is the answer."""
+    def pause_after_response(self, response: Response) -> float | None:
+        """The pause before the next try; `None` if this is the answer."""
         self._tries_left -= 1
-        if response.status_code != 503 or self._tries_left == 0:
+        had_no_effect = response.status in NO_EFFECT
+        may_help = is_transient(response.status) and self._is_repeatable
+        if self._tries_left == 0 or not (had_no_effect or may_help):
             return None
-        return self._backoff.pause()
+        return self._backoff.pause(retry_after_of(response))
 
 
-def answer_of(response: httpx.Response) -> Any:
-    """What a successful response says; any other raises `ApiError`."""
-    if response.is_success:
-        return response.json() if response.content else None
-    raise problem_of(response.status_code, response.content)
+def answer_of(response: Response) -> Any:
+    """The JSON of a successful response; any other raises `ApiError`."""
+    if not 200 <= response.status < 300:
+        error = problem_of(response.status, response.content)
+        error.retry_after = retry_after_of(response)
+        raise error
+    if not response.content:
+        return None
+    try:
+        return json.loads(response.content)
+    except ValueError as error:
+        raise ServerUnavailable(f"the answer is not JSON: {error}") from error
 
 
 def problem_of(status: int, content: bytes) -> ApiError:
-    """The error that a response describes, as well as it does."""
+    """The error in a response, with as much detail as the response has."""
     try:
         said: Any = json.loads(content)
     except ValueError:
@@ -270,9 +319,26 @@ def problem_of(status: int, content: bytes) -> ApiError:
     )
 
 
-def describe(error: Exception) -> str:
-    """An error of the connection in words; some of them have no text."""
-    return f"no answer from the server: {str(error) or type(error).__name__}"
+def is_transient(status: int) -> bool:
+    """Whether the same request may succeed later."""
+    return status >= 500 or status in TRANSIENT
+
+
+def retry_after_of(response: Response) -> float:
+    """The seconds that the server asks callers to wait; dates are not read."""
+    text = response.headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def is_certificate_error(error: BaseException) -> bool:
+    """Whether the server's certificate is not trusted, which no repeat can cure."""
+    return isinstance(error.__cause__, ssl.SSLCertVerificationError)
+
+
+def unavailable(error: OSError, url: str) -> ServerUnavailable:
+    """An error of the connection as the caller gets it."""
+    kind = CertificateNotTrusted if is_certificate_error(error) else ServerUnavailable
+    return kind(f"no answer from {url}: {str(error) or type(error).__name__}")
 
 
 def _query_text(value: Any) -> str:

@@ -21,8 +21,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(
         level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    # httpx reports every request at this level, and a worker makes many.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
     sys.path.insert(0, os.getcwd())
     try:
         app = find_app(options.app)
@@ -56,11 +54,13 @@ def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     result = argparse.ArgumentParser(
         prog="steadfast-worker",
-        description="Run the jobs of an application. STEADFAST_URL and STEADFAST_API_KEY say where "
-        "the server is.",
+        description="Run the jobs of an application. STEADFAST_URL and STEADFAST_API_KEY name the "
+        "server and the key.",
     )
     result.add_argument("app", help="module:name of the application, such as mail.jobs:app")
-    result.add_argument("--concurrency", type=int, default=10, help="jobs at a time (10)")
+    result.add_argument(
+        "--concurrency", type=int, default=10, help="maximum number of jobs at once (10)"
+    )
     result.add_argument(
         "--queue", dest="queues", action="append", default=[], help="only this queue; repeatable"
     )
@@ -69,10 +69,12 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument(
         "--import", dest="imports", action="append", default=[], metavar="MODULE",
-        help="import this module, which defines more jobs; repeatable",
+        help="also import this module, which defines jobs; repeatable",
     )  # fmt: skip
-    result.add_argument("--lease", help="in place of each job's own, such as 30s")
-    result.add_argument("--grace", default="30s", help="how long jobs may finish on a stop (30s)")
+    result.add_argument("--lease", help="lease duration instead of each job's own, such as 30s")
+    result.add_argument(
+        "--grace", default="30s", help="grace period for running jobs on a stop (30s)"
+    )
     result.add_argument("--name", help="the worker's name; by default host and process")
     result.add_argument(
         "--log-level", default="info", choices=["debug", "info", "warning", "error"]

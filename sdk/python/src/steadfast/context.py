@@ -1,7 +1,8 @@
-"""What a handler knows about its attempt, and can do besides returning."""
+"""The context of an attempt: its job, progress, steps, and jobs to create on success."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import threading
@@ -12,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from . import types
 from .durations import Duration, to_seconds
-from .errors import JobAborted
+from .errors import JobAborted, PermanentError
 from .payloads import decode, to_json
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ class Context:
     """An attempt at a job, as its handler sees it.
 
     A handler gets it as its first parameter if that is annotated with this class; code that it
-    calls can ask for `current_context()`.
+    calls can use `current_context()`.
     """
 
     def __init__(self, job: types.Job, steps: StepStore) -> None:
@@ -55,6 +56,8 @@ class Context:
         """The note and the progress in percent that the handler has given."""
         self.abort_reason: str | None = None
         """Why the handler should stop: `cancelled`, `timeout`, `lost` or `stopping`."""
+        self.is_stopping = False
+        """Whether the worker has begun to stop. The handler is aborted when the grace is over."""
         self.on_progress: Callable[[], object] | None = None
         self.on_abort: Callable[[], object] | None = None
         self._steps = steps
@@ -90,20 +93,20 @@ class Context:
 
     @property
     def log_fields(self) -> dict[str, Any]:
-        """What structured logs should say about this attempt."""
+        """Fields for structured logs."""
         return {"job": self.id, "kind": self.job["kind"], "attempt": self.attempt}
 
     def progress(self, percent: int, note: str | None = None) -> None:
-        """Shows how far the work is, 0 to 100, with a note of a line or two.
+        """Reports the progress in percent, 0 to 100, with a short note.
 
         It is sent with the next heartbeat and before the outcome, so calling it often is cheap.
         """
         if not 0 <= percent <= 100:
-            raise ValueError(f"progress of {percent}: it must be 0 to 100")
+            raise ValueError(f"progress must be 0 to 100, not {percent}")
         self._tell(self.news[0] if note is None else note, int(percent))
 
     def note(self, text: str) -> None:
-        """Shows a note beside the job."""
+        """Shows a note with the job."""
         self._tell(text, self.news[1])
 
     def _tell(self, note: str | None, percent: int | None) -> None:
@@ -113,32 +116,41 @@ class Context:
             self.on_progress()
 
     def on_success(self, *requests: types.CreateJobRequest) -> None:
-        """Jobs that are made if and only if this attempt succeeds: `other.request(…)`."""
+        """Creates jobs if and only if this attempt succeeds: `other.request(…)`."""
         if len(self.on_success_requests) + len(requests) > ON_SUCCESS_MAX:
-            raise ValueError(f"more than {ON_SUCCESS_MAX} jobs on success")
+            raise ValueError(f"at most {ON_SUCCESS_MAX} jobs can be created on success")
         for request in requests:
             to_json(request)
         self.on_success_requests.extend(requests)
 
-    def once(self, name: str, step: Callable[[], T]) -> T:
+    def once(self, name: str, step: Callable[[], T], returns: type[T] | None = None) -> T:
         """Runs `step` unless it has succeeded in an earlier attempt; then returns its result.
 
-        A crash between the end of the step and the write of its result forgets it, so what it does
-        to other systems should still carry the job's id as an idempotency key.
+        The result is stored as JSON. `returns` is its type, unless the step is a function whose
+        return type is annotated, or the result is plain JSON.
+
+        A crash between the end of the step and the write of its result forgets it. Give the job's
+        id as an idempotency key to the systems that the step calls.
         """
         self.check_aborted()
-        found, result = self._steps.load(name)
+        found, stored = self._steps.load(name)
         if not found:
-            result = self._steps.save(name, step())
-        return typing.cast("T", _step_result(step, result))
+            result = step()
+            stored = self._steps.save(name, result)
+            _check_comes_back(name, _step_type(step, returns), result)
+        return typing.cast("T", _step_result(_step_type(step, returns), stored))
 
-    async def once_async(self, name: str, step: Callable[[], Awaitable[T]]) -> T:
+    async def once_async(
+        self, name: str, step: Callable[[], Awaitable[T]], returns: type[T] | None = None
+    ) -> T:
         """As `once`, for `async def` handlers and steps."""
         self.check_aborted()
-        found, result = await self._steps.load_async(name)
+        found, stored = await self._steps.load_async(name)
         if not found:
-            result = await self._steps.save_async(name, await step())
-        return typing.cast("T", _step_result(step, result))
+            result = await step()
+            stored = await self._steps.save_async(name, result)
+            _check_comes_back(name, _step_type(step, returns), result)
+        return typing.cast("T", _step_result(_step_type(step, returns), stored))
 
     @property
     def is_aborted(self) -> bool:
@@ -177,10 +189,37 @@ def set_current_context(context: Context) -> None:
     _current.set(context)
 
 
-def _step_result(step: Callable[[], Any], result: Any) -> Any:
+def _step_type(step: Callable[[], Any], returns: Any) -> Any:
+    """The type of a step's result; `Any` if it is not known."""
+    if returns is not None:
+        return returns
+    while isinstance(step, functools.partial):
+        step = step.func
     hint = getattr(step, "__annotations__", {}).get("return", Any)
-    if isinstance(hint, str):
-        hint = typing.get_type_hints(step).get("return", Any)
+    return typing.get_type_hints(step).get("return", Any) if isinstance(hint, str) else hint
+
+
+def _step_result(hint: Any, result: Any) -> Any:
     if inspect.isclass(hint) or typing.get_origin(hint):
         return decode(hint, result, "result")
     return result
+
+
+def _check_comes_back(name: str, hint: Any, result: Any) -> None:
+    """Fails the job if a later attempt would get a result of another type than this one."""
+    if hint is Any and not _is_plain(result):
+        kind = type(result).__name__
+        raise PermanentError(
+            f"the step {name!r} returned a {kind}, which a later attempt would get as plain JSON: "
+            f"add returns={kind}, or annotate the return type of the step",
+            failure_class="result",
+        )
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(_is_plain(one) for one in value)
+    if isinstance(value, dict):
+        items = value.items()
+        return all(type(key) is str and _is_plain(one) for key, one in items)
+    return value is None or type(value) in (bool, int, float, str)

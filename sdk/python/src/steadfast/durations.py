@@ -24,7 +24,7 @@ def to_seconds(value: Duration) -> float:
     else:
         seconds = float(value)
     if not 0 <= seconds < float("inf"):
-        raise ValueError(f"a duration of {seconds:g} s: it must not be negative or without end")
+        raise ValueError(f"a duration must be finite and not negative, not {seconds:g} s")
     return seconds
 
 

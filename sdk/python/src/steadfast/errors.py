@@ -1,15 +1,13 @@
-"""What goes wrong: in handlers, where the exception carries the retry decision, and in calls."""
+"""Errors: in handlers, where the exception carries the retry decision, and in calls."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .durations import Duration, to_seconds
 
-# Names that the server does not retry, in its own spelling and in that of others.
-PERMANENT_CLASSES = frozenset(
-    {"validation", "not_found", "unauthorized", "forbidden", "syntax", "redirect", "blocked"}
-    | {"ValidationError", "NotFoundError", "UnauthorizedError", "ForbiddenError", "SyntaxError"}
-    | {"payload"}
-)
+if TYPE_CHECKING:
+    from . import types
 
 
 class SteadfastError(Exception):
@@ -17,16 +15,16 @@ class SteadfastError(Exception):
 
 
 class JobError(SteadfastError):
-    """A failure of an attempt, with what the retry policy should know about it.
+    """A failure of an attempt, with details for the retry policy.
 
-    Any other exception is a failure, too; its class is the name of the exception's type, and so is
-    that of a subclass of this one. Rules of a retry policy match on it.
+    Any other exception is a failure, too. The class of a failure, which rules of a retry policy
+    match, is the name of the exception's type, also for subclasses of this one.
     """
 
     default_class: str | None = None
     """The class of all errors of this type and its subclasses."""
     permanent: bool = False
-    """Whether no retry can cure it. A subclass can set it."""
+    """Whether a retry cannot help. A subclass can set it."""
 
     def __init__(
         self,
@@ -48,10 +46,10 @@ class JobError(SteadfastError):
 
 
 class PermanentError(JobError):
-    """A failure that no retry can cure: the job becomes a dead letter at once.
+    """A failure that a retry cannot fix: the job becomes a dead letter at once.
 
-    Unless a rule of its policy retries its class, which is the one that is given, the name of a
-    subclass, or that of the exception it was raised from; otherwise `validation`.
+    A rule of its policy can still retry its class. The class is `failure_class` if given, the name
+    of a subclass, or the class of the exception that it was raised from; otherwise `validation`.
     """
 
     permanent = True
@@ -67,7 +65,7 @@ class PermanentError(JobError):
 
     @property
     def failure_class(self) -> str:
-        """As that of any other error, or the class of the cause."""
+        """The class of any other error, or the class of the cause."""
         cause = self.__cause__
         is_plain = type(self) is PermanentError and not self._failure_class
         # Causes may form a circle.
@@ -102,8 +100,8 @@ class Snooze(SteadfastError):
 class JobAborted(BaseException):
     """Raised inside a handler that should stop: cancelled, timed out, stopping, or lease lost.
 
-    It is no `Exception`, so that `except Exception` does not swallow it. In an `async def` handler
-    the task is cancelled instead.
+    It is not an `Exception`, so that `except Exception` does not swallow it. In an `async def`
+    handler the task is cancelled instead.
     """
 
 
@@ -116,26 +114,45 @@ class ApiError(SteadfastError):
         self.code = code
         self.detail = detail
         self.field = field
+        self.retry_after: float = 0
+        """The seconds that the server asks callers to wait, or 0."""
 
 
 class ServerUnavailable(SteadfastError):
-    """The server did not answer. Whether it has done what it was asked for is not known."""
+    """The server did not answer. It may have carried out the request."""
 
     retry_after: float = 0
-    """How many seconds it asks callers to wait, if it could say that much."""
+    """The seconds that the server asks callers to wait, or 0."""
+
+
+class CertificateNotTrusted(ServerUnavailable):
+    """The certificate of the server is not trusted. `STEADFAST_CA_FILE` can add a trusted one."""
 
 
 class JobFailed(SteadfastError):
     """Raised by `JobHandle.result` for a job that ended without success."""
 
-    def __init__(self, job_id: str, label: str, explanation: str) -> None:
-        super().__init__(f"{job_id} {label}: {explanation}")
-        self.job_id = job_id
-        self.label = label
+    def __init__(self, job: types.Job) -> None:
+        failure: Any = job.get("failure") or {}
+        self.job = job
+        """The job, as the API describes it."""
+        self.job_id = job["id"]
+        self.label = job["label"]
+        """`failed` or `cancelled`."""
+        self.failure_class: str | None = failure.get("class")
+        """The class of the last failure; `None` if no attempt failed."""
+        self.failure_message: str | None = failure.get("message")
+        """The message of the last failure."""
+        parts = [
+            ": ".join(part for part in (self.failure_class, self.failure_message) if part),
+            job.get("explanation") or job.get("reason") or "",
+        ]
+        why = "; ".join(part for part in parts if part) or "no explanation"
+        super().__init__(f"{self.job_id} {self.label}: {why}")
 
 
 def class_of(error: BaseException) -> str:
-    """The class of a failure that is not told otherwise."""
+    """The class of a failure: its own, or the name of the exception's type."""
     return error.failure_class if isinstance(error, JobError) else type(error).__name__
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
 import time
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from . import types
+from ._generated.options import OPTIONS, JobOptions
 from .context import Context, current_context
 from .durations import Duration, to_millis, to_seconds
 from .errors import JobFailed
@@ -23,46 +25,14 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-"""What the handler returns, awaited if it is `async`."""
+"""The result of the handler, awaited if it is `async`."""
 C = TypeVar("C")
 """What a direct call returns: R, or an awaitable of it."""
 
 WAIT_MAX = 30.0
-
-
-class JobOptions(TypedDict, total=False):
-    """What can be said about jobs besides their payload; defaults are the server's."""
-
-    queue: str
-    """The queue it waits in."""
-    retry: types.RetryPolicyInput
-    """A preset (`"patient"`), or the fields of a retry policy."""
-    priority: int
-    """0 to 9, higher first."""
-    delay: Duration
-    """Not before this long from now."""
-    run_at: datetime
-    """Not before this time."""
-    timeout: Duration
-    """How long one attempt may take."""
-    lease: Duration
-    """How long a claim holds without being renewed."""
-    idempotency_key: str
-    """One key, one job: enqueuing again with it answers with the same job."""
-    concurrency_key: str
-    """What is limited together by a gate, such as the id of a customer."""
-    destination: str
-    """The system that the handler calls, as an origin: gates and its health go by it."""
-    tags: Mapping[str, str]
-    """Names and values for finding it."""
-    type: types.Guarantee
-    """How often it may start: `AT_LEAST_ONCE` or `AT_MOST_ONCE`."""
-    webhook: types.WebhookRequest
-    """Where events of this job are sent."""
-    traceparent: str
-    """The trace it belongs to; by default that of the handler that enqueues it."""
-    tenant: str
-    """Whose it is. Only for keys that see all tenants."""
+EARLY = 1.0
+"""An answer that comes sooner than this has not waited."""
+PAUSE = 0.05
 
 
 class JobDefinition(Generic[P, R, C]):
@@ -80,6 +50,7 @@ class JobDefinition(Generic[P, R, C]):
         *,
         interrupt: bool = True,
     ) -> None:
+        check_options(options)
         self.app = app
         self.function = function
         self.kind = kind
@@ -122,6 +93,7 @@ class JobDefinition(Generic[P, R, C]):
 
     def using(self, **options: Unpack[JobOptions]) -> JobDefinition[P, R, C]:
         """The same definition with other options: `welcome.using(delay="5m").enqueue(…)`."""
+        check_options(options)
         other = copy.copy(self)
         other.options = typing.cast("JobOptions", {**self.options, **options})
         return other
@@ -148,23 +120,34 @@ class JobHandle(Generic[R]):
 
     def fetch(self) -> types.Job:
         """The job as it is now."""
-        self.job = self._app.client.get_job(self.id)
+        creator = self._app.creator
+        self.job = creator.get(self.id) if creator else self._app.client.get_job(self.id)
         return self.job
 
     def cancel(self) -> types.Job:
         """Cancels it; a handler that runs is stopped."""
-        self.job = self._app.client.cancel_job(self.id)
+        creator = self._app.creator
+        self.job = creator.cancel(self.id) if creator else self._app.client.cancel_job(self.id)
         return self.job
 
     def result(self, timeout: Duration = 30) -> R:
-        """Waits for the end of the job and returns what its handler returned."""
+        """Waits for the end of the job and returns the result of its handler.
+
+        Raises `JobFailed` if the job ended without success, and `TimeoutError` after the timeout.
+        """
+        if self._app.creator:
+            # Nothing runs by itself in a test in process.
+            self.fetch()
+            self._has_ended(0)
+            return self._result()
         end = time.monotonic() + to_seconds(timeout)
         while True:
             wait = _wait_until(end)
-            path, query = f"/api/v1/jobs/{self.id}", {"wait": f"{round(wait * 1000)}ms"}
-            self.job = self._app.client.request("GET", path, query=query, timeout=wait + 10)
+            asked_at = time.monotonic()
+            self.job = self._app.client.request(*self._wait_request(wait), timeout=wait + 10)
             if self._has_ended(end):
                 return self._result()
+            time.sleep(_pause_after(asked_at, end))
 
     async def result_async(self, timeout: Duration = 30) -> R:
         """As `result`, without blocking the event loop."""
@@ -172,10 +155,18 @@ class JobHandle(Generic[R]):
         client = self._app.async_client
         while True:
             wait = _wait_until(end)
-            path, query = f"/api/v1/jobs/{self.id}", {"wait": f"{round(wait * 1000)}ms"}
-            self.job = await client.request("GET", path, query=query, timeout=wait + 10)
+            asked_at = time.monotonic()
+            if self._app.creator:
+                self.fetch()
+            else:
+                request = client.request(*self._wait_request(wait), timeout=wait + 10)
+                self.job = await request
             if self._has_ended(end):
                 return self._result()
+            await asyncio.sleep(_pause_after(asked_at, end))
+
+    def _wait_request(self, wait: float) -> tuple[str, str]:
+        return "GET", f"/api/v1/jobs/{self.id}?wait={round(wait * 1000)}ms"
 
     def _has_ended(self, end: float) -> bool:
         if self.job["label"] in ("succeeded", "failed", "cancelled"):
@@ -186,8 +177,7 @@ class JobHandle(Generic[R]):
 
     def _result(self) -> R:
         if self.job["label"] != "succeeded":
-            explanation = self.job.get("explanation") or "no explanation"
-            raise JobFailed(self.id, self.job["label"], explanation)
+            raise JobFailed(self.job)
         hint = self._definition.signature.result
         return typing.cast("R", decode(hint, self.job.get("result"), "result"))
 
@@ -199,21 +189,34 @@ def _wait_until(end: float) -> float:
     return min(max(end - time.monotonic(), 0.0), WAIT_MAX)
 
 
-NAMES = {"idempotency_key": "idempotencyKey", "concurrency_key": "concurrencyKey"}
+def _pause_after(asked_at: float, end: float) -> float:
+    """The pause before the next request: none if the server waited before it answered."""
+    now = time.monotonic()
+    return 0 if now > asked_at + EARLY else max(0.0, min(PAUSE, end - now))
+
+
+def check_options(options: JobOptions) -> None:
+    """Raises `TypeError` for an option that jobs do not have."""
+    for option in options:
+        if option not in OPTIONS:
+            raise TypeError(f"a job has no option {option!r}; there are {', '.join(OPTIONS)}")
 
 
 def fields_of(options: JobOptions) -> dict[str, Any]:
     """The options by their names in the API."""
     request: dict[str, Any] = {}
-    for name, value in options.items():
-        if name in ("delay", "timeout", "lease"):
-            request[name] = to_millis(typing.cast("Duration", value))
-        elif name == "run_at":
-            request["runAt"] = time_text(typing.cast("datetime", value))
-        elif name in NAMES:
-            request[NAMES[name]] = value
-        else:
-            request[name] = value
+    check_options(options)
+    for option, value in typing.cast("dict[str, Any]", options).items():
+        name, form = OPTIONS[option]
+        if value is None:
+            continue
+        if form == "duration":
+            value = to_millis(value)
+        elif form == "time" or (form == "deadline" and isinstance(value, datetime)):
+            value = time_text(value)
+        elif form == "deadline":
+            value = f"{to_millis(value)}ms"
+        request[name] = value
     return request
 
 

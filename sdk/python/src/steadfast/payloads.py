@@ -6,6 +6,7 @@ positional-only, is the whole payload. Otherwise each parameter is a field of it
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import functools
@@ -14,7 +15,7 @@ import json
 import types
 import typing
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import PurePath
 from typing import Any, TypeAlias, get_args, get_origin
@@ -54,14 +55,23 @@ class Signature:
         self.result = hints.get("return", Any)
 
     def encode(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The payload of a call with these arguments."""
+        """The payload of a call with these arguments, as JSON has it.
+
+        It is checked as the worker will check it, so that a payload that does not fit is found here
+        and not in a dead letter.
+        """
         bound = self._signature.bind(*args, **kwargs)
+        value: Any
         if self._is_whole:
-            return next(iter(bound.arguments.values()), None)
-        arguments = dict(bound.arguments)
-        if self._takes_rest:
-            arguments |= arguments.pop(list(self._signature.parameters)[-1], {})
-        return arguments or None
+            value = next(iter(bound.arguments.values()), None)
+        else:
+            value = dict(bound.arguments)
+            if self._takes_rest:
+                value |= value.pop(list(self._signature.parameters)[-1], {})
+            value = value or None
+        payload = json.loads(to_json(value))
+        self.decode(payload)
+        return payload
 
     def decode(self, payload: Any) -> tuple[list[Any], dict[str, Any]]:
         """The arguments for a call with this payload, or a `PayloadError`."""
@@ -139,7 +149,7 @@ def _encode(value: Any) -> Any:
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
         return value.value
-    if isinstance(value, date):
+    if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, timedelta):
         return f"{to_millis(value)}ms"
@@ -177,6 +187,8 @@ def decode(hint: Any, value: Any, path: str) -> Any:
 
 def _decode_union(choices: tuple[Any, ...], value: Any, path: str) -> Any:
     errors: list[str] = []
+    if float in choices and int in choices and type(value) is int:
+        return value  # JSON tells 3 from 3.0, and so does Python.
     for choice in choices:
         try:
             return decode(choice, value, path)
@@ -204,14 +216,61 @@ def _decode_type(kind: type[Any], parameters: tuple[Any, ...], value: Any, path:
     if issubclass(kind, Mapping):
         if not isinstance(value, dict):
             raise _mismatch(path, "an object", value)
-        values = parameters[1] if len(parameters) == 2 else Any
+        keys, values = parameters if len(parameters) == 2 else (Any, Any)
         items = typing.cast("dict[str, Any]", value).items()
-        return {key: decode(values, item, f"{path}.{key}") for key, item in items}
-    if kind in _FROM_TEXT or issubclass(kind, enum.Enum):
+        return {
+            _decode_key(keys, key, path): decode(values, item, f"{path}.{key}")
+            for key, item in items
+        }
+    if kind in _FROM_TEXT or issubclass(kind, enum.Enum | PurePath):
         return _decode_text(kind, value, path)
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return _decode_named_tuple(kind, value, path)
     if issubclass(kind, Sequence | set | frozenset):
         return _decode_list(kind, parameters, value, path)
     return value
+
+
+def _decode_key(hint: Any, key: str, path: str) -> Any:
+    """A key as the annotated type: in JSON, all keys are texts."""
+    kinds = get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    for kind in kinds:
+        if kind in _FROM_KEY:
+            try:
+                return _FROM_KEY[kind](key)
+            except (ValueError, KeyError):
+                continue
+        if isinstance(kind, type) and issubclass(kind, enum.Enum):
+            # The value of its member may be a number.
+            for member in kind:
+                if str(member.value) == key:
+                    return member
+            continue
+        with contextlib.suppress(PayloadError):
+            return decode(kind, key, path)
+    raise _mismatch(f"a key of {path}", " or ".join(map(_name_of, kinds)), key)
+
+
+_FROM_KEY: dict[Any, Callable[[str], Any]] = {
+    int: int,
+    float: float,
+    bool: {"true": True, "false": False}.__getitem__,
+    type(None): {"null": None}.__getitem__,
+}
+
+
+def _decode_named_tuple(kind: type[Any], value: Any, path: str) -> Any:
+    names: tuple[str, ...] = kind._fields
+    if not isinstance(value, list) or len(value) != len(names):
+        raise _mismatch(path, f"a list of {len(names)}", value)
+    hints = _class_hints_of(typing.cast("Hashable", kind))
+    values: list[Any] = value
+    return kind(
+        *(
+            decode(hints.get(name, Any), item, f"{path}.{name}")
+            for name, item in zip(names, values, strict=True)
+        )
+    )
 
 
 def _decode_list(kind: type[Any], parameters: tuple[Any, ...], value: Any, path: str) -> Any:
@@ -238,6 +297,7 @@ def _datetime(text: str) -> datetime:
 _FROM_TEXT: dict[Any, Callable[[Any], Any]] = {
     datetime: _datetime,
     date: date.fromisoformat,
+    time: time.fromisoformat,
     timedelta: lambda text: timedelta(seconds=to_seconds(text)),
     UUID: UUID,
     Decimal: Decimal,
@@ -284,13 +344,18 @@ def _decode_typed_dict(kind: type[Any], value: Any, path: str) -> Any:
 
 def _decode_pydantic(kind: Any, value: Any, path: str) -> Any:
     try:
-        if hasattr(kind, "model_validate"):
-            return kind.model_validate(value)
+        # As JSON, so that a strict model takes a time that is written as text.
+        if hasattr(kind, "model_validate_json"):
+            return kind.model_validate_json(to_json(value))
         from pydantic import TypeAdapter
 
-        return TypeAdapter(kind).validate_python(value)
+        return TypeAdapter(kind).validate_json(to_json(value))
     except ValueError as error:
         raise PayloadError(f"{path}: {error}") from error
+
+
+def _name_of(kind: Any) -> str:
+    return str(getattr(kind, "__name__", kind))
 
 
 def _refuse(path: str, expected: str, value: Any) -> typing.NoReturn:

@@ -2,84 +2,99 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from .backoff import Backoff
+from .client import is_transient
 from .errors import ApiError, JobAborted, ServerUnavailable
 from .payloads import to_json
 
 if TYPE_CHECKING:
     from .app import Steadfast
+    from .context import Context
 
 
 class ServerSteps:
-    """Steps of a claim. While the server is away they wait, for as long as the claim may hold."""
+    """Steps of a claim. A request is repeated for as long as the attempt may go on.
 
-    def __init__(self, app: Steadfast, job_id: str, fence: int, lease: float) -> None:
+    A step that was done must not be forgotten because the server was unwell for a moment.
+    """
+
+    context: Context
+    """The attempt; an abort ends the repeats."""
+
+    def __init__(self, app: Steadfast, job_id: str, fence: int) -> None:
         self._app = app
         self._job_id = job_id
         self._fence = fence
-        self._lease = lease
 
     def load(self, name: str) -> tuple[bool, Any]:
         """Whether the step has succeeded before, and its result."""
-        client, end = self._app.client, time.monotonic() + self._lease
-        while True:
-            try:
-                query = {"fence": self._fence}
-                return True, client.request("GET", self._at(name), query=query)["result"]
-            except (ApiError, ServerUnavailable) as error:
-                if is_absent(error, end):
-                    return False, None
+        return self._repeat("GET", name, {"query": {"fence": self._fence}})
 
     def save(self, name: str, result: Any) -> Any:
         """Keeps the result of a step and returns it; the first one wins."""
-        client, end = self._app.client, time.monotonic() + self._lease
-        body = {"fence": self._fence, "result": result}
-        while True:
-            try:
-                return client.request("PUT", self._at(name), body=body)["result"]
-            except (ApiError, ServerUnavailable) as error:
-                is_absent(error, end)
+        return self._repeat("PUT", name, {"body": {"fence": self._fence, "result": result}})[1]
 
     async def load_async(self, name: str) -> tuple[bool, Any]:
         """As `load`."""
-        client, end = self._app.async_client, time.monotonic() + self._lease
-        while True:
-            try:
-                query = {"fence": self._fence}
-                return True, (await client.request("GET", self._at(name), query=query))["result"]
-            except (ApiError, ServerUnavailable) as error:
-                if is_absent(error, end):
-                    return False, None
+        return await self._repeat_async("GET", name, {"query": {"fence": self._fence}})
 
     async def save_async(self, name: str, result: Any) -> Any:
         """As `save`."""
-        client, end = self._app.async_client, time.monotonic() + self._lease
         body = {"fence": self._fence, "result": result}
+        return (await self._repeat_async("PUT", name, {"body": body}))[1]
+
+    def _repeat(self, method: str, name: str, options: dict[str, Any]) -> tuple[bool, Any]:
+        backoff = Backoff()
         while True:
             try:
-                return (await client.request("PUT", self._at(name), body=body))["result"]
+                return result_of(self._app.client.request(method, self._at(name), **options))
             except (ApiError, ServerUnavailable) as error:
-                is_absent(error, end)
+                if is_absent(error):
+                    return False, None
+                self.context.sleep(backoff.pause(error.retry_after))
+
+    async def _repeat_async(
+        self, method: str, name: str, options: dict[str, Any]
+    ) -> tuple[bool, Any]:
+        backoff = Backoff()
+        while True:
+            try:
+                client = self._app.async_client
+                return result_of(await client.request(method, self._at(name), **options))
+            except (ApiError, ServerUnavailable) as error:
+                if is_absent(error):
+                    return False, None
+                await asyncio.sleep(backoff.pause(error.retry_after))
+                self.context.check_aborted()
 
     def _at(self, name: str) -> str:
         return f"/api/v1/claims/{quote(self._job_id, safe='')}/steps/{quote(name, safe='')}"
 
 
-def is_absent(error: ApiError | ServerUnavailable, end: float) -> bool:
+def result_of(answer: Any) -> tuple[bool, Any]:
+    """The result in an answer of the server."""
+    if not isinstance(answer, dict) or "result" not in answer:
+        raise ServerUnavailable("an unexpected answer: a step without its result")
+    return True, answer["result"]
+
+
+def is_absent(error: ApiError | ServerUnavailable) -> bool:
     """Whether there is no such step; raises unless another try may help."""
     if isinstance(error, ServerUnavailable):
-        if time.monotonic() >= end:
-            raise error
         return False
-    if error.code == "stale_fence":
+    if error.code in ("stale_fence", "not_found"):
         raise JobAborted("lost") from error
-    if error.code != "step_not_found":
-        raise error
-    return True
+    if error.code == "step_not_found":
+        return True
+    # A key that was revoked may be replaced on the server's side.
+    if is_transient(error.status) or error.status in (401, 403):
+        return False
+    raise error
 
 
 class LocalSteps:

@@ -20,7 +20,7 @@ PREFIX = "whsec_"
 
 
 class WebhookEvent(TypedDict):
-    """What a webhook says."""
+    """The event that a webhook delivers."""
 
     id: str
     """`evt_…`: the same for every endpoint and every retry, so that duplicates can be dropped."""
@@ -42,7 +42,9 @@ def verify(
     tolerance: Duration = 300,
     now: float | None = None,
 ) -> WebhookEvent:
-    """The event of a webhook whose signature and time are right; raises `InvalidSignature`.
+    """Verifies the signature and the time of a webhook, and returns its event.
+
+    Raises `InvalidSignature`, and `ValueError` for a secret that is not one.
 
     `body` is the request's body as it came: JSON that was parsed and written again does not fit.
     Several secrets are for a rotation.
@@ -54,13 +56,15 @@ def verify(
     except KeyError as error:
         raise InvalidSignature(f"the header {error} is missing") from None
     _check_time(sent_at, to_seconds(tolerance), time.time() if now is None else now)
-    signed = f"{message_id}.{sent_at}.".encode() + body
+    signed = f"{message_id}.{sent_at}.".encode("utf-8", "replace") + body
     secrets = [secret] if isinstance(secret, str) else list(secret)
-    expected = [_sign(_key_of(one), signed) for one in secrets]
+    expected = [_sign(key_of(one), signed) for one in secrets]
     # Every pair is compared, in constant time.
-    matches = [hmac.compare_digest(a.encode(), b.encode()) for a in expected for b in given.split()]
+    # A header may hold anything.
+    signatures = [one.encode("utf-8", "replace") for one in given.split()]
+    matches = [hmac.compare_digest(a.encode(), b) for a in expected for b in signatures]
     if not any(matches):
-        raise InvalidSignature("no signature fits")
+        raise InvalidSignature("no signature matches")
     return typing.cast("WebhookEvent", json.loads(body))
 
 
@@ -68,17 +72,18 @@ def _check_time(sent_at: str, tolerance: float, now: float) -> None:
     if not sent_at.isascii() or not sent_at.isdigit() or len(sent_at) > 20:
         raise InvalidSignature("webhook-timestamp is not a number")
     if abs(now - int(sent_at)) > tolerance:
-        raise InvalidSignature("webhook-timestamp is too far from the present time")
+        raise InvalidSignature("webhook-timestamp is too old, or too far in the future")
 
 
-def _key_of(secret: str) -> bytes:
+def key_of(secret: str) -> bytes:
+    """The key in a secret; raises `ValueError` if it has none."""
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except binascii.Error:
         key = b""
     # Anyone can sign with an empty key.
     if not key:
-        raise ValueError("a webhook secret is whsec_ and base64")
+        raise ValueError("a webhook secret must be whsec_ followed by base64")
     return key
 
 

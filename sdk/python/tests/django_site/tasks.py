@@ -5,6 +5,17 @@ from typing import Any
 from django.tasks import TaskContext, task
 
 
+class CardDeclined(Exception):
+    """An exception of the application."""
+
+
+@task(queue_name="django", takes_context=True)
+def third_time(context: TaskContext) -> str:
+    if context.attempt < 3:
+        raise CardDeclined(f"attempt {context.attempt}")
+    return "paid"
+
+
 @task(queue_name="django")
 def add(a: int, b: int) -> int:
     return a + b

@@ -43,14 +43,42 @@ interface TestJob {
 }
 
 const ATTEMPTS_MAX = 10_000;
+/**
+ * Options that a job obeys here, or that change nothing: there are no gates, no other tenants, no leases
+ * and no webhooks.
+ */
+const PLAYED = [
+  "kind",
+  "payload",
+  "delay",
+  "runAt",
+  "retry",
+  "maxRetries",
+  "maxRetryCount",
+  "maxAttempts",
+  "priority",
+  "idempotencyKey",
+  "type",
+  "timeout",
+  "traceparent",
+  "queue",
+  "tenant",
+  "tags",
+  "jobName",
+  "concurrencyKey",
+  "destination",
+  "lease",
+  "webhook",
+];
 const ENDED: readonly JobLabel[] = ["succeeded", "failed", "cancelled"];
 
 /**
  * Runs handlers without a server, on a clock that the test moves.
  *
  * It takes the place of the server of one client: what is enqueued with it is kept in memory, and runs
- * when the test calls for it, one job after the other in the order in which they are due. Delays
- * between attempts are those of the retry policy, without jitter.
+ * when the test calls for it, one job after the other, by priority and then in the order in which they
+ * are due. Delays between attempts are those of the retry policy, without jitter. Options that it does
+ * not play, such as `unique` and `after`, are refused: use `startServer` for them.
  */
 export class TestEngine {
   readonly #client: Steadfast;
@@ -126,13 +154,20 @@ export class TestEngine {
     return attempts;
   }
 
+  /** The job to run next: of those that are due the one of the highest priority, or the next to be due. */
   #next(): TestJob | undefined {
     let next: TestJob | undefined;
     for (const job of this.#jobs.values()) {
       const isWaiting = !ENDED.includes(job.label) && this.#runnable.has(job.request.kind ?? "");
-      if (isWaiting && (!next || job.runAt < next.runAt)) next = job;
+      if (isWaiting && (!next || this.#isBefore(job, next))) next = job;
     }
     return next;
+  }
+
+  #isBefore(a: TestJob, b: TestJob): boolean {
+    const areDue = a.runAt <= this.#now && b.runAt <= this.#now;
+    const more = (a.request.priority ?? 5) - (b.request.priority ?? 5);
+    return areDue && more !== 0 ? more > 0 : a.runAt < b.runAt;
   }
 
   async #attempt(job: TestJob): Promise<void> {
@@ -199,6 +234,10 @@ export class TestEngine {
   #create(given: CreateJobRequest): Job {
     const request = throughJson(given);
     const { idempotencyKey, delay, runAt } = request;
+    const refused = Object.entries(request).filter(
+      ([name, value]) => value != null && !PLAYED.includes(name),
+    );
+    if (refused.length > 0) throw new NotPlayed(refused.map(([name]) => name).join(", "));
     for (const job of this.#jobs.values()) {
       const isSame = idempotencyKey != null && job.request.idempotencyKey === idempotencyKey;
       if (isSame) return this.#body(job);
@@ -207,7 +246,7 @@ export class TestEngine {
     this.#jobs.set(id, {
       id,
       request,
-      policy: completePolicy(request.retry),
+      policy: completePolicy(request),
       label: "ready",
       attempt: 0,
       retryCount: 0,
@@ -272,6 +311,16 @@ export class TestEngine {
   }
 
   async #respond(url: URL, request: HttpRequest): Promise<Response> {
+    try {
+      return this.#answer(url, request);
+    } catch (error) {
+      if (!(error instanceof NotPlayed)) throw error;
+      const problem = { status: 501, code: "not_played", detail: error.message };
+      return Response.json(problem, { status: 422 });
+    }
+  }
+
+  #answer(url: URL, request: HttpRequest): Response {
     const path = url.pathname.replace("/api/v1", "");
     const body = request.body == null ? undefined : JSON.parse(String(request.body));
     const [, id = "", verb] = /^\/jobs\/([^/]+)(?:\/(\w+))?$/.exec(path) ?? [];
@@ -288,11 +337,18 @@ export class TestEngine {
     }
     if (route === "GET /jobs/{id}") return Response.json(this.job(id));
     if (verb === "cancel") {
-      this.#end(this.#find(id), "cancelled", "cancelled");
+      const job = this.#find(id);
+      if (!ENDED.includes(job.label)) this.#end(job, "cancelled", "cancelled");
       return Response.json(this.job(id));
     }
-    const detail = `${request.method} ${path} needs a server: use startServer of steadfast-jobs/testing`;
-    return Response.json({ status: 501, code: "not_implemented", detail }, { status: 422 });
+    throw new NotPlayed(`${request.method} ${path}`);
+  }
+}
+
+/** What needs a server. */
+class NotPlayed extends Error {
+  constructor(what: string) {
+    super(`TestEngine does not play ${what}: use startServer of steadfast-jobs/testing`);
   }
 }
 

@@ -3,10 +3,10 @@
 
 import { durationMs } from "../duration.js";
 import type {
+  CreateJobRequest,
   FailureRequest,
   Preset,
   RetryPolicyFields,
-  RetryPolicyInput,
   RetryRule,
 } from "../generated.js";
 
@@ -39,13 +39,13 @@ const SPELLINGS: Record<string, string> = {
 };
 
 /** A policy with everything that it leaves out. */
-export function completePolicy(retry: RetryPolicyInput | null | undefined): RetryPolicyFields {
-  const fields = typeof retry === "string" ? { preset: retry } : (retry ?? {});
-  const policy = { ...PRESETS[fields.preset ?? "queue"], ...fields };
-  return {
-    ...policy,
-    maxRetries: fields.maxAttempts !== undefined ? fields.maxAttempts - 1 : policy.maxRetries,
-  };
+export function completePolicy(request: CreateJobRequest): RetryPolicyFields {
+  const { retry, maxRetries, maxRetryCount, maxAttempts } = request;
+  const given: RetryPolicyFields = typeof retry === "string" ? { preset: retry } : (retry ?? {});
+  const policy = { ...PRESETS[given.preset ?? "queue"], ...given };
+  const attempts = maxAttempts ?? given.maxAttempts;
+  const retries = attempts == null ? policy.maxRetries : attempts - 1;
+  return { ...policy, maxRetries: maxRetries ?? maxRetryCount ?? retries };
 }
 
 /** The delay before the next attempt, or the reason why there is none. */

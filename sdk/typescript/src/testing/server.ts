@@ -21,7 +21,7 @@ export interface TestServer {
   readonly client: Steadfast;
   /** Moves the server's clock. */
   advance(by: DurationInput): Promise<Clock>;
-  /** Returns when nothing is due at the present time and nothing runs. */
+  /** Returns when nothing is due and nothing runs. */
   runUntilIdle(timeout?: DurationInput): Promise<Idle>;
   stop(): Promise<void>;
 }
@@ -45,7 +45,11 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       const address = / on (https?:\/\/\S+)/.exec(line)?.[1];
       if (address) resolve(address);
     });
-    child.once("error", reject);
+    child.once("error", (error: NodeJS.ErrnoException) => {
+      const advice = "put steadfast on the path, or set STEADFAST_BIN";
+      const isMissing = error.code === "ENOENT";
+      reject(isMissing ? new Error(`there is no program ${binary}: ${advice}`) : error);
+    });
     exited.then(() => reject(new Error(`${binary} did not start: ${errors}`)));
   });
   const client = new Steadfast({ url });

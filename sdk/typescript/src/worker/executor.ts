@@ -16,7 +16,8 @@ export class Executor {
     const idle = jobs.find((job) => !job.run);
     if (idle) throw new TypeError(`jobs: ${idle.kind} has no \`run\`, so a worker cannot run it`);
     this.#jobs = new Map(jobs.map((job) => [job.kind, job]));
-    if (this.#jobs.size < jobs.length) throw new TypeError("jobs: two definitions have one kind");
+    if (this.#jobs.size < jobs.length)
+      throw new TypeError("jobs: two definitions have the same kind");
     this.#middleware = middleware;
   }
 
@@ -28,8 +29,9 @@ export class Executor {
     const definition = this.#jobs.get(context.job.kind);
     const run = definition?.run;
     if (!definition || !run) {
-      const message = `this worker has no job ${context.job.kind}`;
-      return { outcome: "fail", failure: { class: "unknown_kind", message } };
+      // Another worker has its handler. A failure here would use up its attempts.
+      context.logger.error("the job is given back: this worker has no job of its kind");
+      return { outcome: "release" };
     }
     const timer = startTimeout(context);
     try {

@@ -12,7 +12,7 @@ export function failureOf(error: unknown): FailureRequest {
     return describe(error);
   } catch {
     // A getter or a method of the error throws; that must not end the worker.
-    return { class: "error", message: "what was thrown cannot be described" };
+    return { class: "error", message: "the thrown value cannot be described" };
   }
 }
 

@@ -117,13 +117,26 @@ export function runHeartbeats(
         body: JSON.stringify({ worker: settings.worker, claims: entries }),
         signal: AbortSignal.timeout(timeoutMs()),
       });
-      if (!response.ok) throw new Error(`status ${response.status}`);
-      const list = JSON.parse(await response.text()) as HeartbeatList;
+      const text = await response.text();
+      if (!response.ok) throw new Error(`status ${response.status}: ${reasonOf(text)}`);
+      const list = JSON.parse(text) as HeartbeatList;
+      const isComplete = list?.claims?.length === claims.length;
+      if (!isComplete || !list.claims.every((one) => typeof one?.ok === "boolean")) {
+        throw new Error(`an unexpected answer: not one result for each of ${claims.length} claims`);
+      }
       apply(claims, list, sentAt);
       return true;
     } catch (error) {
       report({ error: error instanceof Error ? error.message : String(error) });
       return false;
+    }
+  }
+
+  function reasonOf(text: string): string {
+    try {
+      return String((JSON.parse(text) as { detail?: string }).detail ?? text.slice(0, 200));
+    } catch {
+      return text.slice(0, 200);
     }
   }
 

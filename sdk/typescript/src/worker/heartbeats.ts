@@ -1,6 +1,6 @@
 import type { Http } from "../http.js";
 import type { Logger } from "../logger.js";
-import { type NodeThread, nodeThreads } from "../runtime.js";
+import { type NodeThread, nodeThreads, trustedCertificates } from "../runtime.js";
 import {
   type HeartbeatMessage,
   type HeartbeatNews,
@@ -8,7 +8,7 @@ import {
   type LeasedClaim,
   runHeartbeats,
 } from "./heartbeat-loop.js";
-import { HEARTBEAT_SOURCE } from "./heartbeat-source.js";
+import { HEARTBEAT_SOURCE, NODE_FETCH_SOURCE } from "./heartbeat-source.js";
 
 interface HeartbeatOptions {
   http: Http;
@@ -59,11 +59,14 @@ export class Heartbeats {
     const threads = nodeThreads();
     if (!threads || this.#options.http.settings.isFetchCustom) return undefined;
     const source = `${HEARTBEAT_SOURCE}
+      ${NODE_FETCH_SOURCE}
       const { parentPort, workerData } = require("node:worker_threads");
+      const send = nodeFetch(require("node:http"), require("node:https"), workerData.ca);
       const report = (found) => parentPort.postMessage(found);
-      parentPort.on("message", runHeartbeats(workerData, report, fetch));`;
+      parentPort.on("message", runHeartbeats(workerData, report, send));`;
     // Without the flags of the process, which may load what an application needs and this does not.
-    const options = { eval: true, execArgv: [], workerData: this.#settings() } as const;
+    const workerData = { ...this.#settings(), ca: trustedCertificates() };
+    const options = { eval: true, execArgv: [], workerData } as const;
     const thread = new threads.Worker(source, options);
     thread.on("message", (report: HeartbeatReport) => this.#receive(report));
     thread.on("error", (error: Error) => this.#leaveThread(error));

@@ -1,7 +1,7 @@
 import { Backoff, pause } from "../backoff.js";
 import { AttemptContext } from "../context.js";
-import { ApiError } from "../errors.js";
-import type { Claim } from "../generated.js";
+import { ApiError, ConnectionError } from "../errors.js";
+import type { Claim, Step } from "../generated.js";
 import { type Http, isTransient } from "../http.js";
 import { type Logger, withFields } from "../logger.js";
 import type { HeartbeatNews } from "./heartbeat-loop.js";
@@ -23,7 +23,13 @@ export class HeldClaim {
 
   constructor(
     claim: Claim,
-    settings: { http: Http; logger: Logger; worker: string; leaseMs: number | undefined },
+    settings: {
+      http: Http;
+      logger: Logger;
+      worker: string;
+      leaseMs: number | undefined;
+      stopping: AbortSignal;
+    },
   ) {
     this.id = claim.id;
     this.fence = claim.fence;
@@ -39,6 +45,7 @@ export class HeldClaim {
         reportProgress: (percent, note) => this.#reportProgress(percent, note),
       },
       withFields(settings.logger, { job, kind, attempt }),
+      settings.stopping,
     );
   }
 
@@ -52,7 +59,7 @@ export class HeldClaim {
   async #getStep(name: string): Promise<{ result: unknown } | undefined> {
     try {
       const input = { path: { id: this.id, name }, query: { fence: this.fence } };
-      return await this.#repeat(() => this.#http.call("getStep", input, ONCE));
+      return await this.#repeat(async () => checked(await this.#http.call("getStep", input, ONCE)));
     } catch (error) {
       if (error instanceof ApiError && error.code === "step_not_found") return undefined;
       throw error;
@@ -61,7 +68,9 @@ export class HeldClaim {
 
   async #saveStep(name: string, result: unknown): Promise<unknown> {
     const input = { path: { id: this.id, name }, body: { fence: this.fence, result } };
-    const step = await this.#repeat(() => this.#http.call("saveStep", input, ONCE));
+    const step = await this.#repeat(async () =>
+      checked(await this.#http.call("saveStep", input, ONCE)),
+    );
     return step.result;
   }
 
@@ -84,11 +93,23 @@ export class HeldClaim {
       try {
         return await request();
       } catch (error) {
-        if (error instanceof ApiError && error.code === "stale_fence") this.receive("stale");
+        const isLost =
+          error instanceof ApiError && ["stale_fence", "not_found"].includes(error.code);
+        if (isLost) this.receive("stale");
         signal.throwIfAborted();
-        if (!isTransient(error)) throw error;
-        await pause(backoff.nextMs(), signal);
+        // A key that was revoked may be replaced on the server's side.
+        const isKey = error instanceof ApiError && [401, 403].includes(error.status);
+        if (!isTransient(error) && !isKey) throw error;
+        await pause(backoff.nextMs(error), signal);
       }
     }
   }
+}
+
+/** A proxy, or a server that is broken, may answer anything. */
+function checked(step: Step | undefined): Step {
+  if (typeof step !== "object" || step === null || !("result" in step)) {
+    throw new ConnectionError("an unexpected answer: a step without its result");
+  }
+  return step;
 }

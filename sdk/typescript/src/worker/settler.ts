@@ -4,6 +4,7 @@ import type { SettlementList, SettlementRequest, SettlementResult } from "../gen
 import { type Http, isTransient } from "../http.js";
 import type { Logger } from "../logger.js";
 import { afterThisTurn } from "../runtime.js";
+import { checkResults } from "./answers.js";
 import type { HeldClaim } from "./held-claim.js";
 
 /** The server takes as many at once. */
@@ -105,7 +106,7 @@ export class Settler {
           body,
           options,
         );
-        return this.#finish(left, answer.settled);
+        return this.#finish(left, checkResults(answer?.settled, left.length, "settlements"));
       } catch (error) {
         if (isRefused(error)) return this.#divide(left, error);
         const pauseMs = backoff.nextMs(error);
@@ -134,8 +135,8 @@ export class Settler {
     for (const [index, entry] of batch.entries()) {
       const result = results[index];
       const isStale = result?.code === "stale_fence" || result?.code === "not_found";
-      if (result && !result.ok && !isStale) {
-        this.#refuse(entry, result.detail ?? result.code ?? "refused");
+      if (!result?.ok && !isStale) {
+        this.#refuse(entry, result?.detail ?? result?.code ?? "refused");
         continue;
       }
       if (isStale) {
@@ -165,7 +166,7 @@ export class Settler {
       entry.claim.isStale || now > entry.giveUpAt || this.#abort.signal.aborted;
     const hopeless = batch.filter(isHopeless).map((entry) => entry.claim);
     if (hopeless.length === 0) return batch;
-    this.#logger.warn("outcomes were given up", { jobs: hopeless.map((claim) => claim.id) });
+    this.#logger.warn("outcomes were dropped", { jobs: hopeless.map((claim) => claim.id) });
     this.#pending -= hopeless.length;
     this.#onSettled(hopeless);
     return batch.filter((entry) => !hopeless.includes(entry.claim));

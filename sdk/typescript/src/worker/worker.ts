@@ -1,13 +1,13 @@
 import { Backoff, pause } from "../backoff.js";
 import type { Middleware } from "../context.js";
 import { type DurationInput, durationMs } from "../duration.js";
-import { ApiError } from "../errors.js";
 import type { Claim, ClaimJobsRequest } from "../generated.js";
 import { type Http, isTransient } from "../http.js";
 import type { AnyJob } from "../job.js";
 import type { Logger } from "../logger.js";
 import { hostName, nodeProcess } from "../runtime.js";
 import { LIBRARY } from "../version.js";
+import { checkClaims } from "./answers.js";
 import { Executor } from "./executor.js";
 import { Heartbeats } from "./heartbeats.js";
 import { HeldClaim } from "./held-claim.js";
@@ -16,24 +16,24 @@ import { listenForSignals } from "./signals.js";
 import { Slots } from "./slots.js";
 
 export interface WorkerOptions {
-  /** The jobs that this worker runs, 100 kinds at most. */
+  /** The jobs that this worker runs; at most 100 kinds. */
   jobs: readonly AnyJob[];
-  /** How many handlers may run at once; 10 by default. */
+  /** Maximum number of handlers that run at once; 10 by default. */
   concurrency?: number | undefined;
-  /** From these queues; from all by default. */
+  /** Queues to claim from; all by default. */
   queues?: readonly string[] | undefined;
-  /** Shown with every attempt; by default made of the host's name, the process and a random part. */
+  /** Name of the worker, shown with every attempt; by default host, process and a random part. */
   name?: string | undefined;
   /** The version of the application, shown with the worker. */
   version?: string | undefined;
-  /** How long a claim holds without being renewed, in place of each job's own lease. */
+  /** Lease duration, instead of each job's own lease. */
   lease?: DurationInput | undefined;
-  /** How long handlers may go on when the worker stops; 30 s by default. */
+  /** Grace period for running handlers when the worker stops; 30 s by default. */
   grace?: DurationInput | undefined;
   /** Wrapped around every handler, the first outermost. */
   middleware?: readonly Middleware[] | undefined;
   logger?: Logger | undefined;
-  /** Of this tenant. Only for keys that see all tenants. */
+  /** Only this tenant. Requires a key for all tenants. */
   tenant?: string | undefined;
   /** Whether SIGTERM and SIGINT stop the worker; by default they do. */
   signals?: boolean | undefined;
@@ -77,7 +77,7 @@ export class Worker {
   constructor(http: Http, logger: Logger, options: WorkerOptions) {
     const { jobs, concurrency = 10, queues = [], grace = "30s", lease, tenant, version } = options;
     if (!Number.isInteger(concurrency) || concurrency < 1) {
-      throw new TypeError(`concurrency: ${concurrency} is not a whole number above 0`);
+      throw new TypeError(`concurrency: ${concurrency} must be a whole number above 0`);
     }
     if (jobs.length === 0 || jobs.length > KINDS_MAX) {
       throw new TypeError(`jobs: a worker runs 1 to ${KINDS_MAX} kinds, not ${jobs.length}`);
@@ -157,8 +157,8 @@ export class Worker {
         else backoff.reset();
       } catch (error) {
         if (signal.aborted) return;
-        // A wrong key or a wrong address is found at the start; later the server may be replaced.
-        if (!this.#hasClaimed && error instanceof ApiError && !isTransient(error)) throw error;
+        // A wrong key, address or certificate is found at the start; later the server may be replaced.
+        if (!this.#hasClaimed && !isTransient(error)) throw error;
         const pauseMs = backoff.nextMs(error);
         const fields = { worker: this.name, error: (error as Error).message };
         this.#logger.warn("jobs could not be claimed", fields);
@@ -180,7 +180,7 @@ export class Worker {
     this.#stop.signal.addEventListener("abort", cutOff);
     try {
       const options = { signal: request.signal, timeoutMs: WAIT_MS + 10_000 };
-      return (await this.#http.call("claimJobs", { body }, options)).claims;
+      return checkClaims((await this.#http.call("claimJobs", { body }, options))?.claims);
     } finally {
       request.abort();
       this.#stop.signal.removeEventListener("abort", cutOff);
@@ -194,6 +194,7 @@ export class Worker {
       logger: this.#logger,
       worker: this.name,
       leaseMs: this.#leaseMs,
+      stopping: this.#stop.signal,
     };
     const accepted = claims.map((claim) => new HeldClaim(claim, settings));
     for (const claim of accepted) this.#held.set(`${claim.id} ${claim.fence}`, claim);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import typing
 from collections.abc import Iterator
 from datetime import datetime
@@ -15,13 +17,14 @@ from django.tasks.base import TaskError
 from django.tasks.exceptions import TaskResultDoesNotExist
 from django.tasks.signals import task_enqueued, task_finished, task_started
 from django.utils.json import normalize_json
+from django.utils.module_loading import import_string
 
 from .. import types
+from .._generated.options import JobOptions
 from ..app import Steadfast
 from ..context import Context
 from ..errors import ApiError
-from ..jobs import JobDefinition, JobOptions, fields_of, time_text
-from ..worker.worker import KINDS_MAX
+from ..jobs import JobDefinition, fields_of, time_text
 
 STATUSES = {
     "running": TaskResultStatus.RUNNING,
@@ -50,7 +53,7 @@ class SteadfastBackend(BaseTaskBackend):
         self.app = TaskApp(self, options.pop("url", None), options.pop("api_key", None))
         self.job_options = typing.cast("JobOptions", options)
         self.tasks: dict[str, Task] = {}
-        """Those that have been defined, by kind: Django has each of them validated here."""
+        """The defined tasks, by kind: Django validates each of them here."""
 
     def validate_task(self, task: Task) -> None:
         """Checks a task that is being defined, and remembers it for the worker."""
@@ -69,7 +72,7 @@ class SteadfastBackend(BaseTaskBackend):
         return self._enqueued(task, job)
 
     def get_result(self, result_id: str) -> TaskResult:
-        """How a task stands. Its id is that of the job."""
+        """The current state of a task. Its id is the id of the job."""
         try:
             job = self.app.client.get_job(result_id)
             attempts = self.app.client.list_attempts(result_id, limit=ATTEMPTS_SHOWN)["attempts"]
@@ -88,7 +91,7 @@ class SteadfastBackend(BaseTaskBackend):
         return self._result(self._task_of(job), job, attempts)
 
     def running(self, task: Task, context: Context) -> TaskResult:
-        """What a task with `takes_context` sees of itself."""
+        """The result that a task with `takes_context` gets."""
         result = self._result(task, context.job, [])
         worker = context.job.get("worker") or ""
         result.worker_ids.extend([worker] * context.attempt)
@@ -112,11 +115,14 @@ class SteadfastBackend(BaseTaskBackend):
     def _task_of(self, job: types.Job) -> Task:
         task = self.tasks.get(job["kind"])
         if task is None:
-            raise TaskResultDoesNotExist(f"{job['id']} is of kind {job['kind']}, which is no task")
+            raise TaskResultDoesNotExist(
+                f"{job['id']} is of kind {job['kind']}, which is not a task"
+            )
         return task
 
     def _result(self, task: Task, job: types.Job, attempts: list[types.Attempt]) -> TaskResult:
         payload: Any = job.get("payload") or {}
+        attempts = attempts[::-1]  # The API lists the newest first.
         result = TaskResult(
             task=task,
             id=job["id"],
@@ -145,9 +151,8 @@ class TaskApp(Steadfast):
         self.middleware(_with_connections)
 
     def kinds(self) -> list[str]:
-        """All tasks that were imported; none, which means all, if they are too many to list."""
-        kinds = list(self._backend.tasks)
-        return kinds if len(kinds) <= KINDS_MAX else []
+        """All tasks that were imported."""
+        return list(self._backend.tasks)
 
     def find(self, kind: str) -> JobDefinition[Any, Any, Any] | None:
         """The definition made of a task."""
@@ -207,11 +212,22 @@ def priority_of(priority: int) -> int:
 
 def _error_of(attempt: types.Attempt) -> TaskError:
     failure: Any = attempt.get("failure") or {}
-    name = failure.get("class", "Exception")
-    return TaskError(
-        exception_class_path=name if "." in name else f"builtins.{name}",
-        traceback=failure.get("trace") or failure.get("message", ""),
-    )
+    trace: str = failure.get("trace") or failure.get("message") or ""
+    path = _exception_path(str(failure.get("class") or ""), trace)
+    return TaskError(exception_class_path=path, traceback=trace)
+
+
+def _exception_path(name: str, trace: str) -> str:
+    """The path of an exception, which the stack trace has if it is not one of Python's own.
+
+    Failures that are no exceptions, such as a lost lease, have a path that can be imported, too.
+    """
+    found = re.findall(rf"^((?:\w+\.)+{re.escape(name)})(?::|$)", trace, re.MULTILINE)
+    for path in (*found[-1:], f"builtins.{name}"):
+        with contextlib.suppress(ImportError, TypeError):
+            if issubclass(import_string(path), BaseException):
+                return path
+    return "builtins.Exception"
 
 
 def _not_found(result_id: str, error: ApiError) -> Exception:

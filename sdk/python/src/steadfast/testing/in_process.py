@@ -17,7 +17,7 @@ from ..app import Steadfast
 from ..attempts import Attempt
 from ..context import Context
 from ..durations import Duration, to_seconds
-from ..errors import PERMANENT_CLASSES, JobAborted
+from ..errors import JobAborted
 from ..jobs import time_text
 from ..payloads import to_json
 from ..steps import LocalSteps
@@ -26,7 +26,10 @@ from .policy import Policy
 
 @contextlib.contextmanager
 def in_process(app: Steadfast) -> Iterator[LocalQueue]:
-    """Jobs that the application enqueues stay here, until the test runs them."""
+    """Jobs that the application enqueues stay here, until the test runs them.
+
+    Options that are not played here, such as `unique` and `after`, raise `NotImplementedError`.
+    """
     queue = LocalQueue(app)
     previous, app.creator = app.creator, queue
     try:
@@ -43,15 +46,35 @@ class LocalJob:
     job: types.Job
     due_at: datetime
     attempt: int = 0
+    retries: int = 0
     label: types.JobLabel = "ready"
+    reason: str | None = None
+    """Why it failed, as the server would say: `exhausted`, `non_retryable`, `rule`, …"""
+    first_started_at: datetime | None = None
     result: Any = None
     errors: list[BaseException] = field(default_factory=list)
-    """What its attempts raised, the newest last."""
+    """The exceptions of its attempts, the newest last."""
     failure: types.Failure | None = None
     """The newest failure, as the server would show it."""
     percent: int | None = None
     note: str | None = None
     steps: dict[str, str] = field(default_factory=dict)
+
+    def job_now(self) -> types.Job:
+        """The job as the API would describe it now."""
+        now: Any = {
+            **self.job,
+            "attempt": self.attempt,
+            "retryCount": self.retries,
+            "label": self.label,
+            "reason": self.reason,
+            "result": self.result,
+            "failure": self.failure,
+            "progress": self.percent,
+            "note": self.note,
+            "runAt": time_text(self.due_at),
+        }
+        return typing.cast("types.Job", now)
 
     @property
     def id(self) -> str:
@@ -88,7 +111,7 @@ class LocalQueue:
         self.now += timedelta(seconds=to_seconds(by))
 
     def run_until_idle(self) -> int:
-        """Runs everything that is due, and what that enqueues; says how many attempts."""
+        """Runs all due jobs, and those that they enqueue; returns the number of attempts."""
         counts: list[int] = []
         errors: list[BaseException] = []
 
@@ -110,12 +133,12 @@ class LocalQueue:
         """As `run_until_idle`, with `async def` handlers in the test's own event loop."""
         count = 0
         while due := [one for one in self._waiting() if one.due_at <= self.now]:
-            await self._run(due[0])
+            await self._run(min(due, key=lambda one: (-priority_of(one.request), one.due_at)))
             count += 1
         return count
 
     def run_to_end(self) -> int:
-        """Runs everything, moving the clock to each retry; says how many attempts."""
+        """Runs all jobs, moving the clock to each retry; returns the number of attempts."""
         count = self.run_until_idle()
         while waiting := self._waiting():
             self.now = waiting[0].due_at
@@ -123,10 +146,37 @@ class LocalQueue:
         return count
 
     def _waiting(self) -> list[LocalJob]:
-        waiting = [one for one in self.jobs if one.label in ("ready", "scheduled", "retrying")]
+        # Jobs of kinds that are not defined here wait for a worker of another application.
+        waiting = [
+            one
+            for one in self.jobs
+            if one.label in ("ready", "scheduled", "retrying") and self._app.find(one.kind)
+        ]
         return sorted(waiting, key=lambda one: one.due_at)
 
+    def get(self, job_id: str) -> types.Job:
+        """The job as it is now."""
+        return self._find(job_id).job_now()
+
+    def cancel(self, job_id: str) -> types.Job:
+        """Cancels a job that has not ended."""
+        one = self._find(job_id)
+        if one.label not in ENDED:
+            one.label = "cancelled"
+        return one.job_now()
+
+    def _find(self, job_id: str) -> LocalJob:
+        for one in self.jobs:
+            if one.id == job_id:
+                return one
+        raise KeyError(f"there is no job {job_id}")
+
     def _create(self, request: types.CreateJobRequest) -> LocalJob:
+        refused = sorted(name for name, value in request.items() if value and name not in PLAYED)
+        if refused:
+            raise NotImplementedError(
+                f"in_process does not play {', '.join(refused)}: use steadfast.testing.server"
+            )
         key = request.get("idempotencyKey")
         for one in self.jobs:
             if key is not None and one.request.get("idempotencyKey") == key:
@@ -141,6 +191,7 @@ class LocalQueue:
             "queue": request.get("queue") or "default",
             "tenant": request.get("tenant") or "default",
             "type": request.get("type") or "AT_LEAST_ONCE",
+            "priority": priority_of(request),
             "tags": request.get("tags") or {},
             "traceparent": request.get("traceparent"),
             "attempt": 0,
@@ -158,8 +209,9 @@ class LocalQueue:
     async def _run(self, one: LocalJob) -> None:
         one.attempt += 1
         one.label = "running"
-        job = typing.cast("types.Job", {**one.job, "attempt": one.attempt, "label": "running"})
-        context = Context(job, LocalSteps(one.steps))
+        if one.first_started_at is None:
+            one.first_started_at = self.now
+        context = Context(one.job_now(), LocalSteps(one.steps))
         attempt = Attempt(self._app, self._app.find(one.kind), context)
         outcome = await attempt.run_async() if attempt.is_async else attempt.run()
         one.note, one.percent = context.news
@@ -179,25 +231,34 @@ class LocalQueue:
 
     def _fail(self, one: LocalJob, failure: dict[str, Any]) -> None:
         one.failure = typing.cast("types.Failure", failure)
-        policy = Policy(one.request)
-        is_final = (
-            _is_permanent(failure)
-            or one.job["type"] == "AT_MOST_ONCE"
-            or one.attempt > policy.max_retries
-        )
-        if is_final:
-            one.label = "failed"
-        else:
-            delay = max(policy.delay(one.attempt), failure.get("retryAfter", 0) / 1000)
-            self._wait(one, "retrying", delay)
+        if one.job["type"] == "AT_MOST_ONCE":
+            one.label, one.reason = "failed", "at_most_once"
+            return
+        started_at = one.first_started_at or self.now
+        elapsed = (self.now - started_at).total_seconds()
+        decision = Policy(one.request).decide(failure, one.retries, elapsed)
+        if isinstance(decision, str):
+            one.label, one.reason = "failed", decision
+            return
+        one.retries += 1
+        self._wait(one, "retrying", decision)
 
     def _wait(self, one: LocalJob, label: types.JobLabel, seconds: float) -> None:
         one.label = label
         one.due_at = self.now + timedelta(seconds=seconds)
 
 
-def _is_permanent(failure: dict[str, Any]) -> bool:
-    status: int = failure.get("httpStatus", 0)
-    is_permanent_status = 300 <= status < 500 and status not in (408, 425, 429)
-    is_permanent_class = failure["class"] in PERMANENT_CLASSES
-    return failure.get("permanent", False) or is_permanent_class or is_permanent_status
+ENDED = ("succeeded", "failed", "cancelled")
+# Options that a job in process obeys, or that change nothing there: there are no gates, no other
+# tenants, no leases and no webhooks.
+PLAYED = frozenset(
+    {"kind", "payload", "delay", "runAt", "retry", "maxRetries", "maxRetryCount", "maxAttempts"}
+    | {"priority", "idempotencyKey", "type", "traceparent", "queue", "tenant", "tags", "jobName"}
+    | {"concurrencyKey", "destination", "timeout", "lease", "webhook"}
+)
+
+
+def priority_of(request: types.CreateJobRequest) -> int:
+    """0 to 9, higher first."""
+    given = request.get("priority")
+    return 5 if given is None else given

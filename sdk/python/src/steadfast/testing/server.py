@@ -12,10 +12,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import httpx
-
-from ..client import Client
+from ..client import Client, Settings
 from ..durations import Duration, to_millis, to_seconds
+from ..http import BlockingConnection, Target
 
 START_TIME = 20.0
 
@@ -79,11 +78,13 @@ def server(binary: str | None = None, arguments: Sequence[str] = ()) -> Iterator
 
 def _wait_until_ready(process: subprocess.Popen[bytes], url: str, output: Path) -> None:
     end = time.monotonic() + START_TIME
-    while time.monotonic() < end and process.poll() is None:
-        with contextlib.suppress(httpx.TransportError):
-            if httpx.get(f"{url}/readyz", trust_env=False).is_success:
-                return
-        time.sleep(0.02)
+    connection = BlockingConnection(Target(Settings(url)))
+    with contextlib.closing(connection):
+        while time.monotonic() < end and process.poll() is None:
+            with contextlib.suppress(OSError):
+                if connection.send("GET", "/readyz", b"", START_TIME).status == 200:
+                    return
+            time.sleep(0.02)
     raise RuntimeError(f"the server did not start: {output.read_text().strip()}")
 
 

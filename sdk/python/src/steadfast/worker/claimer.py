@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-import typing
 from collections.abc import Callable
 from typing import Any
 
 from .. import types
 from ..backoff import Backoff
-from ..errors import ApiError, ServerUnavailable
+from ..errors import ApiError, CertificateNotTrusted, ServerUnavailable
 from ..payloads import to_json
 from .connection import Connection
 from .held import Registry
@@ -40,7 +39,7 @@ class Claimer:
         registry: Registry,
         concurrency: int,
         unsettled_max: int,
-        request: dict[str, Any],
+        request: Callable[[], dict[str, Any]],
         on_claims: Callable[[list[types.Claim]], None],
     ) -> None:
         self._connection = connection
@@ -52,6 +51,7 @@ class Claimer:
         self._backoff = Backoff()
         self._is_stopping = False
         self._has_worked = False
+        self._has_info = True
 
     async def run(self) -> None:
         """Claims until it is stopped."""
@@ -60,25 +60,30 @@ class Claimer:
             try:
                 await self._claim(min(free, CLAIM_MAX))
             except ServerUnavailable as error:
+                if isinstance(error, CertificateNotTrusted) and not self._has_worked:
+                    raise
                 await self._pause(error, error.retry_after)
             except ApiError as error:
-                if error.field == "workerInfo" and self._request.pop("workerInfo", None):
+                if error.field == "workerInfo" and self._has_info:
+                    self._has_info = False
                     continue  # A server that keeps no list of workers.
                 if not self._has_worked:
                     raise
                 await self._pause(error)
 
     def stop(self) -> bool:
-        """No further claim; one that waits is ended. Says whether an answer may still come."""
+        """No further claim; one that waits is ended. Returns whether an answer may still come."""
         self._is_stopping = True
         return self._connection.end_claim()
 
     async def _claim(self, most: int) -> None:
-        body = to_json({**self._request, "max": most, "wait": round(WAIT * 1000)}).encode()
+        request = {**self._request(), "max": most, "wait": round(WAIT * 1000)}
+        if not self._has_info:
+            del request["workerInfo"]
+        body = to_json(request).encode()
         asked_at = time.monotonic()
-        answer = await self._connection.claim(body, WAIT + ANSWER_TIME)
+        claims = await self._connection.claim(body, WAIT + ANSWER_TIME)
         self._has_worked = True
-        claims = typing.cast("types.ClaimList", answer)["claims"]
         if claims:
             self._on_claims(claims)
         elif time.monotonic() < asked_at + QUICK and not self._is_stopping:
@@ -114,5 +119,5 @@ class Claimer:
         if self._is_stopping:
             return
         pause = self._backoff.pause(asked)
-        log.warning("claims fail, next try in %.1f s: %s", pause, error)
+        log.warning("cannot claim jobs, next try in %.1f s: %s", pause, error)
         await asyncio.sleep(pause)

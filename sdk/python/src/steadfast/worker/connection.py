@@ -1,43 +1,60 @@
-"""The worker's own connections, which give each request one try and no longer than it is worth."""
+"""The worker's own connections: one try for each request, with a timeout of its own."""
 
 from __future__ import annotations
 
-import json
+import typing
 from typing import Any
 
-from ..client import Settings, describe, problem_of
-from ..errors import ServerUnavailable
-from .http import HttpConnection
-
-# Statuses of a server that cannot answer now, but may soon.
-_AWAY = {408, 425, 429, 500, 502, 503, 504}
+from .. import types
+from ..client import Settings, answer_of, is_transient, unavailable
+from ..errors import ApiError, ServerUnavailable
+from ..http import AsyncConnection
 
 
 class Connection:
-    """Sends requests; what is worth another try raises `ServerUnavailable`."""
+    """Sends requests; an error that is worth another try raises `ServerUnavailable`.
+
+    An answer of another shape than expected is such an error: it is from a proxy, or from a server
+    that is broken, and must not end the worker.
+    """
 
     def __init__(self, settings: Settings) -> None:
         # Each service sends one request at a time, and a claim waits for long.
-        self._claims = HttpConnection(settings)
-        self._heartbeats = HttpConnection(settings)
-        self._settlements = HttpConnection(settings)
+        target = settings.target()
+        self._url = settings.url
+        self._claims = AsyncConnection(target)
+        self._heartbeats = AsyncConnection(target)
+        self._settlements = AsyncConnection(target)
 
-    async def claim(self, body: bytes, timeout: float) -> Any:
+    async def claim(self, body: bytes, timeout: float) -> list[types.Claim]:
         """Asks for jobs, waiting for the first."""
-        return await _post(self._claims, "/api/v1/claims", body, timeout)
+        answer = await _post(self._url, self._claims, "/api/v1/claims", body, timeout)
+        claims = _objects(answer, "claims")
+        for claim in claims:
+            job = claim.get("job")
+            if not (
+                isinstance(claim.get("id"), str)
+                and isinstance(claim.get("fence"), int)
+                and isinstance(job, dict)
+                and all(name in job for name in JOB_FIELDS)
+            ):
+                raise _unexpected("a claim without its job")
+        return typing.cast("list[types.Claim]", claims)
 
-    async def heartbeat(self, body: bytes, timeout: float) -> Any:
-        """Renews leases."""
-        return await _post(self._heartbeats, "/api/v1/claims/heartbeat", body, timeout)
+    async def heartbeat(self, body: bytes, timeout: float, count: int) -> list[dict[str, Any]]:
+        """Renews leases; the answers are in the order of the request."""
+        answer = await _post(self._url, self._heartbeats, "/api/v1/claims/heartbeat", body, timeout)
+        return _results(answer, "claims", count)
 
-    async def settle(self, body: bytes, timeout: float) -> Any:
-        """Reports outcomes."""
-        return await _post(self._settlements, "/api/v1/claims/settle", body, timeout)
+    async def settle(self, body: bytes, timeout: float, count: int) -> list[dict[str, Any]]:
+        """Reports outcomes; the answers are in the order of the request."""
+        answer = await _post(self._url, self._settlements, "/api/v1/claims/settle", body, timeout)
+        return _results(answer, "settled", count)
 
     def end_claim(self) -> bool:
-        """Ends a claim that still waits, and says whether its answer may still come.
+        """Ends a claim that still waits, and returns whether its answer may still come.
 
-        Whatever the server has claimed by now must not be left with a worker that has stopped, so
+        Jobs that the server has already claimed must not be left with a worker that has stopped, so
         the connection stays open for reading.
         """
         return self._claims.end_request()
@@ -48,24 +65,41 @@ class Connection:
             connection.close()
 
 
-async def _post(connection: HttpConnection, path: str, body: bytes, timeout: float) -> Any:
+JOB_FIELDS = ("id", "kind", "queue", "type", "attempt", "attemptsBefore", "maxRetries", "leaseMs")
+
+
+async def _post(
+    url: str, connection: AsyncConnection, path: str, body: bytes, timeout: float
+) -> Any:
     try:
-        status, fields, content = await connection.post(path, body, timeout)
+        response = await connection.send("POST", path, body, timeout)
     except OSError as error:
-        raise ServerUnavailable(describe(error)) from error
-    if 200 <= status < 300:
-        try:
-            return json.loads(content)
-        except ValueError as error:
-            raise ServerUnavailable(f"an answer that is not JSON: {error}") from error
-    problem = problem_of(status, content)
-    if status in _AWAY:
-        unavailable = ServerUnavailable(str(problem))
-        unavailable.retry_after = _seconds(fields.get("retry-after", ""))
-        raise unavailable
-    raise problem
+        raise unavailable(error, url) from error
+    try:
+        return answer_of(response)
+    except ApiError as error:
+        if not is_transient(error.status):
+            raise
+        away = ServerUnavailable(str(error))
+        away.retry_after = error.retry_after
+        raise away from error
 
 
-def _seconds(text: str) -> float:
-    """A number of seconds; dates are for browsers."""
-    return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+def _objects(answer: Any, name: str) -> list[dict[str, Any]]:
+    entries: Any = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+        raise _unexpected(f"no list {name!r}")
+    return typing.cast("list[dict[str, Any]]", entries)
+
+
+def _results(answer: Any, name: str, count: int) -> list[dict[str, Any]]:
+    results = _objects(answer, name)
+    if len(results) != count:
+        raise _unexpected(f"{len(results)} of {count} entries in {name!r}")
+    if not all(isinstance(one.get("ok"), bool) for one in results):
+        raise _unexpected(f"an entry without 'ok' in {name!r}")
+    return results
+
+
+def _unexpected(what: str) -> ServerUnavailable:
+    return ServerUnavailable(f"an unexpected answer: {what}")

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import time
-import typing
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,7 +73,7 @@ class Heartbeats:
                 self._expire()
 
     async def send_news(self, claims: Sequence[Held]) -> None:
-        """Sends what is new about these, and waits for what is under way."""
+        """Sends unsent progress of these, and waits for a heartbeat that is under way."""
         if any(held.has_news for held in claims):
             async with self._lock:
                 news = [held for held in claims if held.has_news]
@@ -98,15 +97,15 @@ class Heartbeats:
         timeout = min(ANSWER_TIME_MAX, min(held.lease for held in claims) / 3)
         sent_at = time.monotonic()
         try:
-            answer = await self._connection.heartbeat(body, timeout)
+            leases = await self._connection.heartbeat(body, timeout, len(claims))
         except (ServerUnavailable, ApiError) as error:
-            log.warning("a heartbeat for %d claims fails: %s", len(claims), error)
+            log.warning("cannot renew %d leases yet: %s", len(claims), error)
             return False
-        for held, lease, sent in zip(claims, answer["claims"], news, strict=True):
+        for held, lease, sent in zip(claims, leases, news, strict=True):
             # The server renews later than it was asked to, so this errs on the safe side.
             held.expires_at = sent_at + held.lease
             held.has_news &= held.context.news != sent
-            self._heed(held, typing.cast("dict[str, Any]", lease))
+            self._heed(held, lease)
         return True
 
     def _heed(self, held: Held, lease: dict[str, Any]) -> None:
@@ -124,11 +123,13 @@ class Heartbeats:
         """Without an answer for the whole of a lease, another worker may have the job."""
         now = time.monotonic()
         for held in [held for held in self._registry.running if held.expires_at <= now]:
-            self._lose(held, "its lease is over, and no heartbeat was answered")
+            self._lose(held, "no heartbeat was answered within the lease")
 
     def _lose(self, held: Held, why: str) -> None:
         if not held.context.is_aborted:
-            log.warning("%s is lost: %s", held.id, why, extra=held.context.log_fields)
+            log.warning(
+                "the claim of %s has expired: %s", held.id, why, extra=held.context.log_fields
+            )
         self._registry.forget(held)
         held.context.abort("lost")
 

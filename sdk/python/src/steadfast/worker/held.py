@@ -27,7 +27,8 @@ class Held:
         self.lease = job["leaseMs"] / 1000 if lease is None else lease
         timeout = job.get("timeoutMs")
         self.timeout = None if timeout is None else timeout / 1000
-        self.context = Context(job, ServerSteps(app, self.id, self.fence, self.lease))
+        steps = ServerSteps(app, self.id, self.fence)
+        self.context = steps.context = Context(job, steps)
         self.attempt = Attempt(app, app.find(job["kind"]), self.context)
         self.timer: asyncio.TimerHandle | None = None
         self.expires_at = time.monotonic() + self.lease
@@ -74,7 +75,7 @@ class Registry:
         self.running.add(held)
 
     def end(self, held: Held) -> None:
-        """Its handler has ended, or is not waited for any more."""
+        """Its handler has ended, or is no longer waited for."""
         self.running.discard(held)
         self.changed.set()
 

@@ -26,7 +26,7 @@ log = logging.getLogger("steadfast.worker")
 UNSETTLED_MAX = 1_000
 """Outcomes that wait for the server; beyond that, no more jobs are claimed."""
 ANSWER_TIME = 1.0
-"""How long the answer to a claim that is not wanted any more is waited for."""
+"""How long a stop waits for the answer to the last claim."""
 ABORT_TIME = 1.0
 """How long handlers that were aborted may take before their jobs are given back."""
 FLUSH_TIME_MIN = 5.0
@@ -50,7 +50,7 @@ class Session:
             self._registry,
             worker.concurrency,
             UNSETTLED_MAX,
-            claim_request(worker),
+            functools.partial(claim_request, worker),
             self._on_claims,
         )
         self._is_stopping = False
@@ -58,7 +58,7 @@ class Session:
     async def run(self, stop: asyncio.Event) -> None:
         """Works until `stop` is set, and then stops in order."""
         worker = self._worker
-        log.info("worker %s runs %d jobs at a time", worker.name, worker.concurrency)
+        log.info("worker %s has started; up to %d jobs at once", worker.name, worker.concurrency)
         claims = asyncio.create_task(self._claimer.run())
         services = [
             asyncio.create_task(self._heartbeats.run()),
@@ -69,6 +69,8 @@ class Session:
             tasks = [claims, *services, stopped]
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             self._is_stopping = True
+            for held in self._registry.running:
+                held.context.is_stopping = True
             end = self._loop.time() + worker.grace
             if self._claimer.stop():
                 await asyncio.wait([claims], timeout=ANSWER_TIME)
@@ -91,7 +93,7 @@ class Session:
         await self._settler.flush(max(FLUSH_TIME_MIN, end - self._loop.time()))
 
     async def _wait_for_handlers(self, timeout: float) -> int:
-        """Waits until no handler runs, no longer than the timeout; says how many still run."""
+        """Waits until no handler runs, no longer than the timeout; returns how many still run."""
         end = self._loop.time() + timeout
         while self._registry.running and (left := end - self._loop.time()) > 0:
             self._registry.changed.clear()
@@ -142,7 +144,7 @@ class Session:
 
 
 def claim_request(worker: Worker) -> dict[str, Any]:
-    """What every claim of this worker says."""
+    """The part of a claim that is always the same."""
     info: dict[str, Any] = {
         "host": socket.gethostname(),
         "concurrency": worker.concurrency,
@@ -150,9 +152,12 @@ def claim_request(worker: Worker) -> dict[str, Any]:
     }
     if worker.app.version:
         info["version"] = worker.app.version
-    request: dict[str, Any] = {"worker": worker.name, "workerInfo": info}
-    if worker.kinds:
-        request["kinds"] = worker.kinds
+    # A claim without kinds is one for all kinds, also those of other applications.
+    request: dict[str, Any] = {
+        "worker": worker.name,
+        "workerInfo": info,
+        "kinds": worker.kinds,
+    }
     if worker.queues:
         request["queues"] = worker.queues
     if worker.lease is not None:

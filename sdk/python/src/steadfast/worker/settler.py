@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import typing
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -79,22 +78,24 @@ class Settler:
         backoff = Backoff()
         while True:
             try:
-                answer = await self._connection.settle(body, ANSWER_TIME)
+                results = await self._connection.settle(body, ANSWER_TIME, len(batch))
             except ServerUnavailable as error:
                 pause = backoff.pause(error.retry_after)
-                log.warning("%d reports fail, again in %.1f s: %s", len(batch), pause, error)
+                log.warning(
+                    "cannot report %d outcomes, next try in %.1f s: %s", len(batch), pause, error
+                )
                 await asyncio.sleep(pause)
             except ApiError as error:
                 if error.status in (401, 403):
                     # A key that was revoked may be replaced on the server's side.
-                    log.error("%d reports are refused: %s", len(batch), error)
+                    log.error("the server refuses %d outcomes: %s", len(batch), error)
                     await asyncio.sleep(backoff.pause())
                 else:
                     await self._send_without(batch, error)
                     return
             else:
-                for held, result in zip(batch, answer["settled"], strict=True):
-                    self._heed(held, typing.cast("dict[str, Any]", result))
+                for held, result in zip(batch, results, strict=True):
+                    self._heed(held, result)
                 return
 
     async def _send_without(self, batch: Sequence[Held], error: ApiError) -> None:
@@ -123,12 +124,12 @@ class Settler:
         assert held.outcome is not None
         if code in ("stale_fence", "not_found") or held.is_refused:
             log.warning(
-                "the outcome of %s is not taken: %s %s", held.id, code, detail, extra=fields
+                "the outcome of %s was not accepted: %s %s", held.id, code, detail, extra=fields
             )
             self._registry.forget(held)
             held.outcome = NONE
             return
-        log.error("the outcome of %s is refused: %s %s", held.id, code, detail, extra=fields)
+        log.error("the outcome of %s was refused: %s %s", held.id, code, detail, extra=fields)
         message = f"the server refused the outcome: {detail or code}"
         failure = {"class": "result", "message": message, "permanent": True}
         held.outcome, held.is_refused = outcome("fail", failure=failure), True

@@ -28,22 +28,22 @@ SIGNAL_PAUSE = 1.0
 
 
 class WorkerOptions(TypedDict, total=False):
-    """What can be said about a worker."""
+    """Options of a worker."""
 
     concurrency: int
-    """How many jobs it runs at a time; 10 by default."""
+    """Maximum number of jobs that run at once; 10 by default."""
     queues: Sequence[str]
-    """From these queues only."""
+    """Queues to claim from; all by default."""
     kinds: Sequence[str]
-    """Of these kinds only; by default of all that the application defines."""
+    """Kinds to claim; by default all that the application defines."""
     lease: Duration
-    """In place of each job's own lease."""
+    """Lease duration, instead of each job's own lease."""
     grace: Duration
-    """How long handlers may finish on a stop; 30 s by default."""
+    """Grace period for running handlers when the worker stops; 30 s by default."""
     name: str
-    """Shown with every attempt; by default the host and the process."""
+    """Name of the worker, shown with every attempt; host and process by default."""
     tenant: str
-    """Of this tenant. Only for keys that see all tenants."""
+    """Only this tenant. Requires a key for all tenants."""
 
 
 class Worker:
@@ -62,16 +62,11 @@ class Worker:
         tenant: str | None = None,
     ) -> None:
         if concurrency < 1:
-            raise ValueError(f"a concurrency of {concurrency}: it must be at least 1")
+            raise ValueError(f"concurrency must be at least 1, not {concurrency}")
         self.app = app
         self.concurrency = concurrency
         self.queues = list(queues)
-        self.kinds = app.kinds() if kinds is None else list(kinds)
-        if len(self.kinds) > KINDS_MAX:
-            raise ValueError(
-                f"{len(self.kinds)} kinds: a worker claims at most {KINDS_MAX}; "
-                "say which ones (kinds=…), and start another worker for the rest"
-            )
+        self._kinds = None if kinds is None else list(kinds)
         self.lease = None if lease is None else to_seconds(lease)
         self.grace = to_seconds(grace)
         self.name = name or default_name()
@@ -83,6 +78,11 @@ class Worker:
         self._has_stopped = threading.Event()
         self._error: BaseException | None = None
         self._stop_async: asyncio.Event | None = None
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds that it claims: by default all of the application, also those defined later."""
+        return self.app.kinds() if self._kinds is None else self._kinds
 
     # --- from outside ----------------------------------------------------------------------------
 
@@ -126,7 +126,8 @@ class Worker:
     def start(self, handlers: asyncio.AbstractEventLoop | None = None) -> None:
         """Starts it in threads of its own; `async def` handlers run in the given loop."""
         if self._io_thread is not None:
-            raise RuntimeError("a worker runs only once; make another one")
+            raise RuntimeError("a worker can run only once; create another one")
+        check_kinds(self.app, self.kinds)
         if handlers is None:
             handlers = asyncio.new_event_loop()
             threading.Thread(
@@ -145,7 +146,7 @@ class Worker:
             _set_soon(self._io, self._stop_async)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until it has stopped; says whether it has, or raises what made it stop."""
+        """Waits until it has stopped. Returns whether it has; raises the error that stopped it."""
         has_stopped = self._has_stopped.wait(timeout)
         if self._error:
             raise self._error
@@ -179,6 +180,31 @@ class Worker:
         finally:
             connection.close()
         log.info("worker %s has stopped", self.name)
+
+
+def check_kinds(app: Steadfast, kinds: Sequence[str]) -> None:
+    """Refuses kinds that a worker of this application cannot run."""
+    if not kinds:
+        raise ValueError(
+            "this application defines no jobs: import the modules that define them "
+            "before the worker starts"
+        )
+    unknown = [kind for kind in kinds if app.find(kind) is None]
+    if unknown:
+        raise ValueError(f"this application defines no job of kind {', '.join(unknown)}")
+    blocking = [
+        kind for kind in kinds if (found := app.find(kind)) is not None and not found.is_async
+    ]
+    if app.has_async_middleware and blocking:
+        raise ValueError(
+            f"async middleware cannot wrap a `def` handler: make {', '.join(blocking)} "
+            "`async def`, or the middleware a plain generator"
+        )
+    if len(kinds) > KINDS_MAX:
+        raise ValueError(
+            f"{len(kinds)} kinds: a worker claims at most {KINDS_MAX}; "
+            "name some of them, and start another worker for the others"
+        )
 
 
 def default_name() -> str:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from . import types
+    from .. import types
 
 
-class Operations:
+class AsyncOperations:
     """Every operation of the API, by its id in snake case."""
 
-    def request(
+    async def request(
         self,
         method: str,
         path: str,
@@ -28,7 +28,7 @@ class Operations:
         """Sends a request and returns what the answer says."""
         raise NotImplementedError
 
-    def list_alerts(
+    async def list_alerts(
         self,
         *,
         tenant: types.Name | None = None,
@@ -38,12 +38,12 @@ class Operations:
         """List alerts: firing, pending and resolved."""
         return cast(
             "types.AlertList",
-            self.request(
+            await self.request(
                 "GET", "/api/v1/alerts", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )
 
-    def list_audit(
+    async def list_audit(
         self,
         *,
         tenant: types.Name | None = None,
@@ -58,7 +58,7 @@ class Operations:
         """List audit records, newest first: one for every command that changed something."""
         return cast(
             "types.AuditList",
-            self.request(
+            await self.request(
                 "GET",
                 "/api/v1/audit",
                 query={
@@ -74,7 +74,7 @@ class Operations:
             ),
         )
 
-    def list_batches(
+    async def list_batches(
         self,
         *,
         tenant: types.Name | None = None,
@@ -85,14 +85,14 @@ class Operations:
         """List batches, newest first."""
         return cast(
             "types.BatchList",
-            self.request(
+            await self.request(
                 "GET",
                 "/api/v1/batches",
                 query={"tenant": tenant, "unfinished": unfinished, "limit": limit, "after": after},
             ),
         )
 
-    def create_batch(
+    async def create_batch(
         self,
         body: types.CreateBatchRequest,
         *,
@@ -102,7 +102,7 @@ class Operations:
         """Create a batch of jobs with shared progress and callbacks."""
         return cast(
             "types.Batch",
-            self.request(
+            await self.request(
                 "POST",
                 "/api/v1/batches",
                 body=body,
@@ -117,17 +117,19 @@ class Operations:
             ),
         )
 
-    def get_batch(self, id: str) -> types.Batch:
+    async def get_batch(self, id: str) -> types.Batch:
         """Read a batch with its counts and callback jobs."""
-        return cast("types.Batch", self.request("GET", f"/api/v1/batches/{quote(id, safe='')}"))
-
-    def close_batch(self, id: str) -> types.Batch:
-        """Close a batch: no more jobs can be added, and it ends when all its jobs have ended."""
         return cast(
-            "types.Batch", self.request("POST", f"/api/v1/batches/{quote(id, safe='')}/close")
+            "types.Batch", await self.request("GET", f"/api/v1/batches/{quote(id, safe='')}")
         )
 
-    def list_batch_jobs(
+    async def close_batch(self, id: str) -> types.Batch:
+        """Close a batch: no more jobs can be added, and it ends when all its jobs have ended."""
+        return cast(
+            "types.Batch", await self.request("POST", f"/api/v1/batches/{quote(id, safe='')}/close")
+        )
+
+    async def list_batch_jobs(
         self,
         id: str,
         *,
@@ -138,20 +140,20 @@ class Operations:
         """List the stored jobs of a batch, newest first."""
         return cast(
             "types.JobList",
-            self.request(
+            await self.request(
                 "GET",
                 f"/api/v1/batches/{quote(id, safe='')}/jobs",
                 query={"state": state, "limit": limit, "after": after},
             ),
         )
 
-    def add_batch_jobs(
+    async def add_batch_jobs(
         self, id: str, body: types.CreateJobsRequest, *, traceparent: str | None = None
     ) -> types.JobList:
         """Add up to 1,000 jobs to an open batch atomically."""
         return cast(
             "types.JobList",
-            self.request(
+            await self.request(
                 "POST",
                 f"/api/v1/batches/{quote(id, safe='')}/jobs",
                 body=body,
@@ -163,86 +165,87 @@ class Operations:
             ),
         )
 
-    def claim_jobs(self, body: types.ClaimJobsRequest) -> types.ClaimList:
+    async def claim_jobs(self, body: types.ClaimJobsRequest) -> types.ClaimList:
         """Claim due jobs, with a long poll if none is due."""
-        return cast("types.ClaimList", self.request("POST", "/api/v1/claims", body=body))
+        return cast("types.ClaimList", await self.request("POST", "/api/v1/claims", body=body))
 
-    def send_heartbeats(self, body: types.HeartbeatsRequest) -> types.HeartbeatList:
+    async def send_heartbeats(self, body: types.HeartbeatsRequest) -> types.HeartbeatList:
         """Renew the leases of up to 1,000 running attempts, starting from now."""
         return cast(
-            "types.HeartbeatList", self.request("POST", "/api/v1/claims/heartbeat", body=body)
+            "types.HeartbeatList", await self.request("POST", "/api/v1/claims/heartbeat", body=body)
         )
 
-    def settle_attempts(self, body: types.SettleRequest) -> types.SettlementList:
+    async def settle_attempts(self, body: types.SettleRequest) -> types.SettlementList:
         """Settle many attempts in one transaction."""
         return cast(
-            "types.SettlementList", self.request("POST", "/api/v1/claims/settle", body=body)
+            "types.SettlementList", await self.request("POST", "/api/v1/claims/settle", body=body)
         )
 
-    def fail_attempt(self, id: str, body: types.FailRequest) -> types.Job:
+    async def fail_attempt(self, id: str, body: types.FailRequest) -> types.Job:
         """Report that an attempt failed; the job's retry policy decides what follows."""
         return cast(
             "types.Job",
-            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/fail", body=body),
+            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/fail", body=body),
         )
 
-    def send_heartbeat(self, id: str, body: types.HeartbeatRequest) -> types.Lease:
+    async def send_heartbeat(self, id: str, body: types.HeartbeatRequest) -> types.Lease:
         """Renew the lease of a running attempt, starting from now."""
         return cast(
             "types.Lease",
-            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/heartbeat", body=body),
+            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/heartbeat", body=body),
         )
 
-    def release_attempt(self, id: str, body: types.ReleaseRequest) -> types.Job:
+    async def release_attempt(self, id: str, body: types.ReleaseRequest) -> types.Job:
         """Release a job: it is due immediately, and this attempt is not counted."""
         return cast(
             "types.Job",
-            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/release", body=body),
+            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/release", body=body),
         )
 
-    def snooze_attempt(self, id: str, body: types.SnoozeRequest) -> types.Job:
+    async def snooze_attempt(self, id: str, body: types.SnoozeRequest) -> types.Job:
         """Snooze a job: try again later without counting this attempt."""
         return cast(
             "types.Job",
-            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/snooze", body=body),
+            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/snooze", body=body),
         )
 
-    def get_step(self, id: str, name: str, *, fence: int) -> types.Step:
+    async def get_step(self, id: str, name: str, *, fence: int) -> types.Step:
         """Read the stored result of a step of the job."""
         return cast(
             "types.Step",
-            self.request(
+            await self.request(
                 "GET",
                 f"/api/v1/claims/{quote(id, safe='')}/steps/{quote(name, safe='')}",
                 query={"fence": fence},
             ),
         )
 
-    def save_step(self, id: str, name: str, body: types.SaveStepRequest) -> types.Step:
+    async def save_step(self, id: str, name: str, body: types.SaveStepRequest) -> types.Step:
         """Store the result of a step if the claim is still valid, and return the stored result."""
         return cast(
             "types.Step",
-            self.request(
+            await self.request(
                 "PUT",
                 f"/api/v1/claims/{quote(id, safe='')}/steps/{quote(name, safe='')}",
                 body=body,
             ),
         )
 
-    def succeed_attempt(self, id: str, body: types.SucceedRequest) -> types.Job:
+    async def succeed_attempt(self, id: str, body: types.SucceedRequest) -> types.Job:
         """Report that an attempt succeeded."""
         return cast(
             "types.Job",
-            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/succeed", body=body),
+            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/succeed", body=body),
         )
 
-    def resend_delivery(self, id: str) -> types.Job:
+    async def resend_delivery(self, id: str) -> types.Job:
         """Resend an ended delivery with the same body and event id."""
         return cast(
-            "types.Job", self.request("POST", f"/api/v1/deliveries/{quote(id, safe='')}/resend")
+            "types.Job",
+            await self.request("POST", f"/api/v1/deliveries/{quote(id, safe='')}/resend"),
         )
 
-    def list_destinations(
+    async def list_destinations(
         self,
         *,
         tenant: str | None = None,
@@ -253,23 +256,25 @@ class Operations:
         """List destinations that failed recently or are held."""
         return cast(
             "types.DestinationList",
-            self.request(
+            await self.request(
                 "GET",
                 "/api/v1/destinations",
                 query={"tenant": tenant, "status": status, "limit": limit, "after": after},
             ),
         )
 
-    def get_destination(self, key: str, *, tenant: types.Name | None = None) -> types.Destination:
+    async def get_destination(
+        self, key: str, *, tenant: types.Name | None = None
+    ) -> types.Destination:
         """Read a destination with its health, incidents and settings."""
         return cast(
             "types.Destination",
-            self.request(
+            await self.request(
                 "GET", f"/api/v1/destinations/{quote(key, safe='')}", query={"tenant": tenant}
             ),
         )
 
-    def set_destination(
+    async def set_destination(
         self, key: str, body: types.SetDestinationRequest, *, tenant: types.Name | None = None
     ) -> types.Destination:
         """Set what to do when a destination is unhealthy, and the thresholds for it. A key for
@@ -277,7 +282,7 @@ class Operations:
         """
         return cast(
             "types.Destination",
-            self.request(
+            await self.request(
                 "PUT",
                 f"/api/v1/destinations/{quote(key, safe='')}",
                 query={"tenant": tenant},
@@ -285,13 +290,13 @@ class Operations:
             ),
         )
 
-    def edit_destination(
+    async def edit_destination(
         self, key: str, body: types.SetDestinationRequest, *, tenant: types.Name | None = None
     ) -> types.Destination:
         """Change the given settings of a destination; null resets a setting to its default."""
         return cast(
             "types.Destination",
-            self.request(
+            await self.request(
                 "PATCH",
                 f"/api/v1/destinations/{quote(key, safe='')}",
                 query={"tenant": tenant},
@@ -299,7 +304,7 @@ class Operations:
             ),
         )
 
-    def hold_destination(
+    async def hold_destination(
         self, key: str, body: types.HoldDestinationRequest | None = None
     ) -> types.Destination:
         """Hold a destination: no job of any tenant starts for it until it is released or the
@@ -307,17 +312,19 @@ class Operations:
         """
         return cast(
             "types.Destination",
-            self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/hold", body=body),
+            await self.request(
+                "POST", f"/api/v1/destinations/{quote(key, safe='')}/hold", body=body
+            ),
         )
 
-    def release_destination(self, key: str) -> types.Destination:
+    async def release_destination(self, key: str) -> types.Destination:
         """Release a destination; starts ramp up gradually."""
         return cast(
             "types.Destination",
-            self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/release"),
+            await self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/release"),
         )
 
-    def list_dead_letters(
+    async def list_dead_letters(
         self,
         *,
         label: types.JobLabel | None = None,
@@ -341,7 +348,7 @@ class Operations:
         """List dead letters, newest first."""
         return cast(
             "types.JobList",
-            self.request(
+            await self.request(
                 "GET",
                 "/api/v1/dlq",
                 query={
@@ -366,15 +373,19 @@ class Operations:
             ),
         )
 
-    def discard_dead_letters(self, body: types.DeadLettersRequest) -> types.BulkResult:
+    async def discard_dead_letters(self, body: types.DeadLettersRequest) -> types.BulkResult:
         """Discard dead letters without retrying them."""
-        return cast("types.BulkResult", self.request("POST", "/api/v1/dlq/discard", body=body))
+        return cast(
+            "types.BulkResult", await self.request("POST", "/api/v1/dlq/discard", body=body)
+        )
 
-    def requeue_dead_letters(self, body: types.DeadLettersRequest) -> types.BulkResult:
+    async def requeue_dead_letters(self, body: types.DeadLettersRequest) -> types.BulkResult:
         """Requeue dead letters, each with a new retry budget."""
-        return cast("types.BulkResult", self.request("POST", "/api/v1/dlq/requeue", body=body))
+        return cast(
+            "types.BulkResult", await self.request("POST", "/api/v1/dlq/requeue", body=body)
+        )
 
-    def list_endpoints(
+    async def list_endpoints(
         self,
         *,
         tenant: types.Name | None = None,
@@ -386,35 +397,35 @@ class Operations:
         """
         return cast(
             "types.EndpointList",
-            self.request(
+            await self.request(
                 "GET", "/api/v1/endpoints", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )
 
-    def create_endpoint(self, body: types.CreateEndpointRequest) -> types.EndpointWithSecret:
+    async def create_endpoint(self, body: types.CreateEndpointRequest) -> types.EndpointWithSecret:
         """Create an endpoint: a URL that receives job events or alerts."""
         return cast(
-            "types.EndpointWithSecret", self.request("POST", "/api/v1/endpoints", body=body)
+            "types.EndpointWithSecret", await self.request("POST", "/api/v1/endpoints", body=body)
         )
 
-    def get_endpoint(self, id: str) -> types.Endpoint:
+    async def get_endpoint(self, id: str) -> types.Endpoint:
         """Read an endpoint."""
         return cast(
-            "types.Endpoint", self.request("GET", f"/api/v1/endpoints/{quote(id, safe='')}")
+            "types.Endpoint", await self.request("GET", f"/api/v1/endpoints/{quote(id, safe='')}")
         )
 
-    def delete_endpoint(self, id: str) -> None:
+    async def delete_endpoint(self, id: str) -> None:
         """Delete an endpoint; its waiting deliveries are cancelled."""
-        self.request("DELETE", f"/api/v1/endpoints/{quote(id, safe='')}")
+        await self.request("DELETE", f"/api/v1/endpoints/{quote(id, safe='')}")
 
-    def edit_endpoint(self, id: str, body: types.EditEndpointRequest) -> types.Endpoint:
+    async def edit_endpoint(self, id: str, body: types.EditEndpointRequest) -> types.Endpoint:
         """Edit an endpoint; omitted fields stay unchanged."""
         return cast(
             "types.Endpoint",
-            self.request("PATCH", f"/api/v1/endpoints/{quote(id, safe='')}", body=body),
+            await self.request("PATCH", f"/api/v1/endpoints/{quote(id, safe='')}", body=body),
         )
 
-    def list_deliveries(
+    async def list_deliveries(
         self, id: str, *, limit: int | None = None, after: str | None = None
     ) -> types.JobList:
         """List the deliveries to an endpoint, newest first. Deliveries are jobs; their attempts
@@ -422,29 +433,30 @@ class Operations:
         """
         return cast(
             "types.JobList",
-            self.request(
+            await self.request(
                 "GET",
                 f"/api/v1/endpoints/{quote(id, safe='')}/deliveries",
                 query={"limit": limit, "after": after},
             ),
         )
 
-    def disable_endpoint(self, id: str) -> types.Endpoint:
+    async def disable_endpoint(self, id: str) -> types.Endpoint:
         """Disable an endpoint: its deliveries wait until it is enabled, for at most seven days."""
         return cast(
             "types.Endpoint",
-            self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/disable"),
+            await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/disable"),
         )
 
-    def enable_endpoint(self, id: str) -> types.Endpoint:
+    async def enable_endpoint(self, id: str) -> types.Endpoint:
         """Enable an endpoint: an operation sends its waiting deliveries, limited by the setting
         `bulkRate`.
         """
         return cast(
-            "types.Endpoint", self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/enable")
+            "types.Endpoint",
+            await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/enable"),
         )
 
-    def rotate_endpoint_secret(
+    async def rotate_endpoint_secret(
         self, id: str, body: types.RotateSecretRequest | None = None
     ) -> types.EndpointWithSecret:
         """Rotate the signing secret of an endpoint; deliveries are also signed with the old
@@ -452,16 +464,16 @@ class Operations:
         """
         return cast(
             "types.EndpointWithSecret",
-            self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/rotate", body=body),
+            await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/rotate", body=body),
         )
 
-    def test_endpoint(self, id: str) -> types.Job:
+    async def test_endpoint(self, id: str) -> types.Job:
         """Send an event of type `endpoint.test` to an endpoint as a normal delivery."""
         return cast(
-            "types.Job", self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/test")
+            "types.Job", await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/test")
         )
 
-    def list_failures(
+    async def list_failures(
         self,
         *,
         state: types.FailureState | None = None,
@@ -479,7 +491,7 @@ class Operations:
         """List failure groups, most frequent first."""
         return cast(
             "types.FailureList",
-            self.request(
+            await self.request(
                 "GET",
                 "/api/v1/failures",
                 query={
@@ -498,24 +510,24 @@ class Operations:
             ),
         )
 
-    def get_failure(
+    async def get_failure(
         self, fingerprint: str, *, tenant: types.Name | None = None
     ) -> types.FailureGroup:
         """Read a failure group."""
         return cast(
             "types.FailureGroup",
-            self.request(
+            await self.request(
                 "GET", f"/api/v1/failures/{quote(fingerprint, safe='')}", query={"tenant": tenant}
             ),
         )
 
-    def mark_failure(
+    async def mark_failure(
         self, fingerprint: str, body: types.MarkFailureRequest, *, tenant: types.Name | None = None
     ) -> types.FailureGroup:
         """Mark a failure group as known or fixed."""
         return cast(
             "types.FailureGroup",
-            self.request(
+            await self.request(
                 "PATCH",
                 f"/api/v1/failures/{quote(fingerprint, safe='')}",
                 query={"tenant": tenant},
@@ -523,16 +535,18 @@ class Operations:
             ),
         )
 
-    def get_forecast(
+    async def get_forecast(
         self, *, tenant: types.Name | None = None, minutes: int | None = None
     ) -> types.Forecast:
         """Read how many jobs will be due, minute by minute."""
         return cast(
             "types.Forecast",
-            self.request("GET", "/api/v1/forecast", query={"tenant": tenant, "minutes": minutes}),
+            await self.request(
+                "GET", "/api/v1/forecast", query={"tenant": tenant, "minutes": minutes}
+            ),
         )
 
-    def list_gates(
+    async def list_gates(
         self,
         *,
         tenant: types.Name | None = None,
@@ -544,25 +558,25 @@ class Operations:
         """
         return cast(
             "types.GateList",
-            self.request(
+            await self.request(
                 "GET", "/api/v1/gates", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )
 
-    def get_gate(
+    async def get_gate(
         self, scope: types.GateScope, key: str, *, tenant: types.Name | None = None
     ) -> types.Gate:
         """Read a gate."""
         return cast(
             "types.Gate",
-            self.request(
+            await self.request(
                 "GET",
                 f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
                 query={"tenant": tenant},
             ),
         )
 
-    def set_gate(
+    async def set_gate(
         self,
         scope: types.GateScope,
         key: str,
@@ -573,7 +587,7 @@ class Operations:
         """Replace the limits of a gate. Takes effect on all nodes within two seconds."""
         return cast(
             "types.Gate",
-            self.request(
+            await self.request(
                 "PUT",
                 f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
                 query={"tenant": tenant},
@@ -581,17 +595,17 @@ class Operations:
             ),
         )
 
-    def delete_gate(
+    async def delete_gate(
         self, scope: types.GateScope, key: str, *, tenant: types.Name | None = None
     ) -> None:
         """Delete a gate; the jobs it held back may start."""
-        self.request(
+        await self.request(
             "DELETE",
             f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
             query={"tenant": tenant},
         )
 
-    def edit_gate(
+    async def edit_gate(
         self,
         scope: types.GateScope,
         key: str,
@@ -604,7 +618,7 @@ class Operations:
         """
         return cast(
             "types.Gate",
-            self.request(
+            await self.request(
                 "PATCH",
                 f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
                 query={"tenant": tenant},
@@ -612,7 +626,7 @@ class Operations:
             ),
         )
 
-    def list_jobs(
+    async def list_jobs(
         self,
         *,
         label: types.JobLabel | None = None,
@@ -636,7 +650,7 @@ class Operations:
         """List jobs, newest first."""
         return cast(
             "types.JobList",
-            self.request(
+            await self.request(
                 "GET",
                 "/api/v1/jobs",
                 query={
@@ -661,7 +675,7 @@ class Operations:
             ),
         )
 
-    def create_job(
+    async def create_job(
         self,
         body: types.CreateRequest,
         *,
@@ -671,7 +685,7 @@ class Operations:
         """Create a job, up to 1,000 jobs atomically, or a schedule."""
         return cast(
             "types.CreateResult",
-            self.request(
+            await self.request(
                 "POST",
                 "/api/v1/jobs",
                 body=body,
@@ -686,76 +700,86 @@ class Operations:
             ),
         )
 
-    def get_job(self, id: str, *, wait: str | None = None) -> types.Job:
+    async def get_job(self, id: str, *, wait: str | None = None) -> types.Job:
         """Read a job; with `wait`, wait until it has ended or the time is over."""
         return cast(
             "types.Job",
-            self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}", query={"wait": wait}),
+            await self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}", query={"wait": wait}),
         )
 
-    def edit_job(self, id: str, body: types.EditJobRequest) -> types.Job:
+    async def edit_job(self, id: str, body: types.EditJobRequest) -> types.Job:
         """Edit a waiting job: payload, policy, runAt, priority."""
         return cast(
-            "types.Job", self.request("PATCH", f"/api/v1/jobs/{quote(id, safe='')}", body=body)
+            "types.Job",
+            await self.request("PATCH", f"/api/v1/jobs/{quote(id, safe='')}", body=body),
         )
 
-    def cancel_job(self, id: str) -> types.Job:
+    async def cancel_job(self, id: str) -> types.Job:
         """Cancel a job: immediately if it is waiting; a running attempt is asked to stop."""
-        return cast("types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/cancel"))
+        return cast(
+            "types.Job", await self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/cancel")
+        )
 
-    def explain_job(self, id: str) -> types.StartExplanation:
+    async def explain_job(self, id: str) -> types.StartExplanation:
         """Explain why a job has not started."""
         return cast(
             "types.StartExplanation",
-            self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}/explain"),
+            await self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}/explain"),
         )
 
-    def list_attempts(
+    async def list_attempts(
         self, id: str, *, limit: int | None = None, after: str | None = None
     ) -> types.AttemptList:
         """List the attempts of a job, newest first, each with its retry decision."""
         return cast(
             "types.AttemptList",
-            self.request(
+            await self.request(
                 "GET",
                 f"/api/v1/jobs/{quote(id, safe='')}/history",
                 query={"limit": limit, "after": after},
             ),
         )
 
-    def retry_job(self, id: str, body: types.RetryJobRequest | None = None) -> types.Job:
+    async def retry_job(self, id: str, body: types.RetryJobRequest | None = None) -> types.Job:
         """Retry a failed or cancelled job with a new retry budget."""
         return cast(
-            "types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/retry", body=body)
+            "types.Job",
+            await self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/retry", body=body),
         )
 
-    def run_job_now(self, id: str) -> types.Job:
+    async def run_job_now(self, id: str) -> types.Job:
         """Run a waiting job now."""
-        return cast("types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/run-now"))
+        return cast(
+            "types.Job", await self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/run-now")
+        )
 
-    def list_keys(self, *, limit: int | None = None, after: str | None = None) -> types.KeyList:
+    async def list_keys(
+        self, *, limit: int | None = None, after: str | None = None
+    ) -> types.KeyList:
         """List keys, oldest first, without their tokens."""
         return cast(
             "types.KeyList",
-            self.request("GET", "/api/v1/keys", query={"limit": limit, "after": after}),
+            await self.request("GET", "/api/v1/keys", query={"limit": limit, "after": after}),
         )
 
-    def create_key(self, body: types.CreateKeyRequest) -> types.KeyWithToken:
+    async def create_key(self, body: types.CreateKeyRequest) -> types.KeyWithToken:
         """Create a key. Its token is only in this response."""
-        return cast("types.KeyWithToken", self.request("POST", "/api/v1/keys", body=body))
+        return cast("types.KeyWithToken", await self.request("POST", "/api/v1/keys", body=body))
 
-    def revoke_key(self, id: str) -> None:
+    async def revoke_key(self, id: str) -> None:
         """Revoke a key. All nodes reject it within seconds."""
-        self.request("DELETE", f"/api/v1/keys/{quote(id, safe='')}")
+        await self.request("DELETE", f"/api/v1/keys/{quote(id, safe='')}")
 
-    def list_nodes(self, *, limit: int | None = None, after: str | None = None) -> types.NodeList:
+    async def list_nodes(
+        self, *, limit: int | None = None, after: str | None = None
+    ) -> types.NodeList:
         """List nodes by name, including nodes that recently stopped responding."""
         return cast(
             "types.NodeList",
-            self.request("GET", "/api/v1/nodes", query={"limit": limit, "after": after}),
+            await self.request("GET", "/api/v1/nodes", query={"limit": limit, "after": after}),
         )
 
-    def list_operations(
+    async def list_operations(
         self,
         *,
         tenant: types.Name | None = None,
@@ -766,33 +790,33 @@ class Operations:
         """List operations, newest first."""
         return cast(
             "types.OperationList",
-            self.request(
+            await self.request(
                 "GET",
                 "/api/v1/operations",
                 query={"tenant": tenant, "open": open, "limit": limit, "after": after},
             ),
         )
 
-    def create_operation(self, body: types.CreateOperationRequest) -> types.BulkResult:
+    async def create_operation(self, body: types.CreateOperationRequest) -> types.BulkResult:
         """Create a bulk operation: requeue, discard, cancel, retry, edit the policy of, or run
         now many jobs.
         """
-        return cast("types.BulkResult", self.request("POST", "/api/v1/operations", body=body))
+        return cast("types.BulkResult", await self.request("POST", "/api/v1/operations", body=body))
 
-    def get_operation(self, id: str) -> types.Operation:
+    async def get_operation(self, id: str) -> types.Operation:
         """Read an operation with its progress and report."""
         return cast(
-            "types.Operation", self.request("GET", f"/api/v1/operations/{quote(id, safe='')}")
+            "types.Operation", await self.request("GET", f"/api/v1/operations/{quote(id, safe='')}")
         )
 
-    def cancel_operation(self, id: str) -> types.Operation:
+    async def cancel_operation(self, id: str) -> types.Operation:
         """Cancel an operation. Completed changes stay; remaining jobs are not changed."""
         return cast(
             "types.Operation",
-            self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/cancel"),
+            await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/cancel"),
         )
 
-    def list_operation_jobs(
+    async def list_operation_jobs(
         self,
         id: str,
         *,
@@ -803,40 +827,40 @@ class Operations:
         """List the jobs of an operation with the result for each."""
         return cast(
             "types.OperationJobList",
-            self.request(
+            await self.request(
                 "GET",
                 f"/api/v1/operations/{quote(id, safe='')}/jobs",
                 query={"notChanged": not_changed, "limit": limit, "after": after},
             ),
         )
 
-    def pause_operation(self, id: str) -> types.Operation:
+    async def pause_operation(self, id: str) -> types.Operation:
         """Pause an operation until it is resumed. Completed changes stay."""
         return cast(
             "types.Operation",
-            self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/pause"),
+            await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/pause"),
         )
 
-    def resume_operation(self, id: str) -> types.Operation:
+    async def resume_operation(self, id: str) -> types.Operation:
         """Resume a paused operation."""
         return cast(
             "types.Operation",
-            self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/resume"),
+            await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/resume"),
         )
 
-    def preview_policy(self, body: types.PreviewPolicyRequest) -> types.PolicyPreview:
+    async def preview_policy(self, body: types.PreviewPolicyRequest) -> types.PolicyPreview:
         """Preview the whole timetable of a policy."""
         return cast(
-            "types.PolicyPreview", self.request("POST", "/api/v1/policies/preview", body=body)
+            "types.PolicyPreview", await self.request("POST", "/api/v1/policies/preview", body=body)
         )
 
-    def replay_policy(self, body: types.ReplayPolicyRequest) -> types.PolicyReplay:
+    async def replay_policy(self, body: types.ReplayPolicyRequest) -> types.PolicyReplay:
         """Replay another policy over recorded attempts."""
         return cast(
-            "types.PolicyReplay", self.request("POST", "/api/v1/policies/replay", body=body)
+            "types.PolicyReplay", await self.request("POST", "/api/v1/policies/replay", body=body)
         )
 
-    def list_queues(
+    async def list_queues(
         self,
         *,
         tenant: types.Name | None = None,
@@ -846,23 +870,23 @@ class Operations:
         """List queues with their counts and the age of their oldest waiting job."""
         return cast(
             "types.QueueList",
-            self.request(
+            await self.request(
                 "GET", "/api/v1/queues", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )
 
-    def explain_queue(
+    async def explain_queue(
         self, name: types.Name, *, tenant: types.Name | None = None
     ) -> types.QueueExplanation:
         """Explain why the jobs of a queue do or do not start."""
         return cast(
             "types.QueueExplanation",
-            self.request(
+            await self.request(
                 "GET", f"/api/v1/queues/{quote(name, safe='')}/explain", query={"tenant": tenant}
             ),
         )
 
-    def pause_queue(
+    async def pause_queue(
         self,
         name: types.Name,
         body: types.PauseQueueRequest | None = None,
@@ -870,20 +894,20 @@ class Operations:
         tenant: types.Name | None = None,
     ) -> None:
         """Pause a queue: no job starts until it is resumed; running jobs continue."""
-        self.request(
+        await self.request(
             "POST",
             f"/api/v1/queues/{quote(name, safe='')}/pause",
             query={"tenant": tenant},
             body=body,
         )
 
-    def resume_queue(self, name: types.Name, *, tenant: types.Name | None = None) -> None:
+    async def resume_queue(self, name: types.Name, *, tenant: types.Name | None = None) -> None:
         """Resume a paused queue."""
-        self.request(
+        await self.request(
             "POST", f"/api/v1/queues/{quote(name, safe='')}/resume", query={"tenant": tenant}
         )
 
-    def list_schedules(
+    async def list_schedules(
         self,
         *,
         tenant: types.Name | None = None,
@@ -893,66 +917,69 @@ class Operations:
         """List schedules, newest first."""
         return cast(
             "types.ScheduleList",
-            self.request(
+            await self.request(
                 "GET", "/api/v1/schedules", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )
 
-    def create_schedule(self, body: types.CreateScheduleRequest) -> types.Schedule:
+    async def create_schedule(self, body: types.CreateScheduleRequest) -> types.Schedule:
         """Create a schedule, or update the existing one with that name."""
-        return cast("types.Schedule", self.request("POST", "/api/v1/schedules", body=body))
+        return cast("types.Schedule", await self.request("POST", "/api/v1/schedules", body=body))
 
-    def get_schedule(self, id: str) -> types.Schedule:
+    async def get_schedule(self, id: str) -> types.Schedule:
         """Read a schedule."""
         return cast(
-            "types.Schedule", self.request("GET", f"/api/v1/schedules/{quote(id, safe='')}")
+            "types.Schedule", await self.request("GET", f"/api/v1/schedules/{quote(id, safe='')}")
         )
 
-    def delete_schedule(self, id: str) -> None:
+    async def delete_schedule(self, id: str) -> None:
         """Delete a schedule; its existing runs continue."""
-        self.request("DELETE", f"/api/v1/schedules/{quote(id, safe='')}")
+        await self.request("DELETE", f"/api/v1/schedules/{quote(id, safe='')}")
 
-    def edit_schedule(self, id: str, body: types.EditScheduleRequest) -> types.Schedule:
+    async def edit_schedule(self, id: str, body: types.EditScheduleRequest) -> types.Schedule:
         """Edit a schedule. Only a changed rule or window restarts the timetable from now."""
         return cast(
             "types.Schedule",
-            self.request("PATCH", f"/api/v1/schedules/{quote(id, safe='')}", body=body),
+            await self.request("PATCH", f"/api/v1/schedules/{quote(id, safe='')}", body=body),
         )
 
-    def pause_schedule(self, id: str) -> types.Schedule:
+    async def pause_schedule(self, id: str) -> types.Schedule:
         """Pause a schedule: it creates no runs until it is resumed."""
         return cast(
-            "types.Schedule", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/pause")
+            "types.Schedule",
+            await self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/pause"),
         )
 
-    def resume_schedule(self, id: str) -> types.Schedule:
+    async def resume_schedule(self, id: str) -> types.Schedule:
         """Resume a schedule with its next tick; ticks that passed during the pause create no
         runs.
         """
         return cast(
-            "types.Schedule", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/resume")
+            "types.Schedule",
+            await self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/resume"),
         )
 
-    def run_schedule_now(self, id: str) -> types.Job:
+    async def run_schedule_now(self, id: str) -> types.Job:
         """Run a schedule now: one extra run outside its timetable."""
         return cast(
-            "types.Job", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/run-now")
+            "types.Job",
+            await self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/run-now"),
         )
 
-    def list_ticks(
+    async def list_ticks(
         self, id: str, *, limit: int | None = None, after: str | None = None
     ) -> types.TickList:
         """List past ticks of a schedule, newest first, and upcoming ticks."""
         return cast(
             "types.TickList",
-            self.request(
+            await self.request(
                 "GET",
                 f"/api/v1/schedules/{quote(id, safe='')}/ticks",
                 query={"limit": limit, "after": after},
             ),
         )
 
-    def get_stats(
+    async def get_stats(
         self,
         *,
         tenant: types.Name | None = None,
@@ -962,31 +989,33 @@ class Operations:
         """Read job counts by label, throughput, retries and their success rate."""
         return cast(
             "types.Stats",
-            self.request(
+            await self.request(
                 "GET", "/api/v1/stats", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )
 
-    def list_minute_stats(
+    async def list_minute_stats(
         self, *, tenant: types.Name | None = None, minutes: int | None = None
     ) -> types.MinuteList:
         """List attempts per minute, oldest first; minutes without attempts are omitted."""
         return cast(
             "types.MinuteList",
-            self.request(
+            await self.request(
                 "GET", "/api/v1/stats/minutes", query={"tenant": tenant, "minutes": minutes}
             ),
         )
 
-    def advance_clock(self, body: types.AdvanceClockRequest) -> types.Clock:
+    async def advance_clock(self, body: types.AdvanceClockRequest) -> types.Clock:
         """Advance the clock of the store. Only with `--clock manual`."""
-        return cast("types.Clock", self.request("POST", "/api/v1/test/advance", body=body))
+        return cast("types.Clock", await self.request("POST", "/api/v1/test/advance", body=body))
 
-    def run_until_idle(self, body: types.RunUntilIdleRequest | None = None) -> types.Idle:
+    async def run_until_idle(self, body: types.RunUntilIdleRequest | None = None) -> types.Idle:
         """Wait until no job is due or running. Only with `--clock manual`."""
-        return cast("types.Idle", self.request("POST", "/api/v1/test/run-until-idle", body=body))
+        return cast(
+            "types.Idle", await self.request("POST", "/api/v1/test/run-until-idle", body=body)
+        )
 
-    def list_workers(
+    async def list_workers(
         self,
         *,
         tenant: types.Name | None = None,
@@ -996,7 +1025,7 @@ class Operations:
         """List the workers that have claimed jobs within the last day."""
         return cast(
             "types.WorkerList",
-            self.request(
+            await self.request(
                 "GET", "/api/v1/workers", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from . import types
+    from .. import types
 
 
-class AsyncOperations:
+class Operations:
     """Every operation of the API, by its id in snake case."""
 
-    async def request(
+    def request(
         self,
         method: str,
         path: str,
@@ -28,7 +28,7 @@ class AsyncOperations:
         """Sends a request and returns what the answer says."""
         raise NotImplementedError
 
-    async def list_alerts(
+    def list_alerts(
         self,
         *,
         tenant: types.Name | None = None,
@@ -38,12 +38,12 @@ class AsyncOperations:
         """List alerts: firing, pending and resolved."""
         return cast(
             "types.AlertList",
-            await self.request(
+            self.request(
                 "GET", "/api/v1/alerts", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )
 
-    async def list_audit(
+    def list_audit(
         self,
         *,
         tenant: types.Name | None = None,
@@ -58,7 +58,7 @@ class AsyncOperations:
         """List audit records, newest first: one for every command that changed something."""
         return cast(
             "types.AuditList",
-            await self.request(
+            self.request(
                 "GET",
                 "/api/v1/audit",
                 query={
@@ -74,7 +74,7 @@ class AsyncOperations:
             ),
         )
 
-    async def list_batches(
+    def list_batches(
         self,
         *,
         tenant: types.Name | None = None,
@@ -85,14 +85,14 @@ class AsyncOperations:
         """List batches, newest first."""
         return cast(
             "types.BatchList",
-            await self.request(
+            self.request(
                 "GET",
                 "/api/v1/batches",
                 query={"tenant": tenant, "unfinished": unfinished, "limit": limit, "after": after},
             ),
         )
 
-    async def create_batch(
+    def create_batch(
         self,
         body: types.CreateBatchRequest,
         *,
@@ -102,7 +102,7 @@ class AsyncOperations:
         """Create a batch of jobs with shared progress and callbacks."""
         return cast(
             "types.Batch",
-            await self.request(
+            self.request(
                 "POST",
                 "/api/v1/batches",
                 body=body,
@@ -117,19 +117,17 @@ class AsyncOperations:
             ),
         )
 
-    async def get_batch(self, id: str) -> types.Batch:
+    def get_batch(self, id: str) -> types.Batch:
         """Read a batch with its counts and callback jobs."""
-        return cast(
-            "types.Batch", await self.request("GET", f"/api/v1/batches/{quote(id, safe='')}")
-        )
+        return cast("types.Batch", self.request("GET", f"/api/v1/batches/{quote(id, safe='')}"))
 
-    async def close_batch(self, id: str) -> types.Batch:
+    def close_batch(self, id: str) -> types.Batch:
         """Close a batch: no more jobs can be added, and it ends when all its jobs have ended."""
         return cast(
-            "types.Batch", await self.request("POST", f"/api/v1/batches/{quote(id, safe='')}/close")
+            "types.Batch", self.request("POST", f"/api/v1/batches/{quote(id, safe='')}/close")
         )
 
-    async def list_batch_jobs(
+    def list_batch_jobs(
         self,
         id: str,
         *,
@@ -140,20 +138,20 @@ class AsyncOperations:
         """List the stored jobs of a batch, newest first."""
         return cast(
             "types.JobList",
-            await self.request(
+            self.request(
                 "GET",
                 f"/api/v1/batches/{quote(id, safe='')}/jobs",
                 query={"state": state, "limit": limit, "after": after},
             ),
         )
 
-    async def add_batch_jobs(
+    def add_batch_jobs(
         self, id: str, body: types.CreateJobsRequest, *, traceparent: str | None = None
     ) -> types.JobList:
         """Add up to 1,000 jobs to an open batch atomically."""
         return cast(
             "types.JobList",
-            await self.request(
+            self.request(
                 "POST",
                 f"/api/v1/batches/{quote(id, safe='')}/jobs",
                 body=body,
@@ -165,87 +163,86 @@ class AsyncOperations:
             ),
         )
 
-    async def claim_jobs(self, body: types.ClaimJobsRequest) -> types.ClaimList:
+    def claim_jobs(self, body: types.ClaimJobsRequest) -> types.ClaimList:
         """Claim due jobs, with a long poll if none is due."""
-        return cast("types.ClaimList", await self.request("POST", "/api/v1/claims", body=body))
+        return cast("types.ClaimList", self.request("POST", "/api/v1/claims", body=body))
 
-    async def send_heartbeats(self, body: types.HeartbeatsRequest) -> types.HeartbeatList:
+    def send_heartbeats(self, body: types.HeartbeatsRequest) -> types.HeartbeatList:
         """Renew the leases of up to 1,000 running attempts, starting from now."""
         return cast(
-            "types.HeartbeatList", await self.request("POST", "/api/v1/claims/heartbeat", body=body)
+            "types.HeartbeatList", self.request("POST", "/api/v1/claims/heartbeat", body=body)
         )
 
-    async def settle_attempts(self, body: types.SettleRequest) -> types.SettlementList:
+    def settle_attempts(self, body: types.SettleRequest) -> types.SettlementList:
         """Settle many attempts in one transaction."""
         return cast(
-            "types.SettlementList", await self.request("POST", "/api/v1/claims/settle", body=body)
+            "types.SettlementList", self.request("POST", "/api/v1/claims/settle", body=body)
         )
 
-    async def fail_attempt(self, id: str, body: types.FailRequest) -> types.Job:
+    def fail_attempt(self, id: str, body: types.FailRequest) -> types.Job:
         """Report that an attempt failed; the job's retry policy decides what follows."""
         return cast(
             "types.Job",
-            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/fail", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/fail", body=body),
         )
 
-    async def send_heartbeat(self, id: str, body: types.HeartbeatRequest) -> types.Lease:
+    def send_heartbeat(self, id: str, body: types.HeartbeatRequest) -> types.Lease:
         """Renew the lease of a running attempt, starting from now."""
         return cast(
             "types.Lease",
-            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/heartbeat", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/heartbeat", body=body),
         )
 
-    async def release_attempt(self, id: str, body: types.ReleaseRequest) -> types.Job:
+    def release_attempt(self, id: str, body: types.ReleaseRequest) -> types.Job:
         """Release a job: it is due immediately, and this attempt is not counted."""
         return cast(
             "types.Job",
-            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/release", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/release", body=body),
         )
 
-    async def snooze_attempt(self, id: str, body: types.SnoozeRequest) -> types.Job:
+    def snooze_attempt(self, id: str, body: types.SnoozeRequest) -> types.Job:
         """Snooze a job: try again later without counting this attempt."""
         return cast(
             "types.Job",
-            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/snooze", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/snooze", body=body),
         )
 
-    async def get_step(self, id: str, name: str, *, fence: int) -> types.Step:
+    def get_step(self, id: str, name: str, *, fence: int) -> types.Step:
         """Read the stored result of a step of the job."""
         return cast(
             "types.Step",
-            await self.request(
+            self.request(
                 "GET",
                 f"/api/v1/claims/{quote(id, safe='')}/steps/{quote(name, safe='')}",
                 query={"fence": fence},
             ),
         )
 
-    async def save_step(self, id: str, name: str, body: types.SaveStepRequest) -> types.Step:
+    def save_step(self, id: str, name: str, body: types.SaveStepRequest) -> types.Step:
         """Store the result of a step if the claim is still valid, and return the stored result."""
         return cast(
             "types.Step",
-            await self.request(
+            self.request(
                 "PUT",
                 f"/api/v1/claims/{quote(id, safe='')}/steps/{quote(name, safe='')}",
                 body=body,
             ),
         )
 
-    async def succeed_attempt(self, id: str, body: types.SucceedRequest) -> types.Job:
+    def succeed_attempt(self, id: str, body: types.SucceedRequest) -> types.Job:
         """Report that an attempt succeeded."""
         return cast(
             "types.Job",
-            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/succeed", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/succeed", body=body),
         )
 
-    async def resend_delivery(self, id: str) -> types.Job:
+    def resend_delivery(self, id: str) -> types.Job:
         """Resend an ended delivery with the same body and event id."""
         return cast(
-            "types.Job",
-            await self.request("POST", f"/api/v1/deliveries/{quote(id, safe='')}/resend"),
+            "types.Job", self.request("POST", f"/api/v1/deliveries/{quote(id, safe='')}/resend")
         )
 
-    async def list_destinations(
+    def list_destinations(
         self,
         *,
         tenant: str | None = None,
@@ -256,25 +253,23 @@ class AsyncOperations:
         """List destinations that failed recently or are held."""
         return cast(
             "types.DestinationList",
-            await self.request(
+            self.request(
                 "GET",
                 "/api/v1/destinations",
                 query={"tenant": tenant, "status": status, "limit": limit, "after": after},
             ),
         )
 
-    async def get_destination(
-        self, key: str, *, tenant: types.Name | None = None
-    ) -> types.Destination:
+    def get_destination(self, key: str, *, tenant: types.Name | None = None) -> types.Destination:
         """Read a destination with its health, incidents and settings."""
         return cast(
             "types.Destination",
-            await self.request(
+            self.request(
                 "GET", f"/api/v1/destinations/{quote(key, safe='')}", query={"tenant": tenant}
             ),
         )
 
-    async def set_destination(
+    def set_destination(
         self, key: str, body: types.SetDestinationRequest, *, tenant: types.Name | None = None
     ) -> types.Destination:
         """Set what to do when a destination is unhealthy, and the thresholds for it. A key for
@@ -282,7 +277,7 @@ class AsyncOperations:
         """
         return cast(
             "types.Destination",
-            await self.request(
+            self.request(
                 "PUT",
                 f"/api/v1/destinations/{quote(key, safe='')}",
                 query={"tenant": tenant},
@@ -290,13 +285,13 @@ class AsyncOperations:
             ),
         )
 
-    async def edit_destination(
+    def edit_destination(
         self, key: str, body: types.SetDestinationRequest, *, tenant: types.Name | None = None
     ) -> types.Destination:
         """Change the given settings of a destination; null resets a setting to its default."""
         return cast(
             "types.Destination",
-            await self.request(
+            self.request(
                 "PATCH",
                 f"/api/v1/destinations/{quote(key, safe='')}",
                 query={"tenant": tenant},
@@ -304,7 +299,7 @@ class AsyncOperations:
             ),
         )
 
-    async def hold_destination(
+    def hold_destination(
         self, key: str, body: types.HoldDestinationRequest | None = None
     ) -> types.Destination:
         """Hold a destination: no job of any tenant starts for it until it is released or the
@@ -312,19 +307,17 @@ class AsyncOperations:
         """
         return cast(
             "types.Destination",
-            await self.request(
-                "POST", f"/api/v1/destinations/{quote(key, safe='')}/hold", body=body
-            ),
+            self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/hold", body=body),
         )
 
-    async def release_destination(self, key: str) -> types.Destination:
+    def release_destination(self, key: str) -> types.Destination:
         """Release a destination; starts ramp up gradually."""
         return cast(
             "types.Destination",
-            await self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/release"),
+            self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/release"),
         )
 
-    async def list_dead_letters(
+    def list_dead_letters(
         self,
         *,
         label: types.JobLabel | None = None,
@@ -348,7 +341,7 @@ class AsyncOperations:
         """List dead letters, newest first."""
         return cast(
             "types.JobList",
-            await self.request(
+            self.request(
                 "GET",
                 "/api/v1/dlq",
                 query={
@@ -373,19 +366,15 @@ class AsyncOperations:
             ),
         )
 
-    async def discard_dead_letters(self, body: types.DeadLettersRequest) -> types.BulkResult:
+    def discard_dead_letters(self, body: types.DeadLettersRequest) -> types.BulkResult:
         """Discard dead letters without retrying them."""
-        return cast(
-            "types.BulkResult", await self.request("POST", "/api/v1/dlq/discard", body=body)
-        )
+        return cast("types.BulkResult", self.request("POST", "/api/v1/dlq/discard", body=body))
 
-    async def requeue_dead_letters(self, body: types.DeadLettersRequest) -> types.BulkResult:
+    def requeue_dead_letters(self, body: types.DeadLettersRequest) -> types.BulkResult:
         """Requeue dead letters, each with a new retry budget."""
-        return cast(
-            "types.BulkResult", await self.request("POST", "/api/v1/dlq/requeue", body=body)
-        )
+        return cast("types.BulkResult", self.request("POST", "/api/v1/dlq/requeue", body=body))
 
-    async def list_endpoints(
+    def list_endpoints(
         self,
         *,
         tenant: types.Name | None = None,
@@ -397,35 +386,35 @@ class AsyncOperations:
         """
         return cast(
             "types.EndpointList",
-            await self.request(
+            self.request(
                 "GET", "/api/v1/endpoints", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )
 
-    async def create_endpoint(self, body: types.CreateEndpointRequest) -> types.EndpointWithSecret:
+    def create_endpoint(self, body: types.CreateEndpointRequest) -> types.EndpointWithSecret:
         """Create an endpoint: a URL that receives job events or alerts."""
         return cast(
-            "types.EndpointWithSecret", await self.request("POST", "/api/v1/endpoints", body=body)
+            "types.EndpointWithSecret", self.request("POST", "/api/v1/endpoints", body=body)
         )
 
-    async def get_endpoint(self, id: str) -> types.Endpoint:
+    def get_endpoint(self, id: str) -> types.Endpoint:
         """Read an endpoint."""
         return cast(
-            "types.Endpoint", await self.request("GET", f"/api/v1/endpoints/{quote(id, safe='')}")
+            "types.Endpoint", self.request("GET", f"/api/v1/endpoints/{quote(id, safe='')}")
         )
 
-    async def delete_endpoint(self, id: str) -> None:
+    def delete_endpoint(self, id: str) -> None:
         """Delete an endpoint; its waiting deliveries are cancelled."""
-        await self.request("DELETE", f"/api/v1/endpoints/{quote(id, safe='')}")
+        self.request("DELETE", f"/api/v1/endpoints/{quote(id, safe='')}")
 
-    async def edit_endpoint(self, id: str, body: types.EditEndpointRequest) -> types.Endpoint:
+    def edit_endpoint(self, id: str, body: types.EditEndpointRequest) -> types.Endpoint:
         """Edit an endpoint; omitted fields stay unchanged."""
         return cast(
             "types.Endpoint",
-            await self.request("PATCH", f"/api/v1/endpoints/{quote(id, safe='')}", body=body),
+            self.request("PATCH", f"/api/v1/endpoints/{quote(id, safe='')}", body=body),
         )
 
-    async def list_deliveries(
+    def list_deliveries(
         self, id: str, *, limit: int | None = None, after: str | None = None
     ) -> types.JobList:
         """List the deliveries to an endpoint, newest first. Deliveries are jobs; their attempts
@@ -433,30 +422,29 @@ class AsyncOperations:
         """
         return cast(
             "types.JobList",
-            await self.request(
+            self.request(
                 "GET",
                 f"/api/v1/endpoints/{quote(id, safe='')}/deliveries",
                 query={"limit": limit, "after": after},
             ),
         )
 
-    async def disable_endpoint(self, id: str) -> types.Endpoint:
+    def disable_endpoint(self, id: str) -> types.Endpoint:
         """Disable an endpoint: its deliveries wait until it is enabled, for at most seven days."""
         return cast(
             "types.Endpoint",
-            await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/disable"),
+            self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/disable"),
         )
 
-    async def enable_endpoint(self, id: str) -> types.Endpoint:
+    def enable_endpoint(self, id: str) -> types.Endpoint:
         """Enable an endpoint: an operation sends its waiting deliveries, limited by the setting
         `bulkRate`.
         """
         return cast(
-            "types.Endpoint",
-            await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/enable"),
+            "types.Endpoint", self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/enable")
         )
 
-    async def rotate_endpoint_secret(
+    def rotate_endpoint_secret(
         self, id: str, body: types.RotateSecretRequest | None = None
     ) -> types.EndpointWithSecret:
         """Rotate the signing secret of an endpoint; deliveries are also signed with the old
@@ -464,16 +452,16 @@ class AsyncOperations:
         """
         return cast(
             "types.EndpointWithSecret",
-            await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/rotate", body=body),
+            self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/rotate", body=body),
         )
 
-    async def test_endpoint(self, id: str) -> types.Job:
+    def test_endpoint(self, id: str) -> types.Job:
         """Send an event of type `endpoint.test` to an endpoint as a normal delivery."""
         return cast(
-            "types.Job", await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/test")
+            "types.Job", self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/test")
         )
 
-    async def list_failures(
+    def list_failures(
         self,
         *,
         state: types.FailureState | None = None,
@@ -491,7 +479,7 @@ class AsyncOperations:
         """List failure groups, most frequent first."""
         return cast(
             "types.FailureList",
-            await self.request(
+            self.request(
                 "GET",
                 "/api/v1/failures",
                 query={
@@ -510,24 +498,24 @@ class AsyncOperations:
             ),
         )
 
-    async def get_failure(
+    def get_failure(
         self, fingerprint: str, *, tenant: types.Name | None = None
     ) -> types.FailureGroup:
         """Read a failure group."""
         return cast(
             "types.FailureGroup",
-            await self.request(
+            self.request(
                 "GET", f"/api/v1/failures/{quote(fingerprint, safe='')}", query={"tenant": tenant}
             ),
         )
 
-    async def mark_failure(
+    def mark_failure(
         self, fingerprint: str, body: types.MarkFailureRequest, *, tenant: types.Name | None = None
     ) -> types.FailureGroup:
         """Mark a failure group as known or fixed."""
         return cast(
             "types.FailureGroup",
-            await self.request(
+            self.request(
                 "PATCH",
                 f"/api/v1/failures/{quote(fingerprint, safe='')}",
                 query={"tenant": tenant},
@@ -535,18 +523,16 @@ class AsyncOperations:
             ),
         )
 
-    async def get_forecast(
+    def get_forecast(
         self, *, tenant: types.Name | None = None, minutes: int | None = None
     ) -> types.Forecast:
         """Read how many jobs will be due, minute by minute."""
         return cast(
             "types.Forecast",
-            await self.request(
-                "GET", "/api/v1/forecast", query={"tenant": tenant, "minutes": minutes}
-            ),
+            self.request("GET", "/api/v1/forecast", query={"tenant": tenant, "minutes": minutes}),
         )
 
-    async def list_gates(
+    def list_gates(
         self,
         *,
         tenant: types.Name | None = None,
@@ -558,25 +544,25 @@ class AsyncOperations:
         """
         return cast(
             "types.GateList",
-            await self.request(
+            self.request(
                 "GET", "/api/v1/gates", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )
 
-    async def get_gate(
+    def get_gate(
         self, scope: types.GateScope, key: str, *, tenant: types.Name | None = None
     ) -> types.Gate:
         """Read a gate."""
         return cast(
             "types.Gate",
-            await self.request(
+            self.request(
                 "GET",
                 f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
                 query={"tenant": tenant},
             ),
         )
 
-    async def set_gate(
+    def set_gate(
         self,
         scope: types.GateScope,
         key: str,
@@ -587,7 +573,7 @@ class AsyncOperations:
         """Replace the limits of a gate. Takes effect on all nodes within two seconds."""
         return cast(
             "types.Gate",
-            await self.request(
+            self.request(
                 "PUT",
                 f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
                 query={"tenant": tenant},
@@ -595,17 +581,17 @@ class AsyncOperations:
             ),
         )
 
-    async def delete_gate(
+    def delete_gate(
         self, scope: types.GateScope, key: str, *, tenant: types.Name | None = None
     ) -> None:
         """Delete a gate; the jobs it held back may start."""
-        await self.request(
+        self.request(
             "DELETE",
             f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
             query={"tenant": tenant},
         )
 
-    async def edit_gate(
+    def edit_gate(
         self,
         scope: types.GateScope,
         key: str,
@@ -618,7 +604,7 @@ class AsyncOperations:
         """
         return cast(
             "types.Gate",
-            await self.request(
+            self.request(
                 "PATCH",
                 f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
                 query={"tenant": tenant},
@@ -626,7 +612,7 @@ class AsyncOperations:
             ),
         )
 
-    async def list_jobs(
+    def list_jobs(
         self,
         *,
         label: types.JobLabel | None = None,
@@ -650,7 +636,7 @@ class AsyncOperations:
         """List jobs, newest first."""
         return cast(
             "types.JobList",
-            await self.request(
+            self.request(
                 "GET",
                 "/api/v1/jobs",
                 query={
@@ -675,7 +661,7 @@ class AsyncOperations:
             ),
         )
 
-    async def create_job(
+    def create_job(
         self,
         body: types.CreateRequest,
         *,
@@ -685,7 +671,7 @@ class AsyncOperations:
         """Create a job, up to 1,000 jobs atomically, or a schedule."""
         return cast(
             "types.CreateResult",
-            await self.request(
+            self.request(
                 "POST",
                 "/api/v1/jobs",
                 body=body,
@@ -700,86 +686,76 @@ class AsyncOperations:
             ),
         )
 
-    async def get_job(self, id: str, *, wait: str | None = None) -> types.Job:
+    def get_job(self, id: str, *, wait: str | None = None) -> types.Job:
         """Read a job; with `wait`, wait until it has ended or the time is over."""
         return cast(
             "types.Job",
-            await self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}", query={"wait": wait}),
+            self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}", query={"wait": wait}),
         )
 
-    async def edit_job(self, id: str, body: types.EditJobRequest) -> types.Job:
+    def edit_job(self, id: str, body: types.EditJobRequest) -> types.Job:
         """Edit a waiting job: payload, policy, runAt, priority."""
         return cast(
-            "types.Job",
-            await self.request("PATCH", f"/api/v1/jobs/{quote(id, safe='')}", body=body),
+            "types.Job", self.request("PATCH", f"/api/v1/jobs/{quote(id, safe='')}", body=body)
         )
 
-    async def cancel_job(self, id: str) -> types.Job:
+    def cancel_job(self, id: str) -> types.Job:
         """Cancel a job: immediately if it is waiting; a running attempt is asked to stop."""
-        return cast(
-            "types.Job", await self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/cancel")
-        )
+        return cast("types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/cancel"))
 
-    async def explain_job(self, id: str) -> types.StartExplanation:
+    def explain_job(self, id: str) -> types.StartExplanation:
         """Explain why a job has not started."""
         return cast(
             "types.StartExplanation",
-            await self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}/explain"),
+            self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}/explain"),
         )
 
-    async def list_attempts(
+    def list_attempts(
         self, id: str, *, limit: int | None = None, after: str | None = None
     ) -> types.AttemptList:
         """List the attempts of a job, newest first, each with its retry decision."""
         return cast(
             "types.AttemptList",
-            await self.request(
+            self.request(
                 "GET",
                 f"/api/v1/jobs/{quote(id, safe='')}/history",
                 query={"limit": limit, "after": after},
             ),
         )
 
-    async def retry_job(self, id: str, body: types.RetryJobRequest | None = None) -> types.Job:
+    def retry_job(self, id: str, body: types.RetryJobRequest | None = None) -> types.Job:
         """Retry a failed or cancelled job with a new retry budget."""
         return cast(
-            "types.Job",
-            await self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/retry", body=body),
+            "types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/retry", body=body)
         )
 
-    async def run_job_now(self, id: str) -> types.Job:
+    def run_job_now(self, id: str) -> types.Job:
         """Run a waiting job now."""
-        return cast(
-            "types.Job", await self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/run-now")
-        )
+        return cast("types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/run-now"))
 
-    async def list_keys(
-        self, *, limit: int | None = None, after: str | None = None
-    ) -> types.KeyList:
+    def list_keys(self, *, limit: int | None = None, after: str | None = None) -> types.KeyList:
         """List keys, oldest first, without their tokens."""
         return cast(
             "types.KeyList",
-            await self.request("GET", "/api/v1/keys", query={"limit": limit, "after": after}),
+            self.request("GET", "/api/v1/keys", query={"limit": limit, "after": after}),
         )
 
-    async def create_key(self, body: types.CreateKeyRequest) -> types.KeyWithToken:
+    def create_key(self, body: types.CreateKeyRequest) -> types.KeyWithToken:
         """Create a key. Its token is only in this response."""
-        return cast("types.KeyWithToken", await self.request("POST", "/api/v1/keys", body=body))
+        return cast("types.KeyWithToken", self.request("POST", "/api/v1/keys", body=body))
 
-    async def revoke_key(self, id: str) -> None:
+    def revoke_key(self, id: str) -> None:
         """Revoke a key. All nodes reject it within seconds."""
-        await self.request("DELETE", f"/api/v1/keys/{quote(id, safe='')}")
+        self.request("DELETE", f"/api/v1/keys/{quote(id, safe='')}")
 
-    async def list_nodes(
-        self, *, limit: int | None = None, after: str | None = None
-    ) -> types.NodeList:
+    def list_nodes(self, *, limit: int | None = None, after: str | None = None) -> types.NodeList:
         """List nodes by name, including nodes that recently stopped responding."""
         return cast(
             "types.NodeList",
-            await self.request("GET", "/api/v1/nodes", query={"limit": limit, "after": after}),
+            self.request("GET", "/api/v1/nodes", query={"limit": limit, "after": after}),
         )
 
-    async def list_operations(
+    def list_operations(
         self,
         *,
         tenant: types.Name | None = None,
@@ -790,33 +766,33 @@ class AsyncOperations:
         """List operations, newest first."""
         return cast(
             "types.OperationList",
-            await self.request(
+            self.request(
                 "GET",
                 "/api/v1/operations",
                 query={"tenant": tenant, "open": open, "limit": limit, "after": after},
             ),
         )
 
-    async def create_operation(self, body: types.CreateOperationRequest) -> types.BulkResult:
+    def create_operation(self, body: types.CreateOperationRequest) -> types.BulkResult:
         """Create a bulk operation: requeue, discard, cancel, retry, edit the policy of, or run
         now many jobs.
         """
-        return cast("types.BulkResult", await self.request("POST", "/api/v1/operations", body=body))
+        return cast("types.BulkResult", self.request("POST", "/api/v1/operations", body=body))
 
-    async def get_operation(self, id: str) -> types.Operation:
+    def get_operation(self, id: str) -> types.Operation:
         """Read an operation with its progress and report."""
         return cast(
-            "types.Operation", await self.request("GET", f"/api/v1/operations/{quote(id, safe='')}")
+            "types.Operation", self.request("GET", f"/api/v1/operations/{quote(id, safe='')}")
         )
 
-    async def cancel_operation(self, id: str) -> types.Operation:
+    def cancel_operation(self, id: str) -> types.Operation:
         """Cancel an operation. Completed changes stay; remaining jobs are not changed."""
         return cast(
             "types.Operation",
-            await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/cancel"),
+            self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/cancel"),
         )
 
-    async def list_operation_jobs(
+    def list_operation_jobs(
         self,
         id: str,
         *,
@@ -827,40 +803,40 @@ class AsyncOperations:
         """List the jobs of an operation with the result for each."""
         return cast(
             "types.OperationJobList",
-            await self.request(
+            self.request(
                 "GET",
                 f"/api/v1/operations/{quote(id, safe='')}/jobs",
                 query={"notChanged": not_changed, "limit": limit, "after": after},
             ),
         )
 
-    async def pause_operation(self, id: str) -> types.Operation:
+    def pause_operation(self, id: str) -> types.Operation:
         """Pause an operation until it is resumed. Completed changes stay."""
         return cast(
             "types.Operation",
-            await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/pause"),
+            self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/pause"),
         )
 
-    async def resume_operation(self, id: str) -> types.Operation:
+    def resume_operation(self, id: str) -> types.Operation:
         """Resume a paused operation."""
         return cast(
             "types.Operation",
-            await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/resume"),
+            self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/resume"),
         )
 
-    async def preview_policy(self, body: types.PreviewPolicyRequest) -> types.PolicyPreview:
+    def preview_policy(self, body: types.PreviewPolicyRequest) -> types.PolicyPreview:
         """Preview the whole timetable of a policy."""
         return cast(
-            "types.PolicyPreview", await self.request("POST", "/api/v1/policies/preview", body=body)
+            "types.PolicyPreview", self.request("POST", "/api/v1/policies/preview", body=body)
         )
 
-    async def replay_policy(self, body: types.ReplayPolicyRequest) -> types.PolicyReplay:
+    def replay_policy(self, body: types.ReplayPolicyRequest) -> types.PolicyReplay:
         """Replay another policy over recorded attempts."""
         return cast(
-            "types.PolicyReplay", await self.request("POST", "/api/v1/policies/replay", body=body)
+            "types.PolicyReplay", self.request("POST", "/api/v1/policies/replay", body=body)
         )
 
-    async def list_queues(
+    def list_queues(
         self,
         *,
         tenant: types.Name | None = None,
@@ -870,23 +846,23 @@ class AsyncOperations:
         """List queues with their counts and the age of their oldest waiting job."""
         return cast(
             "types.QueueList",
-            await self.request(
+            self.request(
                 "GET", "/api/v1/queues", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )
 
-    async def explain_queue(
+    def explain_queue(
         self, name: types.Name, *, tenant: types.Name | None = None
     ) -> types.QueueExplanation:
         """Explain why the jobs of a queue do or do not start."""
         return cast(
             "types.QueueExplanation",
-            await self.request(
+            self.request(
                 "GET", f"/api/v1/queues/{quote(name, safe='')}/explain", query={"tenant": tenant}
             ),
         )
 
-    async def pause_queue(
+    def pause_queue(
         self,
         name: types.Name,
         body: types.PauseQueueRequest | None = None,
@@ -894,20 +870,20 @@ class AsyncOperations:
         tenant: types.Name | None = None,
     ) -> None:
         """Pause a queue: no job starts until it is resumed; running jobs continue."""
-        await self.request(
+        self.request(
             "POST",
             f"/api/v1/queues/{quote(name, safe='')}/pause",
             query={"tenant": tenant},
             body=body,
         )
 
-    async def resume_queue(self, name: types.Name, *, tenant: types.Name | None = None) -> None:
+    def resume_queue(self, name: types.Name, *, tenant: types.Name | None = None) -> None:
         """Resume a paused queue."""
-        await self.request(
+        self.request(
             "POST", f"/api/v1/queues/{quote(name, safe='')}/resume", query={"tenant": tenant}
         )
 
-    async def list_schedules(
+    def list_schedules(
         self,
         *,
         tenant: types.Name | None = None,
@@ -917,69 +893,66 @@ class AsyncOperations:
         """List schedules, newest first."""
         return cast(
             "types.ScheduleList",
-            await self.request(
+            self.request(
                 "GET", "/api/v1/schedules", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )
 
-    async def create_schedule(self, body: types.CreateScheduleRequest) -> types.Schedule:
+    def create_schedule(self, body: types.CreateScheduleRequest) -> types.Schedule:
         """Create a schedule, or update the existing one with that name."""
-        return cast("types.Schedule", await self.request("POST", "/api/v1/schedules", body=body))
+        return cast("types.Schedule", self.request("POST", "/api/v1/schedules", body=body))
 
-    async def get_schedule(self, id: str) -> types.Schedule:
+    def get_schedule(self, id: str) -> types.Schedule:
         """Read a schedule."""
         return cast(
-            "types.Schedule", await self.request("GET", f"/api/v1/schedules/{quote(id, safe='')}")
+            "types.Schedule", self.request("GET", f"/api/v1/schedules/{quote(id, safe='')}")
         )
 
-    async def delete_schedule(self, id: str) -> None:
+    def delete_schedule(self, id: str) -> None:
         """Delete a schedule; its existing runs continue."""
-        await self.request("DELETE", f"/api/v1/schedules/{quote(id, safe='')}")
+        self.request("DELETE", f"/api/v1/schedules/{quote(id, safe='')}")
 
-    async def edit_schedule(self, id: str, body: types.EditScheduleRequest) -> types.Schedule:
+    def edit_schedule(self, id: str, body: types.EditScheduleRequest) -> types.Schedule:
         """Edit a schedule. Only a changed rule or window restarts the timetable from now."""
         return cast(
             "types.Schedule",
-            await self.request("PATCH", f"/api/v1/schedules/{quote(id, safe='')}", body=body),
+            self.request("PATCH", f"/api/v1/schedules/{quote(id, safe='')}", body=body),
         )
 
-    async def pause_schedule(self, id: str) -> types.Schedule:
+    def pause_schedule(self, id: str) -> types.Schedule:
         """Pause a schedule: it creates no runs until it is resumed."""
         return cast(
-            "types.Schedule",
-            await self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/pause"),
+            "types.Schedule", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/pause")
         )
 
-    async def resume_schedule(self, id: str) -> types.Schedule:
+    def resume_schedule(self, id: str) -> types.Schedule:
         """Resume a schedule with its next tick; ticks that passed during the pause create no
         runs.
         """
         return cast(
-            "types.Schedule",
-            await self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/resume"),
+            "types.Schedule", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/resume")
         )
 
-    async def run_schedule_now(self, id: str) -> types.Job:
+    def run_schedule_now(self, id: str) -> types.Job:
         """Run a schedule now: one extra run outside its timetable."""
         return cast(
-            "types.Job",
-            await self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/run-now"),
+            "types.Job", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/run-now")
         )
 
-    async def list_ticks(
+    def list_ticks(
         self, id: str, *, limit: int | None = None, after: str | None = None
     ) -> types.TickList:
         """List past ticks of a schedule, newest first, and upcoming ticks."""
         return cast(
             "types.TickList",
-            await self.request(
+            self.request(
                 "GET",
                 f"/api/v1/schedules/{quote(id, safe='')}/ticks",
                 query={"limit": limit, "after": after},
             ),
         )
 
-    async def get_stats(
+    def get_stats(
         self,
         *,
         tenant: types.Name | None = None,
@@ -989,33 +962,31 @@ class AsyncOperations:
         """Read job counts by label, throughput, retries and their success rate."""
         return cast(
             "types.Stats",
-            await self.request(
+            self.request(
                 "GET", "/api/v1/stats", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )
 
-    async def list_minute_stats(
+    def list_minute_stats(
         self, *, tenant: types.Name | None = None, minutes: int | None = None
     ) -> types.MinuteList:
         """List attempts per minute, oldest first; minutes without attempts are omitted."""
         return cast(
             "types.MinuteList",
-            await self.request(
+            self.request(
                 "GET", "/api/v1/stats/minutes", query={"tenant": tenant, "minutes": minutes}
             ),
         )
 
-    async def advance_clock(self, body: types.AdvanceClockRequest) -> types.Clock:
+    def advance_clock(self, body: types.AdvanceClockRequest) -> types.Clock:
         """Advance the clock of the store. Only with `--clock manual`."""
-        return cast("types.Clock", await self.request("POST", "/api/v1/test/advance", body=body))
+        return cast("types.Clock", self.request("POST", "/api/v1/test/advance", body=body))
 
-    async def run_until_idle(self, body: types.RunUntilIdleRequest | None = None) -> types.Idle:
+    def run_until_idle(self, body: types.RunUntilIdleRequest | None = None) -> types.Idle:
         """Wait until no job is due or running. Only with `--clock manual`."""
-        return cast(
-            "types.Idle", await self.request("POST", "/api/v1/test/run-until-idle", body=body)
-        )
+        return cast("types.Idle", self.request("POST", "/api/v1/test/run-until-idle", body=body))
 
-    async def list_workers(
+    def list_workers(
         self,
         *,
         tenant: types.Name | None = None,
@@ -1025,7 +996,7 @@ class AsyncOperations:
         """List the workers that have claimed jobs within the last day."""
         return cast(
             "types.WorkerList",
-            await self.request(
+            self.request(
                 "GET", "/api/v1/workers", query={"tenant": tenant, "limit": limit, "after": after}
             ),
         )

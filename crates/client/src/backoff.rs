@@ -47,6 +47,12 @@ pub fn random_number() -> u32 {
     u32::try_from(bits).unwrap_or(u32::MAX)
 }
 
+/// A key that no other process has.
+pub fn random_key() -> String {
+    let half = || RandomState::new().hash_one(0_u8);
+    format!("{:016x}{:016x}", half(), half())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,1 @@
+"""Calls and options that scripts/generate.py writes from docs/openapi.json."""
