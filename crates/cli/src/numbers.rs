@@ -39,7 +39,7 @@ pub fn expected(error: &(dyn Error + 'static)) -> Option<&'static str> {
 }
 
 /// A refusal of the command line in words that say what to write.
-pub fn in_words(error: clap::Error, command: &mut clap::Command) -> clap::Error {
+pub fn describe(error: clap::Error, command: &mut clap::Command) -> clap::Error {
     let Some(expected) = error.source().and_then(expected) else {
         return error;
     };

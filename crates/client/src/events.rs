@@ -25,7 +25,7 @@ const OPERATION: &str = "streamEvents";
 pub struct Event {
     /// What happened, as `job.retrying`.
     pub name: String,
-    /// The job, and what is known of the event.
+    /// The job, and the details of the event.
     pub data: JobEventBody,
 }
 

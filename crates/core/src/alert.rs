@@ -207,8 +207,8 @@ pub struct UpcomingJobs {
 }
 
 impl UpcomingJobs {
-    /// What a forecast says, if so many jobs are coming that they have to wait. A handful does not
-    /// count, nor does what there are no measurements for.
+    /// The upcoming jobs of a forecast, if they are more than the throughput allows. Few jobs do not
+    /// count, nor do forecasts without measurements.
     pub fn of(forecast: &DueForecast) -> Option<Self> {
         let jobs = forecast.peak_backlog();
         let (wait, throughput) = (forecast.longest_wait()?, forecast.throughput_per_minute?);
@@ -369,7 +369,7 @@ impl AlertObservation {
             .or_insert_with(|| format!("{} ({})", group.summary(), group.key.fingerprint));
     }
 
-    /// What is known of a system that a tenant's jobs call.
+    /// The state of a system that a tenant's jobs call.
     pub fn of_destination(
         tenant: Tenant,
         destination: Destination,

@@ -22,7 +22,7 @@ pub use observation::FailureObservation;
 pub use tally::{FailureExample, FailureTally, HourCounts, NameSet};
 
 string_enum! {
-    /// What is known of the cause of a group of failures.
+    /// The state of a group of failures.
     // Exhaustive on purpose: pages and filters must handle each.
     FailureState, "state" {
         /// First seen lately, and no person has looked at it.
@@ -202,7 +202,7 @@ impl FailureGroup {
         Some(FailureStep { group, alert })
     }
 
-    /// What is known of the cause. It stops being new by itself, [`limits::FAILURE_NEW_FOR`] after it
+    /// The state at this time. A group stops being new by itself, [`limits::FAILURE_NEW_FOR`] after it
     /// was first seen.
     pub fn state(&self, now: Timestamp) -> FailureState {
         let is_old = now.since(self.tally.first_seen) >= limits::FAILURE_NEW_FOR;

@@ -76,8 +76,8 @@ pub const FORECAST_ERROR_AHEAD: Duration = Duration::from_secs(10 * 60);
 pub const FORECAST_SUBJECTS_MAX: usize = 50;
 /// Hours for which a forecast knows its own error.
 pub const FORECAST_ERROR_HOURS: i64 = 6;
-/// A minute counts as sustained if at most one attempt in this many failed.
-pub const SUSTAINED_FAILURES_DIVISOR: u64 = 10;
+/// A minute counts for the throughput if at most one attempt in this many failed.
+pub const THROUGHPUT_FAILURES_DIVISOR: u64 = 10;
 /// Jobs that make a storm: fewer are over before a person has read of it.
 pub const STORM_JOBS_MIN: f64 = 100.0;
 
@@ -184,8 +184,8 @@ pub const RAMP_STEP: Duration = Duration::from_secs(1);
 /// The last level of a ramp, with 65,536 starts in a second: more than nodes make, so that nothing is let
 /// through at once when it ends.
 pub const RAMP_LEVEL_MAX: u32 = 16;
-/// So many claims in a second are enough for what a ramp allows: with one start for each claim, it would be
-/// far slower than it says, and what is left would start at once when it ends.
+/// Claims per second that are enough for a ramp: with one start for each claim, it would be far slower
+/// than announced, and the remaining jobs would start at once when it ends.
 pub const RAMP_CLAIMS_PER_SECOND: u32 = 8;
 /// How far back a ramp looks for failures.
 pub const RAMP_WINDOW: Duration = Duration::from_secs(10);

@@ -27,7 +27,7 @@ pub const ALERT_STATES_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub const ALERT_STATES_DELETED_MAX: usize = 500;
 /// A schedule that cannot be written is passed over for this long, so that those behind it fire.
 pub const SCHEDULE_SET_ASIDE: Duration = Duration::from_secs(10);
-/// Schedules that are passed over: a look reads so many rows in vain.
+/// Schedules that are skipped: the search for due schedules reads up to this many rows in vain.
 pub const SCHEDULES_SET_ASIDE_MAX: usize = 10_000;
 /// Between two tries of schedules of which none can be written.
 pub const SCHEDULE_RETRY: Duration = Duration::from_secs(1);
@@ -95,8 +95,8 @@ pub const BULK_RATE_DEFAULT: NonZeroU32 = NonZeroU32::new(5_000).unwrap();
 
 // Waiting.
 
-/// Gates and the health of destinations that go on changing while they are read are taken as they
-/// are after so many reads; the next round puts them right.
+/// Gates and the health of destinations that keep changing while they are read are used as they are
+/// after this many reads; the next round corrects them.
 pub const GATES_READS_MAX: usize = 10;
 
 /// Jobs that wait for others and are released or ended in one transaction: short enough that a claim
@@ -229,7 +229,7 @@ pub const NOTICES_MAX: usize = 4_096;
 /// How many attempts back a worker may repeat a settlement.
 pub const REPEATED_SETTLEMENT_MAX: usize = 20;
 /// How often a write under a revision is tried again when others were first. Each try costs two
-/// round trips, and a caller that loses so many races in a row is up against a program in a loop.
+/// round trips, and a caller that loses this many races in a row competes with a program in a loop.
 pub const REVISION_TRIES_MAX: usize = 16;
 /// More attempts than any test needs: a job that makes itself due again for ever is a mistake.
 pub const TEST_ATTEMPTS_MAX: usize = 100_000;

@@ -85,7 +85,7 @@ pub enum JobEvent {
     },
     /// The job was cancelled.
     Cancelled,
-    /// A result came too late: the claim did not hold any more.
+    /// A result came too late: the claim had expired.
     FenceLost,
 }
 

@@ -47,7 +47,7 @@ impl ObservedStore {
         Ok(explained)
     }
 
-    /// What a change to a job had to be told with, as it is stored.
+    /// The stored deliveries that a change to a job had to create.
     async fn deliveries(
         &self,
         job: &Job,

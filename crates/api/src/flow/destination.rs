@@ -81,8 +81,8 @@ pub struct DestinationMinute {
 }
 
 impl DestinationBody {
-    /// What is known of a destination at this time. A reader of one tenant learns nothing of others'
-    /// jobs, nor of incidents that were others' alone.
+    /// The state of a destination at this time. A reader of one tenant sees neither the jobs of other
+    /// tenants nor incidents that concerned only them.
     pub fn new(
         destination: impl ToString,
         health: &DestinationHealth,

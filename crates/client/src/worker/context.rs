@@ -121,7 +121,7 @@ impl<S> Context<S> {
     ///
     /// # Errors
     ///
-    /// What `work` returns, a result over 64 KiB, or a claim that does not hold any more.
+    /// What `work` returns, a result over 64 KiB, or an expired claim.
     pub async fn once<T, E, F>(&self, step: &str, work: F) -> Result<T, JobError>
     where
         T: Serialize + DeserializeOwned,

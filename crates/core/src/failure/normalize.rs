@@ -459,7 +459,7 @@ fn is_sentence(text: &str) -> bool {
     }
 }
 
-/// An identifier of a program, as far as that can be seen: without digits.
+/// Looks like an identifier of a program: without digits.
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text

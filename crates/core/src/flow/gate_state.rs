@@ -67,7 +67,7 @@ pub enum ClosedBy {
     Ramp {
         /// When the next one may start.
         until: Timestamp,
-        /// How many may at present.
+        /// The current rate.
         rate: Rate,
     },
     /// The destination asked its callers to wait.

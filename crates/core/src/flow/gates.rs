@@ -28,7 +28,7 @@ pub struct Gates {
     health: HashMap<Destination, KnownHealth>,
 }
 
-/// What is known of one destination.
+/// The health of one destination.
 #[derive(Clone, Debug, Default)]
 struct KnownHealth {
     for_all: Option<Arc<DestinationHealth>>,
@@ -167,8 +167,8 @@ impl Gates {
         }
     }
 
-    /// The same gates, with what is known of destinations. It belongs to the content that `version`
-    /// stands for. Destinations with nothing to say may be left out.
+    /// The same gates, with the health of destinations. It is part of the content of `version`. Healthy
+    /// destinations may be left out.
     #[must_use]
     pub fn with_health(
         mut self,
@@ -191,7 +191,7 @@ impl Gates {
         self
     }
 
-    /// What is known of a destination, as all tenants see it or as one does.
+    /// The health of a destination, for all tenants or for one.
     pub fn health(
         &self,
         destination: &Destination,
@@ -200,7 +200,7 @@ impl Gates {
         self.health.get(destination)?.get(tenant)
     }
 
-    /// What is known of a destination, as all tenants see it and as some do.
+    /// The health of a destination, for all tenants and for single ones.
     pub fn healths_of(
         &self,
         destination: &Destination,
@@ -209,7 +209,7 @@ impl Gates {
         known.into_iter().flat_map(KnownHealth::iter)
     }
 
-    /// What is wrong with a destination at present, for the jobs of a tenant.
+    /// The current incident of a destination, for the jobs of a tenant.
     pub fn incident(&self, tenant: &Tenant, destination: &Destination) -> Option<&Incident> {
         let known = self.health.get(destination)?;
         let known = [known.get(None), known.get(Some(tenant))];
@@ -446,7 +446,7 @@ impl Gates {
         GatesChange::Destinations(known.chain(gone).cloned().collect())
     }
 
-    /// Whether a person, or the health of a destination, keeps any jobs back at present.
+    /// Whether a person, or the health of a destination, holds back any jobs now.
     pub fn keep_back_any(&self, now: Timestamp) -> bool {
         let is_paused = |limits: &Arc<GateLimits>| {
             let pause = limits.paused.as_ref();
@@ -506,8 +506,8 @@ impl Gates {
     }
 }
 
-/// What is known of a destination from the calls of nodes keeps back calls of nodes. What other kinds
-/// of jobs do there, and whether that works, only their tenants know.
+/// Health measured by calls of nodes holds back only calls of nodes. Whether other kinds of jobs work
+/// there, only their tenants know.
 fn mode_for_all(kind: &Kind, mode: HoldMode) -> HoldMode {
     match kind.is_call() {
         true => mode,

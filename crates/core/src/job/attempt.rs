@@ -22,7 +22,7 @@ pub struct Claim {
     job: Arc<Job>,
 }
 
-/// A claim that does not hold any more: its lease ran out and the job went on without it.
+/// An expired claim: its lease ran out and the job went on without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("claim {} of {job} has expired: the job is {state} under claim {}", .requested.0, .current.0)]
 pub struct StaleFence {

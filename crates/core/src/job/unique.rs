@@ -28,7 +28,7 @@ string_enum! {
     /// What becomes of a request for a unique job if there is one already.
     // Exhaustive on purpose: every store must handle each.
     ConflictAction, "unique.onConflict" {
-        /// The one that there is stays as it is, and is the answer.
+        /// The existing job is returned unchanged.
         Keep = "keep",
         /// The one that waits gets the payload, policy and time of the request, which must be for
         /// the same kind and queue.
@@ -97,14 +97,14 @@ pub enum UniqueDecision {
         /// When it is due.
         run_at: Timestamp,
     },
-    /// The one that there is is the answer.
+    /// The existing job is returned.
     Keep,
-    /// The one that there is is the answer, and is due at another time.
+    /// The existing job is returned, with a new time.
     Move {
         /// When it is due.
         run_at: Timestamp,
     },
-    /// The one that there is gets the payload and policy of the request, and is the answer.
+    /// The existing job gets the payload and policy of the request, and is returned.
     Replace {
         /// When it is due.
         run_at: Timestamp,

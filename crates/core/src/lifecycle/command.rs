@@ -159,9 +159,9 @@ pub fn on_command(
     Ok(CommandResult { job, outbox })
 }
 
-/// The same for a job that was created to wait for others. `decision` is what follows from where
-/// they stand at present: one that is retried while it has to wait waits again, and one that would
-/// fail at once is not retried.
+/// The same for a job that was created to wait for others. `decision` follows from
+/// their current states: a job that is retried while it has to wait waits again, and a job that would
+/// fail immediately is not retried.
 pub fn on_dependant_command(
     job: Job,
     command: &JobCommand,

@@ -47,7 +47,7 @@ pub struct Guard {
 pub enum CommitResult {
     /// It is written, by this commit or by an earlier one whose response was lost.
     Done,
-    /// The claim does not hold any more, or its lease was renewed in time: nothing is written.
+    /// The claim has expired, or its lease was renewed in time: nothing is written.
     Stale,
     /// A cancel was requested after this was decided: nothing is written, decide again with it.
     CancelRequested,

@@ -18,7 +18,7 @@ string_enum! {
     OperationResult, "result" {
         /// It changed the job.
         Changed = "changed",
-        /// There is no such job any more, or it does not match the filter any more.
+        /// The job no longer exists, or no longer matches the filter.
         Gone = "gone",
         /// The job had ended, and the command is for jobs that have not.
         AlreadyEnded = "already_ended",
@@ -79,7 +79,7 @@ pub struct OperationJob {
     pub attempts: u32,
     /// The fingerprint of its failure when it was worked on.
     pub fingerprint: Option<FailureFingerprint>,
-    /// How the next attempt ended, as far as an operation watches that.
+    /// The outcome of the next attempt, if the operation watches it.
     pub outcome: Option<OperationOutcome>,
 }
 

@@ -16,7 +16,7 @@ use crate::{
     limits::{DEPENDANTS_COUNT_MAX, EXPLAINED_PREREQUISITES_MAX, MINUTE, START_PACE_WINDOW},
 };
 
-/// A worker that claims jobs over HTTP, as far as a server has seen it.
+/// A worker that claims jobs over HTTP, as this server has seen it.
 #[derive(Clone, Debug)]
 pub struct WorkerPresence {
     /// Its name.
@@ -270,8 +270,8 @@ impl Client {
         Ok(blockers)
     }
 
-    /// The same for many jobs, as far as the gates say by themselves, without asking the store how
-    /// many attempts run or have started: pauses, holds, and what destinations asked for.
+    /// The same for many jobs, from the gates alone, without querying the store for running or started
+    /// attempts: pauses, holds, and `Retry-After` of destinations.
     pub async fn known_waits(
         &self,
         jobs: &[Job],

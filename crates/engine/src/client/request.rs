@@ -254,7 +254,7 @@ impl JobRequest {
     }
 
     /// The only job of its key within the tenant, for as long as it waits or has not ended.
-    /// Creating another one keeps the one that there is, replaces it, or is refused.
+    /// Creating another one returns the existing job, replaces it, or is refused.
     #[must_use]
     pub fn unique(mut self, unique: Unique) -> Self {
         self.unique = Some(unique);

@@ -225,7 +225,7 @@ impl GateCache {
     }
 }
 
-/// Whether what is known of destinations now means the same for claims as what was known before.
+/// Whether the health of destinations means the same for claims as before.
 fn have_same_limits(before: &Gates, now: &HashMap<HealthSubject, Arc<DestinationHealth>>) -> bool {
     let mode = match before.has_auto_hold() {
         true => HoldMode::Auto,

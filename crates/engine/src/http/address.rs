@@ -229,7 +229,7 @@ fn class_of_v6(address: Ipv6Addr) -> Option<&'static str> {
 #[derive(Clone, Copy, PartialEq)]
 enum Carrier {
     Nat64,
-    /// Old tunnels that should not be used any more.
+    /// Deprecated tunnels.
     Tunnel,
 }
 

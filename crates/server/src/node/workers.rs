@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use crate::limits;
 
-/// What is known of a worker, as it is stored.
+/// The stored record of a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerState {

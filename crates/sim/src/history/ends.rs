@@ -141,7 +141,7 @@ impl History {
     }
 }
 
-/// Whether this is the transition that ended its claim, told once more.
+/// Whether this is the transition that ended its claim, sent again.
 fn was_written(known: &ExpectedJob, seen: &CommitObservation) -> bool {
     let transition = &seen.transition;
     match &transition.record {

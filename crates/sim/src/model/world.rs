@@ -263,7 +263,7 @@ impl World {
         }
     }
 
-    /// Whether this world breaks a rule, with so many dead letters listed.
+    /// Whether this world breaks a rule, with this number of listed dead letters.
     pub fn broken(&self, dead_letters: u64) -> Option<Invariant> {
         let unresolved = |job: &&ModelJob| job.state == JobState::Failed && !job.resolved;
         let expected = self.jobs.iter().filter(unresolved).count() as u64;

@@ -35,7 +35,7 @@ pub enum Operation {
     Sync {
         inode: Inode,
     },
-    /// The operating system has told of it once, and holds what it could not write for written.
+    /// The operating system has reported it once, and treats the unwritten data as written.
     SyncFailed {
         inode: Inode,
     },
@@ -60,7 +60,7 @@ pub enum SyncMode {
     NotTheLog,
 }
 
-/// Operations that fail: the one with this number, counted from 0, and so many in a row.
+/// Operations that fail: the number of the first, counted from 0, and how many in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultRange {
     pub first: u64,

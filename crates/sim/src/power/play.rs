@@ -40,7 +40,7 @@ pub struct PlayRecord {
     pub worlds: Vec<World>,
     pub calls: Vec<&'static str>,
     pub end: Timestamp,
-    /// How many calls were told that they failed.
+    /// How many calls returned an error.
     pub refused: u64,
     /// How many operations could have failed, and how many did.
     pub asked: u64,

@@ -55,7 +55,7 @@ impl Simulation {
         }
     }
 
-    /// The nodes do everything in turn, and everything under way goes as far as it can.
+    /// The nodes do everything in order, and everything in progress continues until it waits.
     async fn round(&mut self, round: usize) {
         let inbox = self.tasks.inbox();
         let nodes = self.nodes.len();

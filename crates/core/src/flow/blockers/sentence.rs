@@ -206,8 +206,8 @@ impl StartFacts<'_> {
         blocker
     }
 
-    /// What a limit says that has room, if jobs like this one take it all.
-    pub(super) fn in_line(
+    /// The blocker at a limit that has room, if similar jobs ahead of this one use all of it.
+    pub(super) fn behind_others(
         &self,
         reading: &GateSnapshot,
         limits: &GateLimits,

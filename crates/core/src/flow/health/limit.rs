@@ -87,7 +87,7 @@ impl DestinationHealth {
 }
 
 impl DestinationLimit {
-    /// Without what is only told to people: an incident goes on being counted while it lasts.
+    /// Without what is only shown to people: an incident is counted while it lasts.
     fn means_the_same(&self, other: &Self) -> bool {
         let hold = match (&self.hold, &other.hold) {
             (

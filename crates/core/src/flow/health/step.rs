@@ -1,4 +1,4 @@
-//! What follows from what is known of a destination: the one place that decides it.
+//! The next health of a destination: the one place that decides it.
 
 use std::time::Duration;
 

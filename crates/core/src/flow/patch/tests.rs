@@ -195,7 +195,7 @@ fn what_is_sent_is_what_is_kept() {
 }
 
 #[test]
-fn a_document_of_another_version_is_read_as_far_as_it_goes() {
+fn unknown_fields_of_a_document_of_another_version_are_ignored() {
     let read = serde_json::from_str::<GateLimits>;
     assert_eq!(read("{}").unwrap(), GateLimits::default());
     let newer = r#"{"maxRunning":5,"lanes":7,"health":{"minJobs":2,"mood":"sad"}}"#;

@@ -148,8 +148,8 @@ fn of_a_job_that_is_not_watched_only_a_retry_after_counts() {
         tally.add_retry_after(&ended(job, unreachable(), at(0), at(0)));
     }
     assert!(!tally.is_worth_reporting(None, &rules, at(0)));
-    let told = Failure::http(429, "").with_retry_after(SECOND);
-    tally.add_retry_after(&ended(1, failed(told), at(0), at(0)));
+    let too_many = Failure::http(429, "").with_retry_after(SECOND);
+    tally.add_retry_after(&ended(1, failed(too_many), at(0), at(0)));
     assert!(tally.is_worth_reporting(None, &rules, at(0)));
 }
 
