@@ -11,7 +11,10 @@ use axum::{
     http::{HeaderMap, Method, header, request::Parts},
 };
 
+use steadfast_core::Tenant;
+
 use crate::{
+    api::query,
     app::App,
     auth::keys::Scope,
     dashboard::{actions::action_message, fields::Fields, page_caches::EditorSlot},
@@ -49,6 +52,11 @@ impl Viewer {
 
     pub fn may_write(&self) -> bool {
         self.caller.may_write()
+    }
+
+    /// The tenant that the page is about: the caller's own, or the one that the address names.
+    pub fn tenant(&self) -> Result<Option<Tenant>, Problem> {
+        query::tenant(self.fields.get("tenant"), &self.caller)
     }
 
     /// The layout of a page of this section.

@@ -7,7 +7,7 @@
 use askama::Template;
 use steadfast_core::{CanaryRule, JobId, OperationKind, limits as core_limits};
 use steadfast_engine::OperationRequest;
-use steadfast_store::JobFilter;
+use steadfast_store::{JobCount, JobFilter};
 
 use crate::{
     api::{query, work::operations::create_and_wait},
@@ -27,8 +27,8 @@ use crate::{
 #[template(path = "forms/confirm_bulk.html")]
 struct ConfirmPage {
     layout: Layout,
-    action: &'static str,
-    matches: MatchCount,
+    action: String,
+    matches: JobCount,
     /// The selected jobs; empty if it is about all that match.
     ids: Vec<JobId>,
     filters: Vec<(&'static str, String)>,
@@ -39,7 +39,7 @@ struct ConfirmPage {
 
 impl ConfirmPage {
     fn verb(&self) -> &'static str {
-        match self.action {
+        match self.action.as_str() {
             "cancel" => "Cancel",
             "retry" if self.dead_letters => "Requeue",
             "retry" => "Retry",
@@ -48,7 +48,7 @@ impl ConfirmPage {
     }
 
     fn noun(&self) -> &'static str {
-        match (self.dead_letters, self.matches.counted) {
+        match (self.dead_letters, self.matches.count) {
             (true, 1) => "dead letter",
             (true, _) => "dead letters",
             (false, 1) => "job",
@@ -56,9 +56,19 @@ impl ConfirmPage {
         }
     }
 
+    /// How many there are.
+    fn number(&self) -> String {
+        let number = thousands(self.matches.count);
+        if self.matches.at_least {
+            format!("at least {number}")
+        } else {
+            number
+        }
+    }
+
     /// What the jobs have in common.
     fn predicate(&self) -> &'static str {
-        match (self.ids.len(), self.matches.counted) {
+        match (self.ids.len(), self.matches.count) {
             (0, 1) => "matches",
             (0, _) => "match",
             (1, _) => "is selected",
@@ -67,89 +77,38 @@ impl ConfirmPage {
     }
 }
 
-/// What is done to each job.
-#[derive(Clone, Copy)]
-enum BulkAction {
-    Cancel,
-    Retry,
-    Discard,
-}
-
-impl BulkAction {
-    fn parse(name: Option<&str>) -> Result<Self, PageError> {
-        match name {
-            Some("cancel") => Ok(Self::Cancel),
-            Some("retry") => Ok(Self::Retry),
-            Some("discard") => Ok(Self::Discard),
-            _ => Err(no_such_action()),
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Cancel => "cancel",
-            Self::Retry => "retry",
-            Self::Discard => "discard",
-        }
-    }
-
-    /// Whether it takes jobs away, which selecting them alone does not mean.
-    fn is_destructive(self) -> bool {
-        match self {
-            Self::Cancel | Self::Discard => true,
-            Self::Retry => false,
-        }
-    }
-
-    fn kind(self, dead_letters: bool) -> OperationKind {
-        match self {
-            Self::Cancel => OperationKind::Cancel,
-            Self::Retry if dead_letters => OperationKind::Requeue,
-            Self::Retry => OperationKind::Retry,
-            Self::Discard => OperationKind::Discard,
-        }
-    }
-}
-
-/// How many jobs match; counting stops at a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct MatchCount {
-    counted: u64,
-    /// There may be more than were counted.
-    is_lower_bound: bool,
-}
-
-impl MatchCount {
-    fn exactly(counted: usize) -> Self {
-        Self {
-            counted: counted as u64,
-            is_lower_bound: false,
-        }
-    }
-
-    fn text(self) -> String {
-        let at_least = if self.is_lower_bound { "at least " } else { "" };
-        format!("{at_least}{}", thousands(self.counted))
-    }
+/// What is done to each job, by the name of the action.
+fn kind_of(action: &str, dead_letters: bool) -> Result<OperationKind, PageError> {
+    Ok(match action {
+        "cancel" => OperationKind::Cancel,
+        "retry" if dead_letters => OperationKind::Requeue,
+        "retry" => OperationKind::Retry,
+        "discard" => OperationKind::Discard,
+        _ => return Err(no_such_action()),
+    })
 }
 
 pub async fn act(editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
-    let action = BulkAction::parse(form.get("action"))?;
+    let action = form.value("action");
     let back = form.get("back").unwrap_or("/jobs");
     let dead_letters = form.get("deadLetters").is_some();
     let is_confirmed = form.is_confirmed();
     let by = viewer.caller.actor(&viewer.app).await?;
-    let mut request = OperationRequest::new(action.kind(dead_letters), by);
+    let mut request = OperationRequest::new(kind_of(action, dead_letters)?, by);
     if form.get("scope") == Some("selected") {
         let ids = form.all("id").take(core_limits::BULK_JOBS_MAX);
         let ids: Vec<JobId> = ids.filter_map(|id| id.parse().ok()).collect();
         if ids.is_empty() {
             return Ok(redirect_back(back, "nothing", None));
         }
-        if action.is_destructive() && !is_confirmed {
-            let matches = MatchCount::exactly(ids.len());
-            return confirm(&viewer, &form, action, (matches, ids));
+        // The other actions take jobs away, which selecting them alone does not mean.
+        if action != "retry" && !is_confirmed {
+            let matches = JobCount {
+                count: ids.len() as u64,
+                at_least: false,
+            };
+            return confirm(&viewer, &form, matches, ids);
         }
         request.tenant.clone_from(&viewer.caller.tenant);
         request.ids = Some(ids);
@@ -160,8 +119,8 @@ pub async fn act(editor: Editor) -> PageResult {
         };
         request.all = true;
         if !is_confirmed {
-            let matches = count_matches(&viewer.app, &request).await?;
-            return confirm(&viewer, &form, action, (matches, Vec::new()));
+            let matches = viewer.app.client.count_operation(&request).await?;
+            return confirm(&viewer, &form, matches, Vec::new());
         }
     }
     request.pace = Some(pace(&viewer.app, &form)?);
@@ -176,28 +135,25 @@ pub async fn act(editor: Editor) -> PageResult {
         return Ok(redirect_to(&format!("/operations/{}", record.id)));
     }
     let changed = record.operation.progress.changed;
-    Ok(redirect_back(back, action.name(), Some(changed)))
+    Ok(redirect_back(back, action, Some(changed)))
 }
 
 /// Asks for confirmation with the number of jobs: the selected ones, or all matching.
-fn confirm(
-    viewer: &Viewer,
-    form: &Fields,
-    action: BulkAction,
-    (matches, ids): (MatchCount, Vec<JobId>),
-) -> PageResult {
+fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: Vec<JobId>) -> PageResult {
     let dead_letters = form.get("deadLetters").is_some();
-    let section = match dead_letters {
-        true => "/dead-letters",
-        false => "/jobs",
+    let section = if dead_letters {
+        "/dead-letters"
+    } else {
+        "/jobs"
     };
     render(&ConfirmPage {
         layout: viewer.layout(section, "Confirm"),
-        action: action.name(),
+        action: form.value("action").to_owned(),
         matches,
-        filters: match ids.is_empty() {
-            true => form.filters(),
-            false => Vec::new(),
+        filters: if ids.is_empty() {
+            form.filters()
+        } else {
+            Vec::new()
         },
         ids,
         dead_letters,
@@ -217,13 +173,4 @@ fn pace(app: &App, form: &Fields) -> Result<u32, Problem> {
             Err(Problem::invalid("pace", detail))
         }
     }
-}
-
-/// The jobs that an operation would look at.
-async fn count_matches(app: &App, request: &OperationRequest) -> Result<MatchCount, PageError> {
-    let counted = app.client.count_operation(request).await?;
-    Ok(MatchCount {
-        counted: counted.count,
-        is_lower_bound: counted.at_least,
-    })
 }

@@ -93,8 +93,7 @@ struct UpcomingRow {
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
-    let requested = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
-    let tenant = viewer.caller.choose(requested)?;
+    let tenant = viewer.tenant()?;
     let app = &viewer.app;
     let layout = viewer.layout("/", "Overview");
     let is_day = viewer.fields.get("span") == Some("day");
