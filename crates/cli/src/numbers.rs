@@ -28,7 +28,7 @@ impl FromStr for Number {
     }
 }
 
-/// What a value must be, where the library only says how reading it failed.
+/// The expected value, where the library only says how parsing failed.
 pub fn expected(error: &(dyn Error + 'static)) -> Option<&'static str> {
     let error = error.downcast_ref::<ParseIntError>()?;
     Some(match error.kind() {

@@ -39,7 +39,7 @@ pub struct ServerAddress {
     pub settings: TransportSettings,
 }
 
-/// What every transport to a server has in common.
+/// The shared parts of every transport to a server.
 #[derive(Clone)]
 pub struct TransportSettings {
     tls: ClientConfig,

@@ -142,7 +142,7 @@ pub const RESTART_DELAY: Duration = Duration::from_secs(1);
 pub const ROLE_FAILING_MAX: Duration = Duration::from_secs(3);
 /// A round that takes this long will not end: a call to the store gives up before.
 pub const ROLE_ROUND_MAX: Duration = Duration::from_secs(90);
-/// What a stop whose grace period is over waits for its last commits.
+/// How long a stop waits for its last commits after the grace period.
 pub const STOP_NOW_MAX: Duration = Duration::from_secs(2);
 /// A handler that gives its job back without being asked to gets it back no sooner than this.
 pub const RELEASE_MIN: Duration = Duration::from_secs(1);
@@ -239,9 +239,9 @@ pub const TEST_ATTEMPTS_MAX: usize = 100_000;
 pub mod http {
     use std::time::Duration;
 
-    /// What an attempt may take by default.
+    /// The default timeout of an attempt.
     pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
-    /// What common servers and proxies accept.
+    /// Common servers and proxies accept this.
     pub const URL_BYTES_MAX: usize = 2_048;
     /// Of a request. More than any API asks for.
     pub const HEADERS_MAX: usize = 64;
@@ -261,7 +261,7 @@ pub mod http {
     pub const HEADERS_KEPT_MAX: usize = 64;
     /// Names and values of those together.
     pub const HEADERS_KEPT_BYTES_MAX: usize = 8 * 1024;
-    /// What a failure's message quotes of the response.
+    /// The excerpt of the response in a failure's message.
     pub const QUOTE_CHARS_MAX: usize = 200;
 
     /// Shorter than the five seconds after which the quickest servers close idle connections.
@@ -281,7 +281,7 @@ pub mod http {
     pub const ADDRESSES_KEPT_FOR: Duration = Duration::from_secs(5);
     /// Names whose addresses are kept: some hundred bytes each.
     pub const NAMES_KEPT_MAX: usize = 1_024;
-    /// What one of several addresses gets before the next is tried.
+    /// The time for one of several addresses before the next is tried.
     pub const DIAL_MAX: Duration = Duration::from_secs(3);
 
     /// How long a delivery waits at first that finds its endpoint disabled; twice as long each

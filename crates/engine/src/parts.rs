@@ -1,4 +1,4 @@
-//! What the roles share, and the list of all of them.
+//! The shared parts of the roles, and the list of all roles.
 
 use std::{
     sync::{Arc, atomic::AtomicU64},

@@ -131,7 +131,7 @@ impl Bug {
         }
     }
 
-    /// What it changes in the file of a store, if it is not a layer above.
+    /// Its change to the file of a store, if it is not a layer above.
     pub fn sql(self) -> Option<&'static str> {
         match self {
             Self::CancelNotCounted => Some(include_str!("planted/cancel_not_counted.sql")),

@@ -11,7 +11,7 @@ const ASSETS: &str = "crates/server/assets";
 /// The dashboard's style sheet, which has the colours and names the font.
 const COLOURS: &str = "crates/server/assets/steadfast.css";
 
-/// What is wrong, as `file:line: sentence` or `file: sentence`.
+/// Findings, as `file:line: sentence` or `file: sentence`.
 pub type Findings = Vec<String>;
 
 /// Reads all pages, and says what is wrong with them and their links.

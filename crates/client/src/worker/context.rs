@@ -1,4 +1,4 @@
-//! What a handler knows and can do while it runs.
+//! The context of a running handler.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{client::Client, error::ClientError, limits::ON_SUCCESS_MAX, request::Request};
 
-/// What a handler knows and can do; `S` is the state that all handlers of a worker share.
+/// The context of a running handler; `S` is the state that all handlers of a worker share.
 pub struct Context<S = ()> {
     held: Arc<HeldClaim>,
     state: Arc<S>,
@@ -34,7 +34,7 @@ impl<S> Context<S> {
         Self { held, state }
     }
 
-    /// What all handlers share; see [`WorkerBuilder::state`](crate::WorkerBuilder::state).
+    /// The state that all handlers share; see [`WorkerBuilder::state`](crate::WorkerBuilder::state).
     pub fn state(&self) -> &S {
         &self.state
     }

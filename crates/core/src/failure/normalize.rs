@@ -401,7 +401,7 @@ impl<'a> Normalizer<'a> {
     }
 }
 
-/// What closes a quote that this opens.
+/// The closing quote for this opening quote.
 fn closing(c: char) -> Option<&'static str> {
     match c {
         '"' => Some("\""),

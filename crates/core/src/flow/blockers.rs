@@ -27,7 +27,7 @@ use super::{
 
 pub use queue::{QueueExplanation, QueueFacts};
 
-/// What is known about the start of a job, as stores and engines hand it over.
+/// The facts about the start of a job, collected by the store and the engine.
 #[derive(Clone, Debug)]
 pub struct StartFacts<'a> {
     /// The job.
@@ -58,7 +58,7 @@ pub struct StartFacts<'a> {
 pub struct GateSnapshot {
     /// The gate.
     pub gate: AppliedGate,
-    /// What the store remembers of it.
+    /// Its stored state.
     pub state: GateState,
     /// Due jobs of the job's tenant that wait at it and are claimed before the job, up to the
     /// limit of the count.
@@ -120,7 +120,7 @@ pub struct WorkerSnapshot {
 }
 
 string_enum! {
-    /// What stands between now and the start of a job.
+    /// The kinds of reasons why a job does not start.
     #[non_exhaustive]
     BlockerKind, "kind" {
         /// It does not wait: it runs, or has ended.
@@ -211,7 +211,7 @@ pub struct Blocker {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<bool>))]
     pub ahead_at_least: bool,
-    /// What a person could do about it.
+    /// A suggested action.
     #[serde(skip)]
     action: String,
     /// When the job would start if this were all, if that is later than `until`.

@@ -79,7 +79,7 @@ pub struct DestinationHealth {
     /// The same by tenant, if those of several are counted.
     #[serde(skip_serializing_if = "TenantCounts::is_empty")]
     by_tenant: TenantCounts,
-    /// Whose attempts failed lately, while there is no incident.
+    /// Tenants with recent failures, while there is no incident.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     tenants: BTreeSet<Tenant>,
     /// The newest starts of attempts that ended well, badly, or without saying anything.
@@ -173,12 +173,12 @@ impl DestinationHealth {
         self.incident.as_ref()
     }
 
-    /// What was wrong before, the newest first.
+    /// Past incidents, newest first.
     pub fn past_incidents(&self) -> &[Incident] {
         &self.past_incidents
     }
 
-    /// What the destination asked callers to wait for, if it is not over.
+    /// The last `Retry-After` of the destination, if it has not passed.
     pub fn retry_after(&self, now: Timestamp) -> Option<&SharedRetryAfter> {
         self.retry_after
             .as_ref()

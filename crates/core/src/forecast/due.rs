@@ -36,7 +36,7 @@ pub struct DueCount {
     pub jobs: u64,
 }
 
-/// What became of attempts with the same number of retries before them.
+/// The outcomes of attempts with the same retry count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RetryRate {
     /// Attempts that ended.
@@ -159,7 +159,7 @@ impl DueForecast {
     }
 }
 
-/// What is coming, as a sentence.
+/// The forecast as a sentence.
 impl fmt::Display for DueForecast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let due: f64 = self.minutes.iter().map(|minute| minute.due).sum();
@@ -237,7 +237,7 @@ impl DueFacts {
         self.retries = rates.chain([RetryRate::default()]).collect();
     }
 
-    /// Which part of the jobs that are due can start within a minute.
+    /// The share of due jobs that can start within a minute.
     fn started_share(&self, due: f64) -> f64 {
         match self.throughput_per_minute {
             #[expect(clippy::cast_precision_loss, reason = "people read a few digits")]

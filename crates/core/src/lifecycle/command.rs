@@ -1,4 +1,4 @@
-//! What a person can do to a job, and how that changes it.
+//! Commands of people, and how they change a job.
 
 use std::{fmt, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
     webhook::delivery::Subscriptions,
 };
 
-/// What a person can do to a job, and what the sweeper does.
+/// A command for a job, by a person or by a role.
 // Exhaustive on purpose: the simulation must know what each may change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobCommand {

@@ -1,4 +1,4 @@
-//! What an operation did to each of its jobs, and what became of them.
+//! The result of an operation for each of its jobs, and their next outcome.
 
 use std::{fmt, str::FromStr};
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 string_enum! {
-    /// What an operation did to a job.
+    /// The result of an operation for a job.
     #[non_exhaustive]
     OperationResult, "result" {
         /// It changed the job.
@@ -73,7 +73,7 @@ string_enum! {
 pub struct OperationJob {
     /// The job.
     pub job: JobId,
-    /// What was done to it; `None` if its turn has not come.
+    /// The result; `None` while the job is pending.
     pub result: Option<OperationResult>,
     /// Its attempts when it was worked on: the next one shows what came of it.
     pub attempts: u32,

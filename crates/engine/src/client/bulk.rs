@@ -108,7 +108,7 @@ pub struct BulkCommand {
     rate: NonZeroU32,
 }
 
-/// What a [`BulkCommand`] has done.
+/// The result of a [`BulkCommand`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BulkResult {

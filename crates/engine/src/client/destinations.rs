@@ -17,7 +17,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DestinationState {
-    /// Which one.
+    /// The destination.
     pub destination: Destination,
     /// Its current health status.
     pub status: HealthStatus,
@@ -34,7 +34,7 @@ pub struct DestinationState {
     pub rules: HealthRules,
 }
 
-/// Which destinations to list.
+/// The destinations to list.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DestinationFilter {
@@ -314,7 +314,7 @@ fn concerns(gates: &Gates, destination: &Destination, tenant: &Tenant) -> bool {
         || for_all.is_some_and(|health| health.concerns(tenant))
 }
 
-/// What matters most of what is known: for a tenant, or for any.
+/// The most severe state: for one tenant, or for any.
 fn state_of(
     gates: &Gates,
     destination: &Destination,

@@ -130,7 +130,7 @@ pub struct ScheduleEdit {
     pub overlap: Option<OverlapPolicy>,
     /// What happens to ticks that passed while no node was running.
     pub missed: Option<MissedTickPolicy>,
-    /// What each run looks like from now on.
+    /// The job of each future run.
     pub job: Option<JobRequest>,
 }
 

@@ -43,7 +43,7 @@ pub struct Call {
     end: CallEnd,
 }
 
-/// What the end of a call says about how many the destination bears.
+/// The evidence of an ended call about the capacity of its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallEnd {
     Ended,
@@ -64,7 +64,7 @@ impl CallEnd {
     }
 }
 
-/// What one attempt takes up while it runs.
+/// The slots that one attempt occupies while it runs.
 pub struct Slot {
     /// Free before anybody hears of it.
     permit: OwnedSemaphorePermit,

@@ -22,7 +22,7 @@ fn is_recent(at: Timestamp, this_minute: Timestamp) -> bool {
     at < this_minute && this_minute.since(at) <= limits::FORECAST_RATE_MINUTES * MINUTE
 }
 
-/// What is coming in lanes that belong together.
+/// The forecast of lanes that belong together.
 pub fn of_lanes(
     lanes: &[&LaneMinutes],
     levels: &PolicyLevels,
@@ -65,7 +65,7 @@ pub fn of_lanes(
     DueForecast::new(&facts, this_minute, minutes)
 }
 
-/// What is coming for a destination, of which this is known.
+/// The forecast of a destination, from its counts and its health.
 pub fn of_destination(
     waiting: &DueMinutes,
     health: &DestinationHealth,

@@ -30,7 +30,7 @@ pub struct GateCache {
     opened: watch::Sender<u64>,
 }
 
-/// What was put together last, and from which gates.
+/// The last combined gates, and the versions that they were made from.
 #[derive(Default)]
 struct Latest {
     gates: Arc<Gates>,

@@ -1,4 +1,4 @@
-//! What is recorded of a response, and what it means for the job.
+//! The recorded part of a response, and the outcome that follows from it.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -36,7 +36,7 @@ pub struct Fetcher {
     pub gates: Arc<GateCache>,
     /// Of the gates that the last claim was made under.
     pub gates_version: AtomicU64,
-    /// Which jobs to claim; how many is up to the free slots.
+    /// The jobs to claim; the free slots determine how many.
     pub request: ClaimRequest,
     pub wakeups: Mutex<Wakeups>,
     /// When it polls even without a wake-up.

@@ -218,7 +218,7 @@ impl HealthKeeper {
         due
     }
 
-    /// What time, or the number of jobs that wait, changes.
+    /// Changes caused by time, or by the number of waiting jobs.
     fn due_steps(
         &self,
         gates: &Gates,

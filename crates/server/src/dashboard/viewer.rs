@@ -96,12 +96,11 @@ impl FromRequestParts<Arc<App>> for Viewer {
         };
         // A request for events shows none, and an action mostly leads to another page.
         let is_page = parts.method == Method::GET && !parts.uri.path().starts_with("/ui/");
-        let counts = match is_page {
-            true => {
-                let tenant = caller.tenant.as_ref();
-                app.dashboard.section_counts(&app.client, tenant).await
-            }
-            false => Arc::default(),
+        let counts = if is_page {
+            let tenant = caller.tenant.as_ref();
+            app.dashboard.section_counts(&app.client, tenant).await
+        } else {
+            Arc::default()
         };
         Ok(Self {
             app: app.clone(),

@@ -78,7 +78,7 @@ pub fn document_id(tenant: Option<&Tenant>, name: &WorkerName) -> String {
     format!("{}{name}", document_prefix(tenant))
 }
 
-/// What the ids of a tenant's workers begin with.
+/// The prefix of the ids of a tenant's workers.
 pub fn document_prefix(tenant: Option<&Tenant>) -> String {
     format!("{} ", tenant.map_or("*", Tenant::as_str))
 }

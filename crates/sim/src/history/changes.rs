@@ -1,4 +1,4 @@
-//! What people ask of jobs, and what retention takes away.
+//! Commands of people, and deletions by retention.
 
 use std::collections::BTreeSet;
 

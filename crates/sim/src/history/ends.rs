@@ -75,7 +75,7 @@ impl History {
         }
     }
 
-    /// What was not to be written, was not.
+    /// Refused transitions were not written.
     fn unchanged(&mut self, seen: &CommitObservation) {
         let id = seen.transition.job;
         self.count_check(Invariant::FencesHold);

@@ -32,7 +32,7 @@ pub enum Action {
 pub enum Answer {
     Done,
     Refused,
-    /// Which job was claimed, if any.
+    /// The claimed job, if any.
     Claimed(Option<usize>),
 }
 
@@ -52,7 +52,7 @@ pub struct ModelJob {
 pub struct World {
     now: u8,
     jobs: [ModelJob; JOBS],
-    /// Which claim each node believes it holds: job and fence.
+    /// The claim that each node believes it holds: job and fence.
     nodes: [Option<(usize, u8)>; NODES],
     /// A cancel was acknowledged, and no retry since.
     cancelled: [bool; JOBS],

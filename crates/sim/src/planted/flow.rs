@@ -17,7 +17,7 @@ use crate::workload::{self, TENANTS};
 /// At most this many claims are made under one version of gates.
 const CLAIMS_MAX: u64 = 1_000_000;
 
-/// What a twist may depend on.
+/// The input of a twist.
 struct Facts {
     /// How many attempts run whose lease has expired.
     expired: u32,

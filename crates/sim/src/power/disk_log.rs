@@ -1,4 +1,4 @@
-//! What was done to the files, in the order in which it was done.
+//! The log of file operations, in order.
 
 use std::{
     collections::HashMap,
@@ -49,7 +49,7 @@ pub enum Entry {
     Acknowledged(usize),
 }
 
-/// What a disk makes of being asked to sync.
+/// How a disk reacts to a sync.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncMode {
     #[default]
@@ -67,7 +67,7 @@ pub struct FaultRange {
     pub count: u64,
 }
 
-/// What SQLite is about to ask of the disk.
+/// The next operation that SQLite requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     Open,

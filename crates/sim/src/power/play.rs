@@ -36,7 +36,7 @@ pub struct DiskSetup {
 /// All that came of a play.
 pub struct PlayRecord {
     pub entries: Vec<Entry>,
-    /// What the store held after each call that was acknowledged.
+    /// The contents of the store after each acknowledged call.
     pub worlds: Vec<World>,
     pub calls: Vec<&'static str>,
     pub end: Timestamp,

@@ -1,4 +1,4 @@
-//! What only some jobs have: a unique key, a time to start before, jobs to wait for; and work on many.
+//! Fields that only some jobs have: a unique key, a start deadline, prerequisites; and bulk work.
 
 use std::time::Duration;
 

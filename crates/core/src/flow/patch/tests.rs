@@ -1,4 +1,4 @@
-//! What is sent, what is kept, and what is refused.
+//! Patches: accepted, stored, refused.
 
 use super::{
     super::{gate::Gate, gates::GateDefaults},

@@ -130,7 +130,7 @@ async fn wait_for_end(
     }
 }
 
-/// What the last attempt returned, if it succeeded.
+/// The result of the last attempt, if it succeeded.
 async fn result_of(app: &App, job: &Job) -> Result<Option<Payload>, Problem> {
     if job.progress.state != JobState::Succeeded {
         return Ok(None);

@@ -66,7 +66,7 @@ impl ConfirmPage {
         }
     }
 
-    /// What the jobs have in common.
+    /// How the jobs were chosen.
     fn predicate(&self) -> &'static str {
         match (self.ids.len(), self.matches.count) {
             (0, 1) => "matches",
@@ -77,7 +77,7 @@ impl ConfirmPage {
     }
 }
 
-/// What is done to each job, by the name of the action.
+/// The operation for the name of an action.
 fn kind_of(action: &str, dead_letters: bool) -> Result<OperationKind, PageError> {
     Ok(match action {
         "cancel" => OperationKind::Cancel,

@@ -64,7 +64,7 @@ impl ScheduleFormPage {
     }
 }
 
-/// What a rule means, before anything is stored.
+/// The meaning of a rule, before anything is stored.
 struct RulePreview {
     words: String,
     zone: String,

@@ -34,10 +34,10 @@ struct OperationPage {
     is_not_changed_only: bool,
 }
 
-/// What was done to a job.
+/// The result for a job.
 struct ResultRow {
     job: JobId,
-    /// What it is; `None` if it was deleted.
+    /// The job; `None` if it was deleted.
     row: Option<JobRow>,
     result: Option<String>,
     outcome: Option<String>,

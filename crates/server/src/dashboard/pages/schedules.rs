@@ -50,7 +50,7 @@ struct ScheduleRow {
     rule: String,
     words: String,
     zone: String,
-    /// What it makes, as `POST https://example.com/report`, or a kind.
+    /// The job of each run, such as `POST https://example.com/report`, or a kind.
     work: String,
     next: Vec<UpcomingTick>,
     strip: Svg,

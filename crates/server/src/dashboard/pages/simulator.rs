@@ -37,7 +37,7 @@ struct SimulatorPage {
     backoffs: [&'static str; 5],
     jitters: [&'static str; 5],
     outcome: Result<Simulation, String>,
-    /// What the policy would have done, if jobs were chosen.
+    /// The replay of the policy, if jobs were chosen.
     replay: Option<Result<Replay, String>>,
 }
 

@@ -7,7 +7,7 @@ use crate::{
     theme::{Layout, PageResult, render},
 };
 
-/// What is to be confirmed. By default it is a deletion, sent to the `act` of its section.
+/// An action to confirm. By default it is a deletion, sent to the `act` of its section.
 pub struct Confirmation {
     section: &'static str,
     verb: &'static str,

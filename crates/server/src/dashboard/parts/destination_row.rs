@@ -16,7 +16,7 @@ pub struct DestinationRow {
     pub body: DestinationBody,
     pub chip: &'static str,
     pub status: &'static str,
-    /// What is to say about it now.
+    /// Remarks on its current state.
     pub notes: Vec<String>,
     pub incidents: Vec<IncidentRow>,
     /// The tenant of the gate that its reader may change; empty for all.

@@ -1,4 +1,4 @@
-//! What counts against a destination, and how it is reported.
+//! Which outcomes count against a destination, and how they are reported.
 
 use proptest::prelude::*;
 

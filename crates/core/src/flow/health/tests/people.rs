@@ -1,4 +1,4 @@
-//! What people and destinations ask for.
+//! Manual holds and `Retry-After`.
 
 use super::*;
 
