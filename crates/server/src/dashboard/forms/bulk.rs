@@ -4,7 +4,6 @@
 //! operation, which any node carries on; a small one has ended before the browser has its answer.
 //! What takes jobs away asks first, and so does everything that is done to all that match.
 
-use askama::Template;
 use steadfast_core::{CanaryRule, JobId, OperationKind, limits as core_limits};
 use steadfast_engine::OperationRequest;
 use steadfast_store::{JobCount, JobFilter};
@@ -14,68 +13,14 @@ use crate::{
     app::App,
     dashboard::{
         page::{
-            Editor, Fields, Layout, PageError, PageResult, Viewer, no_such_action, redirect_back,
-            redirect_to, render,
+            Editor, Fields, PageError, PageResult, Viewer, no_such_action, redirect_back,
+            redirect_to,
         },
-        parts::thousands,
+        parts::{Confirmation, thousands},
     },
     http::Problem,
     limits,
 };
-
-#[derive(Template)]
-#[template(path = "forms/confirm_bulk.html")]
-struct ConfirmPage {
-    layout: Layout,
-    action: String,
-    matches: JobCount,
-    /// The selected jobs; empty if it is about all that match.
-    ids: Vec<JobId>,
-    filters: Vec<(&'static str, String)>,
-    dead_letters: bool,
-    back: String,
-    pace: u32,
-}
-
-impl ConfirmPage {
-    fn verb(&self) -> &'static str {
-        match self.action.as_str() {
-            "cancel" => "Cancel",
-            "retry" if self.dead_letters => "Requeue",
-            "retry" => "Retry",
-            _ => "Discard",
-        }
-    }
-
-    fn noun(&self) -> &'static str {
-        match (self.dead_letters, self.matches.count) {
-            (true, 1) => "dead letter",
-            (true, _) => "dead letters",
-            (false, 1) => "job",
-            (false, _) => "jobs",
-        }
-    }
-
-    /// How many there are.
-    fn number(&self) -> String {
-        let number = thousands(self.matches.count);
-        if self.matches.at_least {
-            format!("at least {number}")
-        } else {
-            number
-        }
-    }
-
-    /// How the jobs were chosen.
-    fn predicate(&self) -> &'static str {
-        match (self.ids.len(), self.matches.count) {
-            (0, 1) => "matches",
-            (0, _) => "match",
-            (1, _) => "is selected",
-            _ => "are selected",
-        }
-    }
-}
 
 /// The operation for the name of an action.
 fn kind_of(action: &str, dead_letters: bool) -> Result<OperationKind, PageError> {
@@ -108,7 +53,7 @@ pub async fn act(editor: Editor) -> PageResult {
                 count: ids.len() as u64,
                 at_least: false,
             };
-            return confirm(&viewer, &form, matches, ids);
+            return confirm(&viewer, &form, matches, &ids);
         }
         request.tenant.clone_from(&viewer.caller.tenant);
         request.ids = Some(ids);
@@ -120,7 +65,7 @@ pub async fn act(editor: Editor) -> PageResult {
         request.all = true;
         if !is_confirmed {
             let matches = viewer.app.client.count_operation(&request).await?;
-            return confirm(&viewer, &form, matches, Vec::new());
+            return confirm(&viewer, &form, matches, &[]);
         }
     }
     request.pace = Some(pace(&viewer.app, &form)?);
@@ -139,27 +84,54 @@ pub async fn act(editor: Editor) -> PageResult {
 }
 
 /// Asks for confirmation with the number of jobs: the selected ones, or all matching.
-fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: Vec<JobId>) -> PageResult {
+fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: &[JobId]) -> PageResult {
     let dead_letters = form.get("deadLetters").is_some();
-    let section = if dead_letters {
-        "/dead-letters"
-    } else {
-        "/jobs"
+    let (section, noun) = match (dead_letters, matches.count) {
+        (true, 1) => ("/dead-letters", "dead letter"),
+        (true, _) => ("/dead-letters", "dead letters"),
+        (false, 1) => ("/jobs", "job"),
+        (false, _) => ("/jobs", "jobs"),
     };
-    render(&ConfirmPage {
-        layout: viewer.layout(section, "Confirm"),
-        action: form.value("action").to_owned(),
-        matches,
-        filters: if ids.is_empty() {
-            form.filters()
-        } else {
-            Vec::new()
-        },
-        ids,
-        dead_letters,
-        back: form.get("back").unwrap_or("/jobs").to_owned(),
-        pace: viewer.app.bulk_pace(),
-    })
+    let at_least = if matches.at_least { "at least " } else { "" };
+    let name = format!("{at_least}{} {noun}", thousands(matches.count));
+    let chosen = match (ids.len(), matches.count) {
+        (0, 1) => "matches",
+        (0, _) => "match",
+        (1, _) => "is selected",
+        _ => "are selected",
+    };
+    let action = form.value("action");
+    let (verb, class, effect) = match action {
+        "cancel" => (
+            "Cancel",
+            "danger",
+            "Waiting jobs are cancelled; running jobs are asked to stop.",
+        ),
+        "retry" => (
+            if dead_letters { "Requeue" } else { "Retry" },
+            "main",
+            "Each failed or cancelled job runs again with a new retry budget.",
+        ),
+        _ => (
+            "Discard",
+            "danger",
+            "They are not retried and leave the list of dead letters.",
+        ),
+    };
+    let is_all = ids.is_empty();
+    let mut hidden = vec![("scope", if is_all { "all" } else { "selected" }.to_owned())];
+    hidden.extend(ids.iter().map(|id| ("id", id.to_string())));
+    hidden.extend(dead_letters.then(|| ("deadLetters", "1".to_owned())));
+    let mut confirmation = Confirmation::new("/jobs", verb, name.clone(), String::new())
+        .in_section(section)
+        .action(action, form.get("back").unwrap_or("/jobs"));
+    confirmation.button = (format!("{verb} {name}"), class);
+    confirmation.conditions = if is_all { form.filters() } else { Vec::new() };
+    confirmation.hidden = hidden;
+    confirmation.has_canary = action == "retry";
+    confirmation.pace = is_all.then(|| viewer.app.bulk_pace());
+    let consequence = format!("{chosen}. {effect} Other jobs are not changed.");
+    confirmation.page(viewer, consequence)
 }
 
 /// How many jobs a second, as the form says or as the settings do.
