@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_due_in_its_minute_and_what_is_overdue_now() {
+    fn waiting_jobs_are_due_in_their_minute_and_overdue_jobs_now() {
         let facts = DueFacts {
             waiting: vec![
                 DueCount {
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_taken_from_what_ended_and_delays_from_the_policy() {
+    fn rates_come_from_ended_attempts_and_delays_from_the_policy() {
         let mut facts = DueFacts::default();
         let recent = Tally {
             attempts: 150,
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_created_and_retried_settles_at_what_arithmetic_says() {
+    fn created_and_retried_jobs_settle_at_the_computed_rate() {
         let facts = DueFacts {
             created_per_minute: 60.0,
             retries: vec![rate(40, MINUTE)],
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_storm_is_what_cannot_be_worked_off_in_time() {
+    fn jobs_that_cannot_be_completed_in_time_are_a_storm() {
         let upcoming = |jobs, throughput| DueFacts {
             waiting: vec![waiting(5, jobs)],
             throughput_per_minute: throughput,

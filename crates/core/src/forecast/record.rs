@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_expected_is_held_against_what_came() {
+    fn expectations_are_compared_with_ended_attempts() {
         let mut record = ForecastRecord::default();
         let forecast = steady(80.0);
         for minute in 0..15 {

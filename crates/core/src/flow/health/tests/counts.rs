@@ -141,7 +141,7 @@ fn nodes_report_only_what_matters() {
 }
 
 #[test]
-fn of_a_job_that_is_not_watched_only_a_retry_after_counts() {
+fn only_a_retry_after_counts_for_a_job_that_is_not_watched() {
     let rules = HealthRules::default();
     let mut tally = HealthTally::default();
     for job in 0..100 {
