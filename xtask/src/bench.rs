@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::{VerbResult, process, root};
 
-/// What is shipped is built with it.
+/// The profile of shipped programs.
 const PROFILE: &str = "dist";
 
 pub fn run(args: &[String]) -> VerbResult {

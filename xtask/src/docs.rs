@@ -75,10 +75,10 @@ pub fn run(args: &[String]) -> VerbResult {
     Ok(())
 }
 
-/// What was found out about the book.
+/// The result of checking the book.
 pub struct Report {
     pub output: CommandOutput,
-    /// What is run, and what commands need that are not.
+    /// What was run, and the needs of commands that were not.
     pub note: String,
 }
 

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn address_and_token_are_found_in_what_a_node_says() {
+    fn address_and_token_are_found_in_the_start_text() {
         let said = address("  health   http://127.0.0.1:41/healthz");
         assert_eq!(said.as_deref(), Some("127.0.0.1:41"));
         assert_eq!(address("Steadfast 0.1.0"), None);

@@ -81,7 +81,7 @@ const LIBRARIES: &[Library] = &[
     },
 ];
 
-/// What was found out about all of them.
+/// The results of all libraries.
 pub struct Report {
     pub output: CommandOutput,
     pub note: String,

@@ -28,7 +28,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What a verb answers; the error is the sentence the user reads last.
+/// The result of a verb; the error is the last sentence that the user reads.
 pub type VerbResult = Result<(), String>;
 
 pub struct Verb {

@@ -1,4 +1,4 @@
-//! What the tests need on the machine, and how it gets there.
+//! The tools that the tests need on the machine, and how to install them.
 //!
 //! A missing tool should be one clear sentence, not a strange error ten minutes into a build. So
 //! every need is looked up first. A new need is one more entry in `NEEDS`.

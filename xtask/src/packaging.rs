@@ -23,7 +23,7 @@ use self::release::{Manual, Release, TARGETS, Target};
 use crate::process::{self, CommandOutput, succeeds};
 use crate::{VerbResult, fuzz, needs, publish, root};
 
-/// What is shipped is built with it.
+/// The profile of shipped programs.
 const PROFILE: &str = "dist";
 
 /// Helm itself, and the schemas of what Kubernetes takes; both are on PyPI.

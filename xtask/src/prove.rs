@@ -26,7 +26,7 @@ const BAR_WIDTH: usize = 30;
 struct Proof {
     name: &'static str,
     by: Method,
-    /// What one round asks for, chosen so that it takes about a minute.
+    /// The size of one round, chosen so that it takes about a minute.
     times: u64,
 }
 

@@ -30,7 +30,7 @@ pub fn run(args: &[String]) -> VerbResult {
     verdict(&publish(&root, args)?)
 }
 
-/// What would be published, and whether it builds.
+/// The crates that would be published, and whether they build.
 pub fn check(root: &Path) -> VerbResult {
     check_builds(root)?;
     verdict(&publish(root, &[DRY_RUN.to_owned()])?)

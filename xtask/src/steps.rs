@@ -11,7 +11,7 @@ use crate::{
 pub struct Step {
     pub name: &'static str,
     pub action: Action,
-    /// What usually makes it pass again, where one command does.
+    /// The command that usually makes it pass again, if there is one.
     pub fix: Option<&'static str>,
     /// It needs little of the machine, and is waited for at the end.
     pub runs_beside: bool,
@@ -27,7 +27,7 @@ pub enum Action {
     Libraries,
     /// The packages of the program that the tests built.
     Packages,
-    /// What the book shows, with that program.
+    /// The examples of the book, with that program.
     Book,
 }
 
@@ -35,7 +35,7 @@ struct Verdict {
     passed: bool,
     took: Duration,
     note: String,
-    /// What it said, if it did not pass.
+    /// Its output, if it did not pass.
     output: Option<CommandOutput>,
 }
 

@@ -42,7 +42,7 @@ pub fn run(args: &[String]) -> VerbResult {
 
 pub struct Report {
     pub output: CommandOutput,
-    /// What was checked, and what was not.
+    /// The checks that ran, and those that did not.
     pub note: String,
 }
 

@@ -18,7 +18,7 @@ const TESTS_PER_PROGRAM: &str = "4";
 /// Those that take longest begin, so that none of them is left alone at the end.
 const LONGEST_FIRST: &[&str] = &["dashboard", "api", "cli", "proof", "simulation", "planted"];
 
-/// What is tested in all crates, with the features that the lints were checked with.
+/// The tests of all crates, with the features of the lints.
 const WORKSPACE: &[&str] = &["test", "--workspace", "--all-features"];
 
 /// Builds all test programs, then runs them. The lines are those of all that ran; of those that

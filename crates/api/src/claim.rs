@@ -1,4 +1,4 @@
-//! What workers send, and what they get.
+//! Requests and responses of workers.
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{Claim, Fence, JobId, JobLabel, Payload, Timestamp};

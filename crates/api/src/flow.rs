@@ -1,4 +1,4 @@
-//! What keeps jobs back: queues, gates, destinations; and what is coming.
+//! Flow control: queues, gates, destinations and forecasts.
 
 pub(crate) mod destination;
 pub(crate) mod forecast;

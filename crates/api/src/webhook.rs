@@ -13,12 +13,12 @@ use crate::jobs::job::JobBody;
 pub struct WebhookEventBody<T> {
     /// `evt_…`: the same for every endpoint and every retry.
     pub id: EventId,
-    /// What happened.
+    /// The type of the event.
     #[serde(rename = "type")]
     pub event: EventType,
     /// When it happened.
     pub timestamp: Timestamp,
-    /// What it happened to.
+    /// The subject of the event.
     pub data: T,
 }
 

@@ -9,12 +9,12 @@ pub struct Figure {
     pub name: Cow<'static, str>,
     pub value: f64,
     pub unit: &'static str,
-    /// What it is compared with, measured in this run: a bare loop, where the aim says nothing.
+    /// The baseline measured in this run: a bare loop, unless the goal says otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// What we want of it.
+    /// The goal.
     pub aim: &'static str,
 }
 

@@ -4,6 +4,13 @@
 //!
 //! The crate does not depend on the server, so that both are compiled at the same time: the caller
 //! starts the server to measure.
+//!
+//! # Layout
+//!
+//! * `figure`, `meter`: a result with its goal, and what a run cost.
+//! * `stores`: the stores of a run. `bare`, `postgres_bare`: the loops that results are compared with.
+//! * `lifecycle`, `scale`, `http`, `postgres`, `operations`, `flow`: the benchmarks.
+
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 
 mod bare;

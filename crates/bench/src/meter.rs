@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a stretch of work cost.
+/// The cost of some work.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     pub wall: Duration,

@@ -15,7 +15,7 @@ const SETTINGS: &str = "SET jit = off; SET plan_cache_mode = force_generic_plan;
     SET enable_seqscan = off; SET enable_bitmapscan = off;
     SET enable_hashjoin = off; SET enable_mergejoin = off;";
 
-/// What the rows of one lane have in common.
+/// The shared values of the rows of one lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane {
     pub lane: i64,

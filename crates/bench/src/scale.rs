@@ -1,4 +1,4 @@
-//! What a large backlog costs: claims must not feel it, and memory must not grow with it.
+//! The cost of a large backlog: it must not slow down claims, and memory must not grow with it.
 
 use std::{path::Path, sync::Arc, time::Duration};
 

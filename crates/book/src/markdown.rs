@@ -36,7 +36,7 @@ pub struct Code {
     /// Of its first line, counted from 1.
     pub line: usize,
     pub language: String,
-    /// What follows the language.
+    /// The text after the language.
     pub options: Vec<String>,
     pub text: String,
 }

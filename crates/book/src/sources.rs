@@ -1,4 +1,4 @@
-//! Which files of the repository the book is made of.
+//! The files of the repository that make up the book.
 //!
 //! They are written where a reader of the repository looks for them, outside of this crate. A
 //! package has only what lies inside, so `cargo xtask publish` copies them into it; links would

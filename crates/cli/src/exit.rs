@@ -89,7 +89,7 @@ pub fn client_error(error: &ClientError, url: &str) -> anyhow::Error {
     }
 }
 
-/// What went wrong underneath everything else.
+/// The root cause.
 fn root_cause(error: &ClientError) -> String {
     let mut cause: &dyn Error = error;
     while let Some(deeper) = cause.source() {

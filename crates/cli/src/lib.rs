@@ -122,7 +122,7 @@ fn parse() -> Cli {
     let mut command = numbers::allow_negative(Cli::command());
     let matches = command.try_get_matches_from_mut(std::env::args_os());
     let cli = matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
-    cli.unwrap_or_else(|error| numbers::in_words(error, &mut command).exit())
+    cli.unwrap_or_else(|error| numbers::describe(error, &mut command).exit())
 }
 
 fn run(verb: Verb) -> anyhow::Result<()> {

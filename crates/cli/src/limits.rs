@@ -74,7 +74,7 @@ pub const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 pub const WIDTH_DEFAULT: u16 = 80;
 /// In a terminal that is narrower, what is longest in a list stands on a line of its own.
 pub const WIDTH_NARROW: u16 = 120;
-/// What a handler returned, in a line of the execution log, in characters.
+/// Characters of a handler's result in a line of the execution log.
 pub const RESULT_CHARS_MAX: usize = 200;
 /// The summary of a job in a terminal, in characters: a host and the beginning of a path.
 pub const SUMMARY_CHARS_MAX: usize = 40;

@@ -28,7 +28,7 @@ impl FromStr for Number {
     }
 }
 
-/// What a value must be, where the library only says how reading it failed.
+/// The expected value, where the library only says how parsing failed.
 pub fn expected(error: &(dyn Error + 'static)) -> Option<&'static str> {
     let error = error.downcast_ref::<ParseIntError>()?;
     Some(match error.kind() {
@@ -39,7 +39,7 @@ pub fn expected(error: &(dyn Error + 'static)) -> Option<&'static str> {
 }
 
 /// A refusal of the command line in words that say what to write.
-pub fn in_words(error: clap::Error, command: &mut clap::Command) -> clap::Error {
+pub fn describe(error: clap::Error, command: &mut clap::Command) -> clap::Error {
     let Some(expected) = error.source().and_then(expected) else {
         return error;
     };

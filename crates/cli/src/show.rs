@@ -1,4 +1,4 @@
-//! What people see: tables, times, and the execution log of a job.
+//! Output for people: tables, times, and the execution log of a job.
 
 mod attempt;
 mod execution;

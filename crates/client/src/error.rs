@@ -1,4 +1,4 @@
-//! What can go wrong: while a client is built, and while an operation runs.
+//! Errors while a client is built, and while an operation runs.
 
 use std::{error::Error, fmt, io, path::PathBuf, time::Duration};
 

@@ -23,9 +23,9 @@ const OPERATION: &str = "streamEvents";
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Event {
-    /// What happened, as `job.retrying`.
+    /// The type of the event, such as `job.retrying`.
     pub name: String,
-    /// The job, and what is known of the event.
+    /// The job, and the details of the event.
     pub data: JobEventBody,
 }
 

@@ -25,7 +25,7 @@ pub const CONCURRENCY_DEFAULT: usize = 10;
 pub const GRACE_DEFAULT: Duration = Duration::from_secs(30);
 /// How long a claim waits for the first job. The server allows 30 s.
 pub const CLAIM_WAIT: Duration = Duration::from_secs(20);
-/// What a claim may take beyond its wait, until it is given up.
+/// How long a claim may take beyond its wait before it is given up.
 pub const CLAIM_MARGIN: Duration = Duration::from_secs(10);
 /// The server takes this many claims, heartbeats and settlements in one request.
 pub const BATCH_MAX: usize = 1_000;

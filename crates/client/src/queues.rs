@@ -14,7 +14,7 @@ use crate::{
     request::{Request, path_segment},
 };
 
-/// What a server says of its own health.
+/// The health report of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct HealthBody {
@@ -121,12 +121,12 @@ impl Client {
         self.get("listWorkers", "/workers").query(page)
     }
 
-    /// What a retry policy would do to a job that always fails at once.
+    /// The timetable of a retry policy for a job that always fails at once.
     pub fn preview_policy(&self, policy: &PreviewPolicyRequest) -> Request<PolicyPreviewBody> {
         self.post_json("previewPolicy", "/policies/preview", policy)
     }
 
-    /// What another policy would have done with the attempts that were really made.
+    /// Replays another policy over recorded attempts.
     pub fn replay_policy(&self, request: &ReplayPolicyRequest) -> Request<PolicyReplayBody> {
         self.post_json("replayPolicy", "/policies/replay", request)
     }

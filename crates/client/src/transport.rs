@@ -39,7 +39,7 @@ pub struct ServerAddress {
     pub settings: TransportSettings,
 }
 
-/// What every transport to a server has in common.
+/// The shared parts of every transport to a server.
 #[derive(Clone)]
 pub struct TransportSettings {
     tls: ClientConfig,
@@ -97,7 +97,7 @@ pub struct NewestConnection {
 }
 
 impl NewestConnection {
-    /// Closes the sending side: the server learns that the caller no longer waits, while an answer that
+    /// Closes the sending side: the server learns that the caller no longer waits, while a response that
     /// is already on its way still arrives. A closed connection would lose it.
     pub fn end_sending(&self) {
         let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);

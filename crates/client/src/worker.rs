@@ -47,7 +47,7 @@ use crate::{
     transport::NewestConnection,
 };
 
-/// What a worker says it was written with.
+/// The library that a worker reports.
 const LIBRARY: &str = concat!("steadfast-rust/", env!("CARGO_PKG_VERSION"));
 
 /// A worker to be started: its handlers and settings, from [`Client::worker`].
@@ -142,7 +142,7 @@ impl Client {
 }
 
 impl WorkerBuilder {
-    /// What all handlers share. Handlers that were added before keep none, so this comes first.
+    /// The state that all handlers share. Handlers added before have none, so this comes first.
     pub fn state<S: Send + Sync + 'static>(self, state: S) -> WorkerBuilder<S> {
         WorkerBuilder {
             client: self.client,

@@ -30,7 +30,7 @@ pub use settings::{
 };
 
 string_enum! {
-    /// What an alert watches.
+    /// The rule of an alert.
     #[non_exhaustive]
     AlertRule, "rule" {
         /// There are dead letters.
@@ -53,7 +53,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What the figures of an alert count.
+    /// The unit of the numbers of an alert.
     // Exhaustive on purpose: pages must format each.
     AlertUnit, "unit" {
         /// A number of jobs.
@@ -113,11 +113,11 @@ impl AlertSubject {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AlertState {
-    /// What it watches.
+    /// Its rule.
     pub rule: AlertRule,
-    /// Whose jobs it watches.
+    /// The tenant whose jobs it watches.
     pub tenant: Tenant,
-    /// Which of the tenant's jobs it watches.
+    /// The part of the tenant's jobs that it watches.
     pub subject: AlertSubject,
     /// Whether its rule is kept, broken or has been broken for long enough to fire.
     pub status: AlertStatus,
@@ -131,7 +131,7 @@ pub struct AlertState {
     pub resolved_at: Option<Timestamp>,
     /// The time at which `value`, `threshold` and `message` were taken.
     pub updated_at: Timestamp,
-    /// What `value` and `threshold` count; [`AlertRule::unit`] of the rule.
+    /// The unit of `value` and `threshold`; [`AlertRule::unit`] of the rule.
     #[serde(default = "metric::stored_before_units")]
     pub unit: AlertUnit,
     /// The figure that the rule measured.
@@ -143,19 +143,19 @@ pub struct AlertState {
     /// The queue that contributes most to a rule that is broken.
     #[serde(default)]
     pub queue: Option<Queue>,
-    /// Which system it is about, if the rule is [`AlertRule::Destination`].
+    /// The destination, if the rule is [`AlertRule::Destination`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<Destination>,
-    /// What is wrong, or that nothing is, in a sentence.
+    /// The condition as a sentence.
     pub message: String,
 }
 
 /// The figures of one tenant and subject at one check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlertObservation {
-    /// Whose jobs were counted.
+    /// The tenant whose jobs were counted.
     pub tenant: Tenant,
-    /// Which of the tenant's jobs were counted.
+    /// The part of the tenant's jobs that was counted.
     pub subject: AlertSubject,
     /// The counts of all queues together.
     pub metrics: AlertMetrics,
@@ -191,7 +191,7 @@ pub struct AlertMetrics {
     pub new_causes: u64,
     /// Causes of failures that counted as fixed.
     pub regressed_causes: u64,
-    /// What is coming, if it is more than can be worked off at once.
+    /// The upcoming jobs, if they are more than the throughput allows.
     pub upcoming: Option<UpcomingJobs>,
 }
 
@@ -207,8 +207,8 @@ pub struct UpcomingJobs {
 }
 
 impl UpcomingJobs {
-    /// What a forecast says, if so many jobs are coming that they have to wait. A handful does not
-    /// count, nor does what there are no measurements for.
+    /// The upcoming jobs of a forecast, if they are more than the throughput allows. Few jobs do not
+    /// count, nor do forecasts without measurements.
     pub fn of(forecast: &DueForecast) -> Option<Self> {
         let jobs = forecast.peak_backlog();
         let (wait, throughput) = (forecast.longest_wait()?, forecast.throughput_per_minute?);
@@ -231,7 +231,7 @@ impl UpcomingJobs {
 pub struct AlertChange {
     /// The new state.
     pub state: AlertState,
-    /// What happened; `None` if endpoints need not know.
+    /// The event for endpoints; `None` if there is none.
     pub event: Option<EventType>,
 }
 
@@ -249,7 +249,7 @@ impl AddAssign for AlertMetrics {
 }
 
 impl AlertRule {
-    /// What the rule counts.
+    /// The unit of the rule.
     pub fn unit(self) -> AlertUnit {
         match self {
             Self::Dlq | Self::Exhausted => AlertUnit::Jobs,
@@ -334,7 +334,7 @@ impl AlertRule {
 }
 
 impl AlertObservation {
-    /// What was counted in the queues of a tenant.
+    /// The counts of the queues of a tenant.
     pub fn new(
         tenant: Tenant,
         subject: AlertSubject,
@@ -369,7 +369,7 @@ impl AlertObservation {
             .or_insert_with(|| format!("{} ({})", group.summary(), group.key.fingerprint));
     }
 
-    /// What is known of a system that a tenant's jobs call.
+    /// The state of a system that a tenant's jobs call.
     pub fn of_destination(
         tenant: Tenant,
         destination: Destination,
@@ -401,7 +401,7 @@ impl AlertObservation {
         all.filter(move |rule| (*rule == AlertRule::Destination) == is_of_destination)
     }
 
-    /// What tells the state of a rule apart from all others.
+    /// The key of the stored state of a rule.
     pub fn state_id(&self, rule: AlertRule) -> String {
         let id = format!("{}/{}/{rule}", self.tenant, self.subject);
         match &self.destination {
@@ -551,7 +551,7 @@ impl AlertChange {
         })
     }
 
-    /// What happened, in a sentence for people.
+    /// The event as a sentence for people.
     pub fn sentence(&self, event: EventType) -> String {
         let AlertState {
             rule,

@@ -50,14 +50,14 @@ pub struct AuditRecord {
     pub id: AuditId,
     /// When it was carried out.
     pub at: Timestamp,
-    /// Whose jobs or settings it was about; `None` for those of all tenants.
+    /// The tenant of the changed jobs or settings; `None` for all tenants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<Tenant>,
     /// Who gave it.
     pub actor: Actor,
-    /// What was done, as `job.cancel` or `gate.set`.
+    /// The action, such as `job.cancel` or `gate.set`.
     pub action: String,
-    /// What it was done to: an id, a name, or a filter.
+    /// The subject of the action: an id, a name, or a filter.
     pub subject: String,
     /// More about it, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]

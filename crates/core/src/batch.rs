@@ -56,7 +56,7 @@ impl BatchJobFilter {
     }
 }
 
-/// What people call a batch: free text of up to [`limits::BATCH_NAME_BYTES_MAX`] bytes, on one line.
+/// The name of a batch: free text of up to [`limits::BATCH_NAME_BYTES_MAX`] bytes, on one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BatchName(String);

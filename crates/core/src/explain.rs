@@ -12,7 +12,7 @@ use crate::{
     values::Timestamp,
 };
 
-/// What followed an attempt, and why, in a sentence; `None` for a success, which needs none.
+/// The decision after an attempt as a sentence; `None` for a success.
 pub fn decision(attempt: &Attempt) -> Option<String> {
     let decision = attempt.decision.as_ref()?;
     if let Some(delay) = &decision.delay {
@@ -66,7 +66,7 @@ pub fn decision(attempt: &Attempt) -> Option<String> {
     })
 }
 
-/// What followed an attempt, in a few words: `retry 1 of 3 in 2s (Retry-After)`; `None` for
+/// The decision after an attempt in a few words: `retry 1 of 3 in 2s (Retry-After)`; `None` for
 /// a success.
 pub fn decision_brief(attempt: &Attempt) -> Option<String> {
     let decision = attempt.decision.as_ref()?;

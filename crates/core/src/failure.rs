@@ -31,7 +31,7 @@ pub use fingerprint::FailureFingerprint;
 pub struct Failure {
     /// The kind of failure, by which rules match and permanence is decided.
     pub class: FailureClass,
-    /// What went wrong, in words; cut to [`limits::MESSAGE_BYTES_MAX`] when it is recorded.
+    /// The message; truncated to [`limits::MESSAGE_BYTES_MAX`] when it is recorded.
     pub message: String,
     /// The status of the HTTP response, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ pub struct Failure {
     /// The worker that reported it says that no retry can cure it, whatever its class.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub permanent: bool,
-    /// What it has in common with failures of the same cause; set when it is recorded.
+    /// The fingerprint, shared with failures of the same cause; set when it is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<FailureFingerprint>,
 }

@@ -22,7 +22,7 @@ pub use observation::FailureObservation;
 pub use tally::{FailureExample, FailureTally, HourCounts, NameSet};
 
 string_enum! {
-    /// What is known of the cause of a group of failures.
+    /// The state of a group of failures.
     // Exhaustive on purpose: pages and filters must handle each.
     FailureState, "state" {
         /// First seen lately, and no person has looked at it.
@@ -37,7 +37,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What a person can say of a group of failures.
+    /// A person's mark on a group of failures.
     // Exhaustive on purpose: every part that takes a mark must handle each.
     FailureMark, "state" {
         /// The cause is known.
@@ -48,7 +48,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What people want to know about a group of failures as soon as it happens.
+    /// An event of a group of failures that fires an alert.
     // Exhaustive on purpose: notifications must handle each.
     FailureAlert, "alert" {
         /// A failure of a cause that was never seen before.
@@ -58,13 +58,13 @@ string_enum! {
     }
 }
 
-/// Which group: the failures of a tenant that have this fingerprint.
+/// The key of a group: the failures of a tenant with this fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FailureKey {
-    /// Whose jobs failed.
+    /// The tenant of the failed jobs.
     pub tenant: Tenant,
-    /// What the failures have in common.
+    /// The fingerprint of the failures.
     pub fingerprint: FailureFingerprint,
 }
 
@@ -94,7 +94,7 @@ impl FailureKey {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct FailureGroup {
-    /// Whose they are, and what they have in common.
+    /// The tenant and the fingerprint.
     #[serde(flatten)]
     pub key: FailureKey,
     /// As it was written last; [`FailureGroup::state`] says what it is now.
@@ -105,7 +105,7 @@ pub struct FailureGroup {
     /// Who marked it last, if a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marked_by: Option<String>,
-    /// What was counted.
+    /// The counts.
     #[serde(flatten)]
     pub tally: FailureTally,
 }
@@ -126,7 +126,7 @@ pub enum FailureEvent {
 pub struct FailureStep {
     /// The group as it is to be stored.
     pub group: FailureGroup,
-    /// What people want to know; `None` if this is nothing new.
+    /// The event that fires an alert, if any.
     pub alert: Option<FailureAlert>,
 }
 
@@ -202,7 +202,7 @@ impl FailureGroup {
         Some(FailureStep { group, alert })
     }
 
-    /// What is known of the cause. It stops being new by itself, [`limits::FAILURE_NEW_FOR`] after it
+    /// The state at this time. A group stops being new by itself, [`limits::FAILURE_NEW_FOR`] after it
     /// was first seen.
     pub fn state(&self, now: Timestamp) -> FailureState {
         let is_old = now.since(self.tally.first_seen) >= limits::FAILURE_NEW_FOR;
@@ -217,7 +217,7 @@ impl FailureGroup {
         self.stored_state
     }
 
-    /// What went wrong, without its changing parts; empty if nothing was counted.
+    /// The message without its changing parts; empty if nothing was counted.
     pub fn pattern(&self) -> String {
         let example = self.tally.example.as_ref();
         example.map_or_else(String::new, |example| example.failure.pattern())

@@ -3,9 +3,9 @@
 //! Everything here is arithmetic on values. Stores hold the states, and ask within a claim; people
 //! receive the same answers, from the same functions.
 //!
-//! * `sublane`: what the gates look at.
+//! * `sublane`: the fields of a job that gates read.
 //! * `gate`: what a person sets; `patch`: how it is written. `gates`: which of them apply to a job.
-//! * `health`: whether calling a destination makes sense at present.
+//! * `health`: whether a destination can be called now.
 //! * `room`: how many jobs a gate lets start now, or when it opens.
 //! * `fair`: which tenant is next.
 //! * `slots`: how many calls a node makes to one destination at a time.

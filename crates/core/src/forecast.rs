@@ -1,4 +1,4 @@
-//! What is to come: the attempts of one job, and the jobs of a queue or destination by minute.
+//! Forecasts: the attempts of one job, and the jobs of a queue or destination by minute.
 
 pub(crate) mod attempts;
 pub(crate) mod due;

@@ -34,11 +34,11 @@ pub use new::{NewJob, RunAt};
 pub struct Job {
     /// Unique, and later ids sort later.
     pub id: JobId,
-    /// Whose job it is; `default` unless the creator names another.
+    /// The tenant; `default` unless the creator names another.
     pub tenant: Tenant,
     /// Where it waits; `default` unless the creator names another.
     pub queue: Queue,
-    /// Which handler it is for.
+    /// The kind, which selects the handler.
     pub kind: Kind,
     /// The handler's input, as JSON; `null` if it needs none.
     pub payload: Payload,
@@ -58,15 +58,15 @@ pub struct Job {
     pub scheduled_run: Option<ScheduledRun>,
     /// Where events of this job are sent; for a delivery, where it is delivered.
     pub webhook: Option<Arc<Webhook>>,
-    /// Which system it calls: of HTTP jobs and deliveries, the origin of their address.
+    /// The system that it calls; for HTTP jobs and deliveries, the origin of their address.
     pub destination: Option<Destination>,
-    /// What its creator wants to be limited together with it.
+    /// The concurrency key: jobs of a tenant with the same key are limited together.
     pub concurrency_key: Option<ConcurrencyKey>,
     /// The creator's own labels, for finding the job again.
     pub tags: Tags,
     /// Its place in a distributed trace, if its creator gave one.
     pub traceparent: Option<Traceparent>,
-    /// What only some jobs have.
+    /// Fields that only some jobs have.
     pub extras: Option<Box<JobExtras>>,
     /// When it was stored, by the store's clock; never before a job that it waits for.
     pub created_at: Timestamp,
@@ -74,7 +74,7 @@ pub struct Job {
     pub progress: JobProgress,
 }
 
-/// Which tick of which schedule a job is the run of.
+/// The schedule and the tick that created a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduledRun {
     /// The schedule that created the job.
@@ -220,7 +220,7 @@ impl Job {
             && !is_key_in_use
     }
 
-    /// What people see of the job's state at the given time.
+    /// The label of the job at the given time.
     pub fn label(&self, now: Timestamp) -> JobLabel {
         let JobProgress { state, run_at, .. } = self.progress;
         match state {

@@ -1,4 +1,4 @@
-//! What follows an attempt: the one place that decides it.
+//! The decision after an attempt: the only place that makes it.
 //!
 //! Success, error, panic, timeout, lost lease and shutdown all pass through [`after_attempt`];
 //! every command of a person passes through [`on_command`](crate::on_command). Nothing else in

@@ -76,8 +76,8 @@ pub const FORECAST_ERROR_AHEAD: Duration = Duration::from_secs(10 * 60);
 pub const FORECAST_SUBJECTS_MAX: usize = 50;
 /// Hours for which a forecast knows its own error.
 pub const FORECAST_ERROR_HOURS: i64 = 6;
-/// A minute counts as sustained if at most one attempt in this many failed.
-pub const SUSTAINED_FAILURES_DIVISOR: u64 = 10;
+/// A minute counts for the throughput if at most one attempt in this many failed.
+pub const THROUGHPUT_FAILURES_DIVISOR: u64 = 10;
 /// Jobs that make a storm: fewer are over before a person has read of it.
 pub const STORM_JOBS_MIN: f64 = 100.0;
 
@@ -94,7 +94,7 @@ pub const AUDIT_TEXT_BYTES_MAX: usize = 1_024;
 pub const CANARY_JOBS: u64 = 3;
 /// How much of all jobs was tried after each of the next stages but the last, in percent.
 pub const CANARY_PERCENTS: [u64; 2] = [5, 25];
-/// Which share of the jobs of a canary may fail again by default: one of the first three may not.
+/// The default share of the jobs of a canary that may fail again: less than one of the first three.
 pub const CANARY_FAIL_SHARE: f64 = 0.2;
 /// How long a canary waits for jobs to be tried.
 pub const CANARY_WAIT_MAX: Duration = Duration::from_secs(60 * 60);
@@ -184,8 +184,8 @@ pub const RAMP_STEP: Duration = Duration::from_secs(1);
 /// The last level of a ramp, with 65,536 starts in a second: more than nodes make, so that nothing is let
 /// through at once when it ends.
 pub const RAMP_LEVEL_MAX: u32 = 16;
-/// So many claims in a second are enough for what a ramp allows: with one start for each claim, it would be
-/// far slower than it says, and what is left would start at once when it ends.
+/// Claims per second that are enough for a ramp: with one start for each claim, it would be far slower
+/// than announced, and the remaining jobs would start at once when it ends.
 pub const RAMP_CLAIMS_PER_SECOND: u32 = 8;
 /// How far back a ramp looks for failures.
 pub const RAMP_WINDOW: Duration = Duration::from_secs(10);
@@ -220,9 +220,9 @@ pub const MAX_HOLD: RangeInclusive<Duration> =
 /// How long a job with an idempotency key is kept at least, counted from its creation: a client
 /// that repeats a request within a day must get the same job.
 pub const IDEMPOTENCY_KEY_RETENTION_MIN: Duration = DAY;
-/// What a payload may be whatever an engine allows: rows, claims and logs are sized for it.
+/// The maximum payload of any engine: rows, claims and logs are sized for it.
 pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
-/// What an engine allows by default. A payload describes work; bulk data belongs in a store of its
+/// The default maximum payload of an engine. A payload describes work; bulk data belongs in a store of its
 /// own.
 pub const PAYLOAD_BYTES_DEFAULT: usize = 256 * 1024;
 /// Tags of a job: they are stored, listed and sent with it each time.

@@ -26,7 +26,7 @@ pub use job::{OperationJob, OperationOutcome, OperationResult};
 pub use progress::{OperationEvent, OperationOutcomes, OperationProgress, OperationRefusal};
 
 string_enum! {
-    /// What an operation does to its jobs.
+    /// The action of an operation on its jobs.
     // Exhaustive on purpose: every part that works on jobs must handle each.
     OperationKind, "kind" {
         /// Try dead letters again, with a fresh retry budget.
@@ -73,7 +73,7 @@ impl OperationStatus {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Operation {
-    /// What it does to each job.
+    /// The action on each job.
     pub kind: OperationKind,
     /// The policy that jobs get; only of `edit_policy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,7 +235,7 @@ impl Operation {
     }
 }
 
-/// Which jobs an operation is for, as a request names them.
+/// The jobs of an operation, as a request names them.
 ///
 /// Refuses both ids and a filter, an empty list or one of more than [`limits::OPERATION_IDS_MAX`],
 /// and a filter that matches every job unless the request says that all are meant.

@@ -1,4 +1,4 @@
-//! What another policy would have done with the jobs that there were.
+//! Replay: another policy applied to recorded jobs.
 //!
 //! The first attempt of a job is the same under every policy, so it is taken from the record. Each
 //! later one is decided by the one decider on a virtual clock, and what would have come of it is
@@ -36,7 +36,7 @@ use history::Run;
 /// One attempt that was really made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedAttempt {
-    /// Whose attempt it was.
+    /// The job of the attempt.
     pub job: JobId,
     /// Retries of its budget before it.
     pub retry_count: u32,
@@ -44,18 +44,18 @@ pub struct RecordedAttempt {
     pub started_at: Timestamp,
     /// When it ended.
     pub finished_at: Timestamp,
-    /// What went wrong; `None` if it succeeded.
+    /// The failure; `None` if it succeeded.
     pub failure: Option<RecordedFailure>,
     /// Whether the job ended with it.
     pub ends_job: bool,
 }
 
-/// What went wrong in an attempt that was made, and which failures are the same.
+/// The failure of a recorded attempt, with its fingerprint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedFailure {
-    /// What failures of this cause have in common.
+    /// The fingerprint.
     pub fingerprint: FailureFingerprint,
-    /// What went wrong; its trace is not needed.
+    /// The failure, without its trace.
     pub failure: Arc<Failure>,
 }
 
@@ -114,7 +114,7 @@ pub struct ReplayPolicies<'p> {
     pub new: &'p Arc<RetryPolicy>,
 }
 
-/// What came of jobs under a policy.
+/// The results of jobs under a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -137,12 +137,12 @@ pub struct ReplayMetrics {
     pub peak_starts_per_minute: u64,
 }
 
-/// What a policy would have done, beside what was done.
+/// The results of a policy, beside the recorded ones.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReplayReport {
-    /// What is on record.
+    /// The recorded results.
     pub recorded: ReplayMetrics,
     /// The policy that was used, replayed as the other one: how far it is from the record is how
     /// far the other one may be from the truth. `None` if too little was observed.

@@ -37,7 +37,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Whose schedule it is: the tenant of its jobs.
+    /// The tenant of the schedule and its jobs.
     pub fn tenant(&self) -> &Tenant {
         &self.template.tenant
     }

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use crate::values::string_enum;
 
 string_enum! {
-    /// Where a job stands, as stored. What people see is the [`JobLabel`].
+    /// The stored state of a job. People see the [`JobLabel`].
     // Exhaustive on purpose: every store and every page must handle each state.
     JobState, "state" {
         /// Waits for its time or for a free worker; may be claimed from `runAt` on.
@@ -29,7 +29,7 @@ impl JobState {
 }
 
 string_enum! {
-    /// What people see of a job's state: derived from state, `runAt`, attempts and the time.
+    /// The state shown to people: derived from state, `runAt`, attempts and the time.
     // Exhaustive on purpose: lists, counts and filters must handle each label.
     JobLabel, "label" {
         /// Waiting, and its first attempt is not due yet.

@@ -1,4 +1,4 @@
-//! Which systems hear of a job, and the jobs that deliver the events.
+//! The receivers of events, and the jobs that deliver them.
 
 pub(crate) mod delivery;
 pub(crate) mod endpoint;

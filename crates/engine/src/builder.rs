@@ -82,7 +82,7 @@ impl EngineBuilder {
         }
     }
 
-    /// What all handlers share, as [`Context::state`]. Comes before the handlers.
+    /// The state that all handlers share, as [`Context::state`]. Call it before adding handlers.
     pub fn state<S: Send + Sync + 'static>(self, state: S) -> EngineBuilder<S> {
         EngineBuilder {
             store: self.store,
@@ -392,7 +392,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     }
 }
 
-/// What the fetchers of an engine ask for; how many is up to them.
+/// The claim request of the fetchers of an engine; they set the number of jobs.
 fn claim_request(worker: WorkerName, queues: Vec<Queue>, handlers: &Handlers) -> ClaimRequest {
     ClaimRequest {
         worker,

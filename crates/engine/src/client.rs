@@ -1,4 +1,4 @@
-//! What a program can ask of the engine's store: create jobs, query them, change them.
+//! The client of an engine: create jobs, query them, change them.
 
 mod alerts;
 mod batches;
@@ -65,7 +65,7 @@ struct Inner {
     store: Arc<dyn Store>,
     levels: Arc<PolicyLevels>,
     random: Arc<Random>,
-    /// What runs on the engine that this client belongs to.
+    /// The running attempts of the engine that this client belongs to.
     inflight: Arc<Inflight>,
     endpoints: Arc<DocumentCache<Endpoints>>,
     gates: Arc<GateCache>,

@@ -21,7 +21,7 @@ pub struct EngineConfig {
     /// The holder of this engine's claims. By default a name is made of the process id and a
     /// random number.
     pub worker: Option<WorkerName>,
-    /// Which queues to serve; none, the default, means all.
+    /// The queues to serve; none, the default, means all.
     pub queues: Vec<Queue>,
     /// How many attempts of handlers may run at once; 100 by default. HTTP jobs and webhooks do not
     /// count: they have [`EngineConfig::http_concurrency`].
@@ -48,7 +48,7 @@ pub struct EngineConfig {
     pub retry_after_max: Duration,
     /// The largest payload of a job in bytes; 256 KiB by default, and 1 MiB at most.
     pub payload_bytes_max: usize,
-    /// What limits the jobs of every key of a scope that has no gate of its own; none by default.
+    /// The default limits of keys without a gate of their own; none by default.
     pub gate_defaults: GateDefaults,
     /// When alerts fire and resolve.
     pub alerts: AlertSettings,

@@ -30,7 +30,7 @@ pub struct Engine {
     parts: Parts,
     /// No more claims.
     stop: CancellationToken,
-    /// Every outcome is committed, so leases need no renewal any more.
+    /// Every outcome is committed, so leases no longer need renewal.
     stop_leases: CancellationToken,
     /// The roles of [`StopPhase::Claims`].
     claims: TaskTracker,

@@ -27,7 +27,7 @@ pub const ALERT_STATES_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub const ALERT_STATES_DELETED_MAX: usize = 500;
 /// A schedule that cannot be written is passed over for this long, so that those behind it fire.
 pub const SCHEDULE_SET_ASIDE: Duration = Duration::from_secs(10);
-/// Schedules that are passed over: a look reads so many rows in vain.
+/// Schedules that are skipped: the search for due schedules reads up to this many rows in vain.
 pub const SCHEDULES_SET_ASIDE_MAX: usize = 10_000;
 /// Between two tries of schedules of which none can be written.
 pub const SCHEDULE_RETRY: Duration = Duration::from_secs(1);
@@ -95,8 +95,8 @@ pub const BULK_RATE_DEFAULT: NonZeroU32 = NonZeroU32::new(5_000).unwrap();
 
 // Waiting.
 
-/// Gates and the health of destinations that go on changing while they are read are taken as they
-/// are after so many reads; the next round puts them right.
+/// Gates and the health of destinations that keep changing while they are read are used as they are
+/// after this many reads; the next round corrects them.
 pub const GATES_READS_MAX: usize = 10;
 
 /// Jobs that wait for others and are released or ended in one transaction: short enough that a claim
@@ -142,7 +142,7 @@ pub const RESTART_DELAY: Duration = Duration::from_secs(1);
 pub const ROLE_FAILING_MAX: Duration = Duration::from_secs(3);
 /// A round that takes this long will not end: a call to the store gives up before.
 pub const ROLE_ROUND_MAX: Duration = Duration::from_secs(90);
-/// What a stop whose grace period is over waits for its last commits.
+/// How long a stop waits for its last commits after the grace period.
 pub const STOP_NOW_MAX: Duration = Duration::from_secs(2);
 /// A handler that gives its job back without being asked to gets it back no sooner than this.
 pub const RELEASE_MIN: Duration = Duration::from_secs(1);
@@ -229,7 +229,7 @@ pub const NOTICES_MAX: usize = 4_096;
 /// How many attempts back a worker may repeat a settlement.
 pub const REPEATED_SETTLEMENT_MAX: usize = 20;
 /// How often a write under a revision is tried again when others were first. Each try costs two
-/// round trips, and a caller that loses so many races in a row is up against a program in a loop.
+/// round trips, and a caller that loses this many races in a row competes with a program in a loop.
 pub const REVISION_TRIES_MAX: usize = 16;
 /// More attempts than any test needs: a job that makes itself due again for ever is a mistake.
 pub const TEST_ATTEMPTS_MAX: usize = 100_000;
@@ -239,9 +239,9 @@ pub const TEST_ATTEMPTS_MAX: usize = 100_000;
 pub mod http {
     use std::time::Duration;
 
-    /// What an attempt may take by default.
+    /// The default timeout of an attempt.
     pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
-    /// What common servers and proxies accept.
+    /// Common servers and proxies accept this.
     pub const URL_BYTES_MAX: usize = 2_048;
     /// Of a request. More than any API asks for.
     pub const HEADERS_MAX: usize = 64;
@@ -261,7 +261,7 @@ pub mod http {
     pub const HEADERS_KEPT_MAX: usize = 64;
     /// Names and values of those together.
     pub const HEADERS_KEPT_BYTES_MAX: usize = 8 * 1024;
-    /// What a failure's message quotes of the response.
+    /// The excerpt of the response in a failure's message.
     pub const QUOTE_CHARS_MAX: usize = 200;
 
     /// Shorter than the five seconds after which the quickest servers close idle connections.
@@ -281,7 +281,7 @@ pub mod http {
     pub const ADDRESSES_KEPT_FOR: Duration = Duration::from_secs(5);
     /// Names whose addresses are kept: some hundred bytes each.
     pub const NAMES_KEPT_MAX: usize = 1_024;
-    /// What one of several addresses gets before the next is tried.
+    /// The time for one of several addresses before the next is tried.
     pub const DIAL_MAX: Duration = Duration::from_secs(3);
 
     /// How long a delivery waits at first that finds its endpoint disabled; twice as long each

@@ -73,7 +73,7 @@ pub enum SettleError {
     /// There is no such job, or it belongs to another tenant.
     #[error("there is no {0}")]
     NotFound(JobId),
-    /// The claim does not hold any more.
+    /// The claim has expired.
     #[error(transparent)]
     Stale(#[from] StaleFence),
 }
@@ -116,7 +116,7 @@ impl NodeHandle {
         self.calls.in_flight()
     }
 
-    /// What has happened to destinations since it started, as far as it was the first to find it.
+    /// Incidents of destinations since the node started, if it was the first to detect them.
     pub fn incident_counts(&self) -> IncidentCounts {
         self.health_keeper.incident_counts()
     }
@@ -195,9 +195,9 @@ impl NodeHandle {
     async fn wait_for_jobs(&self, wakeups: &mut Wakeups, pause: Duration, deadline: Instant) {
         let mut left = pause;
         loop {
-            let looks_at = self.store.now().plus(left);
+            let next_poll_at = self.store.now().plus(left);
             let end = deadline.min(Instant::now() + left);
-            let woken = tokio::time::timeout_at(end, wakeups.next_before(looks_at)).await;
+            let woken = tokio::time::timeout_at(end, wakeups.next_before(next_poll_at)).await;
             if woken.is_ok() || pause < limits::POLL || Instant::now() >= deadline {
                 return;
             }

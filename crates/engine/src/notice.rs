@@ -26,7 +26,7 @@ pub struct Notice {
     pub attempt: u32,
     /// How the attempt ended, if this is about its end.
     pub ended: Option<AttemptEnd>,
-    /// What happened.
+    /// The event.
     pub event: JobEvent,
 }
 
@@ -49,7 +49,7 @@ pub trait Observer: Send + Sync {
     fn notice(&self, notice: &Notice);
 }
 
-/// What happened to a job.
+/// An event of a job.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum JobEvent {
@@ -85,7 +85,7 @@ pub enum JobEvent {
     },
     /// The job was cancelled.
     Cancelled,
-    /// A result came too late: the claim did not hold any more.
+    /// A result came too late: the claim had expired.
     FenceLost,
 }
 

@@ -1,4 +1,4 @@
-//! What the roles share, and the list of all of them.
+//! The shared parts of the roles, and the list of all roles.
 
 use std::{
     sync::{Arc, atomic::AtomicU64},
@@ -109,7 +109,7 @@ impl Parts {
             gates_version: AtomicU64::new(0),
             wakeups: Mutex::new(self.store.wakeups_for(WakeInterest::of(&request))),
             request,
-            looks_at: Mutex::new(Timestamp::MAX),
+            next_poll_at: Mutex::new(Timestamp::MAX),
             pause: ClaimPause::default(),
             stop: stop.clone(),
         }

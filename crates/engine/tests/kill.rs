@@ -66,7 +66,7 @@ fn node(file: &Path) -> Engine {
     builder.start().unwrap()
 }
 
-/// Runs a node, kills it after so many starts, and returns what it started.
+/// Runs a node, kills it after `starts` starts, and returns what it started.
 fn started_until_killed(file: &Path, starts: u32) -> Vec<String> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([TEST, "--exact", "--nocapture"])

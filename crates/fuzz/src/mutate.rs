@@ -63,12 +63,11 @@ impl Mutator {
 
     /// An input that was taken is a place to go on from.
     pub fn keep(&mut self, input: &[u8], dice: &mut SmallRng) {
-        match self.inputs.len() < KEPT_MAX {
-            true => self.inputs.push(input.to_vec()),
-            false => {
-                let place = dice.random_range(0..KEPT_MAX);
-                self.inputs[place] = input.to_vec();
-            }
+        if self.inputs.len() < KEPT_MAX {
+            self.inputs.push(input.to_vec());
+        } else {
+            let place = dice.random_range(0..KEPT_MAX);
+            self.inputs[place] = input.to_vec();
         }
     }
 

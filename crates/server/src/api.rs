@@ -185,7 +185,7 @@ mod tests {
         serde_json::from_str(&openapi_json()).unwrap()
     }
 
-    /// What the document says of a field: `schema.field`.
+    /// The description of a field in the document: `schema.field`.
     fn field(document: &Value, path: &str) -> Value {
         let (schema, field) = path.split_once('.').unwrap();
         document["components"]["schemas"][schema]["properties"][field].clone()

@@ -1,4 +1,4 @@
-//! What every request may use.
+//! The shared state of all requests.
 
 use std::{
     net::SocketAddr,
@@ -77,7 +77,7 @@ impl Default for Settings {
     }
 }
 
-/// What every request may use.
+/// The shared state of all requests.
 pub struct App {
     /// Creates, reads and changes jobs.
     pub client: Client,
@@ -87,7 +87,7 @@ pub struct App {
     pub(crate) keys: DocumentCache<Keys>,
     /// Browsers that have signed in.
     pub(crate) sessions: Sessions,
-    /// What the dashboard keeps between requests.
+    /// The caches of the dashboard.
     pub(crate) dashboard: DashboardState,
     /// Its settings.
     pub settings: Settings,

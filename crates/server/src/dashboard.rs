@@ -7,7 +7,8 @@
 //! # Layout
 //!
 //! * `viewer`: the caller of a page, and the check that every action passes; `actions`: what follows
-//!   an action; `list`: the shape of every list; `page`: all of these by one name.
+//!   an action; `list`, `detail`: the shapes of a list and of the page of one thing; `page`:
+//!   all of these by one name.
 //! * `pages`: one file per page; `forms`: what creates and changes; `parts`: what pages share;
 //!   `charts`: SVG.
 //! * `state`, `page_caches`: counts that are kept for a moment, and forgotten after an action.
@@ -17,6 +18,7 @@
 
 mod actions;
 mod charts;
+mod detail;
 mod fields;
 mod forms;
 mod list;

@@ -104,7 +104,7 @@ async fn file(Path(name): Path<String>, headers: HeaderMap) -> Response {
 /// Files by name.
 type Site = HashMap<String, EmbeddedFile>;
 
-/// What each page of the book leads to.
+/// The links of each page of the book.
 const LINKS: &[(&str, &str)] = &[("Dashboard", "/"), ("API", "../api/docs")];
 
 /// The whole book. It is made when it is first asked for: most nodes are never asked.

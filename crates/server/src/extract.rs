@@ -1,4 +1,4 @@
-//! What handlers take from a request: the caller with its permission, the body, a stream of events.
+//! Extractors of handlers: the caller with its permission, the body, a stream of events.
 
 pub mod access;
 pub mod body;

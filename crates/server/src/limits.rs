@@ -113,7 +113,7 @@ pub const WORKERS_PER_TENANT_MAX: usize = 1_000;
 pub const WORKERS_MAX: usize = 20_000;
 /// A worker of all tenants whose claims name tenants is listed under each. This many per heartbeat.
 pub const WORKER_TENANTS_NOTED_MAX: usize = 16;
-/// What HTTP allows as a status.
+/// The status codes of HTTP.
 pub const HTTP_STATUSES: RangeInclusive<u16> = 100..=599;
 
 /// How far the clock of a test moves at a time: beyond a year, nothing that is stored waits.
@@ -203,9 +203,9 @@ pub const PAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub const PAGE_LIST_TIME_MAX: Duration = Duration::from_millis(25);
 /// Texts of jobs on a page: enough to recognise them, and a page stays small.
 pub const PAGE_TEXT_BYTES_MAX: usize = 16 * 1024;
-/// What fits into a cell of a table in two lines.
+/// Characters that fit into a cell of a table in two lines.
 pub const CELL_CHARS_MAX: usize = 120;
-/// What a job does, in a row of a list: a host and a path, or some values.
+/// Characters of the work of a job in a list: a host and a path, or some values.
 pub const SUMMARY_CHARS_MAX: usize = 80;
 /// A value of a payload in a row: an address or a long number.
 pub const SUMMARY_VALUE_CHARS_MAX: usize = 40;

@@ -1,4 +1,4 @@
-//! What a node keeps track of besides its jobs: workers, waiting requests, limits by tenant.
+//! The state of a node besides its jobs: workers, waiting requests, limits by tenant.
 
 pub mod job_waits;
 pub mod store_check;

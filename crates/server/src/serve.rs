@@ -108,7 +108,7 @@ async fn check(
     response
 }
 
-/// What goes on besides requests, until the server closes.
+/// The background tasks, until the server closes.
 async fn run_background(app: Arc<App>) {
     let App {
         client,

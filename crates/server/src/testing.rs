@@ -1,4 +1,4 @@
-//! What the fuzz targets use besides the public API.
+//! Functions for the fuzz targets, besides the public API.
 
 use std::sync::Arc;
 

@@ -80,7 +80,7 @@ fn nothing_from_nowhere(history: &mut History, all: &BTreeMap<JobId, Job>) {
     }
 }
 
-/// Which invariant a job breaks that no client has created.
+/// The invariant that a job violates which no client has created.
 pub fn made_by(job: &Job) -> Invariant {
     match job.scheduled_run {
         Some(_) => Invariant::TicksOnce,

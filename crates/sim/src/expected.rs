@@ -39,7 +39,7 @@ pub struct ExpectedJob {
     pub start_before: Option<Timestamp>,
     /// Its handler has put it off, so that it has begun although no attempt counts.
     pub has_snoozed: bool,
-    /// What it does if one of those fails that it waits for.
+    /// What it does if a prerequisite fails.
     pub on_failure: Option<OnFailure>,
     /// Those that it was made to wait for; of deleted ones, whether they had succeeded.
     pub after: BTreeMap<JobId, Option<bool>>,

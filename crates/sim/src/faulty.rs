@@ -8,10 +8,10 @@ use steadfast_store::{LayeredStore, Store, StoreError, StoreLayer};
 
 use crate::tasks::{at_once, pause};
 
-/// In a thousand calls, so many are refused, and as many lose their answer.
+/// In a thousand calls, this many are refused, and as many lose their response.
 const REFUSED: u32 = 30;
 const LOST: u32 = 30;
-/// So many wait for others to go first, on either side of what they do.
+/// In a thousand calls, this many let others go first, before or after their work.
 const DELAYED: u32 = 350;
 const DELAY_MAX: u32 = 4;
 

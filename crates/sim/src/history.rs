@@ -35,7 +35,7 @@ use holds::ExpectedProbes;
 pub use operations::{ExpectedOperation, OperationObservation};
 pub use ticks::ExpectedSchedule;
 
-/// What happened, as far as a reader needs it to see why.
+/// What happened, with the details that explain a failure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     Enqueued,

@@ -47,7 +47,7 @@ impl ObservedStore {
         Ok(explained)
     }
 
-    /// What a change to a job had to be told with, as it is stored.
+    /// The stored deliveries that a change to a job had to create.
     async fn deliveries(
         &self,
         job: &Job,
@@ -65,7 +65,7 @@ impl ObservedStore {
         self.inner.get_jobs(ids(&deliveries)).await
     }
 
-    /// What became of a command, one job after the other.
+    /// Records the results of a command, job by job.
     async fn record_command(
         &self,
         jobs: Vec<JobId>,
@@ -87,7 +87,7 @@ impl ObservedStore {
         Ok(())
     }
 
-    /// What became of requests for jobs.
+    /// Records the results of requests for jobs.
     async fn enqueued(&self, jobs: &[NewJob], answers: &[EnqueueResult]) -> Result<(), StoreError> {
         let last = answers.iter().enumerate();
         let last: BTreeMap<JobId, usize> = last.map(|(index, it)| (it.id(), index)).collect();

@@ -1,8 +1,8 @@
 //! Deliberate defects, each of which the simulation must find, by the invariant it breaks.
 //!
 //! Each is a layer over a store that works. Most lie below what the history watches: the store
-//! then does something else than it says. Those of the engine lie above it: then the store is
-//! told something that should never have been decided. One of the counters lies in the file.
+//! then does something else than it reports. Those of the engine lie above it: then the store gets
+//! a transition that should never have been decided. One of the counters is in the file.
 
 mod ends;
 mod flow;
@@ -104,7 +104,7 @@ bugs! {
     TenantStarved breaks SharesAreFair: "one tenant goes before all others",
     WeightIgnored breaks SharesAreFair: "all tenants weigh the same",
     UniqueForgotten breaks OneUniqueJob: "some requests for a unique job make another one",
-    DebounceWithoutEnd breaks DebounceEnds: "requests move a job as far as they like",
+    DebounceWithoutEnd breaks DebounceEnds: "requests postpone a job without limit",
     DeadlineForgotten breaks NotLate: "some jobs start although it is too late",
     LateNotEnded breaks AllEnds: "jobs that are too late are not looked after",
     AfterForgotten breaks AfterOthers: "some jobs do not wait for others",
@@ -131,7 +131,7 @@ impl Bug {
         }
     }
 
-    /// What it changes in the file of a store, if it is not a layer above.
+    /// Its change to the file of a store, if it is not a layer above.
     pub fn sql(self) -> Option<&'static str> {
         match self {
             Self::CancelNotCounted => Some(include_str!("planted/cancel_not_counted.sql")),
@@ -195,7 +195,7 @@ struct BuggyStore {
 }
 
 impl BuggyStore {
-    /// True once in so many calls: a bug that always shows would be found by anyone.
+    /// True once in `count` calls: a bug that always shows would be found by any test.
     fn every(&self, count: u64) -> bool {
         self.turns.fetch_add(1, Ordering::Relaxed) % count == count - 1
     }

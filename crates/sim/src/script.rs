@@ -1,4 +1,4 @@
-//! What handlers do: whatever the seed says, for as long as the clock says.
+//! The scripted handlers: the seed decides their outcome, the clock their duration.
 
 use std::{
     collections::BTreeSet,
@@ -51,7 +51,7 @@ pub struct Script {
     observer_panics: AtomicU64,
 }
 
-/// What an attempt comes to.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Succeed,

@@ -33,7 +33,7 @@ const AUDIT_EVERY: usize = 100;
 /// Long enough for jobs to go within a run, short enough for most to be looked at before.
 const RETENTION: Duration = Duration::from_secs(120);
 
-/// Which store is tested.
+/// The tested store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     Memory,
@@ -57,7 +57,7 @@ pub struct Simulation {
     clock: ManualClock,
     history: SharedHistory,
     script: Arc<Script>,
-    /// What the audit reads: the store without faults.
+    /// The store without faults, for the audit.
     store: Arc<dyn Store>,
     faulty: FaultyStore,
     tasks: Tasks,

@@ -1,4 +1,4 @@
-//! What clients ask for: jobs, schedules and changes, as the seed says.
+//! The requests of clients: jobs, schedules and changes, chosen by the seed.
 
 mod flow;
 mod promises;
@@ -84,11 +84,11 @@ fn random_job(random: &mut StdRng, id: JobId) -> NewJob {
     }
     let lease = Duration::from_secs(random.random_range(2..30));
     let job = job.with_lease(lease).unwrap();
-    match random.random_ratio(1, 3) {
-        true => job
-            .with_timeout(Duration::from_secs(random.random_range(1..40)))
-            .unwrap(),
-        false => job,
+    if random.random_ratio(1, 3) {
+        job.with_timeout(Duration::from_secs(random.random_range(1..40)))
+            .unwrap()
+    } else {
+        job
     }
 }
 

@@ -23,7 +23,7 @@ const OPENING: DiskSetup = DiskSetup {
     hasty: false,
     small_pages: false,
 };
-/// After each, the power fails at so many moments.
+/// After each, the power fails at this many moments.
 const POINTS: u64 = 4;
 
 #[test]
@@ -82,7 +82,7 @@ fn a_disk_that_fails_while_a_file_is_made_leaves_one_that_is_made_whole() {
     }
 }
 
-/// Which operation fails: one of each of so many ranges, or all in turn.
+/// Which operation fails: one of each of `times` ranges, or all in order.
 fn place(time: u64, times: u64, operations: u64, random: &mut StdRng) -> u64 {
     let start = |time: u64| time * operations / times;
     match times < operations {

@@ -679,7 +679,7 @@ type DelayRange struct {
 	TypicalMs int `json:"typicalMs"`
 }
 
-// DelaySource: What decided a delay.
+// DelaySource: The source of a delay.
 type DelaySource string
 
 const (

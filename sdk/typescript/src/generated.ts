@@ -623,7 +623,7 @@ export interface DelayRange {
   typicalMs: number;
 }
 
-/** What decided a delay. */
+/** The source of a delay. */
 export type DelaySource = "policy" | "rule" | "retry_after";
 
 /** A system that jobs call. */

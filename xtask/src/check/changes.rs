@@ -1,4 +1,4 @@
-//! Which crates have changed since the branch left the default branch.
+//! The crates that have changed since the branch left the default branch.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use crate::tidy::manifest;
 
-/// What every crate is built with.
+/// Files that affect the build of every crate.
 const SHARED: &[&str] = &[
     "Cargo.toml",
     "Cargo.lock",

@@ -40,7 +40,7 @@ struct Line {
     exit: i32,
 }
 
-/// What was found on a page, and what there is to say about it.
+/// The findings and notes of a page.
 type PageReport = Result<(Findings, Vec<String>), String>;
 
 /// Checks some pages at the same time: most of their time they wait for a retry.
@@ -162,7 +162,7 @@ fn role_of(code: &Code) -> Option<&str> {
     code.option("as").filter(|_| code.language == "sql")
 }
 
-/// What a block runs, which is nothing for most languages.
+/// The command of a block; most languages have none.
 fn lines_of(code: &Code) -> Vec<Line> {
     if let Some(role) = role_of(code) {
         let address = format!("postgres://{role}@127.0.0.1:5432/{}", database::NAME);

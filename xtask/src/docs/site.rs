@@ -11,7 +11,7 @@ const ASSETS: &str = "crates/server/assets";
 /// The dashboard's style sheet, which has the colours and names the font.
 const COLOURS: &str = "crates/server/assets/steadfast.css";
 
-/// What is wrong, as `file:line: sentence` or `file: sentence`.
+/// Findings, as `file:line: sentence` or `file: sentence`.
 pub type Findings = Vec<String>;
 
 /// Reads all pages, and says what is wrong with them and their links.
@@ -25,14 +25,19 @@ pub fn load(root: &Path) -> Result<(Book, Findings), String> {
 /// Every page of docs is in the summary.
 fn check_names(book: &Book, root: &Path) -> Result<Findings, String> {
     let mut findings = Vec::new();
-    let entries = fs::read_dir(root.join("docs")).map_err(|error| format!("docs: {error}"))?;
-    for entry in entries.flatten() {
-        let path = format!("docs/{}", entry.file_name().to_string_lossy());
-        let is_page = path.ends_with(".md") && path != SUMMARY;
-        if is_page && !book.pages.iter().any(|page| page.path == path) {
-            findings.push(format!(
-                "{path}: it is not in {SUMMARY}; add it where it belongs"
-            ));
+    for folder in ["docs", "docs/design"] {
+        let entries = fs::read_dir(root.join(folder));
+        for entry in entries
+            .map_err(|error| format!("{folder}: {error}"))?
+            .flatten()
+        {
+            let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            let is_page = path.ends_with(".md") && path != SUMMARY;
+            if is_page && !book.pages.iter().any(|page| page.path == path) {
+                findings.push(format!(
+                    "{path}: it is not in {SUMMARY}; add it where it belongs"
+                ));
+            }
         }
     }
     Ok(findings)

@@ -282,7 +282,7 @@ fn formula(release: &Release, archive: &Package) -> Result<Option<Package>, Stri
     }))
 }
 
-/// What `sha256sum --check` reads.
+/// The file for `sha256sum --check`.
 fn sums(packages: &[Package]) -> Package {
     let mut text = String::new();
     for package in packages {

@@ -1,4 +1,4 @@
-//! What is packed: one program for one target, with the version and time that all packages carry.
+//! The packed release: one program for one target, with the version and time of all packages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,7 +30,7 @@ pub struct Release {
     pub epoch: u64,
     pub target: &'static Target,
     pub binary: Vec<u8>,
-    /// What is installed beside the program, as it makes it itself.
+    /// Files installed beside the program, which it generates itself.
     pub manual: Manual,
     pub compression: Compression,
     /// The directory under which the archives will be found.

@@ -1,4 +1,4 @@
-//! What was run, and what it came to: a file that only grows.
+//! The rounds and their results: a file that only grows.
 //!
 //! A round is one line; `proof, seed, times, milliseconds`, then `name, figure, count` for each
 //! thing that it told, all parted by tabs. A line that was cut short by a stop is not counted.
@@ -106,7 +106,7 @@ impl Round {
     }
 }
 
-/// What a test told in the file that it was given.
+/// The report that a test wrote to its file.
 pub fn figures(told: &Path) -> Result<Vec<Figure>, String> {
     let text = fs::read_to_string(told);
     let text =

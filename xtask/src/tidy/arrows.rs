@@ -1,4 +1,4 @@
-//! Which crate may know which.
+//! The allowed dependencies between crates.
 //!
 //! The crates exist so that the compiler forbids something across them; one convenient line in a
 //! manifest would undo it without anybody noticing.
@@ -62,7 +62,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &["steadfast-book"]),
 ];
 
-/// What tests may use besides.
+/// Additional dependencies of tests.
 const TEST_ARROWS: &[(&str, &str)] = &[
     ("steadfast-cli", "steadfast-sim"),
     ("steadfast-client", "steadfast-engine"),

@@ -1,4 +1,4 @@
-//! What was meant to be gone before the commit.
+//! Leftovers that should be gone before the commit.
 
 use super::Finding;
 use super::rust::code_and_comments;

@@ -39,7 +39,7 @@ fn dead_links(tree: &Tree, file: &File) -> Vec<Finding> {
     findings
 }
 
-/// What stands in backticks is shown and not linked.
+/// Text in backticks is shown and not linked.
 fn without_code(line: &str) -> String {
     let outside = line.split('`').step_by(2);
     outside.collect::<Vec<_>>().join("`")

@@ -1,4 +1,4 @@
-//! Which file a `mod` line means.
+//! The file that a `mod` line means.
 
 use super::rust::Module;
 

@@ -203,7 +203,7 @@ fn attribute(group: &Group) -> Vec<String> {
     }
 }
 
-/// What is between the quotes of a string.
+/// The text between the quotes of a string.
 fn text_of(literal: &str) -> Option<&str> {
     let range = quoted(literal)?;
     literal[..range.start]

@@ -81,8 +81,8 @@ pub struct DestinationMinute {
 }
 
 impl DestinationBody {
-    /// What is known of a destination at this time. A reader of one tenant learns nothing of others'
-    /// jobs, nor of incidents that were others' alone.
+    /// The state of a destination at this time. A reader of one tenant sees neither the jobs of other
+    /// tenants nor incidents that concerned only them.
     pub fn new(
         destination: impl ToString,
         health: &DestinationHealth,
@@ -160,7 +160,7 @@ impl DestinationBody {
         }
     }
 
-    /// What follows from it for jobs, if that is not plain from the status.
+    /// The consequence for jobs, if it is not clear from the status.
     pub fn describe_consequence(&self) -> Option<&'static str> {
         match self.describe_status() {
             "unhealthy" if self.given_up => {
@@ -181,7 +181,7 @@ impl DestinationBody {
 /// The settings of a destination that are in force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DestinationSettings {
-    /// Whose jobs alone it concerns, if not all.
+    /// The tenant that it concerns; all tenants if it is absent.
     pub tenant: Option<Tenant>,
     /// What to do when the destination is unhealthy.
     pub hold: HoldMode,
@@ -278,7 +278,7 @@ pub struct IncidentBody {
 }
 
 impl IncidentBody {
-    /// What it cost, and what holding saved or, where attempts went on, would have saved.
+    /// Its cost, and the attempts that holding saved or would have saved.
     pub fn describe_cost(&self) -> String {
         let count = |count: u64, noun: &str| match count {
             1 => format!("1 {noun}"),

@@ -1,4 +1,4 @@
-//! What a request that creates jobs answers with.
+//! The response to a request that creates jobs.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;

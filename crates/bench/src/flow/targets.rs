@@ -24,7 +24,7 @@ const HANGING: usize = 50; // not a limit: the shape of the measurement
 /// Between two jobs for the healthy destination.
 const EVERY: Duration = Duration::from_millis(20); // not a limit: the shape of the measurement
 /// What is not there by then is lost.
-const PATIENCE: Duration = Duration::from_secs(60); // not a limit: the shape of the measurement
+const CALLS_TIMEOUT: Duration = Duration::from_secs(60); // not a limit: the shape of the measurement
 
 type Lateness = Arc<Mutex<Vec<f64>>>;
 
@@ -70,12 +70,12 @@ pub async fn lateness(args: &Args, stores: &Stores<'_>, report: &mut Report) -> 
             ticks.tick().await;
         }
     };
-    let arrived = tokio::time::timeout(PATIENCE, arrive).await;
+    let arrived = tokio::time::timeout(CALLS_TIMEOUT, arrive).await;
     engine.stop_now().await;
     let late = all();
     anyhow::ensure!(
         arrived.is_ok(),
-        "{} of {} calls of a healthy destination came within {PATIENCE:?}",
+        "{} of {} calls of a healthy destination came within {CALLS_TIMEOUT:?}",
         late.len(),
         args.starts
     );

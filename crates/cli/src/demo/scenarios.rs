@@ -12,7 +12,7 @@ use crate::{limits::DEMO_TICKS, server_args::Server};
 pub struct Scenario {
     pub name: &'static str,
     pub description: &'static str,
-    /// What its history shows.
+    /// What its history demonstrates.
     pub lesson: &'static str,
     /// The first delay of its policy, in milliseconds.
     base_delay_ms: u64,

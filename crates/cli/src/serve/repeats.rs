@@ -19,7 +19,7 @@ impl Repeats {
             self.0
                 .retain(|_, at| now.duration_since(*at) < STORE_LOG_EVERY);
         }
-        // So many causes at once are a flood, which is what this is against.
+        // More causes than this at once would flood the log.
         if self.0.len() >= STORE_LOG_CAUSES_MAX {
             return false;
         }

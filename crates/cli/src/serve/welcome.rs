@@ -2,6 +2,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use steadfast::http::AddressPolicy;
+
 use super::Access;
 use crate::{
     output::print_line,
@@ -35,10 +37,14 @@ fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<Strin
         StoreUrl::Memory => "memory: (all data is lost when this process stops)".to_owned(),
         _ => format!("{} (durable)", settings.store),
     };
-    let outbound = match settings.outbound.allow.as_slice() {
-        [] => format!("{} addresses", access.outbound),
-        allow => format!("{} addresses, and {}", access.outbound, allow.join(", ")),
+    let mut outbound = match access.outbound {
+        AddressPolicy::Any => "any address".to_owned(),
+        policy => format!("{policy} addresses"),
     };
+    if !settings.outbound.allow.is_empty() {
+        let allow = settings.outbound.allow.join(", ");
+        outbound.push_str(&format!(", and {allow}"));
+    }
     let (keys, header) = if access.open {
         (
             "not required until you create one: steadfast keys create",

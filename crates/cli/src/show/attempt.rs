@@ -41,7 +41,7 @@ pub fn describe_failure(failure: &Failure) -> String {
     format!("{class}: {message}")
 }
 
-/// What happened in a word or two: `HTTP 503`, `timeout`, `done`.
+/// The outcome in a word or two: `HTTP 503`, `timeout`, `done`.
 pub fn attempt_summary(attempt: &AttemptBody) -> String {
     let failure = attempt.failure.as_ref();
     let status = failure

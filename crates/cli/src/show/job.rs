@@ -40,7 +40,7 @@ fn summary_within(job: &JobBody, width: Option<u16>) -> String {
     }
 }
 
-/// Which event a delivery is about, and of which job.
+/// The event and the job of a delivery.
 fn delivery_summary(job: &JobBody) -> Option<String> {
     let event = job
         .tags
@@ -214,7 +214,7 @@ fn unique_text(job: &JobBody) -> Option<String> {
     Some(format!("{} while {}", unique.key, unique.scope))
 }
 
-/// What each run of a schedule is, a fact per line.
+/// The job of each run of a schedule, one fact per line.
 pub fn template_facts(job: &JobBody) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if let Some(http) = &job.http {

@@ -220,9 +220,9 @@ fn print_destination(body: &DestinationBody) -> anyhow::Result<()> {
     if let Some(hold) = &body.held_by_hand {
         print_line!("  {}", hold.describe(now))?;
     }
-    if let Some(told) = &body.retry_after {
-        let until = moment(told.until, now);
-        print_line!("  {} received: jobs wait until {until}", told.status)?;
+    if let Some(retry_after) = &body.retry_after {
+        let until = moment(retry_after.until, now);
+        print_line!("  {} received: jobs wait until {until}", retry_after.status)?;
     }
     if let Some(probe) = body.next_probe_at {
         print_line!("  next probe {}", relative(probe, now))?;

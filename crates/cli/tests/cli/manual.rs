@@ -3,7 +3,7 @@
 use crate::node::{dir, files, run};
 
 #[test]
-fn every_shell_has_completions_and_another_word_is_answered_with_those_that_there_are() {
+fn every_shell_has_completions_and_another_word_is_refused_with_the_list_of_shells() {
     let dir = dir();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(&["completions", shell], &dir);

@@ -16,7 +16,7 @@ fn a_node_says_where_it_is_answers_and_stops_on_a_signal() {
         "/metrics",
         "curl http",
         "not required",
-        "any addresses",
+        "any address\n",
     ] {
         assert!(node.welcome.contains(wanted), "{}", node.welcome);
     }

@@ -12,7 +12,7 @@ use crate::{
     target::Target,
 };
 
-/// So many a second: as many as there is time for between two kills.
+/// Jobs per second: what fits between two kills.
 const PACE: u64 = 500;
 
 #[test]

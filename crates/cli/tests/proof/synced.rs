@@ -69,7 +69,7 @@ fn while_the_log_cannot_be_written_nothing_is_acknowledged() {
     through_trouble("ENOSPC on write", "pwrite64:error=ENOSPC", 100);
 }
 
-/// Makes the calls after the first so many fail for a while, and creates jobs all the time.
+/// Makes the calls after the `first` ones fail for a while, and creates jobs all the time.
 fn through_trouble(proof: &str, trouble: &str, first: u64) {
     if !trace::is_allowed() {
         return;

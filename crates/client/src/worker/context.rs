@@ -1,4 +1,4 @@
-//! What a handler knows and can do while it runs.
+//! The context of a running handler.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     backoff::Backoff, client::Client, error::ClientError, limits::ON_SUCCESS_MAX, request::Request,
 };
 
-/// What a handler knows and can do; `S` is the state that all handlers of a worker share.
+/// The context of a running handler; `S` is the state that all handlers of a worker share.
 pub struct Context<S = ()> {
     held: Arc<HeldClaim>,
     state: Arc<S>,
@@ -35,7 +35,7 @@ impl<S> Context<S> {
         Self { held, state }
     }
 
-    /// What all handlers share; see [`WorkerBuilder::state`](crate::WorkerBuilder::state).
+    /// The state that all handlers share; see [`WorkerBuilder::state`](crate::WorkerBuilder::state).
     pub fn state(&self) -> &S {
         &self.state
     }
@@ -122,7 +122,7 @@ impl<S> Context<S> {
     ///
     /// # Errors
     ///
-    /// What `work` returns, a result over 64 KiB, or a claim that has expired.
+    /// What `work` returns, a result over 64 KiB, or an expired claim.
     pub async fn once<T, E, F>(&self, step: &str, work: F) -> Result<T, JobError>
     where
         T: Serialize + DeserializeOwned,

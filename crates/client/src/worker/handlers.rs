@@ -7,7 +7,7 @@ use steadfast_core::{Failure, FailureClass, Payload};
 
 use super::{context::Context, held::HeldClaim, job_error::JobError, kind::JobKind};
 
-/// What a handler returned: its result as JSON, unless it is nothing.
+/// The result of a handler: JSON, unless it is nothing.
 pub type HandlerResult = Result<Option<Payload>, JobError>;
 
 type HandlerFuture = Pin<Box<dyn Future<Output = HandlerResult> + Send>>;

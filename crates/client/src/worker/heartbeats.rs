@@ -1,5 +1,5 @@
 //! Renews the leases of all claims, with one request for those that are due at about the same time,
-//! and tells the handlers whose claims have expired.
+//! and notifies the handlers whose claims have expired.
 
 use std::{sync::Arc, time::Duration};
 

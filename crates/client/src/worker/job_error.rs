@@ -1,10 +1,10 @@
-//! What a handler returns when it does not succeed.
+//! The error type of handlers.
 
 use std::{panic::Location, time::Duration};
 
 use steadfast_core::{Failure, FailureClass};
 
-/// What a handler returns when it does not succeed.
+/// The error that a handler returns.
 ///
 /// `?` makes a retryable failure of anything that is a `std::error::Error`. Boxed errors are
 /// not; for them, and for those of `anyhow`, there is `map_err(JobError::any)?`. The attempt keeps

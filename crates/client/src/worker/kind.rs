@@ -25,7 +25,7 @@ pub trait JobKind: Serialize + DeserializeOwned + Send + 'static {
     /// The name that stored jobs carry. Do not change it while jobs wait.
     const KIND: &'static str;
 
-    /// What all jobs of this kind have in common: queue, retry policy, timeout.
+    /// The defaults of all jobs of this kind: queue, retry policy, timeout.
     fn options() -> CreateJobRequest {
         CreateJobRequest::default()
     }

@@ -44,7 +44,7 @@ pub fn of_result(
     Some(settlement)
 }
 
-/// What the end of a handler that was cut off is.
+/// The outcome of a handler that was stopped.
 pub fn of_stop(held: &HeldClaim, reason: StopReason) -> Option<SettlementRequest> {
     let message = match reason {
         StopReason::LeaseLost => return None,

@@ -177,7 +177,7 @@ impl Session {
                 None => std::future::pending().await,
             }
         };
-        let told = async {
+        let stopped = async {
             let reason = held
                 .stopped_by(|reason| reason != StopReason::Stopping)
                 .await;
@@ -189,7 +189,7 @@ impl Session {
         let mut cut_off = self.cut_off.subscribe();
         tokio::select! {
             () = timed_out => StopReason::TimedOut,
-            reason = told => reason,
+            reason = stopped => reason,
             _ = cut_off.wait_for(|is_over| *is_over) => StopReason::Stopping,
         }
     }

@@ -39,7 +39,7 @@ impl Slots {
         self.running.load(Ordering::Acquire)
     }
 
-    /// So many outcomes wait for the server.
+    /// Sets the number of outcomes that wait for the server.
     pub fn set_unsettled(&self, count: usize) {
         self.unsettled.store(count, Ordering::Release);
         self.changed.notify_one();

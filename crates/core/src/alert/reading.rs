@@ -1,4 +1,4 @@
-//! What a rule reads off the figures, and the message about it.
+//! The value of a rule, computed from the counts, and its message.
 
 use super::{
     AlertMetrics, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject,

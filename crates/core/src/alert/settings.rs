@@ -97,7 +97,7 @@ pub struct DlqAlert {
 pub struct RetryRateAlert {
     /// Whether the rule is checked; true by default.
     pub enabled: bool,
-    /// Which share of retries is acceptable, from 0 to 1; 0.1 by default.
+    /// The acceptable share of retries, from 0 to 1; 0.1 by default.
     pub above: f64,
     /// With fewer attempts within the window the rule is not broken; 50 by default, so that the
     /// retries of a first job fire nothing.

@@ -16,9 +16,9 @@ pub const BATCH_TAG: &str = "batch"; // not a limit: a name
 pub struct NewBatch {
     /// Chosen by the creator, so that a request whose answer was lost can be repeated.
     pub id: BatchId,
-    /// Whose batch it is.
+    /// The tenant of the batch.
     pub tenant: Tenant,
-    /// What people call it.
+    /// The name of the batch.
     pub name: Option<BatchName>,
     /// With a key, repeating the request gives the batch that exists instead of a second one.
     pub idempotency_key: Option<IdempotencyKey>,

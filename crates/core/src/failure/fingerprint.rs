@@ -1,4 +1,4 @@
-//! Which failures are one and the same, whatever numbers and names they carry.
+//! Fingerprints: failures with the same cause get the same number, even if their texts differ.
 
 use std::{fmt, str::FromStr};
 
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::{Failure, FailureClass, normalize::normalize_message};
 use crate::values::{Destination, Invalid, Kind};
 
-/// What failures of one cause have in common, as a number. Its text is 16 hexadecimal digits.
+/// A number shared by failures with the same cause. Its text is 16 hexadecimal digits.
 ///
 /// The first byte is the version of the scheme. The other seven are the first of a SHA-256 over
 /// class, status, origin and [pattern](Failure::pattern), each after its length in eight

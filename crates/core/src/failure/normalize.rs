@@ -401,7 +401,7 @@ impl<'a> Normalizer<'a> {
     }
 }
 
-/// What closes a quote that this opens.
+/// The closing quote for this opening quote.
 fn closing(c: char) -> Option<&'static str> {
     match c {
         '"' => Some("\""),
@@ -459,7 +459,7 @@ fn is_sentence(text: &str) -> bool {
     }
 }
 
-/// An identifier of a program, as far as that can be seen: without digits.
+/// Looks like an identifier of a program: without digits.
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text

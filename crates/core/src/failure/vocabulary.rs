@@ -43,7 +43,7 @@ const UNITS: &[&str] = &[
     "megabytes",
 ];
 
-/// What is counted, as one and as many.
+/// Counted nouns, singular and plural.
 const COUNTED: &[(&str, &str)] = &[
     ("argument", "arguments"),
     ("attempt", "attempts"),

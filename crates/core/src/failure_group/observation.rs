@@ -14,11 +14,11 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FailureObservation {
-    /// Which group it belongs to.
+    /// The group that it belongs to.
     pub key: FailureKey,
     /// When the attempt ended.
     pub at: Timestamp,
-    /// Whose attempt it was.
+    /// The job of the attempt.
     pub job: JobId,
     /// The job's kind.
     pub kind: Kind,
@@ -26,14 +26,14 @@ pub struct FailureObservation {
     pub queue: Queue,
     /// The number of the attempt.
     pub attempt: u32,
-    /// What went wrong, without its trace.
+    /// The failure, without its trace.
     pub failure: Failure,
     /// Whether the job's failure before this one was another, or there was none: then the job is
     /// counted.
     pub is_first_of_job: bool,
     /// Whether the job is a dead letter now.
     pub is_dead_letter: bool,
-    /// Which system the job calls.
+    /// The destination of the job.
     pub destination: Option<Destination>,
     /// The version of the worker or node that ran it, if it gave one.
     pub worker_version: Option<String>,

@@ -35,7 +35,7 @@ pub struct FailureTally {
     /// The queues of the jobs.
     #[serde(default)]
     pub queues: NameSet,
-    /// Which systems the jobs call.
+    /// The destinations of the jobs.
     pub destinations: NameSet,
     /// Versions of the workers that ran them.
     pub worker_versions: NameSet,
@@ -50,11 +50,11 @@ pub struct FailureTally {
 pub struct FailureExample {
     /// When the attempt ended.
     pub at: Timestamp,
-    /// Whose attempt it was.
+    /// The job of the attempt.
     pub job: JobId,
     /// The number of the attempt.
     pub attempt: u32,
-    /// What went wrong.
+    /// The failure.
     pub failure: Failure,
 }
 

@@ -103,7 +103,7 @@ fn a_cause_is_new_then_known_and_regresses_only_after_it_was_fixed() {
 }
 
 #[test]
-fn a_mark_in_the_same_hour_holds_for_what_was_counted_whatever_the_clocks_say() {
+fn a_mark_covers_failures_of_the_same_hour_whatever_the_clocks() {
     // The node that counted was ahead of the one that took the mark.
     let ahead = at(5);
     let lines = states(&[
@@ -144,7 +144,7 @@ fn hours_of_a_clock_that_was_ahead_do_not_hide_the_true_ones() {
 }
 
 #[test]
-fn retention_takes_what_was_not_seen_lately_and_has_no_dead_letters() {
+fn retention_deletes_old_groups_without_dead_letters() {
     let group = |hour, dead| {
         let tally = FailureTally::of(&observed(at(hour), 1, dead, 1));
         let step = FailureGroup::step(None, &key(), counted(tally), at(hour));

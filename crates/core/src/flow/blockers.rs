@@ -27,7 +27,7 @@ use super::{
 
 pub use queue::{QueueExplanation, QueueFacts};
 
-/// What is known about the start of a job, as stores and engines hand it over.
+/// The facts about the start of a job, collected by the store and the engine.
 #[derive(Clone, Debug)]
 pub struct StartFacts<'a> {
     /// The job.
@@ -46,7 +46,7 @@ pub struct StartFacts<'a> {
     pub workers: WorkerSnapshot,
     /// Where it stands among the due jobs of its tenant; `None` if it is not due.
     pub place: Option<PlaceSnapshot>,
-    /// How many jobs of its tenant start in a second at present, if that is known.
+    /// The current number of starts per second of the job's tenant, if it is known.
     pub starts_per_second: Option<f64>,
     /// The reader may see the jobs of its tenant only: jobs, workers and failures of others are not
     /// named.
@@ -58,10 +58,10 @@ pub struct StartFacts<'a> {
 pub struct GateSnapshot {
     /// The gate.
     pub gate: AppliedGate,
-    /// What the store remembers of it.
+    /// Its stored state.
     pub state: GateState,
-    /// Due jobs of the job's tenant that wait at it and are claimed before the job, as far as they
-    /// were counted.
+    /// Due jobs of the job's tenant that wait at it and are claimed before the job, up to the
+    /// limit of the count.
     pub ahead: u64,
     /// Some of the running attempts.
     pub holders: Vec<GateHolder>,
@@ -120,7 +120,7 @@ pub struct WorkerSnapshot {
 }
 
 string_enum! {
-    /// What stands between now and the start of a job.
+    /// The kinds of reasons why a job does not start.
     #[non_exhaustive]
     BlockerKind, "kind" {
         /// It does not wait: it runs, or has ended.
@@ -211,7 +211,7 @@ pub struct Blocker {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<bool>))]
     pub ahead_at_least: bool,
-    /// What a person could do about it.
+    /// A suggested action.
     #[serde(skip)]
     action: String,
     /// When the job would start if this were all, if that is later than `until`.
@@ -319,7 +319,7 @@ impl StartFacts<'_> {
                 return None;
             }
             match limits.room_for(&reading.state, self.job.guarantee, is_retry, now) {
-                Room::For(room) => self.in_line(reading, &limits, room, now),
+                Room::For(room) => self.behind_others(reading, &limits, room, now),
                 Room::Closed(closed_by) => Some(self.closed(reading, closed_by, now)),
             }
         });
@@ -334,7 +334,7 @@ impl StartFacts<'_> {
         place.map_or(0, |place| place.alike)
     }
 
-    /// The latest of all, as far as time decides.
+    /// The latest time of all blockers that end by time.
     fn estimate(&self, blockers: &[Blocker], now: Timestamp) -> Option<StartEstimate> {
         if self.job.progress.state != JobState::Waiting {
             return None;

@@ -1,4 +1,4 @@
-//! What a gate lets through, in words.
+//! The limits of a gate in words.
 
 use std::fmt::Write as _;
 
@@ -62,11 +62,10 @@ impl Pause {
             let _ = write!(text, ": {reason}");
         }
         if let Some(until) = self.until {
-            match until > now {
-                true => {
-                    let _ = write!(text, "; ends in {}", brief(until.since(now)));
-                }
-                false => text.push_str("; ended"),
+            if until > now {
+                let _ = write!(text, "; ends in {}", brief(until.since(now)));
+            } else {
+                text.push_str("; ended");
             }
         }
         text

@@ -1,4 +1,4 @@
-//! What a person sets: how much of one thing may run, and how fast it may start.
+//! Gates as people set them: concurrency, rate, order and pauses.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -14,7 +14,7 @@ use super::{
 };
 
 string_enum! {
-    /// What a gate's key names.
+    /// The kind of a gate's key.
     GateScope, "scope" {
         /// A queue.
         Queue = "queue",
@@ -118,7 +118,7 @@ impl<'de> Deserialize<'de> for GateId {
     }
 }
 
-/// What a gate lets through. Without any limit it lets everything through.
+/// The limits of a gate. Without any limit, everything may start.
 ///
 /// As JSON it is what stores keep and people see; [`GatePatch`](crate::GatePatch) is what people
 /// send. Fields that are not known are passed over, those that are missing are not set.
@@ -135,16 +135,16 @@ pub struct GateLimits {
     /// One at a time, in the order of creation; one that is retried holds back those behind it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ordered: bool,
-    /// Which part of the starts may be retries.
+    /// Maximum fraction of starts that may be retries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_share: Option<RetryShare>,
     /// Closed by a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<Pause>,
-    /// What the tenant counts for beside others.
+    /// The fair-share weight of the tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<Weight>,
-    /// What follows if the destination is found unhealthy.
+    /// The reaction to an unhealthy destination.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<HoldMode>,
     /// Whether a `Retry-After` that one job received counts for all jobs of the destination.
@@ -153,7 +153,7 @@ pub struct GateLimits {
     /// When the destination counts as unhealthy.
     #[serde(skip_serializing_if = "HealthPatch::is_empty")]
     pub health: HealthPatch,
-    /// What follows from the health of a destination: not set by people.
+    /// The limit that follows from the health of a destination; not set by people.
     #[serde(skip)]
     pub destination: Option<Arc<DestinationLimit>>,
 }
@@ -189,10 +189,10 @@ impl RetryShare {
 /// A gate as it is set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    /// Which jobs it is for.
+    /// The scope and key of the gate.
     #[serde(flatten)]
     pub id: GateId,
-    /// What it lets through.
+    /// The limits.
     #[serde(flatten)]
     pub limits: GateLimits,
 }

@@ -1,4 +1,4 @@
-//! What a store remembers of a gate, and why one is closed.
+//! The stored state of a gate, and why it is closed.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{limits, values::Timestamp};
 
-/// What a store remembers of a gate.
+/// The stored state of a gate.
 // Exhaustive on purpose: every store reads and writes each field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GateState {
@@ -53,7 +53,7 @@ pub enum ClosedBy {
         /// When the next probe may start; `None` for jobs that cannot be probes, which wait until
         /// one has succeeded.
         until: Option<Timestamp>,
-        /// What is wrong.
+        /// The cause.
         incident: Arc<Incident>,
     },
     /// A person holds the destination.
@@ -67,7 +67,7 @@ pub enum ClosedBy {
     Ramp {
         /// When the next one may start.
         until: Timestamp,
-        /// How many may at present.
+        /// The current rate.
         rate: Rate,
     },
     /// The destination asked its callers to wait.

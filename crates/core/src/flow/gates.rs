@@ -1,4 +1,4 @@
-//! Which gates apply to a job.
+//! The gates that apply to a job.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -23,12 +23,12 @@ pub struct Gates {
     version: u64,
     set: HashMap<GateId, Arc<GateLimits>>,
     defaults: GateDefaults,
-    /// What gates themselves say, without defaults.
+    /// The limits of the gates themselves, without defaults.
     holds: HashMap<GateId, HoldMode>,
     health: HashMap<Destination, KnownHealth>,
 }
 
-/// What is known of one destination.
+/// The health of one destination.
 #[derive(Clone, Debug, Default)]
 struct KnownHealth {
     for_all: Option<Arc<DestinationHealth>>,
@@ -50,7 +50,7 @@ impl KnownHealth {
     }
 }
 
-/// What holds for every key of a scope, unless a gate for that key says otherwise.
+/// The default limits of each scope, for keys without a gate of their own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GateDefaults {
     /// For every queue.
@@ -124,13 +124,13 @@ impl GateNumber {
 pub struct AppliedGate {
     /// Its number.
     pub number: GateNumber,
-    /// Which gate it is.
+    /// The id of the gate.
     pub id: GateId,
-    /// What it lets through.
+    /// The limits.
     pub limits: Arc<GateLimits>,
 }
 
-/// What a claim has to look at anew when gates take the place of others.
+/// What a claim has to examine again when gates have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatesChange {
     /// Jobs of any sublane: gates were set, changed or deleted.
@@ -167,8 +167,8 @@ impl Gates {
         }
     }
 
-    /// The same gates, with what is known of destinations. It belongs to the content that `version`
-    /// stands for. Destinations with nothing to say may be left out.
+    /// The same gates, with the health of destinations. It is part of the content of `version`. Healthy
+    /// destinations may be left out.
     #[must_use]
     pub fn with_health(
         mut self,
@@ -191,7 +191,7 @@ impl Gates {
         self
     }
 
-    /// What is known of a destination, as all tenants see it or as one does.
+    /// The health of a destination, for all tenants or for one.
     pub fn health(
         &self,
         destination: &Destination,
@@ -200,7 +200,7 @@ impl Gates {
         self.health.get(destination)?.get(tenant)
     }
 
-    /// What is known of a destination, as all tenants see it and as some do.
+    /// The health of a destination, for all tenants and for single ones.
     pub fn healths_of(
         &self,
         destination: &Destination,
@@ -209,7 +209,7 @@ impl Gates {
         known.into_iter().flat_map(KnownHealth::iter)
     }
 
-    /// What is wrong with a destination at present, for the jobs of a tenant.
+    /// The current incident of a destination, for the jobs of a tenant.
     pub fn incident(&self, tenant: &Tenant, destination: &Destination) -> Option<&Incident> {
         let known = self.health.get(destination)?;
         let known = [known.get(None), known.get(Some(tenant))];
@@ -265,7 +265,7 @@ impl Gates {
         ids.iter().find_map(|id| self.holds.get(id).copied())
     }
 
-    /// What follows for jobs of a tenant for which nothing is set.
+    /// The reaction for jobs of a tenant without a setting.
     pub fn usual_hold_mode(&self, destination: &Destination) -> HoldMode {
         let set = self.of_destination(destination).hold;
         let defaults = [
@@ -340,10 +340,7 @@ impl Gates {
             let for_all = known.get(None);
             let is_held_for_all = for_all.is_some_and(|health| health.keeps_back(mode_for_all));
             let own = known.get(Some(&sublane.tenant));
-            let own_mode = match is_held_for_all {
-                true => HoldMode::Off,
-                false => mode,
-            };
+            let own_mode = if is_held_for_all { HoldMode::Off } else { mode };
             let tenant = Some(&sublane.tenant);
             [
                 for_all.and_then(|it| self.health_gate(destination, None, it, mode_for_all)),
@@ -427,7 +424,7 @@ impl Gates {
         set.chain(self.health_gates(sublane)).collect()
     }
 
-    /// What is different from others that held before.
+    /// The differences to earlier gates.
     pub fn change_since(&self, before: &Self) -> GatesChange {
         if self.set != before.set || self.defaults != before.defaults {
             return GatesChange::All;
@@ -446,7 +443,7 @@ impl Gates {
         GatesChange::Destinations(known.chain(gone).cloned().collect())
     }
 
-    /// Whether a person, or the health of a destination, keeps any jobs back at present.
+    /// Whether a person, or the health of a destination, holds back any jobs now.
     pub fn keep_back_any(&self, now: Timestamp) -> bool {
         let is_paused = |limits: &Arc<GateLimits>| {
             let pause = limits.paused.as_ref();
@@ -468,7 +465,7 @@ impl Gates {
         pauses.find(|pause| !pause.is_over(now))
     }
 
-    /// What a tenant counts for beside others.
+    /// The fair-share weight of a tenant.
     pub fn weight(&self, tenant: &Tenant) -> Weight {
         let id = GateId {
             tenant: None,
@@ -506,13 +503,10 @@ impl Gates {
     }
 }
 
-/// What is known of a destination from the calls of nodes keeps back calls of nodes. What other kinds
-/// of jobs do there, and whether that works, only their tenants know.
+/// Health measured by calls of nodes holds back only calls of nodes. Whether other kinds of jobs work
+/// there, only their tenants know.
 fn mode_for_all(kind: &Kind, mode: HoldMode) -> HoldMode {
-    match kind.is_call() {
-        true => mode,
-        false => HoldMode::Off,
-    }
+    if kind.is_call() { mode } else { HoldMode::Off }
 }
 
 /// The gate of a key for all tenants, and that for one.

@@ -1,4 +1,4 @@
-//! The health of a destination: whether calling it makes sense at present.
+//! The health of a destination: whether it can be called now.
 //!
 //! Every node counts how the attempts that it settles ended (`tally`), and now and then adds its
 //! counts to one document for each destination. [`DestinationHealth::step`] decides what follows;
@@ -48,7 +48,7 @@ use minutes::OutcomeMinutes;
 use tenants::TenantCounts;
 
 string_enum! {
-    /// What is known of a destination.
+    /// The health status of a destination.
     HealthStatus, "status" {
         /// Nothing is wrong with it.
         Healthy = "healthy",
@@ -61,7 +61,7 @@ string_enum! {
     }
 }
 
-/// What is known of a destination, as stores keep it.
+/// The stored health of a destination.
 ///
 /// What it means for jobs depends on the setting `hold` of each tenant and destination; the
 /// document is the same for all.
@@ -79,7 +79,7 @@ pub struct DestinationHealth {
     /// The same by tenant, if those of several are counted.
     #[serde(skip_serializing_if = "TenantCounts::is_empty")]
     by_tenant: TenantCounts,
-    /// Whose attempts failed lately, while there is no incident.
+    /// Tenants with recent failures, while there is no incident.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     tenants: BTreeSet<Tenant>,
     /// The newest starts of attempts that ended well, badly, or without saying anything.
@@ -163,22 +163,22 @@ impl DestinationHealth {
         }
     }
 
-    /// Whether it keeps jobs with this setting back at present, or lets them through slowly.
+    /// Whether it currently holds back jobs with this setting, or lets them through slowly.
     pub fn keeps_back(&self, mode: HoldMode) -> bool {
         self.limit(mode, false).is_some()
     }
 
-    /// What is wrong at present.
+    /// The current incident.
     pub fn incident(&self) -> Option<&Incident> {
         self.incident.as_ref()
     }
 
-    /// What was wrong before, the newest first.
+    /// Past incidents, newest first.
     pub fn past_incidents(&self) -> &[Incident] {
         &self.past_incidents
     }
 
-    /// What the destination asked callers to wait for, if it is not over.
+    /// The last `Retry-After` of the destination, if it has not passed.
     pub fn retry_after(&self, now: Timestamp) -> Option<&SharedRetryAfter> {
         self.retry_after
             .as_ref()

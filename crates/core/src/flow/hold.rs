@@ -1,4 +1,4 @@
-//! What keeps the jobs of a gate or a destination back.
+//! Pauses and holds.
 
 use std::{fmt, str::FromStr};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::values::{Timestamp, string_enum};
 
 string_enum! {
-    /// What follows if a destination is found unhealthy.
+    /// The reaction to an unhealthy destination.
     HoldMode, "hold" {
         /// People are notified; attempts go on as the policy says.
         Watch = "watch",

@@ -41,7 +41,7 @@ pub struct GatePatch {
     /// One at a time, in the order of creation. Only for concurrency keys.
     #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
     pub ordered: Option<Option<bool>>,
-    /// Which part of the starts in a minute may be retries.
+    /// Maximum fraction of starts per minute that may be retries.
     #[serde(
         deserialize_with = "named",
         serialize_with = "finite::nullable",
@@ -51,10 +51,10 @@ pub struct GatePatch {
     /// Closed or open, by hand.
     #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
     pub paused: Option<Option<PausePatch>>,
-    /// What the tenant counts for beside others. Only for tenants.
+    /// The fair-share weight of the tenant. Only for tenants.
     #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
     pub weight: Option<Option<i64>>,
-    /// What follows if the destination is found unhealthy. Only for destinations and tenants.
+    /// The reaction to an unhealthy destination. Only for destinations and tenants.
     #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
     pub hold: Option<Option<HoldMode>>,
     /// Whether a `Retry-After` that one job received counts for all. Only for destinations.
@@ -138,13 +138,13 @@ impl GatePatch {
         rate: Rate,
         /// One at a time, in the order of creation. Only for concurrency keys.
         ordered: bool,
-        /// Which part of the starts in a minute may be retries, from 0 to 1.
+        /// Maximum fraction of starts per minute that may be retries, from 0 to 1.
         retry_share: f64,
         /// Closed or open, by hand.
         paused: PausePatch,
-        /// What the tenant counts for beside others, up to [`limits::WEIGHT_MAX`].
+        /// The fair-share weight of the tenant, up to [`limits::WEIGHT_MAX`].
         weight: u16,
-        /// What follows if the destination is found unhealthy.
+        /// The reaction to an unhealthy destination.
         hold: HoldMode,
         /// Whether a `Retry-After` that one job received counts for all.
         share_retry_after: bool,
@@ -243,7 +243,7 @@ impl GatePatch {
         }
     }
 
-    /// Which limits make sense where.
+    /// The limits that each scope allows.
     fn check_scope(&self, scope: GateScope, has_tenant: bool) -> Result<(), Invalid> {
         let wrong = |field, value: String, only: &str| {
             let expected = format!("must be omitted for scope {scope}: {only}");
@@ -349,7 +349,7 @@ fn pause_of(
     Ok(Some(pause))
 }
 
-/// What stores keep, as changes to nothing: for editors that send all fields back.
+/// The stored limits as a patch over nothing, for editors that send all fields back.
 impl From<&GateLimits> for GatePatch {
     fn from(limits: &GateLimits) -> Self {
         Self {

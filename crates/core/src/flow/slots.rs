@@ -8,8 +8,8 @@
 
 use crate::limits;
 
-/// How many calls to a destination a node may make at a time, as far as its calls have shown. Kept
-/// by each node while it calls the destination, and forgotten afterwards.
+/// How many calls to a destination a node may make at a time, learned from its calls. Kept by each
+/// node while it calls the destination, and forgotten afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallWindow(u32);
 
@@ -52,7 +52,7 @@ pub fn call_allowance(slots: u32, free: u32, in_flight: u32, window: CallWindow)
         .unwrap_or(u32::MAX)
 }
 
-/// How many slots one destination may have while so many are free.
+/// How many slots one destination may have while `free` slots are free.
 fn share(slots: u32, free: u32) -> u32 {
     let few = match free > slots / limits::SLOT_RESERVE_DIVISOR {
         true => limits::CALL_SHARE_MIN,

@@ -1,4 +1,4 @@
-//! What gates tell apart.
+//! The fields of a job that gates distinguish.
 
 use crate::{
     job::{Job, NewJob},
@@ -8,15 +8,15 @@ use crate::{
 /// Jobs that are alike to every gate: of one tenant, queue, kind, destination and concurrency key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sublane {
-    /// Whose jobs they are.
+    /// The tenant.
     pub tenant: Tenant,
     /// Where they wait.
     pub queue: Queue,
-    /// Which handler they are for.
+    /// The kind.
     pub kind: Kind,
-    /// Which system they call, if that is known.
+    /// The destination, if it is known.
     pub destination: Option<Destination>,
-    /// What their creator wants to be limited together.
+    /// The concurrency key, if the creator set one.
     pub concurrency_key: Option<ConcurrencyKey>,
 }
 

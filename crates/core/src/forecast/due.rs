@@ -1,9 +1,9 @@
 //! How many jobs will be due, minute by minute, and whether they can be worked off.
 //!
-//! What waits is known to the minute. What is not known yet is which of those attempts fail and
-//! come back, so the forecast plays them through: each minute as many start as the destination
-//! lately sustained, the measured part of them fails, and is due again after the measured delay.
-//! It keeps its own error, so that people see what it is worth.
+//! Waiting jobs are known to the minute. Which of their attempts will fail and come back is unknown,
+//! so the forecast simulates them: each minute as many start as the recent throughput of the
+//! destination allows, the measured share of them fails and is due again after the measured delay.
+//! The error of past forecasts is recorded, so that people can judge their accuracy.
 
 use std::{collections::VecDeque, fmt, time::Duration};
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{explain::brief, job::tally::Tally, limits, policy::RetryPolicy, values::Timestamp};
 
-/// What is known of the jobs of a queue or destination.
+/// The input of a forecast: counts and measurements of a queue or destination.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DueFacts {
     /// Jobs that wait, by when they are due and how often they were retried.
@@ -36,7 +36,7 @@ pub struct DueCount {
     pub jobs: u64,
 }
 
-/// What became of attempts with the same number of retries before them.
+/// The outcomes of attempts with the same retry count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RetryRate {
     /// Attempts that ended.
@@ -56,13 +56,13 @@ pub struct MinuteOutcomes {
     pub failures: u64,
 }
 
-/// What a destination lately sustained: the most successes in a minute in which at most one
-/// attempt in [`limits::SUSTAINED_FAILURES_DIVISOR`] failed. `None` if there was no such minute. It
-/// may sustain more, if more was never tried.
+/// The recent throughput of a destination: the most successes in a minute in which at most one
+/// attempt in [`limits::THROUGHPUT_FAILURES_DIVISOR`] failed. `None` if there was no such minute.
+/// The destination may be capable of more, if more was never tried.
 pub fn throughput_per_minute(minutes: &[MinuteOutcomes]) -> Option<u64> {
     let is_fine = |minute: &&MinuteOutcomes| {
         let attempts = minute.successes + minute.failures;
-        minute.successes > 0 && minute.failures * limits::SUSTAINED_FAILURES_DIVISOR <= attempts
+        minute.successes > 0 && minute.failures * limits::THROUGHPUT_FAILURES_DIVISOR <= attempts
     };
     let fine = minutes.iter().filter(is_fine);
     fine.map(|minute| minute.successes).max()
@@ -77,7 +77,7 @@ pub struct DueForecast {
     pub from: Timestamp,
     /// One minute after the other.
     pub minutes: Vec<DueMinute>,
-    /// What is thought to be sustained.
+    /// The recent throughput, if it is known.
     pub throughput_per_minute: Option<u64>,
 }
 
@@ -144,7 +144,7 @@ impl DueForecast {
     }
 
     /// How long the last of the jobs that are due at the same time has to wait, at worst; `None` if
-    /// it is not known what can be sustained.
+    /// the throughput is unknown.
     pub fn longest_wait(&self) -> Option<Duration> {
         let throughput = self.throughput_per_minute.filter(|most| *most > 0)?;
         #[expect(clippy::cast_precision_loss, reason = "people read a few digits")]
@@ -159,7 +159,7 @@ impl DueForecast {
     }
 }
 
-/// What is coming, as a sentence.
+/// The forecast as a sentence.
 impl fmt::Display for DueForecast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let due: f64 = self.minutes.iter().map(|minute| minute.due).sum();
@@ -237,7 +237,7 @@ impl DueFacts {
         self.retries = rates.chain([RetryRate::default()]).collect();
     }
 
-    /// Which part of the jobs that are due can start within a minute.
+    /// The share of due jobs that can start within a minute.
     fn started_share(&self, due: f64) -> f64 {
         match self.throughput_per_minute {
             #[expect(clippy::cast_precision_loss, reason = "people read a few digits")]
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_due_in_its_minute_and_what_is_overdue_now() {
+    fn waiting_jobs_are_due_in_their_minute_and_overdue_jobs_now() {
         let facts = DueFacts {
             waiting: vec![
                 DueCount {
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_taken_from_what_ended_and_delays_from_the_policy() {
+    fn rates_come_from_ended_attempts_and_delays_from_the_policy() {
         let mut facts = DueFacts::default();
         let recent = Tally {
             attempts: 150,
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_created_and_retried_settles_at_what_arithmetic_says() {
+    fn created_and_retried_jobs_settle_at_the_computed_rate() {
         let facts = DueFacts {
             created_per_minute: 60.0,
             retries: vec![rate(40, MINUTE)],
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_storm_is_what_cannot_be_worked_off_in_time() {
+    fn jobs_that_cannot_be_completed_in_time_are_a_storm() {
         let upcoming = |jobs, throughput| DueFacts {
             waiting: vec![waiting(5, jobs)],
             throughput_per_minute: throughput,
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn minutes_with_many_failures_are_not_what_is_sustained() {
+    fn minutes_with_many_failures_do_not_count_as_throughput() {
         let minute = |successes, failures| MinuteOutcomes {
             successes,
             failures,

@@ -41,9 +41,9 @@ impl ForecastRecord {
         })
     }
 
-    /// Adds a minute: holds what was expected of minutes that are over against the attempts that
-    /// really ended in them, and notes what is expected of a later one. Only so many subjects are
-    /// kept, those of which the most is expected.
+    /// Adds a minute: compares the expectations for past minutes with the attempts that ended in them,
+    /// and records the expectation for a later minute. The number of subjects is limited to those with
+    /// the highest expectations.
     pub fn step<'f>(
         &mut self,
         minute: Timestamp,
@@ -62,7 +62,7 @@ impl ForecastRecord {
             record.expect(minute, forecast);
             self.subjects.insert(subject, record);
         }
-        // What nothing is expected of any more keeps its record while there is room.
+        // A subject without an expectation keeps its record while there is room.
         for (subject, mut record) in before {
             record.compare(minute, |minute| ended(&subject, minute));
             let has_room = self.subjects.len() < limits::FORECAST_SUBJECTS_MAX;
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_expected_is_held_against_what_came() {
+    fn expectations_are_compared_with_ended_attempts() {
         let mut record = ForecastRecord::default();
         let forecast = steady(80.0);
         for minute in 0..15 {

@@ -22,7 +22,7 @@ pub struct Claim {
     job: Arc<Job>,
 }
 
-/// A claim that does not hold any more: its lease ran out and the job went on without it.
+/// An expired claim: its lease ran out and the job went on without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("claim {} of {job} has expired: the job is {state} under claim {}", .requested.0, .current.0)]
 pub struct StaleFence {
@@ -226,9 +226,9 @@ pub enum Outcome {
     },
     /// The work failed: an error, a panic, a timeout or a bad response.
     Failure {
-        /// What went wrong.
+        /// The failure.
         failure: Failure,
-        /// What the attempt recorded all the same, such as the response of an HTTP call.
+        /// The output that was recorded anyway, such as the response of an HTTP call.
         output: Option<Payload>,
     },
     /// The lease ran out: the worker may have done everything, or nothing.
@@ -301,7 +301,7 @@ pub struct Attempt {
     pub finished_at: Timestamp,
     /// Who ran it.
     pub worker: Option<WorkerName>,
-    /// What went wrong; `None` for a success, a snooze or a release.
+    /// The failure; `None` for a success, a snooze or a release.
     pub failure: Option<Failure>,
     /// The handler's result or the recorded response, if there is one.
     pub output: Option<Payload>,
@@ -337,10 +337,10 @@ impl Attempt {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Decision {
-    /// What decided.
+    /// The deciding factor.
     #[serde(rename = "rule")]
     pub decided_by: DecidedBy,
-    /// Which of the policy's rules matched, counted from 0; `None` if none did.
+    /// The index of the matching rule of the policy, from 0; `None` if none matched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched: Option<usize>,
     /// How the delay before the retry came about; `None` unless the failure is retried.
@@ -367,7 +367,7 @@ impl Decision {
     }
 }
 
-/// What a policy allowed, and how much of it was used, when a decision was made.
+/// The retry budget, and how much of it was used, when a decision was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -396,7 +396,7 @@ impl RetryBudget {
 }
 
 string_enum! {
-    /// What decided how a job went on after an attempt.
+    /// The deciding factor after an attempt.
     #[non_exhaustive]
     DecidedBy, "rule" {
         /// The policy's backoff: retry.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 string_enum! {
-    /// What a job does if one that it waits for ends without success.
+    /// What a dependant does if a prerequisite ends without success.
     // Exhaustive on purpose: every store must handle each.
     OnFailure, "onFailure" {
         /// It goes on waiting: the other may be requeued and succeed.
@@ -44,7 +44,7 @@ pub(crate) fn requested_run_at(run_at: Timestamp) -> Timestamp {
 }
 
 impl Job {
-    /// What it does if one of the jobs that it was created to wait for fails; `None` if it was not.
+    /// What it does if a prerequisite fails; `None` if it has no prerequisites.
     pub fn on_failure(&self) -> Option<OnFailure> {
         self.extras.as_ref()?.after
     }
@@ -104,7 +104,7 @@ impl Dependencies {
         &self.after
     }
 
-    /// What it does if one of them ends without success.
+    /// What the job does if one of them ends without success.
     pub fn on_failure(&self) -> OnFailure {
         self.on_failure
     }
@@ -181,7 +181,7 @@ impl PrerequisiteCounts {
     }
 }
 
-/// What a job does that waits for others.
+/// The decision about a dependant.
 // Exhaustive on purpose: every store must handle each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DependantDecision {
@@ -194,7 +194,7 @@ pub enum DependantDecision {
 }
 
 impl OnFailure {
-    /// What a job does whose prerequisites stand like this.
+    /// The decision for these states of the prerequisites.
     pub fn decide(self, counts: PrerequisiteCounts) -> DependantDecision {
         let has_given_up = counts.given_up > 0;
         let has_failed = counts.failed > 0;

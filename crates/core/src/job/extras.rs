@@ -1,4 +1,4 @@
-//! What only some jobs have: most have nothing of it, and pay nothing for it.
+//! Fields that only some jobs have; other jobs pay nothing for them.
 
 use super::{Job, NewJob};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     values::{BatchId, Timestamp},
 };
 
-/// What only some jobs have.
+/// Fields that only some jobs have.
 // Exhaustive on purpose: every store reads and writes each field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobExtras {
@@ -24,7 +24,7 @@ pub struct JobExtras {
     pub batch: Option<BatchId>,
 }
 
-/// What only some requests for a job have.
+/// Fields that only some requests for a job have.
 // Exhaustive on purpose: every store writes each field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewJobExtras {
@@ -41,7 +41,7 @@ pub struct NewJobExtras {
 }
 
 impl NewJobExtras {
-    /// What a job that is stored at `now` has of this.
+    /// The extras of a job that is stored at `now`.
     pub(super) fn stored(&self, now: Timestamp) -> JobExtras {
         JobExtras {
             unique: self.unique.clone(),
@@ -87,7 +87,7 @@ impl NewJobExtras {
 }
 
 impl NewJob {
-    /// What it has of the extras; `None` if nothing.
+    /// Its extras; `None` if it has none.
     pub fn extras(&self) -> Option<&NewJobExtras> {
         self.extras.as_deref()
     }
@@ -100,7 +100,7 @@ impl NewJob {
         self
     }
 
-    /// What makes it the only one of its key.
+    /// The unique key and its rules.
     pub fn unique(&self) -> Option<&Unique> {
         self.extras()?.unique.as_ref()
     }
@@ -122,7 +122,7 @@ impl NewJob {
 }
 
 impl Job {
-    /// What makes it the only one of its key.
+    /// The unique key and its rules.
     pub fn unique(&self) -> Option<&Unique> {
         self.extras.as_ref()?.unique.as_ref()
     }

@@ -34,11 +34,11 @@ use crate::{
 pub struct NewJob {
     /// Chosen by the creator, so that a request whose answer was lost can be repeated.
     pub id: JobId,
-    /// Whose job it is; `default` unless set.
+    /// The tenant; `default` unless set.
     pub tenant: Tenant,
     /// Where it waits; `default` unless set.
     pub queue: Queue,
-    /// Which handler it is for.
+    /// The kind, which selects the handler.
     pub kind: Kind,
     /// The handler's input, as JSON.
     pub payload: Payload,
@@ -62,9 +62,9 @@ pub struct NewJob {
     pub scheduled_run: Option<ScheduledRun>,
     /// Where events of this job are sent; for a delivery, where it is delivered.
     pub webhook: Option<Arc<Webhook>>,
-    /// Which system it calls: of HTTP jobs and deliveries, the origin of their address.
+    /// The system that it calls; for HTTP jobs and deliveries, the origin of their address.
     pub destination: Option<Destination>,
-    /// What its creator wants to be limited together with it.
+    /// The concurrency key: jobs of a tenant with the same key are limited together.
     pub concurrency_key: Option<ConcurrencyKey>,
     timeout: Option<Duration>,
     timeout_is_default: bool,

@@ -11,7 +11,7 @@ use crate::{
 };
 
 string_enum! {
-    /// What becomes of a job that did not start in time.
+    /// The end of a job that did not start in time.
     // Exhaustive on purpose: every store must handle each.
     ExpiryAction, "onExpiry" {
         /// It ends `failed`, and waits for a person as a dead letter.
@@ -108,7 +108,7 @@ impl StartDeadline {
         self.at
     }
 
-    /// What becomes of the job then.
+    /// The end of the job then.
     pub fn on_expiry(self) -> ExpiryAction {
         self.on_expiry
     }

@@ -25,10 +25,10 @@ string_enum! {
 }
 
 string_enum! {
-    /// What becomes of a request for a unique job if there is one already.
+    /// What to do with a request for a unique job that already exists.
     // Exhaustive on purpose: every store must handle each.
     ConflictAction, "unique.onConflict" {
-        /// The one that there is stays as it is, and is the answer.
+        /// The existing job is returned unchanged.
         Keep = "keep",
         /// The one that waits gets the payload, policy and time of the request, which must be for
         /// the same kind and queue.
@@ -39,7 +39,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What became of a request for a unique job that there was already.
+    /// The result of a request for a unique job that already existed.
     #[non_exhaustive]
     UniqueResult, "uniqueResult" {
         /// The one that there was is the answer.
@@ -63,12 +63,12 @@ string_enum! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Unique {
-    /// What there is one of.
+    /// The unique key.
     pub key: UniqueKey,
     /// For how long; until it ends by default.
     #[serde(rename = "while", default = "unfinished")]
     pub scope: UniqueScope,
-    /// What becomes of a second one; it is not created by default.
+    /// What to do with a second request; by default it creates no job.
     #[serde(default = "keep")]
     pub on_conflict: ConflictAction,
 }
@@ -88,7 +88,7 @@ pub struct Debounce {
     wait_max: Duration,
 }
 
-/// What becomes of a request for a unique job.
+/// The decision about a request for a unique job.
 // Exhaustive on purpose: every store must handle each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UniqueDecision {
@@ -97,14 +97,14 @@ pub enum UniqueDecision {
         /// When it is due.
         run_at: Timestamp,
     },
-    /// The one that there is is the answer.
+    /// The existing job is returned.
     Keep,
-    /// The one that there is is the answer, and is due at another time.
+    /// The existing job is returned, with a new time.
     Move {
         /// When it is due.
         run_at: Timestamp,
     },
-    /// The one that there is gets the payload and policy of the request, and is the answer.
+    /// The existing job gets the payload and policy of the request, and is returned.
     Replace {
         /// When it is due.
         run_at: Timestamp,

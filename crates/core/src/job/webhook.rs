@@ -1,4 +1,4 @@
-//! What a job's own webhook is: where deliveries go, for which events, signed by what.
+//! The webhook of a single job: address, events, secret.
 
 use std::{fmt, str::FromStr};
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 string_enum! {
-    /// What happened.
+    /// The type of an event.
     EventType, "events" {
         /// A job succeeded.
         JobSucceeded = "job.succeeded",
@@ -34,7 +34,7 @@ string_enum! {
 }
 
 impl EventType {
-    /// What is sent by default.
+    /// The events that are sent by default.
     pub const OF_JOBS: &[Self] = &[Self::JobSucceeded, Self::JobFailed];
 
     /// The queue that its deliveries wait in.
@@ -101,7 +101,7 @@ pub struct Webhook {
     /// Where deliveries go.
     #[serde(flatten)]
     pub target: WebhookTarget,
-    /// Which events are delivered.
+    /// The events that are delivered.
     pub events: Vec<EventType>,
     /// Its own part of the retry policy of deliveries, over that of queue, tenant and server.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]

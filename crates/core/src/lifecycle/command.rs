@@ -1,4 +1,4 @@
-//! What a person can do to a job, and how that changes it.
+//! Commands of people, and how they change a job.
 
 use std::{fmt, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
     webhook::delivery::Subscriptions,
 };
 
-/// What a person can do to a job, and what the sweeper does.
+/// A command for a job, by a person or by a role.
 // Exhaustive on purpose: the simulation must know what each may change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobCommand {
@@ -159,9 +159,9 @@ pub fn on_command(
     Ok(CommandResult { job, outbox })
 }
 
-/// The same for a job that was created to wait for others. `decision` is what follows from where
-/// they stand at present: one that is retried while it has to wait waits again, and one that would
-/// fail at once is not retried.
+/// The same for a job that was created to wait for others. `decision` follows from
+/// their current states: a job that is retried while it has to wait waits again, and a job that would
+/// fail immediately is not retried.
 pub fn on_dependant_command(
     job: Job,
     command: &JobCommand,

@@ -1,4 +1,4 @@
-//! What follows an attempt, as stores write it: under a guard, all of it or nothing.
+//! The change after an attempt, as stores write it: under a guard, all of it or nothing.
 
 use crate::{
     failure_group::FailureObservation,
@@ -7,13 +7,13 @@ use crate::{
     values::{JobId, Timestamp},
 };
 
-/// What a store writes after an attempt: all of it, or nothing.
+/// The change that a store writes after an attempt: all of it, or nothing.
 // Exhaustive on purpose: every store writes each field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transition {
     /// The job it is about.
     pub job: JobId,
-    /// What must still be true of the stored job.
+    /// The condition on the stored job.
     pub guard: Guard,
     /// How far the job has then come.
     pub to: JobProgress,
@@ -27,7 +27,7 @@ pub struct Transition {
     pub observation: Option<Box<FailureObservation>>,
 }
 
-/// What must still be true of the stored job for a transition to be written.
+/// The condition on the stored job for a transition to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
     /// The job is running under this claim.
@@ -47,7 +47,7 @@ pub struct Guard {
 pub enum CommitResult {
     /// It is written, by this commit or by an earlier one whose response was lost.
     Done,
-    /// The claim does not hold any more, or its lease was renewed in time: nothing is written.
+    /// The claim has expired, or its lease was renewed in time: nothing is written.
     Stale,
     /// A cancel was requested after this was decided: nothing is written, decide again with it.
     CancelRequested,

@@ -14,7 +14,7 @@ use crate::{limits, values::Invalid};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CanaryRule {
-    /// Which share of the jobs that were tried may fail again, from 0 to 1.
+    /// The share of the tried jobs that may fail again, from 0 to 1.
     pub fail_share_max: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What an operation did to each of its jobs, and what became of them.
+//! The result of an operation for each of its jobs, and their next outcome.
 
 use std::{fmt, str::FromStr};
 
@@ -13,12 +13,12 @@ use crate::{
 };
 
 string_enum! {
-    /// What an operation did to a job.
+    /// The result of an operation for a job.
     #[non_exhaustive]
     OperationResult, "result" {
         /// It changed the job.
         Changed = "changed",
-        /// There is no such job any more, or it does not match the filter any more.
+        /// The job no longer exists, or no longer matches the filter.
         Gone = "gone",
         /// The job had ended, and the command is for jobs that have not.
         AlreadyEnded = "already_ended",
@@ -73,13 +73,13 @@ string_enum! {
 pub struct OperationJob {
     /// The job.
     pub job: JobId,
-    /// What was done to it; `None` if its turn has not come.
+    /// The result; `None` while the job is pending.
     pub result: Option<OperationResult>,
     /// Its attempts when it was worked on: the next one shows what came of it.
     pub attempts: u32,
     /// The fingerprint of its failure when it was worked on.
     pub fingerprint: Option<FailureFingerprint>,
-    /// How the next attempt ended, as far as an operation watches that.
+    /// The outcome of the next attempt, if the operation watches it.
     pub outcome: Option<OperationOutcome>,
 }
 

@@ -24,7 +24,7 @@ pub struct OperationProgress {
     /// The last job that it has looked at: it goes on with older ones, the newest id first, so that
     /// jobs which are created meanwhile do not keep it from coming to an end.
     pub cursor: Option<JobId>,
-    /// What became of the jobs that were tried again.
+    /// The outcomes of the jobs that were tried again.
     pub outcomes: OperationOutcomes,
     /// The stage of a canary, from 0.
     pub stage: usize,
@@ -40,7 +40,7 @@ pub struct OperationProgress {
     pub stop_reason: Option<String>,
 }
 
-/// What became of jobs that were tried again: how their next attempt ended.
+/// The outcomes of jobs that were tried again: how their next attempt ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationOutcomes {

@@ -39,7 +39,7 @@ impl Dice {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RetryDelay {
-    /// What decided the delay. Records that older versions wrote say `policy`.
+    /// The source of the delay. Records of older versions say `policy`.
     #[serde(default)]
     pub source: DelaySource,
     /// The backoff that gave `delay`; `None` if a rule gave it, and in records that older versions
@@ -75,7 +75,7 @@ pub struct RetryDelay {
     pub cap: Duration,
 }
 
-/// What decided a delay.
+/// The source of a delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -90,7 +90,7 @@ pub enum DelaySource {
     RetryAfter,
 }
 
-/// What a delay depends on besides the policy.
+/// The input of a delay besides the policy.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DelayInput {
     /// 1 for the first retry.

@@ -20,14 +20,14 @@ use crate::{
     expecting = "a rule such as {\"match\": {\"status\": [429, \"5xx\"]}, \"then\": \"retry\"}"
 )]
 pub struct RetryRule {
-    /// Which failures it is for.
+    /// The failures that it matches.
     #[serde(rename = "match")]
     pub when: RuleMatch,
-    /// What happens after them.
+    /// The action for them.
     pub then: RuleAction,
 }
 
-/// What a failure must look like. All that is given must hold; nothing given is `"any"`.
+/// The conditions on a failure. All given conditions must hold; without any, it is `"any"`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RuleMatch {
     /// One of these classes; any class if there is none.
@@ -38,7 +38,7 @@ pub struct RuleMatch {
     pub message: Option<String>,
 }
 
-/// What a rule does with a failure.
+/// The action of a rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RuleAction {
     /// Retry as the policy's backoff says.

@@ -1,4 +1,4 @@
-//! What was observed, by time and by cause.
+//! Recorded outcomes, by time and by cause.
 
 use std::{collections::HashMap, ops::Range, time::Duration};
 
@@ -39,7 +39,7 @@ struct Timeline {
     starts: Vec<(Timestamp, usize)>,
 }
 
-/// What is expected of a job whose attempts are played through, and what that rests on.
+/// The expected result of a simulated job, and its basis.
 #[derive(Clone, Debug)]
 pub(super) struct Expectation<'a> {
     run: &'a Run,

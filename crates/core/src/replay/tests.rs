@@ -170,7 +170,7 @@ fn causes_that_come_together_are_kept_apart() {
 }
 
 #[test]
-fn the_policy_that_was_used_gives_what_was_recorded() {
+fn replaying_the_used_policy_gives_the_recorded_results() {
     let steady = PolicyPatch::preset(Preset::Http).jitter(Jitter::None);
     let policy = Arc::new(steady.build().unwrap());
     for world in [outage as World, bad_jobs, rate_limit, everything] {

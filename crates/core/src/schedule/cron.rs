@@ -90,7 +90,7 @@ impl Cron {
         local::next_after(&self.fields, zone, after)
     }
 
-    /// What it means, in ordinary words: `at 09:00 on Monday to Friday`.
+    /// The rule in words: `at 09:00 on Monday to Friday`.
     ///
     /// ```
     /// # use steadfast_core::Cron;

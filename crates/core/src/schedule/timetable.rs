@@ -103,7 +103,7 @@ pub struct Timetable {
 }
 
 impl TickRule {
-    /// What it means, in ordinary words, as [`Cron::describe`]; `every 5m` for an interval.
+    /// The rule in words, as [`Cron::describe`]; `every 5m` for an interval.
     pub fn describe(&self) -> String {
         match self {
             Self::Cron { cron, .. } => cron.describe(),

@@ -12,7 +12,7 @@ pub struct Invalid {
     pub field: String,
     /// The refused value, cut to a readable length.
     pub value: String,
-    /// What would be accepted, as a sentence fragment ("must be …").
+    /// The expectation, as a sentence fragment ("must be …").
     pub expected: String,
 }
 

@@ -74,7 +74,7 @@ name! {
     Queue, "queue", check_name
 }
 name! {
-    /// Which handler a job is for: 1 to [`limits::KIND_BYTES_MAX`] characters out of
+    /// The kind of a job, which selects its handler: 1 to [`limits::KIND_BYTES_MAX`] characters out of
     /// `A–Z a–z 0–9 _ - . : / \ @ #`, so that the names of classes are kinds in any language.
     ///
     /// ```
@@ -87,7 +87,7 @@ name! {
     Kind, "kind", check_kind
 }
 name! {
-    /// Whose job it is; `default` unless a job names another.
+    /// The tenant of a job; `default` unless a job names another.
     Tenant, "tenant", check_name
 }
 name! {
@@ -105,13 +105,13 @@ name! {
     IdempotencyKey, "idempotencyKey", check_key
 }
 name! {
-    /// What jobs of a tenant can be limited by, together: such as the id of a customer.
+    /// A concurrency key: jobs of a tenant with the same key are limited together.
     ///
     /// 1 to [`limits::CONCURRENCY_KEY_BYTES_MAX`] bytes of any text without control characters.
     ConcurrencyKey, "concurrencyKey", check_key
 }
 name! {
-    /// What there is only one job of at a time, within a tenant.
+    /// A unique key: a tenant has one job per key at a time.
     ///
     /// 1 to [`limits::UNIQUE_KEY_BYTES_MAX`] bytes of any text without control characters.
     UniqueKey, "unique.key", check_key

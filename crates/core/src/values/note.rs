@@ -45,8 +45,8 @@ impl Note {
         }
     }
 
-    /// The note after an attempt has told of its progress; what it leaves out stays. A text that is
-    /// too long is cut to [`limits::NOTE_BYTES_MAX`].
+    /// The note after an attempt has reported progress; omitted parts stay. A text that is too long is
+    /// cut to [`limits::NOTE_BYTES_MAX`].
     #[must_use]
     pub fn updated(self, text: Option<String>, percent: Option<u8>) -> Self {
         let text = text.map(|text| truncate(text, limits::NOTE_BYTES_MAX));

@@ -64,7 +64,7 @@ impl Payload {
         serde_json::from_str(self.as_str())
     }
 
-    /// Checks that it has at most so many bytes, where less than the usual limit is allowed.
+    /// Checks that it has at most `most` bytes, where less than the usual limit is allowed.
     pub fn check_bytes(&self, most: usize) -> Result<(), Invalid> {
         check_size(self.as_str().len(), most)
     }

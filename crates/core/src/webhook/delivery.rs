@@ -58,13 +58,13 @@ impl Default for Subscriptions {
 /// An event, before it is written for each of its subscribers.
 #[derive(Clone, Debug)]
 pub struct WebhookEvent {
-    /// What happened.
+    /// The type of the event.
     pub event: EventType,
     /// The tenant it happened to.
     pub tenant: Tenant,
     /// When it happened.
     pub at: Timestamp,
-    /// What it happened to, in the JSON of the API.
+    /// The subject of the event, in the JSON of the API.
     pub data: Value,
     /// The same in a sentence.
     pub text: String,

@@ -24,7 +24,7 @@ pub struct Endpoint {
     /// For people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Which events are delivered.
+    /// The events that are delivered.
     pub events: Vec<EventType>,
     /// How the bodies are written.
     pub format: BodyFormat,

@@ -138,7 +138,7 @@ fn a_decision_is_explained_by_the_policy_it_was_made_with() {
 }
 
 #[test]
-fn a_record_of_an_older_version_is_explained_as_far_as_it_goes() {
+fn a_record_of_an_older_version_is_explained_without_the_missing_parts() {
     let mut attempt = record(job(steady(), 0), failed(failure("error")));
     let old = r#"{"rule":"policy","delay":{"delay":"1s","jitter":"none","low":"1s","high":"1s",
         "sample":0.5,"jittered":"1s","cap":"5m"},"nextRunAt":"2026-01-01T00:00:02Z"}"#;
@@ -266,7 +266,7 @@ fn unhealthy(outcome: &Outcome, jobs: u128) -> DestinationHealth {
     change.unwrap().health
 }
 
-fn commanded(health: &DestinationHealth, command: HoldCommand) -> DestinationHealth {
+fn after_command(health: &DestinationHealth, command: HoldCommand) -> DestinationHealth {
     let input = HealthInput {
         command: Some(&command),
         ..HealthInput::default()
@@ -488,11 +488,11 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         ),
         (
             "held manually",
-            gates(of_health(commanded(&down, hand(None)))),
+            gates(of_health(after_command(&down, hand(None)))),
         ),
         (
             "held manually until",
-            gates(of_health(commanded(
+            gates(of_health(after_command(
                 &DestinationHealth::default(),
                 hand(Some(at(90))),
             ))),
@@ -502,7 +502,7 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
             behind(
                 1_500,
                 gates(at_gate(
-                    health_gate(&job, commanded(&down, release)),
+                    health_gate(&job, after_command(&down, release)),
                     GateState {
                         next_start: at(3).plus(Duration::from_millis(400)),
                         ..GateState::default()

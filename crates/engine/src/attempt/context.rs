@@ -1,4 +1,4 @@
-//! What a handler knows and can do while it runs.
+//! The context of a running handler.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl AttemptContext {
     }
 }
 
-/// What a handler knows and can do; `S` is the state that all handlers of an engine share.
+/// The context of a running handler; `S` is the state that all handlers of an engine share.
 pub struct Context<S = ()> {
     attempt: AttemptContext,
     state: Arc<S>,
@@ -63,7 +63,7 @@ impl<S> Context<S> {
         Self { attempt, state }
     }
 
-    /// What all handlers share; see [`EngineBuilder::state`](crate::EngineBuilder::state).
+    /// The state that all handlers share; see [`EngineBuilder::state`](crate::EngineBuilder::state).
     pub fn state(&self) -> &S {
         &self.state
     }

@@ -85,7 +85,7 @@ enum SettleFailure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettleResult {
     Done,
-    /// The claim did not hold any more.
+    /// The claim had expired.
     Stale {
         fence: Fence,
     },

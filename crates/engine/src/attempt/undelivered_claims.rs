@@ -66,7 +66,7 @@ pub struct UndeliveredReturner {
     /// Where the work goes on. Without one, as in a simulation that drops a node's futures to
     /// crash it, what is dropped is lost.
     runtime: Option<Handle>,
-    /// What the stop of the engine waits for.
+    /// The tasks that the stop of the engine waits for.
     pub tasks: TaskTracker,
     abandon: CancellationToken,
 }

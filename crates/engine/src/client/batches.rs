@@ -54,7 +54,7 @@ impl BatchRequest {
         self
     }
 
-    /// What people call it.
+    /// The name of the batch.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());

@@ -108,7 +108,7 @@ pub struct BulkCommand {
     rate: NonZeroU32,
 }
 
-/// What a [`BulkCommand`] has done.
+/// The result of a [`BulkCommand`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BulkResult {
@@ -144,13 +144,13 @@ impl BulkCommand {
         self
     }
 
-    /// Stops after so many jobs that match, changed or refused. By default there is no limit.
+    /// Stops after this many matching jobs, changed or refused. By default there is no limit.
     pub fn limit(mut self, jobs: u64) -> Self {
         self.limit = jobs;
         self
     }
 
-    /// Changes at most so many jobs a second; [`BulkCommand::RATE_DEFAULT`] by default.
+    /// Changes at most this many jobs per second; [`BulkCommand::RATE_DEFAULT`] by default.
     pub fn rate(mut self, jobs_per_second: NonZeroU32) -> Self {
         self.rate = jobs_per_second;
         self

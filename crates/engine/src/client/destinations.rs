@@ -1,4 +1,4 @@
-//! Destinations: what is known of them, held and released.
+//! Destinations: their health, hold and release.
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -13,13 +13,13 @@ use crate::{
     limits::DESTINATIONS_MAX,
 };
 
-/// A system that jobs call, with what is known of it and the settings in force.
+/// A system that jobs call, with its health and the settings in force.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DestinationState {
-    /// Which one.
+    /// The destination.
     pub destination: Destination,
-    /// Whether calling it makes sense at present.
+    /// Its current health status.
     pub status: HealthStatus,
     /// The evidence: outcomes, incidents, who holds it, and what it asked for.
     pub health: Arc<DestinationHealth>,
@@ -34,7 +34,7 @@ pub struct DestinationState {
     pub rules: HealthRules,
 }
 
-/// Which destinations to list.
+/// The destinations to list.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DestinationFilter {
@@ -51,7 +51,7 @@ pub struct DestinationFilter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DestinationCounts {
-    /// Nothing is wrong at present, but lately was.
+    /// Healthy now, after a recent incident.
     pub healthy: usize,
     /// Attempts fail, or a person holds it.
     pub held: usize,
@@ -150,8 +150,7 @@ impl Client {
         Ok(state)
     }
 
-    /// What is known of a destination. One of which nothing is known is healthy. Its settings are
-    /// those of its gate: [`Client::change_gate`] changes them.
+    /// The state of a destination; an unknown one is healthy. Its settings are those of its gate: [`Client::change_gate`] changes them.
     pub async fn destination(
         &self,
         destination: &Destination,
@@ -315,7 +314,7 @@ fn concerns(gates: &Gates, destination: &Destination, tenant: &Tenant) -> bool {
         || for_all.is_some_and(|health| health.concerns(tenant))
 }
 
-/// What matters most of what is known: for a tenant, or for any.
+/// The most severe state: for one tenant, or for any.
 fn state_of(
     gates: &Gates,
     destination: &Destination,

@@ -117,8 +117,8 @@ impl Client {
         Ok(changed.await?.map(|(endpoint, _)| endpoint))
     }
 
-    /// Enables an endpoint that is disabled. An operation sends the deliveries that wait for it, so
-    /// many a second. To repeat it, because no answer came, sends those that were never tried.
+    /// Enables a disabled endpoint. An operation sends the deliveries that wait for it, at a limited
+    /// rate. Repeating the call, because its response was lost, sends those that were never tried.
     pub async fn enable_endpoint(
         &self,
         id: EndpointId,

@@ -1,4 +1,4 @@
-//! What can go wrong when a program asks something of the engine.
+//! Errors of the client of an engine.
 
 use steadfast_core::{
     BatchId, IdempotencyKey, Invalid, JobId, OperationId, OperationRefusal, Queue, Schedule,
@@ -42,7 +42,7 @@ pub enum ClientError {
     /// Others changed the same thing each time between the reading and the writing of it.
     #[error("{what} was changed concurrently {REVISION_TRIES_MAX} times in a row: try again later")]
     Contended {
-        /// What could not be written, as `schedule nightly`.
+        /// The subject of the failed write, such as `schedule nightly`.
         what: String,
     },
     /// There are as many gates as there may be.

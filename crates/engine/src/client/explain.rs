@@ -16,7 +16,7 @@ use crate::{
     limits::{DEPENDANTS_COUNT_MAX, EXPLAINED_PREREQUISITES_MAX, MINUTE, START_PACE_WINDOW},
 };
 
-/// A worker that claims jobs over HTTP, as far as a server has seen it.
+/// A worker that claims jobs over HTTP, as this server has seen it.
 #[derive(Clone, Debug)]
 pub struct WorkerPresence {
     /// Its name.
@@ -113,26 +113,25 @@ impl Client {
         let job = &reading.job;
         let now = self.now();
         let is_waiting = job.progress.state == JobState::Waiting;
-        let last_attempt = match is_waiting && job.progress.run_at > now {
-            true => self
-                .attempts(job.id, PageRequest::first(1))
+        let last_attempt = if is_waiting && job.progress.run_at > now {
+            self.attempts(job.id, PageRequest::first(1))
                 .await?
                 .items
-                .pop(),
-            false => None,
+                .pop()
+        } else {
+            None
         };
         let is_behind = reading.place.is_some_and(|place| place.ahead > 0);
         let starts_per_second = match is_behind {
             true => self.pace(&job.tenant, now).await?,
             false => None,
         };
-        let workers = match is_waiting {
-            true => {
-                let (tenant, queue) = (&job.tenant, &job.queue);
-                self.workers(tenant, queue, Some(&job.kind), request)
-                    .await?
-            }
-            false => WorkerSnapshot::default(),
+        let workers = if is_waiting {
+            let (tenant, queue) = (&job.tenant, &job.queue);
+            self.workers(tenant, queue, Some(&job.kind), request)
+                .await?
+        } else {
+            WorkerSnapshot::default()
         };
         let facts = StartFacts {
             last_attempt: last_attempt.as_ref(),
@@ -175,7 +174,7 @@ impl Client {
         Ok(readings.collect())
     }
 
-    /// What a job has to do with others: those that it waits for, and how many wait for it.
+    /// The dependencies of a job: its prerequisites, and the number of its dependants.
     pub async fn links(&self, id: JobId) -> Result<JobLinks, ClientError> {
         Ok(self.store().job_links(id, DEPENDANTS_COUNT_MAX).await?)
     }
@@ -270,8 +269,8 @@ impl Client {
         Ok(blockers)
     }
 
-    /// The same for many jobs, as far as the gates say by themselves, without asking the store how
-    /// many attempts run or have started: pauses, holds, and what destinations asked for.
+    /// The same for many jobs, from the gates alone, without querying the store for running or started
+    /// attempts: pauses, holds, and `Retry-After` of destinations.
     pub async fn known_waits(
         &self,
         jobs: &[Job],

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What is coming, of a tenant or of all.
+/// The forecasts of a tenant or of all.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Forecasts {
@@ -29,11 +29,11 @@ pub struct Forecasts {
     pub is_cut: bool,
 }
 
-/// What is coming in a queue.
+/// The forecast of a queue.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct QueueForecast {
-    /// Which queue.
+    /// The queue.
     pub queue: Queue,
     /// Minute by minute.
     pub forecast: DueForecast,
@@ -41,11 +41,11 @@ pub struct QueueForecast {
     pub error: Option<f64>,
 }
 
-/// What is coming for a destination.
+/// The forecast of a destination.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DestinationForecast {
-    /// Which one.
+    /// The destination.
     pub destination: Destination,
     /// Minute by minute.
     pub forecast: DueForecast,

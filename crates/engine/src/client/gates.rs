@@ -12,7 +12,7 @@ use crate::{
     limits::{GATES_MAX, GATES_PER_TENANT_MAX, REVISION_TRIES_MAX},
 };
 
-/// How much of what a gate allows is taken at present.
+/// The current use of a gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GateUse {
@@ -39,8 +39,7 @@ impl GateUse {
 }
 
 impl Client {
-    /// How much of what gates allow is taken at present, in the order asked. Ask for no more than
-    /// a page of them.
+    /// The current use of gates, in the given order. Pass at most a page of them.
     pub async fn gate_uses(&self, of: &[GateId]) -> Result<Vec<GateUse>, ClientError> {
         if of.is_empty() {
             return Ok(Vec::new());

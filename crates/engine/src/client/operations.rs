@@ -39,15 +39,15 @@ use crate::limits::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct OperationRequest {
-    /// What is done to each job.
+    /// The action on each job.
     pub kind: OperationKind,
     /// Who asks for it.
     pub by: Actor,
-    /// Whose jobs it is for; `None` for those of all tenants.
+    /// The tenant of the jobs; `None` for all tenants.
     pub tenant: Option<Tenant>,
     /// The jobs, in place of a filter.
     pub ids: Option<Vec<JobId>>,
-    /// Which jobs; requeue and discard are for dead letters whatever it says.
+    /// The filter of the jobs; requeue and discard always apply to dead letters only.
     pub filter: JobFilter,
     /// Must be set if the filter leaves nothing out.
     pub all: bool,
@@ -385,7 +385,7 @@ pub(super) fn action_of(command: &JobCommand) -> &'static str {
     }
 }
 
-/// What an operation does, for its audit record.
+/// The action of an operation, for its audit record.
 fn describe(record: &OperationRecord) -> String {
     let Operation { kind, total, .. } = record.operation;
     let jobs = if total == 1 { "job" } else { "jobs" };

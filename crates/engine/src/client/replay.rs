@@ -117,14 +117,14 @@ impl ReplayRequest {
     }
 }
 
-/// What has been read so far.
+/// The records read so far.
 struct RecordBuilder<'a> {
     client: &'a Client,
     request: &'a ReplayRequest,
     since: Timestamp,
     attempts: Vec<RecordedAttempt>,
     policies: HashMap<JobId, (Arc<RetryPolicy>, Arc<RetryPolicy>)>,
-    /// What the request comes to for each lane.
+    /// The resolved policy of the request for each lane.
     by_lane: HashMap<(Tenant, Queue, Kind), Arc<RetryPolicy>>,
     /// One failure of each cause: most are alike, and are kept once.
     failures: HashMap<FailureFingerprint, Arc<Failure>>,

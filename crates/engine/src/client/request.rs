@@ -246,7 +246,7 @@ impl JobRequest {
         self
     }
 
-    /// What jobs should be limited by, together: such as the id of a customer.
+    /// The concurrency key: jobs with the same key are limited together. Such as the id of a customer.
     #[must_use]
     pub fn concurrency_key(mut self, key: impl Into<String>) -> Self {
         self.concurrency_key = Some(key.into());
@@ -254,7 +254,7 @@ impl JobRequest {
     }
 
     /// The only job of its key within the tenant, for as long as it waits or has not ended.
-    /// Creating another one keeps the one that there is, replaces it, or is refused.
+    /// Creating another one returns the existing job, replaces it, or is refused.
     #[must_use]
     pub fn unique(mut self, unique: Unique) -> Self {
         self.unique = Some(unique);
@@ -283,7 +283,7 @@ impl JobRequest {
         self
     }
 
-    /// What becomes of a job that has not started in time; it ends `failed` by default.
+    /// The end of a job that has not started in time; `failed` by default.
     #[must_use]
     pub fn on_expiry(mut self, action: ExpiryAction) -> Self {
         self.on_expiry = Some(action);
@@ -298,7 +298,7 @@ impl JobRequest {
         self
     }
 
-    /// What it does if one of those ends without success; it goes on waiting by default.
+    /// What the job does if one of those ends without success; by default it keeps waiting.
     #[must_use]
     pub fn on_failure(mut self, action: OnFailure) -> Self {
         self.on_failure = Some(action);
@@ -397,7 +397,7 @@ impl JobRequest {
         }
     }
 
-    /// What only some jobs have.
+    /// Fields that only some jobs have.
     fn extras(&self, id: JobId, now: Timestamp) -> Result<NewJobExtras, Invalid> {
         let due = self.run_at.due(now);
         let unique = self.unique.as_ref();
@@ -518,13 +518,13 @@ impl JobRequest {
         if let Some(traceparent) = &self.traceparent {
             job = job.with_traceparent(&Traceparent::new(traceparent)?);
         }
-        job.destination = match job.kind == Kind::http() {
-            true => Destination::of_call(&job.payload),
-            false => self
-                .destination
+        job.destination = if job.kind == Kind::http() {
+            Destination::of_call(&job.payload)
+        } else {
+            self.destination
                 .as_deref()
                 .map(Destination::new)
-                .transpose()?,
+                .transpose()?
         };
         let key = self.concurrency_key.as_deref();
         job.concurrency_key = key.map(ConcurrencyKey::new).transpose()?;

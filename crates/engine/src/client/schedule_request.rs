@@ -72,7 +72,7 @@ impl ScheduleRequest {
         self
     }
 
-    /// No further tick after so many runs.
+    /// No further tick after this many runs.
     #[must_use]
     pub fn max_runs(mut self, runs: u64) -> Self {
         self.max_runs = Some(runs);
@@ -124,13 +124,13 @@ pub struct ScheduleEdit {
     pub start_at: Option<Option<Timestamp>>,
     /// No tick at or after this time; `Some(None)` takes the limit away.
     pub end_at: Option<Option<Timestamp>>,
-    /// No further tick after so many runs in all; `Some(None)` takes the limit away.
+    /// No further tick after this many runs in total; `Some(None)` removes the limit.
     pub max_runs: Option<Option<u64>>,
     /// What happens at a tick while the run before it has not ended.
     pub overlap: Option<OverlapPolicy>,
     /// What happens to ticks that passed while no node was running.
     pub missed: Option<MissedTickPolicy>,
-    /// What each run looks like from now on.
+    /// The job of each future run.
     pub job: Option<JobRequest>,
 }
 

@@ -133,7 +133,7 @@ impl Client {
         })
     }
 
-    /// What each run looks like.
+    /// The job of each run.
     fn template(&self, job: JobRequest) -> Result<NewJob, Invalid> {
         Ok(self.template_with(job, |_| ())?.0)
     }

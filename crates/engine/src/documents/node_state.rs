@@ -14,9 +14,9 @@ pub struct NodeState {
     pub name: WorkerName,
     /// The version of the engine that it runs.
     pub version: String,
-    /// Which queues it serves; none means all.
+    /// The queues that it serves; none means all.
     pub queues: Vec<Queue>,
-    /// Which kinds it has handlers for; `None` for a node of a version that does not say.
+    /// The kinds that it has handlers for; `None` for a node of an older version.
     #[serde(default)]
     pub kinds: Option<Vec<Kind>>,
     /// How many attempts it runs at once.

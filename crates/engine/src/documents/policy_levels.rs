@@ -1,4 +1,4 @@
-//! Which retry policy a job gets, from all the levels that may set one.
+//! The retry policy of a job, from all levels that may set one.
 
 use std::{collections::HashMap, sync::Arc};
 

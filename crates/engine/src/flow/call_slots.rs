@@ -43,7 +43,7 @@ pub struct Call {
     end: CallEnd,
 }
 
-/// What the end of a call says about how many the destination bears.
+/// The evidence of an ended call about the capacity of its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallEnd {
     Ended,
@@ -64,7 +64,7 @@ impl CallEnd {
     }
 }
 
-/// What one attempt takes up while it runs.
+/// The slots that one attempt occupies while it runs.
 pub struct Slot {
     /// Free before anybody hears of it.
     permit: OwnedSemaphorePermit,
@@ -80,13 +80,13 @@ impl CallSlots {
         })
     }
 
-    /// How many jobs a claim should take while so many slots are free. What each destination may
-    /// have is found before it is known what the others get, so it is only a part.
+    /// How many jobs a claim should take while `free` slots are free: only a part, because the share of
+    /// each destination is computed before the shares of the others are known.
     pub fn claim_max(free: usize) -> usize {
         free.div_ceil(CLAIMED_SLOTS_DIVISOR)
     }
 
-    /// What a claim may take for each destination while so many slots are free.
+    /// What a claim may take for each destination while `free` slots are free.
     pub fn allowance(self: &Arc<Self>, free: usize) -> Allowance {
         self.lock().has_left_out = false;
         let free = u32::try_from(free).unwrap_or(u32::MAX);

@@ -17,19 +17,19 @@ pub fn minute_of(time: Timestamp) -> Timestamp {
     Timestamp::from_micros(time.as_micros() - time.as_micros().rem_euclid(micros))
 }
 
-/// Where the rates of a forecast are measured: in the minutes before the present one.
-fn is_recent(at: Timestamp, present: Timestamp) -> bool {
-    at < present && present.since(at) <= limits::FORECAST_RATE_MINUTES * MINUTE
+/// Where the rates of a forecast are measured: in the minutes before this one.
+fn is_recent(at: Timestamp, this_minute: Timestamp) -> bool {
+    at < this_minute && this_minute.since(at) <= limits::FORECAST_RATE_MINUTES * MINUTE
 }
 
-/// What is coming in lanes that belong together.
+/// The forecast of lanes that belong together.
 pub fn of_lanes(
     lanes: &[&LaneMinutes],
     levels: &PolicyLevels,
     now: Timestamp,
     minutes: usize,
 ) -> DueForecast {
-    let present = minute_of(now);
+    let this_minute = minute_of(now);
     let mut facts = DueFacts::default();
     let mut recent = Tally::default();
     let mut outcomes: BTreeMap<Timestamp, MinuteOutcomes> = BTreeMap::new();
@@ -39,11 +39,11 @@ pub fn of_lanes(
             facts.add_waiting(waiting.at, waiting.jobs, waiting.retries);
         }
         let mut own = Tally::default();
-        for ended in lane.ended.iter().filter(|ended| ended.at < present) {
+        for ended in lane.ended.iter().filter(|ended| ended.at < this_minute) {
             let minute = outcomes.entry(ended.at).or_default();
             minute.successes += ended.tally.successes;
             minute.failures += ended.tally.failures;
-            if is_recent(ended.at, present) {
+            if is_recent(ended.at, this_minute) {
                 own += ended.tally;
             }
         }
@@ -62,10 +62,10 @@ pub fn of_lanes(
             facts.set_rates(recent, &policy);
         }
     }
-    DueForecast::new(&facts, present, minutes)
+    DueForecast::new(&facts, this_minute, minutes)
 }
 
-/// What is coming for a destination, of which this is known.
+/// The forecast of a destination, from its counts and its health.
 pub fn of_destination(
     waiting: &DueMinutes,
     health: &DestinationHealth,
@@ -74,7 +74,7 @@ pub fn of_destination(
     now: Timestamp,
     minutes: usize,
 ) -> DueForecast {
-    let present = minute_of(now);
+    let this_minute = minute_of(now);
     let mut facts = DueFacts::default();
     for waiting in &waiting.minutes {
         facts.add_waiting(waiting.at, waiting.jobs, waiting.retries);
@@ -82,13 +82,15 @@ pub fn of_destination(
     let (mut outcomes, mut recent) = (Vec::new(), (0, 0));
     // What others do there is none of a tenant's business.
     let is_seen = tenant.is_none_or(|tenant| health.concerns(tenant));
-    let ended = health.minutes().filter(|(at, ..)| is_seen && *at < present);
+    let ended = health
+        .minutes()
+        .filter(|(at, ..)| is_seen && *at < this_minute);
     for (at, attempts, failed) in ended {
         outcomes.push(MinuteOutcomes {
             successes: attempts.saturating_sub(failed).into(),
             failures: failed.into(),
         });
-        if is_recent(at, present) {
+        if is_recent(at, this_minute) {
             recent.0 += u64::from(attempts);
             recent.1 += u64::from(failed);
         }
@@ -99,7 +101,7 @@ pub fn of_destination(
     if let Ok(policy) = levels.resolve(&tenant, &Queue::default(), &Kind::http(), over) {
         facts.set_retry_rates([recent, recent], &policy);
     }
-    DueForecast::new(&facts, present, minutes)
+    DueForecast::new(&facts, this_minute, minutes)
 }
 
 /// Lanes by what they have in common.

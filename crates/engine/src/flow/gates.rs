@@ -30,7 +30,7 @@ pub struct GateCache {
     opened: watch::Sender<u64>,
 }
 
-/// What was put together last, and from which gates.
+/// The last combined gates, and the versions that they were made from.
 #[derive(Default)]
 struct Latest {
     gates: Arc<Gates>,
@@ -225,7 +225,7 @@ impl GateCache {
     }
 }
 
-/// Whether what is known of destinations now means the same for claims as what was known before.
+/// Whether the health of destinations means the same for claims as before.
 fn have_same_limits(before: &Gates, now: &HashMap<HealthSubject, Arc<DestinationHealth>>) -> bool {
     let mode = match before.has_auto_hold() {
         true => HoldMode::Auto,

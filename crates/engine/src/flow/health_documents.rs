@@ -7,7 +7,7 @@ use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store, StoreEr
 
 use crate::{documents::cache::decode_documents, limits::REVISION_TRIES_MAX};
 
-/// What became of a step.
+/// The result of a step.
 pub enum StepResult {
     /// It is stored.
     Changed(Box<HealthChange>),

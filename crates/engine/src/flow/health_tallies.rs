@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::limits::{HEALTH_REPORT_EVERY, HEALTH_REPORTS_MAX, TALLIES_MAX, TALLIES_PER_TENANT_MAX};
 
-/// What this node has counted and not yet reported.
+/// The counts of this node that it has not reported yet.
 #[derive(Default)]
 pub struct HealthTallies {
     tallies: Mutex<Tallies>,
@@ -30,7 +30,7 @@ struct Tallies {
 
 struct Entry {
     tally: HealthTally,
-    /// Whose attempt was counted first.
+    /// The tenant of the first counted attempt.
     tenant: Tenant,
     /// Taken out, and not known to be stored.
     unsaved: Option<HealthReport>,
@@ -98,7 +98,7 @@ impl HealthTallies {
         }
     }
 
-    /// What should be reported now: the same again until [`HealthTallies::saved`] is called.
+    /// The reports that are due: the same ones until [`HealthTallies::saved`] is called.
     pub fn reports(&self, node: &str, gates: &Gates, now: Timestamp) -> Vec<UnsavedReport> {
         let mut tallies = self.lock();
         let mut due = tallies.due(gates, now);

@@ -1,4 +1,4 @@
-//! Which addresses may be dialled.
+//! The addresses that may be dialled.
 //!
 //! A list of bad networks is never complete, so IPv6 is turned around: only what lies in the
 //! global range may be public at all. IPv6 can also carry an IPv4 address inside, and a gateway
@@ -69,7 +69,7 @@ pub struct OutboundRules {
 pub struct BlockedAddress {
     /// The address.
     pub address: IpAddr,
-    /// What the address belongs to, as "a private network".
+    /// The network of the address, such as "a private network".
     pub class: &'static str,
 }
 
@@ -201,7 +201,7 @@ const SPECIAL_V6: &[(Ipv6Net, &str)] = &[
     (v6(0xff00, 0, 0, 8), "multicast"),
 ];
 
-/// What the internet may use for single hosts.
+/// Addresses of single hosts on the internet.
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
 
 fn class_of_v4(address: Ipv4Addr) -> Option<&'static str> {
@@ -229,7 +229,7 @@ fn class_of_v6(address: Ipv6Addr) -> Option<&'static str> {
 #[derive(Clone, Copy, PartialEq)]
 enum Carrier {
     Nat64,
-    /// Old tunnels that should not be used any more.
+    /// Deprecated tunnels.
     Tunnel,
 }
 

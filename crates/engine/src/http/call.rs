@@ -184,7 +184,7 @@ pub(super) enum CallError {
         /// How long each phase took, up to the one in which it failed.
         timings: Timings,
     },
-    /// Nothing was sent, because the request was not wanted any more.
+    /// Nothing was sent, because the request was no longer wanted.
     Unwanted,
 }
 

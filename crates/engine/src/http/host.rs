@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-/// What the host of a URL is.
+/// The host of a URL.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Host<'a> {
     Address(IpAddr),

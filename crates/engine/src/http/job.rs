@@ -125,8 +125,8 @@ fn timeout(job: &Job) -> Duration {
     job.timeout.unwrap_or(TIMEOUT_DEFAULT)
 }
 
-/// Ends when the response is of no use any more. A node that stops still waits for it: it may
-/// come within the grace period.
+/// Ends when the response is no longer of use. A node that stops still waits for it, because it may
+/// arrive within the grace period.
 async fn until_stopped(attempt: &AttemptContext) -> Outcome {
     match attempt.stopped().await {
         StopReason::Cancelled => Outcome::Cancelled {
@@ -161,7 +161,7 @@ mod tests {
     };
 
     #[tokio::test]
-    async fn a_request_is_dropped_when_its_response_is_of_no_use_any_more() {
+    async fn a_request_is_dropped_when_its_response_is_no_longer_of_use() {
         // Connections are accepted by the kernel, and never read from.
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());

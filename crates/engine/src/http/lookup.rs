@@ -1,7 +1,7 @@
 //! Looks names up with the system's resolver, in a bounded number of threads.
 //!
 //! The system's resolver blocks its thread, for ten seconds and more if no name server answers,
-//! and cannot be told to stop. In a pool that others use too, lookups of dead names would soon
+//! and cannot be interrupted. In a pool that others use too, lookups of dead names would soon
 //! hold every thread, whatever timeout their jobs have. So each lookup has a thread of its own
 //! and a permit that is returned when that thread ends, not when the caller has left. One name
 //! is looked up by one thread at a time, and names that were found lately have permits of their

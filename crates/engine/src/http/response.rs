@@ -1,4 +1,4 @@
-//! What is recorded of a response, and what it means for the job.
+//! The recorded part of a response, and the outcome that follows from it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -46,7 +46,7 @@ pub struct Timings {
     pub tls: Option<Duration>,
     /// From the request to the head of the response.
     pub first_byte: Option<Duration>,
-    /// Reading the body, as far as it was read.
+    /// Reading the body, or the part of it that was read.
     pub body: Option<Duration>,
 }
 

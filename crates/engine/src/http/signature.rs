@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_is_none_is_refused_without_showing_it() {
+    fn an_invalid_secret_is_refused_without_showing_it() {
         for (text, expected) in [
             ("hunter2", "must begin with whsec_"),
             ("whsec_!!!", "must be base64"),

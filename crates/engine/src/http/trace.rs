@@ -36,7 +36,7 @@ impl Trace {
     /// The last phase is over and the next one begins.
     pub fn enter(&mut self, next: Phase) {
         self.timings = match next {
-            // What was tried over a connection from before is no part of the call any more.
+            // Phases of the failed try over an earlier connection are not part of the call.
             Phase::Dns => Timings::default(),
             _ => self.timings(),
         };

@@ -36,11 +36,11 @@ pub struct Fetcher {
     pub gates: Arc<GateCache>,
     /// Of the gates that the last claim was made under.
     pub gates_version: AtomicU64,
-    /// Which jobs to claim; how many is up to the free slots.
+    /// The jobs to claim; the free slots determine how many.
     pub request: ClaimRequest,
     pub wakeups: Mutex<Wakeups>,
-    /// When it looks by itself, woken or not.
-    pub looks_at: Mutex<Timestamp>,
+    /// When it polls even without a wake-up.
+    pub next_poll_at: Mutex<Timestamp>,
     pub pause: ClaimPause,
     pub stop: CancellationToken,
 }
@@ -101,7 +101,7 @@ impl Role for Fetcher {
         // Where a destination had its share, calls that have ended meanwhile leave room again; a claim
         // that finds nothing knows whether it has to wait for the end of one.
         let is_full = count == max || (count > 0 && self.calls.is_some());
-        *self.looks_at.lock().await = now.plus(wait);
+        *self.next_poll_at.lock().await = now.plus(wait);
         Ok(match is_full {
             true => Next::AtOnce,
             false => Next::at_wakeup(wait),
@@ -109,7 +109,7 @@ impl Role for Fetcher {
     }
 
     async fn wakeup(&self) {
-        let looks_at = *self.looks_at.lock().await;
+        let next_poll_at = *self.next_poll_at.lock().await;
         let mut wakeups = self.wakeups.lock().await;
         let version = self.gates_version.load(Ordering::Relaxed);
         let freed = async {
@@ -119,7 +119,7 @@ impl Role for Fetcher {
             }
         };
         tokio::select! {
-            () = wakeups.next_before(looks_at) => {}
+            () = wakeups.next_before(next_poll_at) => {}
             () = freed => {}
             () = self.gates.opened_since(version) => {}
         }

@@ -41,7 +41,7 @@ pub struct HealthKeeper {
     counted_at: Mutex<HashMap<HealthSubject, Timestamp>>,
 }
 
-/// What has happened to destinations since the node started, as far as it was the first to find it.
+/// Incidents of destinations since the node started, if it was the first to detect them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IncidentCounts {
@@ -104,7 +104,7 @@ impl HealthKeeper {
         }
     }
 
-    /// What has happened to destinations, as far as this node has found it.
+    /// Incidents that this node detected.
     pub fn incident_counts(&self) -> IncidentCounts {
         *lock(&self.counts)
     }
@@ -218,7 +218,7 @@ impl HealthKeeper {
         due
     }
 
-    /// What time, or the number of jobs that wait, changes.
+    /// Changes caused by time, or by the number of waiting jobs.
     fn due_steps(
         &self,
         gates: &Gates,
@@ -471,16 +471,16 @@ mod tests {
         assert_eq!(known.tenant, Tenant::new("loud").ok());
         clock.advance(HEALTH_REPORT_EVERY);
         let wait = Failure::http(429, "wait").with_retry_after(Duration::from_secs(60));
-        let told = Outcome::Failure {
+        let limited = Outcome::Failure {
             failure: wait,
             output: None,
         };
-        end_calls(&parts, "told", &told, true).await;
-        assert_eq!(are_kept(&parts, "told").await, [true; 2]);
+        end_calls(&parts, "limited", &limited, true).await;
+        assert_eq!(are_kept(&parts, "limited").await, [true; 2]);
         assert_eq!(are_kept(&parts, "other").await, [false; 2]);
-        // The destination itself has said so to a node.
+        // The destination itself has sent it to a node.
         clock.advance(HEALTH_REPORT_EVERY);
-        end_calls(&parts, "third", &told, false).await;
+        end_calls(&parts, "third", &limited, false).await;
         assert_eq!(are_kept(&parts, "other").await, [true; 2]);
     }
 

@@ -35,7 +35,7 @@ pub struct OperationRunner {
     pub memory: Mutex<RunnerMemory>,
 }
 
-/// What a node remembers between rounds; nothing is lost with it.
+/// A node's memory between rounds; losing it does no harm.
 #[derive(Default)]
 pub struct RunnerMemory {
     /// Where the list of open operations goes on.

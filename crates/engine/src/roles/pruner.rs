@@ -1,5 +1,5 @@
 //! Deletes jobs, batches, operations and audit records whose retention is over, a few at a time, and names
-//! that no job has any more.
+//! that no job has.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},

@@ -125,7 +125,7 @@ impl GatedEngine {
         id
     }
 
-    /// Lets so many handlers end.
+    /// Lets this many handlers end.
     pub fn open_gate(&self, handlers: usize) {
         self.gate.add_permits(handlers);
     }

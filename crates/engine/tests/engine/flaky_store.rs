@@ -62,7 +62,7 @@ impl FlakyLayer {
         self.0.call_running_expired.store(true, Ordering::SeqCst);
     }
 
-    /// Waits for so many renewals from now on.
+    /// Waits for this many further renewals.
     pub async fn renewals(&self, count: u32) {
         let wanted = self.0.renewals.load(Ordering::SeqCst) + count;
         loop {
@@ -91,7 +91,7 @@ impl FlakyLayer {
         Ok(claims.collect())
     }
 
-    /// Callers that read the alerts go on when so many have read them.
+    /// Callers that read the alerts continue when this many have read them.
     pub fn let_alert_readers_meet(&self, count: usize) {
         *self.0.alert_readers.lock().unwrap() = Some(Arc::new(Barrier::new(count)));
     }

@@ -95,7 +95,7 @@ async fn one_bad_address_among_good_ones_refuses_the_name() {
 }
 
 #[tokio::test]
-async fn what_was_checked_is_what_is_dialled() {
+async fn the_checked_address_is_the_one_dialled() {
     let target = Target::start(|_| ok("")).await;
     let url = format!("http://rebound.example:{}/", target.address.port());
     let resolver = FakeResolver::new(&[&["127.0.0.1"], &["10.0.0.1"]]);

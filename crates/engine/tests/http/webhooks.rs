@@ -365,7 +365,7 @@ async fn the_limit_of_retries_holds_for_whatever_sets_a_policy() {
 }
 
 #[tokio::test]
-async fn a_retry_after_counts_as_far_as_the_settings_allow() {
+async fn a_retry_after_is_limited_by_the_settings() {
     for (setting, expected) in [(None, 3_600), (Some(60), 60), (Some(7_200), 7_200)] {
         let reply = |_| answer("429 Too Many Requests", "retry-after: 86400\r\n", "");
         let target = Target::start(reply).await;

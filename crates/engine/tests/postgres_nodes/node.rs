@@ -189,7 +189,7 @@ impl Cluster {
         assert!(!ended.is_empty(), "there was no connection to end");
     }
 
-    /// Waits until so many attempts have started.
+    /// Waits until `count` attempts have started.
     pub async fn started(&self, count: usize) {
         let lines = || self.lines().lines().count();
         let deadline = Instant::now() + DEADLINE;
@@ -199,7 +199,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until so many jobs of the kind that works have ended.
+    /// Waits until `count` jobs of the kind that works have ended.
     pub async fn finished(&self, count: usize, limit: Duration) {
         let deadline = Instant::now() + limit;
         loop {

@@ -1,4 +1,4 @@
-//! What decides when jobs run, and where: queues, gates, destinations, nodes and workers.
+//! Flow control: queues, gates, destinations, nodes and workers.
 
 pub mod destinations;
 pub mod gates;

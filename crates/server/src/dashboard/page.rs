@@ -1,7 +1,9 @@
-//! What every page and form uses: its viewer, the layout, the shape of lists, and the end of actions.
+//! What every page and form uses: its viewer, the layout, the shapes of lists and details, and the end
+//! of actions.
 
 pub use super::{
     actions::{done, no_such_action, redirect_back},
+    detail::Detail,
     fields::{Fields, parse_id},
     list::List,
     viewer::{Editor, Viewer},

@@ -11,7 +11,10 @@ use axum::{
     http::{HeaderMap, Method, header, request::Parts},
 };
 
+use steadfast_core::Tenant;
+
 use crate::{
+    api::query,
     app::App,
     auth::keys::Scope,
     dashboard::{actions::action_message, fields::Fields, page_caches::EditorSlot},
@@ -51,6 +54,11 @@ impl Viewer {
         self.caller.may_write()
     }
 
+    /// The tenant that the page is about: the caller's own, or the one that the address names.
+    pub fn tenant(&self) -> Result<Option<Tenant>, Problem> {
+        query::tenant(self.fields.get("tenant"), &self.caller)
+    }
+
     /// The layout of a page of this section.
     pub fn layout(&self, section: &'static str, title: impl Into<String>) -> Layout {
         let scope = self.caller.scope;
@@ -88,12 +96,11 @@ impl FromRequestParts<Arc<App>> for Viewer {
         };
         // A request for events shows none, and an action mostly leads to another page.
         let is_page = parts.method == Method::GET && !parts.uri.path().starts_with("/ui/");
-        let counts = match is_page {
-            true => {
-                let tenant = caller.tenant.as_ref();
-                app.dashboard.section_counts(&app.client, tenant).await
-            }
-            false => Arc::default(),
+        let counts = if is_page {
+            let tenant = caller.tenant.as_ref();
+            app.dashboard.section_counts(&app.client, tenant).await
+        } else {
+            Arc::default()
         };
         Ok(Self {
             app: app.clone(),

@@ -220,7 +220,7 @@ fn table(rows: &str) -> String {
     }
 }
 
-/// What is not read by everyone.
+/// Details that few people read.
 fn fold(name: &str, content: &str) -> String {
     match content {
         "" => String::new(),

@@ -5,7 +5,7 @@ use steadfast_book::{html::escape, markdown};
 
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// What a type is, in a few words; types with fields of their own are links.
+/// A type in a few words; types with fields of their own are links.
 pub fn type_of(schema: &Value) -> String {
     if let Some(name) = schema["$ref"].as_str() {
         return link(name.trim_start_matches(SCHEMAS));
@@ -63,7 +63,7 @@ fn literal(value: &Value) -> String {
     format!("<code>{}</code>", escape(&text))
 }
 
-/// What values a field may have.
+/// The allowed values of a field.
 fn bounds(schema: &Value) -> String {
     let bounds = [
         ("minimum", "at least "),

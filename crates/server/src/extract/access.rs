@@ -47,7 +47,7 @@ impl Caller {
         }
     }
 
-    /// What people call it: the name of its key.
+    /// The name of its key.
     pub async fn name(&self, app: &App) -> Result<Option<String>, Problem> {
         let Some(id) = self.key else {
             return Ok(None);

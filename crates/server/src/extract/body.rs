@@ -136,7 +136,7 @@ pub fn from_json<T: DeserializeOwned>(json: &impl Serialize) -> Result<Body<T>, 
     parse(&bytes).map(Body)
 }
 
-/// What is wrong with a body that is JSON.
+/// The error in a body that is JSON.
 fn find_problem<T: DeserializeOwned>(bytes: &[u8]) -> Problem {
     let not_an_object = || {
         let detail = "the body must be a JSON object, such as {\"kind\": \"mail\"}";

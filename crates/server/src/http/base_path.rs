@@ -17,7 +17,7 @@ use axum::{
 
 use crate::limits;
 
-/// What the addresses of the server begin with.
+/// The prefix of the addresses of the server.
 const OWN_PARTS: &[&str] = &[
     "alerts",
     "api",
@@ -89,7 +89,7 @@ pub fn prefix_of(base_path: &str, request: &Request) -> String {
     format!("{base_path}{nested}")
 }
 
-/// What a router around this one took off the path.
+/// The part of the path that an outer router removed.
 fn nested_prefix(original: Option<&OriginalUri>, inner: &Uri) -> String {
     let Some(OriginalUri(original)) = original else {
         return String::new();

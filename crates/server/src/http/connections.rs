@@ -41,7 +41,7 @@ struct Table {
     warned_at: Option<Instant>,
 }
 
-/// What becomes of a new connection.
+/// The decision about a new connection.
 #[derive(Debug)]
 pub enum Admission {
     Admitted(Arc<Connection>),
@@ -64,7 +64,7 @@ pub struct Connection {
     pub closing: Notify,
 }
 
-/// What a connection is doing. In the order in which connections are closed.
+/// The activity of a connection, in the order in which connections are closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 enum Phase {

@@ -1,4 +1,4 @@
-//! What serde finds wrong with a request, as data.
+//! Errors of serde as data.
 //!
 //! Deserializers of libraries turn it into sentences at once, and a stable code would have to be
 //! found by searching these. An error type of our own keeps which field it was, and what about it.
@@ -125,7 +125,7 @@ impl de::Error for FieldError {
     }
 }
 
-/// What was expected, without the names of Rust's types.
+/// The expectation, without names of Rust types.
 fn plain(expected: &dyn Expected) -> String {
     match expected.to_string().as_str() {
         "u8" => "a whole number from 0 to 255".to_owned(),

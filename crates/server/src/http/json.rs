@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::http::problem::Problem;
 
-/// What a handler returns: a response in JSON, or why there is none.
+/// The result of a handler: JSON, or a problem.
 pub type Answer<T> = Result<Json<T>, Problem>;
 
 /// A job with its policy fits.

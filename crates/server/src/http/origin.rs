@@ -1,4 +1,4 @@
-//! Which requests a browser may send on behalf of a page.
+//! The requests that a browser may send on behalf of a page.
 //!
 //! A server that needs no key trusts every caller that can connect, and every page in every browser on this
 //! machine can. Two checks keep pages of other sites out:

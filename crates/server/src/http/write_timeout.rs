@@ -38,7 +38,7 @@ impl WriteTimeout {
     }
 
     /// Claims are not written for a client that has closed its end, even if the runtime has not
-    /// been told of it yet: the socket would take them, and no worker would read them.
+    /// noticed it yet: the socket would accept them, and no worker would read them.
     fn check_peer(&self) -> io::Result<()> {
         if !self.undelivered.has_any() {
             return Ok(());

@@ -67,7 +67,7 @@ fn register_counts(lanes: &[LaneStats], registry: &mut Registry) {
     register_tenants(lanes, registry);
 }
 
-/// What is counted for each tenant, over all of its lanes.
+/// The counts of each tenant, over all of its lanes.
 fn register_tenants(lanes: &[LaneStats], registry: &mut Registry) {
     let mut tenants: BTreeMap<&Tenant, (u64, Tally)> = BTreeMap::new();
     for lane in lanes {
@@ -199,7 +199,7 @@ fn register_destinations(counts: DestinationCounts, registry: &mut Registry) {
     registry.register("destinations", help, destinations);
 }
 
-/// What this node has found out about destinations.
+/// The incidents that this node detected.
 fn register_incidents(counts: IncidentCounts, registry: &mut Registry) {
     for (name, help, count) in [
         (

@@ -1,4 +1,4 @@
-//! Which versions run, and since when: what people call a deploy.
+//! The running versions and their first claims: deploys.
 
 use std::collections::BTreeMap;
 

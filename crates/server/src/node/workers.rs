@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use crate::limits;
 
-/// What is known of a worker, as it is stored.
+/// The stored record of a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerState {
@@ -78,7 +78,7 @@ pub fn document_id(tenant: Option<&Tenant>, name: &WorkerName) -> String {
     format!("{}{name}", document_prefix(tenant))
 }
 
-/// What the ids of a tenant's workers begin with.
+/// The prefix of the ids of a tenant's workers.
 pub fn document_prefix(tenant: Option<&Tenant>) -> String {
     format!("{} ", tenant.map_or("*", Tenant::as_str))
 }

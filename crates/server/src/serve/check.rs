@@ -1,4 +1,4 @@
-//! What every request must meet, whatever its address, and what every response has.
+//! Checks of every request, and headers of every response.
 
 use axum::{
     extract::Request,
@@ -16,7 +16,7 @@ use crate::{
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
 
-/// What every response has.
+/// The headers of every response.
 pub fn set_headers(headers: &mut HeaderMap) {
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -26,7 +26,7 @@ pub fn set_headers(headers: &mut HeaderMap) {
     }
 }
 
-/// What every request must meet, whatever its address.
+/// The checks of every request.
 pub fn check<B>(app: &App, request: &Request<B>) -> Result<(), Problem> {
     let headers = request.headers();
     origin::check_form(request.version(), headers)?;

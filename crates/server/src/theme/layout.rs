@@ -1,4 +1,4 @@
-//! What all pages share: the layout around their content, redirects, and how they are rendered.
+//! The layout of all pages, redirects, and rendering.
 
 use std::{borrow::Borrow, sync::Arc};
 
@@ -30,7 +30,7 @@ pub struct Layout {
     pub signed_in_as: Option<String>,
     pub may_write: bool,
     pub sees_all_tenants: bool,
-    /// What the action that led here did.
+    /// The message of the action that led here.
     pub message: Option<String>,
     pub now: Timestamp,
     /// The address under which the browser sees this server.

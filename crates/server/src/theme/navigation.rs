@@ -15,7 +15,7 @@ pub struct Section {
     pub is_bad: bool,
 }
 
-/// What is counted beside the sections.
+/// The counts beside the sections.
 #[derive(Clone, Debug, Default)]
 pub struct SectionCounts {
     pub running: u64,

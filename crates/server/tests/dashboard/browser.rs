@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The browser and its driver. A shell starts both, and stops them when this program has ended, even
-/// if it was killed: then nothing holds the other end of its input any more.
+/// if it was killed: then the other end of its input is closed.
 struct BrowserProcesses {
     driver_port: u16,
     browser_port: u16,

@@ -8,7 +8,7 @@ use steadfast_store::BatchRecord;
 use super::History;
 use crate::{Invariant, expected::ExpectedJob};
 
-/// A batch, as far as the store has answered.
+/// A batch, according to the responses of the store.
 pub struct ExpectedBatch {
     pub tenant: Tenant,
     pub is_closed: bool,

@@ -1,4 +1,4 @@
-//! What people ask of jobs, and what retention takes away.
+//! Commands of people, and deletions by retention.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{Event, History};
 use crate::Invariant;
 
 impl History {
-    /// `news` is what had to be stored with the change, as far as it can be read.
+    /// `deliveries` are those that had to be stored with the change, if they can be read.
     pub fn record_command(
         &mut self,
         id: JobId,
@@ -77,7 +77,7 @@ impl History {
         let is_cancelled =
             job.progress.state == JobState::Cancelled || job.progress.cancel_requested;
         let known = self.jobs.get(&job.id);
-        // It may have ended long before, and its news with it.
+        // It may have ended long before, with its deliveries.
         if is_cancelled && known.is_some_and(|known| !known.state.is_final()) {
             self.record_command(job.id, &JobCommand::Cancel, Some(job), deliveries, now);
         }
@@ -101,7 +101,7 @@ impl History {
         }
     }
 
-    /// Whatever is not there any more was allowed to go.
+    /// Each deleted job was allowed to be deleted.
     pub fn pruned(&mut self, ended_before: Timestamp, left: &BTreeSet<JobId>, now: Timestamp) {
         for id in self.living() {
             if left.contains(&id) {

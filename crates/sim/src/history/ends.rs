@@ -75,7 +75,7 @@ impl History {
         }
     }
 
-    /// What was not to be written, was not.
+    /// Refused transitions were not written.
     fn unchanged(&mut self, seen: &CommitObservation) {
         let id = seen.transition.job;
         self.count_check(Invariant::FencesHold);
@@ -141,7 +141,7 @@ impl History {
     }
 }
 
-/// Whether this is the transition that ended its claim, told once more.
+/// Whether this is the transition that ended its claim, sent again.
 fn was_written(known: &ExpectedJob, seen: &CommitObservation) -> bool {
     let transition = &seen.transition;
     match &transition.record {

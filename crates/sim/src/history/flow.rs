@@ -18,16 +18,17 @@ use steadfast_store::ClaimRequest;
 use super::{Event, History};
 use crate::{Invariant, expected::ExpectedJob};
 
-/// One in so many claims is compared with what is explained, for so many jobs.
+/// One in this many claims is compared with the explanations, for a few jobs.
 const EXPLAIN_EVERY: usize = 4;
+/// The jobs of a claim that are compared.
 const EXPLAINED_MAX: usize = 3;
 
-/// What is known of gates.
+/// The observed gates.
 #[derive(Default)]
 pub struct ExpectedFlow {
     /// Those of the newest version that the store was asked with: they hold.
     pub(super) gates: Arc<Gates>,
-    /// Which of them apply, as far as that was asked.
+    /// Which of them apply, for the keys that were asked for.
     applied: BTreeMap<Sublane, Arc<[AppliedGate]>>,
     known: BTreeMap<GateNumber, ExpectedGate>,
     /// How much more than its share the second tenant has had while the first one waited, times

@@ -7,7 +7,7 @@ use steadfast_core::{Job, JobId, JobState, NewJob, OnFailure, Timestamp};
 use super::{Event, History};
 use crate::{Invariant, expected::ExpectedJob};
 
-/// What follows for a job from those that it waits for.
+/// The decision about a job that follows from its prerequisites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DependantOutcome {
     /// One of them has not ended.

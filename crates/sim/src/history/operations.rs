@@ -10,7 +10,7 @@ use steadfast_store::{OperationBatch, OperationChange, OperationRecord};
 use super::{Event, History};
 use crate::Invariant;
 
-/// An operation, as far as the store has answered.
+/// An operation, according to the responses of the store.
 pub struct ExpectedOperation {
     pub record: OperationRecord,
     /// Jobs that it has looked at, and whether it has changed them.
@@ -25,7 +25,7 @@ pub struct OperationObservation {
     pub before: Vec<Option<Job>>,
     pub after: Vec<Option<Job>>,
     pub rows: Vec<OperationJob>,
-    /// The news of each job that was changed.
+    /// The deliveries of each changed job.
     pub deliveries: Vec<Vec<Option<Job>>>,
 }
 

@@ -33,7 +33,7 @@ impl History {
         self.schedules.entry(id).or_insert(known);
     }
 
-    /// `runs` are the runs of the firing, as far as they are there now.
+    /// `runs` are the runs of the firing that still exist.
     pub fn fired(
         &mut self,
         firing: &FireRequest,

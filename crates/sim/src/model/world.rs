@@ -32,7 +32,7 @@ pub enum Action {
 pub enum Answer {
     Done,
     Refused,
-    /// Which job was claimed, if any.
+    /// The claimed job, if any.
     Claimed(Option<usize>),
 }
 
@@ -52,7 +52,7 @@ pub struct ModelJob {
 pub struct World {
     now: u8,
     jobs: [ModelJob; JOBS],
-    /// Which claim each node believes it holds: job and fence.
+    /// The claim that each node believes it holds: job and fence.
     nodes: [Option<(usize, u8)>; NODES],
     /// A cancel was acknowledged, and no retry since.
     cancelled: [bool; JOBS],
@@ -263,7 +263,7 @@ impl World {
         }
     }
 
-    /// Whether this world breaks a rule, with so many dead letters listed.
+    /// Whether this world breaks a rule, with this number of listed dead letters.
     pub fn broken(&self, dead_letters: u64) -> Option<Invariant> {
         let unresolved = |job: &&ModelJob| job.state == JobState::Failed && !job.resolved;
         let expected = self.jobs.iter().filter(unresolved).count() as u64;

@@ -14,10 +14,10 @@ use steadfast_store::{ClaimRequest, ClaimResult, Document, JobFilter, StoreError
 use super::{Bug, BuggyStore};
 use crate::workload::{self, TENANTS};
 
-/// So many claims are made under one version of gates at most.
+/// At most this many claims are made under one version of gates.
 const CLAIMS_MAX: u64 = 1_000_000;
 
-/// What a twist may depend on.
+/// The input of a twist.
 struct Facts {
     /// How many attempts run whose lease has expired.
     expired: u32,

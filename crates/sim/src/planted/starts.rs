@@ -13,7 +13,7 @@ use steadfast_store::{
 
 use super::{Bug, BuggyStore};
 
-/// So many are claimed only to be put back.
+/// This many jobs are claimed only to be put back.
 const PASSED_OVER: usize = 1;
 
 impl BuggyStore {

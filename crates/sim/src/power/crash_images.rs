@@ -1,4 +1,4 @@
-//! What can be left on a disk when the power fails.
+//! The possible disk images after a power failure.
 //!
 //! What was synced is there. Of the rest, anything may be: each write on its own, whole, torn or
 //! not at all, in any order, because caches keep none. SQLite relies on as much, and on two things
@@ -152,7 +152,7 @@ impl Drive {
         names
     }
 
-    /// Which write is torn, and how much of it is left.
+    /// The torn write, and how much of it is left.
     fn torn(
         &self,
         names: &BTreeMap<String, Inode>,

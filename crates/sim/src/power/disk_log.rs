@@ -1,4 +1,4 @@
-//! What was done to the files, in the order in which it was done.
+//! The log of file operations, in order.
 
 use std::{
     collections::HashMap,
@@ -35,7 +35,7 @@ pub enum Operation {
     Sync {
         inode: Inode,
     },
-    /// The operating system has told of it once, and holds what it could not write for written.
+    /// The operating system has reported it once, and treats the unwritten data as written.
     SyncFailed {
         inode: Inode,
     },
@@ -49,7 +49,7 @@ pub enum Entry {
     Acknowledged(usize),
 }
 
-/// What a disk makes of being asked to sync.
+/// How a disk reacts to a sync.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncMode {
     #[default]
@@ -60,14 +60,14 @@ pub enum SyncMode {
     NotTheLog,
 }
 
-/// Operations that fail: the one with this number, counted from 0, and so many in a row.
+/// Operations that fail: the number of the first, counted from 0, and how many in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultRange {
     pub first: u64,
     pub count: u64,
 }
 
-/// What SQLite is about to ask of the disk.
+/// The next operation that SQLite requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     Open,

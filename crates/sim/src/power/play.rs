@@ -36,11 +36,11 @@ pub struct DiskSetup {
 /// All that came of a play.
 pub struct PlayRecord {
     pub entries: Vec<Entry>,
-    /// What the store held after each call that was acknowledged.
+    /// The contents of the store after each acknowledged call.
     pub worlds: Vec<World>,
     pub calls: Vec<&'static str>,
     pub end: Timestamp,
-    /// How many calls were told that they failed.
+    /// How many calls returned an error.
     pub refused: u64,
     /// How many operations could have failed, and how many did.
     pub asked: u64,

@@ -83,7 +83,7 @@ impl Play {
         }
     }
 
-    /// What people ask for.
+    /// Commands of people.
     async fn people(&mut self, round: u64) {
         let batch: Vec<NewJob> = (0..3).map(|index| self.job(round + 10, index)).collect();
         self.enqueue(&batch).await;

@@ -99,7 +99,7 @@ impl<'r> Sweep<'r> {
         }
     }
 
-    /// Sweeps so many points, spread over the log; if it has fewer, each several times.
+    /// Sweeps this many points, spread over the log; if it has fewer, each several times.
     pub fn run(mut self, points: u64) -> Result<SweepReport, DataLoss> {
         let entries = &self.recording.entries;
         let operations = entries
@@ -117,7 +117,7 @@ impl<'r> Sweep<'r> {
         Ok(self.swept)
     }
 
-    /// One point of each of so many ranges.
+    /// One point of each of `count` ranges.
     fn sample(&mut self, count: usize, sample: usize) -> HashSet<usize> {
         let start = |index: usize| index * count / sample;
         (0..sample)

@@ -18,7 +18,7 @@ const TEXT_MAX: usize = 2_000;
 /// The step that handlers of the script take.
 pub const STEP: &str = "charge";
 
-/// What was acknowledged, or what is found.
+/// The acknowledged facts, or those found in the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct World(BTreeMap<String, String>);
 

@@ -26,10 +26,7 @@ impl Simulation {
             self.close_batches();
             self.decide_for_waiting(round);
             self.round(round).await;
-            quiet_rounds = match self.is_quiet() {
-                true => quiet_rounds + 1,
-                false => 0,
-            };
+            quiet_rounds = if self.is_quiet() { quiet_rounds + 1 } else { 0 };
             // Each node has its turn after the last end, which batches have yet to count.
             if self.is_broken() || quiet_rounds > self.nodes.len() {
                 break;
@@ -55,7 +52,7 @@ impl Simulation {
         }
     }
 
-    /// The nodes do everything in turn, and everything under way goes as far as it can.
+    /// The nodes do everything in order, and everything in progress continues until it waits.
     async fn round(&mut self, round: usize) {
         let inbox = self.tasks.inbox();
         let nodes = self.nodes.len();

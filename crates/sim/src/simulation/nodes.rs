@@ -31,7 +31,7 @@ pub struct Nodes {
     store: Arc<FaultyStore>,
     script: Arc<Script>,
     nodes: Vec<Alive>,
-    /// What follows if a destination does not work.
+    /// The reaction to an unhealthy destination.
     hold: HoldMode,
 }
 
@@ -347,12 +347,11 @@ impl Nodes {
         inbox.spawn(node, async move {
             let client = roles.client();
             // Refused if the time has come meanwhile, or if others were faster each time.
-            let _refused = match releases {
-                true => client.release_destination(&destination, None).await,
-                false => {
-                    let held = client.hold_destination(&destination, Some("a person"), None, until);
-                    held.await
-                }
+            let _refused = if releases {
+                client.release_destination(&destination, None).await
+            } else {
+                let held = client.hold_destination(&destination, Some("a person"), None, until);
+                held.await
             };
         });
     }
@@ -390,12 +389,11 @@ impl Nodes {
 /// One attempt from its claim until the store has its end, as executor and committer do it.
 async fn attempt(roles: Arc<Roles>, script: Arc<Script>, claim: Claim) {
     let is_given_back = script.chance(6);
-    let ended = match is_given_back {
-        true => {
-            let outcome = Outcome::Released { started: false };
-            claim.end(outcome, script.clock.now())
-        }
-        false => roles.attempt(claim).await,
+    let ended = if is_given_back {
+        let outcome = Outcome::Released { started: false };
+        claim.end(outcome, script.clock.now())
+    } else {
+        roles.attempt(claim).await
     };
     let mut pending = roles.pending(ended);
     while roles.settle(&mut pending).await.is_err() {
@@ -453,7 +451,7 @@ async fn command_by_person(roles: Arc<Roles>, id: JobId, command: JobCommand) {
     }
 }
 
-/// What a person has halted would never end.
+/// Work that a person has paused would never end.
 async fn resume_all(roles: &Roles) {
     let client = roles.client();
     let filter = OperationFilter {
@@ -471,7 +469,7 @@ async fn resume_all(roles: &Roles) {
     }
 }
 
-/// What a person holds for good would keep jobs from their end.
+/// A manual hold would keep jobs from their end.
 async fn release_all(roles: &Roles) {
     let client = roles.client();
     let filter = DestinationFilter::default();

@@ -30,7 +30,7 @@ pub fn any_destination(random: &mut StdRng) -> Destination {
     Destination::new(DESTINATIONS.choose(random).unwrap()).unwrap()
 }
 
-/// What holds for all destinations: few failures are enough, and holds are short.
+/// The rules of all destinations: few failures are enough, and holds are short.
 pub fn defaults(hold: HoldMode) -> GateDefaults {
     let mut defaults = GateDefaults::default();
     defaults.destination.hold = Some(hold);

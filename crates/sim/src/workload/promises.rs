@@ -1,4 +1,4 @@
-//! What only some jobs have: a unique key, a time to start before, jobs to wait for; and work on many.
+//! Fields that only some jobs have: a unique key, a start deadline, prerequisites; and bulk work.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub const CALLBACK_QUEUE: &str = "callbacks";
 /// Jobs that one waits for, at most.
 const AFTER_MAX: usize = 3;
 
-/// Gives a job what only some have. `others` are those that there are.
+/// Gives a job the fields that only some jobs have. `others` are the existing jobs.
 pub fn with_promises(random: &mut StdRng, job: NewJob, others: &[(JobId, Tenant)]) -> NewJob {
     // What was asked with a key must be asked again in the same words.
     if job.idempotency_key.is_some() {

@@ -670,7 +670,7 @@ class DelayRange(TypedDict):
 
 
 DelaySource: TypeAlias = Literal["policy", "rule", "retry_after"]
-"""What decided a delay."""
+"""The source of a delay."""
 
 
 class Destination(TypedDict):

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-/// What one engine did.
+/// The result of one engine.
 pub struct Track {
     pub name: String,
     /// Calls of each second.
@@ -17,7 +17,7 @@ pub struct Track {
 
 type FigureText = fn(&Track) -> String;
 
-/// What is said of each.
+/// The numbers shown for each.
 pub const FIGURES: [(&str, FigureText); 5] = [
     ("jobs", |track| track.created.to_string()),
     ("calls to the target while it was down", |track| {

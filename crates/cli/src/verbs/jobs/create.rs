@@ -173,7 +173,7 @@ fn print_created(job: &JobBody, created: &str) -> anyhow::Result<()> {
 }
 
 impl Args {
-    /// What `--from` names, if it is given, with the fields of the flags over it.
+    /// The request of `--from`, if it is given, with the fields of the flags over it.
     async fn request(&self, server: &Server) -> anyhow::Result<Value> {
         let mut fields: Map<String, Value> = match self.from.as_deref() {
             Some("-") => read_json("-", "--from")?,

@@ -19,7 +19,7 @@ use crate::{
     verbs::confirm,
 };
 
-/// Which jobs, and how they are worked through.
+/// The jobs, and how they are processed.
 #[derive(clap::Args)]
 pub struct BulkArgs {
     /// Job ids; or select jobs with the options below.
@@ -91,7 +91,7 @@ pub struct CanaryArgs {
     pub fail_share_max: Option<Number>,
 }
 
-/// What is done to each of them.
+/// The action on each of them.
 pub struct BulkWork {
     pub kind: OperationKind,
     /// One of them, and many.

@@ -17,7 +17,7 @@ pub struct Ledger {
     broken: BTreeMap<Broken, Vec<String>>,
 }
 
-/// What is known of an acknowledged job.
+/// The recorded facts of an acknowledged job.
 #[derive(Default)]
 struct Promise {
     /// Of the newest claim whose response arrived.

@@ -16,7 +16,7 @@ use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 
 use crate::postgres;
 
-/// One in so many is lost.
+/// One in this many commits is lost.
 const COMMITS: u32 = 8;
 const ANSWERS: u32 = 100;
 const REQUESTS: u32 = 300;

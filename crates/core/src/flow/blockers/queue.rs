@@ -8,7 +8,7 @@ use crate::{
     values::{Queue, Timestamp},
 };
 
-/// What is known about a queue of a tenant.
+/// The facts about a queue of a tenant.
 #[derive(Clone, Debug)]
 pub struct QueueFacts {
     /// The queue.

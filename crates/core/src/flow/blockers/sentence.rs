@@ -21,7 +21,7 @@ use crate::{
 /// How many holders a sentence names.
 const NAMED_HOLDERS: usize = 3; // not a limit: of a sentence
 
-/// What an estimate is based on.
+/// The basis of an estimate.
 pub(super) fn basis(blocker: &Blocker) -> String {
     match blocker.kind {
         BlockerKind::RunAt => "its due time",
@@ -171,7 +171,7 @@ impl StartFacts<'_> {
         }
     }
 
-    /// What the reader could do about a gate: a tenant changes its own, and the operator all others.
+    /// The suggested action for a gate: a tenant changes its own, the operator all others.
     fn action_at(&self, id: &GateId, kind: BlockerKind, action: &str) -> String {
         let is_of_health = matches!(kind, BlockerKind::Held | BlockerKind::RetryAfter);
         let is_own = id.tenant.as_ref() == Some(&self.job.tenant) && !is_of_health;
@@ -206,8 +206,8 @@ impl StartFacts<'_> {
         blocker
     }
 
-    /// What a limit says that has room, if jobs like this one take it all.
-    pub(super) fn in_line(
+    /// The blocker at a limit that has room, if similar jobs ahead of this one use all of it.
+    pub(super) fn behind_others(
         &self,
         reading: &GateSnapshot,
         limits: &GateLimits,
@@ -320,7 +320,7 @@ impl StartFacts<'_> {
         cause(&self.visible_cause(of))
     }
 
-    /// What a failure says may be another tenant's.
+    /// The text of a failure may belong to another tenant.
     fn visible_cause(&self, of: &IncidentCause) -> IncidentCause {
         let mut visible = of.clone();
         if self.is_of_tenant

@@ -79,7 +79,7 @@ fn a_default_holds_for_every_key_that_has_no_gate_of_its_own() {
 }
 
 #[test]
-fn what_a_tenant_sets_for_its_jobs_comes_before_what_is_set_for_the_destination() {
+fn a_setting_of_the_tenant_overrides_that_of_the_destination() {
     let destination = Destination::of_url("https://api.example.com").unwrap();
     let of = |tenant: Option<&str>, scope, key: &str, hold| {
         let mut gate = gate(tenant, scope, key, 1);
@@ -221,7 +221,7 @@ fn failing_with(tenants: &[&str], failure: &Failure, now: Timestamp) -> Arc<Dest
 }
 
 #[test]
-fn what_fails_for_all_holds_calls_and_what_fails_for_a_tenant_holds_that_tenant() {
+fn failures_of_all_hold_calls_and_failures_of_a_tenant_hold_its_jobs() {
     let now = Timestamp::from_millis(1_767_225_600_000);
     let destination = Destination::of_url("https://api.example.com").unwrap();
     let refused = Failure::new(FailureClass::CONNECTION, "refused");

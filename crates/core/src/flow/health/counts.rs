@@ -130,7 +130,7 @@ impl OutcomeCounts {
         self.ended() >= rules.min_attempts && self.failed_share() < rules.failed_share / 2.0
     }
 
-    /// Which part failed; 0 if nothing ended.
+    /// The share of failures; 0 if no attempt ended.
     pub(super) fn failed_share(&self) -> f64 {
         match self.ended() {
             0 => 0.0,

@@ -1,4 +1,4 @@
-//! What was wrong with a destination, and what it asked for.
+//! Incidents of a destination, and its `Retry-After`.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -27,7 +27,7 @@ pub struct Incident {
     /// The most due jobs that waited for its end at one time.
     #[serde(default)]
     pub jobs_delayed: u64,
-    /// Whose attempts failed, up to [`limits::HEALTH_TENANTS_MAX`](crate::limits::HEALTH_TENANTS_MAX).
+    /// The tenants whose attempts failed, up to [`limits::HEALTH_TENANTS_MAX`](crate::limits::HEALTH_TENANTS_MAX).
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tenants: BTreeSet<Tenant>,
     /// Who released it, if a person did.

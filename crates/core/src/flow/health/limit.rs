@@ -1,4 +1,4 @@
-//! What the health of a destination means for a claim.
+//! The limit that the health of a destination puts on claims.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
     values::Timestamp,
 };
 
-/// What the health of a destination means for jobs that would call it.
+/// The limit that the health of a destination puts on jobs that call it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DestinationLimit {
     retry_after: Option<SharedRetryAfter>,
@@ -46,7 +46,7 @@ impl DestinationHealth {
         self.retry_after == other.retry_after && hold(self) == hold(other)
     }
 
-    /// What it means for jobs with this setting; `None` if nothing.
+    /// The limit for jobs with this setting; `None` if there is none.
     pub fn limit(&self, mode: HoldMode, shares_retry_after: bool) -> Option<DestinationLimit> {
         let is_held = mode == HoldMode::Auto || self.by_hand.is_some();
         let hold = match (self.phase, &self.by_hand, &self.incident) {
@@ -87,7 +87,7 @@ impl DestinationHealth {
 }
 
 impl DestinationLimit {
-    /// Without what is only told to people: an incident goes on being counted while it lasts.
+    /// Without what is only shown to people: an incident is counted while it lasts.
     fn means_the_same(&self, other: &Self) -> bool {
         let hold = match (&self.hold, &other.hold) {
             (

@@ -10,7 +10,7 @@ use crate::{
     values::{Invalid, duration},
 };
 
-/// When a destination counts as unhealthy, as far as a gate sets it. In JSON every field is optional.
+/// The settings of a gate for when a destination counts as unhealthy. In JSON every field is optional.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HealthPatch {

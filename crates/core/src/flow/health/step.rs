@@ -1,4 +1,4 @@
-//! What follows from what is known of a destination: the one place that decides it.
+//! The next health of a destination: the one place that decides it.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use super::{
 };
 use crate::{flow::hold::HoldMode, limits, values::Timestamp};
 
-/// What a step is taken with. Without any of it, time alone may change something.
+/// The input of a step. Without any input, time alone may change the health.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HealthInput<'a> {
-    /// What a node has counted.
+    /// The counts of a node.
     pub report: Option<&'a HealthReport>,
     /// How many due jobs wait because of the destination's health; `None` if that is not known.
     pub waiting: Option<u64>,
-    /// What a person wants.
+    /// The command of a person.
     pub command: Option<&'a HoldCommand>,
 }
 
-/// What a person wants of a destination.
+/// A person's command for a destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HoldCommand {
     /// Start nothing, not even a probe.
@@ -39,12 +39,12 @@ pub enum HoldCommand {
     },
 }
 
-/// What a step leads to.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HealthChange {
-    /// What is to be stored, if the document is still the one that the step was taken from.
+    /// The document to store, if the stored one has not changed since.
     pub health: DestinationHealth,
-    /// What people should hear of, once it is stored.
+    /// Events to report once it is stored.
     pub event: Option<HealthEvent>,
     /// How many probes, or ramps after one, it shows to have failed.
     pub failed_probes: u32,
@@ -52,7 +52,7 @@ pub struct HealthChange {
     pub is_released: bool,
 }
 
-/// What people should hear of.
+/// An event that people should learn of.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HealthEvent {
     /// An incident has begun.
@@ -413,7 +413,7 @@ impl DestinationHealth {
         self.phase = Phase::Healthy;
     }
 
-    /// What was counted belongs to the phase before.
+    /// The counts belong to the previous phase.
     fn restart_counts(&mut self, now: Timestamp) {
         self.counts = OutcomeCounts::default();
         self.by_tenant = TenantCounts::default();

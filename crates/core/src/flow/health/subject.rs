@@ -1,4 +1,4 @@
-//! Whose health is meant.
+//! The subject of a health document: a destination, for all tenants or for one.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::values::{Destination, Tenant};
 pub struct HealthSubject {
     /// The system that is called.
     pub destination: Destination,
-    /// Whose jobs are meant; `None` for those of all.
+    /// The tenant; `None` for all tenants.
     pub tenant: Option<Tenant>,
 }
 

@@ -1,4 +1,4 @@
-//! What one node sees of a destination.
+//! The counts of one node for a destination.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     values::{Tenant, Timestamp},
 };
 
-/// What one node has counted of a destination since its last report.
+/// The counts of one node for a destination since its last report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HealthTally {
     content: ReportContent,
@@ -19,7 +19,7 @@ pub struct HealthTally {
     last_report: Timestamp,
 }
 
-/// What one node reports of a destination. To add it again changes nothing.
+/// The report of one node about a destination. Adding it twice changes nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HealthReport {
     pub(super) node: String,
@@ -38,12 +38,12 @@ pub(super) struct ReportContent {
     pub last_bad_start: Option<Timestamp>,
     pub last_unclear_start: Option<Timestamp>,
     pub newest_failure: Option<String>,
-    /// Whose attempts failed because of the destination.
+    /// The tenants whose attempts failed because of the destination.
     pub tenants: BTreeSet<Tenant>,
     pub retry_after: Option<SharedRetryAfter>,
 }
 
-/// What an attempt says about the system that it called.
+/// The evidence of an attempt about its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Evidence {
     /// It answered.
@@ -130,7 +130,7 @@ impl HealthTally {
         }
     }
 
-    /// Whose attempts are counted, if those of several are.
+    /// The tenants, if attempts of several are counted.
     pub fn tenants(&self) -> impl Iterator<Item = &Tenant> {
         self.content.by_tenant.tenants()
     }
@@ -140,7 +140,7 @@ impl HealthTally {
         self.content.counts.is_empty() && self.content.retry_after.is_none()
     }
 
-    /// What the destination has asked callers to wait for since the last report.
+    /// The `Retry-After` received since the last report.
     pub fn retry_after(&self) -> Option<&SharedRetryAfter> {
         self.content.retry_after.as_ref()
     }

@@ -1,4 +1,4 @@
-//! What is sent, what is kept, and what is refused.
+//! Patches: accepted, stored, refused.
 
 use super::{
     super::{gate::Gate, gates::GateDefaults},
@@ -27,7 +27,7 @@ fn limits_of(scope: GateScope, json: &str) -> Result<GateLimits, Invalid> {
 
 // long: a table
 #[test]
-fn bad_input_names_its_field_and_what_would_do() {
+fn bad_input_names_its_field_and_the_expected_value() {
     use GateScope::{Destination, Key, Queue, Tenant};
     for (scope, json, sentence) in [
         (
@@ -172,7 +172,7 @@ fn a_key_that_no_job_can_have_is_refused() {
 }
 
 #[test]
-fn what_is_sent_is_what_is_kept() {
+fn a_patch_is_stored_as_it_was_sent() {
     let sent = r#"{"maxRunning":5,"rate":{"limit":100,"per":"1m","burst":10},"retryShare":0.2,"hold":"auto","shareRetryAfter":false,"health":{"minAttempts":10,"maxHold":"30m"}}"#;
     let limits = limits_of(GateScope::Destination, sent).unwrap();
     let stored = serde_json::to_string(&limits).unwrap();
@@ -195,7 +195,7 @@ fn what_is_sent_is_what_is_kept() {
 }
 
 #[test]
-fn a_document_of_another_version_is_read_as_far_as_it_goes() {
+fn unknown_fields_of_a_document_of_another_version_are_ignored() {
     let read = serde_json::from_str::<GateLimits>;
     assert_eq!(read("{}").unwrap(), GateLimits::default());
     let newer = r#"{"maxRunning":5,"lanes":7,"health":{"minJobs":2,"mood":"sad"}}"#;

@@ -1,4 +1,4 @@
-//! Which days of a month a pattern means, as a set of bits.
+//! The days of a month that a pattern selects, as a set of bits.
 //!
 //! A month has only 28 shapes (its length, and the weekday it begins with), and nothing in
 //! the two day fields depends on more. So a whole month is decided at once, and whether a

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::limits;
 
-/// What a refused pattern must be: a sentence fragment that begins with "must".
+/// What is expected of a refused pattern: a sentence fragment that begins with "must".
 pub(super) type Requirement = String;
 
 const NICKNAMES: [(&str, &str); 7] = [

@@ -1,4 +1,4 @@
-//! Which ticks have come due.
+//! The ticks that are due.
 //!
 //! Almost always it is one. But a node that was off for a year has missed thirty million ticks of
 //! an every-second rule, and must decide about them within milliseconds. So only the newest are

@@ -28,7 +28,7 @@ pub struct ScheduleProgress {
     pub queued_tick: Option<Timestamp>,
 }
 
-/// What a schedule does now.
+/// The next step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimetableStep {
@@ -109,7 +109,7 @@ impl Timetable {
         })
     }
 
-    /// What to do now. `unfinished` tells whether a run of this schedule has not ended yet.
+    /// The next step. `unfinished` is true if a run of this schedule has not ended.
     ///
     /// First `missed` decides which of the ticks that are due may run at all, then `overlap`
     /// and `maxRuns` how many of them. If not all can run, the newest do, because their runs work

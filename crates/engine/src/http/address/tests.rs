@@ -139,7 +139,7 @@ fn an_allowed_network_opens_itself_and_nothing_else() {
 }
 
 #[test]
-fn a_network_that_cannot_be_meant_is_refused_with_what_may_be() {
+fn an_implausible_network_is_refused_with_a_suggestion() {
     let refused = |text: &str| OutboundRules::default().allow(text).unwrap_err();
     for text in ["", "10.0.0.0/", "10.0.0.0/x", "example.com", "10.0.0/8"] {
         let error = refused(text);

@@ -130,7 +130,7 @@ async fn a_lookup_that_panics_is_an_error_and_the_next_one_begins_anew() {
 }
 
 #[tokio::test]
-async fn only_so_many_names_are_kept() {
+async fn the_number_of_cached_names_is_limited() {
     let network = Arc::new(Network::default());
     let resolver = network.resolver();
     for number in 0..NAMES_KEPT_MAX + 5 {

@@ -407,7 +407,7 @@ async fn a_job_that_no_node_claims_is_overdue_unless_its_queue_is_paused() {
 }
 
 #[tokio::test]
-async fn an_alert_of_a_tenant_that_has_nothing_any_more_resolves() {
+async fn an_alert_of_a_tenant_without_data_resolves() {
     let fixture = Fixture::new();
     let engine = fixture.engine(dlq_at_once());
     dead_letter(&engine, "acme").await;

@@ -183,7 +183,7 @@ async fn attempts_go_on_by_default_and_what_holding_would_have_saved_is_shown() 
 }
 
 #[tokio::test]
-async fn one_that_is_not_watched_is_left_alone() {
+async fn a_destination_that_is_not_watched_is_left_alone() {
     let fixture = Fixture::new();
     let node = fixture.node();
     set_hold(&node, GatePatch::default().hold(HoldMode::Off)).await;

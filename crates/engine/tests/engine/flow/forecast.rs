@@ -57,7 +57,7 @@ async fn a_storm_fires_before_it_comes_and_is_over_when_it_was_worked_off() {
 }
 
 #[tokio::test]
-async fn forecasts_are_held_against_what_came() {
+async fn forecasts_are_compared_with_ended_attempts() {
     let fixture = Fixture::new();
     let engine = fixture.engine(only(AlertRule::Storm));
     let other = fixture.engine(only(AlertRule::Storm));

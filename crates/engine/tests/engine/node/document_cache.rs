@@ -40,7 +40,7 @@ impl StoreLayer for SlowAnswer {
 }
 
 #[tokio::test]
-async fn what_was_read_before_a_change_does_not_replace_what_was_read_after_it() {
+async fn an_older_read_does_not_replace_a_newer_one() {
     let store = Arc::new(LayeredStore(SlowAnswer::default()));
     let count = |documents: Vec<Document>| documents.len();
     let cache = DocumentCache::new(store.clone(), DocumentKind::Key, count);

@@ -66,7 +66,7 @@ impl Handler for EndsWithLease {
 }
 
 #[tokio::test]
-async fn an_attempt_that_ends_with_its_lease_is_not_renewed_any_more() {
+async fn an_attempt_that_ends_with_its_lease_is_no_longer_renewed() {
     let clock = ManualClock::default();
     let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
     let builder = Engine::builder(store.clone());

@@ -51,7 +51,7 @@ async fn an_outcome_that_cannot_be_stored_does_not_hold_up_the_others() {
     gated.succeeds(good).await;
     let client = gated.client.clone();
     gated.stop().await;
-    // No node holds it any more: its lease runs out, and then another may try.
+    // No node holds it now: its lease runs out, and then another may try.
     let job = client.job(bad).await.unwrap().unwrap();
     assert_eq!(job.progress.state, JobState::Running);
 }

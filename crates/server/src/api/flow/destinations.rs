@@ -67,7 +67,7 @@ pub async fn read(
     Ok(Json(body_of(&state, &caller, app.client.now())))
 }
 
-/// What a caller may know of a destination, with the settings for a tenant.
+/// A destination as the caller may see it, with the settings for a tenant.
 pub async fn find(
     app: &App,
     caller: &Caller,
@@ -221,7 +221,7 @@ fn origin(text: &str) -> Result<Destination, Invalid> {
     })
 }
 
-/// What a caller may know of a destination.
+/// A destination as the caller may see it.
 pub fn body_of(state: &DestinationState, caller: &Caller, now: Timestamp) -> DestinationBody {
     let settings = DestinationSettings {
         tenant: state.tenant.clone(),

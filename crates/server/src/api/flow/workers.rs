@@ -89,7 +89,7 @@ fn worker_body(state: WorkerState, running: &RunningJobs, now: Timestamp) -> Wor
     body
 }
 
-/// What a worker says of itself, within the limits.
+/// The description of a worker, within the limits.
 pub fn check_info(info: Option<WorkerInfo>) -> Result<WorkerInfo, Problem> {
     let info = info.unwrap_or_default();
     let most = limits::WORKER_TEXT_BYTES_MAX;

@@ -259,7 +259,7 @@ pub fn shorthands(body: &CreateJobRequest) -> Shorthands {
     }
 }
 
-/// What only some requests have.
+/// Fields that only some requests have.
 fn with_extras(mut request: JobRequest, body: &CreateJobRequest) -> JobRequest {
     if let Some(unique) = &body.unique {
         request = request.unique(unique.clone());
@@ -387,7 +387,7 @@ pub fn may_replace(stored: &Schedule, job: &NewJob) -> bool {
         && target_url(template) == target_url(job)
 }
 
-/// What a schedule runs, in a few words: `a request to https://example.com/`.
+/// The work of a schedule in a few words: `a request to https://example.com/`.
 pub fn describe_work(job: &NewJob) -> String {
     match target_url(job) {
         Some(url) => format!("a request to {url}"),

@@ -268,7 +268,7 @@ pub fn created(collection: &str, id: impl Display, body: impl IntoResponse) -> R
     response
 }
 
-/// What the headers of a create say of its jobs.
+/// The fields of a create that come from its headers.
 pub struct CreateHeaders {
     key: Option<String>,
     pub traceparent: Option<String>,

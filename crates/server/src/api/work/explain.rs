@@ -53,7 +53,7 @@ pub async fn queue(
     Ok(Json(explanation))
 }
 
-/// What this server knows besides, for a caller.
+/// What this server adds to an explanation, for a caller.
 pub async fn request(
     app: &App,
     caller: &Caller,

@@ -130,7 +130,7 @@ async fn wait_for_end(
     }
 }
 
-/// What the last attempt returned, if it succeeded.
+/// The result of the last attempt, if it succeeded.
 async fn result_of(app: &App, job: &Job) -> Result<Option<Payload>, Problem> {
     if job.progress.state != JobState::Succeeded {
         return Ok(None);
@@ -288,7 +288,7 @@ pub async fn retry(
     responses((status = 200, description = "The updated job", body = JobBody), Problems)
 )]
 pub async fn run_now(Writes { app, caller }: Writes, Id(id): Id<JobId>) -> Answer<JobBody> {
-    let job = commanded(&app, &caller, id, JobCommand::RunNow).await?;
+    let job = run_command(&app, &caller, id, JobCommand::RunNow).await?;
     due_body(&app, &caller, job).await
 }
 
@@ -302,11 +302,11 @@ pub async fn due_body(app: &App, caller: &Caller, job: Job) -> Answer<JobBody> {
 }
 
 async fn command(app: &App, caller: &Caller, id: JobId, command: JobCommand) -> Answer<JobBody> {
-    let job = commanded(app, caller, id, command).await?;
+    let job = run_command(app, caller, id, command).await?;
     Ok(Json(job_body(app, job, app.client.now())))
 }
 
-async fn commanded(
+async fn run_command(
     app: &App,
     caller: &Caller,
     id: JobId,

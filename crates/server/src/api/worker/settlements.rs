@@ -36,12 +36,11 @@ pub async fn succeed(
         job: id,
         fence: body.fence,
         outcome: success(body.result)?,
-        on_success: match body.on_success.is_empty() {
-            true => Vec::new(),
-            false => {
-                let reader = OnSuccessReader::new(&app, &caller, vec![id]).await?;
-                reader.read(id, body.on_success)?
-            }
+        on_success: if body.on_success.is_empty() {
+            Vec::new()
+        } else {
+            let reader = OnSuccessReader::new(&app, &caller, vec![id]).await?;
+            reader.read(id, body.on_success)?
         },
     };
     settle_one(&app, &caller, settlement).await

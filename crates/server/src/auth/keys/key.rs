@@ -21,7 +21,7 @@ pub struct Key {
     pub id: KeyId,
     /// For people.
     pub name: String,
-    /// What it may do.
+    /// Its permissions.
     pub scope: Scope,
     /// The tenant it may see; all tenants if `None`.
     pub tenant: Option<Tenant>,
@@ -93,7 +93,7 @@ pub(super) fn given_id(text: &str) -> KeyId {
 pub struct NewKey {
     /// For people.
     pub name: String,
-    /// What it may do.
+    /// Its permissions.
     pub scope: Scope,
     /// The tenant it may see; all tenants if `None`.
     pub tenant: Option<Tenant>,

@@ -18,7 +18,7 @@ use crate::limits::DOCUMENT_TRIES_MAX;
 /// The one document of its kind.
 const DOCUMENT_ID: &str = "admin";
 
-/// What came of revoking a key.
+/// The result of revoking a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revocation {
     /// It is revoked, and with it the keys that end with it.

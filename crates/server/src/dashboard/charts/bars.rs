@@ -45,7 +45,7 @@ impl BarRow {
 }
 
 /// Jobs that become due, minute by minute, with a line at the rate of the last successes.
-pub fn upcoming(due: &[f64], sustained: Option<u64>) -> Svg {
+pub fn upcoming(due: &[f64], throughput: Option<u64>) -> Svg {
     const ROW: BarRow = BarRow {
         step: 3.0,
         gap: 0.5,
@@ -55,7 +55,7 @@ pub fn upcoming(due: &[f64], sustained: Option<u64>) -> Svg {
     let summary = format!("at most {most:.0} in a minute");
     let mut drawing = ROW.draw("Due by the minute", summary, due.len());
     for (index, value) in due.iter().enumerate() {
-        let is_above = sustained.is_some_and(|sustained| *value > sustained as f64);
+        let is_above = throughput.is_some_and(|throughput| *value > throughput as f64);
         let class = match *value >= 0.5 {
             true if is_above => "bad",
             true => "good",
@@ -64,8 +64,8 @@ pub fn upcoming(due: &[f64], sustained: Option<u64>) -> Svg {
         let bar = (class, value / most, format!("{value:.0} in {index} min"));
         ROW.add(&mut drawing, index, bar);
     }
-    if let Some(sustained) = sustained.filter(|it| *it as f64 <= most) {
-        let y = ROW.top(sustained as f64 / most);
+    if let Some(throughput) = throughput.filter(|it| *it as f64 <= most) {
+        let y = ROW.top(throughput as f64 / most);
         drawing.line("grid", (0.0, y), (ROW.step * due.len() as f64, y));
     }
     drawing.finish()

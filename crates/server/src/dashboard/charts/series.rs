@@ -105,7 +105,7 @@ struct Plot<'a> {
     drawing: SvgBuilder,
     /// At the top, in the middle and at the bottom.
     labels: [String; 3],
-    /// What each bucket has.
+    /// The text of each bucket.
     texts: Vec<String>,
     markers: &'a [Marker],
 }

@@ -4,152 +4,56 @@
 //! operation, which any node carries on; a small one has ended before the browser has its answer.
 //! What takes jobs away asks first, and so does everything that is done to all that match.
 
-use askama::Template;
 use steadfast_core::{CanaryRule, JobId, OperationKind, limits as core_limits};
 use steadfast_engine::OperationRequest;
-use steadfast_store::JobFilter;
+use steadfast_store::{JobCount, JobFilter};
 
 use crate::{
     api::{query, work::operations::create_and_wait},
     app::App,
     dashboard::{
         page::{
-            Editor, Fields, Layout, PageError, PageResult, Viewer, no_such_action, redirect_back,
-            redirect_to, render,
+            Editor, Fields, PageError, PageResult, Viewer, no_such_action, redirect_back,
+            redirect_to,
         },
-        parts::thousands,
+        parts::{Confirmation, thousands},
     },
     http::Problem,
     limits,
 };
 
-#[derive(Template)]
-#[template(path = "forms/confirm_bulk.html")]
-struct ConfirmPage {
-    layout: Layout,
-    action: &'static str,
-    matches: MatchCount,
-    /// The selected jobs; empty if it is about all that match.
-    ids: Vec<JobId>,
-    filters: Vec<(&'static str, String)>,
-    dead_letters: bool,
-    back: String,
-    pace: u32,
-}
-
-impl ConfirmPage {
-    fn verb(&self) -> &'static str {
-        match self.action {
-            "cancel" => "Cancel",
-            "retry" if self.dead_letters => "Requeue",
-            "retry" => "Retry",
-            _ => "Discard",
-        }
-    }
-
-    fn noun(&self) -> &'static str {
-        match (self.dead_letters, self.matches.counted) {
-            (true, 1) => "dead letter",
-            (true, _) => "dead letters",
-            (false, 1) => "job",
-            (false, _) => "jobs",
-        }
-    }
-
-    /// What the jobs have in common.
-    fn predicate(&self) -> &'static str {
-        match (self.ids.len(), self.matches.counted) {
-            (0, 1) => "matches",
-            (0, _) => "match",
-            (1, _) => "is selected",
-            _ => "are selected",
-        }
-    }
-}
-
-/// What is done to each job.
-#[derive(Clone, Copy)]
-enum BulkAction {
-    Cancel,
-    Retry,
-    Discard,
-}
-
-impl BulkAction {
-    fn parse(name: Option<&str>) -> Result<Self, PageError> {
-        match name {
-            Some("cancel") => Ok(Self::Cancel),
-            Some("retry") => Ok(Self::Retry),
-            Some("discard") => Ok(Self::Discard),
-            _ => Err(no_such_action()),
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Cancel => "cancel",
-            Self::Retry => "retry",
-            Self::Discard => "discard",
-        }
-    }
-
-    /// Whether it takes jobs away, which selecting them alone does not mean.
-    fn is_destructive(self) -> bool {
-        match self {
-            Self::Cancel | Self::Discard => true,
-            Self::Retry => false,
-        }
-    }
-
-    fn kind(self, dead_letters: bool) -> OperationKind {
-        match self {
-            Self::Cancel => OperationKind::Cancel,
-            Self::Retry if dead_letters => OperationKind::Requeue,
-            Self::Retry => OperationKind::Retry,
-            Self::Discard => OperationKind::Discard,
-        }
-    }
-}
-
-/// How many jobs match; counting stops at a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct MatchCount {
-    counted: u64,
-    /// There may be more than were counted.
-    is_lower_bound: bool,
-}
-
-impl MatchCount {
-    fn exactly(counted: usize) -> Self {
-        Self {
-            counted: counted as u64,
-            is_lower_bound: false,
-        }
-    }
-
-    fn text(self) -> String {
-        let at_least = if self.is_lower_bound { "at least " } else { "" };
-        format!("{at_least}{}", thousands(self.counted))
-    }
+/// The operation for the name of an action.
+fn kind_of(action: &str, dead_letters: bool) -> Result<OperationKind, PageError> {
+    Ok(match action {
+        "cancel" => OperationKind::Cancel,
+        "retry" if dead_letters => OperationKind::Requeue,
+        "retry" => OperationKind::Retry,
+        "discard" => OperationKind::Discard,
+        _ => return Err(no_such_action()),
+    })
 }
 
 pub async fn act(editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
-    let action = BulkAction::parse(form.get("action"))?;
+    let action = form.value("action");
     let back = form.get("back").unwrap_or("/jobs");
     let dead_letters = form.get("deadLetters").is_some();
     let is_confirmed = form.is_confirmed();
     let by = viewer.caller.actor(&viewer.app).await?;
-    let mut request = OperationRequest::new(action.kind(dead_letters), by);
+    let mut request = OperationRequest::new(kind_of(action, dead_letters)?, by);
     if form.get("scope") == Some("selected") {
         let ids = form.all("id").take(core_limits::BULK_JOBS_MAX);
         let ids: Vec<JobId> = ids.filter_map(|id| id.parse().ok()).collect();
         if ids.is_empty() {
             return Ok(redirect_back(back, "nothing", None));
         }
-        if action.is_destructive() && !is_confirmed {
-            let matches = MatchCount::exactly(ids.len());
-            return confirm(&viewer, &form, action, (matches, ids));
+        // The other actions take jobs away, which selecting them alone does not mean.
+        if action != "retry" && !is_confirmed {
+            let matches = JobCount {
+                count: ids.len() as u64,
+                at_least: false,
+            };
+            return confirm(&viewer, &form, matches, &ids);
         }
         request.tenant.clone_from(&viewer.caller.tenant);
         request.ids = Some(ids);
@@ -160,8 +64,8 @@ pub async fn act(editor: Editor) -> PageResult {
         };
         request.all = true;
         if !is_confirmed {
-            let matches = count_matches(&viewer.app, &request).await?;
-            return confirm(&viewer, &form, action, (matches, Vec::new()));
+            let matches = viewer.app.client.count_operation(&request).await?;
+            return confirm(&viewer, &form, matches, &[]);
         }
     }
     request.pace = Some(pace(&viewer.app, &form)?);
@@ -176,34 +80,58 @@ pub async fn act(editor: Editor) -> PageResult {
         return Ok(redirect_to(&format!("/operations/{}", record.id)));
     }
     let changed = record.operation.progress.changed;
-    Ok(redirect_back(back, action.name(), Some(changed)))
+    Ok(redirect_back(back, action, Some(changed)))
 }
 
 /// Asks for confirmation with the number of jobs: the selected ones, or all matching.
-fn confirm(
-    viewer: &Viewer,
-    form: &Fields,
-    action: BulkAction,
-    (matches, ids): (MatchCount, Vec<JobId>),
-) -> PageResult {
+fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: &[JobId]) -> PageResult {
     let dead_letters = form.get("deadLetters").is_some();
-    let section = match dead_letters {
-        true => "/dead-letters",
-        false => "/jobs",
+    let (section, noun) = match (dead_letters, matches.count) {
+        (true, 1) => ("/dead-letters", "dead letter"),
+        (true, _) => ("/dead-letters", "dead letters"),
+        (false, 1) => ("/jobs", "job"),
+        (false, _) => ("/jobs", "jobs"),
     };
-    render(&ConfirmPage {
-        layout: viewer.layout(section, "Confirm"),
-        action: action.name(),
-        matches,
-        filters: match ids.is_empty() {
-            true => form.filters(),
-            false => Vec::new(),
-        },
-        ids,
-        dead_letters,
-        back: form.get("back").unwrap_or("/jobs").to_owned(),
-        pace: viewer.app.bulk_pace(),
-    })
+    let at_least = if matches.at_least { "at least " } else { "" };
+    let name = format!("{at_least}{} {noun}", thousands(matches.count));
+    let chosen = match (ids.len(), matches.count) {
+        (0, 1) => "matches",
+        (0, _) => "match",
+        (1, _) => "is selected",
+        _ => "are selected",
+    };
+    let action = form.value("action");
+    let (verb, class, effect) = match action {
+        "cancel" => (
+            "Cancel",
+            "danger",
+            "Waiting jobs are cancelled; running jobs are asked to stop.",
+        ),
+        "retry" => (
+            if dead_letters { "Requeue" } else { "Retry" },
+            "main",
+            "Each failed or cancelled job runs again with a new retry budget.",
+        ),
+        _ => (
+            "Discard",
+            "danger",
+            "They are not retried and leave the list of dead letters.",
+        ),
+    };
+    let is_all = ids.is_empty();
+    let mut hidden = vec![("scope", if is_all { "all" } else { "selected" }.to_owned())];
+    hidden.extend(ids.iter().map(|id| ("id", id.to_string())));
+    hidden.extend(dead_letters.then(|| ("deadLetters", "1".to_owned())));
+    let mut confirmation = Confirmation::new("/jobs", verb, name.clone(), String::new())
+        .in_section(section)
+        .action(action, form.get("back").unwrap_or("/jobs"));
+    confirmation.button = (format!("{verb} {name}"), class);
+    confirmation.conditions = if is_all { form.filters() } else { Vec::new() };
+    confirmation.hidden = hidden;
+    confirmation.has_canary = action == "retry";
+    confirmation.pace = is_all.then(|| viewer.app.bulk_pace());
+    let consequence = format!("{chosen}. {effect} Other jobs are not changed.");
+    confirmation.page(viewer, consequence)
 }
 
 /// How many jobs a second, as the form says or as the settings do.
@@ -217,13 +145,4 @@ fn pace(app: &App, form: &Fields) -> Result<u32, Problem> {
             Err(Problem::invalid("pace", detail))
         }
     }
-}
-
-/// The jobs that an operation would look at.
-async fn count_matches(app: &App, request: &OperationRequest) -> Result<MatchCount, PageError> {
-    let counted = app.client.count_operation(request).await?;
-    Ok(MatchCount {
-        counted: counted.count,
-        is_lower_bound: counted.at_least,
-    })
 }

@@ -8,11 +8,14 @@ use axum::{extract::Path, http::StatusCode, response::IntoResponse as _};
 use serde_json::{Value, json, value::RawValue};
 use steadfast_core::{
     ExpiryAction, Job, MissedTickPolicy, OverlapPolicy, Schedule, ScheduleName, StartBefore,
-    Tenant, TickRule, Timestamp, Timetable, duration,
+    TickRule, Timestamp, Timetable, duration,
 };
 
 use crate::{
-    api::work::{copy_job, create, schedules},
+    api::{
+        query,
+        work::{copy_job, create, schedules},
+    },
     auth::keys::Scope,
     dashboard::{
         forms::job_fields::{fields_of_copy, insert, methods, raw, request_body, typed},
@@ -61,7 +64,7 @@ impl ScheduleFormPage {
     }
 }
 
-/// What a rule means, before anything is stored.
+/// The meaning of a rule, before anything is stored.
 struct RulePreview {
     words: String,
     zone: String,
@@ -287,8 +290,7 @@ pub async fn create(editor: Editor) -> PageResult {
 async fn try_create(editor: &Editor) -> Result<String, Problem> {
     let Editor { viewer, form } = editor;
     let name = ScheduleName::new(form.value("name"))?;
-    let tenant = form.get("tenant").map(Tenant::new).transpose()?;
-    let tenant = viewer.caller.choose(tenant)?.unwrap_or_default();
+    let tenant = query::tenant(form.get("tenant"), &viewer.caller)?.unwrap_or_default();
     let mut body = timetable_body(form, false)?;
     insert(&mut body, "name", raw(&name)?);
     insert(&mut body, "job", new_job(form)?);

@@ -4,12 +4,9 @@ use askama::Template;
 use steadfast_core::AuditId;
 use steadfast_store::AuditFilter;
 
-use crate::{
-    api::query,
-    dashboard::{
-        page::{Fields, Layout, List, PageResult, Viewer, render},
-        parts::AuditRow,
-    },
+use crate::dashboard::{
+    page::{Fields, Layout, List, PageResult, Viewer, render},
+    parts::AuditRow,
 };
 
 #[derive(Template)]
@@ -25,7 +22,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let fields = &viewer.fields;
     let text = |name: &str| fields.get(name).map(str::to_owned);
     let filter = AuditFilter {
-        tenant: query::tenant(fields.get("tenant"), &viewer.caller)?,
+        tenant: viewer.tenant()?,
         subject: text("subject"),
         action: text("action"),
         actor: text("by"),

@@ -8,7 +8,10 @@ use steadfast_store::{BatchFilter, BatchRecord, JobFilter};
 use crate::{
     api::work::{batches, job_search::find_page},
     dashboard::{
-        page::{Editor, Layout, List, PageResult, Viewer, done, no_such_action, parse_id, render},
+        page::{
+            Detail, Editor, Layout, List, PageResult, Viewer, done, no_such_action, parse_id,
+            render,
+        },
         parts::{JobRow, read_payloads},
     },
     limits,
@@ -26,6 +29,7 @@ struct BatchesPage {
 #[template(path = "details/batch.html")]
 struct BatchPage {
     layout: Layout,
+    detail: Detail,
     row: BatchRow,
     list: List<JobRow>,
     filters: Vec<FilterLink>,
@@ -110,23 +114,25 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let filter = JobFilter::of_batch(id, state);
     let mut jobs = find_page(&viewer.app.client, filter, page, limits::PAGE_LIST_TIME_MAX).await?;
     let layout = viewer.layout("/batches", format!("Batch {id}"));
-    let path = format!("/batches/{id}");
+    let batch = BatchRow::of(record);
+    let detail = Detail::new("/batches", id, batch.name());
     let all = FilterLink {
         name: "all",
-        address: path.clone(),
+        address: detail.path.clone(),
         is_current: state.is_none(),
     };
     let others = BatchJobFilter::ALL.iter().map(|filter| FilterLink {
         name: filter.as_str(),
-        address: format!("{path}?state={filter}"),
+        address: format!("{}?state={filter}", detail.path),
         is_current: state == Some(*filter),
     });
     read_payloads(&viewer.app, &mut jobs.items).await;
     let row = |job| JobRow::of(&job, &layout);
     render(&BatchPage {
-        row: BatchRow::of(record),
-        list: List::page((&path, fields), &page, jobs, row),
         filters: std::iter::once(all).chain(others).collect(),
+        list: List::page((&detail.path, fields), &page, jobs, row),
+        detail: detail.button(batch.is_open(), "", ["close", "Close"]),
+        row: batch,
         layout,
     })
 }

@@ -10,8 +10,8 @@ use crate::{
     api::settings::endpoints,
     dashboard::{
         page::{
-            Editor, Fields, Layout, List, PageError, PageResult, Viewer, done, no_such_action,
-            parse_id, render,
+            Detail, Editor, Fields, Layout, List, PageError, PageResult, Viewer, done,
+            no_such_action, parse_id, render,
         },
         parts::{Confirmation, JobRow, NewCredential},
     },
@@ -50,6 +50,7 @@ async fn page_with(viewer: Viewer, created: Option<EndpointWithSecret>) -> PageR
 #[template(path = "details/endpoint.html")]
 struct EndpointPage {
     layout: Layout,
+    detail: Detail,
     row: EndpointBody,
     /// Each event, and whether it is sent.
     events: Vec<(EventType, bool)>,
@@ -76,15 +77,25 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         event: job.tags.get("event").cloned().unwrap_or_default(),
         has_ended: job.progress.state.is_final(),
     };
-    let path = format!("/endpoints/{id}");
+    let row = endpoints::body_for(&viewer.caller, &endpoint, layout.now);
+    let detail = Detail {
+        act: "/endpoints/act".to_owned(),
+        ..Detail::new("/endpoints", id, &row.url)
+            .button(row.disabled, "main", ["enable", "Enable"])
+            .button(!row.disabled, "main", ["test", "Send a test"])
+            .button(!row.disabled, "", ["disable", "Disable"])
+            .button(true, "", ["rotate", "Rotate secret"])
+            .button(true, "danger", ["delete", "Delete"])
+    };
     let events = EventType::subscribable();
     render(&EndpointPage {
         events: events
             .map(|it| (it, endpoint.events.contains(&it)))
             .collect(),
         formats: BodyFormat::ALL,
-        list: List::page((&path, &viewer.fields), &page, found, delivery),
-        row: endpoints::body_for(&viewer.caller, &endpoint, layout.now),
+        list: List::page((&detail.path, &viewer.fields), &page, found, delivery),
+        detail,
+        row,
         layout,
     })
 }

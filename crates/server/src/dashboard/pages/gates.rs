@@ -4,7 +4,7 @@ use askama::Template;
 use serde_json::{Map, Value, json};
 use steadfast_api::{GateBody, TenantQuery};
 use steadfast_core::{
-    Gate, GateId, GateLimits, GatePatch, GateScope, HoldMode, Rate, Tenant, Timestamp, duration,
+    Gate, GateId, GatePatch, GateScope, HoldMode, Rate, Tenant, Timestamp, duration,
 };
 
 use crate::{
@@ -23,7 +23,8 @@ use crate::{
 struct GatesPage {
     layout: Layout,
     list: List<GateRow>,
-    form: GateForm,
+    /// Has an id if it edits a gate.
+    form: Fields,
     scopes: &'static [GateScope],
     modes: &'static [HoldMode],
 }
@@ -41,26 +42,6 @@ struct GateRow {
     may_write: bool,
 }
 
-/// The limits of a gate as the form shows them.
-#[derive(Default)]
-struct GateForm {
-    /// Whether there is such a gate already.
-    is_known: bool,
-    id: String,
-    scope: String,
-    key: String,
-    tenant: String,
-    max_running: String,
-    rate: String,
-    retry_share: String,
-    weight: String,
-    hold: String,
-    ordered: bool,
-    paused: bool,
-    reason: String,
-    until: String,
-}
-
 pub async fn page(viewer: Viewer) -> PageResult {
     let tenant = viewer.caller.tenant.as_ref();
     let mut gates = viewer.app.client.gates(tenant).await?;
@@ -68,13 +49,12 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let edited = viewer.fields.get("edit");
     let edited = edited.and_then(|id| gates.iter().find(|gate| id_text(&gate.id) == id));
     let form = match edited {
-        Some(gate) => GateForm::of(gate, layout.now),
-        None => GateForm {
-            scope: viewer.fields.value("scope").to_owned(),
-            key: viewer.fields.value("key").to_owned(),
-            tenant: viewer.fields.value("tenant").to_owned(),
-            ..GateForm::default()
-        },
+        Some(gate) => form_of(gate, layout.now),
+        None => {
+            let names = ["scope", "key", "tenant"].into_iter();
+            let given = names.map(|name| (name, viewer.fields.value(name).to_owned()));
+            given.collect()
+        }
     };
     let hidden = gates.len().saturating_sub(limits::PAGE_GATES_MAX);
     gates.truncate(limits::PAGE_GATES_MAX);
@@ -115,32 +95,28 @@ fn gate_row(body: GateBody, viewer: &Viewer, layout: &Layout) -> GateRow {
     }
 }
 
-impl GateForm {
-    fn of(gate: &Gate, now: Timestamp) -> Self {
-        fn text<T: ToString>(value: Option<T>) -> String {
-            value.map(|value| value.to_string()).unwrap_or_default()
-        }
-        let Gate { id, limits } = gate;
-        let GateLimits { paused, .. } = limits;
-        // One that is over would be refused if it were sent back.
-        let pause = paused.as_ref().filter(|pause| !pause.is_over(now));
-        Self {
-            is_known: true,
-            id: id_text(id),
-            scope: id.scope.to_string(),
-            key: id.key.clone(),
-            tenant: text(id.tenant.as_ref()),
-            max_running: text(limits.max_running),
-            rate: text(limits.rate.map(rate_text)),
-            retry_share: text(limits.retry_share.map(|share| share.get())),
-            weight: text(limits.weight.map(|weight| weight.get())),
-            hold: text(limits.hold),
-            ordered: limits.ordered,
-            paused: pause.is_some(),
-            reason: text(pause.and_then(|pause| pause.reason.as_ref())),
-            until: text(pause.and_then(|pause| pause.until)),
-        }
+/// The limits of a gate as the form shows them.
+fn form_of(gate: &Gate, now: Timestamp) -> Fields {
+    fn text<T: ToString>(value: Option<T>) -> String {
+        value.map(|value| value.to_string()).unwrap_or_default()
     }
+    let Gate { id, limits } = gate;
+    // One that is over would be refused if it were sent back.
+    let pause = limits.paused.as_ref().filter(|pause| !pause.is_over(now));
+    Fields::from_iter([
+        ("id", id_text(id)),
+        ("scope", id.scope.to_string()),
+        ("key", id.key.clone()),
+        ("maxRunning", text(limits.max_running)),
+        ("rate", text(limits.rate.map(rate_text))),
+        ("retryShare", text(limits.retry_share.map(|it| it.get()))),
+        ("weight", text(limits.weight.map(|it| it.get()))),
+        ("hold", text(limits.hold)),
+        ("ordered", text(limits.ordered.then_some(1))),
+        ("paused", text(pause.map(|_| 1))),
+        ("reason", text(pause.and_then(|it| it.reason.as_ref()))),
+        ("until", text(pause.and_then(|it| it.until))),
+    ])
 }
 
 /// As [`Rate`] reads it.

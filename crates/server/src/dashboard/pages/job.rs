@@ -16,8 +16,8 @@ use crate::{
     dashboard::{
         charts::{Svg, timeline},
         page::{
-            Countdown, Editor, Fields, Layout, PageError, PageResult, PageTime, Viewer, done,
-            no_such_action, parse_id, render,
+            Countdown, Detail, Editor, Fields, Layout, PageError, PageResult, PageTime, Viewer,
+            done, no_such_action, parse_id, render,
         },
         parts::{
             AttemptRow, AuditRow, Confirmation, Excerpt, JobRow, OperationRow, StartPanel, Summary,
@@ -35,6 +35,7 @@ use crate::{
 #[template(path = "details/job.html")]
 struct JobDetailPage {
     layout: Layout,
+    detail: Detail,
     row: JobRow,
     job: Job,
     note: Option<Note>,
@@ -52,11 +53,14 @@ struct JobDetailPage {
     /// The heading of the outputs of attempts.
     output_name: &'static str,
     payload: Excerpt,
-    edit: EditForm,
+    /// The form that edits it. One that was refused holds what was entered.
+    edit: Fields,
+    edit_error: Option<String>,
+    may_retry: bool,
+    may_edit: bool,
     deliveries: Vec<JobRow>,
     schedule: Option<String>,
     finished: Option<PageTime>,
-    allowed: AllowedActions,
     /// The blockers of its next start, if it waits.
     start: Option<StartPanel>,
     /// Who did what to it, the newest first.
@@ -70,59 +74,29 @@ struct JobDetailPage {
     steps: Vec<(String, Excerpt)>,
 }
 
-/// The form that edits the job. One that was refused holds what was entered.
-struct EditForm {
-    payload: String,
-    priority: String,
-    run_at: String,
-    retry: String,
-    error: Option<String>,
+/// The form that edits the job.
+fn edit_fields(job: &Job) -> Fields {
+    Fields::from_iter([
+        ("payload", payload_view::editable(&job.kind, &job.payload)),
+        ("priority", job.priority.get().to_string()),
+    ])
 }
 
-impl EditForm {
-    fn of(job: &Job) -> Self {
-        Self {
-            payload: payload_view::editable(&job.kind, &job.payload),
-            priority: job.priority.get().to_string(),
-            run_at: String::new(),
-            retry: String::new(),
-            error: None,
-        }
-    }
-
-    fn refused(form: &Fields, problem: Problem) -> Self {
-        let value = |name: &str| form.value(name).to_owned();
-        Self {
-            payload: value("payload"),
-            priority: value("priority"),
-            run_at: value("runAt"),
-            retry: value("retry"),
-            error: Some(problem.detail),
-        }
-    }
-}
-
-/// The actions that the state of the job allows.
-struct AllowedActions {
-    cancel: bool,
-    retry: bool,
-    run_now: bool,
-    edit: bool,
-    discard: bool,
-}
-
-impl AllowedActions {
-    fn of(job: &Job) -> Self {
-        let allows = |command: JobCommand| job.allows(&command).is_ok();
-        Self {
-            // A second request would change nothing.
-            cancel: allows(JobCommand::Cancel) && !job.progress.cancel_requested,
-            retry: allows(JobCommand::Retry { payload: None }),
-            run_now: allows(JobCommand::RunNow),
-            edit: allows(JobCommand::Edit(JobEdit::default())),
-            discard: allows(JobCommand::Discard),
-        }
-    }
+/// The name of the job, and the actions that its state allows.
+fn detail(job: &Job) -> Detail {
+    let allows = |command: JobCommand| job.allows(&command).is_ok();
+    // A second request would change nothing.
+    let may_cancel = allows(JobCommand::Cancel) && !job.progress.cancel_requested;
+    let may_retry = allows(JobCommand::Retry { payload: None });
+    Detail::new("/jobs", job.id, Summary::of(job).title)
+        .button(allows(JobCommand::RunNow), "main", ["run-now", "Run now"])
+        .button(may_retry, "main", ["retry", "Retry"])
+        .button(may_cancel, "danger-quiet", ["cancel", "Cancel"])
+        .button(
+            allows(JobCommand::Discard),
+            "danger-quiet",
+            ["discard", "Discard"],
+        )
 }
 
 /// An upcoming attempt.
@@ -139,11 +113,16 @@ fn output_name(kind: &Kind) -> &'static str {
 
 pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let job = find(&viewer, &id).await?;
-    let edit = EditForm::of(&job);
-    detail_page(&viewer, job, edit).await
+    let edit = edit_fields(&job);
+    detail_page(&viewer, job, edit, None).await
 }
 
-async fn detail_page(viewer: &Viewer, job: Job, edit: EditForm) -> PageResult {
+async fn detail_page(
+    viewer: &Viewer,
+    job: Job,
+    edit: Fields,
+    edit_error: Option<String>,
+) -> PageResult {
     let layout = viewer.layout("/jobs", format!("{} {}", job.kind, job.id));
     let request = PageRequest::first(limits::PAGE_ATTEMPTS_MAX);
     let listed = viewer.app.client.attempts(job.id, request).await?;
@@ -163,6 +142,7 @@ async fn detail_page(viewer: &Viewer, job: Job, edit: EditForm) -> PageResult {
     let operations = operations(viewer, &job).await?;
     let links = viewer.app.client.links(job.id).await?;
     render(&JobDetailPage {
+        detail: detail(&job),
         row: JobRow::of(&job, &layout),
         note: job.progress.note.as_deref().map(Note::read),
         request: RequestView::of(&job, layout.may_write),
@@ -182,10 +162,12 @@ async fn detail_page(viewer: &Viewer, job: Job, edit: EditForm) -> PageResult {
         output_name: output_name(&job.kind),
         payload: payload_view::excerpt(&job.kind, &job.payload, layout.may_write),
         edit,
+        edit_error,
+        may_retry: job.allows(&JobCommand::Retry { payload: None }).is_ok(),
+        may_edit: job.allows(&JobCommand::Edit(JobEdit::default())).is_ok(),
         deliveries: deliveries(&viewer.app, &job, &layout).await?,
         schedule: job.scheduled_run.map(|run| run.schedule.to_string()),
         finished: job.progress.finished_at.map(|at| layout.time(at)),
-        allowed: AllowedActions::of(&job),
         start: start_panel(viewer, &job, &layout).await?,
         commands,
         operations,
@@ -380,8 +362,8 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
         // What was entered is still there.
         Err(PageError::Problem(problem)) if form.has("payload") => {
             let status = problem.status;
-            let edit = EditForm::refused(&form, problem);
-            Ok((status, detail_page(&viewer, job, edit).await?).into_response())
+            let page = detail_page(&viewer, job, form, Some(problem.detail)).await?;
+            Ok((status, page).into_response())
         }
         Err(other) => Err(other),
     }

@@ -8,7 +8,10 @@ use steadfast_store::{OperationFilter, OperationJobFilter, Page};
 use crate::{
     api::work::operations,
     dashboard::{
-        page::{Editor, Layout, List, PageResult, Viewer, done, no_such_action, parse_id, render},
+        page::{
+            Detail, Editor, Layout, List, PageResult, Viewer, done, no_such_action, parse_id,
+            render,
+        },
         parts::{Confirmation, JobRow, OperationRow, operation_name, read_payloads},
     },
 };
@@ -25,15 +28,16 @@ struct OperationsPage {
 #[template(path = "details/operation.html")]
 struct OperationPage {
     layout: Layout,
+    detail: Detail,
     row: OperationRow,
     list: List<ResultRow>,
     is_not_changed_only: bool,
 }
 
-/// What was done to a job.
+/// The result for a job.
 struct ResultRow {
     job: JobId,
-    /// What it is; `None` if it was deleted.
+    /// The job; `None` if it was deleted.
     row: Option<JobRow>,
     result: Option<String>,
     outcome: Option<String>,
@@ -82,7 +86,6 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let jobs: Page<OperationJob, JobId> = client.operation_jobs(id, filter, page).await?;
     let title = format!("{} {id}", operation_name(record.operation.kind));
     let layout = viewer.layout("/operations", title);
-    let path = format!("/operations/{id}");
     let ids = jobs.items.iter().map(|it| it.job).collect();
     let listed = viewer.app.node.store().get_listed_jobs(ids).await?;
     let mut listed: Vec<Job> = listed.into_iter().flatten().collect();
@@ -91,9 +94,16 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         let job = listed.iter().find(|job| job.id == it.job);
         ResultRow::of(&it, job.map(|job| JobRow::of(job, &layout)))
     };
+    let operation = OperationRow::of(record);
+    let (is_open, is_paused) = (operation.record.is_open(), operation.is_paused());
+    let detail = Detail::new("/operations", id, operation.name())
+        .button(is_open && is_paused, "", ["resume", "Resume"])
+        .button(is_open && !is_paused, "", ["pause", "Pause"])
+        .button(is_open, "danger", ["cancel", "Cancel"]);
     render(&OperationPage {
-        row: OperationRow::of(record),
-        list: List::page((&path, fields), &page, jobs, row),
+        list: List::page((&detail.path, fields), &page, jobs, row),
+        detail,
+        row: operation,
         is_not_changed_only,
         layout,
     })

@@ -48,7 +48,7 @@ struct OverviewPage {
     throughput: Svg,
     rates: Svg,
     start_latency: Svg,
-    /// What is marked in the charts, in words.
+    /// The markers of the charts, in words.
     events: Vec<(&'static str, PageTime, String)>,
     failures: Vec<FailureRow>,
     destinations: Vec<DestinationRow>,
@@ -84,7 +84,7 @@ impl QueueLine {
     }
 }
 
-/// What is coming in a queue or for a destination.
+/// The forecast of a queue or destination.
 struct UpcomingRow {
     name: String,
     picture: Svg,
@@ -93,8 +93,7 @@ struct UpcomingRow {
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
-    let requested = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
-    let tenant = viewer.caller.choose(requested)?;
+    let tenant = viewer.tenant()?;
     let app = &viewer.app;
     let layout = viewer.layout("/", "Overview");
     let is_day = viewer.fields.get("span") == Some("day");
@@ -277,7 +276,7 @@ impl<'a> BusyQueue<'a> {
         }
     }
 
-    /// What it did and has to do.
+    /// Its recent and waiting work.
     fn weight(&self) -> u64 {
         let waiting = self.stats.ready + self.stats.running + self.stats.retrying;
         self.minutes.iter().sum::<u64>().saturating_add(waiting)

@@ -8,7 +8,7 @@ use steadfast_engine::Stats;
 use steadfast_store::LaneStats;
 
 use crate::{
-    api::flow::queues::QueuePauses,
+    api::{flow::queues::QueuePauses, query},
     dashboard::{
         charts::{Svg, TimeBuckets, bars},
         page::{Editor, Layout, List, PageResult, Viewer, done, no_such_action, render},
@@ -48,8 +48,7 @@ impl QueueRow {
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
-    let requested = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
-    let tenant = viewer.caller.choose(requested)?;
+    let tenant = viewer.tenant()?;
     let layout = viewer.layout("/queues", "Queues");
     let app = &viewer.app;
     let lanes = app.dashboard.lanes(&app.client, tenant.as_ref()).await?;
@@ -86,8 +85,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
 
 pub async fn act(editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
-    let requested = form.get("tenant").map(Tenant::new).transpose()?;
-    let tenant = viewer.caller.choose(requested)?.unwrap_or_default();
+    let tenant = query::tenant(form.get("tenant"), &viewer.caller)?.unwrap_or_default();
     let queue = Queue::new(form.value("queue"))?;
     let client = viewer.caller.client(&viewer.app).await?;
     let did = match form.get("action") {

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{
     Dst, Job, JobId, JobLabel, MissedTickPolicy, OverlapPolicy, Schedule, ScheduleId, SkipReason,
-    SkippedTicks, Tenant, Tick, TickRule, Zone, duration, explain, limits as core_limits,
+    SkippedTicks, Tick, TickRule, Zone, duration, explain, limits as core_limits,
 };
 use steadfast_store::{Page, PageRequest, TickRecord};
 
@@ -15,8 +15,8 @@ use crate::{
     dashboard::{
         charts::{Svg, bars},
         page::{
-            Editor, Layout, List, PageError, PageResult, PageTime, Viewer, done, no_such_action,
-            render,
+            Detail, Editor, Layout, List, PageError, PageResult, PageTime, Viewer, done,
+            no_such_action, render,
         },
         parts::{Confirmation, Excerpt, payload_view, thousands},
     },
@@ -34,8 +34,8 @@ struct ScheduleListPage {
 #[template(path = "details/schedule.html")]
 struct ScheduleDetailPage {
     layout: Layout,
+    detail: Detail,
     row: ScheduleRow,
-    queue: String,
     policy: String,
     payload: Excerpt,
     overlap: &'static str,
@@ -46,16 +46,12 @@ struct ScheduleDetailPage {
 }
 
 struct ScheduleRow {
-    id: String,
-    name: String,
-    tenant: String,
+    schedule: Schedule,
     rule: String,
     words: String,
     zone: String,
-    /// What it makes, as `POST https://example.com/report`, or a kind.
+    /// The job of each run, such as `POST https://example.com/report`, or a kind.
     work: String,
-    paused: bool,
-    is_over: bool,
     next: Vec<UpcomingTick>,
     strip: Svg,
     skipped: u64,
@@ -201,7 +197,7 @@ async fn tick_rows(
 async fn schedule_row(
     viewer: &Viewer,
     layout: &Layout,
-    schedule: &Schedule,
+    schedule: Schedule,
 ) -> Result<ScheduleRow, PageError> {
     let listed = viewer
         .app
@@ -230,27 +226,22 @@ async fn schedule_row(
         .upcoming(&schedule.progress, limits::LIST_UPCOMING_TICKS_MAX);
     let upcoming = upcoming.iter().filter(|_| !schedule.paused);
     Ok(ScheduleRow {
-        id: schedule.id.to_string(),
-        name: schedule.name.to_string(),
-        tenant: schedule.tenant().to_string(),
         rule,
         words: schedule.timetable.rule().describe(),
         zone,
         work: api::work::create::describe_work(&schedule.template),
-        paused: schedule.paused,
-        is_over: schedule.progress.is_over(),
         next: upcoming
             .map(|tick| UpcomingTick::of(tick, schedule.timetable.rule().zone(), layout))
             .collect(),
         strip: bars::last_runs(&marks),
         skipped: skips.iter().map(|skip| skip.count).sum(),
         last_skip: skips.first().map(describe_skip),
+        schedule,
     })
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
-    let requested = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
-    let tenant = viewer.caller.choose(requested)?;
+    let tenant = viewer.tenant()?;
     let after = viewer.fields.get("after").map(str::parse::<ScheduleId>);
     let page = PageRequest {
         limit: limits::PAGE_SCHEDULES_MAX,
@@ -259,7 +250,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let layout = viewer.layout("/schedules", "Schedules");
     let listed = viewer.app.client.schedules(tenant, page).await?;
     let mut rows = Vec::new();
-    for schedule in &listed.items {
+    for schedule in listed.items {
         rows.push(schedule_row(&viewer, &layout, schedule).await?);
     }
     let listed = Page {
@@ -287,9 +278,13 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         .timetable
         .upcoming(&schedule.progress, limits::PAGE_UPCOMING_TICKS_MAX);
     let template = &schedule.template;
+    let is_paused = schedule.paused;
     render(&ScheduleDetailPage {
-        row: schedule_row(&viewer, &layout, &schedule).await?,
-        queue: template.queue.to_string(),
+        detail: Detail::new("/schedules", schedule.id, &schedule.name)
+            .button(is_paused, "main", ["resume", "Resume"])
+            .button(!is_paused, "", ["pause", "Pause"])
+            .button(true, "", ["run-now", "Run now"])
+            .button(true, "danger", ["delete", "Delete"]),
         policy: explain::policy(&template.policy),
         payload: payload_view::excerpt(&template.kind, &template.payload, layout.may_write),
         overlap: describe_overlap(schedule.timetable.overlap()),
@@ -300,6 +295,7 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
             .map(|tick| UpcomingTick::of(tick, schedule.timetable.rule().zone(), &layout))
             .collect(),
         ticks: tick_rows(&viewer, &layout, listed.items).await?,
+        row: schedule_row(&viewer, &layout, schedule).await?,
         layout,
     })
 }

@@ -12,9 +12,12 @@ use steadfast_core::{
 };
 
 use crate::{
-    api::{query, settings::policies::run_replay},
+    api::settings::policies::run_replay,
     dashboard::{
-        charts::{Svg, bars},
+        charts::{
+            Svg,
+            bars::{self, HerdChart},
+        },
         page::{Fields, Layout, PageResult, Viewer, render},
         parts::thousands,
     },
@@ -34,7 +37,7 @@ struct SimulatorPage {
     backoffs: [&'static str; 5],
     jitters: [&'static str; 5],
     outcome: Result<Simulation, String>,
-    /// What the policy would have done, if jobs were chosen.
+    /// The replay of the policy, if jobs were chosen.
     replay: Option<Result<Replay, String>>,
 }
 
@@ -81,12 +84,8 @@ struct TimetableRow {
 
 /// How many jobs of a thundering herd come back together.
 struct HerdSummary {
-    jobs: String,
-    picture: Svg,
+    chart: HerdChart,
     retry: usize,
-    peak: String,
-    peak_without: String,
-    bin: String,
     has_no_jitter: bool,
 }
 
@@ -129,8 +128,7 @@ async fn replay_chosen(viewer: &Viewer, retry: &PolicyPatch) -> Option<Result<Re
         return None;
     }
     let run = async || -> Result<PolicyReplayBody, Problem> {
-        let tenant = query::tenant(viewer.fields.get("tenant"), &viewer.caller)?;
-        run_replay(&viewer.app, &viewer.caller, request, tenant).await
+        run_replay(&viewer.app, &viewer.caller, request, viewer.tenant()?).await
     };
     let result = run().await;
     Some(match result {
@@ -248,14 +246,9 @@ fn herd(policy: &RetryPolicy, fields: &Fields, retries: usize) -> HerdSummary {
     let retry = requested.unwrap_or(1).clamp(1, retries);
     let without_jitter = policy.to_patch().jitter(Jitter::None).build();
     let without_jitter = without_jitter.unwrap_or_else(|_| policy.clone());
-    let herd = bars::herd(policy, &without_jitter, retry);
     HerdSummary {
-        jobs: thousands(limits::HERD_JOBS),
-        picture: herd.picture,
+        chart: bars::herd(policy, &without_jitter, retry),
         retry,
-        peak: thousands(herd.peak),
-        peak_without: thousands(herd.peak_without),
-        bin: brief(herd.bin),
         has_no_jitter: policy.jitter() == Jitter::None,
     }
 }

@@ -1,4 +1,4 @@
-//! Asks before something is deleted, discarded or cancelled.
+//! Asks before something is deleted, discarded or cancelled, and before many jobs are changed.
 
 use askama::Template;
 
@@ -7,16 +7,27 @@ use crate::{
     theme::{Layout, PageResult, render},
 };
 
-/// What is to be confirmed. By default it is a deletion, sent to the `act` of its section.
+/// An action to confirm. By default it is a deletion, sent to the `act` of its section.
 pub struct Confirmation {
     section: &'static str,
-    verb: &'static str,
+    title: String,
+    /// The subject of the action, in large letters.
     name: String,
     id: String,
-    consequence: &'static str,
-    action: &'static str,
+    consequence: String,
+    action: String,
     path: String,
     back: String,
+    /// The text and the class of the button.
+    pub button: (String, &'static str),
+    /// The conditions that select the jobs.
+    pub conditions: Vec<(&'static str, String)>,
+    /// Further fields of the form.
+    pub hidden: Vec<(&'static str, String)>,
+    /// Whether a canary is offered.
+    pub has_canary: bool,
+    /// The proposed number of jobs per second.
+    pub pace: Option<u32>,
 }
 
 #[derive(Template)]
@@ -27,17 +38,27 @@ struct ConfirmationPage {
 }
 
 impl Confirmation {
-    pub fn new(section: &'static str, verb: &'static str, name: String, id: String) -> Self {
+    pub fn new(section: &'static str, verb: &str, name: String, id: String) -> Self {
         Self {
             section,
-            verb,
+            title: format!("{verb}?"),
             name,
             id,
-            consequence: "",
-            action: "delete",
+            consequence: String::new(),
+            action: "delete".to_owned(),
             path: format!("{section}/act"),
             back: section.to_owned(),
+            button: (verb.to_owned(), "danger"),
+            conditions: Vec::new(),
+            hidden: Vec::new(),
+            has_canary: false,
+            pace: None,
         }
+    }
+
+    /// Shown in another section than the one whose `act` it is sent to.
+    pub fn in_section(self, section: &'static str) -> Self {
+        Self { section, ..self }
     }
 
     /// For a page of its own: the form goes to its `act`, and the way back leads to it.
@@ -51,20 +72,20 @@ impl Confirmation {
     }
 
     /// Another action than a deletion, which returns to the page it came from.
-    pub fn action(self, action: &'static str, back: &str) -> Self {
+    pub fn action(self, action: &str, back: &str) -> Self {
         Self {
-            action,
+            action: action.to_owned(),
             back: back.to_owned(),
             ..self
         }
     }
 
     /// Asks, and says what follows.
-    pub fn page(self, viewer: &Viewer, consequence: &'static str) -> PageResult {
+    pub fn page(self, viewer: &Viewer, consequence: impl Into<String>) -> PageResult {
         render(&ConfirmationPage {
-            layout: viewer.layout(self.section, format!("{}?", self.verb)),
+            layout: viewer.layout(self.section, self.title.as_str()),
             confirmation: Self {
-                consequence,
+                consequence: consequence.into(),
                 ..self
             },
         })

@@ -16,7 +16,7 @@ pub struct DestinationRow {
     pub body: DestinationBody,
     pub chip: &'static str,
     pub status: &'static str,
-    /// What is to say about it now.
+    /// Remarks on its current state.
     pub notes: Vec<String>,
     pub incidents: Vec<IncidentRow>,
     /// The tenant of the gate that its reader may change; empty for all.
@@ -88,9 +88,12 @@ fn notes(body: &DestinationBody, layout: &Layout) -> Vec<String> {
         (None, Some(incident)) => notes.push(incident.cause.clone()),
         (None, None) => {}
     }
-    if let Some(told) = &body.retry_after {
-        let left = brief(told.until.since(layout.now));
-        notes.push(format!("Retry-After ({}): {left} remaining", told.status));
+    if let Some(retry_after) = &body.retry_after {
+        let left = brief(retry_after.until.since(layout.now));
+        notes.push(format!(
+            "Retry-After ({}): {left} remaining",
+            retry_after.status
+        ));
     }
     if let Some(probe) = body.next_probe_at.filter(|at| *at > layout.now) {
         notes.push(format!("next probe in {}", brief(probe.since(layout.now))));

@@ -10,7 +10,7 @@ use steadfast_core::{
 use crate::{dashboard::state::overview_facts::OverviewFacts, limits};
 
 pub struct HealthSummary {
-    /// What a person should look at, and where.
+    /// The problems to look at, and their pages.
     pub problems: Vec<(String, &'static str)>,
     /// Who works, and how many destinations do.
     pub sentence: String,

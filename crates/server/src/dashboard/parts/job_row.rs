@@ -25,7 +25,7 @@ pub struct JobRow {
     /// Of the present retry budget.
     pub attempts: String,
     pub run_at: PageTime,
-    /// What happens or happened to it, and when.
+    /// Its last or next event, and the time.
     pub when: (&'static str, PageTime),
     pub created_at: PageTime,
     pub failure: String,

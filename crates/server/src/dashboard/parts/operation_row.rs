@@ -74,7 +74,7 @@ impl OperationRow {
         self.record.tenant.as_ref().map_or("all", Tenant::as_str)
     }
 
-    /// Which jobs.
+    /// The jobs, in words.
     pub fn jobs(&self) -> String {
         match self.record.is_named {
             true => "selected individually".to_owned(),
@@ -89,7 +89,7 @@ impl OperationRow {
     }
 }
 
-/// What an operation does, as people read it: `Run now`.
+/// The name of an operation for people: `Run now`.
 pub fn operation_name(kind: OperationKind) -> String {
     let words = kind.as_str().replace('_', " ");
     let mut letters = words.chars();

@@ -84,7 +84,7 @@ fn add(names: &mut BTreeSet<String>, name: &str) {
     }
 }
 
-/// What a line asks for.
+/// The meaning of a search line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Search {
     /// The page of one thing, by its id.

@@ -1,4 +1,4 @@
-//! What a job does, in a few words.
+//! The work of a job in a few words.
 //!
 //! Lists of jobs come without payloads, which may be large. A page reads those of its rows that have
 //! nothing else to tell them apart, all with one query.
@@ -13,7 +13,7 @@ use crate::{app::App, dashboard::parts::format::shorten, limits};
 pub struct Summary {
     /// The name of the job, its request, its event, or its kind.
     pub title: String,
-    /// What tells it from others with the same title.
+    /// Distinguishes it from others with the same title.
     pub detail: String,
 }
 

@@ -12,7 +12,7 @@ use crate::{
     node::{versions, workers},
 };
 
-/// What the overview shows besides counts.
+/// The facts of the overview besides counts.
 pub struct OverviewFacts {
     /// The groups of failures with the most, seen within the last hour.
     pub failures: Vec<FailureGroup>,

@@ -75,7 +75,7 @@ impl Commands {
     }
 
     /// What was recorded since the last look, newest first.
-    async fn news(&mut self) -> Vec<Value> {
+    async fn added(&mut self) -> Vec<Value> {
         let list = self.http.get("/api/v1/audit?limit=500").await.is(200);
         let mut records = list["records"].as_array().unwrap().clone();
         let before = self.records;
@@ -92,10 +92,10 @@ impl Commands {
             "{operation} {}",
             reply.body
         );
-        let news = self.news().await;
-        assert_eq!(news.len(), 1, "{operation} {news:?}");
-        let record = &news[0];
-        let told = json!([record["action"], record["subject"], record["tenant"]]);
+        let added = self.added().await;
+        assert_eq!(added.len(), 1, "{operation} {added:?}");
+        let record = &added[0];
+        let line = json!([record["action"], record["subject"], record["tenant"]]);
         let answer = match reply.body.is_empty() {
             true => Value::Null,
             false => reply.json(),
@@ -104,7 +104,7 @@ impl Commands {
             true => json!([expected[0], id_of(&answer), expected[2]]),
             false => expected,
         };
-        assert_eq!(told, expected, "{operation}");
+        assert_eq!(line, expected, "{operation}");
         assert_eq!(record["actor"]["name"], "admin of None", "{operation}");
         assert!(record["actor"]["key"].is_string(), "{operation}");
         answer
@@ -114,7 +114,7 @@ impl Commands {
     async fn without_record(&mut self, operation: &str, path: &str, body: Value, status: u16) {
         let reply = self.send(operation, path, body).await;
         assert_eq!(reply.status, status, "{operation} {}", reply.body);
-        assert_eq!(self.news().await, [Value::Null; 0], "{operation}");
+        assert_eq!(self.added().await, [Value::Null; 0], "{operation}");
     }
 }
 
@@ -136,55 +136,55 @@ async fn each_command_leaves_one_record_and_one_that_changes_nothing_leaves_none
 async fn limit_flow(it: &mut Commands) {
     let (gate, none) = ("gates/queue/mail?tenant=acme", Value::Null);
     let limits = json!({"maxRunning": 5});
-    let told = |action: &str| json!([action, "queue/mail", "acme"]);
-    it.done("setGate", gate, limits.clone(), told("gate.set"))
+    let line = |action: &str| json!([action, "queue/mail", "acme"]);
+    it.done("setGate", gate, limits.clone(), line("gate.set"))
         .await;
     let listed = it.http.get("/api/v1/audit?limit=1").await.is(200);
     assert_eq!(listed["records"][0]["detail"], r#"{"maxRunning":5}"#);
     it.without_record("setGate", gate, limits, 200).await;
     it.without_record("setGate", gate, json!({}), 422).await;
     let edit = json!({"maxRunning": 6});
-    it.done("editGate", gate, edit, told("gate.edit")).await;
-    it.done("deleteGate", gate, none.clone(), told("gate.delete"))
+    it.done("editGate", gate, edit, line("gate.edit")).await;
+    it.done("deleteGate", gate, none.clone(), line("gate.delete"))
         .await;
     it.without_record("deleteGate", gate, none.clone(), 404)
         .await;
 
-    let told = |action: &str| json!([action, "mail", "acme"]);
+    let line = |action: &str| json!([action, "mail", "acme"]);
     let (pause, resume) = (
         "queues/mail/pause?tenant=acme",
         "queues/mail/resume?tenant=acme",
     );
-    it.done("pauseQueue", pause, none.clone(), told("queue.pause"))
+    it.done("pauseQueue", pause, none.clone(), line("queue.pause"))
         .await;
-    it.done("resumeQueue", resume, none.clone(), told("queue.resume"))
+    it.done("resumeQueue", resume, none.clone(), line("queue.resume"))
         .await;
     it.without_record("resumeQueue", resume, none.clone(), 204)
         .await;
 
     let path = "destinations/https%3A%2F%2Fexample.com";
-    let told = |action: &str| json!([action, "https://example.com", null]);
+    let line = |action: &str| json!([action, "https://example.com", null]);
     let auto = json!({"hold": "auto"});
-    it.done("setDestination", path, auto, told("destination.edit"))
+    it.done("setDestination", path, auto, line("destination.edit"))
         .await;
     let watch = json!({"hold": "watch"});
     it.done(
         "editDestination",
         path,
         watch.clone(),
-        told("destination.edit"),
+        line("destination.edit"),
     )
     .await;
     it.without_record("editDestination", path, watch, 200).await;
     let (hold, release) = (format!("{path}/hold"), format!("{path}/release"));
     let why = json!({"reason": "they asked"});
-    it.done("holdDestination", &hold, why, told("destination.hold"))
+    it.done("holdDestination", &hold, why, line("destination.hold"))
         .await;
     it.done(
         "releaseDestination",
         &release,
         none.clone(),
-        told("destination.release"),
+        line("destination.release"),
     )
     .await;
     it.without_record("releaseDestination", &release, none, 200)
@@ -193,8 +193,8 @@ async fn limit_flow(it: &mut Commands) {
     let failures = it.http.get("/api/v1/failures").await.is(200);
     let print = failures["failures"][0]["fingerprint"].as_str().unwrap();
     let path = format!("failures/{print}");
-    let told = json!(["failure.edit", print, "default"]);
-    it.done("markFailure", &path, json!({"state": "known"}), told)
+    let line = json!(["failure.edit", print, "default"]);
+    it.done("markFailure", &path, json!({"state": "known"}), line)
         .await;
     it.without_record("markFailure", &path, json!({"state": "known"}), 200)
         .await;
@@ -202,13 +202,13 @@ async fn limit_flow(it: &mut Commands) {
 
 async fn keep_keys(it: &mut Commands) {
     let new = json!({"name": "ci", "scope": "worker", "tenant": "acme"});
-    let told = json!(["key.create", null, "acme"]);
-    let key = id_of(&it.done("createKey", "keys", new, told).await);
+    let line = json!(["key.create", null, "acme"]);
+    let key = id_of(&it.done("createKey", "keys", new, line).await);
     it.without_record("createKey", "keys", json!({"scope": "tenant"}), 422)
         .await;
     let path = format!("keys/{key}");
-    let told = json!(["key.delete", key, "acme"]);
-    it.done("revokeKey", &path, Value::Null, told).await;
+    let line = json!(["key.delete", key, "acme"]);
+    it.done("revokeKey", &path, Value::Null, line).await;
     it.without_record("revokeKey", &path, Value::Null, 404)
         .await;
 }
@@ -216,28 +216,28 @@ async fn keep_keys(it: &mut Commands) {
 async fn run_endpoints(it: &mut Commands) {
     let (target, none) = (Target::always(200).await, Value::Null);
     let new = json!({"url": target.url(), "tenant": "acme"});
-    let told = json!(["endpoint.create", null, "acme"]);
-    let created = it.done("createEndpoint", "endpoints", new, told).await;
+    let line = json!(["endpoint.create", null, "acme"]);
+    let created = it.done("createEndpoint", "endpoints", new, line).await;
     let id = id_of(&created);
-    let told = |verb: &str| json!([format!("endpoint.{verb}"), id, "acme"]);
+    let line = |verb: &str| json!([format!("endpoint.{verb}"), id, "acme"]);
     let path = |verb: &str| format!("endpoints/{id}/{verb}");
     let own = format!("endpoints/{id}");
     let edit = json!({"description": "orders"});
-    it.done("editEndpoint", &own, edit.clone(), told("edit"))
+    it.done("editEndpoint", &own, edit.clone(), line("edit"))
         .await;
     it.without_record("editEndpoint", &own, edit, 200).await;
     it.done(
         "rotateEndpointSecret",
         &path("rotate"),
         none.clone(),
-        told("rotate"),
+        line("rotate"),
     )
     .await;
     it.done(
         "disableEndpoint",
         &path("disable"),
         none.clone(),
-        told("disable"),
+        line("disable"),
     )
     .await;
     it.without_record("testEndpoint", &path("test"), none.clone(), 409)
@@ -246,13 +246,13 @@ async fn run_endpoints(it: &mut Commands) {
         "enableEndpoint",
         &path("enable"),
         none.clone(),
-        told("enable"),
+        line("enable"),
     )
     .await;
     it.without_record("enableEndpoint", &path("enable"), none.clone(), 200)
         .await;
     let sent = it
-        .done("testEndpoint", &path("test"), none.clone(), told("test"))
+        .done("testEndpoint", &path("test"), none.clone(), line("test"))
         .await;
     let delivery = id_of(&sent);
     it.http.wait_for_label(&delivery, "succeeded").await;
@@ -260,7 +260,7 @@ async fn run_endpoints(it: &mut Commands) {
     let resent = json!(["delivery.resend", delivery, "acme"]);
     it.done("resendDelivery", &resend, none.clone(), resent)
         .await;
-    it.done("deleteEndpoint", &own, none.clone(), told("delete"))
+    it.done("deleteEndpoint", &own, none.clone(), line("delete"))
         .await;
     it.without_record("deleteEndpoint", &own, none, 404).await;
 }
@@ -270,30 +270,30 @@ async fn run_schedules(it: &mut Commands) {
     let new = json!({
         "name": "nightly", "schedule": "0 3 * * *", "job": {"kind": "report", "tenant": "acme"},
     });
-    let told = json!(["schedule.create", null, "acme"]);
+    let line = json!(["schedule.create", null, "acme"]);
     let created = it
-        .done("createSchedule", "schedules", new.clone(), told)
+        .done("createSchedule", "schedules", new.clone(), line)
         .await;
     let id = id_of(&created);
-    let told = |verb: &str| json!([format!("schedule.{verb}"), id, "acme"]);
+    let line = |verb: &str| json!([format!("schedule.{verb}"), id, "acme"]);
     // The one of that name is replaced, if it is another.
     it.without_record("createSchedule", "schedules", new.clone(), 201)
         .await;
     let mut other = new;
     other["job"]["payload"] = json!({"day": "yesterday"});
-    it.done("createSchedule", "schedules", other.clone(), told("edit"))
+    it.done("createSchedule", "schedules", other.clone(), line("edit"))
         .await;
     it.without_record("createSchedule", "schedules", other, 201)
         .await;
     let path = |verb: &str| format!("schedules/{id}/{verb}");
     let own = format!("schedules/{id}");
     let edit = json!({"schedule": "30 4 * * *"});
-    it.done("editSchedule", &own, edit.clone(), told("edit"))
+    it.done("editSchedule", &own, edit.clone(), line("edit"))
         .await;
     it.without_record("editSchedule", &own, edit, 200).await;
     let edit = json!({"job": {"kind": "report", "payload": {"day": "yesterday"}}});
     it.without_record("editSchedule", &own, edit, 200).await;
-    it.done("pauseSchedule", &path("pause"), none.clone(), told("pause"))
+    it.done("pauseSchedule", &path("pause"), none.clone(), line("pause"))
         .await;
     it.without_record("pauseSchedule", &path("pause"), none.clone(), 200)
         .await;
@@ -301,17 +301,17 @@ async fn run_schedules(it: &mut Commands) {
         "resumeSchedule",
         &path("resume"),
         none.clone(),
-        told("resume"),
+        line("resume"),
     )
     .await;
     it.done(
         "runScheduleNow",
         &path("run-now"),
         none.clone(),
-        told("run_now"),
+        line("run_now"),
     )
     .await;
-    it.done("deleteSchedule", &own, none.clone(), told("delete"))
+    it.done("deleteSchedule", &own, none.clone(), line("delete"))
         .await;
     it.without_record("deleteSchedule", &own, none, 404).await;
     // A schedule by the way of jobs is one as well, and the repeat of a request is not.
@@ -319,8 +319,8 @@ async fn run_schedules(it: &mut Commands) {
         "kind": "report", "tenant": "acme", "schedule": "0 5 * * *", "idempotencyKey": "k",
         "jobName": "Morning",
     });
-    let told = json!(["schedule.create", null, "acme"]);
-    it.done("createJob", "jobs", body.clone(), told).await;
+    let line = json!(["schedule.create", null, "acme"]);
+    it.done("createJob", "jobs", body.clone(), line).await;
     it.without_record("createJob", "jobs", body.clone(), 200)
         .await;
     let mut without_key = body;
@@ -335,33 +335,33 @@ async fn work_on_jobs(it: &mut Commands) {
         .http
         .create_id(json!({"kind": "later", "delay": "1h", "tenant": "acme"}))
         .await;
-    let told = |verb: &str| json!([format!("job.{verb}"), job, "acme"]);
+    let line = |verb: &str| json!([format!("job.{verb}"), job, "acme"]);
     let path = |verb: &str| format!("jobs/{job}/{verb}");
     it.done(
         "editJob",
         &format!("jobs/{job}"),
         json!({"priority": 7}),
-        told("edit"),
+        line("edit"),
     )
     .await;
-    it.done("runJobNow", &path("run-now"), none.clone(), told("run_now"))
+    it.done("runJobNow", &path("run-now"), none.clone(), line("run_now"))
         .await;
-    it.done("cancelJob", &path("cancel"), none.clone(), told("cancel"))
+    it.done("cancelJob", &path("cancel"), none.clone(), line("cancel"))
         .await;
     it.without_record("cancelJob", &path("cancel"), none.clone(), 409)
         .await;
-    it.done("retryJob", &path("retry"), none, told("retry"))
+    it.done("retryJob", &path("retry"), none, line("retry"))
         .await;
 
     let dead = it.http.get("/api/v1/dlq").await.is(200);
     let dead: Vec<String> = dead["jobs"].as_array().unwrap().iter().map(id_of).collect();
     let discard = json!({"ids": [dead[0]]});
-    let told = json!(["job.discard", dead[0], "default"]);
-    it.done("discardDeadLetters", "dlq/discard", discard, told)
+    let line = json!(["job.discard", dead[0], "default"]);
+    it.done("discardDeadLetters", "dlq/discard", discard, line)
         .await;
     let requeue = json!({"ids": [dead[1]]});
-    let told = json!(["job.retry", dead[1], "default"]);
-    it.done("requeueDeadLetters", "dlq/requeue", requeue, told)
+    let line = json!(["job.retry", dead[1], "default"]);
+    it.done("requeueDeadLetters", "dlq/requeue", requeue, line)
         .await;
 }
 
@@ -374,29 +374,29 @@ async fn work_on_many_jobs(it: &mut Commands) {
             .await;
     }
     let new = json!({"kind": "cancel", "filter": {"kind": "later"}, "tenant": "acme", "pace": 1});
-    let told = json!(["operation.create", null, "acme"]);
-    let id = id_of(&it.done("createOperation", "operations", new, told).await);
+    let line = json!(["operation.create", null, "acme"]);
+    let id = id_of(&it.done("createOperation", "operations", new, line).await);
     let path = |verb: &str| format!("operations/{id}/{verb}");
-    let told = |verb: &str| json!([format!("operation.{verb}"), id, "acme"]);
+    let line = |verb: &str| json!([format!("operation.{verb}"), id, "acme"]);
     it.done(
         "pauseOperation",
         &path("pause"),
         none.clone(),
-        told("pause"),
+        line("pause"),
     )
     .await;
     it.done(
         "resumeOperation",
         &path("resume"),
         none.clone(),
-        told("resume"),
+        line("resume"),
     )
     .await;
     it.done(
         "cancelOperation",
         &path("cancel"),
         none.clone(),
-        told("cancel"),
+        line("cancel"),
     )
     .await;
     it.without_record("pauseOperation", &path("pause"), none.clone(), 409)
@@ -405,8 +405,8 @@ async fn work_on_many_jobs(it: &mut Commands) {
     let open = json!({"open": true, "tenant": "acme"});
     let batch = id_of(&it.http.post("/api/v1/batches", open).await.is(201));
     let path = format!("batches/{batch}/close");
-    let told = json!(["batch.close", batch, "acme"]);
-    it.done("closeBatch", &path, none.clone(), told).await;
+    let line = json!(["batch.close", batch, "acme"]);
+    it.done("closeBatch", &path, none.clone(), line).await;
     it.without_record("closeBatch", &path, none, 200).await;
 }
 
@@ -417,7 +417,7 @@ async fn each_form_leaves_the_record_of_its_command() {
     let schedule = json!({"name": "nightly", "schedule": "0 3 * * *", "job": {"kind": "report"}});
     let schedule = id_of(&http.post("/api/v1/schedules", schedule).await.is(201));
     let mut it = Commands::new(http.clone());
-    it.news().await;
+    it.added().await;
     let act = format!("/schedules/{schedule}/act");
     let act = act.as_str();
     for (path, form, status, action) in [
@@ -463,14 +463,14 @@ async fn each_form_leaves_the_record_of_its_command() {
             // From now on a key is needed.
             break;
         }
-        let news = it.news().await;
-        let told: Vec<&Value> = news.iter().map(|record| &record["action"]).collect();
+        let added = it.added().await;
+        let line: Vec<&Value> = added.iter().map(|record| &record["action"]).collect();
         let expected: Vec<&str> = Some(action)
             .filter(|it| !it.is_empty())
             .into_iter()
             .collect();
-        assert_eq!(told, expected, "{path} {form}");
-        assert!(news.iter().all(|it| it["actor"]["name"] == "dashboard"));
+        assert_eq!(line, expected, "{path} {form}");
+        assert!(added.iter().all(|it| it["actor"]["name"] == "dashboard"));
     }
     let admin = server.key(Scope::Admin, None).await;
     let list = admin.get("/api/v1/audit?action=key.create").await.is(200);

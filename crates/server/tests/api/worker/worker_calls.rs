@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn many_heartbeats_renew_what_holds_and_say_what_does_not() {
+async fn many_heartbeats_renew_valid_claims_and_report_expired_ones() {
     let server = Server::start().await;
     let mut claims = Vec::new();
     for number in 0..3 {

@@ -1,4 +1,4 @@
-//! What counts against a destination, and how it is reported.
+//! Which outcomes count against a destination, and how they are reported.
 
 use proptest::prelude::*;
 
@@ -141,15 +141,15 @@ fn nodes_report_only_what_matters() {
 }
 
 #[test]
-fn of_a_job_that_is_not_watched_only_a_retry_after_counts() {
+fn only_a_retry_after_counts_for_a_job_that_is_not_watched() {
     let rules = HealthRules::default();
     let mut tally = HealthTally::default();
     for job in 0..100 {
         tally.add_retry_after(&ended(job, unreachable(), at(0), at(0)));
     }
     assert!(!tally.is_worth_reporting(None, &rules, at(0)));
-    let told = Failure::http(429, "").with_retry_after(SECOND);
-    tally.add_retry_after(&ended(1, failed(told), at(0), at(0)));
+    let too_many = Failure::http(429, "").with_retry_after(SECOND);
+    tally.add_retry_after(&ended(1, failed(too_many), at(0), at(0)));
     assert!(tally.is_worth_reporting(None, &rules, at(0)));
 }
 

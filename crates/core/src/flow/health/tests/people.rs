@@ -1,4 +1,4 @@
-//! What people and destinations ask for.
+//! Manual holds and `Retry-After`.
 
 use super::*;
 
@@ -71,7 +71,7 @@ fn a_hold_by_hand_that_fails_after_its_release_is_one_of_the_machine() {
     assert_eq!(world.start(9, at(20)), 1);
     world.end(unreachable(), at(20), at(20));
     world.step(Some(1), at(20));
-    // Not held any more: the setting is to watch.
+    // No longer held: the setting is to watch.
     assert_eq!(world.room(at(21)), Room::For(u32::MAX));
     // The machine's cause is kept.
     let cause = &world.health.incident().unwrap().cause;
@@ -84,15 +84,15 @@ fn a_hold_by_hand_that_fails_after_its_release_is_one_of_the_machine() {
 
 #[test]
 fn one_retry_after_counts_for_all() {
-    let told = |secs, status| {
+    let retry_after = |secs, status| {
         let failure = Failure::http(status, "slow down");
         failed(failure.with_retry_after(Duration::from_secs(secs)))
     };
     let mut world = World::new(HoldMode::Off);
-    world.end(told(30, 429), at(0), at(1));
-    world.end(told(10, 503), at(0), at(2));
+    world.end(retry_after(30, 429), at(0), at(1));
+    world.end(retry_after(10, 503), at(0), at(2));
     // Of no other status.
-    world.end(told(90, 500), at(0), at(2));
+    world.end(retry_after(90, 500), at(0), at(2));
     world.step(None, at(2));
     let shared = SharedRetryAfter {
         until: at(31),

@@ -241,7 +241,7 @@ fn after_the_longest_hold_jobs_follow_their_policies() {
 }
 
 #[test]
-fn a_destination_that_is_not_called_any_more_is_forgotten() {
+fn a_destination_that_is_no_longer_called_is_forgotten() {
     let mut world = World::new(HoldMode::Watch);
     world.break_down(at(0));
     world.step(None, at(3_600));

@@ -1,4 +1,4 @@
-//! What attempts of one tenant, and of several, show.
+//! Health for one tenant and for all.
 
 use super::*;
 use crate::values::Destination;
