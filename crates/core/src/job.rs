@@ -158,7 +158,7 @@ impl JobProgress {
         self.attempt > self.attempts_before
     }
 
-    /// Retries used up in the present budget.
+    /// Retries used up in the current budget.
     pub fn retries_used(&self) -> u32 {
         self.attempt
             .saturating_sub(self.attempts_before)

@@ -242,8 +242,8 @@ pub const PAGE_DESTINATIONS_MAX: usize = 200;
 pub const METRIC_GATES_MAX: usize = 200;
 /// Each schedule on the list is asked for its last ticks, so the list is short.
 pub const PAGE_SCHEDULES_MAX: usize = 25;
-/// Ticks in the strip beside a schedule.
-pub const STRIP_TICKS_MAX: usize = 24;
+/// Last runs shown beside a schedule.
+pub const LAST_RUNS_MAX: usize = 24;
 /// Past ticks on the page of a schedule.
 pub const PAGE_TICKS_MAX: usize = 50;
 /// Upcoming ticks of a schedule in the list of schedules.

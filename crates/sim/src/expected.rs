@@ -30,7 +30,7 @@ pub struct ExpectedJob {
     pub resolved_at: Option<Timestamp>,
     /// A cancel was acknowledged, and no manual retry since.
     pub cancelled: bool,
-    /// Attempts of the present budget, counted by us.
+    /// Attempts of the current budget, counted by us.
     pub used: u32,
     pub starts: u32,
     pub gone: bool,

@@ -172,7 +172,7 @@ impl HourCounts {
         self.counts.split_off(&next);
     }
 
-    /// The counts of the last hours, the oldest first and the present one last; 0 for an hour
+    /// The counts of the last hours, the oldest first and the current one last; 0 for an hour
     /// without any.
     pub fn until(&self, now: Timestamp) -> Vec<u64> {
         let newest = now.as_micros() / HOUR_MICROS;

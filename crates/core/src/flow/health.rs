@@ -69,7 +69,7 @@ string_enum! {
 #[serde(rename_all = "camelCase", default)]
 pub struct DestinationHealth {
     phase: Phase,
-    /// Attempts that started earlier are not counted: they say nothing about the present phase.
+    /// Attempts that started earlier are not counted: they say nothing about the current phase.
     #[serde(skip_serializing_if = "Timestamp::is_epoch")]
     counted_from: Timestamp,
     #[serde(skip_serializing_if = "OutcomeCounts::is_empty")]

@@ -97,12 +97,12 @@ impl Claim {
 const NOT_CUT: Duration = Duration::from_micros(1); // not a limit: the least difference
 
 impl Job {
-    /// When the present attempt has run for as long as it may.
+    /// When the current attempt has run for as long as it may.
     pub fn deadline(&self) -> Option<Timestamp> {
         Some(self.progress.started_at?.plus(self.timeout?))
     }
 
-    /// The end of a lease that lasts no longer than the present attempt may.
+    /// The end of a lease that lasts no longer than the current attempt may.
     pub fn within_timeout(&self, until: Timestamp) -> Timestamp {
         self.deadline()
             .map_or(until, |deadline| deadline.min(until))

@@ -38,14 +38,14 @@ impl Default for CanaryRule {
 }
 
 impl Operation {
-    /// How many jobs may be worked on up to the end of the present stage; `None` in the last, and
+    /// How many jobs may be worked on up to the end of the current stage; `None` in the last, and
     /// without stages.
     pub(super) fn stage_end(&self) -> Option<u64> {
         self.canary?;
         stage_end(self.total, self.progress.stage)
     }
 
-    /// Whether all jobs up to the end of the present stage were worked on, and the next attempt of
+    /// Whether all jobs up to the end of the current stage were worked on, and the next attempt of
     /// each has ended.
     pub(super) fn is_stage_over(&self) -> bool {
         let progress = &self.progress;

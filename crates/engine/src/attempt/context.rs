@@ -83,7 +83,7 @@ impl<S> Context<S> {
         self.job().progress.attempt
     }
 
-    /// How many retries of the present budget are used: 0 in the first attempt, and again in the
+    /// How many retries of the current budget are used: 0 in the first attempt, and again in the
     /// first after a person requeued the job.
     pub fn retry_count(&self) -> u32 {
         self.job().retry_count()

@@ -44,7 +44,7 @@ impl Trace {
         self.entered = Instant::now();
     }
 
-    /// The phases so far; the present one counts until now.
+    /// The phases so far; the current one counts until now.
     pub fn timings(&self) -> Timings {
         let mut timings = self.timings;
         let place = match self.phase {

@@ -76,7 +76,7 @@ pub struct RoleHealth {
 struct Rounds {
     last_good: Instant,
     failing_since: Option<Instant>,
-    /// When the present round began, if a round has a limit.
+    /// When the current round began, if a round has a limit.
     began: Option<Instant>,
     has_ended: bool,
 }

@@ -19,7 +19,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use steadfast_engine::UndeliveredClaims;
 
 tokio::task_local! {
-    /// The connection that is served by the present task.
+    /// The connection that is served by the current task.
     pub static UNDELIVERED: Arc<ConnectionClaims>;
 }
 

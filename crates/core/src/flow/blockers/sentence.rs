@@ -485,7 +485,7 @@ fn ramp(reading: &GateSnapshot, until: Timestamp, rate: &Rate, now: Timestamp) -
         brief(until.since(now))
     );
     let mut blocker = Blocker::new(BlockerKind::Ramping, sentence, Some(until), String::new());
-    // Twice as many each second: after n seconds, as many times the present rate as 2^n - 1.
+    // Twice as many each second: after n seconds, as many times the current rate as 2^n - 1.
     let turns = reading.ahead / u64::from(rate.limit.max(1)) + 1;
     let seconds = u64::BITS - turns.leading_zeros() - 1;
     blocker.likely = Some(until.plus(limits::RAMP_STEP * seconds));

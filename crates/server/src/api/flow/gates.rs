@@ -44,7 +44,7 @@ pub async fn list(
     }))
 }
 
-/// Gates with their present use: of no more than a page.
+/// Gates with their current use: of no more than a page.
 pub async fn with_use(app: &App, gates: Vec<Gate>) -> Result<Vec<GateBody>, Problem> {
     let ids: Vec<GateId> = gates.iter().map(|gate| gate.id.clone()).collect();
     let uses = app.client.gate_uses(&ids).await?;

@@ -71,7 +71,7 @@ pub fn upcoming(due: &[f64], throughput: Option<u64>) -> Svg {
     drawing.finish()
 }
 
-/// The last day of counts by the hour, the present hour last.
+/// The last day of counts by the hour, the current hour last.
 pub fn sparkline(hours: &[u64]) -> Svg {
     const ROW: BarRow = BarRow {
         step: 5.0,
@@ -117,17 +117,17 @@ pub fn queue_minutes(buckets: &TimeBuckets, attempts: &[u64]) -> Svg {
     drawing.finish()
 }
 
-const STRIP_STEP: f64 = 14.0; // not a limit: layout of the drawing
-const STRIP_HEIGHT: f64 = 22.0; // not a limit: layout of the drawing
+const RUN_STEP: f64 = 14.0; // not a limit: layout of the drawing
+const RUNS_HEIGHT: f64 = 22.0; // not a limit: layout of the drawing
 
 /// The last runs of a schedule, oldest first. Each mark is a class and a tooltip. Its height differs by class, too.
 pub fn last_runs(marks: &[(&'static str, String)]) -> Svg {
-    let width = STRIP_STEP * marks.len().max(1) as f64;
+    let width = RUN_STEP * marks.len().max(1) as f64;
     let summary: Vec<&str> = marks.iter().map(|(_, tooltip)| tooltip.as_str()).collect();
     let title = format!("The last {} runs", marks.len());
-    let mut drawing = SvgBuilder::new("strip", (width, STRIP_HEIGHT), &title, summary.join("; "));
+    let mut drawing = SvgBuilder::new("runs", (width, RUNS_HEIGHT), &title, summary.join("; "));
     for (index, (class, tooltip)) in marks.iter().enumerate() {
-        let x = STRIP_STEP * index as f64 + 2.0;
+        let x = RUN_STEP * index as f64 + 2.0;
         let height = match *class {
             "good" | "bad" => 18.0,
             "running" => 12.0,
@@ -135,12 +135,12 @@ pub fn last_runs(marks: &[(&'static str, String)]) -> Svg {
         };
         drawing.rect(
             class,
-            (x, STRIP_HEIGHT - 2.0 - height),
+            (x, RUNS_HEIGHT - 2.0 - height),
             (10.0, height),
             tooltip,
         );
         if *class == "bad" {
-            drawing.text("mark", (x + 5.0, STRIP_HEIGHT - 7.0), "middle", "✕");
+            drawing.text("mark", (x + 5.0, RUNS_HEIGHT - 7.0), "middle", "✕");
         }
     }
     drawing.finish()

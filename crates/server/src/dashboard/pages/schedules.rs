@@ -53,7 +53,7 @@ struct ScheduleRow {
     /// The job of each run, such as `POST https://example.com/report`, or a kind.
     work: String,
     next: Vec<UpcomingTick>,
-    strip: Svg,
+    last_runs: Svg,
     skipped: u64,
     last_skip: Option<String>,
 }
@@ -202,7 +202,7 @@ async fn schedule_row(
     let listed = viewer
         .app
         .client
-        .ticks(schedule.id, PageRequest::first(limits::STRIP_TICKS_MAX))
+        .ticks(schedule.id, PageRequest::first(limits::LAST_RUNS_MAX))
         .await?;
     let skips = listed.items.iter().filter_map(|record| match record {
         TickRecord::Skipped(skip) => Some(*skip),
@@ -233,7 +233,7 @@ async fn schedule_row(
         next: upcoming
             .map(|tick| UpcomingTick::of(tick, schedule.timetable.rule().zone(), layout))
             .collect(),
-        strip: bars::last_runs(&marks),
+        last_runs: bars::last_runs(&marks),
         skipped: skips.iter().map(|skip| skip.count).sum(),
         last_skip: skips.first().map(describe_skip),
         schedule,

@@ -22,7 +22,7 @@ pub struct JobRow {
     pub kind: String,
     pub queue: String,
     pub tenant: String,
-    /// Of the present retry budget.
+    /// Of the current retry budget.
     pub attempts: String,
     pub run_at: PageTime,
     /// Its last or next event, and the time.
