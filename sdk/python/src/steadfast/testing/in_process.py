@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import json
 import threading
 import typing
@@ -260,7 +259,7 @@ async def _run_with_timeout(attempt: Attempt, context: Context, timeout: Any) ->
         if not attempt.is_async:
             return run_interruptibly(attempt, context)
         loop, task = asyncio.get_running_loop(), asyncio.ensure_future(attempt.run_async())
-        context.on_abort = functools.partial(loop.call_soon_threadsafe, task.cancel)
+        context.on_abort = lambda: loop.call_soon_threadsafe(task.cancel)
         return await task
     finally:
         if timer is not None:
