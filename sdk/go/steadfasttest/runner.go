@@ -5,6 +5,7 @@ package steadfasttest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -16,8 +17,9 @@ import (
 // Runner runs jobs in process, without a server. Jobs wait until the test calls [Runner.Run].
 //
 // A job with a retry policy is retried as the policy says, but without jitter. Any other job is due
-// again after RetryDelay, until it has had MaxRetries retries. Options that the runner does not play,
-// such as Unique and After, are refused: use a server for them ([StartServer]).
+// again after RetryDelay, until it has had MaxRetries retries. A timeout ends the context of a handler
+// in real time. Options that the runner does not play, such as Unique and After, are refused: use a
+// server for them ([StartServer]).
 type Runner struct {
 	// RetryDelay between attempts; one second.
 	RetryDelay time.Duration
@@ -42,6 +44,7 @@ type Job struct {
 	policy         policy
 	idempotencyKey string
 	firstStarted   time.Time
+	timeout        time.Duration
 }
 
 // NewRunner returns a runner of these handlers.
@@ -77,6 +80,9 @@ func (r *Runner) create(request api.CreateJobRequest) (*Job, error) {
 	job.Kind, job.Payload, job.Queue, job.Tags = request.Kind, request.Payload, request.Queue, request.Tags
 	job.Label, job.Type, job.CreatedAt = api.JobLabelReady, request.Type, r.now
 	job.RunAt, job.MaxRetries, job.Priority = r.now, *completed.MaxRetries, defaultPriority
+	if request.Timeout != nil {
+		job.timeout = time.Duration(*request.Timeout)
+	}
 	if request.Priority != nil {
 		job.Priority = *request.Priority
 	}
@@ -173,7 +179,15 @@ func (r *Runner) attempt(ctx context.Context, job *Job) {
 	}
 	job.Label = api.JobLabelRunning
 	record := job.Job
+	if job.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, job.timeout, steadfast.ErrTimeout)
+		defer cancel()
+	}
 	outcome := r.handlers.Execute(ctx, &record, job)
+	if outcome.Failure != nil && errors.Is(context.Cause(ctx), steadfast.ErrTimeout) {
+		outcome.Failure = &steadfast.Failure{Class: "timeout", Message: outcome.Failure.Message, Trace: outcome.Failure.Trace}
+	}
 	job.Outcomes = append(job.Outcomes, outcome)
 	switch outcome.Verb {
 	case steadfast.Succeed:

@@ -186,3 +186,20 @@ func TestAJobOfAnotherKindWaits(t *testing.T) {
 		t.Errorf("%s after %d attempts", job.Label, job.Attempt)
 	}
 }
+
+func TestATimeoutIsPlayed(t *testing.T) {
+	handlers := steadfast.NewHandlers()
+	steadfast.Handle(handlers, func(ctx context.Context, _ *steadfast.Job[visit]) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	runner := steadfasttest.NewRunner(handlers)
+	job, err := runner.Enqueue(visit{}, steadfast.Timeout(time.Millisecond), steadfast.MaxRetries(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner.Run(context.Background())
+	if job.Failure == nil || job.Failure.Class != "timeout" || job.Label != api.JobLabelFailed {
+		t.Errorf("%s: %+v", job.Label, job.Failure)
+	}
+}

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -235,3 +238,59 @@ def test_a_certificate_that_is_not_trusted_is_reported_at_once() -> None:
     call = Call("http://here", "GET", "/", None, None, None, None, None)
     with pytest.raises(CertificateNotTrusted):
         call.pause_after_error(error)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+async def test_a_certificate_is_trusted_if_the_file_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, certificate = make_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    url = f"https://localhost:{server.sockets[0].getsockname()[1]}"
+    for client in (Client(url), AsyncClient(url)):
+        with pytest.raises(CertificateNotTrusted, match="not trusted"):
+            await list_jobs(client)
+    monkeypatch.setenv("STEADFAST_CA_FILE", str(certificate))
+    for client in (Client(url), AsyncClient(url)):
+        assert await list_jobs(client) == {"jobs": []}
+    server.close()
+
+
+def make_certificate(directory: Path) -> tuple[Path, Path]:
+    """A key, and a certificate that no authority vouches for."""
+    key, certificate = directory / "key.pem", directory / "certificate.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+    ]
+    names = ["-addext", "subjectAltName=DNS:localhost"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*command, *names, *files], check=True, capture_output=True)
+    return key, certificate
+
+
+async def list_jobs(client: Client | AsyncClient) -> Any:
+    if isinstance(client, AsyncClient):
+        try:
+            return await client.list_jobs()
+        finally:
+            await client.close()
+    with client:
+        return await asyncio.to_thread(client.list_jobs)

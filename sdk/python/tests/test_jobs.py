@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import functools
 import json
+import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -634,3 +635,24 @@ def test_async_middleware_wraps_async_handlers(app: Steadfast, jobs: LocalQueue)
 
     with pytest.raises(ValueError, match="async middleware cannot wrap a `def` handler"):
         app.worker().start()
+
+
+def test_timeouts_are_played_in_process(app: Steadfast, jobs: LocalQueue) -> None:
+    @app.job(timeout="20ms", retry="once")
+    def blocking(seconds: float) -> str:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            pass
+        return "done"
+
+    @app.job(timeout="20ms", retry="once")
+    async def waiting(seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return "done"
+
+    for job in (blocking, waiting):
+        job.enqueue(20)
+        job.enqueue(0)
+    jobs.run_until_idle()
+    classes = [dict(job.failure or {}).get("class") for job in jobs.jobs]
+    assert classes == ["timeout", None, "timeout", None]

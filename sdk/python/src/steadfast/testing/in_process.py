@@ -14,13 +14,14 @@ from typing import Any
 
 from .. import types
 from ..app import Steadfast
-from ..attempts import Attempt
+from ..attempts import Attempt, Outcome
 from ..context import Context
 from ..durations import Duration, to_seconds
 from ..errors import JobAborted
 from ..jobs import time_text
 from ..payloads import to_json
 from ..steps import LocalSteps
+from ..worker.runner import run_interruptibly
 from .policy import Policy
 
 
@@ -213,7 +214,7 @@ class LocalQueue:
             one.first_started_at = self.now
         context = Context(one.job_now(), LocalSteps(one.steps))
         attempt = Attempt(self._app, self._app.find(one.kind), context)
-        outcome = await attempt.run_async() if attempt.is_async else attempt.run()
+        outcome = await _run_with_timeout(attempt, context, one.request.get("timeout"))
         one.note, one.percent = context.news
         if outcome.error is not None:
             one.errors.append(outcome.error)
@@ -246,6 +247,23 @@ class LocalQueue:
     def _wait(self, one: LocalJob, label: types.JobLabel, seconds: float) -> None:
         one.label = label
         one.due_at = self.now + timedelta(seconds=seconds)
+
+
+async def _run_with_timeout(attempt: Attempt, context: Context, timeout: Any) -> Outcome:
+    """Runs a handler, and aborts it when its timeout is over, in real time."""
+    timer = threading.Timer(timeout / 1000, context.abort, ["timeout"]) if timeout else None
+    if timer is not None:
+        timer.daemon = True
+        timer.start()
+    try:
+        if not attempt.is_async:
+            return run_interruptibly(attempt, context)
+        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(attempt.run_async())
+        context.on_abort = lambda: loop.call_soon_threadsafe(task.cancel)
+        return await task
+    finally:
+        if timer is not None:
+            timer.cancel()
 
 
 ENDED = ("succeeded", "failed", "cancelled")

@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..attempts import Outcome
+from ..attempts import Attempt, Outcome
+from ..context import Context
 from ..errors import JobAborted
 from .held import Held
 
@@ -116,25 +117,26 @@ class Threads:
                 held = self._queue.get()
             if held is None:
                 return
-            self._finish(held, contextvars.copy_context().run(run_in_thread, held))
+            run = contextvars.copy_context().run
+            self._finish(held, run(run_interruptibly, held.attempt, held.context))
 
 
-def run_in_thread(held: Held) -> Outcome:
+def run_interruptibly(attempt: Attempt, context: Context) -> Outcome:
     """Runs an attempt so that an abort raises `JobAborted` inside its handler."""
-    if not held.attempt.may_interrupt:
-        return held.attempt.run()
+    if not attempt.may_interrupt:
+        return attempt.run()
     interrupt = Interrupt()
     outcome: Outcome | None = None
     try:
-        held.context.on_abort = interrupt.send
+        context.on_abort = interrupt.send
         try:
-            outcome = held.attempt.run()
+            outcome = attempt.run()
         finally:
             interrupt.disarm()
     except JobAborted:
         # It arrived between the end of the handler and `disarm`; it is sent only once.
         interrupt.disarm()
-    return outcome or held.attempt.aborted()
+    return outcome or attempt.aborted()
 
 
 class Interrupt:
