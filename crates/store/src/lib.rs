@@ -46,6 +46,7 @@ mod postgres;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod template;
 mod transaction;
 mod unique;
 mod verbs;

@@ -9,7 +9,6 @@ mod failures;
 mod jobs;
 mod links;
 mod queries;
-mod schedules;
 mod start;
 mod tables;
 mod transaction;

@@ -1,16 +1,20 @@
 //! What a driver gives to the verbs: rows in and out of one transaction. No rule lives behind it.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditId, AuditRecord, Job, JobCommand, JobId, NewJob, OperationId, OperationJob,
-    OperationOutcome, Subscriptions, Timestamp,
+    AuditId, AuditRecord, IdempotencyKey, Job, JobCommand, JobId, NewJob, OperationId,
+    OperationJob, OperationOutcome, ScheduleId, SkippedTicks, Subscriptions, Tenant, Timestamp,
 };
 
 use crate::{
     damage::DamageLog,
     driver_error::DriverError,
     error::{CommandError, EnqueueError},
-    store::{AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter},
+    store::{
+        AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter, TickRecord,
+    },
 };
 
 /// Rows out: of one moment, or of the transaction.
@@ -65,6 +69,50 @@ pub(crate) trait Reads: Send {
         job: JobId,
         limit: usize,
     ) -> Result<Vec<OperationId>, DriverError>;
+
+    /// Records by their ids, without those that another transaction is changing. No other may
+    /// change them until this one ends.
+    async fn free_records(
+        &mut self,
+        kind: RecordKind,
+        ids: &[String],
+    ) -> Result<Vec<StoredRecord>, DriverError>;
+
+    /// The ids of all records in a state.
+    async fn record_ids(
+        &mut self,
+        kind: RecordKind,
+        state: RecordState,
+    ) -> Result<Vec<String>, DriverError>;
+
+    /// The earliest time after another of the records in a state.
+    async fn next_record_time(
+        &mut self,
+        kind: RecordKind,
+        state: RecordState,
+        after: Timestamp,
+    ) -> Result<Option<Timestamp>, DriverError>;
+
+    /// The newest unfinished run of each schedule that has one.
+    async fn unfinished_runs(
+        &mut self,
+        schedules: &[ScheduleId],
+    ) -> Result<HashMap<ScheduleId, JobId>, DriverError>;
+
+    /// Ticks of a schedule before another, newest first, each with its record or why that cannot be
+    /// read.
+    async fn ticks(
+        &mut self,
+        schedule: ScheduleId,
+        before: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<StoredTick>, DriverError>;
+
+    async fn find_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+    ) -> Result<Option<StoredKey>, DriverError>;
 }
 
 /// Rows in: all of them, or none if the verb ends with an error.
@@ -128,6 +176,42 @@ pub(crate) trait Transaction: Reads {
         operation: OperationId,
         limit: usize,
     ) -> Result<usize, DriverError>;
+
+    /// Writes records in place of those that this transaction has locked.
+    async fn replace_records(&mut self, records: &[Record<'_>]) -> Result<(), DriverError>;
+
+    /// Stores the runs of different ticks. Answers with those whose tick has not fired already.
+    async fn save_fired_ticks(
+        &mut self,
+        ticks: &[(ScheduleId, Timestamp, JobId)],
+    ) -> Result<Vec<JobId>, DriverError>;
+
+    /// Stores skipped ticks under the first of each range, unless there is a record.
+    async fn save_skipped_ticks(
+        &mut self,
+        skipped: &[(ScheduleId, SkippedTicks)],
+    ) -> Result<(), DriverError>;
+
+    async fn delete_ticks(&mut self, schedule: ScheduleId) -> Result<(), DriverError>;
+
+    /// Stores an idempotency key, unless it is taken. Answers whether it did.
+    async fn save_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+        stored: StoredKey,
+    ) -> Result<bool, DriverError>;
+
+    /// Deletes an idempotency key, if this job or schedule has it.
+    async fn delete_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+        owner: u128,
+    ) -> Result<(), DriverError>;
+
+    /// A schedule may be due earlier than waiting callers know.
+    fn wake_schedules(&mut self);
 }
 
 /// Which jobs a command is for.
@@ -145,6 +229,7 @@ pub(crate) enum Lock {
 pub(crate) enum RecordKind {
     Document(DocumentKind),
     Operation,
+    Schedule,
 }
 
 impl RecordKind {
@@ -152,6 +237,7 @@ impl RecordKind {
         match self {
             Self::Document(kind) => kind.as_str(),
             Self::Operation => "operation",
+            Self::Schedule => "schedule",
         }
     }
 }
@@ -161,6 +247,11 @@ impl RecordKind {
 pub(crate) enum RecordState {
     Open,
     Ended,
+    /// A schedule that fires at its ticks.
+    Active,
+    /// The same with a tick that waits for the unfinished run to end.
+    Queued,
+    Paused,
 }
 
 impl RecordState {
@@ -168,6 +259,9 @@ impl RecordState {
         match self {
             Self::Open => "open",
             Self::Ended => "ended",
+            Self::Active => "active",
+            Self::Queued => "queued",
+            Self::Paused => "paused",
         }
     }
 }
@@ -180,6 +274,8 @@ pub(crate) struct Record<'r> {
     pub id: &'r str,
     /// Empty if it belongs to no tenant.
     pub tenant: &'r str,
+    /// Unique within the kind and tenant, if it has one.
+    pub name: Option<&'r str>,
     pub state: RecordState,
     /// When it ended, or when something is to be done about it.
     pub at: Option<Timestamp>,
@@ -223,12 +319,31 @@ pub(crate) enum RecordOrder<'q> {
         state: Option<RecordState>,
         before: Option<&'q str>,
     },
-    /// Those of a state whose time is before another, the earliest first.
+    /// Those that have a name and whose ids are below another, the highest first.
+    Named {
+        name: &'q str,
+        tenant: Option<&'q str>,
+        before: Option<&'q str>,
+    },
+    /// Those of a state whose time is before another, the earliest first, without those that
+    /// another transaction is changing.
     Earliest {
         state: RecordState,
         before: Timestamp,
     },
 }
+
+/// What has an idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredKey {
+    /// The id of a job or of a schedule.
+    pub owner: u128,
+    /// Of the request that created it.
+    pub fingerprint: [u8; 16],
+}
+
+/// A tick, and its record or why that cannot be read.
+pub(crate) type StoredTick = (Timestamp, Result<TickRecord, DriverError>);
 
 /// What a job of an operation waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,3 +4,4 @@ mod audit;
 mod documents;
 mod operations;
 mod records;
+pub(crate) mod schedules;

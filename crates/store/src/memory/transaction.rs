@@ -1,22 +1,30 @@
 //! What the verbs get of this store. Verbs check before they write, so nothing is ever rolled back.
 
+use std::collections::{HashMap, btree_map::Entry};
+
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use steadfast_core::{
-    AuditId, AuditRecord, Job, JobCommand, JobId, NewJob, OperationId, OperationJob,
-    OperationOutcome, OperationResult, Subscriptions, Timestamp,
+    AuditId, AuditRecord, IdempotencyKey, Job, JobCommand, JobId, NewJob, OperationId,
+    OperationJob, OperationOutcome, OperationResult, ScheduleId, SkippedTicks, Subscriptions,
+    Tenant, Timestamp,
 };
 
-use super::{MemoryStore, tables::Tables};
+use super::{
+    MemoryStore,
+    tables::{KeyHolder, Tables},
+};
 use crate::{
     damage::DamageLog,
     driver::{Answer, Asker, Driver, Query, Verb},
     driver_error::DriverError,
     error::{CommandError, EnqueueError, StoreError},
-    store::{AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter},
+    store::{
+        AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter, TickRecord,
+    },
     transaction::{
         JobCondition, Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery,
-        RecordState, StoredRecord, Transaction,
+        RecordState, StoredKey, StoredRecord, StoredTick, Transaction,
     },
 };
 
@@ -74,6 +82,7 @@ struct MemoryTransaction<'t> {
 /// A record without its kind and id.
 pub(super) struct RecordEntry {
     tenant: String,
+    name: Option<String>,
     state: RecordState,
     at: Option<Timestamp>,
     revision: u64,
@@ -81,6 +90,17 @@ pub(super) struct RecordEntry {
 }
 
 impl RecordEntry {
+    fn new(record: &Record<'_>) -> Self {
+        Self {
+            tenant: record.tenant.to_owned(),
+            name: record.name.map(str::to_owned),
+            state: record.state,
+            at: record.at,
+            revision: record.revision,
+            body: record.body.to_owned(),
+        }
+    }
+
     fn stored(&self, id: &str) -> StoredRecord {
         StoredRecord {
             id: id.to_owned(),
@@ -134,6 +154,18 @@ impl Reads for MemoryTransaction<'_> {
                 .filter(|(id, record)| {
                     tenant.is_none_or(|tenant| record.tenant == tenant)
                         && state.is_none_or(|state| record.state == state)
+                        && before.is_none_or(|before| *id < before)
+                })
+                .collect(),
+            RecordOrder::Named {
+                name,
+                tenant,
+                before,
+            } => all
+                .rev()
+                .filter(|(id, record)| {
+                    record.name.as_deref() == Some(name)
+                        && tenant.is_none_or(|tenant| record.tenant == tenant)
                         && before.is_none_or(|before| *id < before)
                 })
                 .collect(),
@@ -209,6 +241,79 @@ impl Reads for MemoryTransaction<'_> {
         let own = keys.filter(|(_, of)| *of == job);
         Ok(own.take(limit).map(|(operation, _)| *operation).collect())
     }
+
+    async fn free_records(
+        &mut self,
+        kind: RecordKind,
+        ids: &[String],
+    ) -> Result<Vec<StoredRecord>, DriverError> {
+        let find = |id: &String| {
+            let record = self.tables.records.get(&(kind, id.clone()))?;
+            Some(record.stored(id))
+        };
+        Ok(ids.iter().filter_map(find).collect())
+    }
+
+    async fn record_ids(
+        &mut self,
+        kind: RecordKind,
+        state: RecordState,
+    ) -> Result<Vec<String>, DriverError> {
+        let own = self.of_kind(kind).filter(|(_, it)| it.state == state);
+        Ok(own.map(|(id, _)| id.to_owned()).collect())
+    }
+
+    async fn next_record_time(
+        &mut self,
+        kind: RecordKind,
+        state: RecordState,
+        after: Timestamp,
+    ) -> Result<Option<Timestamp>, DriverError> {
+        let own = self.of_kind(kind).filter(|(_, it)| it.state == state);
+        let times = own.filter_map(|(_, record)| record.at);
+        Ok(times.filter(|at| *at > after).min())
+    }
+
+    async fn unfinished_runs(
+        &mut self,
+        schedules: &[ScheduleId],
+    ) -> Result<HashMap<ScheduleId, JobId>, DriverError> {
+        let newest = |schedule: &ScheduleId| {
+            let first = (*schedule, Timestamp::EPOCH, JobId::from_bits(0));
+            let last = (*schedule, Timestamp::MAX, JobId::from_bits(u128::MAX));
+            let mut runs = self.tables.unfinished_runs.range(first..=last);
+            runs.next_back().map(|(.., job)| (*schedule, *job))
+        };
+        Ok(schedules.iter().filter_map(newest).collect())
+    }
+
+    async fn ticks(
+        &mut self,
+        schedule: ScheduleId,
+        before: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<StoredTick>, DriverError> {
+        let whole = (schedule, Timestamp::EPOCH)..=(schedule, Timestamp::MAX);
+        let newest_first = self.tables.ticks.range(whole).rev();
+        let wanted =
+            newest_first.filter(|((_, tick), _)| before.is_none_or(|before| *tick < before));
+        let wanted = wanted.take(limit);
+        Ok(wanted
+            .map(|((_, tick), record)| (*tick, Ok(record.clone())))
+            .collect())
+    }
+
+    async fn find_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+    ) -> Result<Option<StoredKey>, DriverError> {
+        let holder = self.tables.keys.get(&(tenant.clone(), key.clone()));
+        Ok(holder.map(|holder| StoredKey {
+            owner: holder.job.bits(),
+            fingerprint: holder.fingerprint,
+        }))
+    }
 }
 
 #[async_trait]
@@ -224,14 +329,7 @@ impl Transaction for MemoryTransaction<'_> {
         if stored.map(|stored| stored.revision) != record.replaces {
             return Ok(false);
         }
-        let entry = RecordEntry {
-            tenant: record.tenant.to_owned(),
-            state: record.state,
-            at: record.at,
-            revision: record.revision,
-            body: record.body.to_owned(),
-        };
-        self.tables.records.insert(key, entry);
+        self.tables.records.insert(key, RecordEntry::new(record));
         self.tables.count_change(record.kind);
         Ok(true)
     }
@@ -340,6 +438,82 @@ impl Transaction for MemoryTransaction<'_> {
         }
         Ok(own.len())
     }
+
+    async fn replace_records(&mut self, records: &[Record<'_>]) -> Result<(), DriverError> {
+        for record in records {
+            let key = (record.kind, record.id.to_owned());
+            self.tables.records.insert(key, RecordEntry::new(record));
+            self.tables.count_change(record.kind);
+        }
+        Ok(())
+    }
+
+    async fn save_fired_ticks(
+        &mut self,
+        ticks: &[(ScheduleId, Timestamp, JobId)],
+    ) -> Result<Vec<JobId>, DriverError> {
+        let mut fired = Vec::new();
+        for (schedule, tick, job) in ticks.iter().copied() {
+            let key = (schedule, tick);
+            if matches!(self.tables.ticks.get(&key), Some(TickRecord::Fired { .. })) {
+                continue;
+            }
+            let record = TickRecord::Fired { tick, job };
+            self.tables.ticks.insert(key, record);
+            fired.push(job);
+        }
+        Ok(fired)
+    }
+
+    async fn save_skipped_ticks(
+        &mut self,
+        skipped: &[(ScheduleId, SkippedTicks)],
+    ) -> Result<(), DriverError> {
+        for (schedule, skip) in skipped {
+            let entry = self.tables.ticks.entry((*schedule, skip.from));
+            entry.or_insert(TickRecord::Skipped(*skip));
+        }
+        Ok(())
+    }
+
+    async fn delete_ticks(&mut self, schedule: ScheduleId) -> Result<(), DriverError> {
+        self.tables.ticks.retain(|(of, _), _| *of != schedule);
+        Ok(())
+    }
+
+    async fn save_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+        stored: StoredKey,
+    ) -> Result<bool, DriverError> {
+        let Entry::Vacant(free) = self.tables.keys.entry((tenant.clone(), key.clone())) else {
+            return Ok(false);
+        };
+        free.insert(KeyHolder {
+            job: JobId::from_bits(stored.owner),
+            fingerprint: stored.fingerprint,
+        });
+        Ok(true)
+    }
+
+    async fn delete_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+        owner: u128,
+    ) -> Result<(), DriverError> {
+        let key = (tenant.clone(), key.clone());
+        let holder = self.tables.keys.get(&key);
+        if holder.is_some_and(|holder| holder.job.bits() == owner) {
+            self.tables.keys.remove(&key);
+        }
+        Ok(())
+    }
+
+    fn wake_schedules(&mut self) {
+        self.tables.wakes.schedule_waits();
+    }
 }
 
 impl Tables {
@@ -357,7 +531,8 @@ impl Tables {
     fn count_change(&mut self, kind: RecordKind) {
         match kind {
             RecordKind::Document(DocumentKind::Node | DocumentKind::Worker)
-            | RecordKind::Operation => {}
+            | RecordKind::Operation
+            | RecordKind::Schedule => {}
             RecordKind::Document(kind) => *self.document_versions.entry(kind).or_default() += 1,
         }
     }

@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
-use steadfast_core::{JobId, ScheduleId};
+use steadfast_core::JobId;
 
-use super::{batches, driver_error::DriverError, get, key::Key, schedules, session::Session};
+use super::{batches, driver_error::DriverError, get, key::Key, session::Session};
 use crate::{
     damage::{DamageLog, DamagedRow, DamagedRows},
     limits::DAMAGED_ROWS_MAX,
@@ -40,16 +40,6 @@ pub(super) async fn list(session: &Session<'_>) -> Result<DamagedRows, DriverErr
     for text in known {
         if !text.parse().is_ok_and(|id| damaged.contains(&id)) {
             damage.forget("job", &text);
-        }
-    }
-    for text in damage.ids("schedule") {
-        let id: Option<ScheduleId> = text.parse().ok();
-        let is_damaged = match id {
-            Some(id) => schedules::is_damaged(session, id).await?,
-            None => false,
-        };
-        if !is_damaged {
-            damage.forget("schedule", &text);
         }
     }
     for text in damage.ids("batch") {

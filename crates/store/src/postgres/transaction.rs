@@ -7,6 +7,7 @@ use bytes::BytesMut;
 use steadfast_core::{Job, JobCommand, JobId, NewJob, Subscriptions, Timestamp};
 use tokio_postgres::{
     Row,
+    error::SqlState,
     types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
 };
 
@@ -106,7 +107,11 @@ impl SqlSession for SessionTransaction<'_> {
 
     async fn execute(&mut self, sql: &str, params: &[SqlValue<'_>]) -> Result<usize, DriverError> {
         let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|it| it as _).collect();
-        self.session.shared_execute(sql, &params).await
+        match self.session.shared_execute(sql, &params).await {
+            // Verbs look first: another transaction has stored the same meanwhile.
+            Err(DriverError::Postgres(error)) if is_taken(&error) => Err(DriverError::Overtaken),
+            changed => changed,
+        }
     }
 }
 
@@ -153,6 +158,14 @@ impl SqlWriter for SessionTransaction<'_> {
         let Self { session, hints } = self;
         change::run_command_if(session, jobs, command, subscriptions, condition, hints).await
     }
+
+    fn wake_schedules(&mut self) {
+        self.hints.schedule_waits();
+    }
+}
+
+fn is_taken(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::UNIQUE_VIOLATION)
 }
 
 fn read(row: &Row) -> Result<SqlRow, DriverError> {
@@ -167,7 +180,7 @@ impl FromSql<'_> for SqlValue<'static> {
             Type::INT4 => Self::Int(i32::from_sql(ty, raw)?.into()),
             Type::INT2 => Self::Int(i16::from_sql(ty, raw)?.into()),
             Type::BOOL => Self::Int(bool::from_sql(ty, raw)?.into()),
-            Type::UUID => Self::Id(u128::from_be_bytes(raw.try_into()?)),
+            Type::UUID | Type::BYTEA => Self::Id(u128::from_be_bytes(raw.try_into()?)),
             Type::TEXT => Self::from(String::from_sql(ty, raw)?),
             _ => Self::Unreadable(format!("found a {ty}")),
         })

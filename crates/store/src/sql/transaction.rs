@@ -1,14 +1,16 @@
 //! What both SQL drivers give to the verbs by the same statements.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditId, AuditRecord, Job, JobCommand, JobId, NewJob, OperationId, OperationJob,
-    OperationOutcome, Subscriptions, Timestamp,
+    AuditId, AuditRecord, IdempotencyKey, Job, JobCommand, JobId, NewJob, OperationId,
+    OperationJob, OperationOutcome, ScheduleId, SkippedTicks, Subscriptions, Tenant, Timestamp,
 };
 
 use super::{
     operations::{job_columns, operation_job},
-    session::{SqlRow, SqlSession, SqlValue, insert_chunks, values_list},
+    session::{SqlRow, SqlSession, SqlValue, insert_chunks, value_list, values_list},
     values::unsigned,
 };
 use crate::{
@@ -16,10 +18,12 @@ use crate::{
     driver_error::DriverError,
     error::{CommandError, EnqueueError},
     paging::prefix_end,
-    store::{AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter},
+    store::{
+        AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter, TickRecord,
+    },
     transaction::{
         JobCondition, Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery,
-        RecordState, StoredRecord, Transaction,
+        RecordState, StoredKey, StoredRecord, StoredTick, Transaction,
     },
 };
 
@@ -74,6 +78,21 @@ impl<S: SqlSession> Reads for S {
                 let mut params = vec![kind, before.into(), limit];
                 params.extend(tenant.map(SqlValue::from));
                 params.extend(state.map(|state| state.as_str().into()));
+                self.rows(sql, &params).await?
+            }
+            RecordOrder::Named {
+                name,
+                tenant,
+                before,
+            } => {
+                let sql = match tenant {
+                    None => include_str!("shared/records_named.sql"),
+                    Some(_) => include_str!("shared/records_named_of_tenant.sql"),
+                };
+                let above_all = char::MAX.to_string();
+                let before = before.unwrap_or(&above_all);
+                let mut params = vec![kind, before.into(), limit, name.into()];
+                params.extend(tenant.map(SqlValue::from));
                 self.rows(sql, &params).await?
             }
             RecordOrder::Earliest { state, before } => {
@@ -215,6 +234,98 @@ impl<S: SqlSession> Reads for S {
             .map(|row| Ok(OperationId::from_bits(row.id(0)?)))
             .collect()
     }
+
+    async fn free_records(
+        &mut self,
+        kind: RecordKind,
+        ids: &[String],
+    ) -> Result<Vec<StoredRecord>, DriverError> {
+        let mut found = Vec::with_capacity(ids.len());
+        for some in insert_chunks(ids) {
+            let sql = include_str!("shared/records_free.sql");
+            let sql = sql.replace("/*ids*/", &value_list(2, some.len()));
+            let mut params = vec![SqlValue::from(kind.as_str())];
+            params.extend(some.iter().map(|id| SqlValue::from(id.as_str())));
+            for row in self.rows(&sql, &params).await? {
+                found.push(stored_record(&row)?);
+            }
+        }
+        Ok(found)
+    }
+
+    async fn record_ids(
+        &mut self,
+        kind: RecordKind,
+        state: RecordState,
+    ) -> Result<Vec<String>, DriverError> {
+        let sql = include_str!("shared/record_ids.sql");
+        let params = [kind.as_str().into(), state.as_str().into()];
+        let rows = self.rows(sql, &params).await?;
+        rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
+    }
+
+    async fn next_record_time(
+        &mut self,
+        kind: RecordKind,
+        state: RecordState,
+        after: Timestamp,
+    ) -> Result<Option<Timestamp>, DriverError> {
+        let sql = include_str!("shared/record_next.sql");
+        let params = [kind.as_str().into(), state.as_str().into(), after.into()];
+        let rows = self.rows(sql, &params).await?;
+        let at = rows.first().map_or(Ok(None), |row| row.int_if_any(0))?;
+        Ok(at.map(Timestamp::from_micros))
+    }
+
+    async fn unfinished_runs(
+        &mut self,
+        schedules: &[ScheduleId],
+    ) -> Result<HashMap<ScheduleId, JobId>, DriverError> {
+        let mut runs = HashMap::new();
+        for some in insert_chunks(schedules) {
+            let sql = include_str!("shared/unfinished_runs.sql");
+            let sql = sql.replace("/*rows*/", &values_list(some.len(), 1));
+            let params: Vec<SqlValue<'_>> = some.iter().map(|id| (*id).into()).collect();
+            for row in self.rows(&sql, &params).await? {
+                if let Some(job) = row.id_if_any(1)? {
+                    runs.insert(ScheduleId::from_bits(row.id(0)?), JobId::from_bits(job));
+                }
+            }
+        }
+        Ok(runs)
+    }
+
+    async fn ticks(
+        &mut self,
+        schedule: ScheduleId,
+        before: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<StoredTick>, DriverError> {
+        let sql = include_str!("shared/ticks.sql");
+        let before = before.map_or(i64::MAX, Timestamp::as_micros);
+        let params = [schedule.into(), before.into(), limit.into()];
+        let rows = self.rows(sql, &params).await?;
+        rows.iter()
+            .map(|row| Ok((Timestamp::from_micros(row.int(0)?), tick_record(row))))
+            .collect()
+    }
+
+    async fn find_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+    ) -> Result<Option<StoredKey>, DriverError> {
+        let sql = include_str!("shared/key_find.sql");
+        let params = [tenant.as_str().into(), key.as_str().into()];
+        let rows = self.rows(sql, &params).await?;
+        let key = |row: &SqlRow| {
+            Ok(StoredKey {
+                owner: row.id(0)?,
+                fingerprint: row.id(1)?.to_be_bytes(),
+            })
+        };
+        rows.first().map(key).transpose()
+    }
 }
 
 /// A connection that writes, with what each driver does by statements of its own.
@@ -236,6 +347,8 @@ pub(crate) trait SqlWriter: SqlSession {
         subscriptions: &Subscriptions,
         condition: &JobCondition<'_>,
     ) -> Result<Vec<Result<Job, CommandError>>, DriverError>;
+
+    fn wake_schedules(&mut self);
 }
 
 #[async_trait]
@@ -245,15 +358,7 @@ impl<S: SqlWriter> Transaction for S {
     }
 
     async fn save_record(&mut self, record: &Record<'_>) -> Result<bool, DriverError> {
-        let mut params = vec![
-            record.kind.as_str().into(),
-            record.id.into(),
-            record.tenant.into(),
-            record.state.as_str().into(),
-            record.at.into(),
-            record.revision.into(),
-            record.body.into(),
-        ];
+        let mut params = Vec::from(record_columns(record));
         let sql = match record.replaces {
             None => include_str!("shared/record_create.sql"),
             Some(revision) => {
@@ -372,6 +477,107 @@ impl<S: SqlWriter> Transaction for S {
         let sql = include_str!("shared/operation_jobs_delete.sql");
         self.execute(sql, &[operation.into(), limit.into()]).await
     }
+
+    async fn replace_records(&mut self, records: &[Record<'_>]) -> Result<(), DriverError> {
+        for some in insert_chunks(records) {
+            let params: Vec<SqlValue<'_>> = some.iter().flat_map(record_columns).collect();
+            let sql = include_str!("shared/records_replace.sql");
+            let sql = sql.replace("/*rows*/", &values_list(some.len(), 8));
+            self.execute(&sql, &params).await?;
+        }
+        Ok(())
+    }
+
+    async fn save_fired_ticks(
+        &mut self,
+        ticks: &[(ScheduleId, Timestamp, JobId)],
+    ) -> Result<Vec<JobId>, DriverError> {
+        let mut fired = Vec::with_capacity(ticks.len());
+        for some in insert_chunks(ticks) {
+            let columns = |it: &(ScheduleId, Timestamp, JobId)| {
+                [SqlValue::from(it.0), it.1.into(), it.2.into()]
+            };
+            let params: Vec<SqlValue<'_>> = some.iter().flat_map(columns).collect();
+            let sql = include_str!("shared/ticks_fire.sql");
+            let sql = sql.replace("/*rows*/", &values_list(some.len(), 3));
+            for row in self.rows(&sql, &params).await? {
+                fired.push(JobId::from_bits(row.id(0)?));
+            }
+        }
+        Ok(fired)
+    }
+
+    async fn save_skipped_ticks(
+        &mut self,
+        skipped: &[(ScheduleId, SkippedTicks)],
+    ) -> Result<(), DriverError> {
+        for some in insert_chunks(skipped) {
+            let mut params: Vec<SqlValue<'_>> = Vec::with_capacity(some.len() * 3);
+            for (schedule, skip) in some {
+                let text = serde_json::to_string(skip);
+                let text = text.map_err(|error| DriverError::unreadable("skip", error))?;
+                params.extend([(*schedule).into(), skip.from.into(), text.into()]);
+            }
+            let sql = include_str!("shared/ticks_skip.sql");
+            let sql = sql.replace("/*rows*/", &values_list(some.len(), 3));
+            self.execute(&sql, &params).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete_ticks(&mut self, schedule: ScheduleId) -> Result<(), DriverError> {
+        let sql = include_str!("shared/ticks_delete.sql");
+        self.execute(sql, &[schedule.into()]).await.map(drop)
+    }
+
+    async fn save_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+        stored: StoredKey,
+    ) -> Result<bool, DriverError> {
+        let sql = include_str!("shared/key_save.sql");
+        let params = [
+            tenant.as_str().into(),
+            key.as_str().into(),
+            SqlValue::Id(stored.owner),
+            SqlValue::Id(u128::from_be_bytes(stored.fingerprint)),
+        ];
+        Ok(self.execute(sql, &params).await? > 0)
+    }
+
+    async fn delete_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+        owner: u128,
+    ) -> Result<(), DriverError> {
+        let sql = include_str!("shared/key_delete.sql");
+        let params = [
+            tenant.as_str().into(),
+            key.as_str().into(),
+            SqlValue::Id(owner),
+        ];
+        self.execute(sql, &params).await.map(drop)
+    }
+
+    fn wake_schedules(&mut self) {
+        SqlWriter::wake_schedules(self);
+    }
+}
+
+/// `kind`, `id`, `tenant`, `name`, `state`, `at`, `revision`, `body`.
+fn record_columns<'r>(record: &Record<'r>) -> [SqlValue<'r>; 8] {
+    [
+        record.kind.as_str().into(),
+        record.id.into(),
+        record.tenant.into(),
+        record.name.into(),
+        record.state.as_str().into(),
+        record.at.into(),
+        record.revision.into(),
+        record.body.into(),
+    ]
 }
 
 fn stored_record(row: &SqlRow) -> Result<StoredRecord, DriverError> {
@@ -383,6 +589,22 @@ fn stored_record(row: &SqlRow) -> Result<StoredRecord, DriverError> {
             .map(str::to_owned)
             .map_err(|error| error.to_string()),
     })
+}
+
+fn tick_record(row: &SqlRow) -> Result<TickRecord, DriverError> {
+    if let Some(job) = row.id_if_any(1)? {
+        return Ok(TickRecord::Fired {
+            tick: Timestamp::from_micros(row.int(0)?),
+            job: JobId::from_bits(job),
+        });
+    }
+    let Some(skip) = row.text_if_any(2)? else {
+        let reason = "it neither fired nor was skipped";
+        return Err(DriverError::unreadable("tick", reason));
+    };
+    let skip = serde_json::from_str(skip);
+    skip.map(TickRecord::Skipped)
+        .map_err(|error| DriverError::unreadable("skip", error))
 }
 
 fn audit_record(body: &str) -> Result<AuditRecord, DriverError> {

@@ -3,9 +3,9 @@
 use std::fmt::Display;
 
 use rusqlite::params;
-use steadfast_core::{JobId, ScheduleId};
+use steadfast_core::JobId;
 
-use super::{batches, driver_error::DriverError, get, readers::Reader, schedules, values::job_id};
+use super::{batches, driver_error::DriverError, get, readers::Reader, values::job_id};
 use crate::{
     damage::{DamageLog, DamagedRow, DamagedRows},
     limits::DAMAGED_ROWS_MAX,
@@ -39,16 +39,6 @@ pub(super) fn list(reader: &mut Reader) -> Result<DamagedRows, DriverError> {
         match id.parse() {
             Ok(job) => look_at_job(reader, job)?,
             Err(_) => damage.forget("job", &id),
-        }
-    }
-    for text in damage.ids("schedule") {
-        let id: Option<ScheduleId> = text.parse().ok();
-        let is_damaged = match id {
-            Some(id) => schedules::is_damaged(&reader.conn, &damage, id)?,
-            None => false,
-        };
-        if !is_damaged {
-            damage.forget("schedule", &text);
         }
     }
     for text in damage.ids("batch") {

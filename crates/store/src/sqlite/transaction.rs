@@ -144,6 +144,10 @@ impl SqlWriter for WriterTransaction<'_, '_> {
         }
         Ok(results)
     }
+
+    fn wake_schedules(&mut self) {
+        self.wakes.schedule_waits();
+    }
 }
 
 /// A reader does not leave its thread.

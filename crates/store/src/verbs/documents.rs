@@ -105,6 +105,7 @@ async fn save(
         kind: RecordKind::Document(saved.kind),
         id: &saved.id,
         tenant: "",
+        name: None,
         state: RecordState::Open,
         at: None,
         revision: saved.revision,

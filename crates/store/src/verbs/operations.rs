@@ -256,6 +256,7 @@ async fn save(
         kind: RecordKind::Operation,
         id: &operation.id.to_string(),
         tenant: tenant_of(operation),
+        name: None,
         state: match operation.is_open() {
             true => RecordState::Open,
             false => RecordState::Ended,

@@ -15,6 +15,16 @@ macro_rules! sql {
     };
 }
 
+/// A statement that both dialects share.
+macro_rules! shared {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!("../../src/sql/shared/", $name, ".sql")),
+        )
+    };
+}
+
 /// Each statement, and the indexes that it must come down to.
 const PLANS: &[((&str, &str), &[&str])] = &[
     (sql!("claim"), &["job_due on job", "job_pkey on job"]),
@@ -110,11 +120,15 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     ),
     (sql!("prune_ticks"), &["tick_age on tick"]),
     (sql!("prune_minutes"), &["minute_pkey on minute"]),
-    (sql!("due_schedules"), &["schedule_next on schedule"]),
-    (sql!("due_queued"), &["schedule_queued on schedule"]),
-    (sql!("due_next"), &["schedule_next on schedule"]),
-    (sql!("schedule_progress"), &["schedule_pkey on schedule"]),
-    (sql!("unfinished"), &["job_run_unfinished on job"]),
+    (shared!("records_earliest"), &["record_at on record"]),
+    (shared!("record_next"), &["record_at on record"]),
+    (shared!("record_ids"), &["record_state on record"]),
+    (shared!("records_free"), &["record_pkey on record"]),
+    (
+        shared!("records_named_of_tenant"),
+        &["record_name on record"],
+    ),
+    (shared!("unfinished_runs"), &["job_run_unfinished on job"]),
     (sql!("stats_waiting"), &["job_due on job"]),
     (sql!("stats_recent"), &["minute_pkey on minute"]),
     (sql!("keys_find"), &["idempotency_pkey on idempotency"]),
@@ -150,6 +164,22 @@ async fn explain(client: &Client, how: &str, name: &str, parameters: &str) -> St
     plan
 }
 
+/// The text of a statement that both dialects may share.
+fn as_postgres_reads_it(sql: &str) -> String {
+    let mut sql = sql.to_owned();
+    for (shared, own) in [
+        ("/*ids*/", "(?2)"),
+        ("/*rows*/", "(?1)"),
+        ("/*lock free*/", "FOR UPDATE SKIP LOCKED"),
+        ("/*uuid*/", "::uuid"),
+        ("steadfast_", "steadfast."),
+        ("?", "$"),
+    ] {
+        sql = sql.replace(shared, own);
+    }
+    sql
+}
+
 /// How many parameters a statement has.
 fn parameters(sql: &str) -> usize {
     let numbers = sql.split('$').skip(1).filter_map(|rest| {
@@ -169,8 +199,9 @@ async fn hot_statements_use_the_indexes_made_for_them() {
         fill(&database, rows, rows).await;
         let client = planner(&database).await;
         for ((name, sql), indexes) in PLANS {
-            prepare(&client, &database, name, sql).await;
-            let nulls = vec!["NULL"; parameters(sql)].join(", ");
+            let sql = as_postgres_reads_it(sql);
+            prepare(&client, &database, name, &sql).await;
+            let nulls = vec!["NULL"; parameters(&sql)].join(", ");
             let plan = explain(&client, "COSTS OFF", name, &nulls).await;
             let scans = ["Seq Scan on job", "Seq Scan on attempt"]
                 .iter()

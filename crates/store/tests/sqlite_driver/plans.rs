@@ -25,6 +25,16 @@ macro_rules! sql {
     };
 }
 
+/// A statement that both dialects share.
+macro_rules! shared {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!("../../src/sql/shared/", $name, ".sql")),
+        )
+    };
+}
+
 /// Each statement, and the search that it must come down to.
 const PLANS: &[((&str, &str), &str)] = &[
     (
@@ -123,11 +133,26 @@ const PLANS: &[((&str, &str), &str)] = &[
         "PRIMARY KEY (schedule=? AND (finished_at,job,fence)<(?,?,?))",
     ),
     (
-        sql!("unfinished"),
+        shared!("unfinished_runs"),
         "steadfast_job_run_unfinished (schedule=?)",
     ),
-    (sql!("due_schedules"), "schedule_next (next_tick<?)"),
-    (sql!("due_next"), "schedule_next (next_tick>?)"),
+    (
+        shared!("records_earliest"),
+        "steadfast_record_at (kind=? AND state=? AND at<?)",
+    ),
+    (
+        shared!("record_next"),
+        "steadfast_record_at (kind=? AND state=? AND at>?)",
+    ),
+    (
+        shared!("record_ids"),
+        "steadfast_record_state (kind=? AND state=?)",
+    ),
+    (shared!("records_free"), "PRIMARY KEY (kind=? AND id=?)"),
+    (
+        shared!("records_named_of_tenant"),
+        "steadfast_record_name (kind=? AND name=? AND tenant=?",
+    ),
     (
         sql!("stats_head"),
         "steadfast_job_waiting (lane=? AND sublane=? AND level>?)",
@@ -159,13 +184,15 @@ async fn hot_statements_use_the_indexes_made_for_them() {
     let conn = Connection::open(&database.file).unwrap();
     let mut wrong = Vec::new();
     for ((name, sql), index) in PLANS {
-        let plan = plan(&conn, sql);
+        let sql = sql.replace("/*ids*/", "(?2)").replace("/*rows*/", "(?1)");
+        let plan = plan(&conn, &sql);
         // What was found by an index just now, or stands in the statement.
         let is_small = |step: &str| {
             let small = ["SCAN each", "SCAN found"];
             small.contains(&step)
                 || step.starts_with("SCAN (subquery-")
                 || step.ends_with("CONSTANT ROWS")
+                || step.ends_with("VALUES CLAUSE")
         };
         let scans = plan
             .lines()
