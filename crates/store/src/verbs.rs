@@ -5,3 +5,4 @@ mod documents;
 mod operations;
 mod records;
 pub(crate) mod schedules;
+pub(crate) mod template;

@@ -10,6 +10,7 @@ use steadfast_core::{
 
 use super::{
     operations::{job_columns, operation_job},
+    records::{audit_record, record_columns, stored_record, tick_record},
     session::{SqlRow, SqlSession, SqlValue, insert_chunks, value_list, values_list},
     values::unsigned,
 };
@@ -18,9 +19,7 @@ use crate::{
     driver_error::DriverError,
     error::{CommandError, EnqueueError},
     paging::prefix_end,
-    store::{
-        AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter, TickRecord,
-    },
+    store::{AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter},
     transaction::{
         JobCondition, Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery,
         RecordState, StoredKey, StoredRecord, StoredTick, Transaction,
@@ -44,8 +43,8 @@ impl<S: SqlSession> Reads for S {
         lock: Lock,
     ) -> Result<Option<StoredRecord>, DriverError> {
         let sql = match lock {
-            Lock::None => include_str!("shared/record_find.sql"),
-            Lock::Update => include_str!("shared/record_lock.sql"),
+            Lock::None => include_str!("shared/records/record_find.sql"),
+            Lock::Update => include_str!("shared/records/record_lock.sql"),
         };
         let rows = self.rows(sql, &[kind.as_str().into(), id.into()]).await?;
         rows.first().map(stored_record).transpose()
@@ -55,7 +54,7 @@ impl<S: SqlSession> Reads for S {
         let (kind, limit) = (query.kind.as_str().into(), query.limit.into());
         let rows = match query.order {
             RecordOrder::Ascending { prefix, after } => {
-                let sql = include_str!("shared/records_ascending.sql");
+                let sql = include_str!("shared/records/records_ascending.sql");
                 let end = prefix_end(prefix).into();
                 let params = [kind, prefix.into(), end, after.into(), limit];
                 self.rows(sql, &params).await?
@@ -66,11 +65,11 @@ impl<S: SqlSession> Reads for S {
                 before,
             } => {
                 let sql = match (tenant, state) {
-                    (None, None) => include_str!("shared/records_newest.sql"),
-                    (Some(_), None) => include_str!("shared/records_newest_of_tenant.sql"),
-                    (None, Some(_)) => include_str!("shared/records_newest_of_state.sql"),
+                    (None, None) => include_str!("shared/records/records_newest.sql"),
+                    (Some(_), None) => include_str!("shared/records/records_newest_of_tenant.sql"),
+                    (None, Some(_)) => include_str!("shared/records/records_newest_of_state.sql"),
                     (Some(_), Some(_)) => {
-                        include_str!("shared/records_newest_of_tenant_and_state.sql")
+                        include_str!("shared/records/records_newest_of_tenant_and_state.sql")
                     }
                 };
                 let above_all = char::MAX.to_string();
@@ -86,8 +85,8 @@ impl<S: SqlSession> Reads for S {
                 before,
             } => {
                 let sql = match tenant {
-                    None => include_str!("shared/records_named.sql"),
-                    Some(_) => include_str!("shared/records_named_of_tenant.sql"),
+                    None => include_str!("shared/records/records_named.sql"),
+                    Some(_) => include_str!("shared/records/records_named_of_tenant.sql"),
                 };
                 let above_all = char::MAX.to_string();
                 let before = before.unwrap_or(&above_all);
@@ -96,7 +95,7 @@ impl<S: SqlSession> Reads for S {
                 self.rows(sql, &params).await?
             }
             RecordOrder::Earliest { state, before } => {
-                let sql = include_str!("shared/records_earliest.sql");
+                let sql = include_str!("shared/records/records_earliest.sql");
                 let params = [kind, state.as_str().into(), before.into(), limit];
                 self.rows(sql, &params).await?
             }
@@ -111,7 +110,7 @@ impl<S: SqlSession> Reads for S {
         state: RecordState,
         limit: usize,
     ) -> Result<usize, DriverError> {
-        let sql = include_str!("shared/records_count.sql");
+        let sql = include_str!("shared/records/records_count.sql");
         let params = [
             kind.as_str().into(),
             tenant.into(),
@@ -242,7 +241,7 @@ impl<S: SqlSession> Reads for S {
     ) -> Result<Vec<StoredRecord>, DriverError> {
         let mut found = Vec::with_capacity(ids.len());
         for some in insert_chunks(ids) {
-            let sql = include_str!("shared/records_free.sql");
+            let sql = include_str!("shared/records/records_free.sql");
             let sql = sql.replace("/*ids*/", &value_list(2, some.len()));
             let mut params = vec![SqlValue::from(kind.as_str())];
             params.extend(some.iter().map(|id| SqlValue::from(id.as_str())));
@@ -258,7 +257,7 @@ impl<S: SqlSession> Reads for S {
         kind: RecordKind,
         state: RecordState,
     ) -> Result<Vec<String>, DriverError> {
-        let sql = include_str!("shared/record_ids.sql");
+        let sql = include_str!("shared/records/record_ids.sql");
         let params = [kind.as_str().into(), state.as_str().into()];
         let rows = self.rows(sql, &params).await?;
         rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
@@ -270,7 +269,7 @@ impl<S: SqlSession> Reads for S {
         state: RecordState,
         after: Timestamp,
     ) -> Result<Option<Timestamp>, DriverError> {
-        let sql = include_str!("shared/record_next.sql");
+        let sql = include_str!("shared/records/record_next.sql");
         let params = [kind.as_str().into(), state.as_str().into(), after.into()];
         let rows = self.rows(sql, &params).await?;
         let at = rows.first().map_or(Ok(None), |row| row.int_if_any(0))?;
@@ -283,7 +282,7 @@ impl<S: SqlSession> Reads for S {
     ) -> Result<HashMap<ScheduleId, JobId>, DriverError> {
         let mut runs = HashMap::new();
         for some in insert_chunks(schedules) {
-            let sql = include_str!("shared/unfinished_runs.sql");
+            let sql = include_str!("shared/schedules/unfinished_runs.sql");
             let sql = sql.replace("/*rows*/", &values_list(some.len(), 1));
             let params: Vec<SqlValue<'_>> = some.iter().map(|id| (*id).into()).collect();
             for row in self.rows(&sql, &params).await? {
@@ -301,7 +300,7 @@ impl<S: SqlSession> Reads for S {
         before: Option<Timestamp>,
         limit: usize,
     ) -> Result<Vec<StoredTick>, DriverError> {
-        let sql = include_str!("shared/ticks.sql");
+        let sql = include_str!("shared/schedules/ticks.sql");
         let before = before.map_or(i64::MAX, Timestamp::as_micros);
         let params = [schedule.into(), before.into(), limit.into()];
         let rows = self.rows(sql, &params).await?;
@@ -315,7 +314,7 @@ impl<S: SqlSession> Reads for S {
         tenant: &Tenant,
         key: &IdempotencyKey,
     ) -> Result<Option<StoredKey>, DriverError> {
-        let sql = include_str!("shared/key_find.sql");
+        let sql = include_str!("shared/schedules/key_find.sql");
         let params = [tenant.as_str().into(), key.as_str().into()];
         let rows = self.rows(sql, &params).await?;
         let key = |row: &SqlRow| {
@@ -360,10 +359,10 @@ impl<S: SqlWriter> Transaction for S {
     async fn save_record(&mut self, record: &Record<'_>) -> Result<bool, DriverError> {
         let mut params = Vec::from(record_columns(record));
         let sql = match record.replaces {
-            None => include_str!("shared/record_create.sql"),
+            None => include_str!("shared/records/record_create.sql"),
             Some(revision) => {
                 params.push(revision.into());
-                include_str!("shared/record_replace.sql")
+                include_str!("shared/records/record_replace.sql")
             }
         };
         Ok(self.execute(sql, &params).await? > 0)
@@ -377,10 +376,10 @@ impl<S: SqlWriter> Transaction for S {
     ) -> Result<bool, DriverError> {
         let mut params = vec![kind.as_str().into(), id.into()];
         let sql = match revision {
-            None => include_str!("shared/record_delete.sql"),
+            None => include_str!("shared/records/record_delete.sql"),
             Some(revision) => {
                 params.push(revision.into());
-                include_str!("shared/record_delete_at.sql")
+                include_str!("shared/records/record_delete_at.sql")
             }
         };
         Ok(self.execute(sql, &params).await? > 0)
@@ -481,7 +480,7 @@ impl<S: SqlWriter> Transaction for S {
     async fn replace_records(&mut self, records: &[Record<'_>]) -> Result<(), DriverError> {
         for some in insert_chunks(records) {
             let params: Vec<SqlValue<'_>> = some.iter().flat_map(record_columns).collect();
-            let sql = include_str!("shared/records_replace.sql");
+            let sql = include_str!("shared/records/records_replace.sql");
             let sql = sql.replace("/*rows*/", &values_list(some.len(), 8));
             self.execute(&sql, &params).await?;
         }
@@ -498,7 +497,7 @@ impl<S: SqlWriter> Transaction for S {
                 [SqlValue::from(it.0), it.1.into(), it.2.into()]
             };
             let params: Vec<SqlValue<'_>> = some.iter().flat_map(columns).collect();
-            let sql = include_str!("shared/ticks_fire.sql");
+            let sql = include_str!("shared/schedules/ticks_fire.sql");
             let sql = sql.replace("/*rows*/", &values_list(some.len(), 3));
             for row in self.rows(&sql, &params).await? {
                 fired.push(JobId::from_bits(row.id(0)?));
@@ -518,7 +517,7 @@ impl<S: SqlWriter> Transaction for S {
                 let text = text.map_err(|error| DriverError::unreadable("skip", error))?;
                 params.extend([(*schedule).into(), skip.from.into(), text.into()]);
             }
-            let sql = include_str!("shared/ticks_skip.sql");
+            let sql = include_str!("shared/schedules/ticks_skip.sql");
             let sql = sql.replace("/*rows*/", &values_list(some.len(), 3));
             self.execute(&sql, &params).await?;
         }
@@ -526,7 +525,7 @@ impl<S: SqlWriter> Transaction for S {
     }
 
     async fn delete_ticks(&mut self, schedule: ScheduleId) -> Result<(), DriverError> {
-        let sql = include_str!("shared/ticks_delete.sql");
+        let sql = include_str!("shared/schedules/ticks_delete.sql");
         self.execute(sql, &[schedule.into()]).await.map(drop)
     }
 
@@ -536,7 +535,7 @@ impl<S: SqlWriter> Transaction for S {
         key: &IdempotencyKey,
         stored: StoredKey,
     ) -> Result<bool, DriverError> {
-        let sql = include_str!("shared/key_save.sql");
+        let sql = include_str!("shared/schedules/key_save.sql");
         let params = [
             tenant.as_str().into(),
             key.as_str().into(),
@@ -552,7 +551,7 @@ impl<S: SqlWriter> Transaction for S {
         key: &IdempotencyKey,
         owner: u128,
     ) -> Result<(), DriverError> {
-        let sql = include_str!("shared/key_delete.sql");
+        let sql = include_str!("shared/schedules/key_delete.sql");
         let params = [
             tenant.as_str().into(),
             key.as_str().into(),
@@ -564,50 +563,4 @@ impl<S: SqlWriter> Transaction for S {
     fn wake_schedules(&mut self) {
         SqlWriter::wake_schedules(self);
     }
-}
-
-/// `kind`, `id`, `tenant`, `name`, `state`, `at`, `revision`, `body`.
-fn record_columns<'r>(record: &Record<'r>) -> [SqlValue<'r>; 8] {
-    [
-        record.kind.as_str().into(),
-        record.id.into(),
-        record.tenant.into(),
-        record.name.into(),
-        record.state.as_str().into(),
-        record.at.into(),
-        record.revision.into(),
-        record.body.into(),
-    ]
-}
-
-fn stored_record(row: &SqlRow) -> Result<StoredRecord, DriverError> {
-    Ok(StoredRecord {
-        id: row.text(0)?.to_owned(),
-        revision: unsigned(row.int(1)?),
-        text: row
-            .text(2)
-            .map(str::to_owned)
-            .map_err(|error| error.to_string()),
-    })
-}
-
-fn tick_record(row: &SqlRow) -> Result<TickRecord, DriverError> {
-    if let Some(job) = row.id_if_any(1)? {
-        return Ok(TickRecord::Fired {
-            tick: Timestamp::from_micros(row.int(0)?),
-            job: JobId::from_bits(job),
-        });
-    }
-    let Some(skip) = row.text_if_any(2)? else {
-        let reason = "it neither fired nor was skipped";
-        return Err(DriverError::unreadable("tick", reason));
-    };
-    let skip = serde_json::from_str(skip);
-    skip.map(TickRecord::Skipped)
-        .map_err(|error| DriverError::unreadable("skip", error))
-}
-
-fn audit_record(body: &str) -> Result<AuditRecord, DriverError> {
-    let read = serde_json::from_str(body);
-    read.map_err(|error| DriverError::unreadable("audit record", error))
 }

@@ -120,6 +120,7 @@ impl<D: Driver> ScheduleStore for D {
 }
 
 /// Forgets corrupt schedules that were repaired or deleted.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) async fn forget_repaired<D: Driver>(store: &D) -> Result<(), StoreError> {
     store
         .read("list_damaged", Asker::Caller, (), |tx, ()| {
@@ -128,6 +129,7 @@ pub(crate) async fn forget_repaired<D: Driver>(store: &D) -> Result<(), StoreErr
         .await
 }
 
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 async fn forget_readable(tx: &mut dyn Reads) -> Result<(), DriverError> {
     let kind = RecordKind::Schedule;
     for id in tx.damage().ids(kind.as_str()) {

@@ -17,10 +17,16 @@ macro_rules! sql {
 
 /// A statement that both dialects share.
 macro_rules! shared {
-    ($name:literal) => {
+    ($folder:literal, $name:literal) => {
         (
             $name,
-            include_str!(concat!("../../src/sql/shared/", $name, ".sql")),
+            include_str!(concat!(
+                "../../src/sql/shared/",
+                $folder,
+                "/",
+                $name,
+                ".sql"
+            )),
         )
     };
 }
@@ -120,15 +126,27 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     ),
     (sql!("prune_ticks"), &["tick_age on tick"]),
     (sql!("prune_minutes"), &["minute_pkey on minute"]),
-    (shared!("records_earliest"), &["record_at on record"]),
-    (shared!("record_next"), &["record_at on record"]),
-    (shared!("record_ids"), &["record_state on record"]),
-    (shared!("records_free"), &["record_pkey on record"]),
     (
-        shared!("records_named_of_tenant"),
+        shared!("records", "records_earliest"),
+        &["record_at on record"],
+    ),
+    (shared!("records", "record_next"), &["record_at on record"]),
+    (
+        shared!("records", "record_ids"),
+        &["record_state on record"],
+    ),
+    (
+        shared!("records", "records_free"),
+        &["record_pkey on record"],
+    ),
+    (
+        shared!("records", "records_named_of_tenant"),
         &["record_name on record"],
     ),
-    (shared!("unfinished_runs"), &["job_run_unfinished on job"]),
+    (
+        shared!("schedules", "unfinished_runs"),
+        &["job_run_unfinished on job"],
+    ),
     (sql!("stats_waiting"), &["job_due on job"]),
     (sql!("stats_recent"), &["minute_pkey on minute"]),
     (sql!("keys_find"), &["idempotency_pkey on idempotency"]),

@@ -27,10 +27,16 @@ macro_rules! sql {
 
 /// A statement that both dialects share.
 macro_rules! shared {
-    ($name:literal) => {
+    ($folder:literal, $name:literal) => {
         (
             $name,
-            include_str!(concat!("../../src/sql/shared/", $name, ".sql")),
+            include_str!(concat!(
+                "../../src/sql/shared/",
+                $folder,
+                "/",
+                $name,
+                ".sql"
+            )),
         )
     };
 }
@@ -133,24 +139,27 @@ const PLANS: &[((&str, &str), &str)] = &[
         "PRIMARY KEY (schedule=? AND (finished_at,job,fence)<(?,?,?))",
     ),
     (
-        shared!("unfinished_runs"),
+        shared!("schedules", "unfinished_runs"),
         "steadfast_job_run_unfinished (schedule=?)",
     ),
     (
-        shared!("records_earliest"),
+        shared!("records", "records_earliest"),
         "steadfast_record_at (kind=? AND state=? AND at<?)",
     ),
     (
-        shared!("record_next"),
+        shared!("records", "record_next"),
         "steadfast_record_at (kind=? AND state=? AND at>?)",
     ),
     (
-        shared!("record_ids"),
+        shared!("records", "record_ids"),
         "steadfast_record_state (kind=? AND state=?)",
     ),
-    (shared!("records_free"), "PRIMARY KEY (kind=? AND id=?)"),
     (
-        shared!("records_named_of_tenant"),
+        shared!("records", "records_free"),
+        "PRIMARY KEY (kind=? AND id=?)",
+    ),
+    (
+        shared!("records", "records_named_of_tenant"),
         "steadfast_record_name (kind=? AND name=? AND tenant=?",
     ),
     (

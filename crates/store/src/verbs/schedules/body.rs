@@ -6,8 +6,8 @@ use steadfast_core::{IdempotencyKey, Schedule, ScheduleName, ScheduleProgress, T
 
 use crate::{
     driver_error::DriverError,
-    template::Template,
     transaction::{Record, RecordKind, RecordState, StoredRecord},
+    verbs::template::Template,
 };
 
 #[derive(Serialize, Deserialize)]
