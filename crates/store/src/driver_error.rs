@@ -72,7 +72,6 @@ pub(crate) enum DriverError {
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     #[error(transparent)]
     MissingColumn(#[from] MissingColumn),
-    #[cfg(feature = "postgres")]
     /// Another transaction was quicker; the same again will see what it did.
     #[error("other transactions kept changing the same rows")]
     Overtaken,
@@ -150,8 +149,8 @@ impl DriverError {
             | Self::Pool(_)
             | Self::Timeout
             | Self::Disconnected
-            | Self::ReadOnly
-            | Self::Overtaken => true,
+            | Self::ReadOnly => true,
+            Self::Overtaken => true,
             #[cfg(feature = "sqlite")]
             Self::Closed => true,
             _ => false,

@@ -46,7 +46,6 @@ impl StoreError {
     }
 
     /// The row that was asked for is there and cannot be read.
-    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn of_damaged_row(operation: &'static str, row: &DamagedRow) -> Self {
         let row = Arc::new(row.clone());
         Self {

@@ -46,7 +46,6 @@ mod postgres;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-mod template;
 mod transaction;
 mod unique;
 mod verbs;

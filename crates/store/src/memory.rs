@@ -8,7 +8,6 @@ mod events;
 mod failures;
 mod jobs;
 mod queries;
-mod schedules;
 mod start;
 mod tables;
 mod transaction;

@@ -1,6 +1,6 @@
 //! Pages of lists. One row more than was asked for tells whether there are more.
 
-use crate::{limits::ROWS_EXAMINED_MAX, sql::values::UnreadableValue, store::Page};
+use crate::{limits::ROWS_EXAMINED_MAX, store::Page};
 
 /// A limit as a parameter.
 pub(crate) fn row_limit(limit: usize) -> i64 {
@@ -49,14 +49,6 @@ impl<Item> Readable<Item> {
             Some(item) => self.items.push(item),
             None => self.damaged += 1,
         }
-    }
-
-    /// For a caller that needs all rows or an error.
-    pub(crate) fn unless_damaged(self) -> Result<Vec<Item>, UnreadableValue> {
-        if self.damaged > 0 {
-            return Err(UnreadableValue::new("row", "it is corrupt"));
-        }
-        Ok(self.items)
     }
 
     /// The limit to ask with again, if rows that cannot be read have taken the places of others:

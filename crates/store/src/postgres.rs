@@ -11,7 +11,7 @@
 //! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
 //!   `change` and `prune`.
 //! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
-//! * `schedules`, `documents`: these contracts with their verbs.
+//! * `transaction`: what the verbs get of it that are written once.
 //! * `values`, `rows`, `key`, `composite`, `counts`: values to columns and back. `upkeep`: what is done now and
 //!   then in the background.
 //!
@@ -26,7 +26,6 @@ mod counts;
 mod damage;
 mod enqueue;
 mod failures;
-mod fire;
 mod get;
 mod inner;
 mod jobs;
@@ -44,7 +43,6 @@ mod prune;
 mod queries;
 mod recount;
 mod rows;
-mod schedules;
 mod session;
 mod start;
 mod stats;

@@ -4,8 +4,8 @@
 //! * `paging`, `listing`: how lists are walked. `counters`: which counts are stored already.
 //!   `waiting`: what waiting jobs are counted as at a time. `recount`: what repairs counters.
 //! * `numbers`: lanes and retry policies by their numbers.
-//!   `schedules`, `template`: schedules in columns. `operations`, `batches`: those in columns. `extras`:
-//!   what only some jobs have.
+//!   `records`, `operations`, `batches`: those in columns. `extras`: what only some jobs have.
+//! * `session`, `transaction`: what both drivers give to the verbs.
 
 pub(crate) mod columns;
 pub(crate) mod counters;
@@ -15,11 +15,11 @@ pub(crate) mod listing;
 pub(crate) mod numbers;
 pub(crate) mod operations;
 pub(crate) mod prune_position;
+pub(crate) mod records;
 pub(crate) mod recount;
-pub(crate) mod schedules;
 pub(crate) mod session;
 pub(crate) mod transaction;
 pub(crate) mod values;
 pub(crate) mod waiting;
 
-pub(crate) use crate::{paging, template};
+pub(crate) use crate::paging;

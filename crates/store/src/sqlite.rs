@@ -7,7 +7,7 @@
 //! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
 //!   `change`, `failures` and `prune`.
 //! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
-//! * `schedules`, `documents`: these contracts with their verbs.
+//! * `transaction`: what the verbs get of it that are written once.
 //! * `due_index`: which searches a claim can skip, and when something becomes due.
 //! * `log_file`: how large the log is, and why. `log_mark`: whether it is gone.
 //! * `readers`: connections and threads beside the writer, for the verbs that only look.
@@ -40,7 +40,6 @@ mod readers;
 mod recount;
 mod row_inserts;
 mod rows;
-mod schedules;
 mod session;
 mod start;
 mod stats;

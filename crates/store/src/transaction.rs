@@ -1,18 +1,21 @@
 //! What a driver gives to the verbs: rows in and out of one transaction. No rule lives behind it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditId, AuditRecord, BatchId, Job, JobCommand, JobId, JobState, NewJob, OperationId,
-    OperationJob, OperationOutcome, Subscriptions, Timestamp,
+    AuditId, AuditRecord, BatchId, IdempotencyKey, Job, JobCommand, JobId, JobState, NewJob,
+    OperationId, OperationJob, OperationOutcome, ScheduleId, SkippedTicks, Subscriptions, Tenant,
+    Timestamp,
 };
 
 use crate::{
     damage::DamageLog,
     driver_error::DriverError,
     error::{CommandError, EnqueueError},
-    store::{AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter},
+    store::{
+        AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter, TickRecord,
+    },
 };
 
 /// Rows out: of one moment, or of the transaction.
@@ -68,12 +71,49 @@ pub(crate) trait Reads: Send {
         limit: usize,
     ) -> Result<Vec<OperationId>, DriverError>;
 
-    async fn record_by_name(
+    /// Records by their ids, without those that another transaction is changing. No other may
+    /// change them until this one ends.
+    async fn free_records(
         &mut self,
         kind: RecordKind,
-        tenant: &str,
-        name: &str,
-    ) -> Result<Option<StoredRecord>, DriverError>;
+        ids: &[String],
+    ) -> Result<Vec<StoredRecord>, DriverError>;
+
+    /// The ids of all records in a state.
+    async fn record_ids(
+        &mut self,
+        kind: RecordKind,
+        state: RecordState,
+    ) -> Result<Vec<String>, DriverError>;
+
+    /// The earliest time after another of the records in a state.
+    async fn next_record_time(
+        &mut self,
+        kind: RecordKind,
+        state: RecordState,
+        after: Timestamp,
+    ) -> Result<Option<Timestamp>, DriverError>;
+
+    /// The newest unfinished run of each schedule that has one.
+    async fn unfinished_runs(
+        &mut self,
+        schedules: &[ScheduleId],
+    ) -> Result<HashMap<ScheduleId, JobId>, DriverError>;
+
+    /// Ticks of a schedule before another, newest first, each with its record or why that cannot be
+    /// read.
+    async fn ticks(
+        &mut self,
+        schedule: ScheduleId,
+        before: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<StoredTick>, DriverError>;
+
+    async fn find_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+    ) -> Result<Option<StoredKey>, DriverError>;
 
     /// Those of some jobs that are stored and can be read.
     async fn readable_jobs(&mut self, ids: &[JobId]) -> Result<Vec<Job>, DriverError>;
@@ -197,15 +237,41 @@ pub(crate) trait Transaction: Reads {
         limit: usize,
     ) -> Result<usize, DriverError>;
 
+    /// Writes records in place of those that this transaction has locked.
+    async fn replace_records(&mut self, records: &[Record<'_>]) -> Result<(), DriverError>;
+
+    /// Stores the runs of different ticks. Answers with those whose tick has not fired already.
+    async fn save_fired_ticks(
+        &mut self,
+        ticks: &[(ScheduleId, Timestamp, JobId)],
+    ) -> Result<Vec<JobId>, DriverError>;
+
+    /// Stores skipped ticks under the first of each range, unless there is a record.
+    async fn save_skipped_ticks(
+        &mut self,
+        skipped: &[(ScheduleId, SkippedTicks)],
+    ) -> Result<(), DriverError>;
+
+    async fn delete_ticks(&mut self, schedule: ScheduleId) -> Result<(), DriverError>;
+
+    /// Stores an idempotency key, unless it is taken. Answers whether it did.
+    async fn save_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+        stored: StoredKey,
+    ) -> Result<bool, DriverError>;
+
+    /// Deletes an idempotency key, if this job or schedule has it.
+    async fn delete_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+        owner: u128,
+    ) -> Result<(), DriverError>;
+
     /// Callers that wait are woken after the commit.
     fn wake(&mut self, reason: WakeReason);
-
-    /// Those of some records that no other transaction has locked, which they are from here on.
-    async fn lock_free_records(
-        &mut self,
-        kind: RecordKind,
-        ids: &[String],
-    ) -> Result<Vec<StoredRecord>, DriverError>;
 
     async fn add_batch_jobs(&mut self, jobs: &[(JobId, BatchId)]) -> Result<(), DriverError>;
 
@@ -254,6 +320,7 @@ pub(crate) enum Lock {
 pub(crate) enum RecordKind {
     Document(DocumentKind),
     Operation,
+    Schedule,
     Batch,
     /// A job that a batch is to make.
     Callback,
@@ -264,6 +331,7 @@ impl RecordKind {
         match self {
             Self::Document(kind) => kind.as_str(),
             Self::Operation => "operation",
+            Self::Schedule => "schedule",
             Self::Batch => "batch",
             Self::Callback => "callback",
         }
@@ -275,6 +343,11 @@ impl RecordKind {
 pub(crate) enum RecordState {
     Open,
     Ended,
+    /// A schedule that fires at its ticks.
+    Active,
+    /// The same with a tick that waits for the unfinished run to end.
+    Queued,
+    Paused,
 }
 
 impl RecordState {
@@ -282,6 +355,9 @@ impl RecordState {
         match self {
             Self::Open => "open",
             Self::Ended => "ended",
+            Self::Active => "active",
+            Self::Queued => "queued",
+            Self::Paused => "paused",
         }
     }
 }
@@ -294,7 +370,7 @@ pub(crate) struct Record<'r> {
     pub id: &'r str,
     /// Empty if it belongs to no tenant.
     pub tenant: &'r str,
-    /// Unique among the records of a kind and tenant.
+    /// Unique within the kind and tenant, if it has one.
     pub name: Option<&'r str>,
     pub state: RecordState,
     /// When it ended, or when something is to be done about it.
@@ -339,12 +415,31 @@ pub(crate) enum RecordOrder<'q> {
         state: Option<RecordState>,
         before: Option<&'q str>,
     },
-    /// Those of a state whose time is before another, the earliest first.
+    /// Those that have a name and whose ids are below another, the highest first.
+    Named {
+        name: &'q str,
+        tenant: Option<&'q str>,
+        before: Option<&'q str>,
+    },
+    /// Those of a state whose time is before another, the earliest first, without those that
+    /// another transaction is changing.
     Earliest {
         state: RecordState,
         before: Timestamp,
     },
 }
+
+/// What has an idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredKey {
+    /// The id of a job or of a schedule.
+    pub owner: u128,
+    /// Of the request that created it.
+    pub fingerprint: [u8; 16],
+}
+
+/// A tick, and its record or why that cannot be read.
+pub(crate) type StoredTick = (Timestamp, Result<TickRecord, DriverError>);
 
 /// What a job of an operation waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -368,6 +463,7 @@ impl PendingStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WakeReason {
     Dependencies,
+    Schedules,
 }
 
 /// The state of a job, as far as it can be read.

@@ -7,3 +7,5 @@ mod documents;
 pub(crate) mod event_position;
 mod operations;
 mod records;
+pub(crate) mod schedules;
+pub(crate) mod template;

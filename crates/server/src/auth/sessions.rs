@@ -218,9 +218,9 @@ impl Sessions {
         let now = self.store.now();
         for document in documents {
             if !keys.contains(&document.id) {
-                let deleted = self
-                    .store
-                    .delete_document(DocumentKind::Session, document.id, None, None);
+                let deleted =
+                    self.store
+                        .delete_document(DocumentKind::Session, document.id, None, None);
                 deleted.await?;
                 continue;
             }

@@ -486,7 +486,9 @@ async fn set_gate(store: &dyn Store, gate: &Gate, deletes: bool) -> Result<(), S
     let id = gate.id.to_string();
     let known = store.get_document(DocumentKind::Gate, id.clone()).await?;
     if deletes {
-        store.delete_document(DocumentKind::Gate, id, None, None).await?;
+        store
+            .delete_document(DocumentKind::Gate, id, None, None)
+            .await?;
     } else {
         let revision = known.map_or(0, |known| known.revision);
         let document = workload::document(gate, revision);

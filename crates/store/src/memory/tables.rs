@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::{
     Attempt, AuditId, AuditRecord, BatchId, FailureGroup, FailureKey, Fence, IdempotencyKey, Job,
-    JobId, JobState, NewJob, OperationId, OperationJob, Payload, Priority, Schedule, ScheduleId,
-    StepName, Sublane, Tally, Tenant, Timestamp,
+    JobId, JobState, NewJob, OperationId, OperationJob, Payload, Priority, ScheduleId, StepName,
+    Sublane, Tally, Tenant, Timestamp,
 };
 
 use super::{claim::Flow, events::EventEntry, transaction::RecordEntry};
@@ -28,7 +28,6 @@ pub(super) struct Tables {
     /// By the minute in which the attempts ended.
     pub(super) tallies: BTreeMap<Lane, BTreeMap<i64, Tally>>,
     pub(super) failures: BTreeMap<FailureKey, FailureGroup>,
-    pub(super) schedules: BTreeMap<ScheduleId, Schedule>,
     pub(super) ticks: BTreeMap<(ScheduleId, Timestamp), TickRecord>,
     pub(super) records: BTreeMap<(RecordKind, String), RecordEntry>,
     pub(super) document_versions: BTreeMap<DocumentKind, u64>,

@@ -1,25 +1,32 @@
 //! What the verbs get of this store. Verbs check before they write, so nothing is ever rolled back.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, btree_map::Entry};
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use steadfast_core::{
-    AuditId, AuditRecord, BatchId, Job, JobCommand, JobId, NewJob, OperationId, OperationJob,
-    OperationOutcome, OperationResult, Subscriptions, Timestamp,
+    AuditId, AuditRecord, BatchId, IdempotencyKey, Job, JobCommand, JobId, NewJob, OperationId,
+    OperationJob, OperationOutcome, OperationResult, ScheduleId, SkippedTicks, Subscriptions,
+    Tenant, Timestamp,
 };
 
-use super::{MemoryStore, events::EventEntry, tables::Tables};
+use super::{
+    MemoryStore,
+    events::EventEntry,
+    tables::{KeyHolder, Tables},
+};
 use crate::{
     damage::DamageLog,
     driver::{Asker, Driver, Query, Verb},
     driver_error::DriverError,
     error::{CommandError, EnqueueError, StoreError},
-    store::{AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter},
+    store::{
+        AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter, TickRecord,
+    },
     transaction::{
         BatchChange, BatchEvents, Dependency, DependencyEvent, JobCondition, Lock, PendingStep,
-        Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState, StoredJob, StoredRecord,
-        StoredState, Transaction, WakeReason,
+        Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState, StoredJob, StoredKey,
+        StoredRecord, StoredState, StoredTick, Transaction, WakeReason,
     },
     verbs::event_position::EventPosition,
 };
@@ -81,6 +88,17 @@ pub(super) struct RecordEntry {
 }
 
 impl RecordEntry {
+    fn new(record: &Record<'_>) -> Self {
+        Self {
+            tenant: record.tenant.to_owned(),
+            name: record.name.map(str::to_owned),
+            state: record.state,
+            at: record.at,
+            revision: record.revision,
+            body: record.body.to_owned(),
+        }
+    }
+
     fn stored(&self, id: &str) -> StoredRecord {
         StoredRecord {
             id: id.to_owned(),
@@ -134,6 +152,18 @@ impl Reads for MemoryTransaction<'_> {
                 .filter(|(id, record)| {
                     tenant.is_none_or(|tenant| record.tenant == tenant)
                         && state.is_none_or(|state| record.state == state)
+                        && before.is_none_or(|before| *id < before)
+                })
+                .collect(),
+            RecordOrder::Named {
+                name,
+                tenant,
+                before,
+            } => all
+                .rev()
+                .filter(|(id, record)| {
+                    record.name.as_deref() == Some(name)
+                        && tenant.is_none_or(|tenant| record.tenant == tenant)
                         && before.is_none_or(|before| *id < before)
                 })
                 .collect(),
@@ -210,16 +240,77 @@ impl Reads for MemoryTransaction<'_> {
         Ok(own.take(limit).map(|(operation, _)| *operation).collect())
     }
 
-    async fn record_by_name(
+    async fn free_records(
         &mut self,
         kind: RecordKind,
-        tenant: &str,
-        name: &str,
-    ) -> Result<Option<StoredRecord>, DriverError> {
-        let has_name =
-            |record: &RecordEntry| record.tenant == tenant && record.name.as_deref() == Some(name);
-        let found = self.of_kind(kind).find(|(_, record)| has_name(record));
-        Ok(found.map(|(id, record)| record.stored(id)))
+        ids: &[String],
+    ) -> Result<Vec<StoredRecord>, DriverError> {
+        let find = |id: &String| {
+            let record = self.tables.records.get(&(kind, id.clone()))?;
+            Some(record.stored(id))
+        };
+        Ok(ids.iter().filter_map(find).collect())
+    }
+
+    async fn record_ids(
+        &mut self,
+        kind: RecordKind,
+        state: RecordState,
+    ) -> Result<Vec<String>, DriverError> {
+        let own = self.of_kind(kind).filter(|(_, it)| it.state == state);
+        Ok(own.map(|(id, _)| id.to_owned()).collect())
+    }
+
+    async fn next_record_time(
+        &mut self,
+        kind: RecordKind,
+        state: RecordState,
+        after: Timestamp,
+    ) -> Result<Option<Timestamp>, DriverError> {
+        let own = self.of_kind(kind).filter(|(_, it)| it.state == state);
+        let times = own.filter_map(|(_, record)| record.at);
+        Ok(times.filter(|at| *at > after).min())
+    }
+
+    async fn unfinished_runs(
+        &mut self,
+        schedules: &[ScheduleId],
+    ) -> Result<HashMap<ScheduleId, JobId>, DriverError> {
+        let newest = |schedule: &ScheduleId| {
+            let first = (*schedule, Timestamp::EPOCH, JobId::from_bits(0));
+            let last = (*schedule, Timestamp::MAX, JobId::from_bits(u128::MAX));
+            let mut runs = self.tables.unfinished_runs.range(first..=last);
+            runs.next_back().map(|(.., job)| (*schedule, *job))
+        };
+        Ok(schedules.iter().filter_map(newest).collect())
+    }
+
+    async fn ticks(
+        &mut self,
+        schedule: ScheduleId,
+        before: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<StoredTick>, DriverError> {
+        let whole = (schedule, Timestamp::EPOCH)..=(schedule, Timestamp::MAX);
+        let newest_first = self.tables.ticks.range(whole).rev();
+        let wanted =
+            newest_first.filter(|((_, tick), _)| before.is_none_or(|before| *tick < before));
+        let wanted = wanted.take(limit);
+        Ok(wanted
+            .map(|((_, tick), record)| (*tick, Ok(record.clone())))
+            .collect())
+    }
+
+    async fn find_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+    ) -> Result<Option<StoredKey>, DriverError> {
+        let holder = self.tables.keys.get(&(tenant.clone(), key.clone()));
+        Ok(holder.map(|holder| StoredKey {
+            owner: holder.job.bits(),
+            fingerprint: holder.fingerprint,
+        }))
     }
 
     async fn readable_jobs(&mut self, ids: &[JobId]) -> Result<Vec<Job>, DriverError> {
@@ -385,15 +476,7 @@ impl Transaction for MemoryTransaction<'_> {
         if stored.map(|stored| stored.revision) != record.replaces {
             return Ok(false);
         }
-        let entry = RecordEntry {
-            tenant: record.tenant.to_owned(),
-            name: record.name.map(str::to_owned),
-            state: record.state,
-            at: record.at,
-            revision: record.revision,
-            body: record.body.to_owned(),
-        };
-        self.tables.records.insert(key, entry);
+        self.tables.records.insert(key, RecordEntry::new(record));
         self.tables.count_change(record.kind);
         Ok(true)
     }
@@ -503,22 +586,83 @@ impl Transaction for MemoryTransaction<'_> {
         Ok(own.len())
     }
 
+    async fn replace_records(&mut self, records: &[Record<'_>]) -> Result<(), DriverError> {
+        for record in records {
+            let key = (record.kind, record.id.to_owned());
+            self.tables.records.insert(key, RecordEntry::new(record));
+            self.tables.count_change(record.kind);
+        }
+        Ok(())
+    }
+
+    async fn save_fired_ticks(
+        &mut self,
+        ticks: &[(ScheduleId, Timestamp, JobId)],
+    ) -> Result<Vec<JobId>, DriverError> {
+        let mut fired = Vec::new();
+        for (schedule, tick, job) in ticks.iter().copied() {
+            let key = (schedule, tick);
+            if matches!(self.tables.ticks.get(&key), Some(TickRecord::Fired { .. })) {
+                continue;
+            }
+            let record = TickRecord::Fired { tick, job };
+            self.tables.ticks.insert(key, record);
+            fired.push(job);
+        }
+        Ok(fired)
+    }
+
+    async fn save_skipped_ticks(
+        &mut self,
+        skipped: &[(ScheduleId, SkippedTicks)],
+    ) -> Result<(), DriverError> {
+        for (schedule, skip) in skipped {
+            let entry = self.tables.ticks.entry((*schedule, skip.from));
+            entry.or_insert(TickRecord::Skipped(*skip));
+        }
+        Ok(())
+    }
+
+    async fn delete_ticks(&mut self, schedule: ScheduleId) -> Result<(), DriverError> {
+        self.tables.ticks.retain(|(of, _), _| *of != schedule);
+        Ok(())
+    }
+
+    async fn save_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+        stored: StoredKey,
+    ) -> Result<bool, DriverError> {
+        let Entry::Vacant(free) = self.tables.keys.entry((tenant.clone(), key.clone())) else {
+            return Ok(false);
+        };
+        free.insert(KeyHolder {
+            job: JobId::from_bits(stored.owner),
+            fingerprint: stored.fingerprint,
+        });
+        Ok(true)
+    }
+
+    async fn delete_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+        owner: u128,
+    ) -> Result<(), DriverError> {
+        let key = (tenant.clone(), key.clone());
+        let holder = self.tables.keys.get(&key);
+        if holder.is_some_and(|holder| holder.job.bits() == owner) {
+            self.tables.keys.remove(&key);
+        }
+        Ok(())
+    }
+
     fn wake(&mut self, reason: WakeReason) {
         match reason {
             WakeReason::Dependencies => self.tables.wakes.links_changed(),
+            WakeReason::Schedules => self.tables.wakes.schedule_waits(),
         }
-    }
-
-    async fn lock_free_records(
-        &mut self,
-        kind: RecordKind,
-        ids: &[String],
-    ) -> Result<Vec<StoredRecord>, DriverError> {
-        let found = ids.iter().filter_map(|id| {
-            let record = self.tables.records.get(&(kind, id.clone()))?;
-            Some(record.stored(id))
-        });
-        Ok(found.collect())
     }
 
     async fn add_batch_jobs(&mut self, jobs: &[(JobId, BatchId)]) -> Result<(), DriverError> {
@@ -640,6 +784,7 @@ impl Tables {
         match kind {
             RecordKind::Document(DocumentKind::Node | DocumentKind::Worker)
             | RecordKind::Operation
+            | RecordKind::Schedule
             | RecordKind::Batch
             | RecordKind::Callback => {}
             RecordKind::Document(kind) => *self.document_versions.entry(kind).or_default() += 1,

@@ -13,7 +13,7 @@ pub(super) async fn save_audit(
         return Ok(());
     };
     let tenant = record.tenant.as_ref().map_or("", |tenant| tenant.as_str());
-    let sql = include_str!("../sql/shared/audit_save.sql");
+    let sql = include_str!("../sql/shared/operations/audit_save.sql");
     session
         .shared_execute(
             sql,

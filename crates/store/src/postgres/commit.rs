@@ -269,7 +269,7 @@ fn put_record(
 
 /// How often documents of this kind have changed.
 async fn document_version(session: &Session<'_>, kind: DocumentKind) -> Result<u64, DriverError> {
-    let sql = include_str!("../sql/shared/document_version.sql");
+    let sql = include_str!("../sql/shared/operations/document_version.sql");
     let found = session.shared_query(sql, &[&kind.as_str()]).await?;
     let version = found.first().map(|row| row.try_get("version"));
     Ok(version.transpose()?.map_or(0, unsigned))

@@ -2,11 +2,10 @@
 
 use std::fmt::Display;
 
-use steadfast_core::{JobId, ScheduleId};
+use steadfast_core::JobId;
 
 use super::{
-    driver_error::DriverError, get, key::Key, schedules, session::Session,
-    transaction::SessionTransaction,
+    driver_error::DriverError, get, key::Key, session::Session, transaction::SessionTransaction,
 };
 use crate::{
     damage::{DamageLog, DamagedRow, DamagedRows},
@@ -45,16 +44,6 @@ pub(super) async fn list(session: &Session<'_>) -> Result<DamagedRows, DriverErr
     for text in known {
         if !text.parse().is_ok_and(|id| damaged.contains(&id)) {
             damage.forget("job", &text);
-        }
-    }
-    for text in damage.ids("schedule") {
-        let id: Option<ScheduleId> = text.parse().ok();
-        let is_damaged = match id {
-            Some(id) => schedules::is_damaged(session, id).await?,
-            None => false,
-        };
-        if !is_damaged {
-            damage.forget("schedule", &text);
         }
     }
     let mut none = WakeReasons::default();

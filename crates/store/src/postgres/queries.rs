@@ -19,6 +19,7 @@ use crate::{
         JobCount, JobFilter, JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page,
         PageRequest, QueryStore, StartQuery, StartReading,
     },
+    verbs::schedules,
 };
 
 #[async_trait]
@@ -221,6 +222,7 @@ impl QueryStore for PostgresStore {
     }
 
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {
+        schedules::forget_repaired(self).await?;
         on_connection!(self, "list_damaged", |conn| damage::list(&conn.session()))
     }
 

@@ -7,6 +7,7 @@ use bytes::BytesMut;
 use steadfast_core::{Job, JobCommand, JobId, NewJob, Subscriptions, Timestamp};
 use tokio_postgres::{
     Row,
+    error::SqlState,
     types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
 };
 
@@ -122,7 +123,11 @@ impl SqlSession for SessionTransaction<'_, '_> {
 
     async fn execute(&mut self, sql: &str, params: &[SqlValue<'_>]) -> Result<usize, DriverError> {
         let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|it| it as _).collect();
-        self.session.shared_execute(sql, &params).await
+        match self.session.shared_execute(sql, &params).await {
+            // Verbs look first: another transaction has stored the same meanwhile.
+            Err(DriverError::Postgres(error)) if is_taken(&error) => Err(DriverError::Overtaken),
+            changed => changed,
+        }
     }
 }
 
@@ -136,6 +141,7 @@ impl SqlWriter for SessionTransaction<'_, '_> {
     fn wake(&mut self, reason: WakeReason) {
         match reason {
             WakeReason::Dependencies => self.hints.links_changed(),
+            WakeReason::Schedules => self.hints.schedule_waits(),
         }
     }
 
@@ -177,6 +183,10 @@ impl SqlWriter for SessionTransaction<'_, '_> {
     }
 }
 
+fn is_taken(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::UNIQUE_VIOLATION)
+}
+
 fn read(row: &Row) -> Result<SqlRow, DriverError> {
     let values = (0..row.len()).map(|column| row.try_get::<_, SqlValue<'static>>(column));
     Ok(SqlRow(values.collect::<Result<_, _>>()?))
@@ -189,7 +199,7 @@ impl FromSql<'_> for SqlValue<'static> {
             Type::INT4 => Self::Int(i32::from_sql(ty, raw)?.into()),
             Type::INT2 => Self::Int(i16::from_sql(ty, raw)?.into()),
             Type::BOOL => Self::Int(bool::from_sql(ty, raw)?.into()),
-            Type::UUID => Self::Id(u128::from_be_bytes(raw.try_into()?)),
+            Type::UUID | Type::BYTEA => Self::Id(u128::from_be_bytes(raw.try_into()?)),
             Type::TEXT => Self::from(String::from_sql(ty, raw)?),
             _ => Self::Unreadable(format!("found a {ty}")),
         })

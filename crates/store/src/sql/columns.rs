@@ -58,14 +58,6 @@ columns! {
 }
 
 columns! {
-    /// The columns of a schedule.
-    pub(crate) struct ScheduleColumns {
-        id, name, timetable, template, paused, created_at, revision, next_tick, last_tick, runs,
-        queued_tick,
-    }
-}
-
-columns! {
     /// The counters of a lane.
     pub(crate) struct CounterColumns {
         waiting, retrying, running, succeeded, failed, cancelled, dead_letters,

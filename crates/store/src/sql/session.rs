@@ -1,8 +1,8 @@
 //! Statements that both dialects share.
 //!
 //! They are written as SQLite reads them: parameters are `?1`, tables `steadfast_job`. For
-//! PostgreSQL, [`postgres_text`] turns them into `$1` and `steadfast.job`, and `/*lock*/` into
-//! `FOR UPDATE`. SQLite has one writer, and needs no locks.
+//! PostgreSQL, [`postgres_text`] turns them into `$1` and `steadfast.job`, and says how rows are
+//! locked and which values are ids.
 
 use std::borrow::Cow;
 
@@ -111,6 +111,13 @@ impl SqlRow {
         }
     }
 
+    pub(crate) fn int_if_any(&self, column: usize) -> Result<Option<i64>, DriverError> {
+        match self.0.get(column) {
+            Some(SqlValue::Null) => Ok(None),
+            _ => self.int(column).map(Some),
+        }
+    }
+
     pub(crate) fn id(&self, column: usize) -> Result<u128, DriverError> {
         match self.0.get(column) {
             Some(SqlValue::Id(bits)) => Ok(*bits),
@@ -122,13 +129,6 @@ impl SqlRow {
         match self.0.get(column) {
             Some(SqlValue::Null) => Ok(None),
             _ => self.id(column).map(Some),
-        }
-    }
-
-    pub(crate) fn int_if_any(&self, column: usize) -> Result<Option<i64>, DriverError> {
-        match self.0.get(column) {
-            Some(SqlValue::Null) => Ok(None),
-            _ => self.int(column).map(Some),
         }
     }
 
@@ -162,21 +162,22 @@ pub(crate) fn postgres_text(sql: &str, schema: &str) -> String {
     sql.replace('?', "$")
         .replace("steadfast_", &format!("{schema}."))
         .replace("/*lock*/", "FOR UPDATE")
+        .replace("/*lock free*/", "FOR UPDATE SKIP LOCKED")
         .replace("/*lock job*/", "FOR UPDATE OF job")
-        .replace("/*skip*/", "FOR UPDATE SKIP LOCKED")
+        .replace("/*uuid*/", "::uuid")
 }
 
 /// The values of many rows as one list of `(?1, ?2), (?3, ?4)`.
 pub(crate) fn values_list(rows: usize, columns: usize) -> String {
-    let row = |row: usize| {
-        let first = row * columns + 1;
-        let params: Vec<String> = (first..first + columns)
-            .map(|it| format!("?{it}"))
-            .collect();
-        format!("({})", params.join(", "))
-    };
+    let row = |row: usize| value_list(row * columns + 1, columns);
     let rows: Vec<String> = (0..rows).map(row).collect();
     rows.join(", ")
+}
+
+/// Some values from a parameter on, as `(?2, ?3)`.
+pub(crate) fn value_list(first: usize, count: usize) -> String {
+    let params = (first..first + count).map(|it| format!("?{it}"));
+    format!("({})", params.collect::<Vec<_>>().join(", "))
 }
 
 /// Lists of values in a statement, behind `before` other parameters: the text for each list, and its
@@ -234,8 +235,17 @@ mod tests {
     #[cfg(feature = "postgres")]
     #[test]
     fn a_shared_statement_is_turned_into_postgresql() {
-        let sql = "SELECT id FROM steadfast_record WHERE id = ?1 /*lock*/";
-        let expected = "SELECT id FROM own.record WHERE id = $1 FOR UPDATE";
-        assert_eq!(postgres_text(sql, "own"), expected);
+        for (sql, expected) in [
+            (
+                "SELECT id FROM steadfast_record WHERE id = ?1 /*lock*/",
+                "SELECT id FROM own.record WHERE id = $1 FOR UPDATE",
+            ),
+            (
+                "SELECT id FROM steadfast_job WHERE id <> ?1/*uuid*/ /*lock free*/",
+                "SELECT id FROM own.job WHERE id <> $1::uuid FOR UPDATE SKIP LOCKED",
+            ),
+        ] {
+            assert_eq!(postgres_text(sql, "own"), expected);
+        }
     }
 }

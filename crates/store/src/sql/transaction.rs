@@ -1,16 +1,18 @@
 //! What both SQL drivers give to the verbs by the same statements.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditId, AuditRecord, BatchId, Invalid, Job, JobCommand, JobId, JobState, NewJob, OperationId,
-    OperationJob, OperationOutcome, Subscriptions, Timestamp,
+    AuditId, AuditRecord, BatchId, IdempotencyKey, Invalid, Job, JobCommand, JobId, JobState,
+    NewJob, OperationId, OperationJob, OperationOutcome, ScheduleId, SkippedTicks, Subscriptions,
+    Tenant, Timestamp,
 };
 
 use super::{
     operations::{job_columns, operation_job},
-    session::{SqlRow, SqlSession, SqlValue, insert_chunks, value_lists, values_list},
+    records::{audit_record, record_columns, stored_record, tick_record},
+    session::{SqlRow, SqlSession, SqlValue, insert_chunks, value_list, value_lists, values_list},
     values::{self, unsigned},
 };
 use crate::{
@@ -21,8 +23,8 @@ use crate::{
     store::{AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter},
     transaction::{
         BatchChange, BatchEvents, Dependency, DependencyEvent, JobCondition, Lock, PendingStep,
-        Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState, StoredJob, StoredRecord,
-        StoredState, Transaction, WakeReason,
+        Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState, StoredJob, StoredKey,
+        StoredRecord, StoredState, StoredTick, Transaction, WakeReason,
     },
 };
 
@@ -43,8 +45,8 @@ impl<S: SqlSession> Reads for S {
         lock: Lock,
     ) -> Result<Option<StoredRecord>, DriverError> {
         let sql = match lock {
-            Lock::None => include_str!("shared/record_find.sql"),
-            Lock::Update | Lock::SkipLocked => include_str!("shared/record_lock.sql"),
+            Lock::None => include_str!("shared/records/record_find.sql"),
+            Lock::Update | Lock::SkipLocked => include_str!("shared/records/record_lock.sql"),
         };
         let rows = self.rows(sql, &[kind.as_str().into(), id.into()]).await?;
         rows.first().map(stored_record).transpose()
@@ -54,7 +56,7 @@ impl<S: SqlSession> Reads for S {
         let (kind, limit) = (query.kind.as_str().into(), query.limit.into());
         let rows = match query.order {
             RecordOrder::Ascending { prefix, after } => {
-                let sql = include_str!("shared/records_ascending.sql");
+                let sql = include_str!("shared/records/records_ascending.sql");
                 let end = prefix_end(prefix).into();
                 let params = [kind, prefix.into(), end, after.into(), limit];
                 self.rows(sql, &params).await?
@@ -65,11 +67,11 @@ impl<S: SqlSession> Reads for S {
                 before,
             } => {
                 let sql = match (tenant, state) {
-                    (None, None) => include_str!("shared/records_newest.sql"),
-                    (Some(_), None) => include_str!("shared/records_newest_of_tenant.sql"),
-                    (None, Some(_)) => include_str!("shared/records_newest_of_state.sql"),
+                    (None, None) => include_str!("shared/records/records_newest.sql"),
+                    (Some(_), None) => include_str!("shared/records/records_newest_of_tenant.sql"),
+                    (None, Some(_)) => include_str!("shared/records/records_newest_of_state.sql"),
                     (Some(_), Some(_)) => {
-                        include_str!("shared/records_newest_of_tenant_and_state.sql")
+                        include_str!("shared/records/records_newest_of_tenant_and_state.sql")
                     }
                 };
                 let above_all = char::MAX.to_string();
@@ -79,8 +81,23 @@ impl<S: SqlSession> Reads for S {
                 params.extend(state.map(|state| state.as_str().into()));
                 self.rows(sql, &params).await?
             }
+            RecordOrder::Named {
+                name,
+                tenant,
+                before,
+            } => {
+                let sql = match tenant {
+                    None => include_str!("shared/records/records_named.sql"),
+                    Some(_) => include_str!("shared/records/records_named_of_tenant.sql"),
+                };
+                let above_all = char::MAX.to_string();
+                let before = before.unwrap_or(&above_all);
+                let mut params = vec![kind, before.into(), limit, name.into()];
+                params.extend(tenant.map(SqlValue::from));
+                self.rows(sql, &params).await?
+            }
             RecordOrder::Earliest { state, before } => {
-                let sql = include_str!("shared/records_earliest.sql");
+                let sql = include_str!("shared/records/records_earliest.sql");
                 let params = [kind, state.as_str().into(), before.into(), limit];
                 self.rows(sql, &params).await?
             }
@@ -95,7 +112,7 @@ impl<S: SqlSession> Reads for S {
         state: RecordState,
         limit: usize,
     ) -> Result<usize, DriverError> {
-        let sql = include_str!("shared/records_count.sql");
+        let sql = include_str!("shared/records/records_count.sql");
         let params = [
             kind.as_str().into(),
             tenant.into(),
@@ -108,7 +125,7 @@ impl<S: SqlSession> Reads for S {
     }
 
     async fn document_versions(&mut self) -> Result<DocumentVersions, DriverError> {
-        let sql = include_str!("shared/document_versions.sql");
+        let sql = include_str!("shared/operations/document_versions.sql");
         let mut versions = Vec::new();
         for row in self.rows(sql, &[]).await? {
             // A kind that only a newer version knows is none of ours.
@@ -135,7 +152,7 @@ impl<S: SqlSession> Reads for S {
             high.into(),
             limit.into(),
         ];
-        let mut sql = include_str!("shared/audit.sql").to_owned();
+        let mut sql = include_str!("shared/operations/audit.sql").to_owned();
         let wanted = [
             ("subject", filter.subject.as_deref()),
             // A subject has fewer records than a tenant: SQLite is to search by it.
@@ -174,18 +191,19 @@ impl<S: SqlSession> Reads for S {
         limit: usize,
     ) -> Result<Vec<OperationJob>, DriverError> {
         let (sql, pending) = match filter {
-            OperationJobFilter::All => (include_str!("shared/operation_jobs.sql"), None),
+            OperationJobFilter::All => (include_str!("shared/operations/operation_jobs.sql"), None),
             OperationJobFilter::NotWorked => (
-                include_str!("shared/operation_jobs_pending.sql"),
+                include_str!("shared/operations/operation_jobs_pending.sql"),
                 Some(PendingStep::Command),
             ),
             OperationJobFilter::Watched => (
-                include_str!("shared/operation_jobs_pending.sql"),
+                include_str!("shared/operations/operation_jobs_pending.sql"),
                 Some(PendingStep::Outcome),
             ),
-            OperationJobFilter::NotChanged => {
-                (include_str!("shared/operation_jobs_unchanged.sql"), None)
-            }
+            OperationJobFilter::NotChanged => (
+                include_str!("shared/operations/operation_jobs_unchanged.sql"),
+                None,
+            ),
         };
         let after = after.unwrap_or(JobId::from_bits(u128::MAX));
         let mut params = vec![operation.into(), after.into(), limit.into()];
@@ -212,23 +230,103 @@ impl<S: SqlSession> Reads for S {
         job: JobId,
         limit: usize,
     ) -> Result<Vec<OperationId>, DriverError> {
-        let sql = include_str!("shared/operations_of_job.sql");
+        let sql = include_str!("shared/operations/operations_of_job.sql");
         let rows = self.rows(sql, &[job.into(), limit.into()]).await?;
         rows.iter()
             .map(|row| Ok(OperationId::from_bits(row.id(0)?)))
             .collect()
     }
 
-    async fn record_by_name(
+    async fn free_records(
         &mut self,
         kind: RecordKind,
-        tenant: &str,
-        name: &str,
-    ) -> Result<Option<StoredRecord>, DriverError> {
-        let sql = include_str!("shared/record_by_name.sql");
-        let params = [kind.as_str().into(), tenant.into(), name.into()];
+        ids: &[String],
+    ) -> Result<Vec<StoredRecord>, DriverError> {
+        let mut found = Vec::with_capacity(ids.len());
+        for some in insert_chunks(ids) {
+            let sql = include_str!("shared/records/records_free.sql");
+            let sql = sql.replace("/*ids*/", &value_list(2, some.len()));
+            let mut params = vec![SqlValue::from(kind.as_str())];
+            params.extend(some.iter().map(|id| SqlValue::from(id.as_str())));
+            for row in self.rows(&sql, &params).await? {
+                found.push(stored_record(&row)?);
+            }
+        }
+        Ok(found)
+    }
+
+    async fn record_ids(
+        &mut self,
+        kind: RecordKind,
+        state: RecordState,
+    ) -> Result<Vec<String>, DriverError> {
+        let sql = include_str!("shared/records/record_ids.sql");
+        let params = [kind.as_str().into(), state.as_str().into()];
         let rows = self.rows(sql, &params).await?;
-        rows.first().map(stored_record).transpose()
+        rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
+    }
+
+    async fn next_record_time(
+        &mut self,
+        kind: RecordKind,
+        state: RecordState,
+        after: Timestamp,
+    ) -> Result<Option<Timestamp>, DriverError> {
+        let sql = include_str!("shared/records/record_next.sql");
+        let params = [kind.as_str().into(), state.as_str().into(), after.into()];
+        let rows = self.rows(sql, &params).await?;
+        let at = rows.first().map_or(Ok(None), |row| row.int_if_any(0))?;
+        Ok(at.map(Timestamp::from_micros))
+    }
+
+    async fn unfinished_runs(
+        &mut self,
+        schedules: &[ScheduleId],
+    ) -> Result<HashMap<ScheduleId, JobId>, DriverError> {
+        let mut runs = HashMap::new();
+        for some in insert_chunks(schedules) {
+            let sql = include_str!("shared/schedules/unfinished_runs.sql");
+            let sql = sql.replace("/*rows*/", &values_list(some.len(), 1));
+            let params: Vec<SqlValue<'_>> = some.iter().map(|id| (*id).into()).collect();
+            for row in self.rows(&sql, &params).await? {
+                if let Some(job) = row.id_if_any(1)? {
+                    runs.insert(ScheduleId::from_bits(row.id(0)?), JobId::from_bits(job));
+                }
+            }
+        }
+        Ok(runs)
+    }
+
+    async fn ticks(
+        &mut self,
+        schedule: ScheduleId,
+        before: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<StoredTick>, DriverError> {
+        let sql = include_str!("shared/schedules/ticks.sql");
+        let before = before.map_or(i64::MAX, Timestamp::as_micros);
+        let params = [schedule.into(), before.into(), limit.into()];
+        let rows = self.rows(sql, &params).await?;
+        rows.iter()
+            .map(|row| Ok((Timestamp::from_micros(row.int(0)?), tick_record(row))))
+            .collect()
+    }
+
+    async fn find_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+    ) -> Result<Option<StoredKey>, DriverError> {
+        let sql = include_str!("shared/schedules/key_find.sql");
+        let params = [tenant.as_str().into(), key.as_str().into()];
+        let rows = self.rows(sql, &params).await?;
+        let key = |row: &SqlRow| {
+            Ok(StoredKey {
+                owner: row.id(0)?,
+                fingerprint: row.id(1)?.to_be_bytes(),
+            })
+        };
+        rows.first().map(key).transpose()
     }
 
     async fn readable_jobs(&mut self, ids: &[JobId]) -> Result<Vec<Job>, DriverError> {
@@ -241,8 +339,10 @@ impl<S: SqlSession> Reads for S {
         lock: Lock,
     ) -> Result<Vec<StoredJob>, DriverError> {
         let sql = match lock {
-            Lock::None => include_str!("shared/stored_jobs.sql"),
-            Lock::Update | Lock::SkipLocked => include_str!("shared/stored_jobs_lock.sql"),
+            Lock::None => include_str!("shared/dependencies/stored_jobs.sql"),
+            Lock::Update | Lock::SkipLocked => {
+                include_str!("shared/dependencies/stored_jobs_lock.sql")
+            }
         };
         let mut jobs = Vec::with_capacity(ids.len());
         for row in rows_of_lists(self, sql, &[], ids).await? {
@@ -259,7 +359,7 @@ impl<S: SqlSession> Reads for S {
     }
 
     async fn dependencies(&mut self, jobs: &[JobId]) -> Result<Vec<Dependency>, DriverError> {
-        let sql = include_str!("shared/dependencies.sql");
+        let sql = include_str!("shared/dependencies/dependencies.sql");
         let rows = rows_of_lists(self, sql, &[], jobs).await?;
         let read = |row: &SqlRow| {
             let prerequisite = JobId::from_bits(row.id(1)?);
@@ -278,7 +378,7 @@ impl<S: SqlSession> Reads for S {
         &mut self,
         jobs: &[JobId],
     ) -> Result<HashSet<JobId>, DriverError> {
-        let sql = include_str!("shared/dependencies_unfinished.sql");
+        let sql = include_str!("shared/dependencies/dependencies_unfinished.sql");
         let rows = rows_of_lists(self, sql, &[], jobs).await?;
         rows.iter()
             .map(|row| Ok(JobId::from_bits(row.id(0)?)))
@@ -292,7 +392,7 @@ impl<S: SqlSession> Reads for S {
         limit: usize,
     ) -> Result<Vec<JobId>, DriverError> {
         let after = after.unwrap_or(JobId::from_bits(0));
-        let sql = include_str!("shared/dependants.sql");
+        let sql = include_str!("shared/dependencies/dependants.sql");
         let params = [job.into(), after.into(), limit.into()];
         let rows = self.rows(sql, &params).await?;
         rows.iter()
@@ -301,7 +401,7 @@ impl<S: SqlSession> Reads for S {
     }
 
     async fn count_dependants(&mut self, job: JobId, limit: usize) -> Result<usize, DriverError> {
-        let sql = include_str!("shared/dependants_count.sql");
+        let sql = include_str!("shared/dependencies/dependants_count.sql");
         let rows = self.rows(sql, &[job.into(), limit.into()]).await?;
         let count = rows.first().map_or(Ok(0), |row| row.int(0))?;
         Ok(usize::try_from(count).unwrap_or(0))
@@ -313,8 +413,10 @@ impl<S: SqlSession> Reads for S {
         lock: Lock,
     ) -> Result<Vec<DependencyEvent>, DriverError> {
         let sql = match lock {
-            Lock::None => include_str!("shared/dependency_events.sql"),
-            Lock::Update | Lock::SkipLocked => include_str!("shared/dependency_events_lock.sql"),
+            Lock::None => include_str!("shared/dependencies/dependency_events.sql"),
+            Lock::Update | Lock::SkipLocked => {
+                include_str!("shared/dependencies/dependency_events_lock.sql")
+            }
         };
         let rows = self.rows(sql, &[limit.into()]).await?;
         let read = |row: &SqlRow| {
@@ -333,7 +435,7 @@ impl<S: SqlSession> Reads for S {
         after: i64,
         limit: usize,
     ) -> Result<Vec<BatchEvents>, DriverError> {
-        let sql = include_str!("shared/batch_events_page.sql");
+        let sql = include_str!("shared/batches/batch_events_page.sql");
         let rows = self.rows(sql, &[after.into(), limit.into()]).await?;
         let read = |row: &SqlRow| {
             Ok(BatchEvents {
@@ -355,7 +457,7 @@ impl<S: SqlSession> Reads for S {
     ) -> Result<Vec<BatchChange>, DriverError> {
         let mut changes = Vec::new();
         for some in insert_chunks(batches) {
-            let one = include_str!("shared/batch_changes.sql");
+            let one = include_str!("shared/batches/batch_changes.sql");
             let parts = (0..some.len()).map(|index| {
                 let part = one.replace("/*batch*/", &format!("?{}", index + 3));
                 part.replace("/*name*/", &format!("part{index}"))
@@ -380,7 +482,7 @@ impl<S: SqlSession> Reads for S {
         ended_before: Timestamp,
         limit: usize,
     ) -> Result<Vec<StoredRecord>, DriverError> {
-        let sql = include_str!("shared/batches_old.sql");
+        let sql = include_str!("shared/batches/batches_old.sql");
         let rows = self.rows(sql, &[ended_before.into(), limit.into()]).await?;
         rows.iter().map(stored_record).collect()
     }
@@ -390,8 +492,6 @@ impl<S: SqlSession> Reads for S {
 #[async_trait]
 pub(crate) trait SqlWriter: SqlSession {
     async fn lock_name(&mut self, name: &str) -> Result<(), DriverError>;
-
-    fn wake(&mut self, reason: WakeReason);
 
     async fn insert_jobs(&mut self, jobs: &[NewJob]) -> Result<(), DriverError>;
 
@@ -407,6 +507,8 @@ pub(crate) trait SqlWriter: SqlSession {
         subscriptions: &Subscriptions,
         condition: &JobCondition<'_>,
     ) -> Result<Vec<Result<Job, CommandError>>, DriverError>;
+
+    fn wake(&mut self, reason: WakeReason);
 }
 
 #[async_trait]
@@ -416,21 +518,12 @@ impl<S: SqlWriter> Transaction for S {
     }
 
     async fn save_record(&mut self, record: &Record<'_>) -> Result<bool, DriverError> {
-        let mut params = vec![
-            record.kind.as_str().into(),
-            record.id.into(),
-            record.tenant.into(),
-            record.name.into(),
-            record.state.as_str().into(),
-            record.at.into(),
-            record.revision.into(),
-            record.body.into(),
-        ];
+        let mut params = Vec::from(record_columns(record));
         let sql = match record.replaces {
-            None => include_str!("shared/record_create.sql"),
+            None => include_str!("shared/records/record_create.sql"),
             Some(revision) => {
                 params.push(revision.into());
-                include_str!("shared/record_replace.sql")
+                include_str!("shared/records/record_replace.sql")
             }
         };
         Ok(self.execute(sql, &params).await? > 0)
@@ -444,10 +537,10 @@ impl<S: SqlWriter> Transaction for S {
     ) -> Result<bool, DriverError> {
         let mut params = vec![kind.as_str().into(), id.into()];
         let sql = match revision {
-            None => include_str!("shared/record_delete.sql"),
+            None => include_str!("shared/records/record_delete.sql"),
             Some(revision) => {
                 params.push(revision.into());
-                include_str!("shared/record_delete_at.sql")
+                include_str!("shared/records/record_delete_at.sql")
             }
         };
         Ok(self.execute(sql, &params).await? > 0)
@@ -487,7 +580,7 @@ impl<S: SqlWriter> Transaction for S {
             record.subject.as_str().into(),
             body.into(),
         ];
-        let sql = include_str!("shared/audit_save.sql");
+        let sql = include_str!("shared/operations/audit_save.sql");
         self.execute(sql, &params).await.map(drop)
     }
 
@@ -496,7 +589,7 @@ impl<S: SqlWriter> Transaction for S {
         before: Timestamp,
         limit: usize,
     ) -> Result<usize, DriverError> {
-        let sql = include_str!("shared/audit_delete.sql");
+        let sql = include_str!("shared/operations/audit_delete.sql");
         self.execute(sql, &[before.into(), limit.into()]).await
     }
 
@@ -505,7 +598,7 @@ impl<S: SqlWriter> Transaction for S {
         operation: OperationId,
         jobs: &[(OperationJob, PendingStep)],
     ) -> Result<(), DriverError> {
-        let sql = include_str!("shared/operation_jobs_save.sql");
+        let sql = include_str!("shared/operations/operation_jobs_save.sql");
         insert_rows(self, sql, jobs, |(job, pending)| {
             let (result, attempts, fingerprint) = job_columns(job);
             [
@@ -526,7 +619,7 @@ impl<S: SqlWriter> Transaction for S {
         job: JobId,
         outcome: OperationOutcome,
     ) -> Result<bool, DriverError> {
-        let sql = include_str!("shared/operation_outcome.sql");
+        let sql = include_str!("shared/operations/operation_outcome.sql");
         let params = [operation.into(), job.into(), outcome.as_str().into()];
         Ok(self.execute(sql, &params).await? > 0)
     }
@@ -536,27 +629,99 @@ impl<S: SqlWriter> Transaction for S {
         operation: OperationId,
         limit: usize,
     ) -> Result<usize, DriverError> {
-        let sql = include_str!("shared/operation_jobs_delete.sql");
+        let sql = include_str!("shared/operations/operation_jobs_delete.sql");
         self.execute(sql, &[operation.into(), limit.into()]).await
+    }
+
+    async fn replace_records(&mut self, records: &[Record<'_>]) -> Result<(), DriverError> {
+        for some in insert_chunks(records) {
+            let params: Vec<SqlValue<'_>> = some.iter().flat_map(record_columns).collect();
+            let sql = include_str!("shared/records/records_replace.sql");
+            let sql = sql.replace("/*rows*/", &values_list(some.len(), 8));
+            self.execute(&sql, &params).await?;
+        }
+        Ok(())
+    }
+
+    async fn save_fired_ticks(
+        &mut self,
+        ticks: &[(ScheduleId, Timestamp, JobId)],
+    ) -> Result<Vec<JobId>, DriverError> {
+        let mut fired = Vec::with_capacity(ticks.len());
+        for some in insert_chunks(ticks) {
+            let columns = |it: &(ScheduleId, Timestamp, JobId)| {
+                [SqlValue::from(it.0), it.1.into(), it.2.into()]
+            };
+            let params: Vec<SqlValue<'_>> = some.iter().flat_map(columns).collect();
+            let sql = include_str!("shared/schedules/ticks_fire.sql");
+            let sql = sql.replace("/*rows*/", &values_list(some.len(), 3));
+            for row in self.rows(&sql, &params).await? {
+                fired.push(JobId::from_bits(row.id(0)?));
+            }
+        }
+        Ok(fired)
+    }
+
+    async fn save_skipped_ticks(
+        &mut self,
+        skipped: &[(ScheduleId, SkippedTicks)],
+    ) -> Result<(), DriverError> {
+        for some in insert_chunks(skipped) {
+            let mut params: Vec<SqlValue<'_>> = Vec::with_capacity(some.len() * 3);
+            for (schedule, skip) in some {
+                let text = serde_json::to_string(skip);
+                let text = text.map_err(|error| DriverError::unreadable("skip", error))?;
+                params.extend([(*schedule).into(), skip.from.into(), text.into()]);
+            }
+            let sql = include_str!("shared/schedules/ticks_skip.sql");
+            let sql = sql.replace("/*rows*/", &values_list(some.len(), 3));
+            self.execute(&sql, &params).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete_ticks(&mut self, schedule: ScheduleId) -> Result<(), DriverError> {
+        let sql = include_str!("shared/schedules/ticks_delete.sql");
+        self.execute(sql, &[schedule.into()]).await.map(drop)
+    }
+
+    async fn save_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+        stored: StoredKey,
+    ) -> Result<bool, DriverError> {
+        let sql = include_str!("shared/schedules/key_save.sql");
+        let params = [
+            tenant.as_str().into(),
+            key.as_str().into(),
+            SqlValue::Id(stored.owner),
+            SqlValue::Id(u128::from_be_bytes(stored.fingerprint)),
+        ];
+        Ok(self.execute(sql, &params).await? > 0)
+    }
+
+    async fn delete_key(
+        &mut self,
+        tenant: &Tenant,
+        key: &IdempotencyKey,
+        owner: u128,
+    ) -> Result<(), DriverError> {
+        let sql = include_str!("shared/schedules/key_delete.sql");
+        let params = [
+            tenant.as_str().into(),
+            key.as_str().into(),
+            SqlValue::Id(owner),
+        ];
+        self.execute(sql, &params).await.map(drop)
     }
 
     fn wake(&mut self, reason: WakeReason) {
         SqlWriter::wake(self, reason);
     }
 
-    async fn lock_free_records(
-        &mut self,
-        kind: RecordKind,
-        ids: &[String],
-    ) -> Result<Vec<StoredRecord>, DriverError> {
-        let sql = include_str!("shared/records_lock_free.sql");
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let rows = rows_of_lists(self, sql, &[kind.as_str().into()], &ids).await?;
-        rows.iter().map(stored_record).collect()
-    }
-
     async fn add_batch_jobs(&mut self, jobs: &[(JobId, BatchId)]) -> Result<(), DriverError> {
-        let sql = include_str!("shared/batch_jobs_add.sql");
+        let sql = include_str!("shared/batches/batch_jobs_add.sql");
         insert_rows(self, sql, jobs, |(job, batch)| {
             [(*job).into(), batch.to_string().into(), 0_i64.into()]
         })
@@ -564,12 +729,12 @@ impl<S: SqlWriter> Transaction for S {
     }
 
     async fn mark_jobs(&mut self, jobs: &[JobId], bit: i16) -> Result<(), DriverError> {
-        let sql = include_str!("shared/jobs_mark.sql");
+        let sql = include_str!("shared/dependencies/jobs_mark.sql");
         execute_lists(self, sql, &[i64::from(bit).into()], jobs).await
     }
 
     async fn set_created_at(&mut self, jobs: &[(JobId, Timestamp)]) -> Result<(), DriverError> {
-        let sql = include_str!("shared/created_at_set.sql");
+        let sql = include_str!("shared/dependencies/created_at_set.sql");
         for (job, at) in jobs {
             self.execute(sql, &[(*job).into(), (*at).into()]).await?;
         }
@@ -580,7 +745,7 @@ impl<S: SqlWriter> Transaction for S {
         &mut self,
         dependencies: &[(JobId, JobId, bool)],
     ) -> Result<(), DriverError> {
-        let sql = include_str!("shared/dependencies_add.sql");
+        let sql = include_str!("shared/dependencies/dependencies_add.sql");
         insert_rows(self, sql, dependencies, |(job, other, has_succeeded)| {
             [
                 (*job).into(),
@@ -595,7 +760,7 @@ impl<S: SqlWriter> Transaction for S {
         &mut self,
         dependencies: &[(JobId, JobId)],
     ) -> Result<(), DriverError> {
-        let sql = include_str!("shared/dependencies_end.sql");
+        let sql = include_str!("shared/dependencies/dependencies_end.sql");
         let mut by_prerequisite: BTreeMap<JobId, Vec<JobId>> = BTreeMap::new();
         for (job, prerequisite) in dependencies {
             by_prerequisite.entry(*prerequisite).or_default().push(*job);
@@ -607,7 +772,7 @@ impl<S: SqlWriter> Transaction for S {
     }
 
     async fn add_dependency_events(&mut self, jobs: &[JobId]) -> Result<(), DriverError> {
-        let sql = include_str!("shared/dependency_events_add.sql");
+        let sql = include_str!("shared/dependencies/dependency_events_add.sql");
         insert_rows(self, sql, jobs, |job| {
             [0_i64.into(), (*job).into(), (*job).into()]
         })
@@ -615,18 +780,18 @@ impl<S: SqlWriter> Transaction for S {
     }
 
     async fn postpone_event(&mut self, seq: i64, worked_to: JobId) -> Result<(), DriverError> {
-        let sql = include_str!("shared/event_postpone.sql");
+        let sql = include_str!("shared/dependencies/event_postpone.sql");
         self.execute(sql, &[seq.into(), worked_to.into()]).await?;
         Transaction::delete_events(self, &[seq]).await
     }
 
     async fn delete_events(&mut self, events: &[i64]) -> Result<(), DriverError> {
-        let sql = include_str!("shared/events_delete.sql");
+        let sql = include_str!("shared/dependencies/events_delete.sql");
         execute_lists(self, sql, &[], events).await
     }
 
     async fn delete_batch_events(&mut self, batch: &str) -> Result<(), DriverError> {
-        let sql = include_str!("shared/batch_events_delete.sql");
+        let sql = include_str!("shared/batches/batch_events_delete.sql");
         self.execute(sql, &[batch.into()]).await.map(drop)
     }
 }
@@ -692,20 +857,4 @@ fn job_state(number: i64) -> Option<JobState> {
 fn batch_id(text: &str) -> Result<BatchId, DriverError> {
     let id = text.parse();
     id.map_err(|error: Invalid| DriverError::unreadable("batch", error))
-}
-
-fn stored_record(row: &SqlRow) -> Result<StoredRecord, DriverError> {
-    Ok(StoredRecord {
-        id: row.text(0)?.to_owned(),
-        revision: unsigned(row.int(1)?),
-        text: row
-            .text(2)
-            .map(str::to_owned)
-            .map_err(|error| error.to_string()),
-    })
-}
-
-fn audit_record(body: &str) -> Result<AuditRecord, DriverError> {
-    let read = serde_json::from_str(body);
-    read.map_err(|error| DriverError::unreadable("audit record", error))
 }

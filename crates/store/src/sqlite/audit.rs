@@ -15,7 +15,7 @@ pub(super) fn save_audit(
     };
     session
         .conn
-        .prepare_cached(include_str!("../sql/shared/audit_save.sql"))?
+        .prepare_cached(include_str!("../sql/shared/operations/audit_save.sql"))?
         .execute(params![
             record.id.bits().to_be_bytes(),
             record.tenant.as_ref().map_or("", |tenant| tenant.as_str()),

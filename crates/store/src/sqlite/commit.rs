@@ -267,7 +267,9 @@ fn insert_records(
 fn document_version(session: &Session<'_>, kind: DocumentKind) -> Result<u64, DriverError> {
     let found = session
         .conn
-        .prepare_cached(include_str!("../sql/shared/document_version.sql"))?
+        .prepare_cached(include_str!(
+            "../sql/shared/operations/document_version.sql"
+        ))?
         .query_row([kind.as_str()], |row| row.get("version"))
         .optional()?;
     Ok(found.map_or(0, unsigned))

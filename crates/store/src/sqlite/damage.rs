@@ -3,13 +3,12 @@
 use std::fmt::Display;
 
 use rusqlite::params;
-use steadfast_core::{JobId, ScheduleId, Timestamp};
+use steadfast_core::{JobId, Timestamp};
 
 use super::{
     driver_error::DriverError,
     get,
     readers::Reader,
-    schedules,
     transaction::{ReaderSnapshot, finish},
     values::job_id,
 };
@@ -47,16 +46,6 @@ pub(super) fn list(reader: &mut Reader) -> Result<DamagedRows, DriverError> {
         match id.parse() {
             Ok(job) => look_at_job(reader, job)?,
             Err(_) => damage.forget("job", &id),
-        }
-    }
-    for text in damage.ids("schedule") {
-        let id: Option<ScheduleId> = text.parse().ok();
-        let is_damaged = match id {
-            Some(id) => schedules::is_damaged(&reader.conn, &damage, id)?,
-            None => false,
-        };
-        if !is_damaged {
-            damage.forget("schedule", &text);
         }
     }
     for text in damage.ids("batch") {

@@ -21,6 +21,7 @@ use crate::{
         JobCount, JobFilter, JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page,
         PageRequest, QueryStore, StartQuery, StartReading,
     },
+    verbs::schedules,
 };
 
 #[async_trait]
@@ -192,6 +193,7 @@ impl QueryStore for SqliteStore {
     }
 
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {
+        schedules::forget_repaired(self).await?;
         self.read("list_damaged", damage::list).await
     }
 

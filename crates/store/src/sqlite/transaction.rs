@@ -131,6 +131,7 @@ impl SqlWriter for WriterTransaction<'_, '_> {
     fn wake(&mut self, reason: WakeReason) {
         match reason {
             WakeReason::Dependencies => self.wakes.links_changed(),
+            WakeReason::Schedules => self.wakes.schedule_waits(),
         }
     }
 

@@ -58,14 +58,6 @@ pub(super) fn json_option<T: DeserializeOwned>(
     parse_option(row, column, what, |text| serde_json::from_str(text))
 }
 
-pub(super) fn json<T: DeserializeOwned>(
-    row: &Row<'_>,
-    column: usize,
-    what: &'static str,
-) -> Result<T, DriverError> {
-    parse(row, column, what, |text| serde_json::from_str(text))
-}
-
 pub(super) fn parse_option<T, E: Into<ErrorSource>>(
     row: &Row<'_>,
     column: usize,

@@ -181,7 +181,6 @@ pub enum FireResult {
     Failed,
 }
 
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
 impl FireResult {
     /// The answer to a request that cannot be written, which is logged.
     pub(crate) fn failed(request: &FireRequest, error: &StoreError) -> Self {

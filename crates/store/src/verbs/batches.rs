@@ -14,6 +14,7 @@ use super::{
     audit::save_audit,
     event_position::{EventLook, EventPage},
     records::{newest_page, skip_corrupt},
+    template::Template,
 };
 use crate::{
     driver::{Asker, Driver},
@@ -25,9 +26,9 @@ use crate::{
         BatchCallback, BatchCreateResult, BatchFilter, BatchRecord, Page, PageRequest, check_batch,
         requested_batches,
     },
-    template::Template,
     transaction::{
-        BatchChange, Lock, Reads, Record, RecordKind, RecordState, StoredRecord, Transaction,
+        BatchChange, Lock, Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState,
+        StoredRecord, Transaction,
     },
 };
 
@@ -93,9 +94,17 @@ async fn refuse(
         return Ok(Some(BatchCreateResult::Existing(stored)));
     }
     if let Some(key) = &batch.idempotency_key {
-        let found = tx.record_by_name(RecordKind::Batch, tenant, key.as_str());
-        if let Some(stored) = found.await? {
-            let stored = read(&stored)?.batch;
+        let query = RecordQuery {
+            kind: RecordKind::Batch,
+            order: RecordOrder::Named {
+                name: key.as_str(),
+                tenant: Some(tenant),
+                before: None,
+            },
+            limit: 1,
+        };
+        if let Some(stored) = tx.records(&query).await?.first() {
+            let stored = read(stored)?.batch;
             return Ok(Some(match stored.fingerprint == record.fingerprint {
                 true => BatchCreateResult::Existing(stored),
                 false => BatchCreateResult::KeyTaken(stored.id),
@@ -424,7 +433,7 @@ async fn count_group(
     share: usize,
 ) -> Result<GroupCount, DriverError> {
     let ids: Vec<String> = batches.iter().map(ToString::to_string).collect();
-    let locked = tx.lock_free_records(RecordKind::Batch, &ids).await?;
+    let locked = tx.free_records(RecordKind::Batch, &ids).await?;
     // Read once the batches are locked, so that the changes of each job come in their order.
     let mut events: BTreeMap<BatchId, Vec<BatchChange>> = BTreeMap::new();
     for event in tx.batch_changes(batches, floor, share).await? {

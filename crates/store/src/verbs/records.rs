@@ -27,7 +27,28 @@ pub(crate) fn skip_corrupt<T>(
     }
 }
 
-/// A page of records, newest first: corrupt ones are left out, and do not end the page early.
+/// As many records as the query asks for: corrupt ones are left out, and do not take the places of
+/// others.
+pub(crate) async fn readable<T>(
+    tx: &mut dyn Reads,
+    query: RecordQuery<'_>,
+    read: impl Fn(&StoredRecord) -> Result<T, DriverError> + Send,
+) -> Result<Vec<T>, DriverError> {
+    let RecordQuery { kind, limit, .. } = query;
+    let mut asked = query;
+    loop {
+        let mut found = Readable::default();
+        for record in tx.records(&asked).await? {
+            found.push(skip_corrupt(tx, read(&record), kind.as_str(), &record.id)?);
+        }
+        match found.next_limit(limit, asked.limit) {
+            Some(next) => asked.limit = next,
+            None => return Ok(found.items),
+        }
+    }
+}
+
+/// A page of records, newest first.
 pub(crate) async fn newest_page<T, Id: Display + Copy>(
     tx: &mut dyn Reads,
     kind: RecordKind,
@@ -37,22 +58,12 @@ pub(crate) async fn newest_page<T, Id: Display + Copy>(
     id: impl Fn(&T) -> Id + Send,
 ) -> Result<Page<T, Id>, DriverError> {
     let before = page.after.map(|id| id.to_string());
-    let wanted = page.limit.saturating_add(1);
-    let mut limit = wanted;
-    loop {
-        let order = RecordOrder::Newest {
-            tenant,
-            state,
-            before: before.as_deref(),
-        };
-        let query = RecordQuery { kind, order, limit };
-        let mut found = Readable::default();
-        for record in tx.records(&query).await? {
-            found.push(skip_corrupt(tx, read(&record), kind.as_str(), &record.id)?);
-        }
-        match found.next_limit(wanted, limit) {
-            Some(next) => limit = next,
-            None => return Ok(page_of(found.items, page.limit, |item| id(item))),
-        }
-    }
+    let order = RecordOrder::Newest {
+        tenant,
+        state,
+        before: before.as_deref(),
+    };
+    let limit = page.limit.saturating_add(1);
+    let items = readable(tx, RecordQuery { kind, order, limit }, read).await?;
+    Ok(page_of(items, page.limit, id))
 }

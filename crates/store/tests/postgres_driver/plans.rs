@@ -17,10 +17,16 @@ macro_rules! sql {
 
 /// A statement that both dialects share.
 macro_rules! shared {
-    ($name:literal) => {
+    ($folder:literal, $name:literal) => {
         (
             $name,
-            include_str!(concat!("../../src/sql/shared/", $name, ".sql")),
+            include_str!(concat!(
+                "../../src/sql/shared/",
+                $folder,
+                "/",
+                $name,
+                ".sql"
+            )),
         )
     };
 }
@@ -46,14 +52,28 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         ],
     ),
     (sql!("damaged_find"), &["job_set_aside on job"]),
-    (shared!("batch_changes"), &["event_batch on event"]),
-    (shared!("batch_events_page"), &["event_kind on event"]),
-    (shared!("dependency_events"), &["event_kind on event"]),
-    (shared!("record_find"), &["record_pkey on record"]),
-    (shared!("record_by_name"), &["record_name on record"]),
-    (shared!("records_earliest"), &["record_at on record"]),
     (
-        shared!("records_newest_of_tenant_and_state"),
+        shared!("batches", "batch_changes"),
+        &["event_batch on event"],
+    ),
+    (
+        shared!("batches", "batch_events_page"),
+        &["event_kind on event"],
+    ),
+    (
+        shared!("dependencies", "dependency_events"),
+        &["event_kind on event"],
+    ),
+    (
+        shared!("records", "record_find"),
+        &["record_pkey on record"],
+    ),
+    (
+        shared!("records", "records_earliest"),
+        &["record_at on record"],
+    ),
+    (
+        shared!("records", "records_newest_of_tenant_and_state"),
         &["record_tenant_state on record"],
     ),
     (
@@ -115,11 +135,27 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     ),
     (sql!("prune_ticks"), &["tick_age on tick"]),
     (sql!("prune_minutes"), &["minute_pkey on minute"]),
-    (sql!("due_schedules"), &["schedule_next on schedule"]),
-    (sql!("due_queued"), &["schedule_queued on schedule"]),
-    (sql!("due_next"), &["schedule_next on schedule"]),
-    (sql!("schedule_progress"), &["schedule_pkey on schedule"]),
-    (sql!("unfinished"), &["job_run_unfinished on job"]),
+    (
+        shared!("records", "records_earliest"),
+        &["record_at on record"],
+    ),
+    (shared!("records", "record_next"), &["record_at on record"]),
+    (
+        shared!("records", "record_ids"),
+        &["record_state on record"],
+    ),
+    (
+        shared!("records", "records_free"),
+        &["record_pkey on record"],
+    ),
+    (
+        shared!("records", "records_named_of_tenant"),
+        &["record_name on record"],
+    ),
+    (
+        shared!("schedules", "unfinished_runs"),
+        &["job_run_unfinished on job"],
+    ),
     (sql!("stats_waiting"), &["job_due on job"]),
     (sql!("stats_recent"), &["minute_pkey on minute"]),
     (sql!("keys_find"), &["idempotency_pkey on idempotency"]),
@@ -155,6 +191,24 @@ async fn explain(client: &Client, how: &str, name: &str, parameters: &str) -> St
     plan
 }
 
+/// The text of a statement that both dialects may share.
+fn as_postgres_reads_it(sql: &str) -> String {
+    let mut sql = sql.to_owned();
+    for (shared, own) in [
+        ("/*ids*/", "(?2)"),
+        ("/*batch*/", "?3"),
+        ("/*name*/", "part"),
+        ("/*rows*/", "(?1)"),
+        ("/*lock free*/", "FOR UPDATE SKIP LOCKED"),
+        ("/*uuid*/", "::uuid"),
+        ("steadfast_", "steadfast."),
+        ("?", "$"),
+    ] {
+        sql = sql.replace(shared, own);
+    }
+    sql
+}
+
 /// How many parameters a statement has.
 fn parameters(sql: &str) -> usize {
     let numbers = sql.split('$').skip(1).filter_map(|rest| {
@@ -174,14 +228,9 @@ async fn hot_statements_use_the_indexes_made_for_them() {
         fill(&database, rows, rows).await;
         let client = planner(&database).await;
         for ((name, sql), indexes) in PLANS {
-            let sql = sql
-                .replace("/*batch*/", "?3")
-                .replace("/*name*/", "part")
-                .replace("steadfast_", "steadfast.")
-                .replace('?', "$");
-            let sql = sql.as_str();
-            prepare(&client, &database, name, sql).await;
-            let nulls = vec!["NULL"; parameters(sql)].join(", ");
+            let sql = as_postgres_reads_it(sql);
+            prepare(&client, &database, name, &sql).await;
+            let nulls = vec!["NULL"; parameters(&sql)].join(", ");
             let plan = explain(&client, "COSTS OFF", name, &nulls).await;
             let scans = ["Seq Scan on job", "Seq Scan on attempt"]
                 .iter()

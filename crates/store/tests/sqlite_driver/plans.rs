@@ -25,11 +25,18 @@ macro_rules! sql {
     };
 }
 
+/// A statement that both dialects share.
 macro_rules! shared {
-    ($name:literal) => {
+    ($folder:literal, $name:literal) => {
         (
             $name,
-            include_str!(concat!("../../src/sql/shared/", $name, ".sql")),
+            include_str!(concat!(
+                "../../src/sql/shared/",
+                $folder,
+                "/",
+                $name,
+                ".sql"
+            )),
         )
     };
 }
@@ -59,47 +66,43 @@ const PLANS: &[((&str, &str), &str)] = &[
     ),
     (sql!("due_strip"), "steadfast_job_waiting (lane>?)"),
     (
-        shared!("batch_changes"),
+        shared!("batches", "batch_changes"),
         "steadfast_event_batch (batch=? AND seq>?)",
     ),
     (
-        shared!("dependency_events"),
+        shared!("dependencies", "dependency_events"),
         "steadfast_event_kind (kind=?)",
     ),
     (
-        shared!("record_find"),
+        shared!("records", "record_find"),
         "sqlite_autoindex_steadfast_record_1 (kind=? AND id=?)",
     ),
     (
-        shared!("record_by_name"),
-        "steadfast_record_name (kind=? AND tenant=? AND name=?)",
-    ),
-    (
-        shared!("records_count"),
+        shared!("records", "records_count"),
         "steadfast_record_tenant_state (kind=? AND tenant=? AND state=?)",
     ),
     (
-        shared!("records_earliest"),
+        shared!("records", "records_earliest"),
         "steadfast_record_at (kind=? AND state=? AND at<?)",
     ),
     (
-        shared!("records_newest"),
+        shared!("records", "records_newest"),
         "sqlite_autoindex_steadfast_record_1 (kind=? AND id<?)",
     ),
     (
-        shared!("records_newest_of_state"),
+        shared!("records", "records_newest_of_state"),
         "steadfast_record_state (kind=? AND state=? AND id<?)",
     ),
     (
-        shared!("records_newest_of_tenant"),
+        shared!("records", "records_newest_of_tenant"),
         "steadfast_record_tenant (kind=? AND tenant=? AND id<?)",
     ),
     (
-        shared!("records_newest_of_tenant_and_state"),
+        shared!("records", "records_newest_of_tenant_and_state"),
         "steadfast_record_tenant_state (kind=? AND tenant=? AND state=? AND id<?)",
     ),
     (
-        shared!("dependants"),
+        shared!("dependencies", "dependants"),
         "steadfast_dependency_prerequisite (prerequisite=? AND job>?)",
     ),
     (sql!("claim"), "INTEGER PRIMARY KEY (rowid=?)"),
@@ -167,11 +170,29 @@ const PLANS: &[((&str, &str), &str)] = &[
         "PRIMARY KEY (schedule=? AND (finished_at,job,fence)<(?,?,?))",
     ),
     (
-        sql!("unfinished"),
+        shared!("schedules", "unfinished_runs"),
         "steadfast_job_run_unfinished (schedule=?)",
     ),
-    (sql!("due_schedules"), "schedule_next (next_tick<?)"),
-    (sql!("due_next"), "schedule_next (next_tick>?)"),
+    (
+        shared!("records", "records_earliest"),
+        "steadfast_record_at (kind=? AND state=? AND at<?)",
+    ),
+    (
+        shared!("records", "record_next"),
+        "steadfast_record_at (kind=? AND state=? AND at>?)",
+    ),
+    (
+        shared!("records", "record_ids"),
+        "steadfast_record_state (kind=? AND state=?)",
+    ),
+    (
+        shared!("records", "records_free"),
+        "PRIMARY KEY (kind=? AND id=?)",
+    ),
+    (
+        shared!("records", "records_named_of_tenant"),
+        "steadfast_record_name (kind=? AND name=? AND tenant=?",
+    ),
     (
         sql!("stats_head"),
         "steadfast_job_waiting (lane=? AND sublane=? AND level>?)",
@@ -203,8 +224,11 @@ async fn hot_statements_use_the_indexes_made_for_them() {
     let conn = Connection::open(&database.file).unwrap();
     let mut wrong = Vec::new();
     for ((name, sql), index) in PLANS {
-        // One batch of those that are asked for together.
-        let sql = sql.replace("/*batch*/", "?3").replace("/*name*/", "part");
+        let sql = sql
+            .replace("/*ids*/", "(?2)")
+            .replace("/*rows*/", "(?1)")
+            .replace("/*batch*/", "?3")
+            .replace("/*name*/", "part");
         let plan = plan(&conn, &sql);
         // What was found by an index just now, or stands in the statement.
         let is_small = |step: &str| {
@@ -212,6 +236,7 @@ async fn hot_statements_use_the_indexes_made_for_them() {
             small.contains(&step)
                 || step.starts_with("SCAN (subquery-")
                 || step.ends_with("CONSTANT ROWS")
+                || step.ends_with("VALUES CLAUSE")
         };
         let scans = plan
             .lines()

@@ -436,7 +436,8 @@ async fn a_schedule_that_cannot_be_read_does_not_hold_up_the_others() {
     }
     // The longest due, and the newest in the list.
     let conn = Connection::open(&database.file).unwrap();
-    let spoil = "UPDATE steadfast_schedule SET timetable = '{' WHERE name IN ('first', 'third')";
+    let spoil = "UPDATE steadfast_record SET body = json_set(body, '$.timetable', 'never')
+        WHERE kind = 'schedule' AND name IN ('first', 'third')";
     conn.execute(spoil, []).unwrap();
     // As many as are asked for come, although others come before them.
     let due = store.due_schedules(1).await.unwrap().due;

@@ -191,7 +191,12 @@ impl Server {
     pub async fn delete_all_keys(&self) {
         for key in keys::list(&*self.store).await.unwrap() {
             let (kind, id) = (DocumentKind::Key, key.id.to_string());
-            assert!(self.store.delete_document(kind, id, None, None).await.unwrap());
+            assert!(
+                self.store
+                    .delete_document(kind, id, None, None)
+                    .await
+                    .unwrap()
+            );
         }
     }
 

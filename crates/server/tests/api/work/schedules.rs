@@ -322,7 +322,7 @@ async fn a_schedule_that_cannot_be_read_says_so_and_can_be_deleted() {
     let server = Server::start().await;
     let body = json!({"name": "broken", "every": "1h", "job": {"kind": "k"}});
     let schedule = server.http.post("/api/v1/schedules", body).await.is(201);
-    server.spoil("UPDATE steadfast_schedule SET template = 'no JSON'");
+    server.spoil("UPDATE steadfast_record SET body = 'no JSON' WHERE kind = 'schedule'");
     let path = format!("/api/v1/schedules/{}", id_of(&schedule));
     let reply = server.http.get(&path).await;
     reply.is_problem(409, "damaged", None);

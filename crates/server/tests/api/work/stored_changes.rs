@@ -72,7 +72,10 @@ impl StoreLayer for UnreadableLayer {
         revision: Option<u64>,
         audit: Option<AuditRecord>,
     ) -> Result<bool, StoreError> {
-        let deleted = self.inner().delete_document(kind, id, revision, audit).await;
+        let deleted = self
+            .inner()
+            .delete_document(kind, id, revision, audit)
+            .await;
         self.note_write(kind);
         deleted
     }

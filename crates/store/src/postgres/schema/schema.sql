@@ -334,28 +334,9 @@ CREATE TABLE steadfast.gate_running (
 );
 CREATE INDEX gate_running_late ON steadfast.gate_running (job) WHERE turn = 0;
 
--- Schedules -----------------------------------------------------------------------------------------
+-- Ticks ---------------------------------------------------------------------------------------------
 
-CREATE TABLE steadfast.schedule (
-    id uuid PRIMARY KEY,
-    tenant text COLLATE "C" NOT NULL,
-    name text COLLATE "C" NOT NULL,
-    timetable text COLLATE "C" NOT NULL,
-    template text COLLATE "C" NOT NULL,
-    paused boolean NOT NULL,
-    created_at bigint NOT NULL,
-    revision bigint NOT NULL,
-    next_tick bigint,
-    last_tick bigint,
-    runs bigint NOT NULL,
-    queued_tick bigint,
-    UNIQUE (tenant, name)
-) WITH (fillfactor = 70);
-CREATE INDEX schedule_next ON steadfast.schedule (next_tick) WHERE NOT paused;
-CREATE INDEX schedule_queued ON steadfast.schedule (queued_tick)
-WHERE NOT paused AND queued_tick IS NOT NULL;
-
--- A tick made a job, or a range of ticks was skipped for a reason.
+-- A tick of a schedule made a job, or a range of ticks was skipped for a reason.
 CREATE TABLE steadfast.tick (
     schedule uuid NOT NULL,
     tick bigint NOT NULL,
@@ -367,8 +348,9 @@ CREATE INDEX tick_age ON steadfast.tick (tick);
 
 -- Records -------------------------------------------------------------------------------------------
 
--- Documents, operations: things with a JSON body, changed only by a caller that saw the last change. The
--- columns repeat what they are found by. `at` is when one ended, or when something is to be done about it.
+-- Documents, operations, schedules: things with a JSON body, changed only by a caller that saw the last
+-- change. The columns repeat what they are found by. `name` is unique within the tenant. `at` is when one
+-- ended, or when something is to be done about it.
 CREATE TABLE steadfast.record (
     kind text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
@@ -383,12 +365,12 @@ CREATE TABLE steadfast.record (
 CREATE INDEX record_tenant ON steadfast.record (kind, tenant, id);
 CREATE INDEX record_state ON steadfast.record (kind, state, id);
 CREATE INDEX record_tenant_state ON steadfast.record (kind, tenant, state, id);
-CREATE UNIQUE INDEX record_name ON steadfast.record (kind, tenant, name) WHERE name IS NOT NULL;
 CREATE INDEX record_at ON steadfast.record (kind, state, at, id) WHERE at IS NOT NULL;
+CREATE UNIQUE INDEX record_name ON steadfast.record (kind, name, tenant) WHERE name IS NOT NULL;
 
 -- How often the records of a kind have changed. Nodes and workers write theirs often and nothing is
--- decided by them, and the rest have a revision each, so they are not counted. Triggers, so that no
--- writer can forget it.
+-- decided by them, and the rest have a revision each, so they are not counted. Triggers,
+-- so that no writer can forget it.
 CREATE TABLE steadfast.record_version (
     kind text COLLATE "C" PRIMARY KEY,
     version bigint NOT NULL
@@ -404,10 +386,10 @@ BEGIN
 END
 $$;
 CREATE TRIGGER record_saved AFTER INSERT OR UPDATE ON steadfast.record
-FOR EACH ROW WHEN (NEW.kind NOT IN ('node', 'worker', 'operation', 'batch', 'callback'))
+FOR EACH ROW WHEN (NEW.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback'))
 EXECUTE FUNCTION steadfast.record_changed();
 CREATE TRIGGER record_deleted AFTER DELETE ON steadfast.record
-FOR EACH ROW WHEN (OLD.kind NOT IN ('node', 'worker', 'operation', 'batch', 'callback'))
+FOR EACH ROW WHEN (OLD.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback'))
 EXECUTE FUNCTION steadfast.record_changed();
 
 -- Failure groups ------------------------------------------------------------------------------------

@@ -242,29 +242,9 @@ CREATE TABLE steadfast_gate (
     retries INTEGER NOT NULL
 ) STRICT;
 
--- Schedules -----------------------------------------------------------------------------------------
+-- Ticks ---------------------------------------------------------------------------------------------
 
-CREATE TABLE steadfast_schedule (
-    seq INTEGER PRIMARY KEY,
-    id BLOB NOT NULL UNIQUE,
-    tenant TEXT NOT NULL,
-    name TEXT NOT NULL,
-    timetable TEXT NOT NULL,
-    template TEXT NOT NULL,
-    paused INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    revision INTEGER NOT NULL,
-    next_tick INTEGER,
-    last_tick INTEGER,
-    runs INTEGER NOT NULL,
-    queued_tick INTEGER,
-    UNIQUE (tenant, name)
-) STRICT;
-CREATE INDEX steadfast_schedule_next ON steadfast_schedule (next_tick) WHERE paused = 0;
-CREATE INDEX steadfast_schedule_queued ON steadfast_schedule (queued_tick)
-WHERE paused = 0 AND queued_tick IS NOT NULL;
-
--- A tick made a job, or a range of ticks was skipped for a reason.
+-- A tick of a schedule made a job, or a range of ticks was skipped for a reason.
 CREATE TABLE steadfast_tick (
     schedule BLOB NOT NULL,
     tick INTEGER NOT NULL,
@@ -276,8 +256,8 @@ CREATE INDEX steadfast_tick_age ON steadfast_tick (tick);
 
 -- Records -------------------------------------------------------------------------------------------
 
--- Documents, operations: things with a JSON body. The columns repeat what they are found by. `at` is when
--- one ended, or when something is to be done about it.
+-- Documents, operations, schedules: things with a JSON body. The columns repeat what they are found by.
+-- `name` is unique within the tenant. `at` is when one ended, or when something is to be done about it.
 CREATE TABLE steadfast_record (
     kind TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -292,30 +272,30 @@ CREATE TABLE steadfast_record (
 CREATE INDEX steadfast_record_tenant ON steadfast_record (kind, tenant, id);
 CREATE INDEX steadfast_record_state ON steadfast_record (kind, state, id);
 CREATE INDEX steadfast_record_tenant_state ON steadfast_record (kind, tenant, state, id);
-CREATE UNIQUE INDEX steadfast_record_name ON steadfast_record (kind, tenant, name)
-WHERE name IS NOT NULL;
 CREATE INDEX steadfast_record_at ON steadfast_record (kind, state, at, id) WHERE at IS NOT NULL;
+CREATE UNIQUE INDEX steadfast_record_name ON steadfast_record (kind, name, tenant)
+WHERE name IS NOT NULL;
 
 -- How often the records of a kind have changed. Nodes and workers write theirs often and nothing is
--- decided by them, and the rest have a revision each, so they are not counted. Triggers, so that no
--- writer can forget it.
+-- decided by them, and the rest have a revision each, so they are not counted. Triggers,
+-- so that no writer can forget it.
 CREATE TABLE steadfast_record_version (
     kind TEXT NOT NULL PRIMARY KEY,
     version INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER steadfast_record_created AFTER INSERT ON steadfast_record
-WHEN NEW.kind NOT IN ('node', 'worker', 'operation', 'batch', 'callback') BEGIN
+WHEN NEW.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback') BEGIN
     INSERT INTO steadfast_record_version (kind, version) VALUES (NEW.kind, 1)
     ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;
 CREATE TRIGGER steadfast_record_changed AFTER UPDATE ON steadfast_record
-WHEN NEW.kind NOT IN ('node', 'worker', 'operation', 'batch', 'callback') BEGIN
+WHEN NEW.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback') BEGIN
     INSERT INTO steadfast_record_version (kind, version) VALUES (NEW.kind, 1)
     ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;
 CREATE TRIGGER steadfast_record_deleted AFTER DELETE ON steadfast_record
-WHEN OLD.kind NOT IN ('node', 'worker', 'operation', 'batch', 'callback') BEGIN
+WHEN OLD.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback') BEGIN
     INSERT INTO steadfast_record_version (kind, version) VALUES (OLD.kind, 1)
     ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;

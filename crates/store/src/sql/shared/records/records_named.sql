@@ -1,0 +1,6 @@
+-- Records that have a name, the highest id first.
+-- Parameters: 1 kind, 2 below this id, 3 limit, 4 name. Rows: id, revision, body. Locks: none.
+SELECT id, revision, body FROM steadfast_record
+WHERE kind = ?1 AND name = ?4 AND id < ?2
+ORDER BY id DESC
+LIMIT ?3

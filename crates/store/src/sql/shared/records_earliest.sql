@@ -1,6 +1,0 @@
--- Records in a state whose time is before another, the earliest first.
--- Parameters: 1 kind, 2 state, 3 time, 4 limit. Rows: id, revision, body. Locks: none.
-SELECT id, revision, body FROM steadfast_record
-WHERE kind = ?1 AND state = ?2 AND at < ?3
-ORDER BY at, id
-LIMIT ?4

@@ -1,9 +1,0 @@
--- Schedules of which a tick has come, the longest due first.
--- Parameters: 1 now, 2 limit. Rows: as named. Locks: read.
-SELECT
-    id, name, timetable, template, paused, created_at, revision, next_tick, last_tick, runs,
-    queued_tick
-FROM steadfast_schedule
-WHERE paused = 0 AND next_tick <= ?1
-ORDER BY next_tick
-LIMIT ?2

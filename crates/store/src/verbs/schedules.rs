@@ -1,0 +1,353 @@
+//! Schedules and their ticks.
+
+mod body;
+mod fire;
+
+use std::{ops::Range, sync::Arc};
+
+use async_trait::async_trait;
+use steadfast_core::{AuditRecord, IdempotencyKey, Schedule, ScheduleId, Tenant, Timestamp};
+
+use self::body::{ScheduleBody, read};
+use super::{
+    audit::save_audit,
+    records::{newest_page, readable, skip_corrupt},
+};
+use crate::{
+    driver::{Asker, Driver},
+    driver_error::DriverError,
+    error::StoreError,
+    paging::{Readable, page_of},
+    store::{
+        DueSchedules, FireRequest, FireResult, Page, PageRequest, ScheduleCreateResult,
+        ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
+    },
+    transaction::{
+        Lock, Reads, RecordKind, RecordOrder, RecordQuery, StoredKey, StoredRecord, Transaction,
+        WakeReason,
+    },
+};
+
+#[async_trait]
+impl<D: Driver> ScheduleStore for D {
+    async fn save_schedule(
+        &self,
+        schedule: Schedule,
+        audit: Option<AuditRecord>,
+    ) -> Result<ScheduleSaveResult, StoreError> {
+        let arguments = (schedule, audit);
+        self.transact("save_schedule", 1, arguments, |tx, (schedule, audit)| {
+            Box::pin(save(tx, schedule, audit.as_ref()))
+        })
+        .await
+    }
+
+    async fn create_schedule(
+        &self,
+        schedule: Schedule,
+        fingerprint: [u8; 16],
+        audit: Option<AuditRecord>,
+    ) -> Result<ScheduleCreateResult, StoreError> {
+        let arguments = (schedule, fingerprint, audit);
+        self.transact("create_schedule", 1, arguments, |tx, it| {
+            Box::pin(create(tx, &it.0, it.1, it.2.as_ref()))
+        })
+        .await
+    }
+
+    async fn delete_schedule(
+        &self,
+        id: ScheduleId,
+        audit: Option<AuditRecord>,
+    ) -> Result<bool, StoreError> {
+        self.transact("delete_schedule", 1, (id, audit), |tx, (id, audit)| {
+            Box::pin(delete(tx, *id, audit.as_ref()))
+        })
+        .await
+    }
+
+    async fn list_schedules(
+        &self,
+        filter: ScheduleFilter,
+        page: PageRequest<ScheduleId>,
+    ) -> Result<Page<Schedule, ScheduleId>, StoreError> {
+        let arguments = (filter, page);
+        self.read("list_schedules", Asker::Caller, arguments, |tx, it| {
+            Box::pin(list(tx, &it.0, it.1))
+        })
+        .await
+    }
+
+    async fn due_schedules(&self, limit: usize) -> Result<DueSchedules, StoreError> {
+        self.read("due_schedules", Asker::Node, limit, |tx, limit| {
+            Box::pin(fire::due(tx, *limit))
+        })
+        .await
+    }
+
+    async fn fire_schedules(
+        &self,
+        firings: Vec<FireRequest>,
+    ) -> Result<Vec<FireResult>, StoreError> {
+        let firings = Arc::new(firings);
+        match fire_some(self, &firings, 0..firings.len()).await {
+            Err(error) if !error.is_transient() => {}
+            fired => return fired,
+        }
+        // Each by itself, so that one that cannot be written does not hinder the others.
+        let mut results = Vec::with_capacity(firings.len());
+        for (index, firing) in firings.iter().enumerate() {
+            match fire_some(self, &firings, index..index + 1).await {
+                Err(error) if !error.is_transient() => {
+                    results.push(FireResult::failed(firing, &error));
+                }
+                fired => results.extend(fired?),
+            }
+        }
+        Ok(results)
+    }
+
+    async fn list_ticks(
+        &self,
+        schedule: ScheduleId,
+        page: PageRequest<Timestamp>,
+    ) -> Result<Page<TickRecord, Timestamp>, StoreError> {
+        let arguments = (schedule, page);
+        self.read("list_ticks", Asker::Caller, arguments, |tx, it| {
+            Box::pin(list_ticks(tx, it.0, it.1))
+        })
+        .await
+    }
+}
+
+/// Forgets corrupt schedules that were repaired or deleted.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) async fn forget_repaired<D: Driver>(store: &D) -> Result<(), StoreError> {
+    store
+        .read("list_damaged", Asker::Caller, (), |tx, ()| {
+            Box::pin(forget_readable(tx))
+        })
+        .await
+}
+
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+async fn forget_readable(tx: &mut dyn Reads) -> Result<(), DriverError> {
+    let kind = RecordKind::Schedule;
+    for id in tx.damage().ids(kind.as_str()) {
+        let found = tx.record(kind, &id, Lock::None).await?;
+        if found.is_none_or(|record| read(&record).is_ok()) {
+            tx.damage().forget(kind.as_str(), &id);
+        }
+    }
+    Ok(())
+}
+
+async fn save(
+    tx: &mut dyn Transaction,
+    schedule: &Schedule,
+    audit: Option<&AuditRecord>,
+) -> Result<ScheduleSaveResult, DriverError> {
+    let stored = find(tx, schedule.id, Lock::Update).await?;
+    if let Some(refusal) = ScheduleSaveResult::refusal(schedule, stored.as_ref()) {
+        return Ok(refusal);
+    }
+    if let Some(namesake) = namesake(tx, schedule).await? {
+        return Ok(ScheduleSaveResult::Outdated(namesake));
+    }
+    let saved = schedule.clone().replacing(stored.as_ref());
+    let replaces = stored.map(|stored| stored.revision);
+    write(tx, &saved, replaces, audit).await?;
+    Ok(ScheduleSaveResult::Done(saved))
+}
+
+async fn create(
+    tx: &mut dyn Transaction,
+    schedule: &Schedule,
+    fingerprint: [u8; 16],
+    audit: Option<&AuditRecord>,
+) -> Result<ScheduleCreateResult, DriverError> {
+    let (tenant, key) = (schedule.tenant(), &schedule.template.idempotency_key);
+    let own = StoredKey {
+        owner: schedule.id.bits(),
+        fingerprint,
+    };
+    // The key first: another request with the same one waits for this transaction, and then finds
+    // the schedule.
+    if let Some(key) = key
+        && !tx.save_key(tenant, key, own).await?
+    {
+        return created_before(tx, tenant, key, fingerprint).await;
+    }
+    if let Some(namesake) = namesake(tx, schedule).await? {
+        if let Some(key) = key {
+            tx.delete_key(tenant, key, own.owner).await?;
+        }
+        return Ok(ScheduleCreateResult::NameTaken(namesake));
+    }
+    let saved = schedule.clone().replacing(None);
+    write(tx, &saved, None, audit).await?;
+    Ok(ScheduleCreateResult::Created(saved))
+}
+
+/// The answer to a request whose key is taken.
+async fn created_before(
+    tx: &mut dyn Reads,
+    tenant: &Tenant,
+    key: &IdempotencyKey,
+    fingerprint: [u8; 16],
+) -> Result<ScheduleCreateResult, DriverError> {
+    let Some(holder) = tx.find_key(tenant, key).await? else {
+        // It was deleted with its job meanwhile.
+        return Err(DriverError::Overtaken);
+    };
+    let stored = find(tx, ScheduleId::from_bits(holder.owner), Lock::None).await?;
+    Ok(match stored {
+        Some(stored) if holder.fingerprint == fingerprint => ScheduleCreateResult::Existing(stored),
+        _ => ScheduleCreateResult::KeyTaken,
+    })
+}
+
+/// Another schedule that has the same name.
+async fn namesake(
+    tx: &mut dyn Reads,
+    schedule: &Schedule,
+) -> Result<Option<Schedule>, DriverError> {
+    let query = RecordQuery {
+        kind: RecordKind::Schedule,
+        order: RecordOrder::Named {
+            name: schedule.name.as_str(),
+            tenant: Some(schedule.tenant().as_str()),
+            before: None,
+        },
+        limit: 1,
+    };
+    let own = schedule.id.to_string();
+    let named = tx.records(&query).await?.into_iter().next();
+    let other = named.filter(|record| record.id != own);
+    other.map(|record| read_whole(tx, &record)).transpose()
+}
+
+async fn write(
+    tx: &mut dyn Transaction,
+    schedule: &Schedule,
+    replaces: Option<u64>,
+    audit: Option<&AuditRecord>,
+) -> Result<(), DriverError> {
+    let (id, body) = (schedule.id.to_string(), ScheduleBody::new(schedule)?);
+    let json = body.json()?;
+    let record = body.record(&id, replaces, schedule.revision, &json);
+    if !tx.save_record(&record).await? {
+        // Another transaction has taken the name since this one searched for it.
+        return Err(DriverError::Overtaken);
+    }
+    save_audit(tx, audit).await?;
+    tx.wake(WakeReason::Schedules);
+    Ok(())
+}
+
+async fn delete(
+    tx: &mut dyn Transaction,
+    id: ScheduleId,
+    audit: Option<&AuditRecord>,
+) -> Result<bool, DriverError> {
+    let (kind, text) = (RecordKind::Schedule, id.to_string());
+    let Some(record) = tx.record(kind, &text, Lock::Update).await? else {
+        return Ok(false);
+    };
+    // A schedule that cannot be read can be deleted all the same.
+    let body = ScheduleBody::read(&record).ok();
+    let key = body.as_ref().and_then(|body| body.key().ok().flatten());
+    if let Some((tenant, key)) = key {
+        tx.delete_key(tenant, &key, id.bits()).await?;
+    }
+    tx.delete_ticks(id).await?;
+    tx.delete_record(kind, &text, None).await?;
+    save_audit(tx, audit).await?;
+    Ok(true)
+}
+
+async fn list(
+    tx: &mut dyn Reads,
+    filter: &ScheduleFilter,
+    page: PageRequest<ScheduleId>,
+) -> Result<Page<Schedule, ScheduleId>, DriverError> {
+    let kind = RecordKind::Schedule;
+    let tenant = filter.tenant.as_ref().map(|tenant| tenant.as_str());
+    let id = |schedule: &Schedule| schedule.id;
+    let Some(wanted) = filter.id else {
+        let Some(name) = &filter.name else {
+            return newest_page(tx, kind, (tenant, None), page, read, id).await;
+        };
+        let before = page.after.map(|id| id.to_string());
+        let order = RecordOrder::Named {
+            name: name.as_str(),
+            tenant,
+            before: before.as_deref(),
+        };
+        let limit = page.limit.saturating_add(1);
+        let items = readable(tx, RecordQuery { kind, order, limit }, read).await?;
+        return Ok(page_of(items, page.limit, id));
+    };
+    let matches = |schedule: &Schedule| {
+        let tenant = filter.tenant.as_ref();
+        tenant.is_none_or(|tenant| tenant == schedule.tenant())
+            && filter.name.as_ref().is_none_or(|it| *it == schedule.name)
+            && page.after.is_none_or(|after| schedule.id < after)
+    };
+    let found = tx.record(kind, &wanted.to_string(), Lock::None).await?;
+    let found = found.map(|record| skip_corrupt(tx, read(&record), "schedule", wanted));
+    let found = found.transpose()?.flatten().filter(matches);
+    Ok(page_of(found.into_iter().collect(), page.limit, id))
+}
+
+async fn list_ticks(
+    tx: &mut dyn Reads,
+    schedule: ScheduleId,
+    page: PageRequest<Timestamp>,
+) -> Result<Page<TickRecord, Timestamp>, DriverError> {
+    let wanted = page.limit.saturating_add(1);
+    let mut limit = wanted;
+    loop {
+        let mut found = Readable::default();
+        for (tick, record) in tx.ticks(schedule, page.after, limit).await? {
+            let id = format_args!("{schedule}/{}", tick.as_micros());
+            found.push(skip_corrupt(tx, record, "tick", id)?);
+        }
+        match found.next_limit(wanted, limit) {
+            Some(next) => limit = next,
+            None => return Ok(page_of(found.items, page.limit, TickRecord::at)),
+        }
+    }
+}
+
+async fn fire_some<D: Driver>(
+    store: &D,
+    firings: &Arc<Vec<FireRequest>>,
+    some: Range<usize>,
+) -> Result<Vec<FireResult>, StoreError> {
+    let rows = firings[some.clone()].iter();
+    let rows = rows.map(|firing| firing.runs.len() + 1).sum();
+    let arguments = (Arc::clone(firings), some);
+    store
+        .transact("fire_schedules", rows, arguments, |tx, (firings, some)| {
+            Box::pin(fire::fire(tx, &firings[some.clone()]))
+        })
+        .await
+}
+
+async fn find(
+    tx: &mut dyn Reads,
+    id: ScheduleId,
+    lock: Lock,
+) -> Result<Option<Schedule>, DriverError> {
+    let found = tx
+        .record(RecordKind::Schedule, &id.to_string(), lock)
+        .await?;
+    found.map(|record| read_whole(tx, &record)).transpose()
+}
+
+/// A schedule that must be readable.
+fn read_whole(tx: &dyn Reads, record: &StoredRecord) -> Result<Schedule, DriverError> {
+    let read = skip_corrupt(tx, read(record), "schedule", &record.id)?;
+    read.ok_or_else(|| DriverError::unreadable("schedule", "it is corrupt"))
+}
