@@ -1,23 +1,22 @@
-//! Where jobs wait, and whose turn it is.
+//! Which range of waiting jobs a claim takes from next; see `docs/design/claim.md`.
 //!
-//! A claim must not look at every tenant, queue, kind, destination and key only to learn that
-//! nothing may start there. This is held in memory: for each sublane and level (a priority, first
-//! attempts and retries apart) a lower bound of the earliest `runAt`. What is due is ordered by
-//! tenant, the one that has had least first; what is not due lies by its time; what a gate holds
-//! back lies at that gate, and comes back when the gate opens, by time or because an attempt ended.
-//! As many are let through as may start; what is left there counts when it is decided whose turn it
-//! is, because those may have more urgent things to do.
+//! A claim must not examine every tenant, queue, kind, destination and key only to learn that
+//! nothing may start there. So this is held in memory: for each sublane and level (a priority, first
+//! attempts and retries apart) a lower bound of the earliest `runAt`. Due ranges are ordered by
+//! tenant, the one that was served least first; the others lie by their time; a range that finds a
+//! gate closed waits at that gate until the gate has room, by time or because an attempt ended.
 //! So the cost of a claim does not depend on how many there are of anything.
 //!
-//! Callers that want the same jobs share one view of all this. The bounds are hints: they may be too
-//! early, never too late, and the claim itself looks at the rows. [`DueIndex::plan`] says where to
-//! look, and the driver answers with what it found there.
+//! Callers with the same filter share one view of all this. The bounds are hints: they may be too
+//! early, never too late, and the claim itself reads the rows. [`DueIndex::choose`] names one range
+//! and [`DueIndex::plan`] several, and the driver answers with what it found there.
 
+mod choose;
 mod gates;
 mod lists;
 mod looks;
-mod open_parks;
 mod order;
+#[cfg(any(feature = "postgres", test))]
 mod plan;
 mod shares;
 mod start;
@@ -31,25 +30,23 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, Destination, GateNumber, GateState, Gates, Sublane, Timestamp,
-    limits::CLOCK_STEP_MAX,
+    AppliedGate, GateNumber, GateState, Gates, Sublane, Timestamp, limits::CLOCK_STEP_MAX,
 };
 
 use crate::{
     limits::{DUE_VIEWS_MAX, ORDER_POLL},
     store::ClaimRequest,
 };
+use choose::Search;
 use gates::GateEntry;
 use lists::SublaneLists;
 use looks::Looks;
 use shares::Shares;
-use view::{Park, View};
+use view::{BlockedBy, View};
 
+pub(crate) use choose::{Pick, SentJobs};
 #[cfg(feature = "postgres")]
-pub(crate) use plan::Plan;
-#[cfg(feature = "sqlite")]
-pub(crate) use plan::Turn;
-pub(crate) use plan::{Pick, SentJobs};
+pub(crate) use plan::TenantBatch;
 #[cfg(feature = "sqlite")]
 pub(crate) use start::FirstStrip;
 pub(crate) use start::{IndexedStart, WaitingJob};
@@ -75,18 +72,15 @@ pub(crate) struct DueIndex {
     shares: Shares,
     gates: Arc<Gates>,
     states: HashMap<GateNumber, GateEntry>,
-    /// What is known of gates that no sublane passes at present: starts count although the jobs have
-    /// ended.
+    /// The states of gates that no known sublane passes: starts count although the jobs have ended.
     idle_states: HashMap<GateNumber, GateState>,
-    /// When there are more of them, those are looked for that do not count any more.
+    /// Beyond twice this number, those that no longer count are removed.
     idle_states_checked: usize,
-    /// Gates that have let strips through which then did not start anything: others may.
-    unused_room: BTreeSet<GateNumber>,
-    /// Sublanes that gates have let through since the driver last asked, or will at a time that callers
-    /// may not know.
-    opened: Vec<(SublaneId, Timestamp)>,
-    /// When gates open by time.
-    openings: BTreeSet<(Timestamp, GateNumber)>,
+    /// Sublanes of which ranges were unblocked since the driver last asked, or will be at a time that
+    /// callers may not know.
+    wake_list: Vec<(SublaneId, Timestamp)>,
+    /// When time may open a closed gate.
+    reopen_at: BTreeSet<(Timestamp, GateNumber)>,
     /// The latest time that was seen.
     now: Option<Timestamp>,
     /// Counts claims, to find the view that was not used for longest.
@@ -99,6 +93,13 @@ struct Entry {
     gates: Arc<[AppliedGate]>,
     strips: Vec<(Level, Bound)>,
     running: u32,
+}
+
+impl Entry {
+    fn bound(&self, level: Level) -> Option<&Bound> {
+        let known = self.strips.iter().find(|(known, _)| *known == level);
+        known.map(|(_, bound)| bound)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -129,9 +130,8 @@ impl DueIndex {
             states: HashMap::new(),
             idle_states: HashMap::new(),
             idle_states_checked: 0,
-            unused_room: BTreeSet::new(),
-            opened: Vec::new(),
-            openings: BTreeSet::new(),
+            wake_list: Vec::new(),
+            reopen_at: BTreeSet::new(),
             now: None,
             uses: 0,
         }
@@ -147,8 +147,7 @@ impl DueIndex {
         self.looks.clear();
         self.states.clear();
         self.idle_states.clear();
-        self.unused_room.clear();
-        self.openings.clear();
+        self.reopen_at.clear();
     }
 
     /// The latest time at which it was asked.
@@ -157,11 +156,11 @@ impl DueIndex {
         self.now.unwrap_or(Timestamp::EPOCH)
     }
 
-    /// Sublanes that gates have let through since the last call, or will then: callers may be waiting
-    /// for them.
+    /// Sublanes of which ranges were unblocked since the last call, or will be then: callers may be
+    /// waiting for them.
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    pub(crate) fn take_opened(&mut self) -> Vec<(SublaneId, Timestamp)> {
-        std::mem::take(&mut self.opened)
+    pub(crate) fn take_wake_list(&mut self) -> Vec<(SublaneId, Timestamp)> {
+        std::mem::take(&mut self.wake_list)
     }
 
     #[cfg(feature = "postgres")]
@@ -238,61 +237,38 @@ impl DueIndex {
 
     /// The first job of a strip was looked up.
     pub(crate) fn set_head(&mut self, strip: Strip, head: Head) {
-        let is_due = matches!(head, Head::At(run_at) if Some(run_at) <= self.now);
-        if !is_due && let Some(entry) = self.sublanes.get(&strip.sublane) {
-            self.unused_room.extend(unordered(&entry.gates));
-        }
         match head {
             Head::None => self.drop_strip(strip),
-            Head::At(run_at) => {
+            Head::At(run_at) | Head::LookAgainAt(run_at) => {
                 if let Some(bound) = self.bound_mut(strip) {
                     bound.run_at = run_at;
                     bound.is_exact = true;
                     self.place(strip);
                 }
             }
-            Head::LookAgainAt(at) => {
-                if let Some(bound) = self.bound_mut(strip) {
-                    bound.run_at = at;
-                    bound.is_exact = true;
-                    self.place(strip);
-                }
-            }
-            Head::Behind => self.park_behind(strip),
+            Head::Behind => self.block_behind(strip),
         }
     }
 
     /// What is known of a strip: its time, and whether a job waits for exactly that time.
     pub(crate) fn bound(&self, strip: Strip) -> Option<(Timestamp, bool)> {
-        let entry = self.sublanes.get(&strip.sublane)?;
-        let (_, bound) = entry
-            .strips
-            .iter()
-            .find(|(level, _)| *level == strip.level)?;
+        let bound = self.sublanes.get(&strip.sublane)?.bound(strip.level)?;
         Some((bound.run_at, bound.is_exact))
     }
 
     /// A number that is another one after something came to a strip.
     #[cfg(feature = "postgres")]
     pub(crate) fn changes(&self, strip: Strip) -> Option<u32> {
-        let entry = self.sublanes.get(&strip.sublane)?;
-        let (_, bound) = entry
-            .strips
-            .iter()
-            .find(|(level, _)| *level == strip.level)?;
+        let bound = self.sublanes.get(&strip.sublane)?.bound(strip.level)?;
         Some(bound.changes)
     }
 
-    /// Takes in what time, gates and the caller's allowance have let through since the last look.
+    /// Takes in what time, gates and the caller's allowance have opened since the last claim.
     #[cfg(any(feature = "sqlite", test))]
     pub(crate) fn catch_up(&mut self, request: &ClaimRequest, now: Timestamp) {
         let view = self.view(request, now);
-        let allowance = |destination: &Destination| match &request.allowance {
-            Some(allowance) => allowance.of(destination),
-            None => usize::MAX,
-        };
-        self.offer_unused_room(now);
-        self.advance(view, &allowance, now);
+        let sent = SentJobs::default();
+        self.advance(&Search::new(view, request, &sent, now));
     }
 
     /// Forgets strips in which nothing has waited for a while: where their living rows begin will be
@@ -320,21 +296,20 @@ impl DueIndex {
     /// When a claim should look again: in the past if something is due already.
     pub(crate) fn next_due(&mut self, request: &ClaimRequest, now: Timestamp) -> Option<Timestamp> {
         let view = self.view(request, now);
-        self.offer_unused_room(now);
         let view = &self.views[view];
         if let Some((_, run_at)) = view.first_ready() {
             return Some(run_at);
         }
-        if view.has_open() {
+        if view.has_with_room() {
             return Some(now);
         }
-        let opening = self
-            .openings
+        let reopens = self
+            .reopen_at
             .iter()
-            .find(|(_, number)| view.has_parked(*number))
+            .find(|(_, number)| view.has_blocked(*number))
             .map(|(at, _)| *at);
         let later = view.first_later().map(|(_, run_at)| run_at);
-        opening.into_iter().chain(later).min()
+        reopens.into_iter().chain(later).min()
     }
 
     /// The strip of a request that may have the earliest job, if its time is not known exactly.
@@ -344,7 +319,6 @@ impl DueIndex {
         now: Timestamp,
     ) -> Option<Strip> {
         let view = self.view(request, now);
-        self.offer_unused_room(now);
         let view = &self.views[view];
         let (strip, _) = view.first_ready().or_else(|| view.first_later())?;
         let (_, is_exact) = self.bound(strip)?;
@@ -396,7 +370,7 @@ impl DueIndex {
         let Some(entry) = self.sublanes.get(&strip.sublane) else {
             return;
         };
-        let Some((_, bound)) = entry.strips.iter().find(|(level, _)| *level == strip.level) else {
+        let Some(bound) = entry.bound(strip.level) else {
             return;
         };
         let is_out = bound.run_at == NEVER;
@@ -411,11 +385,11 @@ impl DueIndex {
         }
     }
 
-    fn park_behind(&mut self, strip: Strip) {
+    fn block_behind(&mut self, strip: Strip) {
         let Some(entry) = self.sublanes.get(&strip.sublane) else {
             return;
         };
-        let Some((_, bound)) = entry.strips.iter().find(|(level, _)| *level == strip.level) else {
+        let Some(bound) = entry.bound(strip.level) else {
             return;
         };
         let Some(gate) = entry.gates.iter().find(|gate| gate.limits.ordered) else {
@@ -424,13 +398,13 @@ impl DueIndex {
         if self.writers == Writers::Many {
             // Others may not say that an older job has come back to the key.
             let now = self.now.unwrap_or(Timestamp::EPOCH);
-            self.openings.insert((now.plus(ORDER_POLL), gate.number));
+            self.reopen_at.insert((now.plus(ORDER_POLL), gate.number));
         }
         for view in &mut self.views {
             if view.wants(&entry.sublane) {
                 let share = self.shares.get(&entry.sublane.tenant);
-                let park = Park::Gate(gate.number);
-                view.park(strip, &entry.sublane.tenant, share, bound.run_at, park);
+                let at = BlockedBy::Gate(gate.number);
+                view.block(strip, &entry.sublane.tenant, share, bound.run_at, at);
             }
         }
     }
@@ -483,7 +457,7 @@ impl DueIndex {
         let is_set_back = self.now.is_some_and(|known| now.plus(slack) < known);
         if is_set_back {
             self.views.clear();
-            self.openings.clear();
+            self.reopen_at.clear();
             self.now = None;
         }
         self.now = self.now.max(Some(now));
@@ -529,13 +503,14 @@ impl DueIndex {
         oldest
     }
 
-    /// What time has made due since the last look, and which gates it has opened.
-    fn advance(&mut self, view: usize, allowance: &dyn Fn(&Destination) -> usize, now: Timestamp) {
-        while let Some((at, number)) = self.openings.first().copied()
+    /// Takes in which gates time has opened, and which ranges it has made due.
+    fn advance(&mut self, search: &Search<'_>) {
+        let now = search.now;
+        while let Some((at, number)) = self.reopen_at.first().copied()
             && at <= now
         {
-            self.openings.pop_first();
-            // How many run behind it is known to the database alone: it is worth a look.
+            self.reopen_at.pop_first();
+            // The database alone knows how many attempts run: it is worth asking.
             if self.writers == Writers::Many
                 && let Some(entry) = self.states.get_mut(&number)
             {
@@ -544,22 +519,16 @@ impl DueIndex {
             self.review(number, now);
         }
         let (sublanes, shares) = (&self.sublanes, &self.shares);
-        self.views[view].advance(now, |strip| {
+        let view = &mut self.views[search.view];
+        view.advance(now, |strip| {
             let entry = sublanes.get(&strip.sublane)?;
             Some((
                 entry.sublane.tenant.clone(),
                 shares.get(&entry.sublane.tenant),
             ))
         });
-        self.views[view].unpark_destinations(allowance, |tenant| shares.get(tenant));
+        view.unblock_destinations(&|to| search.allowance(to), |tenant| shares.get(tenant));
     }
-}
-
-/// The gates that let as many through as may start. An ordered key lets all through, to find the
-/// first.
-fn unordered(gates: &[AppliedGate]) -> impl Iterator<Item = GateNumber> {
-    let gates = gates.iter().filter(|gate| !gate.limits.ordered);
-    gates.map(|gate| gate.number)
 }
 
 #[cfg(test)]

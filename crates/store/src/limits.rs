@@ -124,10 +124,12 @@ pub const DUE_VIEWS_MAX: usize = 64;
 /// Tenants whose shares are remembered, in about 100 bytes each; beyond this, those that have had no
 /// more than the others are forgotten, or all if that does not help.
 pub const TENANT_SHARES_MAX: usize = 200_000;
-/// Gates with room for what they hold back that are looked at in the turn of a tenant which may wait
-/// there: each costs less than a microsecond. Beyond this, a tenant's more urgent job may wait until
-/// another turn.
-pub const OPEN_PARKS_LOOKED_MAX: usize = 64;
+/// Gates with room that a claim examines for ranges of the tenant that is next: each costs less than a
+/// microsecond. Beyond this, a tenant's more urgent range may be found by a later claim.
+pub const GATES_WITH_ROOM_EXAMINED_MAX: usize = 64;
+/// Ranges without a job to take that one claim on SQLite searches, some microseconds each; then the
+/// writer thread serves others first.
+pub const CLAIM_EMPTY_RANGES_MAX: usize = 10_000;
 /// Strips of one tenant that are kept in a list, in 40 bytes each; more of them are kept in a tree.
 pub const FEW_STRIPS: usize = 64;
 /// Claims of one node that look at a strip at the same time: more than it has connections by default.

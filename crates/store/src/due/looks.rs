@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use steadfast_core::Timestamp;
 
-use super::{NEVER, Strip};
+use super::Strip;
+#[cfg(any(feature = "postgres", test))]
 use crate::limits::STRIP_LOOKS_MAX;
 
 /// Claims that look at strips.
 #[derive(Default)]
 pub(super) struct Looks {
+    #[cfg(any(feature = "postgres", test))]
     next: u64,
     under_way: HashMap<Strip, Vec<Look>>,
 }
@@ -21,6 +23,7 @@ struct Look {
 }
 
 impl Looks {
+    #[cfg(any(feature = "postgres", test))]
     pub(super) fn begin(&mut self, strip: Strip) -> u64 {
         self.next += 1;
         let looks = self.under_way.entry(strip).or_default();
@@ -30,7 +33,7 @@ impl Looks {
         }
         looks.push(Look {
             number: self.next,
-            came: NEVER,
+            came: super::NEVER,
         });
         self.next
     }

@@ -11,6 +11,17 @@ pub(crate) struct SublaneId {
     pub number: i64,
 }
 
+impl SublaneId {
+    pub(super) const MIN: Self = Self {
+        lane: i64::MIN,
+        number: i64::MIN,
+    };
+    pub(super) const MAX: Self = Self {
+        lane: i64::MAX,
+        number: i64::MAX,
+    };
+}
+
 /// A priority, first attempts and retries apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Level(u8);

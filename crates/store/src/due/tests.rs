@@ -32,7 +32,7 @@ fn sublane() -> Sublane {
 fn plan(index: &mut DueIndex, now: i64) -> Vec<Pick> {
     let request = ClaimRequest::new(WorkerName::new("w1").unwrap(), 10);
     let plan = index.plan(&request, 10, &SentJobs::default(), at(now));
-    plan.turns.into_iter().flat_map(|turn| turn.picks).collect()
+    plan.into_iter().flat_map(|batch| batch.picks).collect()
 }
 
 /// Where the next claim begins to look.
@@ -190,10 +190,8 @@ impl SharedGate {
         index.add_running(Self::RUNNING, || of("loud", &Kind::http()), 1);
         let mut this = Self { index };
         this.add("quiet", &other(), 9);
-        let [pick] = &this.plan()[..] else {
-            panic!("one tenant has something")
-        };
-        this.index.finish(pick, 5, Head::None, at(100));
+        let pick = this.choose();
+        this.index.finish(&pick, 5, Head::None, at(100));
         for (kind, priority) in quiet {
             this.add("quiet", kind, *priority);
         }
@@ -217,19 +215,21 @@ impl SharedGate {
         self.index.add(strip, || sublane, at(1));
     }
 
-    /// Claims of one job each.
-    fn plan(&mut self) -> Vec<Pick> {
+    /// The range that a claim of one job takes from.
+    fn choose(&mut self) -> Pick {
         let request = ClaimRequest::new(WorkerName::new("w1").unwrap(), 10);
-        let plan = self.index.plan(&request, 1, &SentJobs::default(), at(100));
-        plan.turns.into_iter().flat_map(|turn| turn.picks).collect()
+        let chosen = self
+            .index
+            .choose(&request, 1, &SentJobs::default(), at(100));
+        chosen.unwrap().0
     }
 
     /// The tenant, kind and priority of what starts next.
     fn start(&mut self) -> (String, Kind, u8) {
-        let picks = self.plan();
-        self.index.finish(&picks[0], 1, Head::At(at(1)), at(100));
-        let Sublane { tenant, kind, .. } = &*picks[0].sublane;
-        let priority = picks[0].strip.level.priority();
+        let pick = self.choose();
+        self.index.finish(&pick, 1, Head::At(at(1)), at(100));
+        let Sublane { tenant, kind, .. } = &*pick.sublane;
+        let priority = pick.strip.level.priority();
         (tenant.to_string(), kind.clone(), priority)
     }
 }

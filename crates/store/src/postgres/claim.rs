@@ -26,7 +26,7 @@ use super::{
     values::{duration_micros, time, time_option},
 };
 use crate::{
-    due::{Head, Pick, Plan, SentJobs, Strip, SublaneId},
+    due::{Head, Pick, SentJobs, Strip, SublaneId, TenantBatch},
     lane::LaneId,
     limits::{
         CLAIM_EMPTY_ROUNDS_MAX, CLAIM_LOOK_ROWS_MAX, CLAIM_PAYLOAD_BYTES_MAX, CLAIM_ROUNDS_MAX,
@@ -54,7 +54,7 @@ pub(super) async fn claim(
         let now = shared.clock.now();
         let left = max - claims.len();
         let plan = shared.due.lock().index.plan(request, left, &sent, now);
-        if plan.turns.is_empty() {
+        if plan.is_empty() {
             break;
         }
         let found = match claim_plan(conn, request, plan).await {
@@ -67,7 +67,7 @@ pub(super) async fn claim(
             sent.add(pick, what.taken);
         }
         found.report(shared);
-        empty_rounds += usize::from(found.claims.is_empty());
+        empty_rounds += usize::from(found.claims.is_empty() && found.has_left(now));
         claims.extend(found.claims);
         if claims.len() >= max || empty_rounds >= CLAIM_EMPTY_ROUNDS_MAX {
             break;
@@ -130,6 +130,12 @@ struct FoundAtPick {
 }
 
 impl FoundJobs {
+    /// Whether due jobs were seen and not taken: others hold them, or the room at their gates.
+    fn has_left(&self, now: Timestamp) -> bool {
+        let mut heads = self.picks.iter().map(|(_, found)| found.head);
+        heads.any(|head| matches!(head, Head::At(run_at) if run_at <= now))
+    }
+
     /// Tells the index what was found.
     fn report(&self, shared: &super::session::PoolContext) {
         let now = shared.clock.now();
@@ -162,15 +168,10 @@ struct SqlPick<'p> {
 async fn claim_plan(
     conn: &mut Conn<'_>,
     request: &ClaimRequest,
-    plan: Plan,
+    plan: Vec<TenantBatch>,
 ) -> Result<FoundJobs, DriverError> {
-    let sizes: Vec<i64> = plan
-        .turns
-        .iter()
-        .map(|turn| row_limit(turn.count))
-        .collect();
+    let sizes: Vec<i64> = plan.iter().map(|batch| row_limit(batch.count)).collect();
     let mut picks: Vec<SqlPick<'_>> = plan
-        .turns
         .iter()
         .enumerate()
         .flat_map(|(turn, of)| of.picks.iter().map(move |pick| (turn + 1, pick)))
@@ -205,7 +206,7 @@ async fn claim_plan(
         found
     };
     let TakenJobs { claims, found, .. } = found;
-    let picks = plan.turns.into_iter().flat_map(|turn| turn.picks);
+    let picks = plan.into_iter().flat_map(|batch| batch.picks);
     Ok(FoundJobs {
         claims,
         picks: picks.zip(found).collect(),

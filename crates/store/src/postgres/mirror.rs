@@ -129,7 +129,7 @@ impl DueMirror {
             state.index.order_changed(*sublane, now);
         }
         let mut opened = WakeReasons::default();
-        for (sublane, at) in state.index.take_opened() {
+        for (sublane, at) in state.index.take_wake_list() {
             if let Some(sublane) = state.index.sublane(sublane) {
                 opened.jobs_wait(&Lane::from(sublane), 1, at);
             }

@@ -1,13 +1,13 @@
 //! Claiming: the one change a store makes on its own.
 //!
-//! The due index says where something may start. Each range that it names is searched by itself, so
-//! future jobs, jobs behind closed gates and jobs that are not asked for are never walked over,
-//! however many there are.
+//! One range after the other: the due index names the next one, its first rows are taken, and the
+//! index learns what was found. Future jobs, jobs behind closed gates and jobs that are not asked for
+//! are never read, however many there are.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::collections::HashSet;
 
 use rusqlite::{Statement, params};
-use steadfast_core::{Claim, Guarantee, Job, JobState, Sublane, Timestamp, WorkerName};
+use steadfast_core::{Claim, GateNumber, Guarantee, Job, JobState, Sublane, Timestamp, WorkerName};
 
 use super::{
     counts::Bucket,
@@ -18,10 +18,10 @@ use super::{
     values::time,
 };
 use crate::{
-    due::{Head, Pick, SentJobs, Strip, SublaneId, Turn},
+    due::{Head, Pick, SentJobs, Strip, SublaneId},
     limits::{
-        CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX, LATE_JOB_LOOK_AGAIN, PROBE_JOBS_LOOKED_MAX,
-        PROBE_LOOK_AGAIN,
+        CLAIM_EMPTY_RANGES_MAX, CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX, LATE_JOB_LOOK_AGAIN,
+        PROBE_JOBS_LOOKED_MAX, PROBE_LOOK_AGAIN,
     },
     sql::paging::row_limit,
     store::{ClaimRequest, ClaimResult},
@@ -62,21 +62,30 @@ pub(super) fn claim(
     } = session;
     due.prepare(conn, names, request, *now)?;
     let mut batch = ClaimBatch::new(request);
-    loop {
-        let plan = session
+    let mut counting: HashSet<GateNumber> = HashSet::new();
+    let mut empty = 0;
+    while let Some((pick, until)) =
+        session
             .due
             .index
-            .plan(request, batch.remaining(), &batch.sent, session.now);
-        if plan.turns.is_empty() {
+            .choose(request, batch.remaining(), &batch.sent, session.now)
+    {
+        let (taken, head) = match pick.is_ordered() {
+            true => claim_first_of_key(session, &mut batch, &pick)?,
+            false if pick.is_probe() => claim_probe(session, &mut batch, pick.strip)?,
+            false => claim_strip(session, &mut batch, pick.strip, until, pick.most)?,
+        };
+        batch.sent.add(&pick, taken);
+        session.due.index.finish(&pick, taken, head, session.now);
+        let gates = pick.gates.iter().filter(|gate| gate.limits.counts_starts());
+        counting.extend(gates.map(|gate| gate.number));
+        empty += usize::from(taken == 0);
+        if empty == CLAIM_EMPTY_RANGES_MAX {
+            tracing::warn!(empty, "a claim found many ranges empty; it continues later");
             break;
         }
-        for turn in &plan.turns {
-            claim_turn(session, &mut batch, turn)?;
-        }
-        let picks = plan.turns.iter().flat_map(|turn| &turn.picks);
-        let gates = picks.flat_map(|pick| pick.gates.iter());
-        save_gates(session.conn, &session.due.index, gates)?;
     }
+    save_gates(session.conn, &session.due.index, &counting)?;
     session.wake_opened();
     let Session { conn, due, now, .. } = session;
     Ok(ClaimResult {
@@ -121,67 +130,6 @@ impl<'r> ClaimBatch<'r> {
             false => claim,
         });
     }
-}
-
-/// What was found at one pick of a turn.
-struct FoundAtPick {
-    taken: usize,
-    head: Head,
-}
-
-/// Claims one tenant's jobs, the higher priority first, then the earlier time.
-fn claim_turn(
-    session: &mut Session<'_>,
-    batch: &mut ClaimBatch<'_>,
-    turn: &Turn,
-) -> Result<(), DriverError> {
-    let urgency = |index: usize, run_at: Timestamp| {
-        let priority = turn.picks[index].strip.level.priority();
-        (priority, Reverse(run_at), Reverse(index))
-    };
-    let mut found: Vec<FoundAtPick> = turn
-        .picks
-        .iter()
-        .map(|pick| FoundAtPick {
-            taken: 0,
-            head: Head::At(pick.bound),
-        })
-        .collect();
-    let mut next: BinaryHeap<_> = (0..turn.picks.len())
-        .map(|index| urgency(index, turn.picks[index].bound))
-        .collect();
-    let mut left = turn.count;
-    while left > 0
-        && batch.remaining() > 0
-        && let Some((priority, _, Reverse(index))) = next.pop()
-    {
-        let pick = &turn.picks[index];
-        // Up to the time at which another strip may have something earlier.
-        let until = match next.peek() {
-            Some((other, Reverse(run_at), _)) if *other == priority => *run_at,
-            _ => session.now,
-        };
-        let most = left.min(pick.most - found[index].taken);
-        let (taken, head) = match pick.is_ordered() {
-            true => claim_first_of_key(session, batch, pick)?,
-            false if pick.is_probe() => claim_probe(session, batch, pick.strip)?,
-            false => claim_strip(session, batch, pick.strip, until, most)?,
-        };
-        left = left.saturating_sub(taken);
-        found[index].taken += taken;
-        found[index].head = head;
-        if let Head::At(run_at) = head
-            && run_at <= session.now
-            && found[index].taken < pick.most
-        {
-            next.push(urgency(index, run_at));
-        }
-    }
-    for (pick, FoundAtPick { taken, head }) in turn.picks.iter().zip(found) {
-        batch.sent.add(pick, taken);
-        session.due.index.finish(pick, taken, head, session.now);
-    }
-    Ok(())
 }
 
 /// Claims what one strip has due until the time given. Answers how many, and what is next.

@@ -8,8 +8,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use rusqlite::{Connection, Row, params};
 use steadfast_core::{
-    AppliedGate, ConcurrencyKey, Destination, GateNumber, GateState, Gates, NewJob, Sublane,
-    Timestamp,
+    ConcurrencyKey, Destination, GateNumber, GateState, Gates, NewJob, Sublane, Timestamp,
 };
 
 use super::{
@@ -20,6 +19,7 @@ use super::{
 };
 use crate::{
     due::{DueIndex, Head, Level, Strip, SublaneId, Writers},
+    limits::CLAIM_EMPTY_RANGES_MAX,
     sql::columns::columns,
     store::ClaimRequest,
 };
@@ -100,9 +100,11 @@ impl FileDueIndex {
         request: &ClaimRequest,
         now: Timestamp,
     ) -> Result<Option<Timestamp>, DriverError> {
-        while let Some(strip) = self.index.inexact_earliest(request, now) {
-            let head = head(conn, strip)?;
-            self.index.set_head(strip, head);
+        for _ in 0..CLAIM_EMPTY_RANGES_MAX {
+            let Some(strip) = self.index.inexact_earliest(request, now) else {
+                break;
+            };
+            self.index.set_head(strip, head(conn, strip)?);
         }
         Ok(self.index.next_due(request, now))
     }
@@ -187,15 +189,13 @@ pub(super) fn head(conn: &Connection, strip: Strip) -> Result<Head, DriverError>
     Ok(earliest.map_or(Head::None, |run_at| Head::At(time(run_at))))
 }
 
-/// Stores how gates stand after starts, if they limit them.
-pub(super) fn save_gates<'g>(
+/// Stores the states of gates after starts.
+pub(super) fn save_gates(
     conn: &Connection,
     index: &DueIndex,
-    gates: impl Iterator<Item = &'g AppliedGate>,
+    gates: &HashSet<GateNumber>,
 ) -> Result<(), DriverError> {
-    let counting = gates.filter(|gate| gate.limits.counts_starts());
-    let numbers: HashSet<GateNumber> = counting.map(|gate| gate.number).collect();
-    for number in numbers {
+    for number in gates.iter().copied() {
         let Some(state) = index.state(number) else {
             continue;
         };

@@ -292,7 +292,7 @@ impl<'c> Session<'c> {
 
     /// Callers may be waiting for what gates have let through.
     pub(super) fn wake_opened(&mut self) {
-        for (sublane, at) in self.due.index.take_opened() {
+        for (sublane, at) in self.due.index.take_wake_list() {
             self.wakes.job_waits(sublane.lane, at);
         }
     }
