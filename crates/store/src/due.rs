@@ -13,14 +13,14 @@
 
 mod choose;
 mod gates;
+mod in_flight;
 mod lists;
-mod looks;
 mod order;
 #[cfg(any(feature = "postgres", test))]
 mod plan;
+mod range;
 mod shares;
 mod start;
-mod strip;
 mod view;
 
 use std::{
@@ -39,26 +39,26 @@ use crate::{
 };
 use choose::Search;
 use gates::GateEntry;
+use in_flight::InFlightClaims;
 use lists::SublaneLists;
-use looks::Looks;
 use shares::Shares;
 use view::{BlockedBy, View};
 
 pub(crate) use choose::{Pick, SentJobs};
 #[cfg(feature = "postgres")]
 pub(crate) use plan::TenantBatch;
+pub(crate) use range::{DueRange, Head, Level, SublaneId};
 #[cfg(feature = "sqlite")]
-pub(crate) use start::FirstStrip;
+pub(crate) use start::FirstRange;
 pub(crate) use start::{IndexedStart, WaitingJob};
-pub(crate) use strip::{Head, Level, Strip, SublaneId};
 
 /// How a driver uses the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writers {
-    /// One at a time, which makes nearly all changes itself: what it says is so.
+    /// One, which makes nearly all changes itself: the index is exact.
     One,
-    /// Many at once, here and elsewhere: claims of several callers look at the same strips, and what
-    /// one has found may be out of date when it says so.
+    /// Many at once, here and on other nodes: the index is a cache. Several claims read the same
+    /// ranges, and what one has found may be out of date when it says so.
     Many,
 }
 
@@ -67,8 +67,8 @@ pub(crate) struct DueIndex {
     sublanes: HashMap<SublaneId, Entry>,
     lists: SublaneLists,
     views: Vec<View>,
-    /// Claims that have a plan and have not said yet what they found.
-    looks: Looks,
+    /// Claims that have a plan and have not yet said what they found.
+    in_flight: InFlightClaims,
     shares: Shares,
     gates: Arc<Gates>,
     states: HashMap<GateNumber, GateEntry>,
@@ -91,13 +91,13 @@ pub(crate) struct DueIndex {
 struct Entry {
     sublane: Arc<Sublane>,
     gates: Arc<[AppliedGate]>,
-    strips: Vec<(Level, Bound)>,
+    ranges: Vec<(Level, Bound)>,
     running: u32,
 }
 
 impl Entry {
     fn bound(&self, level: Level) -> Option<&Bound> {
-        let known = self.strips.iter().find(|(known, _)| *known == level);
+        let known = self.ranges.iter().find(|(known, _)| *known == level);
         known.map(|(_, bound)| bound)
     }
 }
@@ -109,7 +109,7 @@ struct Bound {
     /// A job waits for exactly this time.
     is_exact: bool,
     /// No living row is earlier.
-    low: Timestamp,
+    oldest_live: Timestamp,
     /// Counts what came, so that a claim does not forget what it has not seen.
     changes: u32,
 }
@@ -124,7 +124,7 @@ impl DueIndex {
             sublanes: HashMap::new(),
             lists: SublaneLists::default(),
             views: Vec::new(),
-            looks: Looks::default(),
+            in_flight: InFlightClaims::default(),
             shares: Shares::default(),
             gates: Arc::default(),
             states: HashMap::new(),
@@ -144,7 +144,7 @@ impl DueIndex {
         self.sublanes.clear();
         self.lists = SublaneLists::default();
         self.views.clear();
-        self.looks.clear();
+        self.in_flight.clear();
         self.states.clear();
         self.idle_states.clear();
         self.reopen_at.clear();
@@ -175,47 +175,47 @@ impl DueIndex {
     /// A job waits. Answers whether that is earlier than was known.
     pub(crate) fn add(
         &mut self,
-        strip: Strip,
+        range: DueRange,
         sublane: impl FnOnce() -> Sublane,
         run_at: Timestamp,
     ) -> bool {
-        self.looks.note(strip, run_at);
-        let entry = self.entry(strip.sublane, sublane);
+        self.in_flight.add(range, run_at);
+        let entry = self.entry(range.sublane, sublane);
         let known = entry
-            .strips
+            .ranges
             .iter_mut()
-            .find(|(level, _)| *level == strip.level);
+            .find(|(level, _)| *level == range.level);
         let Some((_, known)) = known else {
             let bound = Bound {
                 run_at,
                 is_exact: true,
-                low: Timestamp::EPOCH,
+                oldest_live: Timestamp::EPOCH,
                 changes: 0,
             };
-            entry.strips.push((strip.level, bound));
-            self.place(strip);
+            entry.ranges.push((range.level, bound));
+            self.place(range);
             return true;
         };
         known.changes = known.changes.wrapping_add(1);
-        known.low = known.low.min(run_at);
+        known.oldest_live = known.oldest_live.min(run_at);
         let is_earlier = run_at < known.run_at;
         if run_at <= known.run_at {
             known.run_at = run_at;
             known.is_exact = true;
         }
         if is_earlier {
-            self.place(strip);
+            self.place(range);
         }
         is_earlier
     }
 
     /// A job of a sublane that is known waits.
-    pub(crate) fn add_known(&mut self, strip: Strip, run_at: Timestamp) -> bool {
-        let Some(entry) = self.sublanes.get(&strip.sublane) else {
+    pub(crate) fn add_known(&mut self, range: DueRange, run_at: Timestamp) -> bool {
+        let Some(entry) = self.sublanes.get(&range.sublane) else {
             return true;
         };
         let sublane = entry.sublane.clone();
-        self.add(strip, || (*sublane).clone(), run_at)
+        self.add(range, || (*sublane).clone(), run_at)
     }
 
     /// The number of a sublane's concurrency key.
@@ -227,39 +227,39 @@ impl DueIndex {
     }
 
     /// A job does not wait any more. If it was the first, the next one's time is not known.
-    pub(crate) fn remove(&mut self, strip: Strip, run_at: Timestamp) {
-        if let Some(bound) = self.bound_mut(strip)
+    pub(crate) fn remove(&mut self, range: DueRange, run_at: Timestamp) {
+        if let Some(bound) = self.bound_mut(range)
             && bound.run_at == run_at
         {
             bound.is_exact = false;
         }
     }
 
-    /// The first job of a strip was looked up.
-    pub(crate) fn set_head(&mut self, strip: Strip, head: Head) {
+    /// The first job of a range was looked up.
+    pub(crate) fn set_head(&mut self, range: DueRange, head: Head) {
         match head {
-            Head::None => self.drop_strip(strip),
-            Head::At(run_at) | Head::LookAgainAt(run_at) => {
-                if let Some(bound) = self.bound_mut(strip) {
+            Head::None => self.drop_range(range),
+            Head::At(run_at) | Head::RetryAt(run_at) => {
+                if let Some(bound) = self.bound_mut(range) {
                     bound.run_at = run_at;
                     bound.is_exact = true;
-                    self.place(strip);
+                    self.place(range);
                 }
             }
-            Head::Behind => self.block_behind(strip),
+            Head::BlockedByOrder => self.block_behind(range),
         }
     }
 
-    /// What is known of a strip: its time, and whether a job waits for exactly that time.
-    pub(crate) fn bound(&self, strip: Strip) -> Option<(Timestamp, bool)> {
-        let bound = self.sublanes.get(&strip.sublane)?.bound(strip.level)?;
+    /// What is known of a range: its time, and whether a job waits for exactly that time.
+    pub(crate) fn bound(&self, range: DueRange) -> Option<(Timestamp, bool)> {
+        let bound = self.sublanes.get(&range.sublane)?.bound(range.level)?;
         Some((bound.run_at, bound.is_exact))
     }
 
-    /// A number that is another one after something came to a strip.
+    /// A number that is another one after something came to a range.
     #[cfg(feature = "postgres")]
-    pub(crate) fn changes(&self, strip: Strip) -> Option<u32> {
-        let bound = self.sublanes.get(&strip.sublane)?.bound(strip.level)?;
+    pub(crate) fn changes(&self, range: DueRange) -> Option<u32> {
+        let bound = self.sublanes.get(&range.sublane)?.bound(range.level)?;
         Some(bound.changes)
     }
 
@@ -271,17 +271,17 @@ impl DueIndex {
         self.advance(&Search::new(view, request, &sent, now));
     }
 
-    /// Forgets strips in which nothing has waited for a while: where their living rows begin will be
+    /// Forgets ranges in which nothing has waited for a while: where their living rows begin will be
     /// found again.
     #[cfg(feature = "postgres")]
     pub(crate) fn forget_idle(&mut self, now: Timestamp) {
-        let idle = now.minus(crate::limits::IDLE_STRIPS_KEPT);
+        let idle = now.minus(crate::limits::IDLE_RANGES_KEPT);
         let mut unused = Vec::new();
         for (id, entry) in &mut self.sublanes {
             entry
-                .strips
-                .retain(|(_, bound)| bound.run_at != NEVER || bound.low > idle);
-            if entry.strips.is_empty() && entry.running == 0 {
+                .ranges
+                .retain(|(_, bound)| bound.run_at != NEVER || bound.oldest_live > idle);
+            if entry.ranges.is_empty() && entry.running == 0 {
                 unused.push(*id);
             }
         }
@@ -289,11 +289,11 @@ impl DueIndex {
             self.drop_if_unused(id);
         }
         let sublanes = &self.sublanes;
-        self.looks
-            .retain(|strip| sublanes.contains_key(&strip.sublane));
+        self.in_flight
+            .retain(|range| sublanes.contains_key(&range.sublane));
     }
 
-    /// When a claim should look again: in the past if something is due already.
+    /// When to claim again: in the past if something is due already.
     pub(crate) fn next_due(&mut self, request: &ClaimRequest, now: Timestamp) -> Option<Timestamp> {
         let view = self.view(request, now);
         let view = &self.views[view];
@@ -312,17 +312,17 @@ impl DueIndex {
         reopens.into_iter().chain(later).min()
     }
 
-    /// The strip of a request that may have the earliest job, if its time is not known exactly.
+    /// The range of a request that may have the earliest job, if its time is not known exactly.
     pub(crate) fn inexact_earliest(
         &mut self,
         request: &ClaimRequest,
         now: Timestamp,
-    ) -> Option<Strip> {
+    ) -> Option<DueRange> {
         let view = self.view(request, now);
         let view = &self.views[view];
-        let (strip, _) = view.first_ready().or_else(|| view.first_later())?;
-        let (_, is_exact) = self.bound(strip)?;
-        (!is_exact).then_some(strip)
+        let (range, _) = view.first_ready().or_else(|| view.first_later())?;
+        let (_, is_exact) = self.bound(range)?;
+        (!is_exact).then_some(range)
     }
 
     fn entry(&mut self, id: SublaneId, sublane: impl FnOnce() -> Sublane) -> &mut Entry {
@@ -350,46 +350,46 @@ impl DueIndex {
                 sublane: Arc::new(sublane),
                 gates: applied,
                 // Most sublanes have one level.
-                strips: Vec::with_capacity(1),
+                ranges: Vec::with_capacity(1),
                 running: 0,
             }
         })
     }
 
-    fn bound_mut(&mut self, strip: Strip) -> Option<&mut Bound> {
-        let entry = self.sublanes.get_mut(&strip.sublane)?;
+    fn bound_mut(&mut self, range: DueRange) -> Option<&mut Bound> {
+        let entry = self.sublanes.get_mut(&range.sublane)?;
         let known = entry
-            .strips
+            .ranges
             .iter_mut()
-            .find(|(level, _)| *level == strip.level)?;
+            .find(|(level, _)| *level == range.level)?;
         Some(&mut known.1)
     }
 
-    /// Puts a strip where its bound belongs, in every view that wants it.
-    fn place(&mut self, strip: Strip) {
-        let Some(entry) = self.sublanes.get(&strip.sublane) else {
+    /// Puts a range where its bound belongs, in every view that wants it.
+    fn place(&mut self, range: DueRange) {
+        let Some(entry) = self.sublanes.get(&range.sublane) else {
             return;
         };
-        let Some(bound) = entry.bound(strip.level) else {
+        let Some(bound) = entry.bound(range.level) else {
             return;
         };
         let is_out = bound.run_at == NEVER;
         for view in &mut self.views {
             if is_out {
-                view.remove(strip);
+                view.remove(range);
             } else if view.wants(&entry.sublane) {
                 let is_due = self.now.is_some_and(|now| bound.run_at <= now);
                 let share = self.shares.get(&entry.sublane.tenant);
-                view.place(strip, &entry.sublane.tenant, share, bound.run_at, is_due);
+                view.place(range, &entry.sublane.tenant, share, bound.run_at, is_due);
             }
         }
     }
 
-    fn block_behind(&mut self, strip: Strip) {
-        let Some(entry) = self.sublanes.get(&strip.sublane) else {
+    fn block_behind(&mut self, range: DueRange) {
+        let Some(entry) = self.sublanes.get(&range.sublane) else {
             return;
         };
-        let Some(bound) = entry.bound(strip.level) else {
+        let Some(bound) = entry.bound(range.level) else {
             return;
         };
         let Some(gate) = entry.gates.iter().find(|gate| gate.limits.ordered) else {
@@ -404,40 +404,40 @@ impl DueIndex {
             if view.wants(&entry.sublane) {
                 let share = self.shares.get(&entry.sublane.tenant);
                 let at = BlockedBy::Gate(gate.number);
-                view.block(strip, &entry.sublane.tenant, share, bound.run_at, at);
+                view.block(range, &entry.sublane.tenant, share, bound.run_at, at);
             }
         }
     }
 
-    /// No job waits in a strip.
-    fn drop_strip(&mut self, strip: Strip) {
-        let Some(entry) = self.sublanes.get_mut(&strip.sublane) else {
+    /// No job waits in a range.
+    fn drop_range(&mut self, range: DueRange) {
+        let Some(entry) = self.sublanes.get_mut(&range.sublane) else {
             return;
         };
         match self.writers {
-            Writers::One => entry.strips.retain(|(level, _)| *level != strip.level),
+            Writers::One => entry.ranges.retain(|(level, _)| *level != range.level),
             // Where the living begin is still needed: dead rows may lie in front.
             Writers::Many => {
                 for (_, bound) in entry
-                    .strips
+                    .ranges
                     .iter_mut()
-                    .filter(|(level, _)| *level == strip.level)
+                    .filter(|(level, _)| *level == range.level)
                 {
                     bound.run_at = NEVER;
                 }
             }
         }
         for view in &mut self.views {
-            view.remove(strip);
+            view.remove(range);
         }
-        self.drop_if_unused(strip.sublane);
+        self.drop_if_unused(range.sublane);
     }
 
     fn drop_if_unused(&mut self, id: SublaneId) {
         let Some(entry) = self.sublanes.get(&id) else {
             return;
         };
-        if !entry.strips.is_empty() || entry.running > 0 {
+        if !entry.ranges.is_empty() || entry.running > 0 {
             return;
         }
         let sublane = entry.sublane.clone();
@@ -480,17 +480,17 @@ impl DueIndex {
             if !view.wants(&entry.sublane) {
                 continue;
             }
-            for (level, bound) in &entry.strips {
+            for (level, bound) in &entry.ranges {
                 if bound.run_at == NEVER {
                     continue;
                 }
-                let strip = Strip {
+                let range = DueRange {
                     sublane: id,
                     level: *level,
                 };
                 let share = self.shares.get(&entry.sublane.tenant);
                 let is_due = bound.run_at <= now;
-                view.place(strip, &entry.sublane.tenant, share, bound.run_at, is_due);
+                view.place(range, &entry.sublane.tenant, share, bound.run_at, is_due);
             }
         }
         if self.views.len() < DUE_VIEWS_MAX {
@@ -520,8 +520,8 @@ impl DueIndex {
         }
         let (sublanes, shares) = (&self.sublanes, &self.shares);
         let view = &mut self.views[search.view];
-        view.advance(now, |strip| {
-            let entry = sublanes.get(&strip.sublane)?;
+        view.advance(now, |range| {
+            let entry = sublanes.get(&range.sublane)?;
             Some((
                 entry.sublane.tenant.clone(),
                 shares.get(&entry.sublane.tenant),

@@ -12,7 +12,7 @@ use steadfast_core::{
     Timestamp,
 };
 
-use super::{DueIndex, Head, Level, Strip, Writers, gates::reopens_at, view::BlockedBy};
+use super::{DueIndex, DueRange, Head, Level, Writers, gates::reopens_at, view::BlockedBy};
 use crate::store::ClaimRequest;
 
 /// What one claim has taken so far, by destination.
@@ -34,12 +34,12 @@ impl SentJobs {
 /// A range to take jobs from.
 #[derive(Debug)]
 pub(crate) struct Pick {
-    pub strip: Strip,
+    pub range: DueRange,
     pub sublane: Arc<Sublane>,
     /// No job is earlier.
     #[cfg_attr(
         not(any(feature = "postgres", test)),
-        expect(dead_code, reason = "what the other driver assumes if it cannot look")
+        expect(dead_code, reason = "the other driver assumes it if a statement fails")
     )]
     pub bound: Timestamp,
     /// No living row is earlier; there may be dead ones.
@@ -47,14 +47,14 @@ pub(crate) struct Pick {
         not(any(feature = "postgres", test)),
         expect(dead_code, reason = "dead rows are theirs")
     )]
-    pub low: Timestamp,
+    pub oldest_live: Timestamp,
     /// How many may start at most.
     pub most: usize,
     pub gates: Arc<[AppliedGate]>,
     /// What was known when it was chosen.
     pub(super) changes: u32,
     /// By which the index knows it, if many claims may be under way.
-    pub(super) look: u64,
+    pub(super) in_flight: u64,
 }
 
 impl Pick {
@@ -148,7 +148,7 @@ impl Reserved {
         for gate in &*pick.gates {
             let reserved = self.starts.entry(gate.number).or_default();
             reserved.starts = reserved.starts.saturating_add(count);
-            if pick.strip.level.is_retry() {
+            if pick.range.level.is_retry() {
                 reserved.retries = reserved.retries.saturating_add(count);
             }
         }
@@ -176,7 +176,8 @@ enum Obstacle {
 
 impl DueIndex {
     /// The range that a claim of up to `max` more jobs takes from next, and the time until which its
-    /// jobs come first. The range must be finished with [`DueIndex::finish`].
+    /// jobs come first. The range must be finished with [`DueIndex::finish`]. A claim begins with
+    /// [`DueIndex::catch_up`].
     #[cfg(any(feature = "sqlite", test))]
     pub(crate) fn choose(
         &mut self,
@@ -187,7 +188,6 @@ impl DueIndex {
     ) -> Option<(Pick, Timestamp)> {
         let view = self.view(request, now);
         let mut search = Search::new(view, request, sent, now);
-        self.advance(&search);
         loop {
             let Some(tenant) = self.next_tenant(&mut search) else {
                 self.shares.pass_all();
@@ -201,7 +201,7 @@ impl DueIndex {
             if let NextRange::Start(pick) = self.next_range(&tenant, count, &mut search) {
                 let until = match self.views[view].first_ready_of(&tenant) {
                     Some((other, run_at))
-                        if other.level.priority() == pick.strip.level.priority() =>
+                        if other.level.priority() == pick.range.level.priority() =>
                     {
                         run_at.min(now)
                     }
@@ -301,32 +301,32 @@ impl DueIndex {
         count: usize,
         search: &mut Search<'_>,
     ) -> NextRange {
-        while let Some((strip, run_at)) = self.views[search.view].first_ready_of(tenant) {
+        while let Some((range, run_at)) = self.views[search.view].first_ready_of(tenant) {
             // It was due by a clock that is a little ahead.
             if run_at > search.now {
                 let share = self.shares.get(tenant);
-                self.views[search.view].place(strip, tenant, share, run_at, false);
+                self.views[search.view].place(range, tenant, share, run_at, false);
                 continue;
             }
-            let known = self.sublanes.get(&strip.sublane);
-            let Some((entry, bound)) = known.and_then(|it| Some((it, *it.bound(strip.level)?)))
+            let known = self.sublanes.get(&range.sublane);
+            let Some((entry, bound)) = known.and_then(|it| Some((it, *it.bound(range.level)?)))
             else {
-                self.views[search.view].remove(strip);
+                self.views[search.view].remove(range);
                 continue;
             };
             let (gates, sublane) = (entry.gates.clone(), entry.sublane.clone());
-            match self.room(&sublane, &gates, strip.level, search) {
+            match self.room(&sublane, &gates, range.level, search) {
                 Ok(room) => {
-                    self.views[search.view].remove(strip);
+                    self.views[search.view].remove(range);
                     return NextRange::Start(Pick {
-                        strip,
+                        range,
                         sublane,
                         bound: bound.run_at,
-                        low: bound.low,
+                        oldest_live: bound.oldest_live,
                         most: room.min(count),
                         gates,
                         changes: bound.changes,
-                        look: 0,
+                        in_flight: 0,
                     });
                 }
                 Err(Obstacle::Reserved) => return NextRange::Reserved,
@@ -334,7 +334,7 @@ impl DueIndex {
                     let share = self.shares.get(tenant);
                     let view = &mut self.views[search.view];
                     view.set_closed(&at);
-                    view.block(strip, tenant, share, run_at, at);
+                    view.block(range, tenant, share, run_at, at);
                     // Where it was let through, another range of the tenant may be the next.
                     self.unblock_for(tenant, search);
                 }
@@ -397,26 +397,26 @@ impl DueIndex {
     /// nothing came to the range meanwhile.
     pub(crate) fn finish(&mut self, pick: &Pick, taken: usize, head: Head, now: Timestamp) -> bool {
         self.count_starts(pick, taken, now);
-        let strip = pick.strip;
-        let came = self.looks.end(strip, pick.look);
+        let range = pick.range;
+        let came = self.in_flight.end(range, pick.in_flight);
         let mut is_unchanged = false;
-        if let Some(bound) = self.bound_mut(strip) {
+        if let Some(bound) = self.bound_mut(range) {
             // No living row is earlier than the next job, nor than those that came meanwhile. Of an
             // ordered key, other jobs may wait before the one that was found.
             let oldest_live = match head {
                 _ if pick.is_ordered() => None,
                 Head::At(run_at) => Some(run_at),
                 Head::None => Some(now),
-                Head::Behind | Head::LookAgainAt(_) => None,
+                Head::BlockedByOrder | Head::RetryAt(_) => None,
             };
             if let Some((oldest_live, came)) = oldest_live.zip(came) {
-                bound.low = bound.low.max(oldest_live.min(came));
+                bound.oldest_live = bound.oldest_live.max(oldest_live.min(came));
             }
             // The claim has not seen what came meanwhile: then the bound stays, which is early.
             is_unchanged = bound.changes == pick.changes;
             match is_unchanged {
-                true => self.set_head(strip, head),
-                false => self.place(strip),
+                true => self.set_head(range, head),
+                false => self.place(range),
             }
         }
         // Ranges behind another job of an ordered key come back when that one ends.
@@ -427,7 +427,7 @@ impl DueIndex {
     }
 
     fn count_starts(&mut self, pick: &Pick, taken: usize, now: Timestamp) {
-        let Some(entry) = self.sublanes.get_mut(&pick.strip.sublane) else {
+        let Some(entry) = self.sublanes.get_mut(&pick.range.sublane) else {
             return;
         };
         if taken == 0 {
@@ -441,7 +441,7 @@ impl DueIndex {
         }
         let starts = u32::try_from(taken).unwrap_or(u32::MAX);
         entry.running = entry.running.saturating_add(starts);
-        let retries = if pick.strip.level.is_retry() {
+        let retries = if pick.range.level.is_retry() {
             starts
         } else {
             0

@@ -6,7 +6,7 @@ use steadfast_core::{
     AppliedGate, ClosedBy, GateNumber, GateState, Gates, GatesChange, Room, Sublane, Timestamp,
 };
 
-use super::{DueIndex, NEVER, Strip, SublaneId, Writers, view::BlockedBy};
+use super::{DueIndex, DueRange, NEVER, SublaneId, Writers, view::BlockedBy};
 use crate::limits::GATE_POLL;
 
 /// A gate that limits a known sublane.
@@ -94,8 +94,8 @@ impl DueIndex {
             limits.any(|limits| limits.ordered || limits.is_for_probes())
         };
         let now = self.now.filter(|_| skips(&before));
-        let mut levels = Vec::with_capacity(entry.strips.len());
-        for (level, bound) in &mut entry.strips {
+        let mut levels = Vec::with_capacity(entry.ranges.len());
+        for (level, bound) in &mut entry.ranges {
             if let Some(now) = now.filter(|now| bound.run_at != NEVER && bound.run_at > *now) {
                 bound.run_at = now;
                 bound.is_exact = false;
@@ -110,11 +110,11 @@ impl DueIndex {
             }
         }
         for level in levels {
-            let strip = Strip { sublane: id, level };
+            let range = DueRange { sublane: id, level };
             for view in &mut self.views {
-                view.remove(strip);
+                view.remove(range);
             }
-            self.place(strip);
+            self.place(range);
         }
     }
 
@@ -228,21 +228,21 @@ impl DueIndex {
         if !is_ordered {
             return;
         }
-        // Its strips may wait for the time of a job that has gone.
+        // Its ranges may wait for the time of a job that has gone.
         let now = self.now.unwrap_or(now);
         let Some(entry) = self.sublanes.get_mut(&id) else {
             return;
         };
-        let mut strips = Vec::new();
-        for (level, bound) in &mut entry.strips {
+        let mut ranges = Vec::new();
+        for (level, bound) in &mut entry.ranges {
             if bound.run_at != NEVER && bound.run_at > now {
                 bound.run_at = now;
                 bound.is_exact = false;
-                strips.push(*level);
+                ranges.push(*level);
             }
         }
-        for level in strips {
-            self.place(Strip { sublane: id, level });
+        for level in ranges {
+            self.place(DueRange { sublane: id, level });
         }
     }
 
@@ -258,11 +258,11 @@ impl DueIndex {
     /// The same, and callers are woken, however many write.
     fn open(&mut self, number: GateNumber, now: Timestamp) {
         let unblocked = self.unblock(number, now);
-        let woken = unblocked.iter().map(|strip| (strip.sublane, now));
+        let woken = unblocked.iter().map(|range| (range.sublane, now));
         self.wake_list.extend(woken);
     }
 
-    fn unblock(&mut self, number: GateNumber, now: Timestamp) -> Vec<Strip> {
+    fn unblock(&mut self, number: GateNumber, now: Timestamp) -> Vec<DueRange> {
         let mut unblocked = Vec::new();
         if !self.views.iter().any(|view| view.has_blocked(number)) {
             return unblocked;
@@ -305,7 +305,7 @@ impl DueIndex {
             let Room::Closed(by) = room else { continue };
             let Some(until) = by.until() else { continue };
             let waiting = self.views.iter().filter_map(|view| view.first_at(&at));
-            let woken = waiting.map(|strip| (strip.sublane, until));
+            let woken = waiting.map(|range| (range.sublane, until));
             self.wake_list.extend(woken);
         }
     }

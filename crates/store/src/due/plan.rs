@@ -41,8 +41,8 @@ impl DueIndex {
         }
         // Other claims may take from the same ranges meanwhile.
         for pick in batches.iter_mut().flat_map(|batch| &mut batch.picks) {
-            self.place(pick.strip);
-            pick.look = self.looks.begin(pick.strip);
+            self.place(pick.range);
+            pick.in_flight = self.in_flight.begin(pick.range);
         }
         batches
     }
@@ -58,7 +58,6 @@ impl DueIndex {
             if !served.insert(tenant.clone()) {
                 break;
             }
-            self.shares.pass(&tenant);
             let count = self.fair_count(search.view, &tenant, left);
             let mut picks = Vec::new();
             let mut is_reserved = false;

@@ -44,6 +44,7 @@ impl Shares {
     }
 
     /// This tenant is next, so all others that wait have had as much.
+    #[cfg(any(feature = "sqlite", test))]
     pub(super) fn pass(&mut self, next: &Tenant) {
         self.least = self.get(next);
     }

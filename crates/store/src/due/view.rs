@@ -12,7 +12,7 @@ use std::{
 
 use steadfast_core::{Destination, GateNumber, Kind, Queue, Share, Sublane, Tenant, Timestamp};
 
-use super::{Strip, order::TenantOrder};
+use super::{DueRange, order::TenantOrder};
 use crate::{limits::GATES_WITH_ROOM_EXAMINED_MAX, store::ClaimRequest};
 
 /// Which jobs a caller wants.
@@ -76,13 +76,13 @@ pub(super) struct View {
     /// When it was used last.
     pub used: u64,
     ready: TenantOrder,
-    later: BTreeSet<(Timestamp, Strip)>,
+    later: BTreeSet<(Timestamp, DueRange)>,
     blocked: HashMap<BlockedBy, BlockedRanges>,
     /// Destinations at which ranges are blocked: every claim examines these, and gates may be many.
     full: HashSet<Destination>,
     /// Where ranges are blocked although there is room, by the tenant there that was served least.
     with_room: BTreeSet<(Share, BlockedBy)>,
-    ranges: HashMap<Strip, RangeEntry>,
+    ranges: HashMap<DueRange, RangeEntry>,
 }
 
 /// The ranges that wait at one gate.
@@ -130,68 +130,74 @@ impl View {
     /// Puts a range where its time belongs. One that is due and blocked stays blocked.
     pub(super) fn place(
         &mut self,
-        strip: Strip,
+        range: DueRange,
         tenant: &Tenant,
         share: Share,
         run_at: Timestamp,
         is_due: bool,
     ) {
         if is_due
-            && let Some(entry) = self.ranges.get_mut(&strip)
+            && let Some(entry) = self.ranges.get_mut(&range)
             && let RangeState::Blocked(at) = &entry.state
             && let Some(blocked) = self.blocked.get_mut(at)
         {
             // The new time first, so that the tenant keeps its place.
-            blocked.order.insert(strip, tenant, share, run_at);
+            blocked.order.insert(range, tenant, share, run_at);
             if entry.run_at != run_at {
-                blocked.order.remove(strip, tenant, entry.run_at);
+                blocked.order.remove(range, tenant, entry.run_at);
             }
             entry.run_at = run_at;
             return;
         }
-        self.remove(strip);
+        self.remove(range);
         let state = match is_due {
             true => {
-                self.ready.insert(strip, tenant, share, run_at);
+                self.ready.insert(range, tenant, share, run_at);
                 RangeState::Ready
             }
             false => {
-                self.later.insert((run_at, strip));
+                self.later.insert((run_at, range));
                 RangeState::Later
             }
         };
-        self.set_entry(strip, tenant, run_at, state);
+        self.set_entry(range, tenant, run_at, state);
     }
 
     /// Moves a range to a place that is closed.
     pub(super) fn block(
         &mut self,
-        strip: Strip,
+        range: DueRange,
         tenant: &Tenant,
         share: Share,
         run_at: Timestamp,
         at: BlockedBy,
     ) {
-        self.remove(strip);
+        self.remove(range);
         if let BlockedBy::Destination(destination) = &at {
             self.full.insert(destination.clone());
         }
         let blocked = self.blocked.entry(at.clone()).or_default();
-        blocked.order.insert(strip, tenant, share, run_at);
-        self.set_entry(strip, tenant, run_at, RangeState::Blocked(at));
+        blocked.order.insert(range, tenant, share, run_at);
+        self.set_entry(range, tenant, run_at, RangeState::Blocked(at));
     }
 
-    fn set_entry(&mut self, strip: Strip, tenant: &Tenant, run_at: Timestamp, state: RangeState) {
+    fn set_entry(
+        &mut self,
+        range: DueRange,
+        tenant: &Tenant,
+        run_at: Timestamp,
+        state: RangeState,
+    ) {
         let entry = RangeEntry {
             tenant: tenant.clone(),
             run_at,
             state,
         };
-        self.ranges.insert(strip, entry);
+        self.ranges.insert(range, entry);
     }
 
-    pub(super) fn remove(&mut self, strip: Strip) {
-        let Some(entry) = self.ranges.remove(&strip) else {
+    pub(super) fn remove(&mut self, range: DueRange) {
+        let Some(entry) = self.ranges.remove(&range) else {
             return;
         };
         let RangeEntry {
@@ -200,11 +206,11 @@ impl View {
             state,
         } = &entry;
         match state {
-            RangeState::Ready => self.ready.remove(strip, tenant, *run_at),
-            RangeState::Later => drop(self.later.remove(&(*run_at, strip))),
+            RangeState::Ready => self.ready.remove(range, tenant, *run_at),
+            RangeState::Later => drop(self.later.remove(&(*run_at, range))),
             RangeState::Blocked(at) => {
                 if let Some(blocked) = self.blocked.get_mut(at) {
-                    blocked.order.remove(strip, tenant, *run_at);
+                    blocked.order.remove(range, tenant, *run_at);
                     if blocked.order.is_empty() {
                         self.set_closed(at);
                         self.blocked.remove(at);
@@ -221,14 +227,14 @@ impl View {
     pub(super) fn advance(
         &mut self,
         now: Timestamp,
-        tenant: impl Fn(Strip) -> Option<(Tenant, Share)>,
+        tenant: impl Fn(DueRange) -> Option<(Tenant, Share)>,
     ) {
-        while let Some((run_at, strip)) = self.later.first().copied()
+        while let Some((run_at, range)) = self.later.first().copied()
             && run_at <= now
         {
-            match tenant(strip) {
-                Some((tenant, share)) => self.place(strip, &tenant, share, run_at, true),
-                None => self.remove(strip),
+            match tenant(range) {
+                Some((tenant, share)) => self.place(range, &tenant, share, run_at, true),
+                None => self.remove(range),
             }
         }
     }
@@ -239,9 +245,9 @@ impl View {
     }
 
     /// One of the ranges that wait there.
-    pub(super) fn first_at(&self, at: &BlockedBy) -> Option<Strip> {
-        let (strip, _) = self.blocked.get(at)?.order.first()?;
-        Some(strip)
+    pub(super) fn first_at(&self, at: &BlockedBy) -> Option<DueRange> {
+        let (range, _) = self.blocked.get(at)?.order.first()?;
+        Some(range)
     }
 
     /// There is room for `count` starts: makes as many ranges ready, in fair order.
@@ -250,16 +256,16 @@ impl View {
         at: &BlockedBy,
         count: usize,
         share: impl Fn(&Tenant) -> Share,
-    ) -> Vec<Strip> {
+    ) -> Vec<DueRange> {
         let mut unblocked = Vec::new();
         while unblocked.len() < count
             && let Some(blocked) = self.blocked.get_mut(at)
             && let Some(tenant) = blocked.order.next_tenant(&share)
-            && let Some((strip, run_at)) = blocked.order.first_of(&tenant)
+            && let Some((range, run_at)) = blocked.order.first_of(&tenant)
         {
-            self.remove(strip);
-            self.place(strip, &tenant, share(&tenant), run_at, true);
-            unblocked.push(strip);
+            self.remove(range);
+            self.place(range, &tenant, share(&tenant), run_at, true);
+            unblocked.push(range);
         }
         if count > 0 {
             self.set_with_room(at, Share::default());
@@ -277,11 +283,11 @@ impl View {
     ) {
         for _ in 0..count {
             let blocked = self.blocked.get(at);
-            let Some((strip, run_at)) = blocked.and_then(|it| it.order.first_of(tenant)) else {
+            let Some((range, run_at)) = blocked.and_then(|it| it.order.first_of(tenant)) else {
                 break;
             };
-            self.remove(strip);
-            self.place(strip, tenant, share, run_at, true);
+            self.remove(range);
+            self.place(range, tenant, share, run_at, true);
         }
     }
 
@@ -347,14 +353,14 @@ impl View {
     }
 
     /// A range whose time has come and that is not blocked.
-    pub(super) fn first_ready(&self) -> Option<(Strip, Timestamp)> {
+    pub(super) fn first_ready(&self) -> Option<(DueRange, Timestamp)> {
         self.ready.first()
     }
 
     /// The range whose time comes next.
-    pub(super) fn first_later(&self) -> Option<(Strip, Timestamp)> {
-        let (run_at, strip) = self.later.first()?;
-        Some((*strip, *run_at))
+    pub(super) fn first_later(&self) -> Option<(DueRange, Timestamp)> {
+        let (run_at, range) = self.later.first()?;
+        Some((*range, *run_at))
     }
 
     pub(super) fn ready_tenants(&self) -> usize {
@@ -366,7 +372,7 @@ impl View {
     }
 
     /// A tenant's most urgent ready range, with its time.
-    pub(super) fn first_ready_of(&self, tenant: &Tenant) -> Option<(Strip, Timestamp)> {
+    pub(super) fn first_ready_of(&self, tenant: &Tenant) -> Option<(DueRange, Timestamp)> {
         self.ready.first_of(tenant)
     }
 }

@@ -10,7 +10,7 @@ use deadpool_postgres::StatementCache;
 use tokio_postgres::{Client, IsolationLevel, Row, types::ToSql};
 
 use super::{
-    driver_error::DriverError, mirror::DueMirror, names::Names, note_position::NotePosition,
+    driver_error::DriverError, due_cache::DueCache, names::Names, note_position::NotePosition,
     sweeps::Sweeps, time::DatabaseClock, trust::ConnectionTrust,
 };
 use crate::{damage::DamageLog, sql::prune_position::PrunePosition};
@@ -22,7 +22,7 @@ pub(super) struct PoolContext {
     pub clock: DatabaseClock,
     pub trust: ConnectionTrust,
     pub damage: DamageLog,
-    pub due: Arc<DueMirror>,
+    pub due: Arc<DueCache>,
     pub sweeps: Sweeps,
     /// Where retention goes on.
     pub pruned_to: Mutex<PrunePosition>,

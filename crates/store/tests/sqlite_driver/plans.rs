@@ -41,14 +41,14 @@ const PLANS: &[((&str, &str), &str)] = &[
         "steadfast_job_waiting (lane=? AND sublane=? AND level=? AND run_at<?)",
     ),
     (
-        sql!("due_strip"),
+        sql!("due_range"),
         "steadfast_job_waiting (lane=? AND sublane=? AND level>?)",
     ),
     (
-        sql!("due_strip"),
+        sql!("due_range"),
         "steadfast_job_waiting (lane=? AND sublane>?)",
     ),
-    (sql!("due_strip"), "steadfast_job_waiting (lane>?)"),
+    (sql!("due_range"), "steadfast_job_waiting (lane>?)"),
     (
         sql!("batch_note_next"),
         "steadfast_batch_note_batch (batch>?)",
