@@ -38,7 +38,7 @@ impl DueIndex {
     }
 
     /// The sublanes that pass a changed gate.
-    fn affected(&self, change: &GatesChange) -> Vec<SublaneId> {
+    pub(super) fn affected(&self, change: &GatesChange) -> Vec<SublaneId> {
         if change.defaults {
             return self.sublanes.keys().copied().collect();
         }

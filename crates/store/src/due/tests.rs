@@ -325,3 +325,40 @@ fn what_waits_at_a_rate_is_not_passed_by_what_is_less_urgent() {
     index.finish(&picks[0], 0, Head::None, at(120));
     assert_eq!(priorities(&plan(&mut index, 120)), [7, 5]);
 }
+
+#[test]
+fn a_changed_gate_concerns_only_the_sublanes_that_pass_it() {
+    let mut index = DueIndex::new(Writers::One);
+    let key = steadfast_core::ConcurrencyKey::new("k").unwrap();
+    let of = |tenant: &str, queue: &str| Sublane {
+        tenant: Tenant::new(tenant).unwrap(),
+        queue: Queue::new(queue).unwrap(),
+        concurrency_key: (queue == "keyed").then(|| key.clone()),
+        ..sublane()
+    };
+    let sublanes = [("a", "x"), ("a", "keyed"), ("b", "x"), ("b", "keyed")];
+    for (number, (tenant, queue)) in (0..).zip(sublanes) {
+        let range = DueRange {
+            sublane: SublaneId { lane: 1, number },
+            level: Level::new(5, false),
+        };
+        index.add(range, || of(tenant, queue), at(1));
+    }
+    let tenant = |name: &str| Some(Tenant::new(name).unwrap());
+    for (of, scope, key, expected) in [
+        (None, GateScope::Queue, "x", vec![0, 2]),
+        (tenant("b"), GateScope::Queue, "x", vec![2]),
+        (None, GateScope::Tenant, "a", vec![0, 1]),
+        (tenant("a"), GateScope::Key, "k", vec![1]),
+        (None, GateScope::Kind, "other", vec![]),
+    ] {
+        let id = GateId::new(of, scope, key).unwrap();
+        let change = steadfast_core::GatesChange {
+            set: vec![id.clone()],
+            ..Default::default()
+        };
+        let affected = index.affected(&change);
+        let numbers: Vec<i64> = affected.iter().map(|id| id.number).collect();
+        assert_eq!(numbers, expected, "{id:?}");
+    }
+}
