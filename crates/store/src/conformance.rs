@@ -38,6 +38,7 @@ mod keys;
 mod list;
 mod once;
 mod operations;
+mod ordered_keys;
 mod outbox;
 mod pause;
 mod prune;
@@ -366,15 +367,18 @@ macro_rules! conformance_tests {
                 every_gate_of_a_job_must_be_open
                 starts_keep_to_a_rate
                 a_paused_gate_opens_by_itself_at_its_time
+                retries_beyond_their_share_wait_and_first_attempts_do_not
+                a_caller_takes_no_more_for_a_destination_than_it_wants
+                a_probe_is_a_job_that_is_tried_again
+                destination_and_key_are_kept
+            }
+            ordered_keys {
                 an_ordered_key_runs_in_the_order_of_creation
                 a_retry_holds_back_those_behind_it
                 a_cancelled_job_lets_those_behind_it_go_on
                 an_older_job_that_comes_back_to_an_ordered_key_is_its_first_again
                 the_first_of_an_ordered_key_may_change_its_priority
-                retries_beyond_their_share_wait_and_first_attempts_do_not
-                a_caller_takes_no_more_for_a_destination_than_it_wants
-                a_probe_is_a_job_that_is_tried_again
-                destination_and_key_are_kept
+                an_ordered_key_keeps_to_creation_times_after_the_clock_was_set_back
             }
             flow_model {
                 random_work_starts_what_may_and_nothing_else

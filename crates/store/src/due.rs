@@ -1,27 +1,26 @@
-//! Where jobs wait, and whose turn it is.
+//! Which range of waiting jobs a claim takes from next; see `docs/design/claim.md`.
 //!
-//! A claim must not look at every tenant, queue, kind, destination and key only to learn that
-//! nothing may start there. This is held in memory: for each sublane and level (a priority, first
-//! attempts and retries apart) a lower bound of the earliest `runAt`. What is due is ordered by
-//! tenant, the one that has had least first; what is not due lies by its time; what a gate holds
-//! back lies at that gate, and comes back when the gate opens, by time or because an attempt ended.
-//! As many are let through as may start; what is left there counts when it is decided whose turn it
-//! is, because those may have more urgent things to do.
+//! A claim must not examine every tenant, queue, kind, destination and key only to learn that
+//! nothing may start there. So this is held in memory: for each sublane and level (a priority, first
+//! attempts and retries apart) a lower bound of the earliest `runAt`. Due ranges are ordered by
+//! tenant, the one that was served least first; the others lie by their time; a range that finds a
+//! gate closed waits at that gate until the gate has room, by time or because an attempt ended.
 //! So the cost of a claim does not depend on how many there are of anything.
 //!
-//! Callers that want the same jobs share one view of all this. The bounds are hints: they may be too
-//! early, never too late, and the claim itself looks at the rows. [`DueIndex::plan`] says where to
-//! look, and the driver answers with what it found there.
+//! Callers with the same filter share one view of all this. The bounds are hints: they may be too
+//! early, never too late, and the claim itself reads the rows. [`DueIndex::choose`] names one range
+//! and [`DueIndex::plan`] several, and the driver answers with what it found there.
 
+mod choose;
 mod gates;
+mod in_flight;
 mod lists;
-mod looks;
-mod open_parks;
 mod order;
+#[cfg(any(feature = "postgres", test))]
 mod plan;
+mod range;
 mod shares;
 mod start;
-mod strip;
 mod view;
 
 use std::{
@@ -31,37 +30,35 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, Destination, GateNumber, GateState, Gates, Sublane, Timestamp,
-    limits::CLOCK_STEP_MAX,
+    AppliedGate, GateNumber, GateState, Gates, Sublane, Timestamp, limits::CLOCK_STEP_MAX,
 };
 
 use crate::{
     limits::{DUE_VIEWS_MAX, ORDER_POLL},
     store::ClaimRequest,
 };
+use choose::Search;
 use gates::GateEntry;
+use in_flight::InFlightClaims;
 use lists::SublaneLists;
-use looks::Looks;
 use shares::Shares;
-use view::{Park, View};
+use view::{BlockedBy, View};
 
+pub(crate) use choose::{Pick, SentJobs};
 #[cfg(feature = "postgres")]
-pub(crate) use plan::Plan;
+pub(crate) use plan::TenantBatch;
+pub(crate) use range::{DueRange, Head, Level, SublaneId};
 #[cfg(feature = "sqlite")]
-pub(crate) use plan::Turn;
-pub(crate) use plan::{Pick, SentJobs};
-#[cfg(feature = "sqlite")]
-pub(crate) use start::FirstStrip;
+pub(crate) use start::FirstRange;
 pub(crate) use start::{IndexedStart, WaitingJob};
-pub(crate) use strip::{Head, Level, Strip, SublaneId};
 
 /// How a driver uses the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writers {
-    /// One at a time, which makes nearly all changes itself: what it says is so.
+    /// One, which makes nearly all changes itself: the index is exact.
     One,
-    /// Many at once, here and elsewhere: claims of several callers look at the same strips, and what
-    /// one has found may be out of date when it says so.
+    /// Many at once, here and on other nodes: the index is a cache. Several claims read the same
+    /// ranges, and what one has found may be out of date when it says so.
     Many,
 }
 
@@ -70,23 +67,20 @@ pub(crate) struct DueIndex {
     sublanes: HashMap<SublaneId, Entry>,
     lists: SublaneLists,
     views: Vec<View>,
-    /// Claims that have a plan and have not said yet what they found.
-    looks: Looks,
+    /// Claims that have a plan and have not yet said what they found.
+    in_flight: InFlightClaims,
     shares: Shares,
     gates: Arc<Gates>,
     states: HashMap<GateNumber, GateEntry>,
-    /// What is known of gates that no sublane passes at present: starts count although the jobs have
-    /// ended.
+    /// The states of gates that no known sublane passes: starts count although the jobs have ended.
     idle_states: HashMap<GateNumber, GateState>,
-    /// When there are more of them, those are looked for that do not count any more.
+    /// Beyond twice this number, those that no longer count are removed.
     idle_states_checked: usize,
-    /// Gates that have let strips through which then did not start anything: others may.
-    unused_room: BTreeSet<GateNumber>,
-    /// Sublanes that gates have let through since the driver last asked, or will at a time that callers
-    /// may not know.
-    opened: Vec<(SublaneId, Timestamp)>,
-    /// When gates open by time.
-    openings: BTreeSet<(Timestamp, GateNumber)>,
+    /// Sublanes of which ranges were unblocked since the driver last asked, or will be at a time that
+    /// callers may not know.
+    wake_list: Vec<(SublaneId, Timestamp)>,
+    /// When time may open a closed gate.
+    reopen_at: BTreeSet<(Timestamp, GateNumber)>,
     /// The latest time that was seen.
     now: Option<Timestamp>,
     /// Counts claims, to find the view that was not used for longest.
@@ -97,8 +91,15 @@ pub(crate) struct DueIndex {
 struct Entry {
     sublane: Arc<Sublane>,
     gates: Arc<[AppliedGate]>,
-    strips: Vec<(Level, Bound)>,
+    ranges: Vec<(Level, Bound)>,
     running: u32,
+}
+
+impl Entry {
+    fn bound(&self, level: Level) -> Option<&Bound> {
+        let known = self.ranges.iter().find(|(known, _)| *known == level);
+        known.map(|(_, bound)| bound)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -108,7 +109,7 @@ struct Bound {
     /// A job waits for exactly this time.
     is_exact: bool,
     /// No living row is earlier.
-    low: Timestamp,
+    oldest_live: Timestamp,
     /// Counts what came, so that a claim does not forget what it has not seen.
     changes: u32,
 }
@@ -123,15 +124,14 @@ impl DueIndex {
             sublanes: HashMap::new(),
             lists: SublaneLists::default(),
             views: Vec::new(),
-            looks: Looks::default(),
+            in_flight: InFlightClaims::default(),
             shares: Shares::default(),
             gates: Arc::default(),
             states: HashMap::new(),
             idle_states: HashMap::new(),
             idle_states_checked: 0,
-            unused_room: BTreeSet::new(),
-            opened: Vec::new(),
-            openings: BTreeSet::new(),
+            wake_list: Vec::new(),
+            reopen_at: BTreeSet::new(),
             now: None,
             uses: 0,
         }
@@ -144,11 +144,10 @@ impl DueIndex {
         self.sublanes.clear();
         self.lists = SublaneLists::default();
         self.views.clear();
-        self.looks.clear();
+        self.in_flight.clear();
         self.states.clear();
         self.idle_states.clear();
-        self.unused_room.clear();
-        self.openings.clear();
+        self.reopen_at.clear();
     }
 
     /// The latest time at which it was asked.
@@ -157,11 +156,11 @@ impl DueIndex {
         self.now.unwrap_or(Timestamp::EPOCH)
     }
 
-    /// Sublanes that gates have let through since the last call, or will then: callers may be waiting
-    /// for them.
+    /// Sublanes of which ranges were unblocked since the last call, or will be then: callers may be
+    /// waiting for them.
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    pub(crate) fn take_opened(&mut self) -> Vec<(SublaneId, Timestamp)> {
-        std::mem::take(&mut self.opened)
+    pub(crate) fn take_wake_list(&mut self) -> Vec<(SublaneId, Timestamp)> {
+        std::mem::take(&mut self.wake_list)
     }
 
     #[cfg(feature = "postgres")]
@@ -176,47 +175,47 @@ impl DueIndex {
     /// A job waits. Answers whether that is earlier than was known.
     pub(crate) fn add(
         &mut self,
-        strip: Strip,
+        range: DueRange,
         sublane: impl FnOnce() -> Sublane,
         run_at: Timestamp,
     ) -> bool {
-        self.looks.note(strip, run_at);
-        let entry = self.entry(strip.sublane, sublane);
+        self.in_flight.add(range, run_at);
+        let entry = self.entry(range.sublane, sublane);
         let known = entry
-            .strips
+            .ranges
             .iter_mut()
-            .find(|(level, _)| *level == strip.level);
+            .find(|(level, _)| *level == range.level);
         let Some((_, known)) = known else {
             let bound = Bound {
                 run_at,
                 is_exact: true,
-                low: Timestamp::EPOCH,
+                oldest_live: Timestamp::EPOCH,
                 changes: 0,
             };
-            entry.strips.push((strip.level, bound));
-            self.place(strip);
+            entry.ranges.push((range.level, bound));
+            self.place(range);
             return true;
         };
         known.changes = known.changes.wrapping_add(1);
-        known.low = known.low.min(run_at);
+        known.oldest_live = known.oldest_live.min(run_at);
         let is_earlier = run_at < known.run_at;
         if run_at <= known.run_at {
             known.run_at = run_at;
             known.is_exact = true;
         }
         if is_earlier {
-            self.place(strip);
+            self.place(range);
         }
         is_earlier
     }
 
     /// A job of a sublane that is known waits.
-    pub(crate) fn add_known(&mut self, strip: Strip, run_at: Timestamp) -> bool {
-        let Some(entry) = self.sublanes.get(&strip.sublane) else {
+    pub(crate) fn add_known(&mut self, range: DueRange, run_at: Timestamp) -> bool {
+        let Some(entry) = self.sublanes.get(&range.sublane) else {
             return true;
         };
         let sublane = entry.sublane.clone();
-        self.add(strip, || (*sublane).clone(), run_at)
+        self.add(range, || (*sublane).clone(), run_at)
     }
 
     /// The number of a sublane's concurrency key.
@@ -228,84 +227,61 @@ impl DueIndex {
     }
 
     /// A job does not wait any more. If it was the first, the next one's time is not known.
-    pub(crate) fn remove(&mut self, strip: Strip, run_at: Timestamp) {
-        if let Some(bound) = self.bound_mut(strip)
+    pub(crate) fn remove(&mut self, range: DueRange, run_at: Timestamp) {
+        if let Some(bound) = self.bound_mut(range)
             && bound.run_at == run_at
         {
             bound.is_exact = false;
         }
     }
 
-    /// The first job of a strip was looked up.
-    pub(crate) fn set_head(&mut self, strip: Strip, head: Head) {
-        let is_due = matches!(head, Head::At(run_at) if Some(run_at) <= self.now);
-        if !is_due && let Some(entry) = self.sublanes.get(&strip.sublane) {
-            self.unused_room.extend(unordered(&entry.gates));
-        }
+    /// The first job of a range was looked up.
+    pub(crate) fn set_head(&mut self, range: DueRange, head: Head) {
         match head {
-            Head::None => self.drop_strip(strip),
-            Head::At(run_at) => {
-                if let Some(bound) = self.bound_mut(strip) {
+            Head::None => self.drop_range(range),
+            Head::At(run_at) | Head::RetryAt(run_at) => {
+                if let Some(bound) = self.bound_mut(range) {
                     bound.run_at = run_at;
                     bound.is_exact = true;
-                    self.place(strip);
+                    self.place(range);
                 }
             }
-            Head::LookAgainAt(at) => {
-                if let Some(bound) = self.bound_mut(strip) {
-                    bound.run_at = at;
-                    bound.is_exact = true;
-                    self.place(strip);
-                }
-            }
-            Head::Behind => self.park_behind(strip),
+            Head::BlockedByOrder => self.block_behind(range),
         }
     }
 
-    /// What is known of a strip: its time, and whether a job waits for exactly that time.
-    pub(crate) fn bound(&self, strip: Strip) -> Option<(Timestamp, bool)> {
-        let entry = self.sublanes.get(&strip.sublane)?;
-        let (_, bound) = entry
-            .strips
-            .iter()
-            .find(|(level, _)| *level == strip.level)?;
+    /// What is known of a range: its time, and whether a job waits for exactly that time.
+    pub(crate) fn bound(&self, range: DueRange) -> Option<(Timestamp, bool)> {
+        let bound = self.sublanes.get(&range.sublane)?.bound(range.level)?;
         Some((bound.run_at, bound.is_exact))
     }
 
-    /// A number that is another one after something came to a strip.
+    /// A number that is another one after something came to a range.
     #[cfg(feature = "postgres")]
-    pub(crate) fn changes(&self, strip: Strip) -> Option<u32> {
-        let entry = self.sublanes.get(&strip.sublane)?;
-        let (_, bound) = entry
-            .strips
-            .iter()
-            .find(|(level, _)| *level == strip.level)?;
+    pub(crate) fn changes(&self, range: DueRange) -> Option<u32> {
+        let bound = self.sublanes.get(&range.sublane)?.bound(range.level)?;
         Some(bound.changes)
     }
 
-    /// Takes in what time, gates and the caller's allowance have let through since the last look.
+    /// Takes in what time, gates and the caller's allowance have opened since the last claim.
     #[cfg(any(feature = "sqlite", test))]
     pub(crate) fn catch_up(&mut self, request: &ClaimRequest, now: Timestamp) {
         let view = self.view(request, now);
-        let allowance = |destination: &Destination| match &request.allowance {
-            Some(allowance) => allowance.of(destination),
-            None => usize::MAX,
-        };
-        self.offer_unused_room(now);
-        self.advance(view, &allowance, now);
+        let sent = SentJobs::default();
+        self.advance(&Search::new(view, request, &sent, now));
     }
 
-    /// Forgets strips in which nothing has waited for a while: where their living rows begin will be
+    /// Forgets ranges in which nothing has waited for a while: where their living rows begin will be
     /// found again.
     #[cfg(feature = "postgres")]
     pub(crate) fn forget_idle(&mut self, now: Timestamp) {
-        let idle = now.minus(crate::limits::IDLE_STRIPS_KEPT);
+        let idle = now.minus(crate::limits::IDLE_RANGES_KEPT);
         let mut unused = Vec::new();
         for (id, entry) in &mut self.sublanes {
             entry
-                .strips
-                .retain(|(_, bound)| bound.run_at != NEVER || bound.low > idle);
-            if entry.strips.is_empty() && entry.running == 0 {
+                .ranges
+                .retain(|(_, bound)| bound.run_at != NEVER || bound.oldest_live > idle);
+            if entry.ranges.is_empty() && entry.running == 0 {
                 unused.push(*id);
             }
         }
@@ -313,42 +289,40 @@ impl DueIndex {
             self.drop_if_unused(id);
         }
         let sublanes = &self.sublanes;
-        self.looks
-            .retain(|strip| sublanes.contains_key(&strip.sublane));
+        self.in_flight
+            .retain(|range| sublanes.contains_key(&range.sublane));
     }
 
-    /// When a claim should look again: in the past if something is due already.
+    /// When to claim again: in the past if something is due already.
     pub(crate) fn next_due(&mut self, request: &ClaimRequest, now: Timestamp) -> Option<Timestamp> {
         let view = self.view(request, now);
-        self.offer_unused_room(now);
         let view = &self.views[view];
         if let Some((_, run_at)) = view.first_ready() {
             return Some(run_at);
         }
-        if view.has_open() {
+        if view.has_with_room() {
             return Some(now);
         }
-        let opening = self
-            .openings
+        let reopens = self
+            .reopen_at
             .iter()
-            .find(|(_, number)| view.has_parked(*number))
+            .find(|(_, number)| view.has_blocked(*number))
             .map(|(at, _)| *at);
         let later = view.first_later().map(|(_, run_at)| run_at);
-        opening.into_iter().chain(later).min()
+        reopens.into_iter().chain(later).min()
     }
 
-    /// The strip of a request that may have the earliest job, if its time is not known exactly.
+    /// The range of a request that may have the earliest job, if its time is not known exactly.
     pub(crate) fn inexact_earliest(
         &mut self,
         request: &ClaimRequest,
         now: Timestamp,
-    ) -> Option<Strip> {
+    ) -> Option<DueRange> {
         let view = self.view(request, now);
-        self.offer_unused_room(now);
         let view = &self.views[view];
-        let (strip, _) = view.first_ready().or_else(|| view.first_later())?;
-        let (_, is_exact) = self.bound(strip)?;
-        (!is_exact).then_some(strip)
+        let (range, _) = view.first_ready().or_else(|| view.first_later())?;
+        let (_, is_exact) = self.bound(range)?;
+        (!is_exact).then_some(range)
     }
 
     fn entry(&mut self, id: SublaneId, sublane: impl FnOnce() -> Sublane) -> &mut Entry {
@@ -376,46 +350,46 @@ impl DueIndex {
                 sublane: Arc::new(sublane),
                 gates: applied,
                 // Most sublanes have one level.
-                strips: Vec::with_capacity(1),
+                ranges: Vec::with_capacity(1),
                 running: 0,
             }
         })
     }
 
-    fn bound_mut(&mut self, strip: Strip) -> Option<&mut Bound> {
-        let entry = self.sublanes.get_mut(&strip.sublane)?;
+    fn bound_mut(&mut self, range: DueRange) -> Option<&mut Bound> {
+        let entry = self.sublanes.get_mut(&range.sublane)?;
         let known = entry
-            .strips
+            .ranges
             .iter_mut()
-            .find(|(level, _)| *level == strip.level)?;
+            .find(|(level, _)| *level == range.level)?;
         Some(&mut known.1)
     }
 
-    /// Puts a strip where its bound belongs, in every view that wants it.
-    fn place(&mut self, strip: Strip) {
-        let Some(entry) = self.sublanes.get(&strip.sublane) else {
+    /// Puts a range where its bound belongs, in every view that wants it.
+    fn place(&mut self, range: DueRange) {
+        let Some(entry) = self.sublanes.get(&range.sublane) else {
             return;
         };
-        let Some((_, bound)) = entry.strips.iter().find(|(level, _)| *level == strip.level) else {
+        let Some(bound) = entry.bound(range.level) else {
             return;
         };
         let is_out = bound.run_at == NEVER;
         for view in &mut self.views {
             if is_out {
-                view.remove(strip);
+                view.remove(range);
             } else if view.wants(&entry.sublane) {
                 let is_due = self.now.is_some_and(|now| bound.run_at <= now);
                 let share = self.shares.get(&entry.sublane.tenant);
-                view.place(strip, &entry.sublane.tenant, share, bound.run_at, is_due);
+                view.place(range, &entry.sublane.tenant, share, bound.run_at, is_due);
             }
         }
     }
 
-    fn park_behind(&mut self, strip: Strip) {
-        let Some(entry) = self.sublanes.get(&strip.sublane) else {
+    fn block_behind(&mut self, range: DueRange) {
+        let Some(entry) = self.sublanes.get(&range.sublane) else {
             return;
         };
-        let Some((_, bound)) = entry.strips.iter().find(|(level, _)| *level == strip.level) else {
+        let Some(bound) = entry.bound(range.level) else {
             return;
         };
         let Some(gate) = entry.gates.iter().find(|gate| gate.limits.ordered) else {
@@ -424,46 +398,46 @@ impl DueIndex {
         if self.writers == Writers::Many {
             // Others may not say that an older job has come back to the key.
             let now = self.now.unwrap_or(Timestamp::EPOCH);
-            self.openings.insert((now.plus(ORDER_POLL), gate.number));
+            self.reopen_at.insert((now.plus(ORDER_POLL), gate.number));
         }
         for view in &mut self.views {
             if view.wants(&entry.sublane) {
                 let share = self.shares.get(&entry.sublane.tenant);
-                let park = Park::Gate(gate.number);
-                view.park(strip, &entry.sublane.tenant, share, bound.run_at, park);
+                let at = BlockedBy::Gate(gate.number);
+                view.block(range, &entry.sublane.tenant, share, bound.run_at, at);
             }
         }
     }
 
-    /// No job waits in a strip.
-    fn drop_strip(&mut self, strip: Strip) {
-        let Some(entry) = self.sublanes.get_mut(&strip.sublane) else {
+    /// No job waits in a range.
+    fn drop_range(&mut self, range: DueRange) {
+        let Some(entry) = self.sublanes.get_mut(&range.sublane) else {
             return;
         };
         match self.writers {
-            Writers::One => entry.strips.retain(|(level, _)| *level != strip.level),
+            Writers::One => entry.ranges.retain(|(level, _)| *level != range.level),
             // Where the living begin is still needed: dead rows may lie in front.
             Writers::Many => {
                 for (_, bound) in entry
-                    .strips
+                    .ranges
                     .iter_mut()
-                    .filter(|(level, _)| *level == strip.level)
+                    .filter(|(level, _)| *level == range.level)
                 {
                     bound.run_at = NEVER;
                 }
             }
         }
         for view in &mut self.views {
-            view.remove(strip);
+            view.remove(range);
         }
-        self.drop_if_unused(strip.sublane);
+        self.drop_if_unused(range.sublane);
     }
 
     fn drop_if_unused(&mut self, id: SublaneId) {
         let Some(entry) = self.sublanes.get(&id) else {
             return;
         };
-        if !entry.strips.is_empty() || entry.running > 0 {
+        if !entry.ranges.is_empty() || entry.running > 0 {
             return;
         }
         let sublane = entry.sublane.clone();
@@ -483,7 +457,7 @@ impl DueIndex {
         let is_set_back = self.now.is_some_and(|known| now.plus(slack) < known);
         if is_set_back {
             self.views.clear();
-            self.openings.clear();
+            self.reopen_at.clear();
             self.now = None;
         }
         self.now = self.now.max(Some(now));
@@ -506,17 +480,17 @@ impl DueIndex {
             if !view.wants(&entry.sublane) {
                 continue;
             }
-            for (level, bound) in &entry.strips {
+            for (level, bound) in &entry.ranges {
                 if bound.run_at == NEVER {
                     continue;
                 }
-                let strip = Strip {
+                let range = DueRange {
                     sublane: id,
                     level: *level,
                 };
                 let share = self.shares.get(&entry.sublane.tenant);
                 let is_due = bound.run_at <= now;
-                view.place(strip, &entry.sublane.tenant, share, bound.run_at, is_due);
+                view.place(range, &entry.sublane.tenant, share, bound.run_at, is_due);
             }
         }
         if self.views.len() < DUE_VIEWS_MAX {
@@ -529,13 +503,14 @@ impl DueIndex {
         oldest
     }
 
-    /// What time has made due since the last look, and which gates it has opened.
-    fn advance(&mut self, view: usize, allowance: &dyn Fn(&Destination) -> usize, now: Timestamp) {
-        while let Some((at, number)) = self.openings.first().copied()
+    /// Takes in which gates time has opened, and which ranges it has made due.
+    fn advance(&mut self, search: &Search<'_>) {
+        let now = search.now;
+        while let Some((at, number)) = self.reopen_at.first().copied()
             && at <= now
         {
-            self.openings.pop_first();
-            // How many run behind it is known to the database alone: it is worth a look.
+            self.reopen_at.pop_first();
+            // The database alone knows how many attempts run: it is worth asking.
             if self.writers == Writers::Many
                 && let Some(entry) = self.states.get_mut(&number)
             {
@@ -544,22 +519,16 @@ impl DueIndex {
             self.review(number, now);
         }
         let (sublanes, shares) = (&self.sublanes, &self.shares);
-        self.views[view].advance(now, |strip| {
-            let entry = sublanes.get(&strip.sublane)?;
+        let view = &mut self.views[search.view];
+        view.advance(now, |range| {
+            let entry = sublanes.get(&range.sublane)?;
             Some((
                 entry.sublane.tenant.clone(),
                 shares.get(&entry.sublane.tenant),
             ))
         });
-        self.views[view].unpark_destinations(allowance, |tenant| shares.get(tenant));
+        view.unblock_destinations(&|to| search.allowance(to), |tenant| shares.get(tenant));
     }
-}
-
-/// The gates that let as many through as may start. An ordered key lets all through, to find the
-/// first.
-fn unordered(gates: &[AppliedGate]) -> impl Iterator<Item = GateNumber> {
-    let gates = gates.iter().filter(|gate| !gate.limits.ordered);
-    gates.map(|gate| gate.number)
 }
 
 #[cfg(test)]

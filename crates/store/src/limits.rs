@@ -42,7 +42,7 @@ pub const PRESENT_ROWS_OF_LANE_MAX: i64 = 10_000;
 pub const PRESENT_ROWS_OF_LANE_MIN: i64 = 100;
 /// Of one lane, statistics look at so many sublanes and levels; a lane that has more shows a share of
 /// the present minute.
-pub const STRIPS_OF_LANE_MAX: usize = 256;
+pub const RANGES_OF_LANE_MAX: usize = 256;
 /// Waiting jobs whose minute is past by so much are counted together. A clock that is set back
 /// by more counts them as due before they are.
 pub const WAITING_MINUTES_KEPT: Duration = Duration::from_secs(60 * 60);
@@ -102,18 +102,18 @@ pub const LATE_JOB_LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Jobs before another one that are counted for people: more are not worth the time.
 pub const JOBS_AHEAD_MAX: u64 = 1_000;
 /// Places where jobs of one tenant wait that are looked at to find those before a job.
-pub const STRIPS_AHEAD_MAX: usize = 1_000;
+pub const RANGES_AHEAD_MAX: usize = 1_000;
 /// Sublanes of a tenant that are looked at to find those places: some milliseconds.
 pub const SUBLANES_LOOKED_MAX: usize = 10_000;
 /// Places that are looked at to find the first job of a queue.
-pub const FIRST_STRIPS_MAX: usize = 32;
+pub const FIRST_RANGES_MAX: usize = 32;
 /// Counters of a minute that a forecast reads: a day of seventy lanes, or two hours of eight hundred.
 pub const LANE_MINUTES_MAX: usize = 100_000;
 /// Places where jobs for one destination wait that are looked at to count those that are due: one
 /// search of an index each.
-pub const DESTINATION_STRIPS_MAX: usize = 500;
+pub const DESTINATION_RANGES_MAX: usize = 500;
 /// On PostgreSQL one statement counts in so many of them.
-pub const STRIPS_COUNTED_TOGETHER: usize = 32;
+pub const RANGES_COUNTED_TOGETHER: usize = 32;
 /// Attempts at a gate that are named to people.
 pub const GATE_HOLDERS_MAX: usize = 10;
 /// Running jobs that are looked at to find those attempts.
@@ -124,27 +124,28 @@ pub const DUE_VIEWS_MAX: usize = 64;
 /// Tenants whose shares are remembered, in about 100 bytes each; beyond this, those that have had no
 /// more than the others are forgotten, or all if that does not help.
 pub const TENANT_SHARES_MAX: usize = 200_000;
-/// Gates with room for what they hold back that are looked at in the turn of a tenant which may wait
-/// there: each costs less than a microsecond. Beyond this, a tenant's more urgent job may wait until
-/// another turn.
-pub const OPEN_PARKS_LOOKED_MAX: usize = 64;
+/// Gates with room that a claim examines for ranges of the tenant that is next: each costs less than a
+/// microsecond. Beyond this, a tenant's more urgent range may be found by a later claim.
+pub const GATES_WITH_ROOM_EXAMINED_MAX: usize = 64;
+/// Ranges without a job to take that one claim on SQLite searches, some microseconds each; then the
+/// writer thread serves others first.
+pub const CLAIM_EMPTY_RANGES_MAX: usize = 10_000;
 /// Strips of one tenant that are kept in a list, in 40 bytes each; more of them are kept in a tree.
-pub const FEW_STRIPS: usize = 64;
-/// Claims of one node that look at a strip at the same time: more than it has connections by default.
-/// Beyond this, the first of them learns nothing of where the living rows begin.
-pub const STRIP_LOOKS_MAX: usize = 16;
-/// So long after its last job, a strip is forgotten.
-pub const IDLE_STRIPS_KEPT: Duration = Duration::from_secs(300);
+pub const FEW_RANGES: usize = 64;
+/// Claims of one node that read a range at the same time: more than it has connections by default.
+/// Beyond this, the first of them cannot tell where the oldest live row is.
+pub const RANGE_CLAIMS_MAX: usize = 16;
+/// A range is forgotten this long after its last job.
+pub const IDLE_RANGES_KEPT: Duration = Duration::from_secs(300);
 
-/// A claim looks again for what is left so many times, if it got less than was asked for: who waits for
-/// what it has got does not wait long.
+/// Statements that one claim sends if it gets less than it asked for: then the caller gets what there
+/// is.
 pub const CLAIM_ROUNDS_MAX: usize = 16;
-/// So many of these looks may find nothing, because others hold or have taken what there was.
+/// Statements that may find due jobs and take none, because others have locked or taken them.
 pub const CLAIM_EMPTY_ROUNDS_MAX: usize = 3;
-/// Where a tenant's jobs wait in many strips, a claim looks at so many entries in all to find the most
-/// urgent ones.
+/// Index entries that a claim reads in all to find the most urgent jobs among many ranges of a tenant.
 pub const CLAIM_LOOK_ROWS_MAX: usize = 2_000;
-/// What others hold is looked at again after this.
+/// Rows that others have locked are tried again after this.
 pub const LOCKED_ROWS_RETRY: Duration = Duration::from_millis(50);
 /// A claim that holds gates and is not heard of for so long loses them.
 pub const GATE_SILENCE: Duration = Duration::from_secs(5);
@@ -155,28 +156,28 @@ pub const GATE_POLL: Duration = Duration::from_secs(1);
 /// Jobs behind another one of their ordered key are looked at again this often, in case no notification
 /// came: seldom, because there may be one such job for each of many keys.
 pub const ORDER_POLL: Duration = Duration::from_secs(60);
-/// Ranges that one statement of a look at all of them finds.
-pub const MIRROR_SLICE: i64 = 1_000;
-/// A node looks at all ranges at least this often, if that is cheap.
-pub const MIRROR_SYNC_EVERY: Duration = Duration::from_secs(2);
-/// The upkeep looks at many ranges, so that no claim waits for it. A claim does so itself if the upkeep
-/// has not come to it for so long.
-pub const MIRROR_SYNC_LATE: Duration = Duration::from_secs(60);
-/// It pauses for so many times as long as the look took.
-pub const MIRROR_SYNC_COST_FACTOR: u32 = 50;
-/// After a change of which nothing is known, it pauses for so many times as long.
-pub const MIRROR_STALE_COST_FACTOR: u32 = 5;
-/// So few ranges are looked at without a pause: it is one statement that hardly costs anything.
-pub const MIRROR_RANGES_FEW: usize = 100;
-/// Ranges that other nodes have named and that are not looked up yet; beyond this, all are looked at.
-pub const MIRROR_UNKNOWN_MAX: usize = 10_000;
+/// Ranges that one statement of a full scan returns.
+pub const DUE_CACHE_SLICE: i64 = 1_000;
+/// A node scans all ranges at least this often, if that is cheap.
+pub const DUE_CACHE_SYNC_EVERY: Duration = Duration::from_secs(2);
+/// If there are many ranges, upkeep scans them, so that no claim waits. A claim does so itself if upkeep
+/// has not done it for this long.
+pub const DUE_CACHE_SYNC_LATE: Duration = Duration::from_secs(60);
+/// A node pauses for this many times as long as the scan took.
+pub const DUE_CACHE_SYNC_COST_FACTOR: u32 = 50;
+/// The same after a change in an unknown range.
+pub const DUE_CACHE_STALE_COST_FACTOR: u32 = 5;
+/// Up to this many ranges are scanned without a pause: that is one cheap statement.
+pub const DUE_CACHE_RANGES_FEW: usize = 100;
+/// Ranges that other nodes have named and that are not read yet; beyond this, all ranges are scanned.
+pub const DUE_CACHE_UNKNOWN_MAX: usize = 10_000;
 // Wake-ups.
 
-/// Writes that make jobs of more strips due say nothing of which, and all strips are looked at: as
+/// Writes that make jobs of more ranges due say nothing of which, and all ranges are looked at: as
 /// many as one request creates. Some megabytes.
-pub const STRIP_HINTS_MAX: usize = 10_000;
+pub const RANGE_HINTS_MAX: usize = 10_000;
 /// Strips that one message between nodes names, of up to 70 bytes each.
-pub const MESSAGE_STRIPS: usize = 100;
+pub const MESSAGE_RANGES: usize = 100;
 
 /// A write that makes jobs of more lanes due wakes all that wait: that costs less than finding out
 /// whom it concerns.
@@ -327,7 +328,7 @@ pub const CLOCK_ERROR_MAX: Duration = Duration::from_secs(1);
 pub const CLOCK_DRIFT_MAX: f64 = 0.001;
 
 const _: () = assert!(LIST_ROWS_GROWTH > 1);
-const _: () = assert!(MESSAGE_STRIPS * 70 < NOTIFY_BYTES_MAX);
+const _: () = assert!(MESSAGE_RANGES * 70 < NOTIFY_BYTES_MAX);
 const _: () = assert!(NUMBERS_REMEMBERED.as_secs() < NAME_SEARCH_EVERY.as_secs() / 2);
 const _: () = assert!(GATE_USE_NOTED_EVERY.as_secs() < NAME_SEARCH_EVERY.as_secs() / 2);
 const _: () = assert!(PRESENT_ROWS_OF_LANE_MIN <= PRESENT_ROWS_OF_LANE_MAX);

@@ -6,7 +6,7 @@
 //!   `migrations/`.
 //! * `inner`, `session`: how verbs get a connection, and what they work with. `trust` says which
 //!   connections survive a failover; `time` is the database's; `names` are the names behind numbers.
-//! * `listen`: wake-ups between nodes. `mirror`, `known_gates`: what this node knows of where jobs wait, and
+//! * `listen`: wake-ups between nodes. `due_cache`, `known_gates`: what this node knows of due ranges, and
 //!   of gates.
 //! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
 //!   `change` and `prune`.
@@ -24,6 +24,7 @@ mod commit;
 mod composite;
 mod counts;
 mod damage;
+mod due_cache;
 mod enqueue;
 mod failures;
 mod get;
@@ -35,7 +36,6 @@ mod lane_minutes;
 mod list;
 mod listen;
 mod migrate;
-mod mirror;
 mod names;
 mod open;
 mod options;

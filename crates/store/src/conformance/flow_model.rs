@@ -44,8 +44,6 @@ struct World<'f> {
     random: StdRng,
     seed: u64,
     ids: Vec<JobId>,
-    /// When the newest job was created.
-    created_at: Timestamp,
     gates: Arc<Gates>,
     /// What has started at each gate, as core counts it; what runs is read from the jobs.
     states: HashMap<GateNumber, GateState>,
@@ -58,7 +56,6 @@ impl<'f> World<'f> {
             random: StdRng::seed_from_u64(seed),
             seed,
             ids: Vec::new(),
-            created_at: Timestamp::EPOCH,
             gates: Arc::default(),
             states: HashMap::new(),
         }
@@ -88,16 +85,9 @@ impl<'f> World<'f> {
     }
 
     async fn create(&mut self) {
-        // The order of creation is that of the clock, too.
-        if self.f.now() <= self.created_at {
-            self.f
-                .clock
-                .set(self.created_at.plus(Duration::from_micros(1)));
-        }
         let count = self.random.random_range(1..6);
         let jobs = (0..count).map(|_| self.job()).collect();
         self.ids.extend(self.f.enqueue(jobs).await);
-        self.created_at = self.f.now();
     }
 
     fn job(&mut self) -> NewJob {

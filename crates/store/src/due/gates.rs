@@ -1,13 +1,12 @@
-//! What gates hold back, and when they let it through.
+//! Which ranges gates block, and when they unblock them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use steadfast_core::{
-    AppliedGate, ClosedBy, Destination, GateNumber, GateState, Gates, GatesChange, Room, Sublane,
-    Timestamp,
+    AppliedGate, ClosedBy, GateNumber, GateState, Gates, GatesChange, Room, Sublane, Timestamp,
 };
 
-use super::{DueIndex, NEVER, Strip, SublaneId, Writers, view::Park};
+use super::{DueIndex, DueRange, NEVER, SublaneId, Writers, view::BlockedBy};
 use crate::limits::GATE_POLL;
 
 /// A gate that limits a known sublane.
@@ -21,104 +20,101 @@ pub(super) struct GateEntry {
 impl DueIndex {
     /// The gates that hold from now on. Answers whether gates were set, changed or deleted.
     ///
-    /// The health of a few destinations changes from second to second during an outage, so that is
-    /// taken in without looking at the jobs of others.
+    /// Only sublanes that pass a changed gate are examined: the health of a few destinations changes
+    /// from second to second during an outage.
     pub(crate) fn set_gates(&mut self, gates: &Arc<Gates>) -> bool {
         if gates.version() <= self.gates.version() {
             return false;
         }
         let change = gates.change_since(&self.gates);
         self.gates = gates.clone();
-        match change {
-            GatesChange::All => {
-                self.apply_gates();
-                true
-            }
-            GatesChange::Destinations(changed) => {
-                if !changed.is_empty() {
-                    self.apply_health(&changed);
-                }
-                false
-            }
+        for id in self.affected(&change) {
+            self.apply_gates(id);
         }
+        let states = &self.states;
+        self.reopen_at
+            .retain(|(_, number)| states.contains_key(number));
+        change.changes_set()
     }
 
-    fn apply_gates(&mut self) {
-        let states: HashMap<_, _> = std::mem::take(&mut self.states);
-        self.openings.clear();
-        // What was held back is looked at anew.
-        self.views.clear();
-        for entry in self.sublanes.values_mut() {
-            entry.gates = self.gates.applying_to(&entry.sublane).into();
-            for gate in &*entry.gates {
-                let kept = states.get(&gate.number).map(|entry| entry.state);
-                let kept = kept.or_else(|| self.idle_states.get(&gate.number).copied());
-                let known = self.states.entry(gate.number).or_insert_with(|| GateEntry {
-                    gate: gate.clone(),
-                    state: GateState {
-                        running: 0,
-                        ..kept.unwrap_or_default()
-                    },
-                    sublanes: 0,
-                });
-                known.sublanes += 1;
+    /// The sublanes that pass a changed gate.
+    pub(super) fn affected(&self, change: &GatesChange) -> Vec<SublaneId> {
+        if change.defaults {
+            return self.sublanes.keys().copied().collect();
+        }
+        let mut affected = Vec::new();
+        for id in &change.set {
+            let at_gate = self.lists.at_gate(id);
+            let is_of_tenant = |id_of: &SublaneId| {
+                let entry = self.sublanes.get(id_of);
+                let tenant = id.tenant.as_ref();
+                entry.is_some_and(|it| tenant.is_none_or(|tenant| *tenant == it.sublane.tenant))
+            };
+            affected.extend(at_gate.into_iter().filter(is_of_tenant));
+        }
+        for destination in &change.destinations {
+            affected.extend(self.lists.of_destination(destination).copied());
+        }
+        affected.sort_unstable();
+        affected.dedup();
+        affected
+    }
+
+    /// Applies the gates anew to one sublane.
+    fn apply_gates(&mut self, id: SublaneId) {
+        let Some(entry) = self.sublanes.get_mut(&id) else {
+            return;
+        };
+        let after: Arc<[AppliedGate]> = self.gates.applying_to(&entry.sublane).into();
+        let before = std::mem::replace(&mut entry.gates, after.clone());
+        let has = |gates: &[AppliedGate], number| gates.iter().any(|gate| gate.number == number);
+        for gate in &*after {
+            let known = self.states.entry(gate.number).or_insert_with(|| GateEntry {
+                gate: gate.clone(),
+                state: self.idle_states.remove(&gate.number).unwrap_or_default(),
+                sublanes: 0,
+            });
+            known.gate = gate.clone();
+            known.sublanes += 1;
+            if !has(&before, gate.number) && counts_running(gate) {
                 known.state.running = known.state.running.saturating_add(entry.running);
             }
         }
-        self.keep_idle(states);
-    }
-
-    fn apply_health(&mut self, changed: &[Destination]) {
-        let affected = changed.iter();
-        let affected = affected.flat_map(|destination| self.lists.of_destination(destination));
-        let affected: Vec<SublaneId> = affected.copied().collect();
-        let mut strips = Vec::new();
-        for id in affected {
-            let Some(entry) = self.sublanes.get_mut(&id) else {
-                continue;
-            };
-            let before = std::mem::replace(
-                &mut entry.gates,
-                self.gates.applying_to(&entry.sublane).into(),
-            );
-            // Attempts are not counted where health decides, so what runs stays as it is.
-            for gate in &*entry.gates {
-                let known = self.states.entry(gate.number).or_insert_with(|| GateEntry {
-                    gate: gate.clone(),
-                    state: GateState::default(),
-                    sublanes: 0,
-                });
-                known.gate = gate.clone();
-                known.sublanes += 1;
-            }
-            // What was passed over as long as only probes were let through may start now.
-            let now = self.now;
-            for (level, bound) in &mut entry.strips {
-                if let Some(now) = now.filter(|now| bound.run_at != NEVER && bound.run_at > *now) {
-                    bound.run_at = now;
-                    bound.is_exact = false;
-                }
-                strips.push(Strip {
-                    sublane: id,
-                    level: *level,
-                });
-            }
-            self.leave_gates(&before);
-            // What health decides next begins anew.
-            for gate in &*before {
-                if !self.states.contains_key(&gate.number) {
-                    self.idle_states.remove(&gate.number);
-                }
+        for gate in before.iter().filter(|gate| counts_running(gate)) {
+            if !has(&after, gate.number)
+                && let Some(known) = self.states.get_mut(&gate.number)
+            {
+                known.state.running = known.state.running.saturating_sub(entry.running);
             }
         }
-        let states = &self.states;
-        self.openings
-            .retain(|(_, number)| states.contains_key(number));
-        for strip in strips {
-            for view in &mut self.views {
-                view.remove(strip);
+        // A range may wait for the first job of an ordered key, or for one that may be a probe,
+        // although earlier jobs of it may start now.
+        let skips = |gates: &[AppliedGate]| {
+            let mut limits = gates.iter().map(|gate| &gate.limits);
+            limits.any(|limits| limits.ordered || limits.is_for_probes())
+        };
+        let now = self.now.filter(|_| skips(&before));
+        let mut levels = Vec::with_capacity(entry.ranges.len());
+        for (level, bound) in &mut entry.ranges {
+            if let Some(now) = now.filter(|now| bound.run_at != NEVER && bound.run_at > *now) {
+                bound.run_at = now;
+                bound.is_exact = false;
             }
-            self.place(strip);
+            levels.push(*level);
+        }
+        self.leave_gates(&before);
+        // What health decides next begins anew.
+        for gate in before.iter().filter(|gate| !counts_running(gate)) {
+            if !self.states.contains_key(&gate.number) {
+                self.idle_states.remove(&gate.number);
+            }
+        }
+        for level in levels {
+            let range = DueRange { sublane: id, level };
+            for view in &mut self.views {
+                view.remove(range);
+            }
+            self.place(range);
         }
     }
 
@@ -127,8 +123,8 @@ impl DueIndex {
         &self.gates
     }
 
-    /// A sublane does not pass these gates any more. How one stands that no other sublane passes is kept
-    /// if it may still count here; where there are many writers, the database knows it.
+    /// A sublane no longer passes these gates. The state of one that no other sublane passes is kept
+    /// if it still counts; where there are many writers, the database has it.
     pub(super) fn leave_gates(&mut self, gates: &[AppliedGate]) {
         let now = self.now.unwrap_or(Timestamp::EPOCH);
         for gate in gates {
@@ -144,7 +140,6 @@ impl DueIndex {
                 ..known.state
             };
             self.states.remove(&gate.number);
-            self.unused_room.remove(&gate.number);
             if self.writers == Writers::One && gate.limits.counts_starts() && state.matters_at(now)
             {
                 self.idle_states.insert(gate.number, state);
@@ -157,42 +152,15 @@ impl DueIndex {
         }
     }
 
-    /// Keeps what is known of gates that no sublane passes any more, for as long as it matters.
-    fn keep_idle(&mut self, states: HashMap<GateNumber, GateEntry>) {
-        let Self {
-            states: used,
-            idle_states,
-            ..
-        } = self;
-        let unused = states
-            .into_iter()
-            .filter(|(number, _)| !used.contains_key(number));
-        idle_states.extend(unused.map(|(number, entry)| {
-            let running = 0;
-            (
-                number,
-                GateState {
-                    running,
-                    ..entry.state
-                },
-            )
-        }));
-        let now = self.now.unwrap_or(Timestamp::EPOCH);
-        idle_states.retain(|number, state| !used.contains_key(number) && state.matters_at(now));
-    }
-
-    /// Room that a strip was let through for and did not use is there for others.
-    pub(super) fn offer_unused_room(&mut self, now: Timestamp) {
-        for number in std::mem::take(&mut self.unused_room) {
-            self.review(number, now);
-        }
-    }
-
-    /// What a driver knows of a gate, such as what it read from its table.
+    /// The state of a gate, as a driver has read it.
     pub(crate) fn set_state(&mut self, number: GateNumber, state: GateState, now: Timestamp) {
         if let Some(entry) = self.states.get_mut(&number) {
-            entry.state = state;
-            self.review(number, now);
+            // A state that is known opens nothing. Above all, ranges that were found behind another
+            // job of an ordered key would be examined again and again.
+            if entry.state != state {
+                entry.state = state;
+                self.review(number, now);
+            }
         } else if self.writers == Writers::One && state.matters_at(now) {
             self.idle_states.insert(number, state);
         }
@@ -238,9 +206,9 @@ impl DueIndex {
             let was_full = most.is_some_and(|most| known.state.running >= most);
             known.state.running = known.state.running.saturating_sub(1);
             self.open(gate.number, now);
-            // Those who wait at a full gate do not know when its rate lets the next one start.
+            // Callers that wait at a full gate do not know when its rate lets the next job start.
             if was_full {
-                self.tell_opening(gate.number, now);
+                self.wake_at_opening(gate.number, now);
             }
         }
         self.drop_if_unused(id);
@@ -260,99 +228,106 @@ impl DueIndex {
         if !is_ordered {
             return;
         }
-        // Its strips may wait for the time of a job that has gone.
+        // Its ranges may wait for the time of a job that has gone.
         let now = self.now.unwrap_or(now);
         let Some(entry) = self.sublanes.get_mut(&id) else {
             return;
         };
-        let mut strips = Vec::new();
-        for (level, bound) in &mut entry.strips {
+        let mut ranges = Vec::new();
+        for (level, bound) in &mut entry.ranges {
             if bound.run_at != NEVER && bound.run_at > now {
                 bound.run_at = now;
                 bound.is_exact = false;
-                strips.push(*level);
+                ranges.push(*level);
             }
         }
-        for level in strips {
-            self.place(Strip { sublane: id, level });
+        for level in ranges {
+            self.place(DueRange { sublane: id, level });
         }
     }
 
-    /// Lets through what a gate holds back, as far as it has room now; otherwise notes when to
-    /// look again.
+    /// Unblocks ranges at a gate if it has room; otherwise remembers when time may open it.
     pub(super) fn review(&mut self, number: GateNumber, now: Timestamp) {
         // Many writers wake each other by what they say of their own changes.
         match self.writers {
             Writers::One => self.open(number, now),
-            Writers::Many => drop(self.let_through(number, now)),
+            Writers::Many => drop(self.unblock(number, now)),
         }
     }
 
-    /// The same, and callers learn of what it let through, however many write.
+    /// The same, and callers are woken, however many write.
     fn open(&mut self, number: GateNumber, now: Timestamp) {
-        let through = self.let_through(number, now);
-        self.opened.extend(through.iter().map(|id| (*id, now)));
+        let unblocked = self.unblock(number, now);
+        let woken = unblocked.iter().map(|range| (range.sublane, now));
+        self.wake_list.extend(woken);
     }
 
-    /// Answers with what it let through.
-    fn let_through(&mut self, number: GateNumber, now: Timestamp) -> Vec<SublaneId> {
-        let mut opened = Vec::new();
-        if !self.views.iter().any(|view| view.has_parked(number)) {
-            return opened;
+    fn unblock(&mut self, number: GateNumber, now: Timestamp) -> Vec<DueRange> {
+        let mut unblocked = Vec::new();
+        if !self.views.iter().any(|view| view.has_blocked(number)) {
+            return unblocked;
         }
         let Some(entry) = self.states.get(&number) else {
-            return opened;
+            return unblocked;
         };
-        let limits = entry.gate.limits.clone();
-        for (park, is_retry) in parks(number) {
+        let limits = &entry.gate.limits;
+        for (at, is_retry) in places(number) {
             match limits.room(&entry.state, is_retry, now) {
                 Room::For(room) => {
-                    // Which of the strips has the first job of the key is found by looking.
+                    // Which of the ranges has the first job of the key is found by examining each.
                     let room = if limits.ordered { u32::MAX } else { room };
                     let room = usize::try_from(room).unwrap_or(usize::MAX);
                     let shares = &self.shares;
                     for view in &mut self.views {
-                        let through = view.unpark(&park, room, |tenant| shares.get(tenant));
-                        opened.extend(through.iter().map(|strip| strip.sublane));
+                        unblocked.extend(view.unblock(&at, room, |tenant| shares.get(tenant)));
                     }
                 }
                 Room::Closed(by) => {
                     for view in &mut self.views {
-                        view.close(&park);
+                        view.set_closed(&at);
                     }
-                    if let Some(at) = opening(&by, self.writers, now) {
-                        self.openings.insert((at, number));
+                    if let Some(at) = reopens_at(&by, self.writers, now) {
+                        self.reopen_at.insert((at, number));
                     }
                 }
             }
         }
-        opened
+        unblocked
     }
 
-    /// Says of what waits at a gate that is closed when time opens it.
-    fn tell_opening(&mut self, number: GateNumber, now: Timestamp) {
+    /// Callers that wait at a closed gate are told when time opens it.
+    fn wake_at_opening(&mut self, number: GateNumber, now: Timestamp) {
         let Some(entry) = self.states.get(&number) else {
             return;
         };
-        for (park, is_retry) in parks(number) {
+        for (at, is_retry) in places(number) {
             let room = entry.gate.limits.room(&entry.state, is_retry, now);
             let Room::Closed(by) = room else { continue };
-            let Some(at) = by.until() else { continue };
-            let waiting = self.views.iter().filter_map(|view| view.first_at(&park));
-            self.opened.extend(waiting.map(|strip| (strip.sublane, at)));
+            let Some(until) = by.until() else { continue };
+            let waiting = self.views.iter().filter_map(|view| view.first_at(&at));
+            let woken = waiting.map(|range| (range.sublane, until));
+            self.wake_list.extend(woken);
         }
     }
 }
 
-/// Where strips wait at a gate, and whether for a retry.
-fn parks(number: GateNumber) -> [(Park, bool); 2] {
-    [(Park::Gate(number), false), (Park::Retries(number), true)]
+/// Where ranges wait at a gate, and whether for a retry.
+fn places(number: GateNumber) -> [(BlockedBy, bool); 2] {
+    [
+        (BlockedBy::Gate(number), false),
+        (BlockedBy::Retries(number), true),
+    ]
 }
 
-/// When to look at a closed gate again, if time may have opened it.
-pub(super) fn opening(by: &ClosedBy, writers: Writers, now: Timestamp) -> Option<Timestamp> {
+/// Attempts are not counted where the health of a destination decides.
+fn counts_running(gate: &AppliedGate) -> bool {
+    gate.limits.destination.is_none()
+}
+
+/// When to examine a closed gate again, if time may have opened it.
+pub(super) fn reopens_at(by: &ClosedBy, writers: Writers, now: Timestamp) -> Option<Timestamp> {
     match by {
-        // Others may not say that an attempt of theirs has ended.
+        // Other nodes may not say that an attempt of theirs has ended.
         ClosedBy::MaxRunning if writers == Writers::Many => Some(now.plus(GATE_POLL)),
         by => by.until(),
     }

@@ -2,11 +2,13 @@
 //! not walk over the others.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     hash::Hash,
 };
 
-use steadfast_core::{Destination, Kind, Queue, Sublane, Tenant};
+use steadfast_core::{
+    ConcurrencyKey, Destination, GateId, GateScope, Kind, Queue, Sublane, Tenant,
+};
 
 use super::SublaneId;
 use crate::store::ClaimRequest;
@@ -19,6 +21,9 @@ pub(super) struct SublaneLists {
     by_queue: Lists<Queue>,
     by_kind: Lists<Kind>,
     by_destination: Lists<Destination>,
+    /// By the number of the concurrency key. There may be as many as sublanes, so they lie in one
+    /// tree.
+    by_key: BTreeSet<(i64, SublaneId)>,
 }
 
 impl SublaneLists {
@@ -29,6 +34,7 @@ impl SublaneLists {
         if let Some(destination) = &sublane.destination {
             add(&mut self.by_destination, destination, id);
         }
+        self.by_key.extend(key_number(sublane).map(|key| (key, id)));
     }
 
     pub(super) fn remove(&mut self, sublane: &Sublane, id: SublaneId) {
@@ -37,6 +43,9 @@ impl SublaneLists {
         remove(&mut self.by_kind, &sublane.kind, id);
         if let Some(destination) = &sublane.destination {
             remove(&mut self.by_destination, destination, id);
+        }
+        if let Some(key) = key_number(sublane) {
+            self.by_key.remove(&(key, id));
         }
     }
 
@@ -49,6 +58,27 @@ impl SublaneLists {
         destination: &Destination,
     ) -> impl Iterator<Item = &SublaneId> {
         self.by_destination.get(destination).into_iter().flatten()
+    }
+
+    /// The sublanes that pass a gate; of other tenants as well, unless the gate is for a key.
+    pub(super) fn at_gate(&self, gate: &GateId) -> Vec<SublaneId> {
+        let key = gate.key.as_str();
+        match gate.scope {
+            GateScope::Tenant => of_name(Tenant::new(key), &self.by_tenant),
+            GateScope::Queue => of_name(Queue::new(key), &self.by_queue),
+            GateScope::Kind => of_name(Kind::new(key), &self.by_kind),
+            GateScope::Destination => of_name(Destination::new(key), &self.by_destination),
+            GateScope::Key => {
+                let key = ConcurrencyKey::new(key).ok();
+                let Some((tenant, key)) = gate.tenant.as_ref().zip(key) else {
+                    return Vec::new();
+                };
+                let key = Sublane::key_number(tenant, &key);
+                let (first, last) = (SublaneId::MIN, SublaneId::MAX);
+                let found = self.by_key.range((key, first)..=(key, last));
+                found.map(|(_, id)| *id).collect()
+            }
+        }
     }
 
     /// Sublanes among which are all that a request wants: the shortest list that its names lead to;
@@ -79,4 +109,14 @@ fn named<N: Hash + Eq>(names: &[N], lists: &Lists<N>) -> Option<Vec<SublaneId>> 
     let distinct: HashSet<&N> = names.iter().collect();
     let found = distinct.into_iter().filter_map(|name| lists.get(name));
     (!names.is_empty()).then(|| found.flatten().copied().collect())
+}
+
+fn of_name<N: Hash + Eq, E>(name: Result<N, E>, lists: &Lists<N>) -> Vec<SublaneId> {
+    let found = name.ok().and_then(|name| lists.get(&name));
+    found.into_iter().flatten().copied().collect()
+}
+
+fn key_number(sublane: &Sublane) -> Option<i64> {
+    let key = sublane.concurrency_key.as_ref()?;
+    Some(Sublane::key_number(&sublane.tenant, key))
 }

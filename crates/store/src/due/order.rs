@@ -8,11 +8,11 @@ use std::{
 
 use steadfast_core::{Share, Tenant, Timestamp};
 
-use super::Strip;
-use crate::limits::FEW_STRIPS;
+use super::DueRange;
+use crate::limits::FEW_RANGES;
 
 /// Within a tenant.
-type Urgency = (Reverse<u8>, Timestamp, Strip);
+type Urgency = (Reverse<u8>, Timestamp, DueRange);
 
 #[derive(Default)]
 pub(super) struct TenantOrder {
@@ -41,7 +41,7 @@ impl UrgencyList {
                     list.reserve_exact(1);
                     list.insert(index, urgency);
                 }
-                if list.len() > FEW_STRIPS {
+                if list.len() > FEW_RANGES {
                     *self = Self::Many(list.drain(..).collect());
                 }
             }
@@ -79,29 +79,29 @@ impl TenantOrder {
 
     pub(super) fn insert(
         &mut self,
-        strip: Strip,
+        range: DueRange,
         tenant: &Tenant,
         share: Share,
         run_at: Timestamp,
     ) {
         let Self { order, tenants } = self;
-        let strips = tenants.entry(tenant.clone()).or_insert_with(|| {
+        let ranges = tenants.entry(tenant.clone()).or_insert_with(|| {
             order.insert((share, tenant.clone()));
             Strips {
                 share,
                 by_urgency: UrgencyList::Few(Vec::new()),
             }
         });
-        strips.by_urgency.insert(urgency(strip, run_at));
+        ranges.by_urgency.insert(urgency(range, run_at));
     }
 
-    pub(super) fn remove(&mut self, strip: Strip, tenant: &Tenant, run_at: Timestamp) {
-        let Some(strips) = self.tenants.get_mut(tenant) else {
+    pub(super) fn remove(&mut self, range: DueRange, tenant: &Tenant, run_at: Timestamp) {
+        let Some(ranges) = self.tenants.get_mut(tenant) else {
             return;
         };
-        strips.by_urgency.remove(&urgency(strip, run_at));
-        if strips.by_urgency.first().is_none() {
-            self.order.remove(&(strips.share, tenant.clone()));
+        ranges.by_urgency.remove(&urgency(range, run_at));
+        if ranges.by_urgency.first().is_none() {
+            self.order.remove(&(ranges.share, tenant.clone()));
             self.tenants.remove(tenant);
         }
     }
@@ -115,8 +115,8 @@ impl TenantOrder {
                 return Some(tenant);
             }
             self.order.pop_first();
-            if let Some(strips) = self.tenants.get_mut(&tenant) {
-                strips.share = share;
+            if let Some(ranges) = self.tenants.get_mut(&tenant) {
+                ranges.share = share;
                 self.order.insert((share, tenant));
             }
         }
@@ -126,19 +126,19 @@ impl TenantOrder {
         self.tenants.contains_key(tenant)
     }
 
-    /// A strip of the first tenant, with its time.
-    pub(super) fn first(&self) -> Option<(Strip, Timestamp)> {
+    /// A range of the first tenant, with its time.
+    pub(super) fn first(&self) -> Option<(DueRange, Timestamp)> {
         let (_, tenant) = self.order.first()?;
         self.first_of(tenant)
     }
 
-    /// A tenant's most urgent strip, with its time.
-    pub(super) fn first_of(&self, tenant: &Tenant) -> Option<(Strip, Timestamp)> {
-        let (_, run_at, strip) = self.tenants.get(tenant)?.by_urgency.first()?;
-        Some((*strip, *run_at))
+    /// A tenant's most urgent range, with its time.
+    pub(super) fn first_of(&self, tenant: &Tenant) -> Option<(DueRange, Timestamp)> {
+        let (_, run_at, range) = self.tenants.get(tenant)?.by_urgency.first()?;
+        Some((*range, *run_at))
     }
 }
 
-fn urgency(strip: Strip, run_at: Timestamp) -> Urgency {
-    (Reverse(strip.level.priority()), run_at, strip)
+fn urgency(range: DueRange, run_at: Timestamp) -> Urgency {
+    (Reverse(range.level.priority()), run_at, range)
 }

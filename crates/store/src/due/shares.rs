@@ -1,4 +1,4 @@
-//! How much each tenant has had.
+//! How much each tenant has had, so that the next job is one of the tenant that has had least.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,11 @@ use crate::limits::TENANT_SHARES_MAX;
 #[derive(Default)]
 pub(super) struct Shares {
     of: HashMap<Tenant, Share>,
-    /// What the tenant that was served last had had: one that comes back starts here.
+    /// What the tenant that is next has had: one that comes back starts here.
     least: Share,
+    /// What the tenant that was served last has had.
+    #[cfg(any(feature = "sqlite", test))]
+    last: Share,
 }
 
 impl Shares {
@@ -24,6 +27,10 @@ impl Shares {
         let share = self.get(tenant);
         self.least = self.least.max(share);
         let share = share.after(jobs, gates.weight(tenant));
+        #[cfg(any(feature = "sqlite", test))]
+        {
+            self.last = share;
+        }
         self.of.insert(tenant.clone(), share);
         if self.of.len() > TENANT_SHARES_MAX {
             let least = self.least;
@@ -34,6 +41,18 @@ impl Shares {
                 self.of.clear();
             }
         }
+    }
+
+    /// This tenant is next, so all others that wait have had as much.
+    #[cfg(any(feature = "sqlite", test))]
+    pub(super) fn pass(&mut self, next: &Tenant) {
+        self.least = self.get(next);
+    }
+
+    /// No tenant waits, so none that comes back has missed anything.
+    #[cfg(any(feature = "sqlite", test))]
+    pub(super) fn pass_all(&mut self) {
+        self.least = self.least.max(self.last);
     }
 
     #[cfg(test)]

@@ -7,14 +7,14 @@ use steadfast_core::{
     Timestamp,
 };
 
-use super::{DueIndex, Entry, Level, Strip, SublaneId};
+use super::{DueIndex, DueRange, Entry, Level, SublaneId};
 use crate::limits::{
-    DESTINATION_STRIPS_MAX, FIRST_STRIPS_MAX, STRIPS_AHEAD_MAX, SUBLANES_LOOKED_MAX,
+    DESTINATION_RANGES_MAX, FIRST_RANGES_MAX, RANGES_AHEAD_MAX, SUBLANES_LOOKED_MAX,
 };
 
 /// A job that waits, by where it does.
 pub(crate) struct WaitingJob {
-    pub strip: Strip,
+    pub range: DueRange,
     pub sublane: Sublane,
     pub run_at: Timestamp,
 }
@@ -24,20 +24,20 @@ pub(crate) struct IndexedStart {
     /// The gates that apply to it, with their states as far as they are known here.
     pub gates: Vec<(AppliedGate, GateState)>,
     /// Where jobs may wait that are claimed before it; none if it is not due.
-    pub before: Vec<StripBefore>,
+    pub before: Vec<RangeAhead>,
     /// There are more such places.
     pub is_cut: bool,
 }
 
-/// A strip with jobs that are claimed before another one.
-pub(crate) struct StripBefore {
-    pub strip: Strip,
+/// A range with jobs that are claimed before another one.
+pub(crate) struct RangeAhead {
+    pub range: DueRange,
     /// No living row is earlier.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(dead_code, reason = "dead rows are theirs")
     )]
-    pub low: Timestamp,
+    pub oldest_live: Timestamp,
     /// Jobs until this time are.
     pub until: Timestamp,
     /// Of those of exactly that time, only those that were stored before it are.
@@ -95,7 +95,7 @@ impl DueIndex {
             .take(SUBLANES_LOOKED_MAX)
             .filter_map(|id| self.sublanes.get(id));
         let is_waiting = |entry: &&Entry| {
-            let mut bounds = entry.strips.iter().map(|(_, bound)| bound);
+            let mut bounds = entry.ranges.iter().map(|(_, bound)| bound);
             bounds.any(|bound| bound.run_at != super::NEVER)
         };
         let used: HashSet<_> = entries
@@ -111,8 +111,8 @@ impl DueIndex {
         job: &WaitingJob,
         gates: &[AppliedGate],
         now: Timestamp,
-    ) -> (Vec<StripBefore>, bool) {
-        let own = job.strip.sublane;
+    ) -> (Vec<RangeAhead>, bool) {
+        let own = job.range.sublane;
         let of_tenant = self.lists.of_tenant(&job.sublane.tenant);
         let others = of_tenant.filter(|id| **id != own);
         let (mut before, mut looked) = (Vec::new(), 0);
@@ -121,25 +121,25 @@ impl DueIndex {
                 continue;
             };
             looked += 1;
-            if looked > SUBLANES_LOOKED_MAX || before.len() >= STRIPS_AHEAD_MAX {
+            if looked > SUBLANES_LOOKED_MAX || before.len() >= RANGES_AHEAD_MAX {
                 return (before, true);
             }
-            before.extend(self.strips_before(*id, entry, job, gates, now));
+            before.extend(self.ranges_before(*id, entry, job, gates, now));
         }
         (before, false)
     }
 
-    fn strips_before(
+    fn ranges_before(
         &self,
         id: SublaneId,
         entry: &Entry,
         job: &WaitingJob,
         gates: &[AppliedGate],
         now: Timestamp,
-    ) -> impl Iterator<Item = StripBefore> {
-        let own = job.strip;
-        entry.strips.iter().filter_map(move |(level, bound)| {
-            let strip = Strip {
+    ) -> impl Iterator<Item = RangeAhead> {
+        let own = job.range;
+        entry.ranges.iter().filter_map(move |(level, bound)| {
+            let range = DueRange {
                 sublane: id,
                 level: *level,
             };
@@ -156,12 +156,12 @@ impl DueIndex {
             let most = others.map(|gate| self.room_at(gate, *level, now)).min();
             let most = most.unwrap_or(u64::MAX);
             let shared = entry.gates.iter().filter(is_shared);
-            (most > 0).then(|| StripBefore {
-                strip,
-                low: bound.low,
+            (most > 0).then(|| RangeAhead {
+                range,
+                oldest_live: bound.oldest_live,
                 until,
                 is_by_order,
-                is_alike: strip == own,
+                is_alike: range == own,
                 most,
                 shared: shared.map(|gate| gate.number).collect(),
             })
@@ -177,12 +177,12 @@ impl DueIndex {
     }
 
     /// Where the first job of a tenant's queue may be, the likeliest first.
-    pub(crate) fn first_strips(
+    pub(crate) fn first_ranges(
         &self,
         tenant: &Tenant,
         queue: &Queue,
         now: Timestamp,
-    ) -> Vec<FirstStrip> {
+    ) -> Vec<FirstRange> {
         let of_tenant = self.lists.of_tenant(tenant);
         let mut found = Vec::new();
         for id in of_tenant.take(SUBLANES_LOOKED_MAX) {
@@ -190,7 +190,7 @@ impl DueIndex {
             let Some(entry) = entry.filter(|entry| entry.sublane.queue == *queue) else {
                 continue;
             };
-            for (level, bound) in &entry.strips {
+            for (level, bound) in &entry.ranges {
                 if bound.run_at == super::NEVER {
                     continue;
                 }
@@ -198,8 +198,8 @@ impl DueIndex {
                     .gates
                     .iter()
                     .map(|gate| self.room_at(gate, *level, now));
-                let first = FirstStrip {
-                    strip: Strip {
+                let first = FirstRange {
+                    range: DueRange {
                         sublane: *id,
                         level: *level,
                     },
@@ -209,7 +209,7 @@ impl DueIndex {
             }
         }
         found.sort_by_key(|(order, _)| *order);
-        found.truncate(FIRST_STRIPS_MAX);
+        found.truncate(FIRST_RANGES_MAX);
         found.into_iter().map(|(_, first)| first).collect()
     }
 }
@@ -217,29 +217,29 @@ impl DueIndex {
 impl DueIndex {
     /// Where jobs for a destination may be due, of one tenant or of all, with the time before which
     /// no living row is. The answer says whether there are more such places.
-    pub(crate) fn due_strips(
+    pub(crate) fn due_ranges(
         &self,
         destination: &Destination,
         tenant: Option<&Tenant>,
         now: Timestamp,
-    ) -> (Vec<(Strip, Timestamp)>, bool) {
+    ) -> (Vec<(DueRange, Timestamp)>, bool) {
         let mut found = Vec::new();
         for id in self.lists.of_destination(destination) {
             let entry = self.sublanes.get(id);
             let wanted =
                 entry.filter(|entry| tenant.is_none_or(|tenant| entry.sublane.tenant == *tenant));
-            for (level, bound) in wanted.into_iter().flat_map(|entry| &entry.strips) {
+            for (level, bound) in wanted.into_iter().flat_map(|entry| &entry.ranges) {
                 if bound.run_at > now {
                     continue;
                 }
-                if found.len() >= DESTINATION_STRIPS_MAX {
+                if found.len() >= DESTINATION_RANGES_MAX {
                     return (found, true);
                 }
-                let strip = Strip {
+                let range = DueRange {
                     sublane: *id,
                     level: *level,
                 };
-                found.push((strip, bound.low));
+                found.push((range, bound.oldest_live));
             }
         }
         (found, false)
@@ -248,17 +248,17 @@ impl DueIndex {
 
 /// Where the first job of a queue may be.
 #[derive(Clone, Copy)]
-pub(crate) struct FirstStrip {
-    pub strip: Strip,
+pub(crate) struct FirstRange {
+    pub range: DueRange,
     /// No gate keeps its jobs from starting.
     pub is_open: bool,
 }
 
-impl FirstStrip {
+impl FirstRange {
     /// The less, the earlier a claim would look at it, if its first job is due at a time.
     pub(crate) fn order(&self, run_at: Timestamp, now: Timestamp) -> (bool, bool, u8, Timestamp) {
         let is_due = run_at <= now;
-        let priority = self.strip.level.priority();
+        let priority = self.range.level.priority();
         let urgency = if is_due { priority } else { 0 };
         (
             !is_due,

@@ -6,15 +6,15 @@ use steadfast_core::{
 use super::*;
 use crate::limits::TENANT_SHARES_MAX;
 
-const STRIP: SublaneId = SublaneId { lane: 1, number: 0 };
+const RANGE: SublaneId = SublaneId { lane: 1, number: 0 };
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros(seconds * 1_000_000)
 }
 
-fn strip() -> Strip {
-    Strip {
-        sublane: STRIP,
+fn range() -> DueRange {
+    DueRange {
+        sublane: RANGE,
         level: Level::new(5, false),
     }
 }
@@ -32,19 +32,19 @@ fn sublane() -> Sublane {
 fn plan(index: &mut DueIndex, now: i64) -> Vec<Pick> {
     let request = ClaimRequest::new(WorkerName::new("w1").unwrap(), 10);
     let plan = index.plan(&request, 10, &SentJobs::default(), at(now));
-    plan.turns.into_iter().flat_map(|turn| turn.picks).collect()
+    plan.into_iter().flat_map(|batch| batch.picks).collect()
 }
 
 /// Where the next claim begins to look.
-fn low(index: &mut DueIndex, now: i64) -> Timestamp {
+fn oldest_live(index: &mut DueIndex, now: i64) -> Timestamp {
     let picks = plan(index, now);
-    index.looks.end(picks[0].strip, picks[0].look);
-    picks[0].low
+    index.in_flight.end(picks[0].range, picks[0].in_flight);
+    picks[0].oldest_live
 }
 
 fn index() -> DueIndex {
     let mut index = DueIndex::new(Writers::Many);
-    index.add(strip(), sublane, at(1));
+    index.add(range(), sublane, at(1));
     index
 }
 
@@ -53,15 +53,15 @@ fn a_claim_begins_where_the_one_before_has_left_the_living() {
     let mut index = index();
     let picks = plan(&mut index, 100);
     assert_eq!(
-        picks[0].low,
+        picks[0].oldest_live,
         Timestamp::EPOCH,
         "nothing is known of what lies dead"
     );
     assert!(index.finish(&picks[0], 10, Head::At(at(50)), at(100)));
-    assert_eq!(low(&mut index, 100), at(50));
+    assert_eq!(oldest_live(&mut index, 100), at(50));
     // Whatever comes later and is earlier says so.
-    index.add_known(strip(), at(20));
-    assert_eq!(low(&mut index, 100), at(20));
+    index.add_known(range(), at(20));
+    assert_eq!(oldest_live(&mut index, 100), at(20));
 }
 
 #[test]
@@ -69,60 +69,63 @@ fn what_comes_during_a_claim_is_not_passed_over() {
     let mut index = index();
     let picks = plan(&mut index, 100);
     for run_at in [70, 30, 90] {
-        index.add_known(strip(), at(run_at));
+        index.add_known(range(), at(run_at));
     }
     assert!(!index.finish(&picks[0], 10, Head::At(at(50)), at(100)));
-    assert_eq!(low(&mut index, 100), at(30));
+    assert_eq!(oldest_live(&mut index, 100), at(30));
     // Though jobs come all the time, the dead are not walked over again.
     let picks = plan(&mut index, 100);
-    index.add_known(strip(), at(99));
+    index.add_known(range(), at(99));
     index.finish(&picks[0], 10, Head::At(at(60)), at(100));
-    assert_eq!(low(&mut index, 100), at(60));
+    assert_eq!(oldest_live(&mut index, 100), at(60));
 }
 
 #[test]
 fn of_two_claims_at_once_each_learns_what_it_may() {
     let mut index = index();
     let first = plan(&mut index, 100);
-    index.add_known(strip(), at(30));
+    index.add_known(range(), at(30));
     let second = plan(&mut index, 100);
     index.finish(&second[0], 10, Head::At(at(80)), at(100));
     assert_eq!(
-        low(&mut index, 100),
+        oldest_live(&mut index, 100),
         at(80),
         "it has seen what came before it"
     );
     index.finish(&first[0], 10, Head::At(at(40)), at(100));
-    assert_eq!(low(&mut index, 100), at(80));
+    assert_eq!(oldest_live(&mut index, 100), at(80));
     // Claims that failed never tell their end.
     for _ in 0..100 {
         plan(&mut index, 100);
     }
-    assert_eq!(index.looks.count(strip()), crate::limits::STRIP_LOOKS_MAX);
+    assert_eq!(
+        index.in_flight.count(range()),
+        crate::limits::RANGE_CLAIMS_MAX
+    );
 }
 
-/// A tenant with many strips has them in the same order as one with few.
+/// A tenant with many ranges has them in the same order as one with few.
 #[test]
-fn the_most_urgent_strip_comes_first_however_many_there_are() {
+fn the_most_urgent_range_comes_first_however_many_there_are() {
     let mut order = order::TenantOrder::default();
     let tenant = Tenant::default();
-    let strip = |number: i64| Strip {
+    let range = |number: i64| DueRange {
         sublane: SublaneId { lane: 1, number },
         level: Level::new(u8::try_from(number % 10).unwrap(), false),
     };
     let (share, count) = (steadfast_core::Share::default(), 300);
     for number in 0..count {
-        order.insert(strip(number), &tenant, share, at(number * 7 % count));
-        order.insert(strip(number), &tenant, share, at(number * 7 % count));
+        order.insert(range(number), &tenant, share, at(number * 7 % count));
+        order.insert(range(number), &tenant, share, at(number * 7 % count));
     }
     let mut found = Vec::new();
-    while let Some((strip, run_at)) = order.first_of(&tenant) {
-        found.push((strip.level.priority(), run_at));
-        order.remove(strip, &tenant, run_at);
+    while let Some((range, run_at)) = order.first_of(&tenant) {
+        found.push((range.level.priority(), run_at));
+        order.remove(range, &tenant, run_at);
     }
     assert!(order.is_empty());
     let mut expected: Vec<_> = (0..count)
-        .map(|number| (strip(number).level.priority(), at(number * 7 % count)))
+        .map(|number| (range(number).level.priority(), at(number * 7 % count)))
         .collect();
     expected.sort_by_key(|(priority, run_at)| (std::cmp::Reverse(*priority), *run_at));
     assert_eq!(found, expected);
@@ -156,13 +159,13 @@ fn how_a_gate_stands_is_known_while_jobs_pass_it_or_it_counts() {
         let id = GateId::new(None, GateScope::Queue, "default").unwrap();
         let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
         index.set_gates(&Arc::new(gates));
-        index.add(strip(), sublane, at(1));
+        index.add(range(), sublane, at(1));
         let picks = plan(&mut index, 100);
         index.finish(&picks[0], 1, Head::None, at(100));
         assert_eq!(index.states.len(), 1);
-        index.remove_running(STRIP, at(101));
+        index.remove_running(RANGE, at(101));
         assert_eq!((index.states.len(), index.idle_states.len()), (0, counted));
-        index.add(strip(), sublane, at(102));
+        index.add(range(), sublane, at(102));
         assert_eq!((index.states.len(), index.idle_states.len()), (1, 0));
         assert_eq!(plan(&mut index, 103).len(), 1 - counted);
     }
@@ -190,10 +193,8 @@ impl SharedGate {
         index.add_running(Self::RUNNING, || of("loud", &Kind::http()), 1);
         let mut this = Self { index };
         this.add("quiet", &other(), 9);
-        let [pick] = &this.plan()[..] else {
-            panic!("one tenant has something")
-        };
-        this.index.finish(pick, 5, Head::None, at(100));
+        let pick = this.choose();
+        this.index.finish(&pick, 5, Head::None, at(100));
         for (kind, priority) in quiet {
             this.add("quiet", kind, *priority);
         }
@@ -210,26 +211,29 @@ impl SharedGate {
     fn add(&mut self, tenant: &str, kind: &Kind, priority: u8) {
         let sublane = of(tenant, kind);
         let lane = i64::from(tenant == "loud") * 2 + i64::from(*kind == other());
-        let strip = Strip {
+        let range = DueRange {
             sublane: SublaneId { lane, number: 0 },
             level: Level::new(priority, false),
         };
-        self.index.add(strip, || sublane, at(1));
+        self.index.add(range, || sublane, at(1));
     }
 
-    /// Claims of one job each.
-    fn plan(&mut self) -> Vec<Pick> {
+    /// The range that a claim of one job takes from.
+    fn choose(&mut self) -> Pick {
         let request = ClaimRequest::new(WorkerName::new("w1").unwrap(), 10);
-        let plan = self.index.plan(&request, 1, &SentJobs::default(), at(100));
-        plan.turns.into_iter().flat_map(|turn| turn.picks).collect()
+        self.index.catch_up(&request, at(100));
+        let chosen = self
+            .index
+            .choose(&request, 1, &SentJobs::default(), at(100));
+        chosen.unwrap().0
     }
 
     /// The tenant, kind and priority of what starts next.
     fn start(&mut self) -> (String, Kind, u8) {
-        let picks = self.plan();
-        self.index.finish(&picks[0], 1, Head::At(at(1)), at(100));
-        let Sublane { tenant, kind, .. } = &*picks[0].sublane;
-        let priority = picks[0].strip.level.priority();
+        let pick = self.choose();
+        self.index.finish(&pick, 1, Head::At(at(1)), at(100));
+        let Sublane { tenant, kind, .. } = &*pick.sublane;
+        let priority = pick.range.level.priority();
         (tenant.to_string(), kind.clone(), priority)
     }
 }
@@ -291,15 +295,15 @@ fn what_waits_at_a_rate_is_not_passed_by_what_is_less_urgent() {
         ..sublane()
     };
     let add = |index: &mut DueIndex, lane, queue, priority| {
-        let strip = Strip {
+        let range = DueRange {
             sublane: SublaneId { lane, number: 0 },
             level: Level::new(priority, false),
         };
-        index.add(strip, || of_queue(queue), at(1));
+        index.add(range, || of_queue(queue), at(1));
     };
     add(&mut index, 1, "default", 9);
     add(&mut index, 1, "default", 7);
-    index.add_running(STRIP, sublane, 1);
+    index.add_running(RANGE, sublane, 1);
     let by_rate = index.states.iter();
     let by_rate = by_rate.filter(|(_, entry)| entry.gate.limits.rate.is_some());
     let by_rate: Vec<GateNumber> = by_rate.map(|(number, _)| *number).collect();
@@ -313,11 +317,48 @@ fn what_waits_at_a_rate_is_not_passed_by_what_is_less_urgent() {
     index.catch_up(&request, at(110));
     add(&mut index, 2, "other", 5);
     let priorities = |picks: &[Pick]| -> Vec<u8> {
-        let levels = picks.iter().map(|pick| pick.strip.level);
+        let levels = picks.iter().map(|pick| pick.range.level);
         levels.map(|level| level.priority()).collect()
     };
     let picks = plan(&mut index, 120);
     assert_eq!(priorities(&picks), [9], "the other one may be next");
     index.finish(&picks[0], 0, Head::None, at(120));
     assert_eq!(priorities(&plan(&mut index, 120)), [7, 5]);
+}
+
+#[test]
+fn a_changed_gate_concerns_only_the_sublanes_that_pass_it() {
+    let mut index = DueIndex::new(Writers::One);
+    let key = steadfast_core::ConcurrencyKey::new("k").unwrap();
+    let of = |tenant: &str, queue: &str| Sublane {
+        tenant: Tenant::new(tenant).unwrap(),
+        queue: Queue::new(queue).unwrap(),
+        concurrency_key: (queue == "keyed").then(|| key.clone()),
+        ..sublane()
+    };
+    let sublanes = [("a", "x"), ("a", "keyed"), ("b", "x"), ("b", "keyed")];
+    for (number, (tenant, queue)) in (0..).zip(sublanes) {
+        let range = DueRange {
+            sublane: SublaneId { lane: 1, number },
+            level: Level::new(5, false),
+        };
+        index.add(range, || of(tenant, queue), at(1));
+    }
+    let tenant = |name: &str| Some(Tenant::new(name).unwrap());
+    for (of, scope, key, expected) in [
+        (None, GateScope::Queue, "x", vec![0, 2]),
+        (tenant("b"), GateScope::Queue, "x", vec![2]),
+        (None, GateScope::Tenant, "a", vec![0, 1]),
+        (tenant("a"), GateScope::Key, "k", vec![1]),
+        (None, GateScope::Kind, "other", vec![]),
+    ] {
+        let id = GateId::new(of, scope, key).unwrap();
+        let change = steadfast_core::GatesChange {
+            set: vec![id.clone()],
+            ..Default::default()
+        };
+        let affected = index.affected(&change);
+        let numbers: Vec<i64> = affected.iter().map(|id| id.number).collect();
+        assert_eq!(numbers, expected, "{id:?}");
+    }
 }

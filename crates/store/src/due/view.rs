@@ -1,5 +1,9 @@
-//! What callers that want the same jobs see: each of their strips is ready, waits for its time, or
-//! is held back by a gate.
+//! What callers with the same filter see: each of their ranges is ready, waits for its time, or waits
+//! at exactly one closed gate.
+//!
+//! When a gate gets room, the first ranges that wait there become ready, in fair order. The others
+//! stay, and the gate is remembered as one with room until it is found closed: a tenant that was let
+//! through may have more urgent jobs, and then the room is for the next tenant.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -8,11 +12,11 @@ use std::{
 
 use steadfast_core::{Destination, GateNumber, Kind, Queue, Share, Sublane, Tenant, Timestamp};
 
-use super::{Strip, open_parks::OpenParks, order::TenantOrder};
-use crate::{limits::OPEN_PARKS_LOOKED_MAX, store::ClaimRequest};
+use super::{DueRange, order::TenantOrder};
+use crate::{limits::GATES_WITH_ROOM_EXAMINED_MAX, store::ClaimRequest};
 
-/// Which jobs are wanted.
-struct Wish {
+/// Which jobs a caller wants.
+struct ClaimFilter {
     tenant: Option<Tenant>,
     queues: HashSet<Queue>,
     kinds: HashSet<Kind>,
@@ -21,7 +25,7 @@ struct Wish {
     has_allowance: bool,
 }
 
-impl Wish {
+impl ClaimFilter {
     fn of(request: &ClaimRequest) -> Self {
         Self {
             tenant: request.tenant.clone(),
@@ -32,7 +36,7 @@ impl Wish {
         }
     }
 
-    /// Whether a request wants the same. Names that it has twice make it another wish, which is
+    /// Whether a request has this filter. A name that it has twice makes it another filter, which is
     /// served as well.
     fn is_of(&self, request: &ClaimRequest) -> bool {
         fn same<N: Hash + Eq>(wanted: &HashSet<N>, names: &[N]) -> bool {
@@ -56,158 +60,161 @@ impl Wish {
     }
 }
 
-/// What holds strips back.
+/// Where a range waits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Park {
-    /// A gate, whatever the job.
+pub(super) enum BlockedBy {
+    /// A gate that is closed for all jobs.
     Gate(GateNumber),
-    /// A gate that has had its share of retries.
+    /// A gate that is closed for retries only, by its retry share.
     Retries(GateNumber),
-    /// The caller has as much under way to this destination as it wants.
+    /// The caller has reached its allowance for this destination.
     Destination(Destination),
 }
 
-impl Park {
-    pub(super) fn is_at(&self, number: GateNumber) -> bool {
-        *self == Self::Gate(number) || *self == Self::Retries(number)
-    }
-}
-
 pub(super) struct View {
-    wish: Wish,
+    filter: ClaimFilter,
     /// When it was used last.
     pub used: u64,
     ready: TenantOrder,
-    later: BTreeSet<(Timestamp, Strip)>,
-    parked: HashMap<Park, TenantOrder>,
-    /// The destinations among what holds strips back: every claim looks at these, and gates may be
-    /// many.
+    later: BTreeSet<(Timestamp, DueRange)>,
+    blocked: HashMap<BlockedBy, BlockedRanges>,
+    /// Destinations at which ranges are blocked: every claim examines these, and gates may be many.
     full: HashSet<Destination>,
-    /// Those of what holds strips back that have room.
-    open: OpenParks,
-    places: HashMap<Strip, PlacedStrip>,
+    /// Where ranges are blocked although there is room, by the tenant there that was served least.
+    with_room: BTreeSet<(Share, BlockedBy)>,
+    ranges: HashMap<DueRange, RangeEntry>,
 }
 
-/// Where a strip is.
-struct PlacedStrip {
+/// The ranges that wait at one gate.
+#[derive(Default)]
+struct BlockedRanges {
+    order: TenantOrder,
+    /// The gate's place in `with_room`, if it has room.
+    room_share: Option<Share>,
+}
+
+struct RangeEntry {
     tenant: Tenant,
     run_at: Timestamp,
-    place: Whereabouts,
+    state: RangeState,
 }
 
-enum Whereabouts {
+enum RangeState {
     Ready,
     Later,
-    Parked(Park),
+    Blocked(BlockedBy),
 }
 
 impl View {
     pub(super) fn new(request: &ClaimRequest, used: u64) -> Self {
         Self {
-            wish: Wish::of(request),
+            filter: ClaimFilter::of(request),
             used,
             ready: TenantOrder::default(),
             later: BTreeSet::new(),
-            parked: HashMap::new(),
+            blocked: HashMap::new(),
             full: HashSet::new(),
-            open: OpenParks::default(),
-            places: HashMap::new(),
+            with_room: BTreeSet::new(),
+            ranges: HashMap::new(),
         }
     }
 
     pub(super) fn is_for(&self, request: &ClaimRequest) -> bool {
-        self.wish.is_of(request)
+        self.filter.is_of(request)
     }
 
     pub(super) fn wants(&self, sublane: &Sublane) -> bool {
-        self.wish.contains(sublane)
+        self.filter.contains(sublane)
     }
 
-    /// Puts a strip where its time belongs, wherever it was. One that a gate holds back stays there.
+    /// Puts a range where its time belongs. One that is due and blocked stays blocked.
     pub(super) fn place(
         &mut self,
-        strip: Strip,
+        range: DueRange,
         tenant: &Tenant,
         share: Share,
         run_at: Timestamp,
         is_due: bool,
     ) {
-        let parked = match self.places.get(&strip).map(|placed| &placed.place) {
-            Some(Whereabouts::Parked(park)) if is_due => Some(park.clone()),
-            _ => None,
-        };
-        let is_open = matches!(&parked, Some(park) if self.open.contains(park));
-        self.remove(strip);
-        let place = match parked {
-            Some(park) => {
-                if is_open {
-                    self.open.insert(park.clone(), Share::default());
-                }
-                if let Park::Destination(destination) = &park {
-                    self.full.insert(destination.clone());
-                }
-                let order = self.parked.entry(park.clone()).or_default();
-                order.insert(strip, tenant, share, run_at);
-                Whereabouts::Parked(park)
+        if is_due
+            && let Some(entry) = self.ranges.get_mut(&range)
+            && let RangeState::Blocked(at) = &entry.state
+            && let Some(blocked) = self.blocked.get_mut(at)
+        {
+            // The new time first, so that the tenant keeps its place.
+            blocked.order.insert(range, tenant, share, run_at);
+            if entry.run_at != run_at {
+                blocked.order.remove(range, tenant, entry.run_at);
             }
-            None if is_due => {
-                self.ready.insert(strip, tenant, share, run_at);
-                Whereabouts::Ready
+            entry.run_at = run_at;
+            return;
+        }
+        self.remove(range);
+        let state = match is_due {
+            true => {
+                self.ready.insert(range, tenant, share, run_at);
+                RangeState::Ready
             }
-            None => {
-                self.later.insert((run_at, strip));
-                Whereabouts::Later
+            false => {
+                self.later.insert((run_at, range));
+                RangeState::Later
             }
         };
-        let placed = PlacedStrip {
-            tenant: tenant.clone(),
-            run_at,
-            place,
-        };
-        self.places.insert(strip, placed);
+        self.set_entry(range, tenant, run_at, state);
     }
 
-    pub(super) fn park(
+    /// Moves a range to a place that is closed.
+    pub(super) fn block(
         &mut self,
-        strip: Strip,
+        range: DueRange,
         tenant: &Tenant,
         share: Share,
         run_at: Timestamp,
-        park: Park,
+        at: BlockedBy,
     ) {
-        self.remove(strip);
-        if let Park::Destination(destination) = &park {
+        self.remove(range);
+        if let BlockedBy::Destination(destination) = &at {
             self.full.insert(destination.clone());
         }
-        let order = self.parked.entry(park.clone()).or_default();
-        order.insert(strip, tenant, share, run_at);
-        let placed = PlacedStrip {
-            tenant: tenant.clone(),
-            run_at,
-            place: Whereabouts::Parked(park),
-        };
-        self.places.insert(strip, placed);
+        let blocked = self.blocked.entry(at.clone()).or_default();
+        blocked.order.insert(range, tenant, share, run_at);
+        self.set_entry(range, tenant, run_at, RangeState::Blocked(at));
     }
 
-    pub(super) fn remove(&mut self, strip: Strip) {
-        let Some(placed) = self.places.remove(&strip) else {
+    fn set_entry(
+        &mut self,
+        range: DueRange,
+        tenant: &Tenant,
+        run_at: Timestamp,
+        state: RangeState,
+    ) {
+        let entry = RangeEntry {
+            tenant: tenant.clone(),
+            run_at,
+            state,
+        };
+        self.ranges.insert(range, entry);
+    }
+
+    pub(super) fn remove(&mut self, range: DueRange) {
+        let Some(entry) = self.ranges.remove(&range) else {
             return;
         };
-        let PlacedStrip {
+        let RangeEntry {
             tenant,
             run_at,
-            place,
-        } = &placed;
-        match place {
-            Whereabouts::Ready => self.ready.remove(strip, tenant, *run_at),
-            Whereabouts::Later => drop(self.later.remove(&(*run_at, strip))),
-            Whereabouts::Parked(park) => {
-                if let Some(order) = self.parked.get_mut(park) {
-                    order.remove(strip, tenant, *run_at);
-                    if order.is_empty() {
-                        self.parked.remove(park);
-                        self.open.remove(park);
-                        if let Park::Destination(destination) = park {
+            state,
+        } = &entry;
+        match state {
+            RangeState::Ready => self.ready.remove(range, tenant, *run_at),
+            RangeState::Later => drop(self.later.remove(&(*run_at, range))),
+            RangeState::Blocked(at) => {
+                if let Some(blocked) = self.blocked.get_mut(at) {
+                    blocked.order.remove(range, tenant, *run_at);
+                    if blocked.order.is_empty() {
+                        self.set_closed(at);
+                        self.blocked.remove(at);
+                        if let BlockedBy::Destination(destination) = at {
                             self.full.remove(destination);
                         }
                     }
@@ -216,117 +223,76 @@ impl View {
         }
     }
 
-    /// Moves what has become due.
+    /// Moves ranges whose time has come.
     pub(super) fn advance(
         &mut self,
         now: Timestamp,
-        tenant: impl Fn(Strip) -> Option<(Tenant, Share)>,
+        tenant: impl Fn(DueRange) -> Option<(Tenant, Share)>,
     ) {
-        while let Some((run_at, strip)) = self.later.first().copied()
+        while let Some((run_at, range)) = self.later.first().copied()
             && run_at <= now
         {
-            match tenant(strip) {
-                Some((tenant, share)) => self.place(strip, &tenant, share, run_at, true),
-                None => self.remove(strip),
+            match tenant(range) {
+                Some((tenant, share)) => self.place(range, &tenant, share, run_at, true),
+                None => self.remove(range),
             }
         }
     }
 
-    pub(super) fn has_parked(&self, number: GateNumber) -> bool {
-        self.parked.contains_key(&Park::Gate(number))
-            || self.parked.contains_key(&Park::Retries(number))
+    pub(super) fn has_blocked(&self, number: GateNumber) -> bool {
+        self.blocked.contains_key(&BlockedBy::Gate(number))
+            || self.blocked.contains_key(&BlockedBy::Retries(number))
     }
 
-    /// One of the strips that wait there.
-    pub(super) fn first_at(&self, park: &Park) -> Option<Strip> {
-        let (strip, _) = self.parked.get(park)?.first()?;
-        Some(strip)
+    /// One of the ranges that wait there.
+    pub(super) fn first_at(&self, at: &BlockedBy) -> Option<DueRange> {
+        let (range, _) = self.blocked.get(at)?.order.first()?;
+        Some(range)
     }
 
-    /// Lets up to `count` strips through, those of the tenants that have had least first.
-    pub(super) fn unpark(
+    /// There is room for `count` starts: makes as many ranges ready, in fair order.
+    pub(super) fn unblock(
         &mut self,
-        park: &Park,
+        at: &BlockedBy,
         count: usize,
         share: impl Fn(&Tenant) -> Share,
-    ) -> Vec<Strip> {
-        let mut through = Vec::new();
-        while through.len() < count
-            && let Some(order) = self.parked.get_mut(park)
-            && let Some(tenant) = order.next_tenant(&share)
-            && let Some((strip, run_at)) = order.first_of(&tenant)
+    ) -> Vec<DueRange> {
+        let mut unblocked = Vec::new();
+        while unblocked.len() < count
+            && let Some(blocked) = self.blocked.get_mut(at)
+            && let Some(tenant) = blocked.order.next_tenant(&share)
+            && let Some((range, run_at)) = blocked.order.first_of(&tenant)
         {
-            self.remove(strip);
-            self.place(strip, &tenant, share(&tenant), run_at, true);
-            through.push(strip);
+            self.remove(range);
+            self.place(range, &tenant, share(&tenant), run_at, true);
+            unblocked.push(range);
         }
-        // Others may have their turn before it, and use the room; and at a rate there is more room
-        // soon.
         if count > 0 {
-            self.open(park.clone());
+            self.set_with_room(at, Share::default());
         }
-        through
+        unblocked
     }
 
-    /// What holds strips back has room.
-    pub(super) fn open(&mut self, park: Park) {
-        if self.parked.contains_key(&park) {
-            self.open.insert(park, Share::default());
-        }
-    }
-
-    /// What holds strips back has no room.
-    pub(super) fn close(&mut self, park: &Park) {
-        self.open.remove(park);
-    }
-
-    /// Whether something waits where there is room, as far as is known.
-    pub(super) fn has_open(&self) -> bool {
-        !self.open.is_empty()
-    }
-
-    /// The tenant that has had least of those that wait where there is room, and where it does.
-    pub(super) fn first_open(
+    /// Makes up to `count` ranges of one tenant ready, the most urgent first.
+    pub(super) fn unblock_of(
         &mut self,
-        share: impl Fn(&Tenant) -> Share,
-    ) -> Option<(Tenant, Park)> {
-        loop {
-            let (known, park) = self.open.first()?;
-            let order = self.parked.get_mut(&park);
-            let Some(tenant) = order.and_then(|order| order.next_tenant(&share)) else {
-                self.open.remove(&park);
-                continue;
-            };
-            let share = share(&tenant);
-            if share <= known {
-                return Some((tenant, park));
-            }
-            self.open.insert(park, share);
-        }
-    }
-
-    /// Where there is room, as far as is known, and a tenant waits: among some of those where others
-    /// have had least.
-    pub(super) fn open_to(&self, tenant: &Tenant) -> Vec<Park> {
-        let looked = self.open.iter().take(OPEN_PARKS_LOOKED_MAX);
-        let waits = |park: &&Park| self.parked.get(park).is_some_and(|it| it.has(tenant));
-        looked.filter(waits).cloned().collect()
-    }
-
-    /// Lets up to `count` of a tenant's strips through, the most urgent first.
-    pub(super) fn unpark_of(&mut self, tenant: &Tenant, share: Share, park: &Park, count: usize) {
+        tenant: &Tenant,
+        share: Share,
+        at: &BlockedBy,
+        count: usize,
+    ) {
         for _ in 0..count {
-            let order = self.parked.get(park);
-            let Some((strip, run_at)) = order.and_then(|order| order.first_of(tenant)) else {
+            let blocked = self.blocked.get(at);
+            let Some((range, run_at)) = blocked.and_then(|it| it.order.first_of(tenant)) else {
                 break;
             };
-            self.remove(strip);
-            self.place(strip, tenant, share, run_at, true);
+            self.remove(range);
+            self.place(range, tenant, share, run_at, true);
         }
     }
 
-    /// Lets through what goes to destinations for which the caller has room again.
-    pub(super) fn unpark_destinations(
+    /// Makes ranges ready that go to destinations for which the caller has room again.
+    pub(super) fn unblock_destinations(
         &mut self,
         allowance: &dyn Fn(&Destination) -> usize,
         share: impl Fn(&Tenant) -> Share,
@@ -335,33 +301,78 @@ impl View {
         let rooms = rooms.map(|destination| (destination.clone(), allowance(destination)));
         let open: Vec<(Destination, usize)> = rooms.filter(|(_, room)| *room > 0).collect();
         for (destination, room) in open {
-            self.unpark(&Park::Destination(destination), room, &share);
+            self.unblock(&BlockedBy::Destination(destination), room, &share);
         }
     }
 
-    /// A strip that has something due, as far as is known.
-    pub(super) fn first_ready(&self) -> Option<(Strip, Timestamp)> {
+    /// Ranges wait where there is room. `share` is that of the tenant there that was served least,
+    /// or less.
+    pub(super) fn set_with_room(&mut self, at: &BlockedBy, share: Share) {
+        self.set_closed(at);
+        if let Some(blocked) = self.blocked.get_mut(at) {
+            blocked.room_share = Some(share);
+            self.with_room.insert((share, at.clone()));
+        }
+    }
+
+    pub(super) fn set_closed(&mut self, at: &BlockedBy) {
+        let blocked = self.blocked.get_mut(at);
+        if let Some(share) = blocked.and_then(|blocked| blocked.room_share.take()) {
+            self.with_room.remove(&(share, at.clone()));
+        }
+    }
+
+    /// Whether ranges wait where there is room.
+    pub(super) fn has_with_room(&self) -> bool {
+        !self.with_room.is_empty()
+    }
+
+    /// Of the tenants that wait where there is room, the one that was served least, and where.
+    pub(super) fn next_with_room(
+        &mut self,
+        share: impl Fn(&Tenant) -> Share,
+    ) -> Option<(Tenant, BlockedBy)> {
+        loop {
+            let (known, at) = self.with_room.first()?.clone();
+            let blocked = self.blocked.get_mut(&at)?;
+            let tenant = blocked.order.next_tenant(&share)?;
+            let share = share(&tenant);
+            if share <= known {
+                return Some((tenant, at));
+            }
+            self.set_with_room(&at, share);
+        }
+    }
+
+    /// Where there is room and a tenant waits, among the first
+    /// [`GATES_WITH_ROOM_EXAMINED_MAX`] of such places.
+    pub(super) fn with_room_for(&self, tenant: &Tenant) -> Vec<BlockedBy> {
+        let first = self.with_room.iter().take(GATES_WITH_ROOM_EXAMINED_MAX);
+        let waits = |at: &&BlockedBy| self.blocked.get(at).is_some_and(|it| it.order.has(tenant));
+        first.map(|(_, at)| at).filter(waits).cloned().collect()
+    }
+
+    /// A range whose time has come and that is not blocked.
+    pub(super) fn first_ready(&self) -> Option<(DueRange, Timestamp)> {
         self.ready.first()
     }
 
-    /// The strip that is due next.
-    pub(super) fn first_later(&self) -> Option<(Strip, Timestamp)> {
-        let (run_at, strip) = self.later.first()?;
-        Some((*strip, *run_at))
+    /// The range whose time comes next.
+    pub(super) fn first_later(&self) -> Option<(DueRange, Timestamp)> {
+        let (run_at, range) = self.later.first()?;
+        Some((*range, *run_at))
     }
 
     pub(super) fn ready_tenants(&self) -> usize {
         self.ready.tenants()
     }
 
-    pub(super) fn next_tenant(&mut self, share: impl Fn(&Tenant) -> Share) -> Option<Tenant> {
+    pub(super) fn next_ready(&mut self, share: impl Fn(&Tenant) -> Share) -> Option<Tenant> {
         self.ready.next_tenant(share)
     }
 
-    /// Takes a tenant's most urgent strip out.
-    pub(super) fn take_first(&mut self, tenant: &Tenant) -> Option<Strip> {
-        let (strip, _) = self.ready.first_of(tenant)?;
-        self.remove(strip);
-        Some(strip)
+    /// A tenant's most urgent ready range, with its time.
+    pub(super) fn first_ready_of(&self, tenant: &Tenant) -> Option<(DueRange, Timestamp)> {
+        self.ready.first_of(tenant)
     }
 }

@@ -7,7 +7,7 @@ use steadfast_core::{
     Sublane, Tenant, Timestamp,
 };
 
-use super::tables::{Strip, Tables};
+use super::tables::{DueRange, Tables};
 use crate::store::{ClaimRequest, ClaimResult};
 
 /// Places whose gates are remembered.
@@ -80,7 +80,7 @@ struct ClaimCounts {
     running: BTreeMap<GateNumber, u32>,
 }
 
-/// What may happen with a strip.
+/// What may happen with a range.
 enum Next {
     /// This job may start.
     Start(Timestamp, JobId),
@@ -99,7 +99,7 @@ impl Tables {
             running: self.running(),
         };
         while claims.len() < request.max
-            && let Some((strip, id)) = self.next_start(request, &counts, now)
+            && let Some((range, id)) = self.next_start(request, &counts, now)
             && let Some(job) = self.job(id)
         {
             let claim = job.claim(request.worker.clone(), request.lease, now);
@@ -107,16 +107,16 @@ impl Tables {
                 true => claim.within_timeout(),
                 false => claim,
             };
-            for gate in &*self.flow.applying_to(&strip.sublane) {
+            for gate in &*self.flow.applying_to(&range.sublane) {
                 let state = self.gate_state(gate);
                 let state = gate
                     .limits
-                    .after_starts(&state, 1, strip.is_retry.into(), now);
+                    .after_starts(&state, 1, range.is_retry.into(), now);
                 self.flow.states.insert(gate.number, state);
                 *counts.running.entry(gate.number).or_insert(0) += 1;
             }
-            self.flow.charge(&strip.sublane.tenant);
-            if let Some(destination) = strip.sublane.destination {
+            self.flow.charge(&range.sublane.tenant);
+            if let Some(destination) = range.sublane.destination {
                 *counts.sent.entry(destination).or_insert(0) += 1;
             }
             self.update(claim.job().clone());
@@ -124,7 +124,7 @@ impl Tables {
         }
         let next_due = self
             .wanted(request)
-            .filter_map(|strip| match self.next(strip, request, &counts, now) {
+            .filter_map(|range| match self.next(range, request, &counts, now) {
                 Next::Start(at, _) | Next::Later(at) => Some(at),
                 Next::Blocked => None,
             })
@@ -138,33 +138,33 @@ impl Tables {
         request: &ClaimRequest,
         counts: &ClaimCounts,
         now: Timestamp,
-    ) -> Option<(Strip, JobId)> {
-        let startable = self.wanted(request).filter_map(|strip| {
-            let Next::Start(run_at, id) = self.next(strip, request, counts, now) else {
+    ) -> Option<(DueRange, JobId)> {
+        let startable = self.wanted(request).filter_map(|range| {
+            let Next::Start(run_at, id) = self.next(range, request, counts, now) else {
                 return None;
             };
-            let share = self.flow.share(&strip.sublane.tenant);
+            let share = self.flow.share(&range.sublane.tenant);
             let order = (
                 share,
-                &strip.sublane.tenant,
-                Reverse(strip.priority),
+                &range.sublane.tenant,
+                Reverse(range.priority),
                 run_at,
                 id,
             );
-            Some((order, strip, id))
+            Some((order, range, id))
         });
-        let (_, strip, id) = startable.min_by(|(one, ..), (other, ..)| one.cmp(other))?;
-        Some((strip.clone(), id))
+        let (_, range, id) = startable.min_by(|(one, ..), (other, ..)| one.cmp(other))?;
+        Some((range.clone(), id))
     }
 
     fn next(
         &self,
-        strip: &Strip,
+        range: &DueRange,
         request: &ClaimRequest,
         counts: &ClaimCounts,
         now: Timestamp,
     ) -> Next {
-        let gates = self.flow.applying_to(&strip.sublane);
+        let gates = self.flow.applying_to(&range.sublane);
         let is_probe = gates.iter().any(|gate| gate.limits.is_for_probes());
         let may_go = |id: JobId| {
             let job = self.job(id);
@@ -172,14 +172,14 @@ impl Tables {
             let may_probe = job.is_some_and(|job| job.guarantee == Guarantee::AtLeastOnce);
             may_start && (!is_probe || may_probe)
         };
-        let waiting = self.waiting.get(strip);
+        let waiting = self.waiting.get(range);
         let first = waiting.and_then(|jobs| jobs.iter().find(|(_, id)| may_go(*id)));
         let Some((mut run_at, mut id)) = first.copied() else {
             return Next::Blocked;
         };
         if gates.iter().any(|gate| gate.limits.ordered) {
-            let first = self.first_of_key(&strip.sublane);
-            let Some(job) = first.filter(|job| Strip::of(job).as_ref() == Some(strip)) else {
+            let first = self.first_of_key(&range.sublane);
+            let Some(job) = first.filter(|job| DueRange::of(job).as_ref() == Some(range)) else {
                 return Next::Blocked;
             };
             (run_at, id) = (job.progress.run_at, job.id);
@@ -191,7 +191,7 @@ impl Tables {
             return Next::Later(run_at);
         }
         if let (Some(allowance), Some(destination)) =
-            (&request.allowance, &strip.sublane.destination)
+            (&request.allowance, &range.sublane.destination)
             && allowance.of(destination) <= counts.sent.get(destination).copied().unwrap_or(0)
         {
             return Next::Blocked;
@@ -201,7 +201,7 @@ impl Tables {
                 running: counts.running.get(&gate.number).copied().unwrap_or(0),
                 ..self.flow.state(gate.number)
             };
-            if let Room::Closed(by) = gate.limits.room(&state, strip.is_retry, now) {
+            if let Room::Closed(by) = gate.limits.room(&state, range.is_retry, now) {
                 return by.until().map_or(Next::Blocked, Next::Later);
             }
         }
@@ -248,10 +248,10 @@ impl Tables {
     }
 
     /// Where jobs wait that a claim may take.
-    fn wanted<'a>(&'a self, request: &'a ClaimRequest) -> impl Iterator<Item = &'a Strip> {
+    fn wanted<'a>(&'a self, request: &'a ClaimRequest) -> impl Iterator<Item = &'a DueRange> {
         let is_wanted =
             |sublane: &Sublane| request.wants(&sublane.tenant, &sublane.queue, &sublane.kind);
-        let strips = self.waiting.keys();
-        strips.filter(move |strip| is_wanted(&strip.sublane))
+        let ranges = self.waiting.keys();
+        ranges.filter(move |range| is_wanted(&range.sublane))
     }
 }

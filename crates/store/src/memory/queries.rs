@@ -326,7 +326,7 @@ impl Tables {
                 && tenant.is_none_or(|tenant| sublane.tenant == *tenant)
         };
         let mut left = most;
-        for (strip, jobs) in self.waiting.iter().filter(|(of, _)| is_wanted(&of.sublane)) {
+        for (range, jobs) in self.waiting.iter().filter(|(of, _)| is_wanted(&of.sublane)) {
             for (run_at, _) in jobs {
                 if minute(*run_at) > minute(until) {
                     break;
@@ -338,7 +338,7 @@ impl Tables {
                     };
                 }
                 left -= 1;
-                sum.add(minute(*run_at), 1, i64::from(strip.is_retry));
+                sum.add(minute(*run_at), 1, i64::from(range.is_retry));
             }
         }
         DueMinutes {

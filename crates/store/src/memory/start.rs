@@ -10,7 +10,7 @@ use steadfast_core::{
     JobState, PlaceSnapshot, Queue, Room, Sublane, Tenant, Timestamp,
 };
 
-use super::tables::{Strip, Tables};
+use super::tables::{DueRange, Tables};
 use crate::{
     limits::{GATE_HOLDERS_MAX, JOBS_AHEAD_MAX},
     store::{JobCount, StartQuery, StartReading},
@@ -23,13 +23,13 @@ impl Tables {
             StartQuery::FirstOf(tenant, queue) => self.first_of(tenant, queue, now)?,
         };
         let mut reading = StartReading::new(self.job(id)?);
-        let Some(strip) = Strip::of(&reading.job) else {
+        let Some(range) = DueRange::of(&reading.job) else {
             return Some(reading);
         };
-        let gates = self.flow.applying_to(&strip.sublane);
+        let gates = self.flow.applying_to(&range.sublane);
         let is_ordered = gates.iter().any(|gate| gate.limits.ordered);
         reading.before_in_key = self
-            .first_of_key(&strip.sublane)
+            .first_of_key(&range.sublane)
             .filter(|first| is_ordered && first.id != id)
             .map(|first| JobSnapshot {
                 job: first.id,
@@ -38,7 +38,7 @@ impl Tables {
             });
         reading.gates = self.gate_readings(&gates);
         if reading.job.progress.run_at <= now {
-            self.count_before(&mut reading, &strip, now);
+            self.count_before(&mut reading, &range, now);
             reading.bound_counts(JOBS_AHEAD_MAX, false);
         }
         Some(reading)
@@ -84,9 +84,9 @@ impl Tables {
         let own = self
             .waiting
             .keys()
-            .filter(|strip| strip.sublane.tenant == *tenant);
+            .filter(|range| range.sublane.tenant == *tenant);
         let used: BTreeSet<_> = own
-            .filter_map(|strip| strip.sublane.destination.as_ref())
+            .filter_map(|range| range.sublane.destination.as_ref())
             .collect();
         among.retain(|destination| used.contains(destination));
         among
@@ -119,21 +119,21 @@ impl Tables {
         holders.take(GATE_HOLDERS_MAX).collect()
     }
 
-    fn count_before(&self, reading: &mut StartReading, own: &Strip, now: Timestamp) {
+    fn count_before(&self, reading: &mut StartReading, own: &DueRange, now: Timestamp) {
         let (run_at, id) = (reading.job.progress.run_at, reading.job.id);
         let mut place = PlaceSnapshot::default();
-        for (strip, jobs) in &self.waiting {
-            let until = match strip.priority.cmp(&own.priority) {
+        for (range, jobs) in &self.waiting {
+            let until = match range.priority.cmp(&own.priority) {
                 Ordering::Greater => (now, JobId::from_bits(u128::MAX)),
                 Ordering::Equal => (run_at, id),
                 Ordering::Less => continue,
             };
-            let most = self.most_before(reading, strip, own, now);
+            let most = self.most_before(reading, range, own, now);
             let count = jobs.range(..until).count();
             let count = u64::try_from(count).unwrap_or(u64::MAX).min(most);
             place.ahead += count;
-            place.alike += if strip == own { count } else { 0 };
-            let shared = self.flow.applying_to(&strip.sublane);
+            place.alike += if range == own { count } else { 0 };
+            let shared = self.flow.applying_to(&range.sublane);
             for gate in &mut reading.gates {
                 gate.ahead += if shared.contains(&gate.gate) {
                     count
@@ -145,22 +145,22 @@ impl Tables {
         reading.place = Some(place);
     }
 
-    /// How many of a strip's jobs may start as far as gates decide that the job does not pass.
+    /// How many of a range's jobs may start as far as gates decide that the job does not pass.
     fn most_before(
         &self,
         reading: &StartReading,
-        strip: &Strip,
-        own: &Strip,
+        range: &DueRange,
+        own: &DueRange,
         now: Timestamp,
     ) -> u64 {
-        if strip.sublane.tenant != own.sublane.tenant {
+        if range.sublane.tenant != own.sublane.tenant {
             return 0;
         }
-        let gates = self.flow.applying_to(&strip.sublane);
+        let gates = self.flow.applying_to(&range.sublane);
         let others = gates
             .iter()
             .filter(|gate| !reading.gates.iter().any(|own| own.gate == **gate));
-        let rooms = others.map(|gate| self.room(gate, strip.is_retry, now));
+        let rooms = others.map(|gate| self.room(gate, range.is_retry, now));
         rooms.min().unwrap_or(u64::MAX)
     }
 

@@ -21,7 +21,7 @@ use crate::{
 pub(super) struct Tables {
     pub(super) jobs: BTreeMap<JobId, JobEntry>,
     /// None is empty.
-    pub(super) waiting: BTreeMap<Strip, BTreeSet<(Timestamp, JobId)>>,
+    pub(super) waiting: BTreeMap<DueRange, BTreeSet<(Timestamp, JobId)>>,
     pub(super) leases: BTreeSet<(Option<Timestamp>, JobId)>,
     pub(super) unfinished_runs: BTreeSet<(ScheduleId, Timestamp, JobId)>,
     pub(super) keys: BTreeMap<(Tenant, IdempotencyKey), KeyHolder>,
@@ -52,13 +52,13 @@ pub(super) struct Tables {
 /// Jobs that wait and are alike to every gate, apart by priority, so that future jobs of a high one
 /// are not in the way of due ones.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Strip {
+pub(super) struct DueRange {
     pub(super) sublane: Sublane,
     pub(super) priority: Priority,
     pub(super) is_retry: bool,
 }
 
-impl Strip {
+impl DueRange {
     /// Where a job waits, if it does.
     pub(super) fn of(job: &Job) -> Option<Self> {
         (job.progress.state == JobState::Waiting).then(|| Self {
@@ -154,14 +154,14 @@ impl Tables {
 
     fn index(&mut self, job: &Job, present: bool) {
         let progress = &job.progress;
-        if let Some(strip) = Strip::of(job) {
+        if let Some(range) = DueRange::of(job) {
             if present {
                 self.wakes.jobs_wait(&Lane::from(job), 1, progress.run_at);
             }
-            let jobs = self.waiting.entry(strip.clone()).or_default();
+            let jobs = self.waiting.entry(range.clone()).or_default();
             set_present(jobs, (progress.run_at, job.id), present);
             if jobs.is_empty() {
-                self.waiting.remove(&strip);
+                self.waiting.remove(&range);
             }
         }
         match progress.state {

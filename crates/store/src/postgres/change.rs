@@ -24,7 +24,7 @@ use super::{
     values::{duration_micros, time, to_json},
 };
 use crate::{
-    due::{Level, Strip, SublaneId},
+    due::{DueRange, Level, SublaneId},
     error::CommandError,
     failures::{FailureTallies, dead_letter_key},
     lane::{Lane, LaneId},
@@ -400,9 +400,9 @@ impl LockedJob {
         }
     }
 
-    fn strip(&self, job: &Job) -> Strip {
+    fn range(&self, job: &Job) -> DueRange {
         let is_retry = job.progress.attempt > job.progress.attempts_before;
-        Strip {
+        DueRange {
             sublane: self.sublane(job),
             level: Level::new(job.priority.get(), is_retry),
         }
@@ -411,16 +411,16 @@ impl LockedJob {
     fn add_hints(&self, hints: &mut WakeReasons) {
         let (before, progress) = (&self.before, &self.job.progress);
         if before.progress.state == JobState::Waiting {
-            hints.job_left(self.strip(before), before.progress.run_at);
+            hints.job_left(self.range(before), before.progress.run_at);
         }
         if progress.state == JobState::Waiting {
             hints.jobs_wait(&Lane::from(&self.job), 1, progress.run_at);
             let sublane = Arc::new(Sublane::from(&self.job));
-            hints.strip_waits(self.strip(&self.job), Some(sublane), progress.run_at);
+            hints.range_waits(self.range(&self.job), Some(sublane), progress.run_at);
         }
         // Another job of an ordered key may be the first now, or this one again.
         let is_same =
-            before.progress.state == progress.state && self.strip(before) == self.strip(&self.job);
+            before.progress.state == progress.state && self.range(before) == self.range(&self.job);
         if self.job.concurrency_key.is_some() && !is_same {
             hints.attempt_ended(self.sublane(before));
             hints.attempt_ended(self.sublane(&self.job));

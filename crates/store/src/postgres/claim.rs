@@ -1,8 +1,8 @@
 //! Claiming: the one change a store makes on its own.
 //!
-//! The mirror says where something may start, and one statement takes it. If gates stand before it
-//! that count, their rows are held while it is looked how much room they have: two claims cannot take
-//! the same room, and what ends an attempt waits for nothing.
+//! The cache says where jobs may start, and one statement takes them. If counting gates apply, their
+//! rows are locked while their room is read and used: two claims cannot take the same room, and the
+//! end of an attempt waits for nothing.
 
 mod gates;
 
@@ -19,14 +19,14 @@ use tokio_postgres::{Row, types::ToSql};
 use super::{
     damage::pass_over,
     driver_error::DriverError,
+    due_cache::RangeColumns,
     key::Key,
-    mirror::StripColumns,
     names::job_rows,
     session::{Conn, Session},
     values::{duration_micros, time, time_option},
 };
 use crate::{
-    due::{Head, Pick, Plan, SentJobs, Strip, SublaneId},
+    due::{DueRange, Head, Pick, SentJobs, SublaneId, TenantBatch},
     lane::LaneId,
     limits::{
         CLAIM_EMPTY_ROUNDS_MAX, CLAIM_LOOK_ROWS_MAX, CLAIM_PAYLOAD_BYTES_MAX, CLAIM_ROUNDS_MAX,
@@ -54,7 +54,7 @@ pub(super) async fn claim(
         let now = shared.clock.now();
         let left = max - claims.len();
         let plan = shared.due.lock().index.plan(request, left, &sent, now);
-        if plan.turns.is_empty() {
+        if plan.is_empty() {
             break;
         }
         let found = match claim_plan(conn, request, plan).await {
@@ -67,7 +67,7 @@ pub(super) async fn claim(
             sent.add(pick, what.taken);
         }
         found.report(shared);
-        empty_rounds += usize::from(found.claims.is_empty());
+        empty_rounds += usize::from(found.claims.is_empty() && found.has_left(now));
         claims.extend(found.claims);
         if claims.len() >= max || empty_rounds >= CLAIM_EMPTY_ROUNDS_MAX {
             break;
@@ -94,12 +94,16 @@ async fn next_due(
     let now = shared.clock.now();
     for _ in 0..CLAIM_EMPTY_ROUNDS_MAX {
         let inexact = shared.due.lock().index.inexact_earliest(request, now);
-        let Some(strip) = inexact else { break };
-        let columns = StripColumns::of(std::iter::once(&strip));
-        let (sql, low) = (include_str!("sql/claim_next.sql"), vec![0_i64]);
-        let params: [&(dyn ToSql + Sync); 4] =
-            [&columns.lanes, &columns.sublanes, &columns.levels, &low];
-        let changes = shared.due.lock().index.changes(strip);
+        let Some(range) = inexact else { break };
+        let columns = RangeColumns::of(std::iter::once(&range));
+        let (sql, oldest_live) = (include_str!("sql/claim_next.sql"), vec![0_i64]);
+        let params: [&(dyn ToSql + Sync); 4] = [
+            &columns.lanes,
+            &columns.sublanes,
+            &columns.levels,
+            &oldest_live,
+        ];
+        let changes = shared.due.lock().index.changes(range);
         let row = match session.query_one(sql, &params).await {
             Ok(row) => row,
             Err(error) if is_empty => return Err(error),
@@ -107,8 +111,8 @@ async fn next_due(
         };
         let head = time_option(&row, "run_at")?.map_or(Head::None, Head::At);
         let mut due = shared.due.lock();
-        if due.index.changes(strip) == changes {
-            due.index.set_head(strip, head);
+        if due.index.changes(range) == changes {
+            due.index.set_head(range, head);
         }
     }
     let next = shared.due.lock().index.next_due(request, now);
@@ -125,11 +129,17 @@ struct FoundJobs {
 struct FoundAtPick {
     taken: usize,
     head: Head,
-    /// Nothing was got at any pick of its turn.
-    is_held: bool,
+    /// No job was taken for its tenant: others have locked what is due.
+    is_locked: bool,
 }
 
 impl FoundJobs {
+    /// Whether due jobs were seen and not taken: others hold them, or the room at their gates.
+    fn has_left(&self, now: Timestamp) -> bool {
+        let mut heads = self.picks.iter().map(|(_, found)| found.head);
+        heads.any(|head| matches!(head, Head::At(run_at) if run_at <= now))
+    }
+
     /// Tells the index what was found.
     fn report(&self, shared: &super::session::PoolContext) {
         let now = shared.clock.now();
@@ -139,11 +149,11 @@ impl FoundJobs {
             // Others hold what is due: it is looked at again soon, not at once.
             if let Head::At(run_at) = found.head
                 && is_all
-                && found.is_held
+                && found.is_locked
                 && run_at <= now
             {
                 let soon = Head::At(now.plus(LOCKED_ROWS_RETRY));
-                due.index.set_head(pick.strip, soon);
+                due.index.set_head(pick.range, soon);
             }
         }
     }
@@ -152,31 +162,27 @@ impl FoundJobs {
 /// A pick as the statement gets it.
 struct SqlPick<'p> {
     pick: &'p Pick,
-    turn: usize,
+    /// The number of its tenant's batch.
+    batch: usize,
     most: usize,
     only: Option<JobId>,
-    /// What was found without looking at the strip itself.
+    /// What was found without looking at the range itself.
     head: Option<Head>,
 }
 
 async fn claim_plan(
     conn: &mut Conn<'_>,
     request: &ClaimRequest,
-    plan: Plan,
+    plan: Vec<TenantBatch>,
 ) -> Result<FoundJobs, DriverError> {
-    let sizes: Vec<i64> = plan
-        .turns
-        .iter()
-        .map(|turn| row_limit(turn.count))
-        .collect();
+    let sizes: Vec<i64> = plan.iter().map(|batch| row_limit(batch.count)).collect();
     let mut picks: Vec<SqlPick<'_>> = plan
-        .turns
         .iter()
         .enumerate()
-        .flat_map(|(turn, of)| of.picks.iter().map(move |pick| (turn + 1, pick)))
-        .map(|(turn, pick)| SqlPick {
+        .flat_map(|(number, batch)| batch.picks.iter().map(move |pick| (number + 1, pick)))
+        .map(|(batch, pick)| SqlPick {
             pick,
-            turn,
+            batch,
             most: pick.most,
             only: None,
             head: None,
@@ -205,7 +211,7 @@ async fn claim_plan(
         found
     };
     let TakenJobs { claims, found, .. } = found;
-    let picks = plan.turns.into_iter().flat_map(|turn| turn.picks);
+    let picks = plan.into_iter().flat_map(|batch| batch.picks);
     Ok(FoundJobs {
         claims,
         picks: picks.zip(found).collect(),
@@ -238,7 +244,7 @@ async fn find_first_of_keys(
         let Some(key) = key_of(pick) else { continue };
         let found = first.get(&key);
         let is_here = |found: &&FirstOfKey| {
-            found.strip == Some(pick.pick.strip) && found.is_waiting && pick.most > 0
+            found.range == Some(pick.pick.range) && found.is_waiting && pick.most > 0
         };
         match found.filter(is_here) {
             Some(found) if found.run_at <= session.shared.clock.now() => {
@@ -251,7 +257,7 @@ async fn find_first_of_keys(
             }
             None => {
                 pick.most = 0;
-                pick.head = Some(Head::Behind);
+                pick.head = Some(Head::BlockedByOrder);
             }
         }
     }
@@ -267,8 +273,11 @@ async fn find_probes(session: &Session<'_>, picks: &mut [SqlPick<'_>]) -> Result
     if open.is_empty() {
         return Ok(());
     }
-    let columns = StripColumns::of(open.iter().map(|pick| &pick.pick.strip));
-    let lows: Vec<i64> = open.iter().map(|pick| pick.pick.low.as_micros()).collect();
+    let columns = RangeColumns::of(open.iter().map(|pick| &pick.pick.range));
+    let oldest_live: Vec<i64> = open
+        .iter()
+        .map(|pick| pick.pick.oldest_live.as_micros())
+        .collect();
     let only: Vec<Option<Key>> = open.iter().map(|pick| pick.only.map(Key::from)).collect();
     let (now, look) = (
         session.shared.clock.given(),
@@ -280,7 +289,7 @@ async fn find_probes(session: &Session<'_>, picks: &mut [SqlPick<'_>]) -> Result
         &columns.lanes,
         &columns.sublanes,
         &columns.levels,
-        &lows,
+        &oldest_live,
         &only,
         &look,
     ];
@@ -300,7 +309,7 @@ async fn find_probes(session: &Session<'_>, picks: &mut [SqlPick<'_>]) -> Result
             }
             None => {
                 pick.most = 0;
-                pick.head = Some(Head::LookAgainAt(look_again));
+                pick.head = Some(Head::RetryAt(look_again));
             }
         }
     }
@@ -309,7 +318,7 @@ async fn find_probes(session: &Session<'_>, picks: &mut [SqlPick<'_>]) -> Result
 
 struct FirstOfKey {
     id: JobId,
-    strip: Option<Strip>,
+    range: Option<DueRange>,
     run_at: Timestamp,
     is_waiting: bool,
 }
@@ -322,7 +331,7 @@ impl FirstOfKey {
         let level = crate::due::Level::from_number(level.into());
         Ok(Self {
             id: row.try_get::<_, Key>("id")?.job(),
-            strip: level.map(|level| Strip {
+            range: level.map(|level| DueRange {
                 sublane: SublaneId { lane, number },
                 level,
             }),
@@ -347,13 +356,17 @@ async fn take(
     sizes: &[i64],
 ) -> Result<TakenJobs, DriverError> {
     let asked = Instant::now();
-    let all = StripColumns::of(picks.iter().map(|pick| &pick.pick.strip));
-    let lows: Vec<i64> = picks.iter().map(|pick| pick.pick.low.as_micros()).collect();
-    let rows = take_rows(session, request, picks, sizes, &lows);
+    let all = RangeColumns::of(picks.iter().map(|pick| &pick.pick.range));
+    let oldest_live: Vec<i64> = picks
+        .iter()
+        .map(|pick| pick.pick.oldest_live.as_micros())
+        .collect();
+    let rows = take_rows(session, request, picks, sizes, &oldest_live);
     // Both are sent before either is answered; the second sees what the first has left.
     let heads = async {
         let sql = include_str!("sql/claim_next.sql");
-        let params: [&(dyn ToSql + Sync); 4] = [&all.lanes, &all.sublanes, &all.levels, &lows];
+        let params: [&(dyn ToSql + Sync); 4] =
+            [&all.lanes, &all.sublanes, &all.levels, &oldest_live];
         session.query(sql, &params).await
     };
     let (rows, heads) = future::join(rows, heads).await;
@@ -372,7 +385,7 @@ async fn take(
         .map(|pick| FoundAtPick {
             taken: 0,
             head: pick.head.unwrap_or(Head::At(pick.pick.bound)),
-            is_held: false,
+            is_locked: false,
         })
         .collect();
     for row in &heads {
@@ -395,10 +408,10 @@ async fn take(
         .iter()
         .zip(&found)
         .filter(|(_, at)| at.taken > 0)
-        .map(|(pick, _)| pick.turn)
+        .map(|(pick, _)| pick.batch)
         .collect();
     for (pick, at) in picks.iter().zip(&mut found) {
-        at.is_held = pick.most > 0 && !successful.contains(&pick.turn);
+        at.is_locked = pick.most > 0 && !successful.contains(&pick.batch);
     }
     Ok(TakenJobs {
         turn: turn(&rows)?,
@@ -427,18 +440,18 @@ async fn take_rows(
     request: &ClaimRequest,
     picks: &[SqlPick<'_>],
     sizes: &[i64],
-    lows: &[i64],
+    oldest_live: &[i64],
 ) -> Result<Vec<Row>, DriverError> {
     let open: Vec<(usize, &SqlPick<'_>)> = open_picks(picks).collect();
     if open.is_empty() {
         return Ok(Vec::new());
     }
-    let columns = StripColumns::of(open.iter().map(|(_, pick)| &pick.pick.strip));
-    let turns: Vec<i32> = open
+    let columns = RangeColumns::of(open.iter().map(|(_, pick)| &pick.pick.range));
+    let batches: Vec<i32> = open
         .iter()
-        .map(|(_, pick)| i32::try_from(pick.turn).unwrap_or(i32::MAX))
+        .map(|(_, pick)| i32::try_from(pick.batch).unwrap_or(i32::MAX))
         .collect();
-    let lows: Vec<i64> = open.iter().map(|(index, _)| lows[*index]).collect();
+    let oldest_live: Vec<i64> = open.iter().map(|(index, _)| oldest_live[*index]).collect();
     let most: Vec<i64> = open.iter().map(|(_, pick)| row_limit(pick.most)).collect();
     let only: Vec<Option<Key>> = open
         .iter()
@@ -452,18 +465,18 @@ async fn take_rows(
     let worker = request.worker.as_str();
     let lease = request.lease.map(duration_micros);
     let payload_bytes = row_limit(CLAIM_PAYLOAD_BYTES_MAX);
-    let picks_of_turn = open.len() / sizes.len().max(1);
-    let look = row_limit((CLAIM_LOOK_ROWS_MAX / picks_of_turn.max(1)).max(1));
+    let picks_of_batch = open.len() / sizes.len().max(1);
+    let look = row_limit((CLAIM_LOOK_ROWS_MAX / picks_of_batch.max(1)).max(1));
     session
         .query(
             include_str!("sql/claim.sql"),
             &[
                 &now,
-                &turns,
+                &batches,
                 &columns.lanes,
                 &columns.sublanes,
                 &columns.levels,
-                &lows,
+                &oldest_live,
                 &most,
                 &only,
                 &gates,

@@ -17,7 +17,7 @@ use super::{
     values::{micros, to_json},
 };
 use crate::{
-    due::{Level, Strip, SublaneId},
+    due::{DueRange, Level, SublaneId},
     failures::FailureTallies,
     lane::LaneId,
     limits::COMMIT_BATCH_MAX,
@@ -168,11 +168,11 @@ async fn write(
                 None => hints.wake_all(),
             }
             let level = Level::new(*priority, to.attempt > to.attempts_before);
-            let strip = Strip {
+            let range = DueRange {
                 sublane: *sublane,
                 level,
             };
-            hints.strip_waits(strip, None, to.run_at);
+            hints.range_waits(range, None, to.run_at);
         }
         // The end of a run may let a queued tick fire.
         if runs.contains(job) && to.state.is_final() {

@@ -23,7 +23,7 @@ use super::{
     values::{duration_micros, time, to_json},
 };
 use crate::{
-    due::{Level, Strip, SublaneId},
+    due::{DueRange, Level, SublaneId},
     error::EnqueueError,
     lane::Lane,
     links::NewDependant,
@@ -226,11 +226,11 @@ impl NumberedJob<'_> {
 
     fn add_hints(&self, hints: &mut WakeReasons, run_at: Timestamp) {
         hints.jobs_wait(&Lane::from(self.job), 1, run_at);
-        let strip = Strip {
+        let range = DueRange {
             sublane: self.sublane(),
             level: Level::new(self.job.priority.get(), false),
         };
-        hints.strip_waits(strip, Some(Arc::new(Sublane::from(self.job))), run_at);
+        hints.range_waits(range, Some(Arc::new(Sublane::from(self.job))), run_at);
     }
 }
 

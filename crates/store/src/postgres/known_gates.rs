@@ -13,7 +13,7 @@ pub(super) struct KnownGates(HashMap<GateNumber, KnownGate>);
 struct KnownGate {
     noted: Timestamp,
     /// Below this turn, no counted attempt runs.
-    low: i64,
+    oldest_turn: i64,
 }
 
 impl KnownGate {
@@ -32,24 +32,29 @@ impl KnownGates {
     pub(super) fn note(&mut self, numbers: impl Iterator<Item = GateNumber>, noted: Timestamp) {
         for number in numbers {
             let known = self.0.entry(number);
-            known.or_insert(KnownGate { noted, low: 0 }).noted = noted;
+            known
+                .or_insert(KnownGate {
+                    noted,
+                    oldest_turn: 0,
+                })
+                .noted = noted;
         }
     }
 
     /// The turns below which nothing runs that was counted in a turn.
-    pub(super) fn lows(&self, numbers: &[i64]) -> Vec<i64> {
-        let low = |number: &i64| {
+    pub(super) fn oldest_turns(&self, numbers: &[i64]) -> Vec<i64> {
+        let oldest_turn = |number: &i64| {
             self.0
                 .get(&GateNumber(*number))
-                .map_or(0, |known| known.low)
+                .map_or(0, |known| known.oldest_turn)
         };
-        numbers.iter().map(low).collect()
+        numbers.iter().map(oldest_turn).collect()
     }
 
-    pub(super) fn set_low(&mut self, number: GateNumber, low: i64) {
+    pub(super) fn set_oldest_turn(&mut self, number: GateNumber, oldest_turn: i64) {
         if let Some(known) = self.0.get_mut(&number) {
             // Two claims may tell this in another order than they held the gate.
-            known.low = known.low.max(low);
+            known.oldest_turn = known.oldest_turn.max(oldest_turn);
         }
     }
 

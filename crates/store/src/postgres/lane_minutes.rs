@@ -4,14 +4,14 @@ use steadfast_core::{Destination, Tenant, Timestamp};
 
 use super::{
     driver_error::DriverError,
-    mirror::StripColumns,
+    due_cache::RangeColumns,
     names::load_lanes,
     session::Session,
     stats::{tally, tally_columns},
 };
 use crate::{
     due::Level,
-    limits::{LANE_MINUTES_MAX, STRIPS_COUNTED_TOGETHER},
+    limits::{LANE_MINUTES_MAX, RANGES_COUNTED_TOGETHER},
     minutes::{minute, minute_start},
     sql::paging::row_limit,
     store::{DueMinutes, LaneMinutesList, LaneMinutesSum, WaitingSum},
@@ -68,21 +68,27 @@ pub(super) async fn due_minutes(
         .due
         .lock()
         .index
-        .due_strips(destination, tenant, until);
-    let (strips, mut at_least) = found;
+        .due_ranges(destination, tenant, until);
+    let (ranges, mut at_least) = found;
     let mut sum = WaitingSum::at(now);
     let mut left = i64::try_from(most).unwrap_or(i64::MAX);
     // To the end of its minute.
     let until = minute_start(minute(until) + 1).as_micros();
     let sql = include_str!("sql/due_by_minute.sql");
-    for some in strips.chunks(STRIPS_COUNTED_TOGETHER) {
-        let columns = StripColumns::of(some.iter().map(|(strip, _)| strip));
-        let lows: Vec<i64> = some.iter().map(|(_, low)| low.as_micros()).collect();
+    for some in ranges.chunks(RANGES_COUNTED_TOGETHER) {
+        let columns = RangeColumns::of(some.iter().map(|(range, _)| range));
+        let oldest_live: Vec<i64> = some
+            .iter()
+            .map(|(_, oldest_live)| oldest_live.as_micros())
+            .collect();
         // One more tells whether there are more.
         let limit = left.saturating_add(1);
         let (lanes, sublanes, levels) = (&columns.lanes, &columns.sublanes, &columns.levels);
         let rows = session
-            .query(sql, &[lanes, sublanes, levels, &lows, &until, &limit])
+            .query(
+                sql,
+                &[lanes, sublanes, levels, &oldest_live, &until, &limit],
+            )
             .await?;
         for row in rows {
             let jobs: i64 = row.try_get("jobs")?;

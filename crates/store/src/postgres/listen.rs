@@ -18,7 +18,7 @@ use steadfast_core::Timestamp;
 use tokio::{sync::Notify, time};
 use tokio_postgres::{AsyncMessage, Client, Connection, Socket, tls::TlsStream};
 
-use super::{driver_error::DriverError, mirror::DueMirror, open::Address};
+use super::{driver_error::DriverError, due_cache::DueCache, open::Address};
 use crate::{
     limits::{
         CLOCK_ERROR_MAX, LISTEN_ANSWER_TIMEOUT, LISTEN_BACKOFF_FIRST, LISTEN_BACKOFF_MAX,
@@ -32,7 +32,7 @@ pub(super) const NOTIFY: &str = include_str!("sql/notify.sql");
 
 pub(super) struct Listener {
     pub waker: Waker,
-    due: Arc<DueMirror>,
+    due: Arc<DueCache>,
     /// What other nodes are to be notified of.
     unsent: Mutex<WakeReasons>,
     notify_others: Notify,
@@ -41,7 +41,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    pub(super) fn new(due: Arc<DueMirror>) -> Self {
+    pub(super) fn new(due: Arc<DueCache>) -> Self {
         Self {
             waker: Waker::default(),
             due,
@@ -59,7 +59,7 @@ impl Listener {
         }
         let concerns_others = self.waker.wake_for(hints, now.plus(CLOCK_ERROR_MAX));
         // Other nodes learn where jobs wait even if none of their callers does.
-        if concerns_others || !hints.strips().is_empty() || !hints.ended().is_empty() {
+        if concerns_others || !hints.ranges().is_empty() || !hints.ended().is_empty() {
             self.lock_unsent().add(hints);
             self.notify_others.notify_one();
         }

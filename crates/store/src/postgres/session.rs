@@ -10,7 +10,7 @@ use deadpool_postgres::StatementCache;
 use tokio_postgres::{Client, IsolationLevel, Row, Statement, types::ToSql};
 
 use super::{
-    driver_error::DriverError, mirror::DueMirror, names::Names, sweeps::Sweeps,
+    driver_error::DriverError, due_cache::DueCache, names::Names, sweeps::Sweeps,
     time::DatabaseClock, trust::ConnectionTrust,
 };
 use crate::{
@@ -26,7 +26,7 @@ pub(super) struct PoolContext {
     pub clock: DatabaseClock,
     pub trust: ConnectionTrust,
     pub damage: DamageLog,
-    pub due: Arc<DueMirror>,
+    pub due: Arc<DueCache>,
     pub sweeps: Sweeps,
     /// Where retention goes on.
     pub pruned_to: Mutex<PrunePosition>,

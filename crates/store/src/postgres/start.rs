@@ -1,6 +1,6 @@
 //! What stands between a job and its start.
 //!
-//! The gates are read without holding them, and where jobs wait is taken from the mirror, as a claim
+//! The gates are read without holding them, and where jobs wait is taken from the cache, as a claim
 //! does.
 
 use std::{collections::HashMap, sync::Arc};
@@ -14,16 +14,16 @@ use tokio_postgres::types::ToSql;
 use super::{
     claim::{read_gates, use_gates},
     driver_error::DriverError,
+    due_cache::RangeColumns,
     get,
     key::Key,
-    mirror::StripColumns,
     session::Session,
     values::{parse, parse_option, time},
 };
 use crate::{
-    due::{IndexedStart, Level, Strip, SublaneId, WaitingJob},
+    due::{DueRange, IndexedStart, Level, SublaneId, WaitingJob},
     lane::Lane,
-    limits::{GATE_HOLDERS_MAX, JOBS_AHEAD_MAX, STRIPS_COUNTED_TOGETHER},
+    limits::{GATE_HOLDERS_MAX, JOBS_AHEAD_MAX, RANGES_COUNTED_TOGETHER},
     sql::paging::row_limit,
     store::{JobCount, StartQuery, StartReading},
 };
@@ -87,7 +87,7 @@ fn waiting_job(job: &Job) -> WaitingJob {
     let sublane = Sublane::from(job);
     let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
     WaitingJob {
-        strip: Strip {
+        range: DueRange {
             sublane: SublaneId {
                 lane: Lane::from(job).number(),
                 number: Sublane::number(destination, key),
@@ -106,16 +106,20 @@ async fn first_of(
 ) -> Result<Option<JobId>, DriverError> {
     let now = session.shared.clock.now();
     let due = &session.shared.due;
-    let strips = due.lock().index.first_strips(tenant, queue, now);
-    let columns = StripColumns::of(strips.iter().map(|first| &first.strip));
-    let lows = vec![0_i64; strips.len()];
-    let params: [&(dyn ToSql + Sync); 4] =
-        [&columns.lanes, &columns.sublanes, &columns.levels, &lows];
+    let ranges = due.lock().index.first_ranges(tenant, queue, now);
+    let columns = RangeColumns::of(ranges.iter().map(|first| &first.range));
+    let oldest_live = vec![0_i64; ranges.len()];
+    let params: [&(dyn ToSql + Sync); 4] = [
+        &columns.lanes,
+        &columns.sublanes,
+        &columns.levels,
+        &oldest_live,
+    ];
     let sql = include_str!("sql/start_first.sql");
     let mut heads = Vec::new();
     for row in session.query(sql, &params).await? {
         let number = usize::try_from(row.try_get::<_, i64>("number")? - 1);
-        let Some(first) = strips.get(number.unwrap_or(usize::MAX)) else {
+        let Some(first) = ranges.get(number.unwrap_or(usize::MAX)) else {
             continue;
         };
         let run_at = time(row.try_get("run_at")?);
@@ -170,9 +174,12 @@ async fn holders(
         return Ok(holders);
     }
     let sql = include_str!("sql/start_holders.sql");
-    let lows = session.shared.due.lock().known_gates.lows(numbers);
+    let oldest_turns = session.shared.due.lock().known_gates.oldest_turns(numbers);
     let limit = row_limit(GATE_HOLDERS_MAX);
-    for row in session.query(sql, &[&numbers, &lows, &limit]).await? {
+    for row in session
+        .query(sql, &[&numbers, &oldest_turns, &limit])
+        .await?
+    {
         let of = holders.entry(GateNumber(row.try_get("number")?));
         of.or_default().push(GateHolder {
             job: row.try_get::<_, Key>("id")?.job(),
@@ -220,16 +227,19 @@ pub(super) async fn count_due(
     let shared = session.shared;
     shared.due.refresh(session).await?;
     let now = shared.clock.now();
-    let (strips, is_cut) = shared.due.lock().index.due_strips(destination, tenant, now);
+    let (ranges, is_cut) = shared.due.lock().index.due_ranges(destination, tenant, now);
     let limit = i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX);
     let mut count = 0;
     // Each of them may have as many as are asked for.
-    for some in strips.chunks(STRIPS_COUNTED_TOGETHER) {
+    for some in ranges.chunks(RANGES_COUNTED_TOGETHER) {
         if count > most {
             break;
         }
-        let columns = StripColumns::of(some.iter().map(|(strip, _)| strip));
-        let lows: Vec<i64> = some.iter().map(|(_, low)| low.as_micros()).collect();
+        let columns = RangeColumns::of(some.iter().map(|(range, _)| range));
+        let oldest_live: Vec<i64> = some
+            .iter()
+            .map(|(_, oldest_live)| oldest_live.as_micros())
+            .collect();
         let until = vec![now.as_micros(); some.len()];
         let ids: Vec<Option<Key>> = vec![None; some.len()];
         let limits = vec![limit; some.len()];
@@ -237,7 +247,7 @@ pub(super) async fn count_due(
             &columns.lanes,
             &columns.sublanes,
             &columns.levels,
-            &lows,
+            &oldest_live,
             &until,
             &ids,
             &limits,
@@ -261,8 +271,8 @@ async fn count_before(
 ) -> Result<(), DriverError> {
     reading.place = Some(PlaceSnapshot::default());
     let (before, most) = (&looked.before, JOBS_AHEAD_MAX + 1);
-    let columns = StripColumns::of(before.iter().map(|before| &before.strip));
-    let lows: Vec<i64> = before.iter().map(|it| it.low.as_micros()).collect();
+    let columns = RangeColumns::of(before.iter().map(|before| &before.range));
+    let oldest_live: Vec<i64> = before.iter().map(|it| it.oldest_live.as_micros()).collect();
     let until: Vec<i64> = before.iter().map(|it| it.until.as_micros()).collect();
     let own = Key::from(reading.job.id);
     let ids: Vec<Option<Key>> = before
@@ -277,7 +287,7 @@ async fn count_before(
         &columns.lanes,
         &columns.sublanes,
         &columns.levels,
-        &lows,
+        &oldest_live,
         &until,
         &ids,
         &limits,

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     lane::LaneId,
-    limits::STRIPS_OF_LANE_MAX,
+    limits::RANGES_OF_LANE_MAX,
     minutes::{minute, minute_start},
     sql::{
         columns::{CounterColumns, TallyColumns},
@@ -184,7 +184,7 @@ struct LaneDue {
     earliest: Option<Timestamp>,
 }
 
-/// Looks at the rows of lanes in which something may be due.
+/// InFlightClaims at the rows of lanes in which something may be due.
 async fn due_of_present(
     session: &Session<'_>,
     present: PresentMinute,
@@ -202,11 +202,11 @@ async fn due_of_present(
     let PresentMinute {
         start, later, end, ..
     } = present;
-    let strips = row_limit(STRIPS_OF_LANE_MAX);
+    let ranges = row_limit(RANGES_OF_LANE_MAX);
     let rows = session
         .query(
             include_str!("sql/stats_waiting.sql"),
-            &[&lanes, &is_present, &start, &later, &end, &limit, &strips],
+            &[&lanes, &is_present, &start, &later, &end, &limit, &ranges],
         )
         .await?;
     let mut found = HashMap::with_capacity(rows.len());

@@ -20,7 +20,7 @@ use super::{
     values::job_key,
 };
 use crate::{
-    due::{Level, Strip, SublaneId},
+    due::{DueRange, Level, SublaneId},
     error::CommandError,
     failures::dead_letter_key,
     lane::LaneId,
@@ -171,7 +171,7 @@ pub(super) fn run_command_if(
     }
     let to = position(lane, &job);
     if job.priority != priority || job.policy != policy || job.payload != payload {
-        write_edit(session, seq, &job, to.strip.sublane)?;
+        write_edit(session, seq, &job, to.range.sublane)?;
     }
     session.job_moved(from, to);
     for new in &outbox {
@@ -207,7 +207,7 @@ fn position(lane: LaneId, job: &Job) -> JobPosition {
     let number = Sublane::number(destination, key);
     let is_retry = job.progress.attempt > job.progress.attempts_before;
     JobPosition {
-        strip: Strip {
+        range: DueRange {
             sublane: SublaneId { lane, number },
             level: Level::new(job.priority.get(), is_retry),
         },

@@ -1,13 +1,13 @@
 //! Claiming: the one change a store makes on its own.
 //!
-//! The due index says where something may start. Each range that it names is searched by itself, so
-//! future jobs, jobs behind closed gates and jobs that are not asked for are never walked over,
-//! however many there are.
+//! One range after the other: the due index names the next one, its first rows are taken, and the
+//! index learns what was found. Future jobs, jobs behind closed gates and jobs that are not asked for
+//! are never read, however many there are.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::collections::HashSet;
 
 use rusqlite::{Statement, params};
-use steadfast_core::{Claim, Guarantee, Job, JobState, Sublane, Timestamp, WorkerName};
+use steadfast_core::{Claim, GateNumber, Guarantee, Job, JobState, Sublane, Timestamp, WorkerName};
 
 use super::{
     counts::Bucket,
@@ -18,10 +18,10 @@ use super::{
     values::time,
 };
 use crate::{
-    due::{Head, Pick, SentJobs, Strip, SublaneId, Turn},
+    due::{DueRange, Head, Pick, SentJobs, SublaneId},
     limits::{
-        CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX, LATE_JOB_LOOK_AGAIN, PROBE_JOBS_LOOKED_MAX,
-        PROBE_LOOK_AGAIN,
+        CLAIM_EMPTY_RANGES_MAX, CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX, LATE_JOB_LOOK_AGAIN,
+        PROBE_JOBS_LOOKED_MAX, PROBE_LOOK_AGAIN,
     },
     sql::paging::row_limit,
     store::{ClaimRequest, ClaimResult},
@@ -62,21 +62,30 @@ pub(super) fn claim(
     } = session;
     due.prepare(conn, names, request, *now)?;
     let mut batch = ClaimBatch::new(request);
-    loop {
-        let plan = session
+    let mut counting: HashSet<GateNumber> = HashSet::new();
+    let mut empty = 0;
+    while let Some((pick, until)) =
+        session
             .due
             .index
-            .plan(request, batch.remaining(), &batch.sent, session.now);
-        if plan.turns.is_empty() {
+            .choose(request, batch.remaining(), &batch.sent, session.now)
+    {
+        let (taken, head) = match pick.is_ordered() {
+            true => claim_first_of_key(session, &mut batch, &pick)?,
+            false if pick.is_probe() => claim_probe(session, &mut batch, pick.range)?,
+            false => claim_range(session, &mut batch, pick.range, until, pick.most)?,
+        };
+        batch.sent.add(&pick, taken);
+        session.due.index.finish(&pick, taken, head, session.now);
+        let gates = pick.gates.iter().filter(|gate| gate.limits.counts_starts());
+        counting.extend(gates.map(|gate| gate.number));
+        empty += usize::from(taken == 0);
+        if empty == CLAIM_EMPTY_RANGES_MAX {
+            tracing::warn!(empty, "a claim found many ranges empty; it continues later");
             break;
         }
-        for turn in &plan.turns {
-            claim_turn(session, &mut batch, turn)?;
-        }
-        let picks = plan.turns.iter().flat_map(|turn| &turn.picks);
-        let gates = picks.flat_map(|pick| pick.gates.iter());
-        save_gates(session.conn, &session.due.index, gates)?;
     }
+    save_gates(session.conn, &session.due.index, &counting)?;
     session.wake_opened();
     let Session { conn, due, now, .. } = session;
     Ok(ClaimResult {
@@ -123,79 +132,18 @@ impl<'r> ClaimBatch<'r> {
     }
 }
 
-/// What was found at one pick of a turn.
-struct FoundAtPick {
-    taken: usize,
-    head: Head,
-}
-
-/// Claims one tenant's jobs, the higher priority first, then the earlier time.
-fn claim_turn(
+/// Claims what one range has due until the time given. Answers how many, and what is next.
+fn claim_range(
     session: &mut Session<'_>,
     batch: &mut ClaimBatch<'_>,
-    turn: &Turn,
-) -> Result<(), DriverError> {
-    let urgency = |index: usize, run_at: Timestamp| {
-        let priority = turn.picks[index].strip.level.priority();
-        (priority, Reverse(run_at), Reverse(index))
-    };
-    let mut found: Vec<FoundAtPick> = turn
-        .picks
-        .iter()
-        .map(|pick| FoundAtPick {
-            taken: 0,
-            head: Head::At(pick.bound),
-        })
-        .collect();
-    let mut next: BinaryHeap<_> = (0..turn.picks.len())
-        .map(|index| urgency(index, turn.picks[index].bound))
-        .collect();
-    let mut left = turn.count;
-    while left > 0
-        && batch.remaining() > 0
-        && let Some((priority, _, Reverse(index))) = next.pop()
-    {
-        let pick = &turn.picks[index];
-        // Up to the time at which another strip may have something earlier.
-        let until = match next.peek() {
-            Some((other, Reverse(run_at), _)) if *other == priority => *run_at,
-            _ => session.now,
-        };
-        let most = left.min(pick.most - found[index].taken);
-        let (taken, head) = match pick.is_ordered() {
-            true => claim_first_of_key(session, batch, pick)?,
-            false if pick.is_probe() => claim_probe(session, batch, pick.strip)?,
-            false => claim_strip(session, batch, pick.strip, until, most)?,
-        };
-        left = left.saturating_sub(taken);
-        found[index].taken += taken;
-        found[index].head = head;
-        if let Head::At(run_at) = head
-            && run_at <= session.now
-            && found[index].taken < pick.most
-        {
-            next.push(urgency(index, run_at));
-        }
-    }
-    for (pick, FoundAtPick { taken, head }) in turn.picks.iter().zip(found) {
-        batch.sent.add(pick, taken);
-        session.due.index.finish(pick, taken, head, session.now);
-    }
-    Ok(())
-}
-
-/// Claims what one strip has due until the time given. Answers how many, and what is next.
-fn claim_strip(
-    session: &mut Session<'_>,
-    batch: &mut ClaimBatch<'_>,
-    strip: Strip,
+    range: DueRange,
     until: Timestamp,
     most: usize,
 ) -> Result<(usize, Head), DriverError> {
     let first = batch.claims.len();
-    let (rows, head) = read_due(session, batch, strip, until, most)?;
+    let (rows, head) = read_due(session, batch, range, until, most)?;
     for (row, claim) in rows.iter().zip(&batch.claims[first..]) {
-        write_claim(session, strip.sublane, row, claim)?;
+        write_claim(session, range.sublane, row, claim)?;
     }
     Ok((rows.len(), head))
 }
@@ -236,12 +184,12 @@ struct DueRow {
     is_retry: bool,
 }
 
-/// Reads due jobs of a strip into the batch. Answers with their rows, and what is next. They are
+/// Reads due jobs of a range into the batch. Answers with their rows, and what is next. They are
 /// written when all are read, because writing a row moves it in the index.
 fn read_due(
     session: &mut Session<'_>,
     batch: &mut ClaimBatch<'_>,
-    strip: Strip,
+    range: DueRange,
     until: Timestamp,
     most: usize,
 ) -> Result<(Vec<DueRow>, Head), DriverError> {
@@ -256,14 +204,14 @@ fn read_due(
     let conn = *conn;
     let select = hot.claim_due.on(conn)?;
     let columns = find_columns(claim_columns, select)?;
-    let SublaneId { lane, number } = strip.sublane;
+    let SublaneId { lane, number } = range.sublane;
     let most = most.min(batch.remaining());
     // One more, to know what is next.
     let limit = row_limit(most.saturating_add(1));
     let at = now.as_micros();
-    let mut rows = select.query(params![lane, number, strip.level.number(), limit, at])?;
+    let mut rows = select.query(params![lane, number, range.level.number(), limit, at])?;
     let (mut due, mut unreadable) = (Vec::new(), Vec::new());
-    let is_retry = strip.level.is_retry();
+    let is_retry = range.level.is_retry();
     let mut head = Head::None;
     while let Some(row) = rows.next()? {
         let run_at = time(row.get(columns.job.run_at)?);
@@ -283,9 +231,9 @@ fn read_due(
         batch.push(job, *now);
     }
     drop(rows);
-    set_aside(session, strip, &unreadable)?;
+    set_aside(session, range, &unreadable)?;
     if !unreadable.is_empty() {
-        head = due_index::head(conn, strip)?;
+        head = due_index::head(conn, range)?;
     }
     Ok((due, head))
 }
@@ -305,16 +253,16 @@ fn find_columns(
 fn claim_probe(
     session: &mut Session<'_>,
     batch: &mut ClaimBatch<'_>,
-    strip: Strip,
+    range: DueRange,
 ) -> Result<(usize, Head), DriverError> {
     let conn = session.conn;
     let mut select = conn.prepare_cached(include_str!("sql/claim_probe.sql"))?;
     let columns = find_columns(&mut session.claim_columns, &select)?;
-    let SublaneId { lane, number } = strip.sublane;
+    let SublaneId { lane, number } = range.sublane;
     let looked = row_limit(PROBE_JOBS_LOOKED_MAX);
     let at = session.now.as_micros();
-    let mut rows = select.query(params![lane, number, strip.level.number(), looked, at])?;
-    let look_again = Head::LookAgainAt(session.now.plus(PROBE_LOOK_AGAIN));
+    let mut rows = select.query(params![lane, number, range.level.number(), looked, at])?;
+    let look_again = Head::RetryAt(session.now.plus(PROBE_LOOK_AGAIN));
     let Some(row) = rows.next()? else {
         return Ok((0, look_again));
     };
@@ -325,39 +273,39 @@ fn claim_probe(
     };
     drop(rows);
     if job.progress.run_at > session.now {
-        return Ok((0, Head::LookAgainAt(job.progress.run_at)));
+        return Ok((0, Head::RetryAt(job.progress.run_at)));
     }
-    let is_retry = strip.level.is_retry();
+    let is_retry = range.level.is_retry();
     batch.push(job, session.now);
     if let Some(claim) = batch.claims.last() {
-        write_claim(session, strip.sublane, &DueRow { seq, is_retry }, claim)?;
+        write_claim(session, range.sublane, &DueRow { seq, is_retry }, claim)?;
     }
-    Ok((1, due_index::head(conn, strip)?))
+    Ok((1, due_index::head(conn, range)?))
 }
 
-/// Claims the oldest unfinished job of a concurrency key, if it waits in this strip and is due.
+/// Claims the oldest unfinished job of a concurrency key, if it waits in this range and is due.
 fn claim_first_of_key(
     session: &mut Session<'_>,
     batch: &mut ClaimBatch<'_>,
     pick: &Pick,
 ) -> Result<(usize, Head), DriverError> {
     let conn = session.conn;
-    let strip = pick.strip;
-    let Some(key) = session.due.index.key_number(strip.sublane) else {
-        return Ok((0, due_index::head(conn, strip)?));
+    let range = pick.range;
+    let Some(key) = session.due.index.key_number(range.sublane) else {
+        return Ok((0, due_index::head(conn, range)?));
     };
     let mut select = conn.prepare_cached(include_str!("sql/claim_ordered.sql"))?;
     let columns = find_columns(&mut session.claim_columns, &select)?;
     let mut rows = select.query([key])?;
     let Some(row) = rows.next()? else {
         drop(rows);
-        return Ok((0, due_index::head(conn, strip)?));
+        return Ok((0, due_index::head(conn, range)?));
     };
     let Some(JobRow { seq, lane, job }) =
         JobRow::read_if_readable(conn, &mut session.names, &columns, row)?
     else {
         // It keeps back the others until it is repaired or deleted.
-        return Ok((0, Head::Behind));
+        return Ok((0, Head::BlockedByOrder));
     };
     drop(rows);
     let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
@@ -366,30 +314,30 @@ fn claim_first_of_key(
         number: Sublane::number(destination, key),
     };
     let is_retry = job.progress.attempt > job.progress.attempts_before;
-    let is_here = found == strip.sublane
-        && job.priority.get() == strip.level.priority()
-        && is_retry == strip.level.is_retry()
+    let is_here = found == range.sublane
+        && job.priority.get() == range.level.priority()
+        && is_retry == range.level.is_retry()
         && job.progress.state == JobState::Waiting;
     if !is_here {
-        return Ok((0, Head::Behind));
+        return Ok((0, Head::BlockedByOrder));
     }
     if job.progress.run_at > session.now {
         return Ok((0, Head::At(job.progress.run_at)));
     }
     if job.has_missed_start(session.now) {
         // Until the sweeper has ended it.
-        return Ok((0, Head::LookAgainAt(session.now.plus(LATE_JOB_LOOK_AGAIN))));
+        return Ok((0, Head::RetryAt(session.now.plus(LATE_JOB_LOOK_AGAIN))));
     }
     if pick.is_probe() && job.guarantee == Guarantee::AtMostOnce {
         let look_again = session.now.plus(PROBE_LOOK_AGAIN);
-        return Ok((0, Head::LookAgainAt(look_again)));
+        return Ok((0, Head::RetryAt(look_again)));
     }
     let row = DueRow { seq, is_retry };
     batch.push(job, session.now);
     if let Some(claim) = batch.claims.last() {
-        write_claim(session, strip.sublane, &row, claim)?;
+        write_claim(session, range.sublane, &row, claim)?;
     }
-    Ok((1, due_index::head(conn, strip)?))
+    Ok((1, due_index::head(conn, range)?))
 }
 
 /// A due row that cannot be read as a job.
@@ -401,10 +349,10 @@ struct UnreadableRow {
 /// Without this, rows that cannot be read would be due for ever, before all others.
 fn set_aside(
     session: &mut Session<'_>,
-    strip: Strip,
+    range: DueRange,
     unreadable: &[UnreadableRow],
 ) -> Result<(), DriverError> {
-    let is_retry = strip.level.is_retry();
+    let is_retry = range.level.is_retry();
     for row in unreadable {
         session
             .conn
@@ -414,7 +362,7 @@ fn set_aside(
         let to = Bucket::waiting(Timestamp::MAX, is_retry);
         session
             .counts
-            .move_job(strip.sublane.lane, Some(from), Some(to));
+            .move_job(range.sublane.lane, Some(from), Some(to));
     }
     Ok(())
 }

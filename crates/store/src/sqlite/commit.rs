@@ -13,7 +13,7 @@ use super::{
     values::{job_key, schedule_id, schedule_key, state_number, to_json},
 };
 use crate::{
-    due::{Level, Strip, SublaneId},
+    due::{DueRange, Level, SublaneId},
     sql::values::{nanos, unsigned},
     store::DocumentKind,
 };
@@ -81,19 +81,19 @@ fn commit<'t>(
 }
 
 fn positions(row: RunningRow, to: &JobProgress) -> (JobPosition, JobPosition) {
-    let strip = |is_retry| Strip {
+    let range = |is_retry| DueRange {
         sublane: row.sublane,
         level: Level::new(row.priority, is_retry),
     };
     let from = JobPosition {
-        strip: strip(false),
+        range: range(false),
         run_at: Timestamp::MAX,
         bucket: Bucket::RUNNING,
         state: JobState::Running,
         is_scheduled_run: row.schedule.is_some(),
     };
     let to = JobPosition {
-        strip: strip(to.attempt > to.attempts_before),
+        range: range(to.attempt > to.attempts_before),
         run_at: to.run_at,
         bucket: Bucket::of(to),
         state: to.state,

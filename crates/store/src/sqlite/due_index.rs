@@ -8,8 +8,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use rusqlite::{Connection, Row, params};
 use steadfast_core::{
-    AppliedGate, ConcurrencyKey, Destination, GateNumber, GateState, Gates, NewJob, Sublane,
-    Timestamp,
+    ConcurrencyKey, Destination, GateNumber, GateState, Gates, NewJob, Sublane, Timestamp,
 };
 
 use super::{
@@ -19,13 +18,14 @@ use super::{
     values::{parse_option, time},
 };
 use crate::{
-    due::{DueIndex, Head, Level, Strip, SublaneId, Writers},
+    due::{DueIndex, DueRange, Head, Level, SublaneId, Writers},
+    limits::CLAIM_EMPTY_RANGES_MAX,
     sql::columns::columns,
     store::ClaimRequest,
 };
 
 columns! {
-    struct StripColumns { lane, sublane, level, run_at, destination, concurrency_key }
+    struct RangeColumns { lane, sublane, level, run_at, destination, concurrency_key }
 }
 
 pub(super) struct FileDueIndex {
@@ -50,12 +50,12 @@ impl FileDueIndex {
 
     /// A job waits: a new one, or one whose sublane is known. Answers whether that is earlier than was
     /// known.
-    pub(super) fn add(&mut self, strip: Strip, new: Option<&NewJob>, run_at: Timestamp) -> bool {
-        let is_known = self.index.knows(strip.sublane);
+    pub(super) fn add(&mut self, range: DueRange, new: Option<&NewJob>, run_at: Timestamp) -> bool {
+        let is_known = self.index.knows(range.sublane);
         match new {
             _ if !self.is_loaded => true,
-            Some(job) => self.index.add(strip, || Sublane::from(job), run_at),
-            None if is_known => self.index.add_known(strip, run_at),
+            Some(job) => self.index.add(range, || Sublane::from(job), run_at),
+            None if is_known => self.index.add_known(range, run_at),
             None => {
                 self.invalidate();
                 true
@@ -100,9 +100,11 @@ impl FileDueIndex {
         request: &ClaimRequest,
         now: Timestamp,
     ) -> Result<Option<Timestamp>, DriverError> {
-        while let Some(strip) = self.index.inexact_earliest(request, now) {
-            let head = head(conn, strip)?;
-            self.index.set_head(strip, head);
+        for _ in 0..CLAIM_EMPTY_RANGES_MAX {
+            let Some(range) = self.index.inexact_earliest(request, now) else {
+                break;
+            };
+            self.index.set_head(range, head(conn, range)?);
         }
         Ok(self.index.next_due(request, now))
     }
@@ -113,11 +115,11 @@ impl FileDueIndex {
         names: &mut Names,
         now: Timestamp,
     ) -> Result<(), DriverError> {
-        let mut strips = conn.prepare_cached(include_str!("sql/due_strip.sql"))?;
-        let columns = StripColumns::find(strips.column_names())?;
+        let mut ranges = conn.prepare_cached(include_str!("sql/due_range.sql"))?;
+        let columns = RangeColumns::find(ranges.column_names())?;
         let mut after = (0, i64::MIN, -1);
         loop {
-            let mut rows = strips.query(params![after.0, after.1, after.2])?;
+            let mut rows = ranges.query(params![after.0, after.1, after.2])?;
             let Some(row) = rows.next()? else { break };
             after = (
                 row.get(columns.lane)?,
@@ -134,8 +136,8 @@ impl FileDueIndex {
             };
             let texts = (columns.destination, columns.concurrency_key);
             if let Some(sublane) = read_sublane(conn, names, id, texts, row)? {
-                let strip = Strip { sublane: id, level };
-                self.index.add(strip, || sublane, run_at);
+                let range = DueRange { sublane: id, level };
+                self.index.add(range, || sublane, run_at);
             }
         }
         self.load_running(conn, names)?;
@@ -178,24 +180,22 @@ impl FileDueIndex {
     }
 }
 
-/// The earliest job of a strip.
-pub(super) fn head(conn: &Connection, strip: Strip) -> Result<Head, DriverError> {
-    let SublaneId { lane, number } = strip.sublane;
+/// The earliest job of a range.
+pub(super) fn head(conn: &Connection, range: DueRange) -> Result<Head, DriverError> {
+    let SublaneId { lane, number } = range.sublane;
     let earliest: Option<i64> = conn
         .prepare_cached(include_str!("sql/claim_next.sql"))?
-        .query_row((lane, number, strip.level.number()), |row| row.get(0))?;
+        .query_row((lane, number, range.level.number()), |row| row.get(0))?;
     Ok(earliest.map_or(Head::None, |run_at| Head::At(time(run_at))))
 }
 
-/// Stores how gates stand after starts, if they limit them.
-pub(super) fn save_gates<'g>(
+/// Stores the states of gates after starts.
+pub(super) fn save_gates(
     conn: &Connection,
     index: &DueIndex,
-    gates: impl Iterator<Item = &'g AppliedGate>,
+    gates: &HashSet<GateNumber>,
 ) -> Result<(), DriverError> {
-    let counting = gates.filter(|gate| gate.limits.counts_starts());
-    let numbers: HashSet<GateNumber> = counting.map(|gate| gate.number).collect();
-    for number in numbers {
+    for number in gates.iter().copied() {
         let Some(state) = index.state(number) else {
             continue;
         };

@@ -17,7 +17,7 @@ use super::{
     values::{job_id, job_key, schedule_key, to_json},
 };
 use crate::{
-    due::{Level, Strip, SublaneId},
+    due::{DueRange, Level, SublaneId},
     error::EnqueueError,
     limits::PAYLOAD_INLINE_BYTES_MAX,
     links::NewDependant,
@@ -246,11 +246,11 @@ impl<'j> NewRow<'j> {
     }
 
     fn wait_in_lane(self, session: &mut Session<'_>) {
-        let strip = Strip {
+        let range = DueRange {
             sublane: self.sublane,
             level: Level::new(self.job.priority.get(), false),
         };
-        session.job_added(strip, self.job, self.job.due(session.now));
+        session.job_added(range, self.job, self.job.due(session.now));
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     stats::{tally, tally_columns},
 };
 use crate::{
-    due::{Strip, SublaneId},
+    due::{DueRange, SublaneId},
     error::StoreError,
     limits::LANE_MINUTES_MAX,
     minutes::{minute, minute_start},
@@ -63,20 +63,20 @@ pub(super) async fn due_minutes(
 ) -> Result<DueMinutes, StoreError> {
     let looked = in_index(store, std::sync::Arc::default(), move |session| {
         let index = &session.due.index;
-        let found = index.due_strips(&destination, tenant.as_ref(), until);
+        let found = index.due_ranges(&destination, tenant.as_ref(), until);
         (found, session.now)
     });
-    let ((strips, is_cut), now) = looked.await?;
+    let ((ranges, is_cut), now) = looked.await?;
     let count = move |reader: &mut Reader| {
-        let strips: Vec<Strip> = strips.iter().map(|(strip, _)| *strip).collect();
-        count_strips(reader, &strips, until, now, most, is_cut)
+        let ranges: Vec<DueRange> = ranges.iter().map(|(range, _)| *range).collect();
+        count_ranges(reader, &ranges, until, now, most, is_cut)
     };
     store.read("due_minutes", count).await
 }
 
-fn count_strips(
+fn count_ranges(
     reader: &mut Reader,
-    strips: &[Strip],
+    ranges: &[DueRange],
     until: Timestamp,
     now: Timestamp,
     most: u64,
@@ -89,9 +89,9 @@ fn count_strips(
     let mut statement = reader.conn.prepare_cached(sql)?;
     // To the end of its minute.
     let until = minute_start(minute(until) + 1).as_micros();
-    for strip in strips {
-        let SublaneId { lane, number } = strip.sublane;
-        let level = strip.level.number();
+    for range in ranges {
+        let SublaneId { lane, number } = range.sublane;
+        let level = range.level.number();
         // One more tells whether there are more.
         let limit = left.saturating_add(1);
         let mut rows = statement.query(params![lane, number, level, until, limit])?;
@@ -99,7 +99,7 @@ fn count_strips(
             let jobs: i64 = row.get("jobs")?;
             at_least |= jobs > left;
             let jobs = jobs.min(left);
-            let retries = if strip.level.is_retry() { jobs } else { 0 };
+            let retries = if range.level.is_retry() { jobs } else { 0 };
             sum.add(row.get("minute")?, jobs, retries);
             left -= jobs;
         }

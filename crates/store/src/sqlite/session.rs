@@ -17,7 +17,7 @@ use super::{
     rows::JobRowColumns,
 };
 use crate::{
-    due::{Strip, SublaneId},
+    due::{DueRange, SublaneId},
     failures::FailureTallies,
     lane::LaneId,
     limits::{RUNNING_ROWS_MAX, WAKE_LANES_MAX},
@@ -179,7 +179,7 @@ pub(super) fn data_version(conn: &Connection) -> Result<i64, DriverError> {
 /// Where a job waits and is counted.
 #[derive(Clone, Copy)]
 pub(super) struct JobPosition {
-    pub strip: Strip,
+    pub range: DueRange,
     pub run_at: Timestamp,
     pub bucket: Bucket,
     pub state: JobState,
@@ -248,33 +248,33 @@ impl<'c> Session<'c> {
     }
 
     /// A new job waits.
-    pub(super) fn job_added(&mut self, strip: Strip, job: &NewJob, run_at: Timestamp) {
-        let bucket = Bucket::waiting(run_at, strip.level.is_retry());
-        self.counts.move_job(strip.sublane.lane, None, Some(bucket));
-        self.job_waits(strip, Some(job), run_at);
+    pub(super) fn job_added(&mut self, range: DueRange, job: &NewJob, run_at: Timestamp) {
+        let bucket = Bucket::waiting(run_at, range.level.is_retry());
+        self.counts.move_job(range.sublane.lane, None, Some(bucket));
+        self.job_waits(range, Some(job), run_at);
     }
 
     /// A job has gone from one position to another.
     pub(super) fn job_moved(&mut self, from: JobPosition, to: JobPosition) {
-        let lane = from.strip.sublane.lane;
+        let lane = from.range.sublane.lane;
         self.counts
             .move_job(lane, Some(from.bucket), Some(to.bucket));
         if from.state == JobState::Waiting {
-            self.due.index.remove(from.strip, from.run_at);
+            self.due.index.remove(from.range, from.run_at);
         }
         if to.state == JobState::Waiting {
-            self.job_waits(to.strip, None, to.run_at);
+            self.job_waits(to.range, None, to.run_at);
         }
         // It was the first of an ordered key and is not any more, or the other way round.
         let has_left = from.state == JobState::Waiting && to.state.is_final();
         let has_come = to.state == JobState::Waiting && from.state != JobState::Running;
-        let is_elsewhere = from.state != JobState::Waiting || from.strip != to.strip;
+        let is_elsewhere = from.state != JobState::Waiting || from.range != to.range;
         if has_left || (has_come && is_elsewhere) {
-            self.due.index.order_changed(from.strip.sublane, self.now);
+            self.due.index.order_changed(from.range.sublane, self.now);
             self.wake_opened();
         }
         if from.state == JobState::Running && to.state != JobState::Running {
-            self.due.index.remove_running(from.strip.sublane, self.now);
+            self.due.index.remove_running(from.range.sublane, self.now);
             self.wake_opened();
         }
         // The end of a run may let a queued tick fire.
@@ -283,16 +283,16 @@ impl<'c> Session<'c> {
         }
     }
 
-    fn job_waits(&mut self, strip: Strip, job: Option<&NewJob>, run_at: Timestamp) {
-        let is_earlier = self.due.add(strip, job, run_at);
+    fn job_waits(&mut self, range: DueRange, job: Option<&NewJob>, run_at: Timestamp) {
+        let is_earlier = self.due.add(range, job, run_at);
         if is_earlier || run_at <= self.now {
-            self.wakes.job_waits(strip.sublane.lane, run_at);
+            self.wakes.job_waits(range.sublane.lane, run_at);
         }
     }
 
     /// Callers may be waiting for what gates have let through.
     pub(super) fn wake_opened(&mut self) {
-        for (sublane, at) in self.due.index.take_opened() {
+        for (sublane, at) in self.due.index.take_wake_list() {
             self.wakes.job_waits(sublane.lane, at);
         }
     }

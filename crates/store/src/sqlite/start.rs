@@ -25,7 +25,7 @@ use super::{
     values::{job_id, parse_option, time},
 };
 use crate::{
-    due::{FirstStrip, Head, IndexedStart, Level, Strip, SublaneId, WaitingJob},
+    due::{DueRange, FirstRange, Head, IndexedStart, Level, SublaneId, WaitingJob},
     error::StoreError,
     limits::{GATE_HOLDERS_MAX, HOLDERS_LOOKED_MAX, JOBS_AHEAD_MAX},
     sql::paging::row_limit,
@@ -91,7 +91,7 @@ fn waiting_job(row: &JobRow) -> WaitingJob {
     let (job, progress) = (&row.job, &row.job.progress);
     let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
     WaitingJob {
-        strip: Strip {
+        range: DueRange {
             sublane: SublaneId {
                 lane: row.lane,
                 number: Sublane::number(destination, key),
@@ -132,36 +132,36 @@ async fn first_of(
     queue: Queue,
     gates: &Arc<Gates>,
 ) -> Result<Option<JobRow>, StoreError> {
-    let strips = in_index(store, gates.clone(), move |session| {
+    let ranges = in_index(store, gates.clone(), move |session| {
         let index = &session.due.index;
-        index.first_strips(&tenant, &queue, session.now)
+        index.first_ranges(&tenant, &queue, session.now)
     });
-    let (strips, now) = (strips.await?, store.now());
-    let find = move |reader: &mut Reader| first_row(reader, &strips, now);
+    let (ranges, now) = (ranges.await?, store.now());
+    let find = move |reader: &mut Reader| first_row(reader, &ranges, now);
     store.read(OPERATION, find).await
 }
 
 fn first_row(
     reader: &mut Reader,
-    strips: &[FirstStrip],
+    ranges: &[FirstRange],
     now: Timestamp,
 ) -> Result<Option<JobRow>, DriverError> {
     let mut heads = Vec::new();
-    for first in strips {
-        if let Head::At(run_at) = due_index::head(&reader.conn, first.strip)? {
-            heads.push((first.order(run_at, now), first.strip));
+    for first in ranges {
+        if let Head::At(run_at) = due_index::head(&reader.conn, first.range)? {
+            heads.push((first.order(run_at, now), first.range));
         }
     }
     heads.sort_unstable();
-    let Some((_, strip)) = heads.first() else {
+    let Some((_, range)) = heads.first() else {
         return Ok(None);
     };
     let Reader { conn, names } = reader;
     let mut select = conn.prepare_cached(include_str!("sql/claim_due.sql"))?;
     let columns = JobRowColumns::find(&select)?;
-    let SublaneId { lane, number } = strip.sublane;
+    let SublaneId { lane, number } = range.sublane;
     let at = now.as_micros();
-    let mut rows = select.query(params![lane, number, strip.level.number(), 1, at])?;
+    let mut rows = select.query(params![lane, number, range.level.number(), 1, at])?;
     match rows.next()? {
         Some(row) => JobRow::read_if_readable(conn, names, &columns, row),
         None => Ok(None),
@@ -191,8 +191,8 @@ fn finish(
             }
             let seq = if before.is_by_order { seq } else { i64::MAX };
             let most = before.most.min(left);
-            let (strip, until) = (before.strip, before.until);
-            let (count, entries) = due_before(&reader.conn, strip, until, seq, most)?;
+            let (range, until) = (before.range, before.until);
+            let (count, entries) = due_before(&reader.conn, range, until, seq, most)?;
             // Those of exactly its time that come after it may hide others.
             is_cut |= entries == left;
             left -= count.min(left);
@@ -212,18 +212,18 @@ pub(super) async fn count_due(
 ) -> Result<JobCount, StoreError> {
     let looked = in_index(store, Arc::default(), move |session| {
         let index = &session.due.index;
-        let found = index.due_strips(&destination, tenant.as_ref(), session.now);
+        let found = index.due_ranges(&destination, tenant.as_ref(), session.now);
         (found, session.now)
     });
-    let ((strips, is_cut), now) = looked.await?;
+    let ((ranges, is_cut), now) = looked.await?;
     let count = move |reader: &mut Reader| {
         let mut count = 0;
-        for (strip, _) in strips {
+        for (range, _) in ranges {
             if count > most {
                 break;
             }
             let left = (most - count).saturating_add(1);
-            count += due_before(&reader.conn, strip, now, i64::MAX, left)?.0;
+            count += due_before(&reader.conn, range, now, i64::MAX, left)?.0;
         }
         let counted = JobCount::up_to(count, most);
         Ok(JobCount {
@@ -234,17 +234,17 @@ pub(super) async fn count_due(
     store.read("count_due", count).await
 }
 
-/// How many jobs of a strip are due until a time, of those of exactly that time only the rows before
+/// How many jobs of a range are due until a time, of those of exactly that time only the rows before
 /// one, and how many entries were looked at, which are no more than `most`.
 fn due_before(
     conn: &Connection,
-    strip: Strip,
+    range: DueRange,
     until: Timestamp,
     seq: i64,
     most: u64,
 ) -> Result<(u64, u64), DriverError> {
-    let SublaneId { lane, number } = strip.sublane;
-    let (level, until) = (strip.level.number(), until.as_micros());
+    let SublaneId { lane, number } = range.sublane;
+    let (level, until) = (range.level.number(), until.as_micros());
     let limit = i64::try_from(most).unwrap_or(i64::MAX);
     let (count, entries): (i64, i64) = conn
         .prepare_cached(include_str!("sql/start_ahead.sql"))?

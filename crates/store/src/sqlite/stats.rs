@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     lane::{Lane, LaneId},
-    limits::STRIPS_OF_LANE_MAX,
+    limits::RANGES_OF_LANE_MAX,
     minutes::{minute, minute_start},
     sql::{
         columns::{CounterColumns, TallyColumns, columns},
@@ -110,7 +110,7 @@ fn heads(conn: &Connection, lane: LaneId) -> Result<Vec<LaneHead>, DriverError> 
     let mut statement = conn.prepare_cached(include_str!("sql/stats_head.sql"))?;
     let mut heads = Vec::new();
     let mut after = (i64::MIN, -1);
-    while heads.len() < STRIPS_OF_LANE_MAX {
+    while heads.len() < RANGES_OF_LANE_MAX {
         let mut rows = statement.query(params![lane, after.0, after.1])?;
         let Some(row) = rows.next()? else { break };
         after = (row.get("sublane")?, row.get("level")?);
@@ -163,7 +163,7 @@ impl PresentCount<'_> {
         before: i64,
     ) -> Result<i64, DriverError> {
         // There are more than were looked at, so how many is not known.
-        if heads.len() >= STRIPS_OF_LANE_MAX {
+        if heads.len() >= RANGES_OF_LANE_MAX {
             return Ok(self.limit);
         }
         let mut count = 0;

@@ -26,10 +26,17 @@ pub trait JobStore: BaseStore {
     /// says, in the transaction that stores it; of callers at once, one comes first.
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError>;
 
-    /// Claims due jobs, the higher priority first, then the earlier `runAt`.
+    /// Claims due jobs, each as [`Job::claim`] says, durably before it returns, and by one caller
+    /// only. The answer says when to ask again.
     ///
-    /// Each is claimed as [`Job::claim`] says, durably before it returns, and by one caller
-    /// only. The answer says when to look again.
+    /// Tenants get fair shares: the next job is one of the tenant that was served least, by its
+    /// weight. Within a tenant the higher priority comes first, then the earlier `runAt`; a
+    /// tenant's high priority does not pass other tenants.
+    ///
+    /// No job starts while one of its gates is closed, and a gate counts the starts of all callers.
+    /// A job that is due does not stay behind while all its gates have room, unless the caller has
+    /// as many jobs as it asked for. Of an ordered concurrency key, only the oldest unfinished job
+    /// starts, by the time and then the id with which the jobs were created.
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError>;
 
     /// Extends leases whose fence still holds, counted from now, and stores the notes; a

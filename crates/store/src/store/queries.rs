@@ -122,7 +122,7 @@ pub trait QueryStore: BaseStore {
 
     /// How many jobs for a destination wait and are due, of one tenant or of all, whatever keeps them
     /// from starting; counts no further than `most`, and looks at no more than
-    /// [`limits::DESTINATION_STRIPS_MAX`](crate::limits::DESTINATION_STRIPS_MAX) places where such
+    /// [`limits::DESTINATION_RANGES_MAX`](crate::limits::DESTINATION_RANGES_MAX) places where such
     /// jobs wait. The answer says whether it stopped early.
     async fn count_due(
         &self,

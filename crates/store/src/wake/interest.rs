@@ -10,8 +10,8 @@ use steadfast_core::{Kind, Queue, Tenant, Timestamp};
 
 #[cfg(feature = "postgres")]
 use crate::{
-    due::{Strip, SublaneId},
-    limits::STRIP_HINTS_MAX,
+    due::{DueRange, SublaneId},
+    limits::RANGE_HINTS_MAX,
 };
 use crate::{lane::Lane, limits::WAKE_LANES_MAX, store::ClaimRequest};
 
@@ -85,20 +85,20 @@ pub(crate) struct WakeReasons {
     /// Nothing is known of what it is.
     pub(super) everything: bool,
     #[cfg(feature = "postgres")]
-    pub(super) strips: HashMap<Strip, StripHint>,
+    pub(super) ranges: HashMap<DueRange, StripHint>,
     /// Jobs that do not wait there any more, which only this node has to know.
     #[cfg(feature = "postgres")]
-    pub(super) left: Vec<(Strip, Timestamp)>,
+    pub(super) left: Vec<(DueRange, Timestamp)>,
     /// Sublanes of which attempts have ended, or the order of whose jobs has changed.
     #[cfg(feature = "postgres")]
     pub(super) ended: HashSet<SublaneId>,
 }
 
-/// A job waits in a strip.
+/// A job waits in a range.
 #[cfg(feature = "postgres")]
 #[derive(Clone, Debug)]
 pub(crate) struct StripHint {
-    /// What the strip's sublane is, if the hint is of this node.
+    /// What the range's sublane is, if the hint is of this node.
     pub sublane: Option<Arc<Sublane>>,
     pub run_at: Timestamp,
 }
@@ -128,46 +128,46 @@ impl WakeReasons {
         self.jobs.is_empty() && !self.schedules && !self.links && !wakes_all && !has_ended
     }
 
-    /// A job waits in a strip.
+    /// A job waits in a range.
     #[cfg(feature = "postgres")]
-    pub(crate) fn strip_waits(
+    pub(crate) fn range_waits(
         &mut self,
-        strip: Strip,
+        range: DueRange,
         sublane: Option<Arc<Sublane>>,
         run_at: Timestamp,
     ) {
-        if let Some(hint) = self.strips.get_mut(&strip) {
+        if let Some(hint) = self.ranges.get_mut(&range) {
             hint.run_at = hint.run_at.min(run_at);
-        } else if self.strips.len() < STRIP_HINTS_MAX {
-            self.strips.insert(strip, StripHint { sublane, run_at });
+        } else if self.ranges.len() < RANGE_HINTS_MAX {
+            self.ranges.insert(range, StripHint { sublane, run_at });
         } else {
             self.everything = true;
         }
     }
 
-    /// A job does not wait in a strip any more, though it was not claimed.
+    /// A job does not wait in a range any more, though it was not claimed.
     #[cfg(feature = "postgres")]
-    pub(crate) fn job_left(&mut self, strip: Strip, run_at: Timestamp) {
-        self.left.push((strip, run_at));
+    pub(crate) fn job_left(&mut self, range: DueRange, run_at: Timestamp) {
+        self.left.push((range, run_at));
     }
 
     #[cfg(feature = "postgres")]
-    pub(crate) fn left(&self) -> &[(Strip, Timestamp)] {
+    pub(crate) fn left(&self) -> &[(DueRange, Timestamp)] {
         &self.left
     }
 
     /// An attempt has ended, or the order of jobs has changed.
     #[cfg(feature = "postgres")]
     pub(crate) fn attempt_ended(&mut self, sublane: SublaneId) {
-        match self.ended.len() < STRIP_HINTS_MAX {
+        match self.ended.len() < RANGE_HINTS_MAX {
             true => drop(self.ended.insert(sublane)),
             false => self.everything = true,
         }
     }
 
     #[cfg(feature = "postgres")]
-    pub(crate) fn strips(&self) -> &HashMap<Strip, StripHint> {
-        &self.strips
+    pub(crate) fn ranges(&self) -> &HashMap<DueRange, StripHint> {
+        &self.ranges
     }
 
     #[cfg(feature = "postgres")]
@@ -206,8 +206,8 @@ impl WakeReasons {
         for (lane, waiting) in &other.jobs {
             self.jobs_wait(lane, waiting.count, waiting.earliest);
         }
-        for (strip, hint) in &other.strips {
-            self.strip_waits(*strip, hint.sublane.clone(), hint.run_at);
+        for (range, hint) in &other.ranges {
+            self.range_waits(*range, hint.sublane.clone(), hint.run_at);
         }
         for sublane in &other.ended {
             self.attempt_ended(*sublane);

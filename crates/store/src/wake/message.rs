@@ -5,9 +5,9 @@ use steadfast_core::{Kind, Queue, Tenant, Timestamp};
 
 use super::interest::WakeReasons;
 use crate::{
-    due::{Level, Strip, SublaneId},
+    due::{DueRange, Level, SublaneId},
     lane::Lane,
-    limits::MESSAGE_STRIPS,
+    limits::MESSAGE_RANGES,
 };
 
 /// One message.
@@ -17,7 +17,7 @@ struct SentReasons {
     schedules: bool,
     /// Lane, sublane, level, and the earliest time. Nodes of the version before send none, and then
     /// nothing is known.
-    strips: Vec<(i64, i64, i64, i64)>,
+    ranges: Vec<(i64, i64, i64, i64)>,
     /// Lane and sublane.
     ended: Vec<(i64, i64)>,
 }
@@ -45,32 +45,32 @@ impl WakeReasons {
         if self.everything {
             return vec![String::new()];
         }
-        let strips: Vec<_> = self
-            .strips
+        let ranges: Vec<_> = self
+            .ranges
             .iter()
-            .map(|(strip, hint)| {
-                let SublaneId { lane, number } = strip.sublane;
-                (lane, number, strip.level.number(), hint.run_at.as_micros())
+            .map(|(range, hint)| {
+                let SublaneId { lane, number } = range.sublane;
+                (lane, number, range.level.number(), hint.run_at.as_micros())
             })
             .collect();
         let ended: Vec<_> = self.ended.iter().map(|id| (id.lane, id.number)).collect();
         let whole = SentReasons {
             jobs: self.sent_jobs(),
             schedules: self.schedules,
-            strips,
+            ranges,
             ended,
         };
         let text = to_text(&whole);
         if text.len() <= bytes_max {
             return vec![text];
         }
-        let strips = whole.strips.chunks(MESSAGE_STRIPS).map(|strips| {
+        let ranges = whole.ranges.chunks(MESSAGE_RANGES).map(|ranges| {
             to_text(&SentReasons {
-                strips: strips.to_vec(),
+                ranges: ranges.to_vec(),
                 ..SentReasons::default()
             })
         });
-        let ended = whole.ended.chunks(MESSAGE_STRIPS).map(|ended| {
+        let ended = whole.ended.chunks(MESSAGE_RANGES).map(|ended| {
             to_text(&SentReasons {
                 ended: ended.to_vec(),
                 ..SentReasons::default()
@@ -84,7 +84,7 @@ impl WakeReasons {
         if to_text(&last).len() > bytes_max {
             last.jobs = SentJobs::All(true);
         }
-        let messages = strips.chain(ended).chain([to_text(&last)]);
+        let messages = ranges.chain(ended).chain([to_text(&last)]);
         // One that is too long says nothing, which means everything.
         messages
             .map(|text| match text.len() <= bytes_max {
@@ -135,12 +135,12 @@ impl WakeReasons {
                     }
                 }
             }
-            for (lane, number, level, run_at) in sent.strips {
-                let strip = Strip {
+            for (lane, number, level, run_at) in sent.ranges {
+                let range = DueRange {
                     sublane: SublaneId { lane, number },
                     level: Level::from_number(level)?,
                 };
-                reasons.strip_waits(strip, None, Timestamp::from_micros(run_at));
+                reasons.range_waits(range, None, Timestamp::from_micros(run_at));
             }
             for (lane, number) in sent.ended {
                 reasons.attempt_ended(SublaneId { lane, number });

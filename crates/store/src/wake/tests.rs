@@ -181,10 +181,10 @@ fn another_node_receives_the_same_or_everything() {
 #[cfg(feature = "postgres")]
 #[test]
 fn what_one_message_cannot_hold_goes_out_in_several() {
-    use crate::due::{Level, Strip, SublaneId};
+    use crate::due::{DueRange, Level, SublaneId};
 
     let mut reasons = WakeReasons::default();
-    let mut strips = std::collections::HashSet::new();
+    let mut ranges = std::collections::HashSet::new();
     for number in 0..1_000 {
         reasons.jobs_wait(&lane("acme", &format!("q{number}"), "mail"), 1, NOW);
         let sublane = SublaneId {
@@ -192,10 +192,10 @@ fn what_one_message_cannot_hold_goes_out_in_several() {
             number: i64::MIN + number,
         };
         let level = Level::new(9, true);
-        let strip = Strip { sublane, level };
-        reasons.strip_waits(strip, None, Timestamp::MAX);
+        let range = DueRange { sublane, level };
+        reasons.range_waits(range, None, Timestamp::MAX);
         reasons.attempt_ended(sublane);
-        strips.insert(strip);
+        ranges.insert(range);
     }
     assert!(!reasons.is_unknown(), "where jobs wait is known");
     let messages = reasons.to_messages(crate::limits::NOTIFY_BYTES_MAX);
@@ -204,8 +204,8 @@ fn what_one_message_cannot_hold_goes_out_in_several() {
         .map(|text| WakeReasons::from_message(text))
         .collect();
     assert!(told.iter().all(|told| !told.is_unknown()), "{messages:?}");
-    let received = told.iter().flat_map(|told| told.strips().keys().copied());
-    assert_eq!(received.collect::<std::collections::HashSet<_>>(), strips);
+    let received = told.iter().flat_map(|told| told.ranges().keys().copied());
+    assert_eq!(received.collect::<std::collections::HashSet<_>>(), ranges);
     let ended: usize = told.iter().map(|told| told.ended().len()).sum();
     assert_eq!(ended, 1_000);
     // Those who are woken find what the messages before have told.

@@ -271,10 +271,10 @@ async fn nodes_learn_where_a_job_from_sql_waits() {
         message["jobs"],
         serde_json::json!([["default", "default", "mail", 1]])
     );
-    let strip = &message["strips"][0];
+    let range = &message["ranges"][0];
     let number = Sublane::number(Some(&Destination::new("https://a.example").unwrap()), None);
     assert_eq!(
-        (strip[1].as_i64(), strip[2].as_i64()),
+        (range[1].as_i64(), range[2].as_i64()),
         (Some(number), Some(18))
     );
 }

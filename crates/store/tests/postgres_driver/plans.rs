@@ -42,7 +42,7 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         sql!("start_holders"),
         &["gate_running_pkey on gate_running", "job_pkey on job"],
     ),
-    (sql!("due_strips"), &["job_due on job", "job_pkey on job"]),
+    (sql!("due_ranges"), &["job_due on job", "job_pkey on job"]),
     (sql!("due_found"), &["job_due on job"]),
     (
         sql!("gate_state"),
@@ -261,13 +261,13 @@ async fn the_cost_of_a_claim_is_flat() {
         let ends = claims.into_iter().map(|claim| success(&store, claim));
         store.commit(ends.collect()).await.unwrap();
 
-        let strip = format!("'{{{}}}', '{{0}}', '{{10}}'", lane(&database).await);
+        let range = format!("'{{{}}}', '{{0}}', '{{10}}'", lane(&database).await);
         let claim = format!(
-            "NULL, '{{1}}', {strip}, '{{0}}', '{{100}}', '{{NULL}}', '{{NULL}}', '{{100}}', 'w1', \
+            "NULL, '{{1}}', {range}, '{{0}}', '{{100}}', '{{NULL}}', '{{NULL}}', '{{100}}', 'w1', \
              NULL, 16777216, false, 100"
         );
         let claim = explain(&client, "ANALYZE, BUFFERS", "claim", &claim).await;
-        let next = format!("{strip}, '{{0}}'");
+        let next = format!("{range}, '{{0}}'");
         let next = explain(&client, "ANALYZE, BUFFERS", "next", &next).await;
         pages.push([touched(&claim), touched(&next)]);
     }

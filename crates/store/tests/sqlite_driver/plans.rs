@@ -57,14 +57,14 @@ const PLANS: &[((&str, &str), &str)] = &[
         "steadfast_job_waiting (lane=? AND sublane=? AND level=? AND run_at<?)",
     ),
     (
-        sql!("due_strip"),
+        sql!("due_range"),
         "steadfast_job_waiting (lane=? AND sublane=? AND level>?)",
     ),
     (
-        sql!("due_strip"),
+        sql!("due_range"),
         "steadfast_job_waiting (lane=? AND sublane>?)",
     ),
-    (sql!("due_strip"), "steadfast_job_waiting (lane>?)"),
+    (sql!("due_range"), "steadfast_job_waiting (lane>?)"),
     (
         shared!("batches", "batch_changes"),
         "steadfast_event_batch (batch=? AND seq>?)",

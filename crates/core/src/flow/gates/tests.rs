@@ -179,12 +179,12 @@ fn counting_goes_on_without_a_change_and_a_hold_changes_its_destination_alone() 
     };
     let before = gates(1, vec![(one.clone(), held(50)), (two, Arc::default())]);
     let same = gates(2, vec![(one.clone(), held(50))]);
-    assert_eq!(
-        same.change_since(&before),
-        GatesChange::Destinations(vec![])
-    );
+    assert_eq!(same.change_since(&before), GatesChange::default());
     let longer = gates(3, vec![(one.clone(), held(60))]);
-    let only_one = GatesChange::Destinations(vec![one]);
+    let only_one = GatesChange {
+        destinations: vec![one],
+        ..GatesChange::default()
+    };
     assert_eq!(longer.change_since(&before), only_one);
     assert_eq!(gates(4, Vec::new()).change_since(&before), only_one);
     assert_eq!(before.change_since(&gates(0, Vec::new())), only_one);

@@ -132,9 +132,9 @@ pub(in crate::postgres) async fn read_gates(
     session: &Session<'_>,
     numbers: &[i64],
 ) -> Result<Vec<GateRow>, DriverError> {
-    let lows = session.shared.due.lock().known_gates.lows(numbers);
+    let oldest_turns = session.shared.due.lock().known_gates.oldest_turns(numbers);
     let sql = include_str!("../sql/gate_state.sql");
-    let rows = session.query(sql, &[&numbers, &lows]).await?;
+    let rows = session.query(sql, &[&numbers, &oldest_turns]).await?;
     rows.iter().map(GateRow::read).collect()
 }
 
@@ -180,7 +180,7 @@ pub(super) fn fit(
 ) {
     let mut left = states.clone();
     for pick in picks {
-        let is_retry = pick.pick.strip.level.is_retry();
+        let is_retry = pick.pick.range.level.is_retry();
         let counting = || pick.pick.gates.iter().filter(|gate| counts(gate));
         for gate in counting() {
             let room =
@@ -191,7 +191,7 @@ pub(super) fn fit(
                     });
             pick.most = pick.most.min(room.unwrap_or(0));
         }
-        // Which strip has the first job of an ordered key is not known yet.
+        // Which range has the first job of an ordered key is not known yet.
         if pick.pick.is_ordered() {
             continue;
         }
@@ -227,7 +227,7 @@ impl HeldGates {
         let mut changed = HashSet::new();
         for (pick, found) in picks.iter().zip(&taken.found) {
             let starts = u32::try_from(found.taken).unwrap_or(u32::MAX);
-            let is_retry = pick.pick.strip.level.is_retry();
+            let is_retry = pick.pick.range.level.is_retry();
             let retries = if is_retry { starts } else { 0 };
             for gate in pick.pick.gates.iter().filter(|_| starts > 0) {
                 if let Some(state) = self.states.get_mut(&gate.number) {
@@ -272,8 +272,8 @@ impl HeldGates {
         let mut due = shared.due.lock();
         for row in &self.readings {
             // What comes later has a later turn, because the gate was held.
-            if let Some(low) = row.first.or(turn) {
-                due.known_gates.set_low(row.number, low);
+            if let Some(oldest_turn) = row.first.or(turn) {
+                due.known_gates.set_oldest_turn(row.number, oldest_turn);
             }
         }
         for (number, state) in self.states {

@@ -861,7 +861,7 @@ BEGIN
     PERFORM pg_notify('steadfast', jsonb_build_object(
         'jobs', jsonb_build_array(jsonb_build_array(tenant, queue, kind, 1)),
         'schedules', false,
-        'strips', jsonb_build_array(jsonb_build_array(new_lane, new_sublane, priority * 2, new_run_at)),
+        'ranges', jsonb_build_array(jsonb_build_array(new_lane, new_sublane, priority * 2, new_run_at)),
         'ended', '[]'::jsonb
     )::text);
     RETURN steadfast.id_text(new_job);

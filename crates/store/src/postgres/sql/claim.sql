@@ -1,43 +1,43 @@
 -- Claims due jobs where the caller's index says that some may start, the higher priority first, then
 -- the earlier time.
 --
--- Each pick is one range of the index. If a turn has several, a look at their first entries, without
--- locks, says how many to take of each; then each range gives that many, passing over what others
--- hold. So no more is locked than is taken, and neither future jobs, nor other ranges, nor what lies
--- dead in front of a range is walked over.
+-- Each pick is one due range. If a tenant's batch has several, their first entries are read without
+-- locks, to find how many to take of each; then each range gives that many, passing over locked rows.
+-- So no more is locked than is taken, and neither future jobs, nor other ranges, nor dead rows in
+-- front of a range are read.
 --
 -- Literals: attempts and fences go up to u32::MAX, and times to Timestamp::MAX. A lease as long as the
 -- timeout ends 1 microsecond after it, as core says.
 --
--- Parameters: 1 now or null; picks: 2 turn, 3 lane, 4 sublane, 5 level, 6 the earliest time to look
--- at, 7 at most, 8 the only job, or null, 9 gates as an array in text, or null; 10 how many each turn may take;
+-- Parameters: 1 now or null; picks: 2 batch, 3 lane, 4 sublane, 5 level, 6 the time of
+-- the oldest live row, 7 at most, 8 the only job, or null, 9 gates as an array in text, or null; 10 how many each batch may take;
 -- 11 worker, 12 lease in microseconds in place of each job's own, or null, 13 how many bytes of
 -- payloads are enough, 14 whether leases end with the timeout, which is in nanoseconds, at the
--- latest, 15 how many entries to look at for each pick.
--- Rows: the jobs as claimed, in no order, then the turn in which they were counted at gates, their
--- pick and now. Locks: the rows, as far as they are free.
+-- latest, 15 how many entries to read of each pick.
+-- Rows: the jobs as claimed, in no order, then the gate epoch in which they were counted, their
+-- pick and now. Locks: the rows that are free.
 WITH clock AS MATERIALIZED (SELECT steadfast.time($1) AS now),
-turn AS MATERIALIZED (SELECT nextval('steadfast.gate_turn') AS number),
+gate_epoch AS MATERIALIZED (SELECT nextval('steadfast.gate_turn') AS number),
 pick AS MATERIALIZED (
     SELECT
-        pick.number, pick.lane, pick.sublane, pick.level, pick.low, pick.most, pick.chosen,
-        pick.gates::bigint[] AS gates, pick.turn, ($10::bigint[])[pick.turn] AS size,
-        count(*) OVER (PARTITION BY pick.turn) AS picks
+        pick.number, pick.lane, pick.sublane, pick.level, pick.oldest_live, pick.most, pick.chosen,
+        pick.gates::bigint[] AS gates, pick.batch, ($10::bigint[])[pick.batch] AS size,
+        count(*) OVER (PARTITION BY pick.batch) AS picks
     FROM unnest(
         $2::integer[], $3::bigint[], $4::bigint[], $5::integer[], $6::bigint[], $7::bigint[],
         $8::uuid[], $9::text[]
-    ) WITH ORDINALITY AS pick (turn, lane, sublane, level, low, most, chosen, gates, number)
+    ) WITH ORDINALITY AS pick (batch, lane, sublane, level, oldest_live, most, chosen, gates, number)
 ),
-share AS MATERIALIZED (
-    SELECT number, lane, sublane, level, low, gates, least(most, size) AS size
+quota AS MATERIALIZED (
+    SELECT number, lane, sublane, level, oldest_live, gates, least(most, size) AS size
     FROM pick
     WHERE picks = 1 AND chosen IS NULL
     UNION ALL
-    SELECT number, lane, sublane, level, low, gates, count(*) FROM (
+    SELECT number, lane, sublane, level, oldest_live, gates, count(*) FROM (
         SELECT
-            pick.number, pick.lane, pick.sublane, pick.level, pick.low, pick.gates, pick.size,
+            pick.number, pick.lane, pick.sublane, pick.level, pick.oldest_live, pick.gates, pick.size,
             row_number() OVER (
-                PARTITION BY pick.turn ORDER BY pick.level / 2 DESC, first.run_at
+                PARTITION BY pick.batch ORDER BY pick.level / 2 DESC, first.run_at
             ) AS place
         FROM pick
         CROSS JOIN LATERAL (
@@ -45,7 +45,7 @@ share AS MATERIALIZED (
             WHERE
                 job.state = 0 AND job.lane = pick.lane AND job.sublane = pick.sublane
                 AND job.level = pick.level
-                AND job.run_at >= pick.low AND job.run_at <= (SELECT now FROM clock)
+                AND job.run_at >= pick.oldest_live AND job.run_at <= (SELECT now FROM clock)
                 AND (
                     job.start_before IS NULL OR job.start_before > (SELECT now FROM clock)
                     OR job.attempt > 0 OR job.snoozes > 0
@@ -56,26 +56,26 @@ share AS MATERIALIZED (
         WHERE pick.picks > 1 AND pick.chosen IS NULL
     ) AS placed
     WHERE place <= size
-    GROUP BY number, lane, sublane, level, low, gates
+    GROUP BY number, lane, sublane, level, oldest_live, gates
 ),
 held_in_order AS MATERIALIZED (
-    SELECT first.*, share.number, share.gates
-    FROM (SELECT * FROM share ORDER BY level / 2 DESC) AS share
+    SELECT first.*, quota.number, quota.gates
+    FROM (SELECT * FROM quota ORDER BY level / 2 DESC) AS quota
     CROSS JOIN LATERAL (
         SELECT
             job.id, job.lane, job.run_at / 60000000 AS due_minute,
             job.attempt > job.attempts_before AS is_retry, octet_length(job.payload) AS bytes
         FROM steadfast.job
         WHERE
-            job.state = 0 AND job.lane = share.lane AND job.sublane = share.sublane
-            AND job.level = share.level
-            AND job.run_at >= share.low AND job.run_at <= (SELECT now FROM clock)
+            job.state = 0 AND job.lane = quota.lane AND job.sublane = quota.sublane
+            AND job.level = quota.level
+            AND job.run_at >= quota.oldest_live AND job.run_at <= (SELECT now FROM clock)
             AND (
                 job.start_before IS NULL OR job.start_before > (SELECT now FROM clock)
                 OR job.attempt > 0 OR job.snoozes > 0
             )
         ORDER BY job.run_at
-        LIMIT share.size
+        LIMIT quota.size
         FOR UPDATE SKIP LOCKED
     ) AS first
 ),
@@ -114,7 +114,7 @@ counted AS (
 ),
 counted_at_gates AS (
     INSERT INTO steadfast.gate_running (gate, turn, job)
-    SELECT gate.number, (SELECT number FROM turn), taken.id
+    SELECT gate.number, (SELECT number FROM gate_epoch), taken.id
     FROM taken CROSS JOIN LATERAL unnest(taken.gates) AS gate (number)
 )
 UPDATE steadfast.job SET
@@ -135,7 +135,7 @@ UPDATE steadfast.job SET
     first_started_at = coalesce(job.first_started_at, (SELECT now FROM clock)),
     note = NULL,
     gates = taken.gates,
-    gate_turn = CASE WHEN taken.gates IS NOT NULL THEN (SELECT number FROM turn) END
+    gate_turn = CASE WHEN taken.gates IS NOT NULL THEN (SELECT number FROM gate_epoch) END
 FROM taken
 WHERE job.id = taken.id
 RETURNING

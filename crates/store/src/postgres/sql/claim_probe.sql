@@ -3,9 +3,9 @@
 -- Parameters: 1 now or null, 2 lanes, 3 sublanes, 4 levels, 5 the earliest times to look at, 6 the
 -- only jobs, or null, 7 how many to look at in each range.
 -- Rows: number, id, for ranges that have one. Locks: none.
-SELECT strip.number, first.id
+SELECT due_range.number, first.id
 FROM unnest($2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], $6::uuid[])
-    WITH ORDINALITY AS strip (lane, sublane, level, low, chosen, number)
+    WITH ORDINALITY AS due_range (lane, sublane, level, oldest_live, chosen, number)
 CROSS JOIN LATERAL (
     SELECT due.id FROM (
         SELECT
@@ -15,13 +15,13 @@ CROSS JOIN LATERAL (
             ) IS TRUE AS may_not_probe
         FROM steadfast.job
         WHERE
-            job.state = 0 AND job.lane = strip.lane AND job.sublane = strip.sublane
-            AND job.level = strip.level
-            AND job.run_at >= strip.low AND job.run_at <= steadfast.time($1)
+            job.state = 0 AND job.lane = due_range.lane AND job.sublane = due_range.sublane
+            AND job.level = due_range.level
+            AND job.run_at >= due_range.oldest_live AND job.run_at <= steadfast.time($1)
         ORDER BY job.run_at
         LIMIT $7::bigint
     ) AS due
-    WHERE NOT due.may_not_probe AND (strip.chosen IS NULL OR due.id = strip.chosen)
+    WHERE NOT due.may_not_probe AND (due_range.chosen IS NULL OR due.id = due_range.chosen)
     ORDER BY due.run_at
     LIMIT 1
 ) AS first

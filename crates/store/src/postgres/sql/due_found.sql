@@ -1,12 +1,12 @@
 -- What waits in ranges that another node has named: the earliest job of each, one seek each.
 -- Parameters: 1 lanes, 2 sublanes, 3 levels. Rows: as named, those in which a job waits. Locks: none.
-SELECT strip.lane, strip.sublane, strip.level, head.run_at, head.destination, head.concurrency_key
-FROM unnest($1::bigint[], $2::bigint[], $3::integer[]) AS strip (lane, sublane, level)
+SELECT due_range.lane, due_range.sublane, due_range.level, head.run_at, head.destination, head.concurrency_key
+FROM unnest($1::bigint[], $2::bigint[], $3::integer[]) AS due_range (lane, sublane, level)
 CROSS JOIN LATERAL (
     SELECT job.run_at, job.destination, job.concurrency_key FROM steadfast.job
     WHERE
-        job.state = 0 AND job.lane = strip.lane AND job.sublane = strip.sublane
-        AND job.level = strip.level
+        job.state = 0 AND job.lane = due_range.lane AND job.sublane = due_range.sublane
+        AND job.level = due_range.level
     ORDER BY job.run_at
     LIMIT 1
 ) AS head

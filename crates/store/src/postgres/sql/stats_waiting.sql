@@ -71,10 +71,10 @@ CROSS JOIN LATERAL (
 ) AS heads
 CROSS JOIN LATERAL (
     SELECT
-        coalesce(sum(strip.due), 0)::bigint AS due,
-        coalesce(sum(strip.later), 0)::bigint AS later,
-        coalesce(sum(strip.due) FILTER (WHERE strip.level % 2 = 1), 0)::bigint AS retrying_due,
-        coalesce(sum(strip.later) FILTER (WHERE strip.level % 2 = 1), 0)::bigint AS retrying_later
+        coalesce(sum(due_range.due), 0)::bigint AS due,
+        coalesce(sum(due_range.later), 0)::bigint AS later,
+        coalesce(sum(due_range.due) FILTER (WHERE due_range.level % 2 = 1), 0)::bigint AS retrying_due,
+        coalesce(sum(due_range.later) FILTER (WHERE due_range.level % 2 = 1), 0)::bigint AS retrying_later
     FROM (
         SELECT
             one.level,
@@ -102,5 +102,5 @@ CROSS JOIN LATERAL (
             ) AS later
         FROM unnest(heads.sublanes, heads.levels) AS one (sublane, level)
         WHERE asked.is_present AND heads.count < $7
-    ) AS strip
+    ) AS due_range
 ) AS counts

@@ -104,7 +104,7 @@ WHERE state = 0 AND run_at = 253402207200000000;
 CREATE INDEX steadfast_job_running ON steadfast_job (lease_until) WHERE state = 1;
 CREATE INDEX steadfast_job_cancel ON steadfast_job (worker, id) WHERE state = 1 AND cancel_requested = 1;
 -- Unfinished jobs of a concurrency key in the order of creation, and of a unique key.
-CREATE INDEX steadfast_job_key ON steadfast_job (key_number, seq)
+CREATE INDEX steadfast_job_key ON steadfast_job (key_number, created_at, id)
 WHERE key_number IS NOT NULL AND state IN (0, 1);
 CREATE INDEX steadfast_job_unique ON steadfast_job (unique_number)
 WHERE unique_number IS NOT NULL AND state IN (0, 1);

@@ -1,11 +1,11 @@
 -- Where jobs wait: the next ranges of the index, with the earliest job of each. A few seeks for each.
 -- Parameters: 1 lane, 2 sublane, 3 level, after which to look, 4 limit. Rows: as named, in order.
 -- Locks: none.
-WITH RECURSIVE strip AS (
+WITH RECURSIVE due_range AS (
     SELECT $1::bigint AS lane, $2::bigint AS sublane, $3::integer AS level, NULL::uuid AS id, 0 AS number
     UNION ALL
-    SELECT next.lane, next.sublane, next.level, next.id, strip.number + 1
-    FROM strip
+    SELECT next.lane, next.sublane, next.level, next.id, due_range.number + 1
+    FROM due_range
     CROSS JOIN LATERAL (
         SELECT * FROM (
             (
@@ -14,8 +14,8 @@ WITH RECURSIVE strip AS (
                     job.level, job.id
                 FROM steadfast.job
                 WHERE
-                    job.state = 0 AND job.lane = strip.lane AND job.sublane = strip.sublane
-                    AND job.level > strip.level
+                    job.state = 0 AND job.lane = due_range.lane AND job.sublane = due_range.sublane
+                    AND job.level > due_range.level
                 ORDER BY job.level, job.run_at
                 LIMIT 1
             )
@@ -26,7 +26,7 @@ WITH RECURSIVE strip AS (
                     job.level, job.id
                 FROM steadfast.job
                 WHERE
-                    job.state = 0 AND job.lane = strip.lane AND job.sublane > strip.sublane
+                    job.state = 0 AND job.lane = due_range.lane AND job.sublane > due_range.sublane
                 ORDER BY
                     job.sublane,
                     job.level, job.run_at
@@ -38,7 +38,7 @@ WITH RECURSIVE strip AS (
                     job.lane, job.sublane,
                     job.level, job.id
                 FROM steadfast.job
-                WHERE job.state = 0 AND job.lane > strip.lane
+                WHERE job.state = 0 AND job.lane > due_range.lane
                 ORDER BY
                     job.lane, job.sublane,
                     job.level, job.run_at
@@ -47,10 +47,10 @@ WITH RECURSIVE strip AS (
         ) AS candidate
         LIMIT 1
     ) AS next
-    WHERE strip.number < $4::bigint
+    WHERE due_range.number < $4::bigint
 )
-SELECT strip.lane, strip.sublane, strip.level, job.run_at, job.destination, job.concurrency_key
-FROM strip
-JOIN steadfast.job ON job.id = strip.id
-WHERE strip.id IS NOT NULL
-ORDER BY strip.number
+SELECT due_range.lane, due_range.sublane, due_range.level, job.run_at, job.destination, job.concurrency_key
+FROM due_range
+JOIN steadfast.job ON job.id = due_range.id
+WHERE due_range.id IS NOT NULL
+ORDER BY due_range.number

@@ -1,9 +1,9 @@
-//! What this node knows of where jobs wait.
+//! A node's cache of the due ranges.
 //!
-//! The database alone decides; this says where to look. It learns from the writes of this node, from
-//! the notifications of others, and from what claims find. What a notification did not tell, because
-//! a node died before it was sent, a look at all ranges finds: often while there are few of them, and
-//! so seldom, and in the background, while there are many that it costs a small part of the time.
+//! The rows decide; this says where to search. It learns from the writes of this node, from the
+//! notifications of others, and from what claims find. A notification is lost if its node dies before
+//! it is sent; a full scan of all ranges finds such jobs. It runs often while there are few ranges.
+//! While there are many, it runs in the background and takes a small part of the time.
 
 use std::{
     collections::HashSet,
@@ -23,29 +23,30 @@ use super::{
     values::{parse_option, time},
 };
 use crate::{
-    due::{DueIndex, Level, Strip, SublaneId, Writers},
+    due::{DueIndex, DueRange, Level, SublaneId, Writers},
     lane::{Lane, LaneId},
     limits::{
-        MIRROR_RANGES_FEW, MIRROR_SLICE, MIRROR_STALE_COST_FACTOR, MIRROR_SYNC_COST_FACTOR,
-        MIRROR_SYNC_EVERY, MIRROR_SYNC_LATE, MIRROR_UNKNOWN_MAX,
+        DUE_CACHE_RANGES_FEW, DUE_CACHE_SLICE, DUE_CACHE_STALE_COST_FACTOR,
+        DUE_CACHE_SYNC_COST_FACTOR, DUE_CACHE_SYNC_EVERY, DUE_CACHE_SYNC_LATE,
+        DUE_CACHE_UNKNOWN_MAX,
     },
     wake::WakeReasons,
 };
 
-pub(super) struct DueMirror {
-    state: Mutex<MirrorState>,
-    /// One look at all ranges at a time.
+pub(super) struct DueCache {
+    state: Mutex<DueCacheState>,
+    /// One full scan at a time.
     sync: tokio::sync::Mutex<()>,
 }
 
-pub(super) struct MirrorState {
+pub(super) struct DueCacheState {
     pub index: DueIndex,
-    /// Ranges that other nodes have named, of sublanes that are not known here.
-    unknown: HashSet<Strip>,
-    /// Something changed of which nothing is known.
+    /// Ranges that other nodes have named, of sublanes that this node has yet to read.
+    unresolved: HashSet<DueRange>,
+    /// Something changed, and it is not known where.
     is_stale: bool,
-    /// Claims have found that a look at all ranges is due.
-    is_wanted: bool,
+    /// A claim has found a full scan due and left it to the background.
+    full_scan_due: bool,
     synced: Option<LastSync>,
     pub known_gates: KnownGates,
     /// The version of the gates at which running attempts were last counted.
@@ -61,22 +62,22 @@ struct LastSync {
 }
 
 impl LastSync {
-    /// How long to wait before the next one after a change of which nothing is known.
+    /// How long to wait before the next one after a change in an unknown range.
     fn stale_pause(&self) -> Duration {
-        match self.ranges <= MIRROR_RANGES_FEW {
+        match self.ranges <= DUE_CACHE_RANGES_FEW {
             true => Duration::ZERO,
-            false => self.took * MIRROR_STALE_COST_FACTOR,
+            false => self.took * DUE_CACHE_STALE_COST_FACTOR,
         }
     }
 }
 
-impl Default for DueMirror {
+impl Default for DueCache {
     fn default() -> Self {
-        let state = MirrorState {
+        let state = DueCacheState {
             index: DueIndex::new(Writers::Many),
-            unknown: HashSet::new(),
+            unresolved: HashSet::new(),
             is_stale: true,
-            is_wanted: false,
+            full_scan_due: false,
             synced: None,
             known_gates: KnownGates::default(),
             counted_version: 0,
@@ -88,13 +89,13 @@ impl Default for DueMirror {
     }
 }
 
-impl DueMirror {
-    pub(super) fn lock(&self) -> MutexGuard<'_, MirrorState> {
+impl DueCache {
+    pub(super) fn lock(&self) -> MutexGuard<'_, DueCacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Another server may answer, whose rows may be older, and notifications may have been missed: the
-    /// next claim looks at all ranges, whatever that costs.
+    /// next claim scans all ranges, whatever that costs.
     pub(super) fn forget(&self) {
         let mut state = self.lock();
         state.synced = None;
@@ -107,29 +108,29 @@ impl DueMirror {
         let mut state = self.lock();
         let now = state.index.now();
         state.is_stale |= reasons.is_unknown();
-        for (strip, hint) in reasons.strips() {
+        for (range, hint) in reasons.ranges() {
             match &hint.sublane {
                 Some(sublane) => {
-                    state.index.add(*strip, || (**sublane).clone(), hint.run_at);
+                    state.index.add(*range, || (**sublane).clone(), hint.run_at);
                 }
-                None if state.index.knows(strip.sublane) => {
-                    state.index.add_known(*strip, hint.run_at);
+                None if state.index.knows(range.sublane) => {
+                    state.index.add_known(*range, hint.run_at);
                 }
-                None if state.unknown.len() < MIRROR_UNKNOWN_MAX => {
-                    state.unknown.insert(*strip);
+                None if state.unresolved.len() < DUE_CACHE_UNKNOWN_MAX => {
+                    state.unresolved.insert(*range);
                 }
                 None => state.is_stale = true,
             }
         }
-        for (strip, run_at) in reasons.left() {
-            state.index.remove(*strip, *run_at);
+        for (range, run_at) in reasons.left() {
+            state.index.remove(*range, *run_at);
         }
         for sublane in reasons.ended() {
             state.index.remove_running(*sublane, now);
             state.index.order_changed(*sublane, now);
         }
         let mut opened = WakeReasons::default();
-        for (sublane, at) in state.index.take_opened() {
+        for (sublane, at) in state.index.take_wake_list() {
             if let Some(sublane) = state.index.sublane(sublane) {
                 opened.jobs_wait(&Lane::from(sublane), 1, at);
             }
@@ -139,15 +140,15 @@ impl DueMirror {
 
     /// Brings this up to what a claim needs.
     pub(super) async fn refresh(&self, session: &Session<'_>) -> Result<(), DriverError> {
-        let unknown: Vec<Strip> = self.lock().unknown.drain().collect();
-        if !unknown.is_empty() {
-            self.look_up(session, &unknown).await?;
+        let unresolved: Vec<DueRange> = self.lock().unresolved.drain().collect();
+        if !unresolved.is_empty() {
+            self.look_up(session, &unresolved).await?;
         }
         let sync = self.lock().sync_state();
         match sync {
             SyncState::NotDue => Ok(()),
             SyncState::DueInBackground => {
-                self.lock().is_wanted = true;
+                self.lock().full_scan_due = true;
                 Ok(())
             }
             SyncState::Due => self.sync_alone(session).await,
@@ -163,13 +164,13 @@ impl DueMirror {
         }
     }
 
-    /// Looks at all ranges if claims have found that to be due and have not waited for it.
+    /// InFlightClaims at all ranges if claims have found that to be due and have not waited for it.
     pub(super) async fn refresh_in_background(
         &self,
         session: &Session<'_>,
     ) -> Result<(), DriverError> {
-        let is_wanted = self.lock().is_wanted;
-        match is_wanted {
+        let full_scan_due = self.lock().full_scan_due;
+        match full_scan_due {
             true => self.sync_alone(session).await,
             false => Ok(()),
         }
@@ -182,8 +183,8 @@ impl DueMirror {
         }
     }
 
-    async fn look_up(&self, session: &Session<'_>, strips: &[Strip]) -> Result<(), DriverError> {
-        let columns = StripColumns::of(strips.iter());
+    async fn look_up(&self, session: &Session<'_>, ranges: &[DueRange]) -> Result<(), DriverError> {
+        let columns = RangeColumns::of(ranges.iter());
         let sql = include_str!("sql/due_found.sql");
         let rows = session
             .query(sql, &[&columns.lanes, &columns.sublanes, &columns.levels])
@@ -191,13 +192,13 @@ impl DueMirror {
         self.add_rows(session, &rows).await
     }
 
-    /// Looks at all ranges.
+    /// InFlightClaims at all ranges.
     async fn sync(&self, session: &Session<'_>) -> Result<(), DriverError> {
         let started = Instant::now();
         // What comes from here on makes it stale again.
         {
             let mut state = self.lock();
-            (state.is_stale, state.is_wanted) = (false, false);
+            (state.is_stale, state.full_scan_due) = (false, false);
         }
         let found = self.sync_all(session).await;
         let mut state = self.lock();
@@ -219,12 +220,12 @@ impl DueMirror {
 
     /// Answers how many ranges there are.
     async fn sync_all(&self, session: &Session<'_>) -> Result<usize, DriverError> {
-        let sql = include_str!("sql/due_strips.sql");
+        let sql = include_str!("sql/due_ranges.sql");
         let mut after: (LaneId, i64, i32) = (0, i64::MIN, -1);
         let mut ranges = 0;
         loop {
             let rows = session
-                .query(sql, &[&after.0, &after.1, &after.2, &MIRROR_SLICE])
+                .query(sql, &[&after.0, &after.1, &after.2, &DUE_CACHE_SLICE])
                 .await?;
             self.add_rows(session, &rows).await?;
             ranges += rows.len();
@@ -246,7 +247,7 @@ impl DueMirror {
             let Some(level) = Level::from_number(level.into()) else {
                 continue;
             };
-            let strip = Strip {
+            let range = DueRange {
                 sublane: SublaneId {
                     lane,
                     number: row.try_get("sublane")?,
@@ -254,7 +255,7 @@ impl DueMirror {
                 level,
             };
             let run_at = time(row.try_get("run_at")?);
-            self.lock().index.add(strip, || sublane, run_at);
+            self.lock().index.add(range, || sublane, run_at);
         }
         Ok(())
     }
@@ -286,7 +287,7 @@ impl DueMirror {
     }
 }
 
-impl MirrorState {
+impl DueCacheState {
     /// The gates that hold from now on. Answers with those at which the attempts that run must still
     /// be counted.
     pub(super) fn set_gates(&mut self, gates: &Arc<Gates>) -> Option<Arc<Gates>> {
@@ -305,7 +306,7 @@ impl MirrorState {
         self.counted_version = self.counted_version.max(gates.version());
     }
 
-    /// How long a look at all ranges is put off although something has changed.
+    /// How long a full scan is put off although something has changed.
     pub(super) fn sync_pause(&self) -> Option<Duration> {
         let last = self.synced.filter(|_| self.is_stale)?;
         Some(last.stale_pause().saturating_sub(last.at.elapsed()))
@@ -316,10 +317,11 @@ impl MirrorState {
             return SyncState::First;
         };
         let elapsed = last.at.elapsed();
-        let is_due = elapsed >= MIRROR_SYNC_EVERY && elapsed >= last.took * MIRROR_SYNC_COST_FACTOR;
+        let is_due =
+            elapsed >= DUE_CACHE_SYNC_EVERY && elapsed >= last.took * DUE_CACHE_SYNC_COST_FACTOR;
         let is_urgent = self.is_stale && elapsed >= last.stale_pause();
-        let is_few = last.ranges <= MIRROR_RANGES_FEW;
-        let is_late = elapsed >= last.took * MIRROR_SYNC_COST_FACTOR + MIRROR_SYNC_LATE;
+        let is_few = last.ranges <= DUE_CACHE_RANGES_FEW;
+        let is_late = elapsed >= last.took * DUE_CACHE_SYNC_COST_FACTOR + DUE_CACHE_SYNC_LATE;
         match is_due {
             _ if is_urgent => SyncState::Due,
             false => SyncState::NotDue,
@@ -329,12 +331,12 @@ impl MirrorState {
     }
 }
 
-/// Whether a look at all ranges is due.
+/// Whether a full scan is due.
 #[derive(Debug, PartialEq)]
 enum SyncState {
     /// There was none, so nothing is known.
     First,
-    /// It is, and with so many ranges that no claim should wait for it.
+    /// It is, and there are so many ranges that no claim should wait for it.
     DueInBackground,
     Due,
     NotDue,
@@ -357,20 +359,20 @@ fn read_sublane(row: &Row, lane: &crate::lane::Lane) -> Result<Sublane, DriverEr
 
 /// Ranges, as statements take them.
 #[derive(Default)]
-pub(super) struct StripColumns {
+pub(super) struct RangeColumns {
     pub lanes: Vec<LaneId>,
     pub sublanes: Vec<i64>,
     pub levels: Vec<i32>,
 }
 
-impl StripColumns {
-    pub(super) fn of<'s>(strips: impl Iterator<Item = &'s Strip>) -> Self {
+impl RangeColumns {
+    pub(super) fn of<'s>(ranges: impl Iterator<Item = &'s DueRange>) -> Self {
         let mut columns = Self::default();
-        for strip in strips {
-            let SublaneId { lane, number } = strip.sublane;
+        for range in ranges {
+            let SublaneId { lane, number } = range.sublane;
             columns.lanes.push(lane);
             columns.sublanes.push(number);
-            let level = i32::try_from(strip.level.number());
+            let level = i32::try_from(range.level.number());
             columns.levels.push(level.unwrap_or(i32::MAX));
         }
         columns
@@ -382,9 +384,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_claim_waits_for_a_look_at_many_ranges_unless_something_has_changed() {
-        let mirror = DueMirror::default();
-        let mut state = mirror.lock();
+    fn no_claim_waits_for_a_scan_of_many_ranges_unless_something_has_changed() {
+        let cache = DueCache::default();
+        let mut state = cache.lock();
         assert_eq!(state.sync_state(), SyncState::First);
         let mut after = |pause, ranges, is_stale| {
             state.is_stale = is_stale;
@@ -396,14 +398,19 @@ mod tests {
             });
             state.sync_state()
         };
-        let (few, many) = (MIRROR_RANGES_FEW, MIRROR_RANGES_FEW + 1);
+        let (few, many) = (DUE_CACHE_RANGES_FEW, DUE_CACHE_RANGES_FEW + 1);
         for (pause, ranges, is_stale, expected) in [
             (Duration::ZERO, many, false, SyncState::NotDue),
-            (MIRROR_SYNC_EVERY, few, false, SyncState::Due),
-            (MIRROR_SYNC_EVERY, many, false, SyncState::DueInBackground),
-            (MIRROR_SYNC_EVERY, many, true, SyncState::Due),
+            (DUE_CACHE_SYNC_EVERY, few, false, SyncState::Due),
+            (
+                DUE_CACHE_SYNC_EVERY,
+                many,
+                false,
+                SyncState::DueInBackground,
+            ),
+            (DUE_CACHE_SYNC_EVERY, many, true, SyncState::Due),
             // The upkeep does not come to it.
-            (MIRROR_SYNC_LATE, many, false, SyncState::Due),
+            (DUE_CACHE_SYNC_LATE, many, false, SyncState::Due),
         ] {
             let found = after(pause, ranges, is_stale);
             assert_eq!(found, expected, "{pause:?} {ranges} {is_stale}");

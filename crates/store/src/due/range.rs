@@ -1,4 +1,4 @@
-//! Ranges of waiting jobs.
+//! Due ranges, and what identifies them.
 
 use steadfast_core::Timestamp;
 
@@ -9,6 +9,17 @@ pub(crate) struct SublaneId {
     pub lane: i64,
     /// As [`Sublane::number`] says.
     pub number: i64,
+}
+
+impl SublaneId {
+    pub(super) const MIN: Self = Self {
+        lane: i64::MIN,
+        number: i64::MIN,
+    };
+    pub(super) const MAX: Self = Self {
+        lane: i64::MAX,
+        number: i64::MAX,
+    };
 }
 
 /// A priority, first attempts and retries apart.
@@ -40,22 +51,21 @@ impl Level {
 
 /// One level of one sublane: a range of the index of waiting jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Strip {
+pub(crate) struct DueRange {
     pub sublane: SublaneId,
     pub level: Level,
 }
 
-/// What is known of the first job of a strip.
+/// What is known of the first job of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Head {
     /// None waits.
     None,
     /// None is earlier than this.
     At(Timestamp),
-    /// What is due cannot be taken now: others hold it, or only a job that may be tried again can go
-    /// first. It is looked at again at this time.
-    LookAgainAt(Timestamp),
-    /// The first job may not start although its time has come, because another one of its ordered
-    /// key comes before.
-    Behind,
+    /// Due jobs cannot be taken now, because only a job that is retried may probe the destination, or
+    /// the first job of an ordered key is too late. The range is searched again at this time.
+    RetryAt(Timestamp),
+    /// The first job is due and must not start: another one of its ordered key comes first.
+    BlockedByOrder,
 }
