@@ -2,16 +2,15 @@
 //!
 //! # Layout
 //!
-//! * [`Store`] is the contract, in four parts: [`JobStore`], [`QueryStore`], [`ScheduleStore`]
-//!   and [`DocumentStore`]. Start there.
-//! * `memory` is the reference: the shortest implementation that passes.
-//! * `sqlite` is the default: one file, one writer thread, group commit.
-//! * `postgres` is for many nodes: one queue in one database.
-//! * `sql`, `due`, `lane`, `minutes`, `failures`: what these share.
-//! * `conformance` is the contract as tests; every driver runs all of it.
-//! * `testing` starts a PostgreSQL server of its own for tests.
-//! * `damage`: rows that cannot be read, and were passed over.
-//! * `clock`, `wake`: the only clock, and how waiting fetchers are woken.
+//! * `store`: the contracts. [`Store`] is all of them together. Start there.
+//! * `verbs`: what is written once for all drivers, over a transaction.
+//! * `drivers`: `memory` is the readable reference, `sqlite` is the default (one file, one writer
+//!   thread, group commit), `postgres` is for many nodes; `sql` has what the last two share.
+//! * `claim`: which range of due jobs comes next. `lane`, `minutes`, `failures`: what is counted.
+//! * `wake`, `clock`: how waiting callers are woken, and the only clock.
+//! * `damage`: corrupt rows that were skipped.
+//! * `conformance`: the contracts as tests; every driver runs all of it. `testing` starts a PostgreSQL
+//!   server for tests.
 //! * [`limits`]: every limit, with its reason.
 //!
 //! # Features
@@ -26,28 +25,17 @@
 pub mod limits;
 mod store;
 
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod claim;
 mod clock;
 mod damage;
-mod driver;
-mod driver_error;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod due;
+mod drivers;
 mod error;
 mod failures;
 mod lane;
-mod links;
 mod listed_payload;
-mod memory;
 mod minutes;
 mod paging;
-#[cfg(feature = "postgres")]
-mod postgres;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod sql;
-#[cfg(feature = "sqlite")]
-mod sqlite;
-mod transaction;
-mod unique;
 mod verbs;
 mod wake;
 
@@ -58,15 +46,15 @@ pub mod testing;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use damage::{DamagedRow, DamagedRows};
-pub use error::{CommandError, EnqueueError, ErrorSource, OpenError, StoreError};
-pub use memory::MemoryStore;
+pub use drivers::memory::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use drivers::postgres::{PostgresOptions, PostgresStore};
+#[cfg(feature = "sqlite")]
+pub use drivers::sqlite::{SqliteOptions, SqliteStore};
+pub use error::{CommandError, EnqueueError, ErrorSource, OpenError, StoreError};
 /// The SQLite binding, for transactions of your own.
 #[cfg(feature = "sqlite")]
 pub use rusqlite;
-#[cfg(feature = "sqlite")]
-pub use sqlite::{SqliteOptions, SqliteStore};
 pub use steadfast_core::CommitResult;
 pub use store::{
     Allowance, AttemptCursor, AttemptOwner, AuditFilter, BaseStore, BatchCreateResult, BatchFilter,

@@ -1,11 +1,13 @@
-//! Verbs that are written once, over [`Transaction`](crate::transaction::Transaction).
+//! Verbs that are written once, over [`Transaction`](crate::drivers::transaction::Transaction).
 
 mod audit;
 pub(crate) mod batches;
 pub(crate) mod dependencies;
 mod documents;
 pub(crate) mod event_position;
+pub(crate) mod links;
 mod operations;
 mod records;
 pub(crate) mod schedules;
 pub(crate) mod template;
+pub(crate) mod unique;

@@ -3,10 +3,10 @@
 use steadfast_core::{AuditId, AuditRecord};
 
 use crate::{
-    driver_error::DriverError,
+    drivers::driver_error::DriverError,
+    drivers::transaction::{Reads, Transaction},
     paging::page_of,
     store::{AuditFilter, Page, PageRequest},
-    transaction::{Reads, Transaction},
 };
 
 /// Stores an audit record, if there is one.

@@ -17,19 +17,19 @@ use super::{
     template::Template,
 };
 use crate::{
-    driver::{Asker, Driver},
-    driver_error::{DriverError, UnreadableValue},
+    drivers::driver_error::{DriverError, UnreadableValue},
+    drivers::transaction::{
+        BatchChange, Lock, Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState,
+        StoredRecord, Transaction,
+    },
+    drivers::{Asker, Driver},
     error::{EnqueueError, StoreError},
     limits::{BATCHES_COUNTED_TOGETHER_MAX, EVENTS_PAGE_MAX},
-    links::IS_OF_BATCH,
     store::{
         BatchCallback, BatchCreateResult, BatchFilter, BatchRecord, Page, PageRequest, check_batch,
         requested_batches,
     },
-    transaction::{
-        BatchChange, Lock, Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState,
-        StoredRecord, Transaction,
-    },
+    verbs::links::IS_OF_BATCH,
 };
 
 /// A batch as it is stored, with its revision.

@@ -13,18 +13,18 @@ use steadfast_core::{
 
 use super::batches;
 use crate::{
-    driver::{Asker, Driver},
-    driver_error::DriverError,
+    drivers::driver_error::DriverError,
+    drivers::transaction::{Dependency, Lock, Reads, StoredState, Transaction, WakeReason},
+    drivers::{Asker, Driver},
     error::{EnqueueError, StoreError},
-    links::{
-        HAS_DEPENDANTS, HAS_PREREQUISITES, NewDependant, Prerequisite, asks_prerequisites, decide,
-        is_decided, stored_state,
-    },
     store::{
         BatchCreateResult, BatchFilter, BatchRecord, FollowedLinks, JobCount, JobLinks, LinkStore,
         Page, PageRequest,
     },
-    transaction::{Dependency, Lock, Reads, StoredState, Transaction, WakeReason},
+    verbs::links::{
+        HAS_DEPENDANTS, HAS_PREREQUISITES, NewDependant, Prerequisite, asks_prerequisites, decide,
+        is_decided, stored_state,
+    },
 };
 
 #[async_trait]

@@ -5,14 +5,14 @@ use steadfast_core::{AuditRecord, Payload};
 
 use super::{audit::save_audit, records::skip_corrupt};
 use crate::{
-    driver::{Asker, Driver},
-    driver_error::DriverError,
-    error::StoreError,
-    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, Outbox},
-    transaction::{
+    drivers::driver_error::DriverError,
+    drivers::transaction::{
         Lock, Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState, StoredRecord,
         Transaction,
     },
+    drivers::{Asker, Driver},
+    error::StoreError,
+    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, Outbox},
 };
 
 #[async_trait]

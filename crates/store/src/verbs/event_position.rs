@@ -19,10 +19,10 @@ use std::{
 use steadfast_core::BatchId;
 
 use crate::{
+    drivers::transaction::BatchEvents,
     limits::{
         EVENT_COMMIT_MARGIN, EVENTS_FULL_SCAN_EVERY, EVENTS_PAGE_MAX, WHOLE_LOOK_COST_FACTOR,
     },
-    transaction::BatchEvents,
 };
 
 /// A look takes it, and puts it back at its end. One that comes meanwhile begins anew, which is slower.

@@ -13,17 +13,17 @@ use super::{
     records::{newest_page, skip_corrupt},
 };
 use crate::{
-    driver::{Asker, Driver},
-    driver_error::DriverError,
+    drivers::driver_error::DriverError,
+    drivers::transaction::{
+        Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState,
+        StoredRecord, Transaction,
+    },
+    drivers::{Asker, Driver},
     error::{CommandError, EnqueueError, StoreError},
     paging::page_of,
     store::{
         AuditFilter, EnqueueResult, OperationBatch, OperationChange, OperationFilter,
         OperationJobFilter, OperationRecord, OperationStore, Page, PageRequest,
-    },
-    transaction::{
-        Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState,
-        StoredRecord, Transaction,
     },
 };
 

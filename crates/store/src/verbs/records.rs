@@ -4,10 +4,12 @@ use std::fmt::Display;
 
 use crate::{
     damage::DamagedRow,
-    driver_error::DriverError,
+    drivers::driver_error::DriverError,
+    drivers::transaction::{
+        Reads, RecordKind, RecordOrder, RecordQuery, RecordState, StoredRecord,
+    },
     paging::{Readable, page_of},
     store::{Page, PageRequest},
-    transaction::{Reads, RecordKind, RecordOrder, RecordQuery, RecordState, StoredRecord},
 };
 
 /// Leaves out a row that cannot be read; other errors are errors.

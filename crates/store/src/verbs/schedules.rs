@@ -14,17 +14,17 @@ use super::{
     records::{newest_page, readable, skip_corrupt},
 };
 use crate::{
-    driver::{Asker, Driver},
-    driver_error::DriverError,
+    drivers::driver_error::DriverError,
+    drivers::transaction::{
+        Lock, Reads, RecordKind, RecordOrder, RecordQuery, StoredKey, StoredRecord, Transaction,
+        WakeReason,
+    },
+    drivers::{Asker, Driver},
     error::StoreError,
     paging::{Readable, page_of},
     store::{
         DueSchedules, FireRequest, FireResult, Page, PageRequest, ScheduleCreateResult,
         ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
-    },
-    transaction::{
-        Lock, Reads, RecordKind, RecordOrder, RecordQuery, StoredKey, StoredRecord, Transaction,
-        WakeReason,
     },
 };
 

@@ -10,7 +10,7 @@ use steadfast_core::{Kind, Queue, Tenant, Timestamp};
 
 #[cfg(feature = "postgres")]
 use crate::{
-    due::{DueRange, SublaneId},
+    claim::{DueRange, SublaneId},
     limits::RANGE_HINTS_MAX,
 };
 use crate::{lane::Lane, limits::WAKE_LANES_MAX, store::ClaimRequest};

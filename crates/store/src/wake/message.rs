@@ -5,7 +5,7 @@ use steadfast_core::{Kind, Queue, Tenant, Timestamp};
 
 use super::interest::WakeReasons;
 use crate::{
-    due::{DueRange, Level, SublaneId},
+    claim::{DueRange, Level, SublaneId},
     lane::Lane,
     limits::MESSAGE_RANGES,
 };

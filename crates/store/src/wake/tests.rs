@@ -181,7 +181,7 @@ fn another_node_receives_the_same_or_everything() {
 #[cfg(feature = "postgres")]
 #[test]
 fn what_one_message_cannot_hold_goes_out_in_several() {
-    use crate::due::{DueRange, Level, SublaneId};
+    use crate::claim::{DueRange, Level, SublaneId};
 
     let mut reasons = WakeReasons::default();
     let mut ranges = std::collections::HashSet::new();

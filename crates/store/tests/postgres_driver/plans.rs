@@ -10,7 +10,7 @@ macro_rules! sql {
     ($name:literal) => {
         (
             $name,
-            include_str!(concat!("../../src/postgres/sql/", $name, ".sql")),
+            include_str!(concat!("../../src/drivers/postgres/sql/", $name, ".sql")),
         )
     };
 }
@@ -21,7 +21,7 @@ macro_rules! shared {
         (
             $name,
             include_str!(concat!(
-                "../../src/sql/shared/",
+                "../../src/drivers/sql/shared/",
                 $folder,
                 "/",
                 $name,
@@ -67,10 +67,6 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (
         shared!("records", "record_find"),
         &["record_pkey on record"],
-    ),
-    (
-        shared!("records", "records_earliest"),
-        &["record_at on record"],
     ),
     (
         shared!("records", "records_newest_of_tenant_and_state"),
@@ -165,7 +161,7 @@ const PLANS: &[((&str, &str), &[&str])] = &[
 /// A connection that plans as those of a store do.
 async fn planner(database: &TestDatabase) -> Client {
     let client = database.client().await;
-    let settings = include_str!("../../src/postgres/sql/settings.sql");
+    let settings = include_str!("../../src/drivers/postgres/sql/settings.sql");
     client.batch_execute(settings).await.unwrap();
     client
 }

@@ -20,7 +20,7 @@ macro_rules! sql {
     ($name:literal) => {
         (
             $name,
-            include_str!(concat!("../../src/sqlite/sql/", $name, ".sql")),
+            include_str!(concat!("../../src/drivers/sqlite/sql/", $name, ".sql")),
         )
     };
 }
@@ -31,7 +31,7 @@ macro_rules! shared {
         (
             $name,
             include_str!(concat!(
-                "../../src/sql/shared/",
+                "../../src/drivers/sql/shared/",
                 $folder,
                 "/",
                 $name,
@@ -187,7 +187,7 @@ const PLANS: &[((&str, &str), &str)] = &[
     ),
     (
         shared!("records", "records_free"),
-        "PRIMARY KEY (kind=? AND id=?)",
+        "sqlite_autoindex_steadfast_record_1 (kind=? AND id=?)",
     ),
     (
         shared!("records", "records_named_of_tenant"),

@@ -5,8 +5,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use steadfast_core::{IdempotencyKey, Schedule, ScheduleName, ScheduleProgress, Tenant, Timestamp};
 
 use crate::{
-    driver_error::DriverError,
-    transaction::{Record, RecordKind, RecordState, StoredRecord},
+    drivers::driver_error::DriverError,
+    drivers::transaction::{Record, RecordKind, RecordState, StoredRecord},
     verbs::template::Template,
 };
 

@@ -16,12 +16,12 @@ use steadfast_core::{
 
 use super::body::{ScheduleBody, read};
 use crate::{
-    driver_error::DriverError,
-    store::{DueSchedule, DueSchedules, FireRequest, FireResult},
-    transaction::{
+    drivers::driver_error::DriverError,
+    drivers::transaction::{
         Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState, StoredRecord,
         Transaction, WakeReason,
     },
+    store::{DueSchedule, DueSchedules, FireRequest, FireResult},
     verbs::{
         audit::save_audit,
         records::{readable, skip_corrupt},

@@ -1,0 +1,63 @@
+//! Where rows are: memory, SQLite, PostgreSQL.
+//!
+//! A driver gives rows in and out of one [`transaction`], and the hot verbs of jobs. The other verbs
+//! are in `verbs`, and reach a driver by [`Driver`].
+
+pub(crate) mod driver_error;
+pub(crate) mod memory;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) mod sql;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite;
+pub(crate) mod transaction;
+
+use std::pin::Pin;
+
+use crate::{error::StoreError, store::BaseStore, verbs::event_position::EventPosition};
+use driver_error::DriverError;
+use transaction::{Reads, Transaction};
+
+/// What a verb does within a transaction. It may be run again after a rollback, so it only borrows
+/// its arguments.
+pub(crate) type Verb<A, T> = for<'a> fn(&'a mut dyn Transaction, &'a A) -> Answer<'a, T>;
+
+/// What a verb does that only reads.
+pub(crate) type Query<A, T> = for<'a> fn(&'a mut dyn Reads, &'a A) -> Answer<'a, T>;
+
+pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, DriverError>> + Send + 'a>>;
+
+/// A store whose verbs are written once, in `verbs`.
+pub(crate) trait Driver: BaseStore {
+    /// Where the counting of batches goes on.
+    fn event_position(&self) -> &EventPosition;
+
+    /// Runs a verb in a transaction, durably before it returns, and wakes whom it concerns. It
+    /// touches about this many rows.
+    fn transact<A: Send + Sync + 'static, T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        rows: usize,
+        arguments: A,
+        verb: Verb<A, T>,
+    ) -> impl Future<Output = Result<T, StoreError>> + Send;
+
+    /// Runs a verb that only reads.
+    fn read<A: Send + Sync + 'static, T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        asker: Asker,
+        arguments: A,
+        query: Query<A, T>,
+    ) -> impl Future<Output = Result<T, StoreError>> + Send;
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// The node itself, with an index search whose result is small: it never waits for callers.
+    Node,
+    /// A caller of the API, a page, or a role that can wait.
+    Caller,
+}

@@ -1,0 +1,225 @@
+//! Many nodes, one queue.
+//!
+//! # Layout
+//!
+//! * `open`, `tls`, `migrate`: reaching the database, its schema, the pool. The schema is in
+//!   `migrations/`.
+//! * `inner`, `session`: how verbs get a connection, and what they work with. `trust` says which
+//!   connections survive a failover; `time` is the database's; `names` are the names behind numbers.
+//! * `listen`: wake-ups between nodes. `due_cache`, `known_gates`: what this node knows of due ranges, and
+//!   of gates.
+//! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
+//!   `change` and `prune`.
+//! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
+//! * `transaction`: what the verbs get of it that are written once.
+//! * `values`, `rows`, `key`, `composite`, `counts`: values to columns and back. `upkeep`: what is done now and
+//!   then in the background.
+//!
+//! Statements are in `sql/`, named after what they do.
+
+mod audit;
+mod change;
+mod claim;
+mod commit;
+mod composite;
+mod counts;
+mod damage;
+mod due_cache;
+mod enqueue;
+mod failures;
+mod get;
+mod inner;
+mod jobs;
+mod key;
+mod known_gates;
+mod lane_minutes;
+mod list;
+mod listen;
+mod migrate;
+mod names;
+mod open;
+mod options;
+mod prune;
+mod queries;
+mod recount;
+mod rows;
+mod session;
+mod start;
+mod stats;
+mod sweeps;
+mod time;
+mod tls;
+mod transaction;
+mod trust;
+mod unique;
+mod unused_names;
+mod upkeep;
+mod values;
+
+use std::sync::{Arc, Mutex};
+
+use steadfast_core::{NewJob, Timestamp};
+use tokio::task::JoinHandle;
+
+use crate::{
+    damage::DamageLog,
+    drivers::driver_error::{self, DriverError},
+    error::{EnqueueError, OpenError, StoreError},
+    limits::NOTIFY_BYTES_MAX,
+    store::{BaseStore, EnqueueResult},
+    verbs::event_position::EventPosition,
+    wake::{WakeInterest, WakeReasons, Wakeups},
+};
+use inner::Inner;
+use listen::Listener;
+use names::Names;
+use session::{PoolContext, Session, SqlTexts};
+use sweeps::Sweeps;
+use time::DatabaseClock;
+use trust::ConnectionTrust;
+
+pub use options::PostgresOptions;
+
+/// A store in a PostgreSQL database. Clones are the same store.
+#[derive(Clone)]
+pub struct PostgresStore {
+    inner: Arc<Inner>,
+    /// Stops with the last clone.
+    _background: Arc<BackgroundTasks>,
+}
+
+struct BackgroundTasks(Vec<JoinHandle<()>>);
+
+impl Drop for BackgroundTasks {
+    fn drop(&mut self) {
+        for task in &self.0 {
+            task.abort();
+        }
+    }
+}
+
+impl PostgresStore {
+    /// Opens a database, and brings its schema to what this binary knows.
+    ///
+    /// The address is a URL or words, as PostgreSQL's own client takes them: several hosts are
+    /// tried in turn for the one that can be written to; `sslmode` is `disable`, `prefer` (the
+    /// default), `require` or `verify-full`, with `sslrootcert` for the certificates that are
+    /// trusted.
+    pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, OpenError> {
+        let address = open::address(url, &options)?;
+        let shared = Arc::new(PoolContext {
+            texts: SqlTexts::new(&options.schema),
+            names: Names::default(),
+            clock: DatabaseClock::new(options.clock.clone()),
+            trust: ConnectionTrust::default(),
+            damage: DamageLog::default(),
+            due: Arc::default(),
+            sweeps: Sweeps::default(),
+            pruned_to: Mutex::default(),
+            event_position: EventPosition::default(),
+        });
+        let schema = open::migrate(&address, &shared.texts).await?;
+        let listener = Arc::new(Listener::new(Arc::clone(&shared.due)));
+        let name = open::name(&address, &options.schema);
+        let listen = listen::run(
+            address.clone(),
+            options.schema.clone(),
+            Arc::clone(&listener),
+        );
+        let inner = Arc::new(Inner {
+            pool: open::pool(address, &shared, &options)?,
+            shared,
+            listener,
+            timeout: options.timeout,
+            id: schema.id,
+        });
+        let measure = async {
+            let conn = inner.conn().await?;
+            upkeep::measure_clock(&conn.session()).await
+        };
+        measure
+            .await
+            .map_err(|error| open::open_error(name, error))?;
+        let upkeep = upkeep::run(Arc::downgrade(&inner));
+        let background = BackgroundTasks(vec![tokio::spawn(listen), tokio::spawn(upkeep)]);
+        Ok(Self {
+            inner,
+            _background: Arc::new(background),
+        })
+    }
+
+    /// Brings a database to the schema this binary knows, and does nothing else.
+    pub async fn migrate(url: &str, options: PostgresOptions) -> Result<(), OpenError> {
+        let address = open::address(url, &options)?;
+        let texts = SqlTexts::new(&options.schema);
+        open::migrate(&address, &texts).await.map(drop)
+    }
+
+    /// Stores jobs in a transaction of yours, on any connection to the same database: they
+    /// exist, and nodes hear of them, if and only if you commit.
+    ///
+    /// On an error nothing was stored and your transaction can go on, unless the database
+    /// itself says otherwise.
+    pub async fn enqueue_in(
+        &self,
+        transaction: &tokio_postgres::Transaction<'_>,
+        jobs: Vec<NewJob>,
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        const OPERATION: &str = "enqueue_in";
+        let theirs = Session {
+            client: transaction.client(),
+            cache: None,
+            may_roll_back: true,
+            shared: &self.inner.shared,
+        };
+        if !self.is_same_database(&theirs).await {
+            let why = "this connection is to a different database than the store";
+            return Err(StoreError::broken(OPERATION, why).into());
+        }
+        let stored = async {
+            // Numbers outlive your transaction, so they are given outside of it.
+            let conn = self.inner.conn().await?;
+            let numbered = names::with_numbers(&conn.session(), jobs.iter()).await?;
+            drop(conn);
+            if !names::hold(&theirs, &numbered).await? {
+                self.inner.shared.names.forget_stored();
+                return Err(DriverError::unreadable("lane", "it was deleted meanwhile"));
+            }
+            theirs.client.batch_execute("SAVEPOINT steadfast").await?;
+            let mut hints = WakeReasons::default();
+            let answer = enqueue::enqueue_in(&theirs, &numbered, &mut hints).await;
+            if !matches!(answer, Ok(Ok(_))) {
+                let undo = "ROLLBACK TO steadfast; RELEASE steadfast";
+                theirs.client.batch_execute(undo).await?;
+                return answer;
+            }
+            theirs.client.batch_execute("RELEASE steadfast").await?;
+            // Sent when the transaction commits.
+            let schema = self.inner.shared.texts.schema();
+            let messages = hints.to_messages(NOTIFY_BYTES_MAX);
+            theirs
+                .client
+                .execute(listen::NOTIFY, &[&schema, &messages])
+                .await?;
+            answer
+        };
+        stored
+            .await
+            .map_err(|error: DriverError| error.in_operation(OPERATION))?
+    }
+
+    async fn is_same_database(&self, theirs: &Session<'_>) -> bool {
+        let found = migrate::version(theirs.client, &self.inner.shared.texts).await;
+        found.is_ok_and(|found| found.id == self.inner.id)
+    }
+}
+
+impl BaseStore for PostgresStore {
+    fn now(&self) -> Timestamp {
+        self.inner.shared.clock.now()
+    }
+
+    fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
+        self.inner.listener.waker.listen(interest)
+    }
+}

@@ -1,0 +1,100 @@
+//! How verbs get a connection.
+
+use std::{sync::Arc, time::Duration};
+
+use deadpool_postgres::{Object, Pool};
+
+use super::{
+    driver_error::DriverError,
+    key::Key,
+    listen::Listener,
+    session::{Conn, PoolContext},
+};
+
+/// What all clones of a store share.
+pub(super) struct Inner {
+    pub shared: Arc<PoolContext>,
+    pub pool: Pool,
+    pub listener: Arc<Listener>,
+    pub timeout: Duration,
+    /// Which installation this is.
+    pub id: Key,
+}
+
+impl Inner {
+    pub(super) async fn conn(&self) -> Result<Conn<'_>, DriverError> {
+        Ok(Conn {
+            client: self.pool.get().await?,
+            shared: &self.shared,
+        })
+    }
+
+    /// Drops a connection that was refused a write, and has the others look for a server that
+    /// takes writes.
+    pub(super) fn leave_server(&self, conn: Conn<'_>) {
+        let opened_at = Object::metrics(&conn.client).created;
+        drop(Object::take(conn.client));
+        if self.shared.trust.end(opened_at) {
+            tracing::warn!("the server no longer accepts writes; looking for another one");
+            self.listener.reconnect.notify_one();
+        }
+    }
+}
+
+/// Runs a verb on a connection, and again if the database rolled it back or refused to write.
+macro_rules! on_connection {
+    ($store:expr, $operation:expr, |$conn:ident| $work:expr) => {{
+        let inner: &$crate::drivers::postgres::inner::Inner = &$store.inner;
+        let mut tries = 1;
+        loop {
+            let done = async {
+                let mut owned = inner.conn().await?;
+                let $conn = &mut owned;
+                let work = async { $work.await };
+                // The server gives up on a statement first, if it is there at all.
+                let timeout = inner.timeout * $crate::limits::CLIENT_TIMEOUT_FACTOR;
+                match tokio::time::timeout(timeout, work).await {
+                    Ok(Err(error)) if error.is_read_only() => {
+                        inner.leave_server(owned);
+                        Err(error)
+                    }
+                    Ok(done) => done,
+                    Err(_) => {
+                        // Its answer may still come, and would be taken for that to another.
+                        drop(deadpool_postgres::Client::take(owned.client));
+                        Err($crate::drivers::driver_error::DriverError::Timeout)
+                    }
+                }
+            };
+            match done.await {
+                Err(error)
+                    if error.is_worth_repeating()
+                        && tries < $crate::limits::TRANSACTION_TRIES_MAX =>
+                {
+                    tries += 1;
+                }
+                done => break done.map_err(|error| error.in_operation($operation)),
+            }
+        }
+    }};
+}
+
+/// The same for a verb that may make something due: waiting fetchers are woken afterwards.
+macro_rules! with_wake_hints {
+    ($store:expr, $operation:expr, |$conn:ident, $hints:ident| $work:expr) => {{
+        use $crate::store::BaseStore as _;
+        let done =
+            $crate::drivers::postgres::inner::on_connection!($store, $operation, |$conn| async {
+                let mut collected = $crate::wake::WakeReasons::default();
+                let $hints = &mut collected;
+                let answer = $work.await?;
+                Ok::<_, $crate::drivers::driver_error::DriverError>((answer, collected))
+            });
+        done.map(|(answer, hints)| {
+            $store.inner.listener.wake_if_needed(&hints, $store.now());
+            answer
+        })
+    }};
+}
+
+pub(super) use {on_connection, with_wake_hints};

@@ -1,0 +1,238 @@
+//! What a verb works with: a connection, perhaps inside a transaction, with its prepared
+//! statements, the store's time and the cache of names.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+};
+
+use deadpool_postgres::StatementCache;
+use tokio_postgres::{Client, IsolationLevel, Row, Statement, types::ToSql};
+
+use super::{
+    driver_error::DriverError, due_cache::DueCache, names::Names, sweeps::Sweeps,
+    time::DatabaseClock, trust::ConnectionTrust,
+};
+use crate::{
+    damage::DamageLog,
+    drivers::sql::{prune_position::PrunePosition, session::postgres_text},
+    verbs::event_position::EventPosition,
+};
+
+/// What all connections of a store share.
+pub(super) struct PoolContext {
+    pub texts: SqlTexts,
+    pub names: Names,
+    pub clock: DatabaseClock,
+    pub trust: ConnectionTrust,
+    pub damage: DamageLog,
+    pub due: Arc<DueCache>,
+    pub sweeps: Sweeps,
+    /// Where retention goes on.
+    pub pruned_to: Mutex<PrunePosition>,
+    /// Where the counting of batches goes on.
+    pub event_position: EventPosition,
+}
+
+impl PoolContext {
+    pub(super) fn pruned_to(&self) -> MutexGuard<'_, PrunePosition> {
+        self.pruned_to
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection of the pool.
+pub(super) struct Conn<'s> {
+    pub client: deadpool_postgres::Client,
+    pub shared: &'s PoolContext,
+}
+
+impl Conn<'_> {
+    /// Each statement is a transaction of its own.
+    pub(super) fn session(&self) -> Session<'_> {
+        Session {
+            client: &self.client,
+            cache: Some(Arc::clone(&self.client.statement_cache)),
+            may_roll_back: false,
+            shared: self.shared,
+        }
+    }
+
+    pub(super) async fn begin(&mut self) -> Result<Transaction<'_>, DriverError> {
+        Ok(Transaction {
+            transaction: self.client.transaction().await?,
+            shared: self.shared,
+        })
+    }
+
+    /// A transaction whose statements all see the same moment, and change nothing.
+    pub(super) async fn snapshot(&mut self) -> Result<Transaction<'_>, DriverError> {
+        self.repeatable(true).await
+    }
+
+    /// The same for statements that change something.
+    pub(super) async fn repeatable_read(&mut self) -> Result<Transaction<'_>, DriverError> {
+        self.repeatable(false).await
+    }
+
+    async fn repeatable(&mut self, is_read_only: bool) -> Result<Transaction<'_>, DriverError> {
+        let builder = self.client.build_transaction();
+        let builder = builder
+            .isolation_level(IsolationLevel::RepeatableRead)
+            .read_only(is_read_only);
+        Ok(Transaction {
+            transaction: builder.start().await?,
+            shared: self.shared,
+        })
+    }
+}
+
+/// Rolled back, unless it is committed.
+pub(super) struct Transaction<'c> {
+    transaction: deadpool_postgres::Transaction<'c>,
+    shared: &'c PoolContext,
+}
+
+impl Transaction<'_> {
+    pub(super) fn session(&self) -> Session<'_> {
+        Session {
+            client: self.transaction.client(),
+            cache: Some(Arc::clone(&self.transaction.statement_cache)),
+            may_roll_back: true,
+            shared: self.shared,
+        }
+    }
+
+    pub(super) async fn commit(self) -> Result<(), DriverError> {
+        Ok(self.transaction.commit().await?)
+    }
+
+    pub(super) async fn roll_back(self) -> Result<(), DriverError> {
+        Ok(self.transaction.rollback().await?)
+    }
+}
+
+pub(super) struct Session<'c> {
+    pub client: &'c Client,
+    /// Connections that are not ours have none.
+    pub cache: Option<Arc<StatementCache>>,
+    /// Whether it is inside a transaction, which may roll back what its statements did.
+    pub may_roll_back: bool,
+    pub shared: &'c PoolContext,
+}
+
+impl Session<'_> {
+    pub(super) async fn query(
+        &self,
+        sql: &'static str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, DriverError> {
+        let text = self.shared.texts.of(sql);
+        let Some(cache) = &self.cache else {
+            return Ok(self.client.query(&*text, params).await?);
+        };
+        let statement = cache.prepare(self.client, &text).await?;
+        Ok(self.client.query(&statement, params).await?)
+    }
+
+    /// For statements that answer with exactly one row.
+    pub(super) async fn query_one(
+        &self,
+        sql: &'static str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<Row, DriverError> {
+        let rows = self.query(sql, params).await?;
+        rows.into_iter()
+            .next()
+            .ok_or_else(|| DriverError::unreadable("answer", "it has no row"))
+    }
+
+    /// A statement that both dialects share.
+    pub(super) async fn shared_query(
+        &self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, DriverError> {
+        let statement = self.shared_statement(sql).await?;
+        Ok(self.client.query(&statement, params).await?)
+    }
+
+    /// The same for one without rows: answers how many were changed.
+    pub(super) async fn shared_execute(
+        &self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<usize, DriverError> {
+        let statement = self.shared_statement(sql).await?;
+        let changed = self.client.execute(&statement, params).await?;
+        Ok(usize::try_from(changed).unwrap_or(usize::MAX))
+    }
+
+    async fn shared_statement(&self, sql: &str) -> Result<Statement, DriverError> {
+        let text = self.shared.texts.shared(sql);
+        Ok(match &self.cache {
+            Some(cache) => cache.prepare(self.client, &text).await?,
+            None => self.client.prepare(&text).await?,
+        })
+    }
+
+    /// For statements without rows.
+    pub(super) async fn execute(
+        &self,
+        sql: &'static str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<(), DriverError> {
+        self.query(sql, params).await.map(drop)
+    }
+}
+
+/// Statements as the database gets them: with the name of the schema in use. Names are always
+/// spelled out, because the connection may be a user's with a search path of its own.
+pub(super) struct SqlTexts {
+    schema: String,
+    texts: RwLock<HashMap<&'static str, Arc<str>>>,
+    /// Those that both dialects share. They are few, because rows are inserted in few sizes.
+    shared: RwLock<HashMap<String, Arc<str>>>,
+}
+
+impl SqlTexts {
+    pub(super) fn new(schema: &str) -> Self {
+        Self {
+            schema: schema.to_owned(),
+            texts: RwLock::default(),
+            shared: RwLock::default(),
+        }
+    }
+
+    pub(super) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    fn shared(&self, sql: &str) -> Arc<str> {
+        let texts = self.shared.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(text) = texts.get(sql) {
+            return Arc::clone(text);
+        }
+        drop(texts);
+        let text: Arc<str> = postgres_text(sql, &self.schema).into();
+        let mut texts = self.shared.write().unwrap_or_else(PoisonError::into_inner);
+        texts.insert(sql.to_owned(), Arc::clone(&text));
+        text
+    }
+
+    pub(super) fn of(&self, sql: &'static str) -> Arc<str> {
+        let texts = self.texts.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(text) = texts.get(sql) {
+            return Arc::clone(text);
+        }
+        drop(texts);
+        let text: Arc<str> = sql
+            .replace("steadfast.", &format!("{}.", self.schema))
+            .replace("'steadfast'", &format!("'{}'", self.schema))
+            .into();
+        let mut texts = self.texts.write().unwrap_or_else(PoisonError::into_inner);
+        texts.insert(sql, Arc::clone(&text));
+        text
+    }
+}

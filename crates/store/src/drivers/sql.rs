@@ -1,0 +1,26 @@
+//! What the SQL drivers share.
+//!
+//! * `columns`: columns by name. `values`: values to columns and back.
+//! * `paging`, `listing`: how lists are walked. `counters`: which counts are stored already.
+//!   `waiting`: what waiting jobs are counted as at a time. `recount`: what repairs counters.
+//! * `numbers`: lanes and retry policies by their numbers.
+//!   `records`, `operations`, `batches`: those in columns. `extras`: what only some jobs have.
+//! * `session`, `transaction`: what both drivers give to the verbs.
+
+pub(crate) mod columns;
+pub(crate) mod counters;
+mod dependencies;
+pub(crate) mod extras;
+pub(crate) mod failures;
+pub(crate) mod listing;
+pub(crate) mod numbers;
+pub(crate) mod operations;
+pub(crate) mod prune_position;
+pub(crate) mod records;
+pub(crate) mod recount;
+pub(crate) mod session;
+pub(crate) mod transaction;
+pub(crate) mod values;
+pub(crate) mod waiting;
+
+pub(crate) use crate::paging;

@@ -1,0 +1,361 @@
+//! One file on one machine, and the default.
+//!
+//! # Layout
+//!
+//! * `open`, `migrate`: whose file it is, and its schema. The schema is in `migrations/`.
+//! * `writer`: one thread, one connection, group commit. `session` is what its verbs work with.
+//! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
+//!   `change`, `failures` and `prune`.
+//! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
+//! * `transaction`: what the verbs get of it that are written once.
+//! * `due_index`: which searches a claim can skip, and when something becomes due.
+//! * `log_file`: how large the log is, and why. `log_mark`: whether it is gone.
+//! * `readers`: connections and threads beside the writer, for the verbs that only look.
+//! * `values`, `rows`, `names`, `counts`: values to columns and back. `row_inserts`: many at once.
+//!
+//! Statements are in `sql/`, named after what they do.
+
+mod audit;
+mod change;
+mod claim;
+mod commit;
+mod counts;
+mod damage;
+mod due_index;
+mod enqueue;
+mod failures;
+mod get;
+mod jobs;
+mod lane_minutes;
+mod list;
+mod log_file;
+mod log_mark;
+mod migrate;
+mod names;
+mod open;
+mod options;
+mod prune;
+mod queries;
+mod readers;
+mod recount;
+mod row_inserts;
+mod rows;
+mod session;
+mod start;
+mod stats;
+mod transaction;
+mod unique;
+mod unused_names;
+mod values;
+mod writer;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+    thread::JoinHandle,
+};
+
+use steadfast_core::{NewJob, Timestamp};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::{
+    clock::Clock,
+    damage::DamageLog,
+    drivers::Asker,
+    drivers::driver_error::{self, DriverError},
+    drivers::sql::prune_position::PrunePosition,
+    error::{EnqueueError, OpenError, StoreError},
+    limits::WRITER_QUEUE_MAX,
+    store::{BaseStore, EnqueueResult},
+    verbs::event_position::EventPosition,
+    wake::{WakeInterest, Waker, Wakeups},
+};
+use log_mark::Checkpointer;
+use readers::{Reader, Readers};
+use session::Session;
+use writer::{Caller, Request, Work, Writer};
+
+pub use options::SqliteOptions;
+
+/// A store in an SQLite file. Clones are the same store; when the last one is dropped, it
+/// finishes its requests and closes the file.
+#[derive(Clone)]
+pub struct SqliteStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: PathBuf,
+    clock: Arc<dyn Clock>,
+    waker: Arc<Waker>,
+    readers: Readers,
+    /// Permits for requests that wait for the writer.
+    permits: Arc<Semaphore>,
+    queue: RwLock<Option<mpsc::Sender<Box<dyn Work>>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    transactions: Arc<AtomicU64>,
+    /// Where retention goes on.
+    pruned_to: Mutex<PrunePosition>,
+    /// Where the counting of batches goes on.
+    event_position: EventPosition,
+}
+
+impl SqliteStore {
+    /// Opens a file, or creates it, and brings it to the schema this binary knows.
+    pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, OpenError> {
+        let path = path.as_ref().to_owned();
+        let mut conn = open::open(&path, &options)?;
+        let checkpointer = Checkpointer::new(&mut conn);
+        let checkpointer = checkpointer.map_err(|error| open::open_error(&path, error))?;
+        let (queue, requests) = mpsc::channel();
+        let waker = Arc::new(Waker::default());
+        let transactions = Arc::new(AtomicU64::new(0));
+        let damage = Arc::new(DamageLog::default());
+        let writer = Writer {
+            damage: Arc::clone(&damage),
+            path: path.clone(),
+            clock: Arc::clone(&options.clock),
+            waker: Arc::clone(&waker),
+            transactions: Arc::clone(&transactions),
+            // Read here and not by the thread, because another connection may write before the
+            // thread starts.
+            data_version: session::data_version(&conn)
+                .map_err(|error| open::open_error(&path, error))?,
+        };
+        let thread = std::thread::Builder::new()
+            .name("steadfast-sqlite".to_owned())
+            .spawn(move || writer.run(&conn, checkpointer, &requests))
+            .map_err(|error| open::io_error(&path, error))?;
+        let inner = Inner {
+            readers: Readers::start(&path, &options, &damage)
+                .map_err(|error| open::io_error(&path, error))?,
+            path,
+            clock: options.clock,
+            waker,
+            permits: Arc::new(Semaphore::new(WRITER_QUEUE_MAX)),
+            queue: RwLock::new(Some(queue)),
+            thread: Mutex::new(Some(thread)),
+            transactions,
+            pruned_to: Mutex::default(),
+            event_position: EventPosition::default(),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Brings a file to the schema this binary knows, or creates it, and does nothing else.
+    pub fn migrate(path: impl AsRef<Path>) -> Result<(), OpenError> {
+        open::open(path.as_ref(), &SqliteOptions::default()).map(drop)
+    }
+
+    fn pruned_to(&self) -> MutexGuard<'_, PrunePosition> {
+        let pruned_to = self.inner.pruned_to.lock();
+        pruned_to.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// Finishes the requests under way and closes the file. Blocks until then; later requests
+    /// fail, because the store is unavailable.
+    pub fn close(&self) {
+        self.inner.close();
+    }
+
+    /// How many transactions the writer has committed. Requests that wait together share one.
+    pub fn transactions(&self) -> u64 {
+        self.inner.transactions.load(Ordering::Relaxed)
+    }
+
+    /// How many requests wait for the writer, or are with it.
+    pub fn waiting(&self) -> usize {
+        WRITER_QUEUE_MAX.saturating_sub(self.inner.permits.available_permits())
+    }
+
+    /// Stores jobs in a transaction of yours, on any connection to the same file: they exist
+    /// if and only if you commit. Call [`SqliteStore::wake`] after the commit for an instant
+    /// start; otherwise it is noticed within about a second.
+    ///
+    /// On an error nothing was stored, but for an error of the store you should roll back.
+    /// While your transaction is open, do not wait for anything else of this store that
+    /// writes: it waits for your commit.
+    pub fn enqueue_in(
+        &self,
+        transaction: &rusqlite::Connection,
+        jobs: &[NewJob],
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        const OPERATION: &str = "enqueue_in";
+        self.check_same_file(transaction)
+            .map_err(|error| StoreError::broken(OPERATION, error))?;
+        let enqueue = || {
+            let mut session = Session::new(transaction, self.now(), 0);
+            let answer = enqueue::enqueue(&mut session, jobs)?;
+            session.counts.write(transaction)?;
+            Ok(answer)
+        };
+        // Jobs and counts are written by several statements, and yours may go on after an error.
+        all_or_none(transaction, enqueue).map_err(|error| error.in_operation(OPERATION))?
+    }
+
+    fn check_same_file(&self, connection: &rusqlite::Connection) -> Result<(), WrongFile> {
+        let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let theirs = connection.path().map(Path::new).map(canonical);
+        if theirs.as_deref() == Some(&*canonical(&self.inner.path)) {
+            return Ok(());
+        }
+        Err(WrongFile {
+            theirs: theirs.unwrap_or_default(),
+            ours: self.inner.path.clone(),
+        })
+    }
+
+    /// Wakes the fetchers that wait for new jobs.
+    pub fn wake(&self) {
+        self.inner.waker.wake();
+    }
+
+    /// Has the writer do something in a transaction.
+    async fn write<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        rows: usize,
+        run: impl FnMut(&mut Session<'_>) -> Result<T, DriverError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.peek_or_write(operation, rows, |_| Ok(None), run).await
+    }
+
+    /// The same for a request that can often be answered without a transaction, by `peek`.
+    async fn peek_or_write<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        rows: usize,
+        peek: impl FnMut(&mut Session<'_>) -> Result<Option<T>, DriverError> + Send + 'static,
+        run: impl FnMut(&mut Session<'_>) -> Result<T, DriverError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.ask_writer(operation, |caller| Request {
+            peek,
+            run,
+            rows,
+            value: None,
+            caller,
+        })
+        .await
+    }
+
+    /// Has the writer serve a request.
+    async fn ask_writer<T: Send + 'static, W: Work + 'static>(
+        &self,
+        operation: &'static str,
+        request: impl FnOnce(Caller<T>) -> W,
+    ) -> Result<T, StoreError> {
+        let closed = || DriverError::Closed.in_operation(operation);
+        let permit = Arc::clone(&self.inner.permits).acquire_owned().await;
+        let (reply, answer) = oneshot::channel();
+        let caller = Caller {
+            operation,
+            reply,
+            _permit: permit.map_err(|_| closed())?,
+        };
+        self.inner
+            .send(Box::new(request(caller)))
+            .map_err(|error| error.in_operation(operation))?;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Has a reader answer a query.
+    async fn read<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        query: impl FnOnce(&mut Reader) -> Result<T, DriverError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let answer = self.inner.readers.read(Asker::Caller, query).await;
+        answer.map_err(|error| error.in_operation(operation))
+    }
+
+    /// Has a reader answer a short query of the node itself, which waits for no caller.
+    async fn read_for_node<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        query: impl FnOnce(&mut Reader) -> Result<T, DriverError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let answer = self.inner.readers.read(Asker::Node, query).await;
+        answer.map_err(|error| error.in_operation(operation))
+    }
+}
+
+/// A transaction that is on another file than the store.
+#[derive(Debug, thiserror::Error)]
+#[error("this connection is to {}, not to the store's file {}", theirs.display(), ours.display())]
+struct WrongFile {
+    theirs: PathBuf,
+    ours: PathBuf,
+}
+
+impl Inner {
+    fn send(&self, work: Box<dyn Work>) -> Result<(), DriverError> {
+        let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
+        let queue = queue.as_ref().ok_or(DriverError::Closed)?;
+        queue.send(work).map_err(|_| DriverError::Closed)
+    }
+
+    fn close(&self) {
+        // The last connection to close checkpoints the log, which only the writer's can: readers
+        // first.
+        self.readers.close();
+        *self.queue.write().unwrap_or_else(PoisonError::into_inner) = None;
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!(path = %self.path.display(), "the writer panicked");
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl BaseStore for SqliteStore {
+    fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
+    fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
+        self.inner.waker.listen(interest)
+    }
+}
+
+/// Undoes what was written on a connection if that ends with an error.
+fn all_or_none<T>(
+    conn: &rusqlite::Connection,
+    write: impl FnOnce() -> Result<T, DriverError>,
+) -> Result<T, DriverError> {
+    conn.execute_batch("SAVEPOINT steadfast")?;
+    let written = write();
+    let end = match &written {
+        Ok(_) => "RELEASE steadfast",
+        Err(_) => "ROLLBACK TO steadfast; RELEASE steadfast",
+    };
+    conn.execute_batch(end)?;
+    written
+}
+
+/// Runs a verb for each item of a batch.
+fn each<'b, In, Out>(
+    batch: &'b [In],
+    verb: impl FnMut(&'b In) -> Result<Out, DriverError>,
+) -> Result<Vec<Out>, DriverError> {
+    batch.iter().map(verb).collect()
+}
