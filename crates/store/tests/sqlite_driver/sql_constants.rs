@@ -7,7 +7,7 @@ use steadfast_core::{Timestamp, limits::PRIORITY_MAX};
 /// All statements and the schema of a driver, without their comments.
 fn statements(driver: &str) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("src")
+        .join("src/drivers")
         .join(driver);
     let mut all = Vec::new();
     for directory in ["sql", "schema"] {
