@@ -18,41 +18,21 @@ mod fixture;
 mod planned;
 mod workload;
 
-mod after;
-mod attempts;
-mod audit;
-mod batches;
-mod claim;
-mod command;
-mod commit;
-mod documents;
-mod due;
+mod claims;
 mod durable;
-mod enqueue;
-mod expiry;
-mod failures;
-mod fire;
-mod flow;
-mod flow_model;
-mod keys;
+mod jobs;
 mod list;
-mod once;
-mod operations;
-mod ordered_keys;
-mod outbox;
-mod pause;
-mod prune;
 mod race;
-mod renew;
-mod schedules;
-mod start;
+mod records;
 mod stats;
-mod sweep;
-mod tags;
-mod unique;
-mod wake;
-mod webhooks;
 mod writable;
+
+use claims::{claim, due, flow, flow_model, ordered_keys, pause, start, wake};
+use jobs::{
+    attempts, command, commit, enqueue, expiry, keys, once, outbox, prune, renew, sweep, tags,
+    unique, webhooks,
+};
+use records::{after, audit, batches, documents, failures, fire, operations, schedules};
 
 pub use fixture::{Durable, Fixture, Harness};
 

@@ -2,59 +2,41 @@
 //!
 //! # Layout
 //!
-//! * `open`, `tls`, `migrate`: reaching the database, its schema, the pool. The schema is in
-//!   `migrations/`.
+//! * `open`: reaching the database, and its schema.
 //! * `inner`, `session`: how verbs get a connection, and what they work with. `trust` says which
-//!   connections survive a failover; `time` is the database's; `names` are the names behind numbers.
-//! * `listen`: wake-ups between nodes. `due_cache`, `known_gates`: what this node knows of due ranges, and
-//!   of gates.
-//! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
-//!   `change` and `prune`.
-//! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
-//! * `transaction`: what the verbs get of it that are written once.
-//! * `values`, `rows`, `key`, `composite`, `counts`: values to columns and back. `upkeep`: what is done now and
-//!   then in the background.
+//!   connections survive a failover; `time` is the database's.
+//! * `listen`: wake-ups between nodes. `upkeep`, `sweeps`: what is done in the background.
+//! * `jobs`: the hot verbs of a job's life. `claim`: which jobs start. `queries`: lists and counts.
+//! * `transaction`: what the verbs of `crate::verbs` get of this driver.
+//! * `names`, `counts`: the numbers of names, and what is counted of jobs.
+//! * `rows`, `values`, `key`, `composite`: rows and columns.
 //!
-//! Statements are in `sql/`, named after what they do.
+//! The statements of a module are in the folder of its name.
 
-mod audit;
-mod change;
 mod claim;
-mod commit;
 mod composite;
 mod counts;
-mod damage;
-mod due_cache;
-mod enqueue;
-mod failures;
-mod get;
 mod inner;
 mod jobs;
 mod key;
-mod known_gates;
-mod lane_minutes;
-mod list;
 mod listen;
-mod migrate;
 mod names;
 mod open;
-mod options;
-mod prune;
 mod queries;
-mod recount;
 mod rows;
 mod session;
-mod start;
-mod stats;
 mod sweeps;
 mod time;
-mod tls;
 mod transaction;
 mod trust;
-mod unique;
-mod unused_names;
 mod upkeep;
 mod values;
+
+use claim::{due_cache, known_gates, start};
+use counts::recount;
+use jobs::{audit, change, commit, enqueue, failures, unique};
+use open::{migrate, options};
+use queries::{damage, get, stats};
 
 use std::sync::{Arc, Mutex};
 

@@ -2,52 +2,33 @@
 //!
 //! # Layout
 //!
-//! * `open`, `migrate`: whose file it is, and its schema. The schema is in `migrations/`.
+//! * `open`: whose file it is, its schema, and its log.
 //! * `writer`: one thread, one connection, group commit. `session` is what its verbs work with.
-//! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
-//!   `change`, `failures` and `prune`.
-//! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
-//! * `transaction`: what the verbs get of it that are written once.
-//! * `due_index`: which searches a claim can skip, and when something becomes due.
-//! * `log_file`: how large the log is, and why. `log_mark`: whether it is gone.
-//! * `readers`: connections and threads beside the writer, for the verbs that only look.
-//! * `values`, `rows`, `names`, `counts`: values to columns and back. `row_inserts`: many at once.
+//!   `readers`: connections and threads beside it, for the verbs that only read.
+//! * `jobs`: the hot verbs of a job's life. `claim`: which jobs start. `queries`: lists and counts.
+//! * `transaction`: what the verbs of `crate::verbs` get of this driver.
+//! * `names`, `counts`: the numbers of names, and what is counted of jobs.
+//! * `rows`, `values`: rows and columns.
 //!
-//! Statements are in `sql/`, named after what they do.
+//! The statements of a module are in the folder of its name.
 
-mod audit;
-mod change;
 mod claim;
-mod commit;
 mod counts;
-mod damage;
-mod due_index;
-mod enqueue;
-mod failures;
-mod get;
 mod jobs;
-mod lane_minutes;
-mod list;
-mod log_file;
-mod log_mark;
-mod migrate;
 mod names;
 mod open;
-mod options;
-mod prune;
 mod queries;
 mod readers;
-mod recount;
-mod row_inserts;
 mod rows;
 mod session;
-mod start;
-mod stats;
 mod transaction;
-mod unique;
-mod unused_names;
 mod values;
 mod writer;
+
+use claim::{due_index, start};
+use jobs::{audit, change, commit, enqueue, failures, row_inserts, unique};
+use open::{log_file, log_mark, options};
+use queries::{damage, get, stats};
 
 use std::{
     path::{Path, PathBuf},

@@ -7,10 +7,16 @@ use steadfast_store::{JobStore as _, tokio_postgres::Client};
 use crate::common::{TestDatabase, jobs, request, success};
 
 macro_rules! sql {
-    ($name:literal) => {
+    ($folder:literal, $name:literal) => {
         (
             $name,
-            include_str!(concat!("../../src/drivers/postgres/sql/", $name, ".sql")),
+            include_str!(concat!(
+                "../../src/drivers/postgres/",
+                $folder,
+                "/",
+                $name,
+                ".sql"
+            )),
         )
     };
 }
@@ -33,25 +39,34 @@ macro_rules! shared {
 
 /// Each statement, and the indexes that it must come down to.
 const PLANS: &[((&str, &str), &[&str])] = &[
-    (sql!("claim"), &["job_due on job", "job_pkey on job"]),
-    (sql!("claim_next"), &["job_due on job"]),
-    (sql!("claim_ordered"), &["job_key on job"]),
-    (sql!("start_first"), &["job_due on job"]),
-    (sql!("start_ahead"), &["job_due on job"]),
     (
-        sql!("start_holders"),
+        sql!("claim", "claim"),
+        &["job_due on job", "job_pkey on job"],
+    ),
+    (sql!("claim", "claim_next"), &["job_due on job"]),
+    (sql!("claim", "claim_ordered"), &["job_key on job"]),
+    (sql!("claim/start", "start_first"), &["job_due on job"]),
+    (sql!("claim/start", "start_ahead"), &["job_due on job"]),
+    (
+        sql!("claim/start", "start_holders"),
         &["gate_running_pkey on gate_running", "job_pkey on job"],
     ),
-    (sql!("due_ranges"), &["job_due on job", "job_pkey on job"]),
-    (sql!("due_found"), &["job_due on job"]),
     (
-        sql!("gate_state"),
+        sql!("claim/due_cache", "due_ranges"),
+        &["job_due on job", "job_pkey on job"],
+    ),
+    (sql!("claim/due_cache", "due_found"), &["job_due on job"]),
+    (
+        sql!("claim/gates", "gate_state"),
         &[
             "gate_running_pkey on gate_running",
             "gate_state_pkey on gate_state",
         ],
     ),
-    (sql!("damaged_find"), &["job_set_aside on job"]),
+    (
+        sql!("queries/damage", "damaged_find"),
+        &["job_set_aside on job"],
+    ),
     (
         shared!("batches", "batch_changes"),
         &["event_batch on event"],
@@ -73,53 +88,83 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         &["record_tenant_state on record"],
     ),
     (
-        sql!("commit"),
+        sql!("jobs/commit", "commit"),
         &["job_pkey on job", "Tid Scan on gate_running"],
     ),
-    (sql!("gate_save"), &["Tid Scan on gate_state"]),
-    (sql!("command"), &["job_pkey on job"]),
-    (sql!("command_find"), &["job_pkey on job"]),
-    (sql!("renew"), &["job_pkey on job"]),
-    (sql!("jobs"), &["job_pkey on job"]),
-    (sql!("set_aside"), &["job_pkey on job"]),
-    (sql!("expired_leases"), &["job_running on job"]),
-    (sql!("cancel_requests"), &["job_cancel on job"]),
-    (sql!("attempts_find"), &["attempt_pkey on attempt"]),
-    (sql!("attempts_of_job"), &["attempt_pkey on attempt"]),
     (
-        sql!("waiting_by_minute"),
+        sql!("claim/gates", "gate_save"),
+        &["Tid Scan on gate_state"],
+    ),
+    (sql!("jobs/change", "command"), &["job_pkey on job"]),
+    (sql!("jobs/change", "command_find"), &["job_pkey on job"]),
+    (sql!("jobs/change", "renew"), &["job_pkey on job"]),
+    (sql!("queries/get", "jobs"), &["job_pkey on job"]),
+    (sql!("claim", "set_aside"), &["job_pkey on job"]),
+    (
+        sql!("queries/get", "expired_leases"),
+        &["job_running on job"],
+    ),
+    (
+        sql!("queries/get", "cancel_requests"),
+        &["job_cancel on job"],
+    ),
+    (
+        sql!("queries/get", "attempts_find"),
+        &["attempt_pkey on attempt"],
+    ),
+    (
+        sql!("queries/list", "attempts_of_job"),
+        &["attempt_pkey on attempt"],
+    ),
+    (
+        sql!("queries/lane_minutes", "waiting_by_minute"),
         &["waiting_count_pkey on waiting_count"],
     ),
-    (sql!("ended_by_minute"), &["minute_pkey on minute"]),
-    (sql!("due_by_minute"), &["job_due on job"]),
-    (sql!("attempts_of_jobs"), &["attempt_pkey on attempt"]),
     (
-        sql!("attempts_of_schedule"),
+        sql!("queries/lane_minutes", "ended_by_minute"),
+        &["minute_pkey on minute"],
+    ),
+    (
+        sql!("queries/lane_minutes", "due_by_minute"),
+        &["job_due on job"],
+    ),
+    (
+        sql!("queries/get", "attempts_of_jobs"),
+        &["attempt_pkey on attempt"],
+    ),
+    (
+        sql!("queries/list", "attempts_of_schedule"),
         &["attempt_of_schedule on attempt"],
     ),
-    (sql!("list_all"), &["job_pkey on job"]),
-    (sql!("list_failed"), &["job_failed on job"]),
+    (sql!("queries/list", "list_all"), &["job_pkey on job"]),
+    (sql!("queries/list", "list_failed"), &["job_failed on job"]),
     (
-        sql!("list_batch"),
+        sql!("queries/list", "list_batch"),
         &["batch_job_batch on batch_job", "job_pkey on job"],
     ),
     (
-        sql!("list_batch_in_state"),
+        sql!("queries/list", "list_batch_in_state"),
         &["batch_job_state on batch_job", "job_pkey on job"],
     ),
-    (sql!("list_runs"), &["job_run on job"]),
-    (sql!("list_running"), &["on job"]),
-    (sql!("list_lanes"), &["job_lane on job"]),
-    (sql!("list_lanes_failed"), &["job_lane_failed on job"]),
-    (sql!("list_lanes_cancelled"), &["job_lane_cancelled on job"]),
-    (sql!("list_waiting"), &["job_due on job"]),
-    (sql!("jobs_listed"), &["job_pkey on job"]),
+    (sql!("queries/list", "list_runs"), &["job_run on job"]),
+    (sql!("queries/list", "list_running"), &["on job"]),
+    (sql!("queries/list", "list_lanes"), &["job_lane on job"]),
     (
-        sql!("stats_minutes"),
+        sql!("queries/list", "list_lanes_failed"),
+        &["job_lane_failed on job"],
+    ),
+    (
+        sql!("queries/list", "list_lanes_cancelled"),
+        &["job_lane_cancelled on job"],
+    ),
+    (sql!("queries/list", "list_waiting"), &["job_due on job"]),
+    (sql!("queries/get", "jobs_listed"), &["job_pkey on job"]),
+    (
+        sql!("queries/stats", "stats_minutes"),
         &["waiting_count_pkey on waiting_count"],
     ),
     (
-        sql!("prune"),
+        sql!("jobs/prune", "prune"),
         &[
             "job_ended on job",
             "job_discarded on job",
@@ -129,8 +174,11 @@ const PLANS: &[((&str, &str), &[&str])] = &[
             "idempotency_pkey on idempotency",
         ],
     ),
-    (sql!("prune_ticks"), &["tick_age on tick"]),
-    (sql!("prune_minutes"), &["minute_pkey on minute"]),
+    (sql!("jobs/prune", "prune_ticks"), &["tick_age on tick"]),
+    (
+        sql!("jobs/prune", "prune_minutes"),
+        &["minute_pkey on minute"],
+    ),
     (
         shared!("records", "records_earliest"),
         &["record_at on record"],
@@ -152,16 +200,22 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         shared!("schedules", "unfinished_runs"),
         &["job_run_unfinished on job"],
     ),
-    (sql!("stats_waiting"), &["job_due on job"]),
-    (sql!("stats_recent"), &["minute_pkey on minute"]),
-    (sql!("keys_find"), &["idempotency_pkey on idempotency"]),
-    (sql!("step_result"), &["once_pkey on once"]),
+    (sql!("queries/stats", "stats_waiting"), &["job_due on job"]),
+    (
+        sql!("queries/stats", "stats_recent"),
+        &["minute_pkey on minute"],
+    ),
+    (
+        sql!("jobs/enqueue", "keys_find"),
+        &["idempotency_pkey on idempotency"],
+    ),
+    (sql!("queries/get", "step_result"), &["once_pkey on once"]),
 ];
 
 /// A connection that plans as those of a store do.
 async fn planner(database: &TestDatabase) -> Client {
     let client = database.client().await;
-    let settings = include_str!("../../src/drivers/postgres/sql/settings.sql");
+    let settings = include_str!("../../src/drivers/postgres/open/settings.sql");
     client.batch_execute(settings).await.unwrap();
     client
 }
@@ -246,8 +300,8 @@ async fn the_cost_of_a_claim_is_flat() {
     let database = TestDatabase::new();
     let store = database.open().await;
     let client = planner(&database).await;
-    prepare(&client, &database, "claim", sql!("claim").1).await;
-    prepare(&client, &database, "next", sql!("claim_next").1).await;
+    prepare(&client, &database, "claim", sql!("claim", "claim").1).await;
+    prepare(&client, &database, "next", sql!("claim", "claim_next").1).await;
     let mut pages = Vec::new();
     for rows in [1_000, 100_000] {
         fill(&database, rows, rows).await;
@@ -280,7 +334,7 @@ async fn a_claim_from_many_tenants_looks_at_each_of_them_once() {
     let database = TestDatabase::new();
     database.open().await;
     let client = planner(&database).await;
-    prepare(&client, &database, "claim", sql!("claim").1).await;
+    prepare(&client, &database, "claim", sql!("claim", "claim").1).await;
     let mut rows = Vec::new();
     for tenants in [20, 200] {
         let each = |value: &str| vec![value; tenants].join(",");
@@ -325,7 +379,7 @@ async fn to_count_an_attempt_at_a_gate_costs_one_entry() {
     let database = TestDatabase::new();
     let store = database.open().await;
     let client = planner(&database).await;
-    prepare(&client, &database, "claim", sql!("claim").1).await;
+    prepare(&client, &database, "claim", sql!("claim", "claim").1).await;
     let new = jobs(&store, usize::try_from(JOBS).unwrap());
     store.enqueue(new).await.unwrap();
     let lane = lane(&database).await;

@@ -54,8 +54,10 @@ const PAGE: usize = 4_096;
 fn marked_file() -> Vec<u8> {
     let database = TestDatabase::new();
     let conn = Connection::open(&database.file).unwrap();
-    conn.execute_batch(include_str!("../../src/drivers/sqlite/sql/schema_mark.sql"))
-        .unwrap();
+    conn.execute_batch(include_str!(
+        "../../src/drivers/sqlite/open/migrate/schema_mark.sql"
+    ))
+    .unwrap();
     conn.close().unwrap();
     fs::read(&database.file).unwrap()
 }

@@ -17,10 +17,16 @@ fn plan(conn: &Connection, sql: &str) -> String {
 }
 
 macro_rules! sql {
-    ($name:literal) => {
+    ($folder:literal, $name:literal) => {
         (
             $name,
-            include_str!(concat!("../../src/drivers/sqlite/sql/", $name, ".sql")),
+            include_str!(concat!(
+                "../../src/drivers/sqlite/",
+                $folder,
+                "/",
+                $name,
+                ".sql"
+            )),
         )
     };
 }
@@ -44,27 +50,33 @@ macro_rules! shared {
 /// Each statement, and the search that it must come down to.
 const PLANS: &[((&str, &str), &str)] = &[
     (
-        sql!("claim_due"),
+        sql!("claim", "claim_due"),
         "steadfast_job_waiting (lane=? AND sublane=? AND level=?)",
     ),
     (
-        sql!("claim_next"),
+        sql!("claim", "claim_next"),
         "steadfast_job_waiting (lane=? AND sublane=? AND level=?)",
     ),
-    (sql!("claim_ordered"), "steadfast_job_key (key_number=?)"),
     (
-        sql!("start_ahead"),
+        sql!("claim", "claim_ordered"),
+        "steadfast_job_key (key_number=?)",
+    ),
+    (
+        sql!("claim/start", "start_ahead"),
         "steadfast_job_waiting (lane=? AND sublane=? AND level=? AND run_at<?)",
     ),
     (
-        sql!("due_range"),
+        sql!("claim/due_index", "due_range"),
         "steadfast_job_waiting (lane=? AND sublane=? AND level>?)",
     ),
     (
-        sql!("due_range"),
+        sql!("claim/due_index", "due_range"),
         "steadfast_job_waiting (lane=? AND sublane>?)",
     ),
-    (sql!("due_range"), "steadfast_job_waiting (lane>?)"),
+    (
+        sql!("claim/due_index", "due_range"),
+        "steadfast_job_waiting (lane>?)",
+    ),
     (
         shared!("batches", "batch_changes"),
         "steadfast_event_batch (batch=? AND seq>?)",
@@ -105,68 +117,98 @@ const PLANS: &[((&str, &str), &str)] = &[
         shared!("dependencies", "dependants"),
         "steadfast_dependency_prerequisite (prerequisite=? AND job>?)",
     ),
-    (sql!("claim"), "INTEGER PRIMARY KEY (rowid=?)"),
-    (sql!("progress"), "INTEGER PRIMARY KEY (rowid=?)"),
+    (sql!("claim", "claim"), "INTEGER PRIMARY KEY (rowid=?)"),
     (
-        sql!("commit_find"),
+        sql!("jobs/commit", "progress"),
+        "INTEGER PRIMARY KEY (rowid=?)",
+    ),
+    (
+        sql!("jobs/commit", "commit_find"),
         "sqlite_autoindex_steadfast_job_1 (id=?)",
     ),
-    (sql!("renew"), "sqlite_autoindex_steadfast_job_1 (id=?)"),
-    (sql!("job"), "sqlite_autoindex_steadfast_job_1 (id=?)"),
     (
-        sql!("expired_leases"),
+        sql!("jobs/change", "renew"),
+        "sqlite_autoindex_steadfast_job_1 (id=?)",
+    ),
+    (
+        sql!("queries/get", "job"),
+        "sqlite_autoindex_steadfast_job_1 (id=?)",
+    ),
+    (
+        sql!("queries/get", "expired_leases"),
         "steadfast_job_running (lease_until<?)",
     ),
-    (sql!("cancel_requests"), "steadfast_job_cancel (worker=?)"),
     (
-        sql!("prune_find"),
+        sql!("queries/get", "cancel_requests"),
+        "steadfast_job_cancel (worker=?)",
+    ),
+    (
+        sql!("jobs/prune", "prune_find"),
         "steadfast_job_ended (finished_at>? AND finished_at<?)",
     ),
     (
-        sql!("prune_find"),
+        sql!("jobs/prune", "prune_find"),
         "steadfast_job_discarded (resolved_at>? AND resolved_at<?)",
     ),
-    (sql!("prune_ticks"), "tick_age (tick<?)"),
-    (sql!("prune_minutes"), "PRIMARY KEY (minute<?)"),
+    (sql!("jobs/prune", "prune_ticks"), "tick_age (tick<?)"),
     (
-        sql!("prune_schedule_attempts"),
+        sql!("jobs/prune", "prune_minutes"),
+        "PRIMARY KEY (minute<?)",
+    ),
+    (
+        sql!("jobs/prune", "prune_schedule_attempts"),
         "PRIMARY KEY (schedule=? AND finished_at=? AND job=? AND fence=?)",
     ),
-    (sql!("list_all"), "sqlite_autoindex_steadfast_job_1 (id<?)"),
-    (sql!("list_failed"), "steadfast_job_failed (id<?)"),
     (
-        sql!("list_lane_failed"),
+        sql!("queries/list", "list_all"),
+        "sqlite_autoindex_steadfast_job_1 (id<?)",
+    ),
+    (
+        sql!("queries/list", "list_failed"),
+        "steadfast_job_failed (id<?)",
+    ),
+    (
+        sql!("queries/list", "list_lane_failed"),
         "steadfast_job_lane_unsuccessful (lane=? AND state=? AND id<?)",
     ),
     (
-        sql!("list_lane_cancelled"),
+        sql!("queries/list", "list_lane_cancelled"),
         "steadfast_job_lane_unsuccessful (lane=? AND state=? AND id<?)",
     ),
     (
-        sql!("list_batch"),
+        sql!("queries/list", "list_batch"),
         "steadfast_batch_job_batch (batch=? AND job<?)",
     ),
     (
-        sql!("list_batch_in_state"),
+        sql!("queries/list", "list_batch_in_state"),
         "steadfast_batch_job_state (batch=? AND state=? AND job<?)",
     ),
-    (sql!("list_runs"), "steadfast_job_run (schedule=? AND id<?)"),
-    (sql!("attempts_of_job"), "PRIMARY KEY (job=?)"),
     (
-        sql!("waiting_by_minute"),
+        sql!("queries/list", "list_runs"),
+        "steadfast_job_run (schedule=? AND id<?)",
+    ),
+    (
+        sql!("queries/list", "attempts_of_job"),
+        "PRIMARY KEY (job=?)",
+    ),
+    (
+        sql!("queries/lane_minutes", "waiting_by_minute"),
         "steadfast_waiting USING PRIMARY KEY (minute<?)",
     ),
     (
-        sql!("ended_by_minute"),
+        sql!("queries/lane_minutes", "ended_by_minute"),
         "steadfast_minute USING PRIMARY KEY (minute>?)",
     ),
     (
-        sql!("due_by_minute"),
+        sql!("queries/lane_minutes", "due_by_minute"),
         "steadfast_job_waiting (lane=? AND sublane=? AND level=? AND run_at<?)",
     ),
-    (sql!("attempts_of_jobs"), "PRIMARY KEY (job=?)"),
     (
-        sql!("attempts_of_schedule"),
+        sql!("queries/get", "attempts_of_jobs"),
+        "PRIMARY KEY (job=?)",
+    ),
+    (
+        sql!("queries/list", "attempts_of_schedule"),
         "PRIMARY KEY (schedule=? AND (finished_at,job,fence)<(?,?,?))",
     ),
     (
@@ -194,17 +236,23 @@ const PLANS: &[((&str, &str), &str)] = &[
         "steadfast_record_name (kind=? AND name=? AND tenant=?",
     ),
     (
-        sql!("stats_head"),
+        sql!("queries/stats", "stats_head"),
         "steadfast_job_waiting (lane=? AND sublane=? AND level>?)",
     ),
     (
-        sql!("stats_waiting"),
+        sql!("queries/stats", "stats_waiting"),
         "steadfast_job_waiting (lane=? AND sublane=? AND level=? AND run_at>? AND run_at<?)",
     ),
-    (sql!("stats_minutes"), "PRIMARY KEY (minute<?)"),
-    (sql!("waiting_drop_empty"), "PRIMARY KEY (minute<?)"),
     (
-        sql!("waiting_folded"),
+        sql!("queries/stats", "stats_minutes"),
+        "PRIMARY KEY (minute<?)",
+    ),
+    (
+        sql!("counts", "waiting_drop_empty"),
+        "PRIMARY KEY (minute<?)",
+    ),
+    (
+        sql!("counts", "waiting_folded"),
         "PRIMARY KEY (minute>? AND minute<?)",
     ),
 ];

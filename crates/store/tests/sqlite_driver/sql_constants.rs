@@ -6,13 +6,19 @@ use steadfast_core::{Timestamp, limits::PRIORITY_MAX};
 
 /// All statements and the schema of a driver, without their comments.
 fn statements(driver: &str) -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("src/drivers")
-        .join(driver);
+    let drivers = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/drivers");
+    let mut folders = vec![drivers.join(driver)];
     let mut all = Vec::new();
-    for directory in ["sql", "schema"] {
-        for entry in fs::read_dir(root.join(directory)).unwrap() {
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            if path.extension().is_none_or(|extension| extension != "sql") {
+                continue;
+            }
             let text = fs::read_to_string(&path).unwrap();
             let code: Vec<&str> = text
                 .lines()
@@ -21,6 +27,7 @@ fn statements(driver: &str) -> Vec<(String, String)> {
             all.push((path.display().to_string(), code.join("\n")));
         }
     }
+    assert!(all.len() > 50, "{} statements of {driver}", all.len());
     all
 }
 

@@ -45,7 +45,7 @@ async fn a_broken_poll_loses_no_at_most_once_job() {
     let (mut ids, mut run) = (Vec::new(), HashSet::new());
     for number in 0..POLLS {
         let stream = poll(&server).await;
-        let job = json!({"kind": "once", "type": "AT_MOST_ONCE", "lease": "1s"});
+        let job = json!({"kind": "once", "type": "AT_MOST_ONCE", "lease": "1m"});
         let created = server.http.post("/api/v1/jobs", job);
         // sleep: the moment at which the client leaves is what the test varies
         let leave = tokio::time::sleep(Duration::from_micros(150 * number));

@@ -4,7 +4,10 @@
 //! rows are locked while their room is read and used: two claims cannot take the same room, and the
 //! end of an attempt waits for nothing.
 
+pub(crate) mod due_cache;
 mod gates;
+pub(crate) mod known_gates;
+pub(crate) mod start;
 
 use std::{
     cmp::Reverse,
@@ -19,7 +22,6 @@ use tokio_postgres::{Row, types::ToSql};
 use super::{
     damage::pass_over,
     driver_error::DriverError,
-    due_cache::RangeColumns,
     key::Key,
     names::job_rows,
     session::{Conn, Session},
@@ -35,6 +37,7 @@ use crate::{
     },
     store::{ClaimRequest, ClaimResult},
 };
+use due_cache::RangeColumns;
 use gates::{counts, fit, gate_array, insert_gates, lock_gates};
 
 pub(super) use gates::{read_gates, uncount_ended, use_gates};
@@ -96,7 +99,7 @@ async fn next_due(
         let inexact = shared.due.lock().index.inexact_earliest(request, now);
         let Some(range) = inexact else { break };
         let columns = RangeColumns::of(std::iter::once(&range));
-        let (sql, oldest_live) = (include_str!("sql/claim_next.sql"), vec![0_i64]);
+        let (sql, oldest_live) = (include_str!("claim/claim_next.sql"), vec![0_i64]);
         let params: [&(dyn ToSql + Sync); 4] = [
             &columns.lanes,
             &columns.sublanes,
@@ -234,7 +237,7 @@ async fn find_first_of_keys(
         return Ok(());
     }
     let keys: Vec<i64> = keys.into_iter().collect();
-    let sql = include_str!("sql/claim_ordered.sql");
+    let sql = include_str!("claim/claim_ordered.sql");
     let mut first = HashMap::new();
     for row in session.query(sql, &[&keys]).await? {
         first.insert(row.try_get::<_, i64>("number")?, FirstOfKey::read(&row)?);
@@ -283,7 +286,7 @@ async fn find_probes(session: &Session<'_>, picks: &mut [SqlPick<'_>]) -> Result
         session.shared.clock.given(),
         row_limit(PROBE_JOBS_LOOKED_MAX),
     );
-    let sql = include_str!("sql/claim_probe.sql");
+    let sql = include_str!("claim/claim_probe.sql");
     let params: [&(dyn ToSql + Sync); 7] = [
         &now,
         &columns.lanes,
@@ -364,7 +367,7 @@ async fn take(
     let rows = take_rows(session, request, picks, sizes, &oldest_live);
     // Both are sent before either is answered; the second sees what the first has left.
     let heads = async {
-        let sql = include_str!("sql/claim_next.sql");
+        let sql = include_str!("claim/claim_next.sql");
         let params: [&(dyn ToSql + Sync); 4] =
             [&all.lanes, &all.sublanes, &all.levels, &oldest_live];
         session.query(sql, &params).await
@@ -469,7 +472,7 @@ async fn take_rows(
     let look = row_limit((CLAIM_LOOK_ROWS_MAX / picks_of_batch.max(1)).max(1));
     session
         .query(
-            include_str!("sql/claim.sql"),
+            include_str!("claim/claim.sql"),
             &[
                 &now,
                 &batches,
@@ -521,6 +524,6 @@ async fn read(session: &Session<'_>, taken: Vec<Row>) -> Result<Vec<Claim>, Driv
 async fn set_aside(session: &Session<'_>, ids: &[Key]) -> Result<(), DriverError> {
     let never = Timestamp::MAX.as_micros();
     session
-        .execute(include_str!("sql/set_aside.sql"), &[&ids, &never])
+        .execute(include_str!("claim/set_aside.sql"), &[&ids, &never])
         .await
 }

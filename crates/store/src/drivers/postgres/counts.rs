@@ -1,6 +1,8 @@
 //! Counts: collected over a transaction if its statements do not count by themselves, and moved
 //! into the totals in the background.
 
+pub(crate) mod recount;
+
 use std::collections::HashMap;
 
 use steadfast_core::{JobProgress, JobState};
@@ -60,7 +62,7 @@ impl Counts {
         let [waiting, running, succeeded, failed, cancelled] = states;
         session
             .execute(
-                include_str!("sql/count.sql"),
+                include_str!("counts/count.sql"),
                 &[
                     &lanes,
                     &due_minutes,
@@ -79,18 +81,21 @@ impl Counts {
 
 /// Moves all changes into the totals, a little at a time.
 pub(super) async fn fold(session: &Session<'_>) -> Result<(), DriverError> {
-    fold_all(session, include_str!("sql/fold.sql")).await
+    fold_all(session, include_str!("counts/fold.sql")).await
 }
 
 /// Tidies up minutes that are past.
 pub(super) async fn fold_past(session: &Session<'_>) -> Result<(), DriverError> {
     let now = session.shared.clock.now();
     session
-        .execute(include_str!("sql/waiting_drop_empty.sql"), &[&minute(now)])
+        .execute(
+            include_str!("counts/waiting_drop_empty.sql"),
+            &[&minute(now)],
+        )
         .await?;
     let long_past = minute(now.minus(WAITING_MINUTES_KEPT));
     session
-        .execute(include_str!("sql/waiting_fold.sql"), &[&long_past])
+        .execute(include_str!("counts/waiting_fold.sql"), &[&long_past])
         .await
 }
 

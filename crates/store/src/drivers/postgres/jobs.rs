@@ -1,5 +1,13 @@
 //! The contract of a job's life. Its verbs are in the files beside this one.
 
+pub(crate) mod audit;
+pub(crate) mod change;
+pub(crate) mod commit;
+pub(crate) mod enqueue;
+pub(crate) mod failures;
+pub(crate) mod prune;
+pub(crate) mod unique;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -9,9 +17,9 @@ use steadfast_core::{
 };
 
 use super::{
-    PostgresStore, change, claim, commit, enqueue, failures, get,
+    PostgresStore, claim, get,
     inner::{on_connection, with_wake_hints},
-    prune, recount, upkeep,
+    recount, upkeep,
 };
 use crate::{
     error::{CommandError, EnqueueError, StoreError},

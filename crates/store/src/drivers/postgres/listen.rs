@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Sends messages, in order.
-pub(super) const NOTIFY: &str = include_str!("sql/notify.sql");
+pub(super) const NOTIFY: &str = include_str!("listen/notify.sql");
 
 pub(super) struct Listener {
     pub waker: Waker,

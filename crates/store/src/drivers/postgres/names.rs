@@ -5,6 +5,8 @@
 //! remembered. Rows may disappear: unused ones are deleted, and a standby that is promoted can lack the
 //! last of them. So the store forgets which are stored after a while and whenever it opens a connection.
 
+pub(crate) mod unused_names;
+
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -136,7 +138,7 @@ pub(super) async fn hold(
     let policies: HashSet<PolicyId> = jobs.iter().map(|job| job.policy).collect();
     let expected = lanes.len() + policies.len();
     let (lanes, policies) = (Vec::from_iter(lanes), Vec::from_iter(policies));
-    let sql = include_str!("sql/names_hold.sql");
+    let sql = include_str!("names/names_hold.sql");
     let held: i64 = session
         .query_one(sql, &[&lanes, &policies])
         .await?
@@ -165,7 +167,7 @@ async fn store_lanes(
         let tenants = column(|lane| lane.tenant.as_str());
         let queues = column(|lane| lane.queue.as_str());
         let kinds = column(|lane| lane.kind.as_str());
-        let sql = include_str!("sql/lanes_use.sql");
+        let sql = include_str!("names/lanes_use.sql");
         let rows = session
             .query(sql, &[&ids, &tenants, &queues, &kinds])
             .await?;
@@ -202,7 +204,7 @@ pub(super) async fn policy_id(
     let body = to_json(&**policy)?;
     let id = policy_number(&body);
     for _ in 0..NAME_TRIES_MAX {
-        let sql = include_str!("sql/policies_use.sql");
+        let sql = include_str!("names/policies_use.sql");
         let rows = session.query(sql, &[&vec![id], &vec![&body]]).await?;
         let Some(row) = rows.first() else {
             continue;
@@ -263,7 +265,7 @@ pub(super) async fn find_lanes(
     }
     let ids: Vec<LaneId> = ids.into_iter().collect();
     let rows = session
-        .query(include_str!("sql/lanes_of.sql"), &[&ids])
+        .query(include_str!("names/lanes_of.sql"), &[&ids])
         .await?;
     read_lanes(session, &rows)
 }
@@ -272,7 +274,7 @@ pub(super) async fn find_lanes(
 pub(super) async fn load_lanes(
     session: &Session<'_>,
 ) -> Result<HashMap<LaneId, Arc<Lane>>, DriverError> {
-    let rows = session.query(include_str!("sql/lanes.sql"), &[]).await?;
+    let rows = session.query(include_str!("names/lanes.sql"), &[]).await?;
     read_lanes(session, &rows)
 }
 
@@ -315,7 +317,7 @@ async fn find_policies(
         return Ok(policies);
     }
     let ids: Vec<PolicyId> = ids.into_iter().collect();
-    let sql = include_str!("sql/policies.sql");
+    let sql = include_str!("names/policies.sql");
     for row in session.query(sql, &[&ids]).await? {
         let id: PolicyId = row.try_get("id")?;
         // One that cannot be read stays unknown, and only its jobs are passed over.

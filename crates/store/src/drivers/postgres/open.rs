@@ -1,5 +1,9 @@
 //! Opening a database: reaching it, bringing its schema up to date, and the pool.
 
+pub(crate) mod migrate;
+pub(crate) mod options;
+pub(crate) mod tls;
+
 use std::sync::Arc;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
@@ -8,15 +12,15 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     driver_error::DriverError,
-    migrate::{self, Schema},
-    options::PostgresOptions,
     session::{PoolContext, SqlTexts},
-    tls::TlsSettings,
 };
 use crate::{
     error::{ErrorSource, OpenError},
     limits::{CONNECT_TIMEOUT, PEER_SILENCE_MAX, SCHEMA_NAME_BYTES_MAX, SCHEMA_VERSION_FIRST},
 };
+use migrate::Schema;
+use options::PostgresOptions;
+use tls::TlsSettings;
 
 /// Where a database is, and how it is reached.
 #[derive(Clone)]
@@ -133,7 +137,7 @@ pub(super) fn pool(
     let manager = Manager::from_config(config, tls, ManagerConfig { recycling_method });
     let settings = format!(
         "{} SET statement_timeout = {};",
-        include_str!("sql/settings.sql"),
+        include_str!("open/settings.sql"),
         options.timeout.as_millis()
     );
     let settings: Arc<str> = settings.into();

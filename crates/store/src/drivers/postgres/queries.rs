@@ -1,5 +1,11 @@
 //! The contract of looking. Its verbs are in `get`, `list`, `stats` and `damage`.
 
+pub(crate) mod damage;
+pub(crate) mod get;
+pub(crate) mod lane_minutes;
+pub(crate) mod list;
+pub(crate) mod stats;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -8,9 +14,7 @@ use steadfast_core::{
     Tenant, Timestamp,
 };
 
-use super::{
-    PostgresStore, damage, failures, get, inner::on_connection, lane_minutes, list, start, stats,
-};
+use super::{PostgresStore, failures, inner::on_connection, start};
 use crate::{
     damage::DamagedRows,
     error::StoreError,

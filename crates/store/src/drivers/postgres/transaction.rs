@@ -134,7 +134,7 @@ impl SqlSession for SessionTransaction<'_, '_> {
 #[async_trait]
 impl SqlWriter for SessionTransaction<'_, '_> {
     async fn lock_name(&mut self, name: &str) -> Result<(), DriverError> {
-        let sql = include_str!("sql/name_lock.sql");
+        let sql = include_str!("transaction/name_lock.sql");
         self.session.execute(sql, &[&name]).await
     }
 

@@ -52,7 +52,7 @@ async fn run_once(store: &Inner, recounted: &mut Option<Instant>) -> Result<(), 
 
 /// Commits a message that no program reads.
 pub(super) async fn check_writable(session: &Session<'_>) -> Result<(), DriverError> {
-    let sql = include_str!("sql/check_writable.sql");
+    let sql = include_str!("upkeep/check_writable.sql");
     let row = session.query_one(sql, &[]).await?;
     let position: Option<String> = row.try_get("position")?;
     position.map(drop).ok_or(DriverError::ReadOnly)
@@ -63,7 +63,7 @@ pub(super) async fn measure_clock(session: &Session<'_>) -> Result<(), DriverErr
     let clock = &session.shared.clock;
     let asked = Instant::now();
     let row = session
-        .query_one(include_str!("sql/time.sql"), &[&clock.given()])
+        .query_one(include_str!("upkeep/time.sql"), &[&clock.given()])
         .await?;
     clock.learn(row.try_get("now")?, asked);
     Ok(())

@@ -4,6 +4,9 @@
 //! index learns what was found. Future jobs, jobs behind closed gates and jobs that are not asked for
 //! are never read, however many there are.
 
+pub(crate) mod due_index;
+pub(crate) mod start;
+
 use std::collections::HashSet;
 
 use rusqlite::{Statement, params};
@@ -12,7 +15,6 @@ use steadfast_core::{Claim, GateNumber, Guarantee, Job, JobState, Sublane, Times
 use super::{
     counts::Bucket,
     driver_error::DriverError,
-    due_index::{self, save_gates},
     rows::{JobRow, JobRowColumns},
     session::{RunningRow, Session},
     values::time,
@@ -26,6 +28,7 @@ use crate::{
     },
     store::{ClaimRequest, ClaimResult},
 };
+use due_index::save_gates;
 
 /// Answers without a write if nothing is due; `None` if something may be.
 pub(super) fn peek(
@@ -256,7 +259,7 @@ fn claim_probe(
     range: DueRange,
 ) -> Result<(usize, Head), DriverError> {
     let conn = session.conn;
-    let mut select = conn.prepare_cached(include_str!("sql/claim_probe.sql"))?;
+    let mut select = conn.prepare_cached(include_str!("claim/claim_probe.sql"))?;
     let columns = find_columns(&mut session.claim_columns, &select)?;
     let SublaneId { lane, number } = range.sublane;
     let looked = row_limit(PROBE_JOBS_LOOKED_MAX);
@@ -294,7 +297,7 @@ fn claim_first_of_key(
     let Some(key) = session.due.index.key_number(range.sublane) else {
         return Ok((0, due_index::head(conn, range)?));
     };
-    let mut select = conn.prepare_cached(include_str!("sql/claim_ordered.sql"))?;
+    let mut select = conn.prepare_cached(include_str!("claim/claim_ordered.sql"))?;
     let columns = find_columns(&mut session.claim_columns, &select)?;
     let mut rows = select.query([key])?;
     let Some(row) = rows.next()? else {
@@ -356,7 +359,7 @@ fn set_aside(
     for row in unreadable {
         session
             .conn
-            .prepare_cached(include_str!("sql/set_aside.sql"))?
+            .prepare_cached(include_str!("claim/set_aside.sql"))?
             .execute(params![row.seq, Timestamp::MAX.as_micros()])?;
         let from = Bucket::waiting(row.run_at, is_retry);
         let to = Bucket::waiting(Timestamp::MAX, is_retry);

@@ -1,5 +1,7 @@
 //! Counts, collected in memory over a transaction and written once for each lane in it.
 
+pub(crate) mod recount;
+
 use std::{collections::HashMap, hash::Hash};
 
 use rusqlite::{Connection, params};
@@ -157,7 +159,7 @@ impl Counts {
             return Ok(());
         }
         // Finding a statement hashes its text, so that is not done for each lane.
-        let mut lane_count = conn.prepare_cached(include_str!("sql/lane_count.sql"))?;
+        let mut lane_count = conn.prepare_cached(include_str!("counts/lane_count.sql"))?;
         for (lane, change) in lanes {
             let LaneCounts {
                 by_state: [waiting, running, succeeded, failed, cancelled],
@@ -195,7 +197,7 @@ impl Counts {
     }
 
     fn write_waiting(&mut self, conn: &Connection) -> Result<(), DriverError> {
-        let mut waiting_count = conn.prepare_cached(include_str!("sql/waiting_count.sql"))?;
+        let mut waiting_count = conn.prepare_cached(include_str!("counts/waiting_count.sql"))?;
         for ((minute, lane), count) in self.waiting.drain() {
             // What came and went in one transaction is most of what a busy lane does.
             if count == WaitingCount::default() {
@@ -211,7 +213,7 @@ impl Counts {
         if minutes.is_empty() {
             return Ok(());
         }
-        let mut minute_count = conn.prepare_cached(include_str!("sql/minute_count.sql"))?;
+        let mut minute_count = conn.prepare_cached(include_str!("counts/minute_count.sql"))?;
         for ((minute, lane), tally) in minutes {
             let [
                 attempts,
@@ -238,12 +240,12 @@ impl Counts {
 
 /// Forgets past minutes in which nothing waits, and moves those long past into one.
 pub(super) fn fold_waiting(conn: &Connection, now: Timestamp) -> Result<(), DriverError> {
-    conn.prepare_cached(include_str!("sql/waiting_drop_empty.sql"))?
+    conn.prepare_cached(include_str!("counts/waiting_drop_empty.sql"))?
         .execute([minute(now)])?;
     let long_past = minute(now.minus(WAITING_MINUTES_KEPT));
     for sql in [
-        include_str!("sql/waiting_fold.sql"),
-        include_str!("sql/waiting_folded.sql"),
+        include_str!("counts/waiting_fold.sql"),
+        include_str!("counts/waiting_folded.sql"),
     ] {
         conn.prepare_cached(sql)?.execute([long_past])?;
     }

@@ -1,5 +1,14 @@
 //! The contract of a job's life. Its verbs are in the files beside this one.
 
+pub(crate) mod audit;
+pub(crate) mod change;
+pub(crate) mod commit;
+pub(crate) mod enqueue;
+pub(crate) mod failures;
+pub(crate) mod prune;
+pub(crate) mod row_inserts;
+pub(crate) mod unique;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -8,10 +17,7 @@ use steadfast_core::{
     JobCommand, JobId, NewJob, Payload, StepName, Subscriptions, Timestamp, Transition, WorkerName,
 };
 
-use super::{
-    SqliteStore, change, claim, commit, each, failures, get, prune, session::Session,
-    writer::EnqueueRequest,
-};
+use super::{SqliteStore, claim, each, get, session::Session, writer::EnqueueRequest};
 use crate::{
     error::{CommandError, EnqueueError, StoreError},
     limits::PRUNE_BATCHES_MAX,
@@ -191,7 +197,7 @@ impl JobStore for SqliteStore {
 
     async fn check_writable(&self) -> Result<(), StoreError> {
         self.write("check_writable", 1, |session| {
-            let sql = include_str!("sql/check_writable.sql");
+            let sql = include_str!("jobs/check_writable.sql");
             session.conn.prepare_cached(sql)?.execute([])?;
             Ok(())
         })

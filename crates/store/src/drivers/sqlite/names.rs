@@ -4,6 +4,8 @@
 //! back, when another process has written, and when unused rows were marked: whoever uses a number
 //! then checks its row, which takes the mark away.
 
+pub(crate) mod unused_names;
+
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -83,7 +85,7 @@ impl Names {
 
     pub(super) fn lane(&mut self, conn: &Connection, id: LaneId) -> Result<&Lane, DriverError> {
         if self.cache.lane(id).is_none() {
-            let mut statement = conn.prepare_cached(include_str!("sql/lane.sql"))?;
+            let mut statement = conn.prepare_cached(include_str!("names/lane.sql"))?;
             let columns = LaneColumns::find(statement.column_names())?;
             let mut rows = statement.query([id])?;
             if let Some(row) = rows.next()? {
@@ -108,7 +110,7 @@ impl Names {
         let body = to_json(&**policy)?;
         let id = policy_number(&body);
         let stored: String = conn
-            .prepare_cached(include_str!("sql/policy_use.sql"))?
+            .prepare_cached(include_str!("names/policy_use.sql"))?
             .query_row((id, &body), |row| row.get("body"))?;
         if stored != body {
             return Err(DriverError::unreadable("policy", NumberTaken(id)));
@@ -129,7 +131,7 @@ impl Names {
             return Ok(Arc::clone(policy));
         }
         let body: Option<String> = conn
-            .prepare_cached(include_str!("sql/policy.sql"))?
+            .prepare_cached(include_str!("names/policy.sql"))?
             .query_row([id], |row| row.get("body"))
             .optional()?;
         let body = body
@@ -143,7 +145,7 @@ impl Names {
 
 /// Has the row of a lane stored, and not marked as unused.
 fn use_lane(conn: &Connection, id: LaneId, lane: &Lane) -> Result<(), DriverError> {
-    let mut statement = conn.prepare_cached(include_str!("sql/lane_use.sql"))?;
+    let mut statement = conn.prepare_cached(include_str!("names/lane_use.sql"))?;
     let columns = LaneColumns::find(statement.column_names())?;
     let (tenant, queue, kind) = (&lane.tenant, &lane.queue, &lane.kind);
     let mut rows = statement.query((id, tenant.as_str(), queue.as_str(), kind.as_str()))?;

@@ -6,6 +6,11 @@
 //! locks of every other connection of this process, and another process could then delete the
 //! log under a store that is still open.
 
+pub(crate) mod log_file;
+pub(crate) mod log_mark;
+pub(crate) mod migrate;
+pub(crate) mod options;
+
 use std::{
     fmt::Write as _,
     fs::{self, File},
@@ -16,7 +21,7 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 
-use super::{driver_error::DriverError, log_file, log_mark, migrate, options::SqliteOptions};
+use super::driver_error::DriverError;
 use crate::{
     error::OpenError,
     limits::{
@@ -24,6 +29,7 @@ use crate::{
         STATEMENTS_MAX,
     },
 };
+use options::SqliteOptions;
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
 const JOURNAL_MAGIC: &[u8] = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
@@ -126,7 +132,7 @@ impl FileMarks {
             is_ours: migrate::is_marked(conn)?,
             schema: migrate::version(conn)?,
             has_tables: conn
-                .prepare(include_str!("sql/schema_has_tables.sql"))?
+                .prepare(include_str!("open/schema_has_tables.sql"))?
                 .exists([])?,
             misses_log: log_mark::differs(conn)?,
         })

@@ -1,5 +1,11 @@
 //! The contract of looking. Its verbs are in `get`, `list`, `stats` and `damage`.
 
+pub(crate) mod damage;
+pub(crate) mod get;
+pub(crate) mod lane_minutes;
+pub(crate) mod list;
+pub(crate) mod stats;
+
 use std::{ops::ControlFlow, sync::Arc};
 
 use async_trait::async_trait;
@@ -8,11 +14,7 @@ use steadfast_core::{
     Tenant, Timestamp,
 };
 
-use super::{
-    SqliteStore, damage, failures, get, lane_minutes,
-    list::{self, CountProgress},
-    log_file, start, stats,
-};
+use super::{SqliteStore, failures, log_file, start};
 use crate::{
     damage::DamagedRows,
     error::StoreError,
@@ -23,6 +25,7 @@ use crate::{
     },
     verbs::schedules,
 };
+use list::CountProgress;
 
 #[async_trait]
 impl QueryStore for SqliteStore {

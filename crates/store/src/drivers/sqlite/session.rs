@@ -104,11 +104,11 @@ pub(super) struct HotStatements<'c> {
 impl Default for HotStatements<'_> {
     fn default() -> Self {
         Self {
-            enqueue: RowInserts::new(include_str!("sql/enqueue.sql")),
-            progress: LazyStatement::new(include_str!("sql/progress.sql")),
-            attempt_insert: RowInserts::new(include_str!("sql/attempt_insert.sql")),
-            claim: LazyStatement::new(include_str!("sql/claim.sql")),
-            claim_due: LazyStatement::new(include_str!("sql/claim_due.sql")),
+            enqueue: RowInserts::new(include_str!("jobs/enqueue/enqueue.sql")),
+            progress: LazyStatement::new(include_str!("jobs/commit/progress.sql")),
+            attempt_insert: RowInserts::new(include_str!("jobs/commit/attempt_insert.sql")),
+            claim: LazyStatement::new(include_str!("claim/claim.sql")),
+            claim_due: LazyStatement::new(include_str!("claim/claim_due.sql")),
         }
     }
 }

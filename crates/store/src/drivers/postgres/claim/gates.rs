@@ -42,7 +42,7 @@ pub(in crate::drivers::postgres) async fn use_gates(
 }
 
 async fn count_running(session: &Session<'_>, gates: &Gates) -> Result<(), DriverError> {
-    let sql = include_str!("../sql/gate_uncounted.sql");
+    let sql = include_str!("gates/gate_uncounted.sql");
     let rows = session.query(sql, &[]).await?;
     let (mut jobs, mut arrays) = (Vec::new(), Vec::new());
     for (row, sublane) in session.shared.due.read_sublanes(session, &rows).await? {
@@ -56,7 +56,7 @@ async fn count_running(session: &Session<'_>, gates: &Gates) -> Result<(), Drive
     if jobs.is_empty() {
         return Ok(());
     }
-    let sql = include_str!("../sql/gate_count.sql");
+    let sql = include_str!("gates/gate_count.sql");
     session.execute(sql, &[&jobs, &arrays]).await
 }
 
@@ -64,7 +64,7 @@ async fn count_running(session: &Session<'_>, gates: &Gates) -> Result<(), Drive
 pub(in crate::drivers::postgres) async fn uncount_ended(
     session: &Session<'_>,
 ) -> Result<(), DriverError> {
-    let sql = include_str!("../sql/gate_uncount.sql");
+    let sql = include_str!("gates/gate_uncount.sql");
     let row = session.query_one(sql, &[]).await?;
     let ended: i64 = row.try_get("ended")?;
     if ended > 0 {
@@ -89,7 +89,7 @@ pub(super) async fn insert_gates(
     if new.is_empty() {
         return Ok(());
     }
-    let sql = include_str!("../sql/gate_insert.sql");
+    let sql = include_str!("gates/gate_insert.sql");
     let given = conn.shared.clock.given();
     conn.session().execute(sql, &[&given, &new]).await?;
     let noted = new.into_iter().map(GateNumber);
@@ -111,7 +111,7 @@ pub(super) async fn lock_gates(
     let numbers: Vec<i64> = gates.iter().map(|number| number.0).collect();
     let silence = GATE_SILENCE.as_millis().to_string();
     let lock = async {
-        let sql = include_str!("../sql/gate_lock.sql");
+        let sql = include_str!("gates/gate_lock.sql");
         session.query(sql, &[&numbers, &silence]).await
     };
     // Sent together; the second sees what was committed before the first got its locks.
@@ -135,7 +135,7 @@ pub(in crate::drivers::postgres) async fn read_gates(
     numbers: &[i64],
 ) -> Result<Vec<GateRow>, DriverError> {
     let oldest_turns = session.shared.due.lock().known_gates.oldest_turns(numbers);
-    let sql = include_str!("../sql/gate_state.sql");
+    let sql = include_str!("gates/gate_state.sql");
     let rows = session.query(sql, &[&numbers, &oldest_turns]).await?;
     rows.iter().map(GateRow::read).collect()
 }
@@ -255,7 +255,7 @@ impl HeldGates {
         };
         session
             .execute(
-                include_str!("../sql/gate_save.sql"),
+                include_str!("gates/gate_save.sql"),
                 &[
                     &column(|row, _| row.number.0),
                     &column(|row, _| row.turn),

@@ -1,0 +1,10 @@
+//! Which jobs start, and when.
+
+pub mod claim;
+pub mod due;
+pub mod flow;
+pub mod flow_model;
+pub mod ordered_keys;
+pub mod pause;
+pub mod start;
+pub mod wake;

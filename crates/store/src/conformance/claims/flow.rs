@@ -1,0 +1,502 @@
+//! Flow control: gates hold inside the claim, and tenants get fair shares.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use steadfast_core::{
+    Claim, ConcurrencyKey, Destination, DestinationHealth, Failure, FailureClass, Gate,
+    GateDefaults, GateId, GateLimits, GateScope, Gates, Guarantee, HealthInput, HealthRules,
+    HealthTally, HoldMode, JobId, Kind, NewJob, Outcome, Pause, Priority, Rate, RetryShare, RunAt,
+    Tenant, Weight,
+};
+
+use crate::conformance::fixture::{
+    Fixture, failure, ids_of, queue, request, secs, success, tenant,
+};
+use crate::{Allowance, ClaimRequest, store::ClaimResult};
+
+pub async fn tenants_take_turns(f: Fixture) {
+    f.enqueue(tenant_jobs(&f, "loud", 20)).await;
+    f.clock.advance(secs(1));
+    f.enqueue(tenant_jobs(&f, "small", 3)).await;
+    let claims = f.claim(6).await;
+    assert_eq!(
+        by_tenant(&claims),
+        [("loud".into(), 3), ("small".into(), 3)]
+    );
+    // What one does not need is for the others.
+    assert_eq!(by_tenant(&f.claim(10).await), [("loud".into(), 10)]);
+}
+
+pub async fn one_job_at_a_time_is_shared_as_well(f: Fixture) {
+    f.enqueue(tenant_jobs(&f, "loud", 10)).await;
+    f.enqueue(tenant_jobs(&f, "small", 3)).await;
+    let mut claims = Vec::new();
+    for _ in 0..6 {
+        claims.extend(f.claim(1).await);
+    }
+    assert_eq!(
+        by_tenant(&claims),
+        [("loud".into(), 3), ("small".into(), 3)]
+    );
+}
+
+pub async fn a_tenant_saves_nothing_up_while_it_has_no_jobs(f: Fixture) {
+    f.enqueue(tenant_jobs(&f, "steady", 40)).await;
+    assert_eq!(f.claim(20).await.len(), 20);
+    f.enqueue(tenant_jobs(&f, "late", 20)).await;
+    let claims = f.claim(10).await;
+    // Who comes first may be one ahead.
+    let late = claims
+        .iter()
+        .filter(|claim| claim.job().tenant.as_str() == "late");
+    assert!((5..=6).contains(&late.count()));
+}
+
+pub async fn weights_are_shares(f: Fixture) {
+    let weight = GateLimits {
+        weight: Weight::new(3),
+        ..GateLimits::default()
+    };
+    let gates = gates(1, [gate(None, GateScope::Tenant, "heavy", weight)]);
+    f.enqueue(tenant_jobs(&f, "heavy", 40)).await;
+    f.enqueue(tenant_jobs(&f, "light", 40)).await;
+    let mut claims = Vec::new();
+    for _ in 0..20 {
+        claims.extend(claim(&f, &gates, 1).await.claims);
+    }
+    assert_eq!(
+        by_tenant(&claims),
+        [("heavy".into(), 15), ("light".into(), 5)]
+    );
+}
+
+pub async fn within_a_tenant_priority_and_time_decide(f: Fixture) {
+    let mut jobs = Vec::new();
+    for (priority, after, destination) in [
+        (5, 3, "https://a.example"),
+        (5, 1, "https://b.example"),
+        (9, 4, "https://c.example"),
+        (5, 2, "https://a.example"),
+        (0, 0, "https://b.example"),
+    ] {
+        let start = f.now();
+        jobs.push(f.job_with(|job| {
+            job.priority = Priority::new(priority).unwrap();
+            job.run_at = RunAt::At(start.plus(secs(after)));
+            job.destination = Destination::new(destination).ok();
+        }));
+    }
+    let ids = f.enqueue(jobs).await;
+    f.clock.advance(secs(10));
+    let expected = [2, 1, 3, 0, 4].map(|index: usize| ids[index]);
+    assert_eq!(ids_of(&f.claim(5).await), expected);
+}
+
+pub async fn room_that_a_loud_tenant_leaves_is_for_others(f: Fixture) {
+    let gates = gates(1, [gate(None, GateScope::Kind, "mail", at_most(1))]);
+    let jobs = |count: usize, of: &str, kind: &str, priority: u8| {
+        let (kind, priority) = (Kind::new(kind).unwrap(), Priority::new(priority).unwrap());
+        let change = |job: &mut NewJob| (job.kind, job.priority) = (kind.clone(), priority);
+        let mut jobs = tenant_jobs(&f, of, count);
+        jobs.iter_mut().for_each(change);
+        f.enqueue(jobs)
+    };
+    jobs(1, "quiet", "mail", 5).await;
+    let running = claim(&f, &gates, 1).await.claims.remove(0);
+    jobs(1, "loud", "mail", 2).await;
+    let urgent = jobs(1, "quiet", "mail", 9).await;
+    assert_eq!(claim(&f, &gates, 10).await.claims.len(), 0);
+    // The loud tenant has had less and could start at the gate, but has more urgent things to do.
+    jobs(20, "loud", "other", 9).await;
+    jobs(20, "quiet", "other", 1).await;
+    f.end(running, success()).await;
+    let mut started = Vec::new();
+    while !by_tenant(&started).iter().any(|(name, _)| name == "quiet") {
+        started = claim(&f, &gates, 1).await.claims;
+    }
+    assert_eq!(ids_of(&started), urgent);
+}
+
+pub async fn no_more_run_than_a_gate_allows(f: Fixture) {
+    let gates = gates(1, [gate(None, GateScope::Queue, "default", at_most(2))]);
+    let ids = f.enqueue(f.jobs(5)).await;
+    let other = f
+        .enqueue_one(f.job_with(|job| job.queue = queue("other")))
+        .await;
+    let first = claim(&f, &gates, 10).await;
+    assert_eq!(sorted(&first.claims), sorted_ids([ids[0], ids[1], other]));
+    assert!(
+        first.next_due.is_none_or(|next| next > f.now()),
+        "time alone opens nothing"
+    );
+    // A success, a failure that is retried and a lease that was found expired make room alike.
+    let claims = first.claims.into_iter();
+    let mut claims = claims.filter(|claim| claim.job().id != other);
+    f.end(claims.next().unwrap(), success()).await;
+    assert_eq!(ids_of(&claim(&f, &gates, 10).await.claims), [ids[2]]);
+    let two = claims.next().unwrap();
+    f.clock.advance(secs(60));
+    assert_eq!(claim(&f, &gates, 10).await.claims.len(), 0, "not swept yet");
+    f.end(two, Outcome::Lost).await;
+    assert_eq!(claim(&f, &gates, 1).await.claims.len(), 1);
+}
+
+pub async fn an_attempt_that_ran_before_its_gate_was_set_counts(f: Fixture) {
+    f.enqueue(f.jobs(3)).await;
+    let running = f.claim(1).await.remove(0);
+    let gates = gates(1, [gate(None, GateScope::Kind, "mail", at_most(1))]);
+    assert_eq!(claim(&f, &gates, 10).await.claims.len(), 0);
+    f.end(running, success()).await;
+    assert_eq!(claim(&f, &gates, 10).await.claims.len(), 1);
+}
+
+pub async fn an_attempt_counts_at_no_gate_after_its_end(f: Fixture) {
+    f.enqueue(f.jobs(3)).await;
+    let by_queue = || gate(None, GateScope::Queue, "default", at_most(1));
+    let by_kind = || gate(None, GateScope::Kind, "mail", at_most(1));
+    // It is counted at one gate, then at both, then that one is deleted and set again.
+    let first = claim(&f, &gates(1, [by_queue()]), 10).await.claims;
+    assert_eq!(first.len(), 1);
+    let both = gates(2, [by_queue(), by_kind()]);
+    assert_eq!(claim(&f, &both, 10).await.claims.len(), 0);
+    let one = gates(3, [by_kind()]);
+    assert_eq!(claim(&f, &one, 10).await.claims.len(), 0);
+    f.end(first.into_iter().next().unwrap(), success()).await;
+    let both = gates(4, [by_queue(), by_kind()]);
+    let second = claim(&f, &both, 10).await.claims;
+    assert_eq!(second.len(), 1);
+    f.end(second.into_iter().next().unwrap(), success()).await;
+    assert_eq!(claim(&f, &both, 10).await.claims.len(), 1);
+}
+
+pub async fn a_gate_that_is_raised_lets_more_start(f: Fixture) {
+    f.enqueue(f.jobs(5)).await;
+    let low = gates(1, [gate(None, GateScope::Queue, "default", at_most(1))]);
+    assert_eq!(claim(&f, &low, 10).await.claims.len(), 1);
+    let high = gates(2, [gate(None, GateScope::Queue, "default", at_most(3))]);
+    assert_eq!(claim(&f, &high, 10).await.claims.len(), 2);
+    assert_eq!(claim(&f, &gates(3, []), 10).await.claims.len(), 2);
+}
+
+pub async fn a_gate_of_one_tenant_is_for_its_own_jobs(f: Fixture) {
+    let set = gate(Some("a"), GateScope::Queue, "default", at_most(1));
+    let gates = gates(1, [set]);
+    f.enqueue(tenant_jobs(&f, "a", 3)).await;
+    f.enqueue(tenant_jobs(&f, "b", 3)).await;
+    let claims = claim(&f, &gates, 10).await.claims;
+    assert_eq!(by_tenant(&claims), [("a".into(), 1), ("b".into(), 3)]);
+}
+
+pub async fn every_gate_of_a_job_must_be_open(f: Fixture) {
+    let gates = gates(
+        1,
+        [
+            gate(
+                None,
+                GateScope::Destination,
+                "https://a.example",
+                at_most(4),
+            ),
+            gate(Some("default"), GateScope::Key, "k", at_most(2)),
+            gate(None, GateScope::Tenant, "default", at_most(5)),
+        ],
+    );
+    let job = |destination: &str, key: Option<&str>| {
+        f.job_with(|job| {
+            job.destination = Destination::new(destination).ok();
+            job.concurrency_key = key.map(|key| ConcurrencyKey::new(key).unwrap());
+        })
+    };
+    let mut jobs: Vec<NewJob> = (0..3)
+        .map(|_| job("https://a.example", Some("k")))
+        .collect();
+    jobs.extend((0..3).map(|_| job("https://a.example", None)));
+    jobs.extend((0..3).map(|_| job("https://b.example", None)));
+    let ids = f.enqueue(jobs).await;
+    let claims = claim(&f, &gates, 10).await.claims;
+    let of = |range: std::ops::Range<usize>| {
+        let wanted = &ids[range];
+        claims
+            .iter()
+            .filter(|claim| wanted.contains(&claim.job().id))
+            .count()
+    };
+    assert_eq!((of(0..3), of(3..6), of(6..9)), (2, 2, 1));
+}
+
+pub async fn starts_keep_to_a_rate(f: Fixture) {
+    let rate = Rate {
+        limit: 10,
+        per: secs(1),
+        burst: 2,
+    };
+    let limits = GateLimits {
+        rate: Some(rate),
+        ..GateLimits::default()
+    };
+    let gates = gates(1, [gate(None, GateScope::Queue, "default", limits)]);
+    f.enqueue(f.jobs(30)).await;
+    let first = claim(&f, &gates, 30).await;
+    assert_eq!(first.claims.len(), 3);
+    let tenth = Duration::from_millis(100);
+    assert_eq!(first.next_due, Some(f.now().plus(tenth)));
+    assert_eq!(claim(&f, &gates, 30).await.claims.len(), 0);
+    f.clock.advance(tenth);
+    assert_eq!(claim(&f, &gates, 30).await.claims.len(), 1);
+    f.clock.advance(secs(60));
+    assert_eq!(
+        claim(&f, &gates, 30).await.claims.len(),
+        3,
+        "no more than the burst"
+    );
+}
+
+pub async fn a_paused_gate_opens_by_itself_at_its_time(f: Fixture) {
+    let until = f.now().plus(secs(5));
+    let pause = Pause {
+        by: None,
+        since: f.now(),
+        reason: None,
+        until: Some(until),
+    };
+    let limits = GateLimits {
+        paused: Some(pause),
+        ..GateLimits::default()
+    };
+    let gates = gates(1, [gate(None, GateScope::Queue, "default", limits)]);
+    f.enqueue(f.jobs(2)).await;
+    let held = claim(&f, &gates, 10).await;
+    assert_eq!((held.claims.len(), held.next_due), (0, Some(until)));
+    f.clock.advance(secs(5));
+    assert_eq!(claim(&f, &gates, 10).await.claims.len(), 2);
+}
+
+pub async fn retries_beyond_their_share_wait_and_first_attempts_do_not(f: Fixture) {
+    let limits = GateLimits {
+        retry_share: RetryShare::new(0.0),
+        ..GateLimits::default()
+    };
+    let gates = gates(1, [gate(None, GateScope::Queue, "default", limits)]);
+    let floor = usize::try_from(steadfast_core::limits::RETRY_SHARE_FLOOR).unwrap();
+    f.enqueue(f.jobs(floor + 3)).await;
+    for claim in claim(&f, &gates, 100).await.claims {
+        f.end(claim, failure("no")).await;
+    }
+    f.clock.advance(secs(60));
+    let fresh = f.enqueue_one(f.job()).await;
+    let started = claim(&f, &gates, 100).await;
+    assert_eq!(started.claims.len(), floor + 1);
+    assert!(ids_of(&started.claims).contains(&fresh));
+    assert!(started.next_due.is_some_and(|next| next > f.now()));
+    f.clock.advance(secs(60));
+    assert_eq!(claim(&f, &gates, 100).await.claims.len(), 3);
+}
+
+pub async fn a_caller_takes_no_more_for_a_destination_than_it_wants(f: Fixture) {
+    let to =
+        |destination: &str| f.job_with(|job| job.destination = Destination::new(destination).ok());
+    let mut jobs: Vec<NewJob> = (0..5).map(|_| to("https://slow.example")).collect();
+    jobs.push(to("https://quick.example"));
+    let ids = f.enqueue(jobs).await;
+    let asking = |most| ClaimRequest {
+        allowance: Some(Allowance::new(move |to: &Destination| match to.as_str() {
+            "https://slow.example" => most,
+            _ => 10,
+        })),
+        ..request(10)
+    };
+    let claims = f.store.claim(asking(2)).await.unwrap().claims;
+    assert_eq!(claims.len(), 3);
+    assert!(ids_of(&claims).contains(&ids[5]));
+    assert_eq!(f.store.claim(asking(0)).await.unwrap().claims.len(), 0);
+    assert_eq!(f.store.claim(asking(1)).await.unwrap().claims.len(), 1);
+    assert_eq!(f.claim(10).await.len(), 2, "others may take the rest");
+}
+
+pub async fn a_probe_is_a_job_that_is_tried_again(f: Fixture) {
+    let destination = Destination::new("https://a.example").unwrap();
+    let auto = GateLimits {
+        hold: Some(HoldMode::Auto),
+        ..GateLimits::default()
+    };
+    let under = |version, health: DestinationHealth| {
+        let auto = gate(
+            None,
+            GateScope::Destination,
+            destination.as_str(),
+            auto.clone(),
+        );
+        let gates = Gates::new(version, [auto], GateDefaults::default());
+        Arc::new(gates.with_health([(destination.clone(), Arc::new(health))]))
+    };
+    let to = |guarantee| {
+        f.job_with(|job| {
+            job.kind = Kind::http();
+            job.destination = Some(destination.clone());
+            job.guarantee = guarantee;
+        })
+    };
+    let once = f
+        .enqueue((0..3).map(|_| to(Guarantee::AtMostOnce)).collect())
+        .await;
+    f.clock.advance(secs(1));
+    let held = under(1, broken(&f, &destination));
+    f.clock.advance(secs(10));
+    assert_eq!(claim(&f, &held, 5).await.claims.len(), 0);
+    let again = f
+        .enqueue((0..2).map(|_| to(Guarantee::AtLeastOnce)).collect())
+        .await;
+    let probe = claim(&f, &held, 5).await.claims;
+    assert_eq!(probe.len(), 1);
+    assert!(again.contains(&probe[0].job().id));
+    assert_eq!(claim(&f, &held, 5).await.claims.len(), 0, "one at a time");
+    let open = under(2, DestinationHealth::default());
+    let claims = claim(&f, &open, 5).await.claims;
+    assert_eq!(claims.len(), 4);
+    assert!(once.iter().all(|id| ids_of(&claims).contains(id)));
+}
+
+/// Twenty attempts at a destination have just failed.
+fn broken(f: &Fixture, destination: &Destination) -> DestinationHealth {
+    let mut tally = HealthTally::default();
+    for _ in 0..20 {
+        let mut job = f.job();
+        job.destination = Some(destination.clone());
+        let claim = job
+            .into_job(f.now())
+            .claim(request(1).worker, None, f.now());
+        let failed = Outcome::Failure {
+            failure: Failure::new(FailureClass::CONNECTION, "refused"),
+            output: None,
+        };
+        tally.add(&claim.end(failed, f.now()), None);
+    }
+    let report = tally.take_report("node", f.now());
+    let input = HealthInput {
+        report: Some(&report),
+        ..HealthInput::default()
+    };
+    let change = DestinationHealth::default().step(input, &HealthRules::default(), f.now());
+    change.unwrap().health
+}
+
+pub async fn room_that_one_cannot_use_is_for_others(f: Fixture) {
+    let paused = GateLimits {
+        paused: Some(Pause {
+            by: None,
+            since: f.now(),
+            reason: None,
+            until: None,
+        }),
+        ..GateLimits::default()
+    };
+    let set = [
+        gate(None, GateScope::Queue, "default", at_most(1)),
+        gate(None, GateScope::Destination, "https://a.example", paused),
+    ];
+    let gates = gates(1, set);
+    let first = f.enqueue_one(f.job()).await;
+    let mut claims = claim(&f, &gates, 10).await.claims;
+    assert_eq!(ids_of(&claims), [first]);
+    f.enqueue_one(f.job_with(|job| {
+        job.priority = Priority::new(9).unwrap();
+        job.destination = Destination::new("https://a.example").ok();
+    }))
+    .await;
+    let other = f
+        .enqueue_one(f.job_with(|job| job.priority = Priority::new(0).unwrap()))
+        .await;
+    assert_eq!(claim(&f, &gates, 10).await.claims.len(), 0);
+    f.end(claims.remove(0), success()).await;
+    assert_eq!(ids_of(&claim(&f, &gates, 10).await.claims), [other]);
+}
+
+pub async fn starts_count_although_their_jobs_have_ended(f: Fixture) {
+    let rate = GateLimits {
+        rate: Rate::new(1, secs(60), 0).ok(),
+        ..GateLimits::default()
+    };
+    let rate = gate(None, GateScope::Queue, "default", rate);
+    let first = f.enqueue_one(f.job()).await;
+    let mut claims = claim(&f, &gates(1, [rate.clone()]), 10).await.claims;
+    assert_eq!(ids_of(&claims), [first]);
+    f.end(claims.remove(0), success()).await;
+    // Something else is changed while no job waits or runs.
+    let other = gate(None, GateScope::Queue, "other", at_most(1));
+    let changed = gates(2, [rate, other]);
+    assert_eq!(claim(&f, &changed, 10).await.claims.len(), 0);
+    let next = f.enqueue_one(f.job()).await;
+    assert_eq!(claim(&f, &changed, 10).await.claims.len(), 0);
+    f.clock.advance(secs(60));
+    assert_eq!(ids_of(&claim(&f, &changed, 10).await.claims), [next]);
+}
+
+pub async fn destination_and_key_are_kept(f: Fixture) {
+    let destination = Destination::new("https://a.example").unwrap();
+    let key = ConcurrencyKey::new("customer 7").unwrap();
+    let id = f
+        .enqueue_one(f.job_with(|job| {
+            job.destination = Some(destination.clone());
+            job.concurrency_key = Some(key.clone());
+        }))
+        .await;
+    let claimed = f.claim_of(id).await;
+    for job in [claimed.job().clone(), f.read(id).await] {
+        assert_eq!(job.destination, Some(destination.clone()));
+        assert_eq!(job.concurrency_key, Some(key.clone()));
+    }
+}
+
+fn at_most(running: u32) -> GateLimits {
+    GateLimits {
+        max_running: Some(running),
+        ..GateLimits::default()
+    }
+}
+
+pub(crate) fn gate(of: Option<&str>, scope: GateScope, key: &str, limits: GateLimits) -> Gate {
+    let id = GateId {
+        tenant: of.map(tenant),
+        scope,
+        key: key.to_owned(),
+    };
+    Gate { id, limits }
+}
+
+pub(crate) fn gates<const N: usize>(version: u64, set: [Gate; N]) -> Arc<Gates> {
+    Arc::new(Gates::new(version, set, GateDefaults::default()))
+}
+
+fn tenant_jobs(f: &Fixture, of: &str, count: usize) -> Vec<NewJob> {
+    let jobs = (0..count).map(|_| f.job_with(|job| job.tenant = tenant(of)));
+    jobs.collect()
+}
+
+pub(crate) async fn claim(f: &Fixture, gates: &Arc<Gates>, max: usize) -> ClaimResult {
+    let request = ClaimRequest {
+        gates: gates.clone(),
+        ..request(max)
+    };
+    f.store.claim(request).await.unwrap()
+}
+
+fn by_tenant(claims: &[Claim]) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<Tenant, usize> = BTreeMap::new();
+    for claim in claims {
+        *counts.entry(claim.job().tenant.clone()).or_default() += 1;
+    }
+    let counts = counts.into_iter();
+    counts
+        .map(|(tenant, count)| (tenant.to_string(), count))
+        .collect()
+}
+
+fn sorted(claims: &[Claim]) -> Vec<JobId> {
+    sorted_ids(ids_of(claims))
+}
+
+fn sorted_ids(ids: impl IntoIterator<Item = JobId>) -> Vec<JobId> {
+    let mut ids: Vec<JobId> = ids.into_iter().collect();
+    ids.sort_unstable();
+    ids
+}

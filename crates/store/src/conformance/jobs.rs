@@ -1,0 +1,16 @@
+//! The life of a job.
+
+pub mod attempts;
+pub mod command;
+pub mod commit;
+pub mod enqueue;
+pub mod expiry;
+pub mod keys;
+pub mod once;
+pub mod outbox;
+pub mod prune;
+pub mod renew;
+pub mod sweep;
+pub mod tags;
+pub mod unique;
+pub mod webhooks;

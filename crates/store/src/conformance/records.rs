@@ -1,0 +1,10 @@
+//! Everything durable beside the jobs.
+
+pub mod after;
+pub mod audit;
+pub mod batches;
+pub mod documents;
+pub mod failures;
+pub mod fire;
+pub mod operations;
+pub mod schedules;

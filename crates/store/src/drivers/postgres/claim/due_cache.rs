@@ -1,0 +1,419 @@
+//! A node's cache of the due ranges.
+//!
+//! The rows decide; this says where to search. It learns from the writes of this node, from the
+//! notifications of others, and from what claims find. A notification is lost if its node dies before
+//! it is sent; a full scan of all ranges finds such jobs. It runs often while there are few ranges.
+//! While there are many, it runs in the background and takes a small part of the time.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use steadfast_core::{ConcurrencyKey, Destination, Gates, Sublane};
+use tokio_postgres::Row;
+
+use crate::drivers::postgres::{
+    damage::pass_over,
+    driver_error::DriverError,
+    known_gates::KnownGates,
+    names::load_lanes,
+    session::Session,
+    values::{parse_option, time},
+};
+use crate::{
+    claim::{DueIndex, DueRange, Level, SublaneId, Writers},
+    lane::{Lane, LaneId},
+    limits::{
+        DUE_CACHE_RANGES_FEW, DUE_CACHE_SLICE, DUE_CACHE_STALE_COST_FACTOR,
+        DUE_CACHE_SYNC_COST_FACTOR, DUE_CACHE_SYNC_EVERY, DUE_CACHE_SYNC_LATE,
+        DUE_CACHE_UNKNOWN_MAX,
+    },
+    wake::WakeReasons,
+};
+
+pub(crate) struct DueCache {
+    state: Mutex<DueCacheState>,
+    /// One full scan at a time.
+    sync: tokio::sync::Mutex<()>,
+}
+
+pub(crate) struct DueCacheState {
+    pub index: DueIndex,
+    /// Ranges that other nodes have named, of sublanes that this node has yet to read.
+    unresolved: HashSet<DueRange>,
+    /// Something changed, and it is not known where.
+    is_stale: bool,
+    /// A claim has found a full scan due and left it to the background.
+    full_scan_due: bool,
+    synced: Option<LastSync>,
+    pub known_gates: KnownGates,
+    /// The version of the gates at which running attempts were last counted.
+    counted_version: u64,
+}
+
+#[derive(Clone, Copy)]
+struct LastSync {
+    at: Instant,
+    took: Duration,
+    /// How many ranges there were.
+    ranges: usize,
+}
+
+impl LastSync {
+    /// How long to wait before the next one after a change in an unknown range.
+    fn stale_pause(&self) -> Duration {
+        match self.ranges <= DUE_CACHE_RANGES_FEW {
+            true => Duration::ZERO,
+            false => self.took * DUE_CACHE_STALE_COST_FACTOR,
+        }
+    }
+}
+
+impl Default for DueCache {
+    fn default() -> Self {
+        let state = DueCacheState {
+            index: DueIndex::new(Writers::Many),
+            unresolved: HashSet::new(),
+            is_stale: true,
+            full_scan_due: false,
+            synced: None,
+            known_gates: KnownGates::default(),
+            counted_version: 0,
+        };
+        Self {
+            state: Mutex::new(state),
+            sync: tokio::sync::Mutex::default(),
+        }
+    }
+}
+
+impl DueCache {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, DueCacheState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another server may answer, whose rows may be older, and notifications may have been missed: the
+    /// next claim scans all ranges, whatever that costs.
+    pub(crate) fn forget(&self) {
+        let mut state = self.lock();
+        state.synced = None;
+        state.known_gates = KnownGates::default();
+    }
+
+    /// Takes note of what a write of this node or another one has made due. Answers with what gates
+    /// have let through since, for which callers of this node may be waiting.
+    pub(crate) fn learn(&self, reasons: &WakeReasons) -> WakeReasons {
+        let mut state = self.lock();
+        let now = state.index.now();
+        state.is_stale |= reasons.is_unknown();
+        for (range, hint) in reasons.ranges() {
+            match &hint.sublane {
+                Some(sublane) => {
+                    state.index.add(*range, || (**sublane).clone(), hint.run_at);
+                }
+                None if state.index.knows(range.sublane) => {
+                    state.index.add_known(*range, hint.run_at);
+                }
+                None if state.unresolved.len() < DUE_CACHE_UNKNOWN_MAX => {
+                    state.unresolved.insert(*range);
+                }
+                None => state.is_stale = true,
+            }
+        }
+        for (range, run_at) in reasons.left() {
+            state.index.remove(*range, *run_at);
+        }
+        for sublane in reasons.ended() {
+            state.index.remove_running(*sublane, now);
+            state.index.order_changed(*sublane, now);
+        }
+        let mut opened = WakeReasons::default();
+        for (sublane, at) in state.index.take_wake_list() {
+            if let Some(sublane) = state.index.sublane(sublane) {
+                opened.jobs_wait(&Lane::from(sublane), 1, at);
+            }
+        }
+        opened
+    }
+
+    /// Brings this up to what a claim needs.
+    pub(crate) async fn refresh(&self, session: &Session<'_>) -> Result<(), DriverError> {
+        let unresolved: Vec<DueRange> = self.lock().unresolved.drain().collect();
+        if !unresolved.is_empty() {
+            self.look_up(session, &unresolved).await?;
+        }
+        let sync = self.lock().sync_state();
+        match sync {
+            SyncState::NotDue => Ok(()),
+            SyncState::DueInBackground => {
+                self.lock().full_scan_due = true;
+                Ok(())
+            }
+            SyncState::Due => self.sync_alone(session).await,
+            SyncState::First => {
+                let _turn = self.sync.lock().await;
+                // Another caller may have done it meanwhile.
+                let is_first = self.lock().synced.is_none();
+                match is_first {
+                    true => self.sync(session).await,
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// InFlightClaims at all ranges if claims have found that to be due and have not waited for it.
+    pub(crate) async fn refresh_in_background(
+        &self,
+        session: &Session<'_>,
+    ) -> Result<(), DriverError> {
+        let full_scan_due = self.lock().full_scan_due;
+        match full_scan_due {
+            true => self.sync_alone(session).await,
+            false => Ok(()),
+        }
+    }
+
+    async fn sync_alone(&self, session: &Session<'_>) -> Result<(), DriverError> {
+        match self.sync.try_lock() {
+            Ok(_turn) => self.sync(session).await,
+            Err(_) => Ok(()),
+        }
+    }
+
+    async fn look_up(&self, session: &Session<'_>, ranges: &[DueRange]) -> Result<(), DriverError> {
+        let columns = RangeColumns::of(ranges.iter());
+        let sql = include_str!("due_cache/due_found.sql");
+        let rows = session
+            .query(sql, &[&columns.lanes, &columns.sublanes, &columns.levels])
+            .await?;
+        self.add_rows(session, &rows).await
+    }
+
+    /// InFlightClaims at all ranges.
+    async fn sync(&self, session: &Session<'_>) -> Result<(), DriverError> {
+        let started = Instant::now();
+        // What comes from here on makes it stale again.
+        {
+            let mut state = self.lock();
+            (state.is_stale, state.full_scan_due) = (false, false);
+        }
+        let found = self.sync_all(session).await;
+        let mut state = self.lock();
+        match &found {
+            Ok(ranges) => {
+                state.synced = Some(LastSync {
+                    at: Instant::now(),
+                    took: started.elapsed(),
+                    ranges: *ranges,
+                });
+                let now = session.shared.clock.now();
+                state.index.forget_idle(now);
+                state.known_gates.forget_unused(now);
+            }
+            Err(_) => state.is_stale = true,
+        }
+        found.map(drop)
+    }
+
+    /// Answers how many ranges there are.
+    async fn sync_all(&self, session: &Session<'_>) -> Result<usize, DriverError> {
+        let sql = include_str!("due_cache/due_ranges.sql");
+        let mut after: (LaneId, i64, i32) = (0, i64::MIN, -1);
+        let mut ranges = 0;
+        loop {
+            let rows = session
+                .query(sql, &[&after.0, &after.1, &after.2, &DUE_CACHE_SLICE])
+                .await?;
+            self.add_rows(session, &rows).await?;
+            ranges += rows.len();
+            let Some(last) = rows.last() else {
+                return Ok(ranges);
+            };
+            after = (
+                last.try_get("lane")?,
+                last.try_get("sublane")?,
+                last.try_get("level")?,
+            );
+        }
+    }
+
+    async fn add_rows(&self, session: &Session<'_>, rows: &[Row]) -> Result<(), DriverError> {
+        for (row, sublane) in self.read_sublanes(session, rows).await? {
+            let lane: LaneId = row.try_get("lane")?;
+            let level: i32 = row.try_get("level")?;
+            let Some(level) = Level::from_number(level.into()) else {
+                continue;
+            };
+            let range = DueRange {
+                sublane: SublaneId {
+                    lane,
+                    number: row.try_get("sublane")?,
+                },
+                level,
+            };
+            let run_at = time(row.try_get("run_at")?);
+            self.lock().index.add(range, || sublane, run_at);
+        }
+        Ok(())
+    }
+
+    /// The sublanes of rows; those that cannot be read are left out.
+    pub(crate) async fn read_sublanes<'r>(
+        &self,
+        session: &Session<'_>,
+        rows: &'r [Row],
+    ) -> Result<Vec<(&'r Row, Sublane)>, DriverError> {
+        let names = &session.shared.names;
+        let mut is_reloaded = false;
+        let mut read = Vec::with_capacity(rows.len());
+        for row in rows {
+            let lane: LaneId = row.try_get("lane")?;
+            if names.lane(lane).is_none() && !is_reloaded {
+                load_lanes(session).await?;
+                is_reloaded = true;
+            }
+            let Some(known) = names.lane(lane) else {
+                continue;
+            };
+            let id = format_args!("of lane {lane}");
+            let sublane = read_sublane(row, &known);
+            let sublane = pass_over(sublane, &session.shared.damage, "sublane", id)?;
+            read.extend(sublane.map(|sublane| (row, sublane)));
+        }
+        Ok(read)
+    }
+}
+
+impl DueCacheState {
+    /// The gates that hold from now on. Answers with those at which the attempts that run must still
+    /// be counted.
+    pub(crate) fn set_gates(&mut self, gates: &Arc<Gates>) -> Option<Arc<Gates>> {
+        let was_counted = self.index.gates().version() <= self.counted_version;
+        let is_changed = self.index.set_gates(gates);
+        let gates = self.index.gates().clone();
+        if was_counted && !is_changed {
+            // Attempts are not counted where the health of a destination decides.
+            self.set_counted(&gates);
+        }
+        (gates.version() > self.counted_version).then_some(gates)
+    }
+
+    /// The attempts that run are counted at these gates.
+    pub(crate) fn set_counted(&mut self, gates: &Gates) {
+        self.counted_version = self.counted_version.max(gates.version());
+    }
+
+    /// How long a full scan is put off although something has changed.
+    pub(crate) fn sync_pause(&self) -> Option<Duration> {
+        let last = self.synced.filter(|_| self.is_stale)?;
+        Some(last.stale_pause().saturating_sub(last.at.elapsed()))
+    }
+
+    fn sync_state(&self) -> SyncState {
+        let Some(last) = self.synced else {
+            return SyncState::First;
+        };
+        let elapsed = last.at.elapsed();
+        let is_due =
+            elapsed >= DUE_CACHE_SYNC_EVERY && elapsed >= last.took * DUE_CACHE_SYNC_COST_FACTOR;
+        let is_urgent = self.is_stale && elapsed >= last.stale_pause();
+        let is_few = last.ranges <= DUE_CACHE_RANGES_FEW;
+        let is_late = elapsed >= last.took * DUE_CACHE_SYNC_COST_FACTOR + DUE_CACHE_SYNC_LATE;
+        match is_due {
+            _ if is_urgent => SyncState::Due,
+            false => SyncState::NotDue,
+            true if is_few || is_late => SyncState::Due,
+            true => SyncState::DueInBackground,
+        }
+    }
+}
+
+/// Whether a full scan is due.
+#[derive(Debug, PartialEq)]
+enum SyncState {
+    /// There was none, so nothing is known.
+    First,
+    /// It is, and there are so many ranges that no claim should wait for it.
+    DueInBackground,
+    Due,
+    NotDue,
+}
+
+fn read_sublane(row: &Row, lane: &crate::lane::Lane) -> Result<Sublane, DriverError> {
+    Ok(Sublane {
+        tenant: lane.tenant.clone(),
+        queue: lane.queue.clone(),
+        kind: lane.kind.clone(),
+        destination: parse_option(row, "destination", "destination", Destination::new)?,
+        concurrency_key: parse_option(
+            row,
+            "concurrency_key",
+            "concurrency key",
+            ConcurrencyKey::new,
+        )?,
+    })
+}
+
+/// Ranges, as statements take them.
+#[derive(Default)]
+pub(crate) struct RangeColumns {
+    pub lanes: Vec<LaneId>,
+    pub sublanes: Vec<i64>,
+    pub levels: Vec<i32>,
+}
+
+impl RangeColumns {
+    pub(crate) fn of<'s>(ranges: impl Iterator<Item = &'s DueRange>) -> Self {
+        let mut columns = Self::default();
+        for range in ranges {
+            let SublaneId { lane, number } = range.sublane;
+            columns.lanes.push(lane);
+            columns.sublanes.push(number);
+            let level = i32::try_from(range.level.number());
+            columns.levels.push(level.unwrap_or(i32::MAX));
+        }
+        columns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_claim_waits_for_a_scan_of_many_ranges_unless_something_has_changed() {
+        let cache = DueCache::default();
+        let mut state = cache.lock();
+        assert_eq!(state.sync_state(), SyncState::First);
+        let mut after = |pause, ranges, is_stale| {
+            state.is_stale = is_stale;
+            let at = Instant::now().checked_sub(pause);
+            state.synced = at.map(|at| LastSync {
+                at,
+                took: Duration::ZERO,
+                ranges,
+            });
+            state.sync_state()
+        };
+        let (few, many) = (DUE_CACHE_RANGES_FEW, DUE_CACHE_RANGES_FEW + 1);
+        for (pause, ranges, is_stale, expected) in [
+            (Duration::ZERO, many, false, SyncState::NotDue),
+            (DUE_CACHE_SYNC_EVERY, few, false, SyncState::Due),
+            (
+                DUE_CACHE_SYNC_EVERY,
+                many,
+                false,
+                SyncState::DueInBackground,
+            ),
+            (DUE_CACHE_SYNC_EVERY, many, true, SyncState::Due),
+            // The upkeep does not come to it.
+            (DUE_CACHE_SYNC_LATE, many, false, SyncState::Due),
+        ] {
+            let found = after(pause, ranges, is_stale);
+            assert_eq!(found, expected, "{pause:?} {ranges} {is_stale}");
+        }
+    }
+}

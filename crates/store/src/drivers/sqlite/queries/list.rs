@@ -1,0 +1,569 @@
+//! Walking lists of jobs and attempts.
+//!
+//! The best index narrows, and [`JobFilter::matches`] decides, so that no filter means one
+//! thing here and another elsewhere.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+    ops::ControlFlow,
+    time::{Duration, Instant},
+};
+
+use rusqlite::{Connection, OptionalExtension, Params, Row, params};
+use steadfast_core::{Attempt, BatchId, BatchJobFilter, Job, JobId, Tenant, Timestamp};
+
+use crate::drivers::sqlite::{
+    driver_error::DriverError,
+    readers::Reader,
+    rows::{self, JobRow, JobRowColumns},
+    stats,
+    values::{job_id, job_key, schedule_key, time},
+};
+use crate::{
+    drivers::sql::{
+        columns::columns,
+        listing::{JobSummary, LanePart, ListSource, batch_filter_number},
+        paging::{Readable, page_of, row_limit},
+    },
+    lane::LaneId,
+    limits::{
+        COUNT_STEP_JOBS_MAX, COUNT_TIME_MAX, JOBS_EXAMINED_MAX, LIST_ROWS_GROWTH, LIST_ROWS_MIN,
+        PAYLOAD_HEAD_CHARS, ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX, TAGGED_JOBS_COUNTED_MAX,
+    },
+    listed_payload::{is_listed, listed_payload},
+    store::{AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, Page, PageRequest},
+};
+
+/// Longer than any id, so it sorts after all of them.
+pub(crate) const ABOVE_ALL: [u8; 17] = [0xff; 17];
+
+pub(crate) fn list(
+    reader: &mut Reader,
+    filter: &JobFilter,
+    page: JobPageRequest,
+    now: Timestamp,
+) -> Result<Page<Job, JobId>, DriverError> {
+    let most = page.limit.saturating_add(1);
+    let source = Walk::source(reader, filter)?;
+    let mut walk = Walk::new(source, filter, page.after, now);
+    let mut items: Vec<Job> = Vec::new();
+    while !walk.is_over() && items.len() < most {
+        for row in walk.advance(reader, most - items.len())? {
+            if items.len() >= most || walk.is_given_up() {
+                break;
+            }
+            items.extend(walk.read(reader, &row)?);
+        }
+    }
+    let is_full = items.len() > page.limit;
+    items.truncate(page.limit);
+    let next = if is_full {
+        items.last().map(|job| job.id)
+    } else {
+        walk.below.filter(|_| !walk.is_at_end)
+    };
+    Ok(Page { items, next })
+}
+
+/// A count that is under way. It goes on in steps, so that none keeps a reader from the short
+/// questions of others, nor a checkpoint from getting past it.
+pub(crate) struct CountProgress {
+    filter: JobFilter,
+    most: u64,
+    now: Timestamp,
+    /// Found by the first step.
+    source: Option<ListSource<LaneId>>,
+    below: Option<JobId>,
+    found: u64,
+    examined: usize,
+    spent: Duration,
+}
+
+impl CountProgress {
+    pub(crate) fn new(filter: JobFilter, most: u64, now: Timestamp) -> Self {
+        Self {
+            filter,
+            most,
+            now,
+            source: None,
+            below: None,
+            found: 0,
+            examined: 0,
+            spent: Duration::ZERO,
+        }
+    }
+
+    /// Counts further. Answers with the count, or with what is left to do.
+    pub(crate) fn step(
+        mut self,
+        reader: &mut Reader,
+    ) -> Result<ControlFlow<JobCount, Self>, DriverError> {
+        let started = Instant::now();
+        let source = match self.source.take() {
+            Some(source) => source,
+            None => match stats::count(reader, &self.filter)? {
+                Some(count) => return Ok(ControlFlow::Break(JobCount::up_to(count, self.most))),
+                None => Walk::source(reader, &self.filter)?,
+            },
+        };
+        let mut walk = Walk::new(source, &self.filter, self.below, self.now);
+        let mut jobs_read = 0;
+        while !walk.is_over() && jobs_read < COUNT_STEP_JOBS_MAX {
+            walk.rows = walk.rows.min(COUNT_STEP_JOBS_MAX);
+            let mut rows = walk.advance(reader, LIST_ROWS_MIN)?.into_iter();
+            while let Some(row) = rows.next() {
+                self.found += u64::from(walk.read(reader, &row)?.is_some());
+                jobs_read += 1;
+                if jobs_read >= COUNT_STEP_JOBS_MAX || walk.is_given_up() {
+                    walk.stop_at(&row);
+                    walk.examined = walk.examined.saturating_sub(rows.len());
+                    break;
+                }
+            }
+        }
+        self.examined += walk.examined;
+        self.spent += started.elapsed();
+        if walk.is_at_end || self.found > self.most {
+            let count = JobCount::up_to(self.found, self.most);
+            return Ok(ControlFlow::Break(count));
+        }
+        if self.examined >= ROWS_COUNTED_MAX || self.spent >= COUNT_TIME_MAX {
+            return Ok(ControlFlow::Break(JobCount::at_least(self.found)));
+        }
+        (self.below, self.source) = (walk.below, Some(walk.source));
+        Ok(ControlFlow::Continue(self))
+    }
+}
+
+/// How far a walk has come.
+struct Walk<'f> {
+    filter: &'f JobFilter,
+    source: ListSource<LaneId>,
+    now: Timestamp,
+    below: Option<JobId>,
+    examined: usize,
+    /// Jobs that were read whole and did not match.
+    misses: usize,
+    rows: usize,
+    is_at_end: bool,
+    /// Of jobs as they are read, found once.
+    columns: Option<JobRowColumns>,
+}
+
+/// A row that may match.
+struct Candidate {
+    seq: i64,
+    id: JobId,
+}
+
+impl<'f> Walk<'f> {
+    fn source(reader: &Reader, filter: &JobFilter) -> Result<ListSource<LaneId>, DriverError> {
+        match ListSource::without_lanes(filter) {
+            Some(ListSource::Tagged(_)) => Ok(ListSource::Tagged(rarest_tag(reader, filter)?)),
+            Some(source) => Ok(source),
+            None => {
+                let lanes = stats::lane_counters(&reader.conn, filter)?;
+                Ok(ListSource::best_for(filter, lanes))
+            }
+        }
+    }
+
+    fn new(
+        source: ListSource<LaneId>,
+        filter: &'f JobFilter,
+        below: Option<JobId>,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            filter,
+            source,
+            now,
+            below,
+            examined: 0,
+            misses: 0,
+            rows: LIST_ROWS_MIN,
+            is_at_end: false,
+            columns: None,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_at_end || self.examined >= ROWS_EXAMINED_MAX || self.is_given_up()
+    }
+
+    /// Whether the rest of the candidates is left to another walk.
+    fn is_given_up(&self) -> bool {
+        self.misses >= JOBS_EXAMINED_MAX
+    }
+
+    /// Reads further rows and answers with those that may match, newest first.
+    fn advance(
+        &mut self,
+        reader: &mut Reader,
+        wanted: usize,
+    ) -> Result<Vec<Candidate>, DriverError> {
+        let left = ROWS_EXAMINED_MAX.saturating_sub(self.examined);
+        let length = self.rows.max(wanted).min(left.max(LIST_ROWS_MIN));
+        self.rows = length.saturating_mul(LIST_ROWS_GROWTH);
+        let Reader { conn, names } = reader;
+        let below = self
+            .below
+            .map_or(ABOVE_ALL.to_vec(), |id| job_key(id).to_vec());
+        let schedule = self.filter.schedule.map(schedule_key);
+        let simple = |sql| read_rows(conn, sql, params![below, row_limit(length), schedule]);
+        let rows = match &self.source {
+            ListSource::Tagged(index) => read_tagged(conn, self.filter, *index, &below, length)?,
+            ListSource::Batch(batch, part) => read_batch(conn, *batch, *part, &below, length)?,
+            ListSource::Runs => simple(include_str!("list/list_runs.sql"))?,
+            ListSource::FailureGroup(number) => {
+                let sql = include_str!("list/list_failure_group.sql");
+                read_rows(conn, sql, params![below, row_limit(length), number])?
+            }
+            ListSource::Failed => simple(include_str!("list/list_failed.sql"))?,
+            ListSource::Running => simple(include_str!("list/list_running.sql"))?,
+            ListSource::All => simple(include_str!("list/list_all.sql"))?,
+            ListSource::Lanes(part, lanes) => {
+                let merge = Merge {
+                    conn,
+                    part: *part,
+                    lanes,
+                };
+                merge.rows(&below, length)?
+            }
+            ListSource::Waiting(lanes) => read_waiting(conn, lanes, &below)?,
+        };
+        self.examined += rows.len();
+        self.is_at_end = rows.len() < length || matches!(self.source, ListSource::Waiting(_));
+        self.below = rows.last().map(|row| row.id).or(self.below);
+        let mut candidates = Vec::new();
+        for row in rows {
+            let summary = JobSummary {
+                state: row.state,
+                run_at: row.run_at,
+                is_retry: row.is_retry,
+                created_at: row.created_at,
+                reason: row.reason.as_deref(),
+                has_failure: row.has_failure,
+                // A job of a lane that cannot be read is damaged itself, which is found when it is
+                // read.
+                lane: names.lane(conn, row.lane).ok(),
+            };
+            if summary.may_match(self.filter, self.now) {
+                let ListRow { seq, id, .. } = row;
+                candidates.push(Candidate { seq, id });
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Reads a job without its payload, if it matches.
+    fn read(
+        &mut self,
+        reader: &mut Reader,
+        candidate: &Candidate,
+    ) -> Result<Option<Job>, DriverError> {
+        let job = self.read_matching(reader, candidate)?;
+        if job.is_none() {
+            self.misses += 1;
+            if self.is_given_up() {
+                self.stop_at(candidate);
+            }
+        }
+        Ok(job)
+    }
+
+    /// What comes after this one is left to another walk.
+    fn stop_at(&mut self, candidate: &Candidate) {
+        self.below = Some(candidate.id);
+        self.is_at_end = false;
+    }
+
+    fn read_matching(
+        &mut self,
+        reader: &mut Reader,
+        candidate: &Candidate,
+    ) -> Result<Option<Job>, DriverError> {
+        let Reader { conn, names } = reader;
+        let mut statement = conn.prepare_cached(include_str!("list/job_listed.sql"))?;
+        let columns = match self.columns {
+            Some(columns) => columns,
+            None => *self.columns.insert(JobRowColumns::find(&statement)?),
+        };
+        let mut rows = statement.query([candidate.seq])?;
+        let Some(row) = rows.next()? else {
+            return Ok(None);
+        };
+        let read = JobRow::read_if_readable(conn, names, &columns, row)?;
+        let job = read.map(|row| row.job);
+        let Some(mut job) = job.filter(|job| self.filter.matches(job, self.now)) else {
+            return Ok(None);
+        };
+        show_payload(conn, &mut job, candidate.seq)?;
+        Ok(Some(job))
+    }
+}
+
+/// Reads of a payload what lists show of it.
+fn show_payload(conn: &Connection, job: &mut Job, seq: i64) -> Result<(), DriverError> {
+    if is_listed(&job.kind) {
+        let sql = include_str!("list/payload_head.sql");
+        let params = params![seq, row_limit(PAYLOAD_HEAD_CHARS)];
+        let head = |row: &Row<'_>| row.get::<_, Option<String>>("head");
+        let head = conn.prepare_cached(sql)?.query_row(params, head)?;
+        job.payload = listed_payload(&head.unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// The jobs of these ids as lists show them, in their order.
+pub(crate) fn jobs(reader: &mut Reader, ids: &[JobId]) -> Result<Vec<Option<Job>>, DriverError> {
+    ids.iter().map(|id| job(reader, *id)).collect()
+}
+
+fn job(reader: &mut Reader, id: JobId) -> Result<Option<Job>, DriverError> {
+    let Reader { conn, names } = reader;
+    let sql = include_str!("list/job_seq.sql");
+    let seq = conn
+        .prepare_cached(sql)?
+        .query_row([job_key(id)], |row| row.get::<_, i64>("seq"));
+    let Some(seq) = seq.optional()? else {
+        return Ok(None);
+    };
+    let mut statement = conn.prepare_cached(include_str!("list/job_listed.sql"))?;
+    let columns = JobRowColumns::find(&statement)?;
+    let mut rows = statement.query([seq])?;
+    let read = match rows.next()? {
+        Some(row) => JobRow::read_if_readable(conn, names, &columns, row)?,
+        None => None,
+    };
+    let mut job = read.map(|row| row.job);
+    if let Some(job) = &mut job {
+        show_payload(conn, job, seq)?;
+    }
+    Ok(job)
+}
+
+/// A row as lists look at it first.
+struct ListRow {
+    seq: i64,
+    id: JobId,
+    lane: LaneId,
+    state: i16,
+    run_at: Timestamp,
+    is_retry: bool,
+    created_at: Timestamp,
+    reason: Option<String>,
+    has_failure: bool,
+}
+
+columns! {
+    struct ListColumns { seq, id, lane, state, run_at, is_retry, created_at, reason, has_failure }
+}
+
+fn read_rows(
+    conn: &Connection,
+    sql: &str,
+    params: impl Params,
+) -> Result<Vec<ListRow>, DriverError> {
+    let mut statement = conn.prepare_cached(sql)?;
+    let columns = ListColumns::find(statement.column_names())?;
+    let mut rows = statement.query(params)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(ListRow {
+            seq: row.get(columns.seq)?,
+            id: job_id(row.get(columns.id)?),
+            lane: row.get(columns.lane)?,
+            state: row.get(columns.state)?,
+            run_at: time(row.get(columns.run_at)?),
+            is_retry: row.get(columns.is_retry)?,
+            created_at: time(row.get(columns.created_at)?),
+            reason: row.get(columns.reason)?,
+            has_failure: row.get(columns.has_failure)?,
+        });
+    }
+    Ok(found)
+}
+
+/// Which of the tags of a filter the fewest jobs have, as far as that is worth finding out.
+fn rarest_tag(reader: &Reader, filter: &JobFilter) -> Result<usize, DriverError> {
+    if filter.tags.len() < 2 {
+        return Ok(0);
+    }
+    let tenant = filter.tenant.as_ref().map(Tenant::as_str);
+    let mut statement = reader
+        .conn
+        .prepare_cached(include_str!("list/tag_count.sql"))?;
+    let mut counts = Vec::with_capacity(filter.tags.len());
+    for (index, tag) in filter.tags.iter().enumerate() {
+        let params = params![tag, tenant, row_limit(TAGGED_JOBS_COUNTED_MAX)];
+        let count: i64 = statement.query_row(params, |row| row.get("found"))?;
+        counts.push((count, index));
+    }
+    Ok(counts.into_iter().min().map_or(0, |(_, index)| index))
+}
+
+fn read_tagged(
+    conn: &Connection,
+    filter: &JobFilter,
+    index: usize,
+    below: &[u8],
+    length: usize,
+) -> Result<Vec<ListRow>, DriverError> {
+    let sql = match filter.tenant {
+        Some(_) => include_str!("list/list_tagged_tenant.sql"),
+        None => include_str!("list/list_tagged.sql"),
+    };
+    let tenant = filter.tenant.as_ref().map(Tenant::as_str);
+    let tag = filter.tags.get(index);
+    read_rows(conn, sql, params![below, row_limit(length), tag, tenant])
+}
+
+fn read_batch(
+    conn: &Connection,
+    batch: BatchId,
+    part: Option<BatchJobFilter>,
+    below: &[u8],
+    length: usize,
+) -> Result<Vec<ListRow>, DriverError> {
+    let (batch, limit) = (batch.to_string(), row_limit(length));
+    match part.map(batch_filter_number) {
+        None => {
+            let sql = include_str!("list/list_batch.sql");
+            read_rows(conn, sql, params![below, limit, batch])
+        }
+        Some(state) => {
+            let sql = include_str!("list/list_batch_in_state.sql");
+            read_rows(conn, sql, params![below, limit, batch, state])
+        }
+    }
+}
+
+/// All waiting jobs of lanes, which are few, newest first.
+fn read_waiting(
+    conn: &Connection,
+    lanes: &[LaneId],
+    below: &[u8],
+) -> Result<Vec<ListRow>, DriverError> {
+    let mut all = Vec::new();
+    for lane in lanes {
+        let params = params![below, -1, lane];
+        all.extend(read_rows(
+            conn,
+            include_str!("list/list_waiting.sql"),
+            params,
+        )?);
+    }
+    all.sort_by_key(|row| Reverse(row.id));
+    Ok(all)
+}
+
+/// The rows of several lanes in one order.
+struct Merge<'c> {
+    conn: &'c Connection,
+    part: LanePart,
+    lanes: &'c [LaneId],
+}
+
+impl Merge<'_> {
+    fn rows(&self, below: &[u8], length: usize) -> Result<Vec<ListRow>, DriverError> {
+        // A few rows of each lane at first, and more of those that are used up.
+        let share = (length / self.lanes.len().max(1)).clamp(1, length.max(1));
+        let mut heads = BinaryHeap::new();
+        let mut lanes = Vec::with_capacity(self.lanes.len());
+        for (index, lane) in self.lanes.iter().enumerate() {
+            let rows = VecDeque::from(self.of_lane(*lane, below, share)?);
+            heads.extend(rows.front().map(|row| (row.id, index)));
+            let asked = if rows.len() < share { 0 } else { share };
+            lanes.push(LaneRows { rows, asked });
+        }
+        let mut merged = Vec::with_capacity(length.min(ROWS_EXAMINED_MAX));
+        while let Some((id, index)) = heads.pop() {
+            let lane = &mut lanes[index];
+            merged.extend(lane.rows.pop_front());
+            if merged.len() >= length {
+                break;
+            }
+            if lane.rows.is_empty() && lane.asked > 0 {
+                let more = lane.asked.saturating_mul(LIST_ROWS_GROWTH).min(length);
+                lane.rows = self.of_lane(self.lanes[index], &job_key(id), more)?.into();
+                // Fewer than were asked for are the last.
+                lane.asked = if lane.rows.len() < more { 0 } else { more };
+            }
+            heads.extend(lane.rows.front().map(|row| (row.id, index)));
+        }
+        Ok(merged)
+    }
+
+    fn of_lane(
+        &self,
+        lane: LaneId,
+        below: &[u8],
+        limit: usize,
+    ) -> Result<Vec<ListRow>, DriverError> {
+        let sql = match self.part {
+            LanePart::All => include_str!("list/list_lane.sql"),
+            LanePart::Failed => include_str!("list/list_lane_failed.sql"),
+            LanePart::Cancelled => include_str!("list/list_lane_cancelled.sql"),
+        };
+        read_rows(self.conn, sql, params![below, row_limit(limit), lane])
+    }
+}
+
+/// Rows of one lane that were read and not used yet.
+struct LaneRows {
+    rows: VecDeque<ListRow>,
+    /// How many were asked for last; 0 if there are no more.
+    asked: usize,
+}
+
+pub(crate) fn attempts(
+    reader: &mut Reader,
+    of: AttemptOwner,
+    page: PageRequest<AttemptCursor>,
+) -> Result<Page<Attempt, AttemptCursor>, DriverError> {
+    let wanted = page.limit.saturating_add(1);
+    let mut limit = wanted;
+    loop {
+        let found = attempts_up_to(reader, of, page.after, limit)?;
+        match found.next_limit(wanted, limit) {
+            Some(next) => limit = next,
+            None => return Ok(page_of(found.items, page.limit, AttemptCursor::of)),
+        }
+    }
+}
+
+fn attempts_up_to(
+    reader: &mut Reader,
+    of: AttemptOwner,
+    after: Option<AttemptCursor>,
+    limit: usize,
+) -> Result<Readable<Attempt>, DriverError> {
+    let after = after.unwrap_or(AttemptCursor::LAST);
+    let (conn, damage) = (&reader.conn, reader.names.damage());
+    match of {
+        AttemptOwner::Job(job) => {
+            let mut statement = conn.prepare_cached(include_str!("list/attempts_of_job.sql"))?;
+            let found = statement.query(params![
+                job_key(job),
+                after.finished_at.as_micros(),
+                after.fence.0,
+                row_limit(limit)
+            ])?;
+            rows::attempts(found, &damage)
+        }
+        AttemptOwner::Schedule(schedule) => {
+            let mut statement =
+                conn.prepare_cached(include_str!("list/attempts_of_schedule.sql"))?;
+            let found = statement.query(params![
+                schedule_key(schedule),
+                after.finished_at.as_micros(),
+                job_key(after.job),
+                after.fence.0,
+                row_limit(limit)
+            ])?;
+            rows::attempts(found, &damage)
+        }
+    }
+}
