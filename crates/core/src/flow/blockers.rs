@@ -2,10 +2,14 @@
 //!
 //! It is read from the states that a claim would see, with the functions that a claim uses.
 
+mod by_hand;
+mod destination;
+mod estimate;
+mod gate;
+mod job;
 mod queue;
-mod sentence;
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +21,7 @@ use crate::{
 };
 
 use super::{
-    gate::{GateId, GateLimits},
+    gate::{GateId, GateLimits, GateScope},
     gate_state::{ClosedBy, GateState},
     gates::{AppliedGate, Gates},
     health::{IncidentCause, SharedRetryAfter},
@@ -284,7 +288,7 @@ impl StartFacts<'_> {
             let others = self.runs_after.iter();
             blockers.extend(others.map(|job| self.runs_after_job(job, now)));
             if self.job.is_blocked() && self.runs_after.is_empty() {
-                blockers.push(sentence::runs_after_others());
+                blockers.push(job::runs_after_others());
             }
             blockers.extend(self.ordered(now));
             let gates = self.gates.iter();
@@ -333,40 +337,6 @@ impl StartFacts<'_> {
         let place = self.place.filter(|_| !is_ordered);
         place.map_or(0, |place| place.alike)
     }
-
-    /// The latest time of all blockers that end by time.
-    fn estimate(&self, blockers: &[Blocker], now: Timestamp) -> Option<StartEstimate> {
-        if self.job.progress.state != JobState::Waiting {
-            return None;
-        }
-        let mut latest: Option<&Blocker> = None;
-        let has_pace = blockers.iter().any(|blocker| {
-            let is_pace = matches!(blocker.kind, BlockerKind::Rate | BlockerKind::Ramping);
-            is_pace && blocker.likely.is_some()
-        });
-        for blocker in blockers {
-            // At a gate, those before it are part of what the gate says, and its own pace says more
-            // than how many started lately.
-            let is_counted = has_pace || (blockers.len() > 1 && blocker.likely.is_none());
-            if blocker.kind == BlockerKind::Behind && is_counted {
-                continue;
-            }
-            let likely = blocker.likely?;
-            if latest.and_then(|latest| latest.likely) < Some(likely) {
-                latest = Some(blocker);
-            }
-        }
-        Some(match latest {
-            Some(blocker) => StartEstimate {
-                at: blocker.likely?,
-                basis: sentence::basis(blocker),
-            },
-            None => StartEstimate {
-                at: now,
-                basis: "nothing blocks it".to_owned(),
-            },
-        })
-    }
 }
 
 impl Gates {
@@ -375,7 +345,7 @@ impl Gates {
     /// for.
     pub fn known_blockers(&self, job: &Job, is_of_tenant: bool, now: Timestamp) -> Vec<Blocker> {
         if job.is_blocked() {
-            return vec![sentence::runs_after_others()];
+            return vec![job::runs_after_others()];
         }
         if job.progress.state != JobState::Waiting || job.progress.run_at > now {
             return Vec::new();
@@ -451,10 +421,19 @@ impl GateLimits {
     }
 }
 
-/// A time after some starts at this pace.
-fn after_starts(now: Timestamp, starts: u64, interval: Duration) -> Timestamp {
-    let starts = u32::try_from(starts).unwrap_or(u32::MAX);
-    now.plus(interval.saturating_mul(starts))
+/// `Queue mail`, `Key customer 7 of tenant acme`.
+fn subject(id: &GateId) -> String {
+    let name = match id.scope {
+        GateScope::Queue => "Queue",
+        GateScope::Kind => "Kind",
+        GateScope::Tenant => "Tenant",
+        GateScope::Destination => "Destination",
+        GateScope::Key => "Key",
+    };
+    match &id.tenant {
+        Some(tenant) => format!("{name} {} of tenant {tenant}", id.key),
+        None => format!("{name} {}", id.key),
+    }
 }
 
 #[cfg(test)]

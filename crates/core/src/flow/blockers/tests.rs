@@ -1,5 +1,7 @@
 //! Limits one by one say the same as all together.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use super::*;

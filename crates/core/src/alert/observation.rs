@@ -1,0 +1,209 @@
+//! The figures that a check of the rules finds: counts of jobs, the health of a destination, causes
+//! of failures and upcoming jobs.
+
+use std::{collections::BTreeMap, ops::AddAssign, time::Duration};
+
+use super::{AlertRule, AlertSettings, AlertSubject};
+use crate::{
+    failure_group::{FailureGroup, FailureState},
+    flow::{Incident, IncidentCause},
+    forecast::due::DueForecast,
+    job::tally::Tally,
+    limits,
+    values::{Destination, Queue, Tenant, Timestamp},
+};
+
+/// The figures of one tenant and subject at one check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlertObservation {
+    /// The tenant whose jobs were counted.
+    pub tenant: Tenant,
+    /// The part of the tenant's jobs that was counted.
+    pub subject: AlertSubject,
+    /// The counts of all queues together.
+    pub metrics: AlertMetrics,
+    /// The counts of each queue.
+    pub queues: BTreeMap<Queue, AlertMetrics>,
+    /// The system that was looked at, if it was one, and not the tenant's jobs.
+    pub destination: Option<ObservedDestination>,
+    /// The newest cause of failures that a rule counts, for people.
+    pub newest_causes: BTreeMap<AlertRule, String>,
+}
+
+/// A system that jobs call, as an alert sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObservedDestination {
+    /// Which one.
+    pub destination: Destination,
+    /// The newest failure there, for people.
+    pub newest_failure: Option<String>,
+}
+
+impl AlertObservation {
+    /// The counts of the queues of a tenant.
+    pub fn new(
+        tenant: Tenant,
+        subject: AlertSubject,
+        queues: BTreeMap<Queue, AlertMetrics>,
+    ) -> Self {
+        let mut metrics = AlertMetrics::default();
+        for of_queue in queues.values() {
+            metrics += *of_queue;
+        }
+        Self {
+            tenant,
+            subject,
+            metrics,
+            queues,
+            destination: None,
+            newest_causes: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a group of failures of the tenant that is new or regressed; the newest come first.
+    pub fn add_failure(&mut self, group: &FailureGroup, settings: &AlertSettings, now: Timestamp) {
+        let (rule, count) = match group.state(now) {
+            FailureState::New if group.tally.count >= settings.new_failure.min_failures => {
+                (AlertRule::NewFailure, &mut self.metrics.new_causes)
+            }
+            FailureState::Regressed => (AlertRule::Regressed, &mut self.metrics.regressed_causes),
+            _ => return,
+        };
+        *count += 1;
+        self.newest_causes
+            .entry(rule)
+            .or_insert_with(|| format!("{} ({})", group.summary(), group.key.fingerprint));
+    }
+
+    /// The state of a system that a tenant's jobs call.
+    pub fn of_destination(
+        tenant: Tenant,
+        destination: Destination,
+        incident: Option<&Incident>,
+    ) -> Self {
+        let mut observed = Self::new(tenant, AlertSubject::Jobs, BTreeMap::new());
+        let mut newest_failure = None;
+        if let Some(IncidentCause::Failures {
+            attempts,
+            failed,
+            newest,
+            ..
+        }) = incident.map(|incident| &incident.cause)
+        {
+            observed.metrics.failed_share = f64::from(*failed) / f64::from((*attempts).max(1));
+            newest_failure.clone_from(newest);
+        }
+        observed.destination = Some(ObservedDestination {
+            destination,
+            newest_failure,
+        });
+        observed
+    }
+
+    /// The rules that it is about.
+    pub fn rules(&self) -> impl Iterator<Item = AlertRule> {
+        let is_of_destination = self.destination.is_some();
+        let all = AlertRule::ALL.iter().copied();
+        all.filter(move |rule| (*rule == AlertRule::Destination) == is_of_destination)
+    }
+
+    /// The key of the stored state of a rule.
+    pub fn state_id(&self, rule: AlertRule) -> String {
+        let id = format!("{}/{}/{rule}", self.tenant, self.subject);
+        match &self.destination {
+            Some(observed) => format!("{id}/{}", observed.destination),
+            None => id,
+        }
+    }
+
+    /// The queue that contributes most to what the rule measures, and whether it is the only one.
+    pub(super) fn worst_queue(&self, rule: AlertRule) -> Option<(&Queue, bool)> {
+        let share = |metrics: &AlertMetrics| match rule {
+            AlertRule::Dlq => metrics.dead_letters,
+            AlertRule::RetryRate => metrics.recent.retries,
+            AlertRule::Exhausted => metrics.recent.exhausted,
+            // Only the oldest job counts.
+            AlertRule::Overdue => {
+                let oldest = self.metrics.oldest_ready;
+                u64::from(oldest.is_some() && metrics.oldest_ready == oldest)
+            }
+            // Only the longest wait counts.
+            AlertRule::Storm => {
+                let worst = self.metrics.upcoming;
+                u64::from(worst.is_some() && metrics.upcoming == worst)
+            }
+            AlertRule::Destination | AlertRule::NewFailure | AlertRule::Regressed => 0,
+        };
+        let (mut worst, mut queues) = (None, 0_usize);
+        for (queue, metrics) in &self.queues {
+            let share = share(metrics);
+            queues += usize::from(share > 0);
+            if share > worst.map_or(0, |(most, _)| most) {
+                worst = Some((share, queue));
+            }
+        }
+        worst.map(|(_, queue)| (queue, queues == 1))
+    }
+}
+
+/// The figures that alert rules measure.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AlertMetrics {
+    /// Jobs that ended `failed` and were not resolved yet.
+    pub dead_letters: u64,
+    /// Attempts that ended within the window.
+    pub recent: Tally,
+    /// `runAt` of the ready job that has been due longest; `None` if no job is ready.
+    pub oldest_ready: Option<Timestamp>,
+    /// The share of attempts that failed at a destination that does not work; 0 if it works.
+    pub failed_share: f64,
+    /// Causes of failures that are new, and have made enough of them.
+    pub new_causes: u64,
+    /// Causes of failures that counted as fixed.
+    pub regressed_causes: u64,
+    /// The upcoming jobs, if they are more than the throughput allows.
+    pub upcoming: Option<UpcomingJobs>,
+}
+
+impl AddAssign for AlertMetrics {
+    fn add_assign(&mut self, other: Self) {
+        self.dead_letters += other.dead_letters;
+        self.recent += other.recent;
+        let both = self.oldest_ready.into_iter().chain(other.oldest_ready);
+        self.oldest_ready = both.min();
+        self.failed_share = self.failed_share.max(other.failed_share);
+        self.new_causes += other.new_causes;
+        self.regressed_causes += other.regressed_causes;
+        self.upcoming = self.upcoming.max(other.upcoming);
+    }
+}
+
+/// Jobs that are coming, of one queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UpcomingJobs {
+    /// How long the last of those that are due at the same time has to wait.
+    pub wait: Duration,
+    /// How many are due at the same time.
+    pub jobs: u64,
+    /// Attempts that lately succeeded in a minute.
+    pub throughput_per_minute: u64,
+}
+
+impl UpcomingJobs {
+    /// The upcoming jobs of a forecast, if they are more than the throughput allows. Few jobs do not
+    /// count, nor do forecasts without measurements.
+    pub fn of(forecast: &DueForecast) -> Option<Self> {
+        let jobs = forecast.peak_backlog();
+        let (wait, throughput) = (forecast.longest_wait()?, forecast.throughput_per_minute?);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a number of jobs"
+        )]
+        (jobs >= limits::STORM_JOBS_MIN).then_some(Self {
+            wait,
+            jobs: jobs as u64,
+            throughput_per_minute: throughput,
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! What blocks a job at a destination that does not work, has recovered just now, or asked its
+//! callers to wait.
+
+use super::{Blocker, BlockerKind, GateSnapshot, StartFacts, subject};
+use crate::{
+    explain::{brief, count_of, whole_second},
+    flow::{GateId, Incident, IncidentCause, Rate, SharedRetryAfter},
+    limits,
+    state::Guarantee,
+    values::Timestamp,
+};
+
+impl StartFacts<'_> {
+    pub(super) fn hold(
+        &self,
+        reading: &GateSnapshot,
+        until: Option<Timestamp>,
+        incident: &Incident,
+        now: Timestamp,
+    ) -> Blocker {
+        let id = &reading.gate.id;
+        let mut sentence = format!(
+            "{} has been held since {}: {}.",
+            subject(id),
+            incident.began_at,
+            self.cause(&incident.cause)
+        );
+        match until {
+            Some(until) if until > now => {
+                let wait = brief(until.since(now));
+                sentence.push_str(&format!(" The next probe may start in {wait}."));
+            }
+            _ if self.job.guarantee == Guarantee::AtMostOnce => {
+                sentence.push_str(
+                    " This job starts at most once, so it is not used as a probe and waits until a \
+                     probe has succeeded.",
+                );
+            }
+            _ => {}
+        }
+        let action = format!("Release {id} if you know that it works.");
+        let is_next = reading.ahead == 0;
+        Blocker {
+            since: Some(incident.began_at),
+            evidence: Some(self.visible_cause(&incident.cause)),
+            // Behind others it is not the probe, and when one succeeds is not known.
+            likely: until.filter(|_| is_next),
+            ..Blocker::new(BlockerKind::Held, sentence, until, action)
+        }
+    }
+
+    pub(super) fn retry_after(
+        &self,
+        id: &GateId,
+        retry_after: &SharedRetryAfter,
+        now: Timestamp,
+    ) -> Blocker {
+        let by = match self.is_of_tenant {
+            true => String::new(),
+            false => format!("by {} ", retry_after.job),
+        };
+        let sentence = format!(
+            "{} asked callers to wait (Retry-After with status {}, received {by}at {}); {} \
+             remaining.",
+            subject(id),
+            retry_after.status,
+            whole_second(retry_after.at),
+            brief(retry_after.until.since(now))
+        );
+        let action = format!("Release {id} if you know that waiting is unnecessary.");
+        Blocker {
+            retry_after: (!self.is_of_tenant).then_some(*retry_after),
+            ..Blocker::new(
+                BlockerKind::RetryAfter,
+                sentence,
+                Some(retry_after.until),
+                action,
+            )
+        }
+    }
+
+    fn cause(&self, of: &IncidentCause) -> String {
+        cause(&self.visible_cause(of))
+    }
+
+    /// The text of a failure may belong to another tenant.
+    fn visible_cause(&self, of: &IncidentCause) -> IncidentCause {
+        let mut visible = of.clone();
+        if self.is_of_tenant
+            && let IncidentCause::Failures { newest, .. } = &mut visible
+        {
+            *newest = None;
+        }
+        visible
+    }
+}
+
+pub(super) fn ramp(
+    reading: &GateSnapshot,
+    until: Timestamp,
+    rate: &Rate,
+    now: Timestamp,
+) -> Blocker {
+    let id = &reading.gate.id;
+    let sentence = format!(
+        "{} has recovered, and starts ramp up gradually, currently {rate}; \
+         next slot in {}.",
+        subject(id),
+        brief(until.since(now))
+    );
+    let mut blocker = Blocker::new(BlockerKind::Ramping, sentence, Some(until), String::new());
+    // Twice as many each second: after n seconds, as many times the current rate as 2^n - 1.
+    let turns = reading.ahead / u64::from(rate.limit.max(1)) + 1;
+    let seconds = u64::BITS - turns.leading_zeros() - 1;
+    blocker.likely = Some(until.plus(limits::RAMP_STEP * seconds));
+    blocker
+}
+
+fn cause(cause: &IncidentCause) -> String {
+    match cause {
+        IncidentCause::Failures {
+            attempts,
+            failed,
+            jobs,
+            newest,
+        } => {
+            let newest = newest.as_ref();
+            let newest = newest.map_or(String::new(), |newest| {
+                format!(", most recently with {newest}")
+            });
+            let jobs = count_of((*jobs).into(), "job", "jobs");
+            format!("{failed} of {attempts} attempts of {jobs} failed{newest}")
+        }
+        IncidentCause::ByHand { by, .. } => match by {
+            Some(by) => format!("it was held by {by}"),
+            None => "it was held manually".to_owned(),
+        },
+    }
+}
