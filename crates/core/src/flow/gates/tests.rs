@@ -1,7 +1,12 @@
+use std::time::Duration;
+
 use super::*;
 use crate::{
     failure::{Failure, FailureClass},
-    flow::{ClosedBy, GateState, HealthInput, HealthTally, HoldCommand, Room},
+    flow::{
+        ClosedBy, DestinationHealth, GateState, HealthInput, HealthRules, HealthSubject,
+        HealthTally, HoldCommand, Room,
+    },
     job::{NewJob, attempt::Outcome},
     policy::Preset,
     values::{ConcurrencyKey, Destination, JobId, Kind, Payload, Queue, WorkerName},
