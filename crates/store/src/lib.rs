@@ -60,12 +60,13 @@ pub use store::{
     Allowance, AttemptCursor, AttemptOwner, AuditFilter, BaseStore, BatchCreateResult, BatchFilter,
     BatchRecord, ClaimRequest, ClaimResult, CounterDifference, Document, DocumentKind,
     DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes, DueSchedule, DueSchedules,
-    EnqueueResult, FailureCursor, FailureFilter, FireRequest, FireResult, FollowedLinks, JobCount,
-    JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutes, LaneMinutesList, LaneStats,
-    LinkStore, MinuteStats, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, OperationStore, Outbox, Page, PageRequest, QueryStore, RenewResult, Renewal,
-    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
-    StartQuery, StartReading, Store, TickRecord, WaitingMinute,
+    EnqueueResult, FailureCursor, FailureFilter, FailureStore, FireRequest, FireResult,
+    FollowedLinks, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutes,
+    LaneMinutesList, LaneStats, LinkStore, MinuteStats, OperationBatch, OperationChange,
+    OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox, Page,
+    PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult,
+    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartReading, Store, TickRecord,
+    WaitingMinute,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -5,6 +5,7 @@ pub(crate) mod batches;
 pub(crate) mod dependencies;
 mod documents;
 pub(crate) mod event_position;
+pub(crate) mod failures;
 pub(crate) mod links;
 mod operations;
 mod records;

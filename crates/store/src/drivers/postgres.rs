@@ -34,7 +34,7 @@ mod values;
 
 use claim::{due_cache, known_gates, start};
 use counts::recount;
-use jobs::{audit, change, commit, enqueue, failures, unique};
+use jobs::{change, commit, enqueue, failures, unique};
 use open::{migrate, options};
 use queries::{damage, get, stats};
 

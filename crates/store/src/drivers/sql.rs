@@ -12,7 +12,7 @@ pub(crate) mod columns;
 pub(crate) mod counters;
 mod dependencies;
 pub(crate) mod extras;
-pub(crate) mod failures;
+mod failures;
 pub(crate) mod listing;
 pub(crate) mod numbers;
 pub(crate) mod operations;

@@ -26,7 +26,7 @@ mod values;
 mod writer;
 
 use claim::due_index;
-use jobs::{audit, change, commit, enqueue, failures, row_inserts, unique};
+use jobs::{change, commit, enqueue, row_inserts, unique};
 use open::{log_file, log_mark, options};
 use queries::{damage, get, stats};
 

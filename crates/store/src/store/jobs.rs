@@ -4,9 +4,8 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, Claim, CommitResult, Destination, FailureGroup, FailureKey, FailureMark, Fence,
-    Gates, Job, JobCommand, JobId, Kind, NewJob, Payload, Queue, StepName, Subscriptions, Tenant,
-    Timestamp, Transition, UniqueResult, WorkerName,
+    Claim, CommitResult, Destination, Fence, Gates, Job, JobCommand, JobId, Kind, NewJob, Payload,
+    Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, UniqueResult, WorkerName,
 };
 
 use super::BaseStore;
@@ -112,17 +111,6 @@ pub trait JobStore: BaseStore {
         command: JobCommand,
         subscriptions: Arc<Subscriptions>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
-
-    /// Writes what a person says of a group of failures, and who it was, with an audit record.
-    /// Answers with the group as it is then, or `None` if there is none. What the group is already
-    /// changes nothing, and leaves no record.
-    async fn mark_failure(
-        &self,
-        key: FailureKey,
-        mark: FailureMark,
-        by: Option<String>,
-        audit: Option<AuditRecord>,
-    ) -> Result<Option<FailureGroup>, StoreError>;
 
     /// Deletes up to `limit` jobs that [`Job::may_be_pruned`], with their attempts and steps,
     /// and answers how many.

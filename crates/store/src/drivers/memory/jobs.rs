@@ -8,10 +8,9 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, BatchId, Claim, CommandRefusal, CommandResult, CommitResult, FailureGroup,
-    FailureKey, FailureMark, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload,
-    RefusalReason, StartDeadline, StepName, Subscriptions, Tenant, Timestamp, Transition, Unique,
-    WorkerName, limits::STEPS_MAX, on_command, on_dependant_command,
+    BatchId, Claim, CommandRefusal, CommandResult, CommitResult, Fence, Job, JobCommand, JobId,
+    JobState, NewJob, Payload, RefusalReason, StartDeadline, StepName, Subscriptions, Tenant,
+    Timestamp, Transition, Unique, WorkerName, limits::STEPS_MAX, on_command, on_dependant_command,
 };
 
 use super::{
@@ -122,16 +121,6 @@ impl JobStore for MemoryStore {
                 tables.run_command(job, &command, &subscriptions, now)
             })
         }))
-    }
-
-    async fn mark_failure(
-        &self,
-        key: FailureKey,
-        mark: FailureMark,
-        by: Option<String>,
-        audit: Option<AuditRecord>,
-    ) -> Result<Option<FailureGroup>, StoreError> {
-        Ok(self.with(|tables, now| tables.mark_failure(&key, mark, by, audit, now)))
     }
 
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {

@@ -10,20 +10,20 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobState, Payload,
-    Tenant, Timestamp,
+    Attempt, Destination, GateId, GateState, Gates, Job, JobId, JobState, Payload, Tenant,
+    Timestamp,
 };
 
-use super::{PostgresStore, failures, inner::on_connection, start::StartReader};
+use super::{PostgresStore, inner::on_connection, start::StartReader};
 use crate::{
     claim::DueIndex,
     damage::DamagedRows,
     drivers::sql::start::{self, StartReads as _},
     error::StoreError,
     store::{
-        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, FailureCursor, FailureFilter,
-        JobCount, JobFilter, JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page,
-        PageRequest, QueryStore, StartQuery, StartReading,
+        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobFilter,
+        JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
+        StartQuery, StartReading,
     },
     verbs::schedules,
 };
@@ -207,24 +207,6 @@ impl QueryStore for PostgresStore {
             tenant.as_ref(),
             until,
             most
-        ))
-    }
-
-    async fn list_failures(
-        &self,
-        filter: FailureFilter,
-        page: PageRequest<FailureCursor>,
-    ) -> Result<Page<FailureGroup, FailureCursor>, StoreError> {
-        let now = self.now();
-        on_connection!(self, "list_failures", |conn| failures::list(
-            conn, &filter, &page, now
-        ))
-    }
-
-    async fn new_failures(&self, limit: usize) -> Result<Vec<FailureGroup>, StoreError> {
-        let now = self.now();
-        on_connection!(self, "new_failures", |conn| failures::list_new(
-            conn, limit, now
         ))
     }
 

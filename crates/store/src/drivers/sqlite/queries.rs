@@ -10,20 +10,20 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobState, Payload,
-    Tenant, Timestamp,
+    Attempt, Destination, GateId, GateState, Gates, Job, JobId, JobState, Payload, Tenant,
+    Timestamp,
 };
 
-use super::{SqliteStore, failures, log_file};
+use super::{SqliteStore, log_file};
 use crate::{
     claim::DueIndex,
     damage::DamagedRows,
     drivers::sql::start::{self, StartReads as _},
     error::StoreError,
     store::{
-        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, FailureCursor, FailureFilter,
-        JobCount, JobFilter, JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page,
-        PageRequest, QueryStore, StartQuery, StartReading,
+        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobFilter,
+        JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
+        StartQuery, StartReading,
     },
     verbs::schedules,
 };
@@ -180,26 +180,6 @@ impl QueryStore for SqliteStore {
         most: u64,
     ) -> Result<DueMinutes, StoreError> {
         lane_minutes::due_minutes(self, destination, tenant, until, most).await
-    }
-
-    async fn list_failures(
-        &self,
-        filter: FailureFilter,
-        page: PageRequest<FailureCursor>,
-    ) -> Result<Page<FailureGroup, FailureCursor>, StoreError> {
-        let now = self.now();
-        self.read("list_failures", move |reader| {
-            failures::list(reader, &filter, &page, now)
-        })
-        .await
-    }
-
-    async fn new_failures(&self, limit: usize) -> Result<Vec<FailureGroup>, StoreError> {
-        let now = self.now();
-        self.read("new_failures", move |reader| {
-            failures::list_new(reader, limit, now)
-        })
-        .await
     }
 
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {

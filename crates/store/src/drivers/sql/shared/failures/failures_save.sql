@@ -1,7 +1,7 @@
--- Writes a group of failures.
--- Parameters: 1 tenant, 2 fingerprint, 3 to 8 as named. Rows: none. Locks: write.
+-- Writes failure groups.
+-- Parameters: of each row the columns as named. Rows: none. Locks: the rows.
 INSERT INTO steadfast_failure (tenant, fingerprint, count, state, state_since, last_seen, dead_letters, body)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+VALUES /*rows*/
 ON CONFLICT (tenant, fingerprint) DO UPDATE SET
     count = excluded.count,
     state = excluded.state,
