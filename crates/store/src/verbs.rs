@@ -7,6 +7,7 @@ mod documents;
 pub(crate) mod event_position;
 pub(crate) mod links;
 mod operations;
+pub(crate) mod outbox;
 mod records;
 pub(crate) mod schedules;
 pub(crate) mod template;
