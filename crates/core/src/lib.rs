@@ -107,7 +107,7 @@ pub use lifecycle::{
         CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command,
         on_dependant_command,
     },
-    transition::{CommitResult, Guard, Transition},
+    transition::{CommitResult, Guard, OutboxRefusal, OutboxRefusalReason, Transition},
 };
 pub use operation::{
     CanaryRule, Operation, OperationEvent, OperationJob, OperationKind, OperationOutcome,

@@ -142,6 +142,10 @@ pub const RATE_LIMIT_MAX: u32 = 1_000_000;
 pub const RATE_PER: RangeInclusive<Duration> = Duration::from_secs(1)..=DAY;
 /// Starts beyond a rate's limit: as for the limit itself.
 pub const RATE_BURST_MAX: u32 = RATE_LIMIT_MAX;
+/// One of so many starts of a rate without a burst is kept for making up for late ones. So starts may
+/// be late by a 32nd of the window, and 97 % of the limit are reached; smaller limits have windows so
+/// wide that they lose less by being late.
+pub const RATE_LATE_PART: u32 = 32;
 /// A time that is later than it can be by no more than this was written by a clock that is a little
 /// ahead, and counts; one that is later was written before the clock was set back.
 pub const CLOCK_STEP_MAX: Duration = Duration::from_secs(5);

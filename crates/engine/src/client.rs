@@ -207,6 +207,13 @@ impl Client {
         Ok(job)
     }
 
+    /// The same for a job that is created if and only if an attempt of another succeeds.
+    pub fn prepare_outbox(&self, request: impl Into<JobRequest>) -> Result<NewJob, Invalid> {
+        let request = request.into();
+        request.check_outbox()?;
+        self.prepare(request)
+    }
+
     /// Stores a job, durably before it returns. Takes the input of a handler, or a [`JobRequest`].
     pub async fn enqueue(&self, request: impl Into<JobRequest>) -> Result<JobId, ClientError> {
         let job = self.prepare(request)?;

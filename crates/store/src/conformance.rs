@@ -29,8 +29,8 @@ mod writable;
 
 use claims::{claim, due, flow, flow_model, ordered_keys, pause, start, wake};
 use jobs::{
-    attempts, command, commit, enqueue, expiry, keys, once, outbox, prune, renew, sweep, tags,
-    unique, webhooks,
+    attempts, command, commit, enqueue, expiry, keys, once, outbox, outbox_links, prune, renew,
+    sweep, tags, unique, webhooks,
 };
 use records::{after, audit, batches, documents, failures, fire, operations, schedules};
 
@@ -209,6 +209,14 @@ macro_rules! conformance_tests {
                 the_outbox_of_a_refused_transition_is_not_written
                 the_outbox_of_a_repeated_commit_is_written_once
                 a_known_id_or_key_in_the_outbox_does_not_hinder_the_transition
+            }
+            outbox_links {
+                a_job_of_an_outbox_runs_after_the_jobs_that_it_names
+                a_job_of_an_outbox_may_run_after_its_creator_and_others_of_the_outbox
+                a_batch_counts_what_its_last_job_adds_and_ends_after_it
+                an_outbox_that_names_what_is_not_there_is_refused_and_nothing_is_written
+                a_refused_outbox_hinders_no_other_transition
+                links_of_a_repeated_commit_are_written_once
             }
             sweep {
                 a_lease_has_run_out_at_its_end_and_not_before

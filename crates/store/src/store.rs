@@ -32,7 +32,7 @@ use steadfast_core::Timestamp;
 
 use crate::wake::{WakeInterest, Wakeups};
 
-pub(crate) use batches::{BatchCallback, check_batch, requested_batches};
+pub(crate) use batches::{BatchCallback, added_event, check_batch, requested_batches};
 pub use batches::{BatchCreateResult, BatchFilter, BatchRecord};
 pub use documents::{
     Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, Outbox,

@@ -8,6 +8,7 @@ pub(crate) mod event_position;
 pub(crate) mod failures;
 pub(crate) mod links;
 mod operations;
+pub(crate) mod outbox;
 mod records;
 pub(crate) mod schedules;
 pub(crate) mod template;

@@ -31,7 +31,7 @@ use crate::{
     },
     verbs::links::NewDependant,
     verbs::unique::UniquePlan,
-    verbs::{batches, dependencies},
+    verbs::{batches, dependencies, outbox},
 };
 
 const LAST_ID: JobId = JobId::from_bits(u128::MAX);
@@ -168,9 +168,9 @@ impl Tables {
         let new: Vec<(usize, &NewJob)> = new.iter().map(|(index, job)| (*index, job)).collect();
         let failed = |error: DriverError| error.in_operation("enqueue");
         let mut seam = self.seam(now);
-        let dependants = finish(dependencies::plan(&mut seam, &new)).map_err(failed)??;
+        let dependants = finish(dependencies::plan(&mut seam, &new, None)).map_err(failed)??;
         let answers = self.answers_for(&jobs, &plan, now)?;
-        finish(batches::check(&mut self.seam(now), new)).map_err(failed)??;
+        finish(batches::check(&mut self.seam(now), new, None)).map_err(failed)??;
         let created = answers.iter().enumerate();
         let created = created.filter(|(_, it)| matches!(it, EnqueueResult::Created(..)));
         let created: Vec<usize> = created.map(|(index, _)| index).collect();
@@ -187,7 +187,7 @@ impl Tables {
         let waiting = created.iter().filter_map(|index| dependants.get(index));
         let waiting: Vec<(&NewDependant, Timestamp)> = waiting.map(|new| (new, now)).collect();
         let mut seam = self.seam(now);
-        finish(batches::add(&mut seam, &added)).map_err(failed)?;
+        finish(batches::add(&mut seam, &added, None)).map_err(failed)?;
         finish(dependencies::save(&mut seam, &waiting)).map_err(failed)?;
         for (id, edit) in plan.edits {
             // It waits, so nothing speaks against it.
@@ -322,22 +322,36 @@ impl Tables {
         if let Some(refusal) = transition.refusal(progress, record, endpoints, now) {
             return refusal;
         }
-        let Some(stored) = stored else {
+        let plan = match outbox::has_links(&transition.outbox) {
+            true => match finish(outbox::plan(&mut self.seam(now), &transition)) {
+                Ok(Ok(plan)) => Some(plan),
+                Ok(Err(refusal)) => return CommitResult::OutboxRefused(refusal),
+                // Nothing fails here.
+                Err(_) => return CommitResult::Stale,
+            },
+            false => None,
+        };
+        let Some(stored) = self.jobs.get_mut(&transition.job) else {
             return CommitResult::Stale;
         };
         let mut job = stored.job.clone();
-        if let Some(record) = transition.record {
+        if let Some(record) = transition.record.clone() {
             let minute = minute(record.finished_at);
             let tallies = self.tallies.entry(Lane::from(&job)).or_default();
             *tallies.entry(minute).or_default() += transition.tally;
             stored.attempts.insert(record.fence, record);
         }
-        job.progress = transition.to;
+        job.progress = transition.to.clone();
         self.update(job);
         if let Some(observed) = &transition.observation {
             let mut tallies = FailureTallies::default();
             tallies.add(observed);
             self.count_failures(tallies, now);
+        }
+        if let Some(plan) = plan {
+            // Nothing fails here either.
+            let _saved = finish(outbox::save(&mut self.seam(now), &transition, &plan));
+            return CommitResult::Done;
         }
         for new in transition.outbox {
             self.insert(new, now);

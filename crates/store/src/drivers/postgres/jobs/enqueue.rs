@@ -90,11 +90,11 @@ pub(crate) async fn enqueue_in(
     let new = new.map(|index| (index, plan.creates.get(&index).unwrap_or(jobs[index].job)));
     let new: Vec<(usize, &NewJob)> = new.collect();
     let mut transaction = SessionTransaction::new(session, hints);
-    let dependants = match dependencies::plan(&mut transaction, &new).await? {
+    let dependants = match dependencies::plan(&mut transaction, &new, None).await? {
         Ok(dependants) => dependants,
         Err(unknown) => return Ok(Err(unknown)),
     };
-    if let Err(refused) = batches::check(&mut transaction, new).await? {
+    if let Err(refused) = batches::check(&mut transaction, new, None).await? {
         return Ok(Err(refused));
     }
     for (index, dependant) in &dependants {
@@ -126,7 +126,7 @@ async fn save_links(
     let waiting = waiting.filter_map(|new| Some((new, *created.get(&new.job.id)?)));
     let waiting: Vec<(&NewDependant, Timestamp)> = waiting.collect();
     let mut transaction = SessionTransaction::new(session, hints);
-    batches::add(&mut transaction, &added).await?;
+    batches::add(&mut transaction, &added, None).await?;
     dependencies::save(&mut transaction, &waiting).await
 }
 

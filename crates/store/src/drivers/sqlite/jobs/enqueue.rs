@@ -126,11 +126,11 @@ fn plan_links(
     let new = new.map(|(index, job)| (index, plan.creates.get(&index).unwrap_or(job)));
     let new: Vec<(usize, &NewJob)> = new.collect();
     let mut transaction = WriterTransaction::new(session);
-    let dependants = match finish(dependencies::plan(&mut transaction, &new))? {
+    let dependants = match finish(dependencies::plan(&mut transaction, &new, None))? {
         Ok(dependants) => dependants,
         Err(unknown) => return Ok(Err(unknown)),
     };
-    let checked = finish(batches::check(&mut transaction, new))?;
+    let checked = finish(batches::check(&mut transaction, new, None))?;
     Ok(checked.map(|()| dependants))
 }
 
@@ -152,7 +152,7 @@ fn save_links(
         return Ok(());
     }
     let mut transaction = WriterTransaction::new(session);
-    finish(batches::add(&mut transaction, &added))?;
+    finish(batches::add(&mut transaction, &added, None))?;
     finish(dependencies::save(&mut transaction, &waiting))
 }
 
