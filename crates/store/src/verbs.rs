@@ -10,4 +10,5 @@ mod operations;
 mod records;
 pub(crate) mod schedules;
 pub(crate) mod template;
+pub(crate) mod tenant_room;
 pub(crate) mod unique;

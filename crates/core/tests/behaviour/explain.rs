@@ -7,8 +7,8 @@ use steadfast_core::{
     GateHolder, GateId, GatePatch, GateScope, GateSnapshot, GateState, Gates, Guarantee,
     HealthInput, HealthRules, HealthTally, HoldCommand, HoldMode, Jitter, Job, JobId, JobLabel,
     JobSnapshot, Kind, NewJob, Outcome, PausePatch, Payload, PlaceSnapshot, PolicyPatch, Preset,
-    RetryRule, RuleAction, StartDeadline, StartFacts, Sublane, Subscriptions, Tenant, Timestamp,
-    WorkerName, WorkerSnapshot, after_attempt, explain,
+    RetryRule, RuleAction, SharedRetryAfter, StartDeadline, StartFacts, Sublane, Subscriptions,
+    Tenant, Timestamp, WorkerName, WorkerSnapshot, after_attempt, explain,
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -187,7 +187,7 @@ fn facts(job: &Job) -> StartFacts<'_> {
         endpoint: None,
         workers: WorkerSnapshot {
             live: 2,
-            last_seen: None,
+            ..WorkerSnapshot::default()
         },
         place: Some(PlaceSnapshot::default()),
         starts_per_second: None,
@@ -254,7 +254,8 @@ fn unhealthy(outcome: &Outcome, jobs: u128) -> DestinationHealth {
         let claim = job.claim(WorkerName::new("node-1").unwrap(), None, T0);
         let ended = claim.end(outcome.clone(), at(1));
         tally.add(&ended, None);
-        tally.add_retry_after(&ended);
+        let told = SharedRetryAfter::of(&ended, true).into_iter();
+        told.for_each(|told| tally.add_retry_after(told));
     }
     let report = tally.take_report("node-1", at(1));
     let input = HealthInput {
@@ -366,6 +367,14 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
     };
     let set = |scope, key: &str, patch| at_gate(applied(&job, scope, key, patch), full);
     let of_health = |health| at_gate(health_gate(&job, health), GateState::default());
+    let served_by = |live, full, last_seen| StartFacts {
+        workers: WorkerSnapshot {
+            live,
+            full,
+            last_seen,
+        },
+        ..facts(&job)
+    };
     let last_seen = Some((WorkerName::new("worker-3").unwrap(), T0));
     let table = [
         ("nothing", facts(&job)),
@@ -515,13 +524,8 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
             for_tenant(gates(of_health(told.clone()))),
         ),
         ("Retry-After", gates(of_health(told))),
-        (
-            "no worker",
-            StartFacts {
-                workers: WorkerSnapshot { live: 0, last_seen },
-                ..facts(&job)
-            },
-        ),
+        ("no worker", served_by(0, 0, last_seen)),
+        ("no slot", served_by(2, 2, None)),
         (
             "never a worker, and paused",
             StartFacts {
