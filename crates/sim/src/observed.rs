@@ -124,7 +124,8 @@ impl ObservedStore {
                     history().refused_by_batch(&jobs[index], batch);
                 }
             }
-            EnqueueError::Store(_) => {}
+            // No workload comes near the limits.
+            EnqueueError::TenantFull { .. } | EnqueueError::Store(_) => {}
         }
         Ok(())
     }

@@ -12,4 +12,5 @@ pub(crate) mod outbox;
 mod records;
 pub(crate) mod schedules;
 pub(crate) mod template;
+pub(crate) mod tenant_room;
 pub(crate) mod unique;

@@ -108,7 +108,10 @@ impl PostgresStore {
             options.schema.clone(),
             Arc::clone(&listener),
         );
+        let [lists, work] = Inner::doors(options.connections);
         let inner = Arc::new(Inner {
+            lists,
+            work,
             pool: open::pool(address, &shared, &options)?,
             shared,
             listener,

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, Destination, Fence, Gates, Job, JobCommand, JobId, Kind, NewJob, Payload,
+    CallOwner, Claim, CommitResult, Fence, Gates, Job, JobCommand, JobId, Kind, NewJob, Payload,
     Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, UniqueResult, WorkerName,
 };
 
@@ -198,7 +198,7 @@ pub struct ClaimRequest {
     pub within_timeout: bool,
     /// What may start now. Those of the newest version that a claim was made with hold.
     pub gates: Arc<Gates>,
-    /// How many jobs for one destination the caller takes; any number by default.
+    /// How many jobs of each tenant, kind and destination the caller takes; any number by default.
     pub allowance: Option<Allowance>,
 }
 
@@ -229,19 +229,19 @@ impl ClaimRequest {
     }
 }
 
-/// How many more jobs for a destination a caller takes at the moment.
+/// How many more jobs of a tenant, of a kind and for a destination a caller takes at the moment.
 #[derive(Clone)]
-pub struct Allowance(Arc<dyn Fn(&Destination) -> usize + Send + Sync>);
+pub struct Allowance(Arc<dyn Fn(&CallOwner) -> usize + Send + Sync>);
 
 impl Allowance {
     /// As the function says.
-    pub fn new(of: impl Fn(&Destination) -> usize + Send + Sync + 'static) -> Self {
+    pub fn new(of: impl Fn(&CallOwner) -> usize + Send + Sync + 'static) -> Self {
         Self(Arc::new(of))
     }
 
     /// How many more for this one.
-    pub fn of(&self, destination: &Destination) -> usize {
-        (self.0)(destination)
+    pub fn of(&self, owner: &CallOwner) -> usize {
+        (self.0)(owner)
     }
 }
 

@@ -75,7 +75,7 @@ fn destinations_are_set_held_shown_and_released() {
             "set",
             partner,
             "--hold",
-            "auto",
+            "watch",
             "--health",
             r#"{"minJobs": 7}"#,
         ],

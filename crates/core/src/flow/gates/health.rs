@@ -8,7 +8,7 @@ use crate::{
     flow::{
         gate::{GateId, GateLimits, GateScope},
         health::{DestinationHealth, DestinationLimit, HealthRules, HealthSubject, Incident},
-        hold::HoldMode,
+        hold::{HoldMode, RetryAfterScope},
         sublane::Sublane,
     },
     job::Job,
@@ -126,7 +126,7 @@ impl Gates {
         };
         let defaults = [self.defaults.tenant.hold, self.defaults.destination.hold];
         set.or_else(|| defaults.into_iter().flatten().next())
-            .unwrap_or(HoldMode::Watch)
+            .unwrap_or(HoldMode::Auto)
     }
 
     fn hold_set(&self, tenant: &Tenant, destination: &Destination) -> Option<HoldMode> {
@@ -145,20 +145,39 @@ impl Gates {
             self.defaults.destination.hold,
         ];
         let mut set = defaults.into_iter().flatten();
-        set.next().unwrap_or(HoldMode::Watch)
+        set.next().unwrap_or(HoldMode::Auto)
     }
 
     /// Whether any jobs are held by themselves if their destination is found unhealthy.
     pub fn has_auto_hold(&self) -> bool {
         let defaults = [self.defaults.tenant.hold, self.defaults.destination.hold];
         let mut set = self.holds.values().copied();
-        set.any(|mode| mode == HoldMode::Auto) || defaults.contains(&Some(HoldMode::Auto))
+        set.any(|mode| mode == HoldMode::Auto)
+            || defaults.contains(&Some(HoldMode::Auto))
+            || defaults == [None, None]
     }
 
-    /// Whether a `Retry-After` that one job received counts for all jobs of the destination.
-    pub fn shares_retry_after(&self, destination: &Destination) -> bool {
-        let shares = self.of_destination(destination).share_retry_after;
-        shares.unwrap_or(true)
+    /// The jobs that a `Retry-After` applies to which a job of a tenant received. The operator may
+    /// know that the limits of a destination are the same for all its callers; a tenant may know
+    /// that its own are not.
+    pub fn retry_after_scope(
+        &self,
+        tenant: Option<&Tenant>,
+        destination: &Destination,
+    ) -> RetryAfterScope {
+        match self.of_destination(destination).share_retry_after {
+            Some(true) => return RetryAfterScope::All,
+            Some(false) => return RetryAfterScope::Job,
+            None => {}
+        }
+        let own = tenant.and_then(|tenant| {
+            let [_, own] = both(tenant, GateScope::Destination, destination.as_str());
+            self.set.get(&own)?.share_retry_after
+        });
+        match own {
+            Some(false) => RetryAfterScope::Job,
+            _ => RetryAfterScope::Tenant,
+        }
     }
 
     /// For how long a job was held between two times, which `maxElapsed` does not count.
@@ -207,6 +226,8 @@ impl Gates {
         let known = destination.and_then(|destination| self.health.get_key_value(destination));
         let gates = known.map(|(destination, known)| {
             let mode = self.hold_mode(&sublane.tenant, destination);
+            let scope = self.retry_after_scope(Some(&sublane.tenant), destination);
+            let heeds_retry_after = scope != RetryAfterScope::Job;
             let mode_for_all = mode_for_all(&sublane.kind, mode);
             let for_all = known.get(None);
             let is_held_for_all = for_all.is_some_and(|health| health.keeps_back(mode_for_all));
@@ -214,34 +235,35 @@ impl Gates {
             let own_mode = if is_held_for_all { HoldMode::Off } else { mode };
             let tenant = Some(&sublane.tenant);
             [
-                for_all.and_then(|it| self.health_gate(destination, None, it, mode_for_all)),
-                own.and_then(|it| self.health_gate(destination, tenant, it, own_mode)),
+                for_all.and_then(|it| Some((None, it.limit(mode_for_all, heeds_retry_after)?))),
+                own.and_then(|it| Some((tenant, it.limit(own_mode, heeds_retry_after)?))),
             ]
+            .map(|limit| {
+                let (tenant, limit) = limit?;
+                Some(health_gate(destination, tenant, limit))
+            })
         });
         gates.into_iter().flatten().flatten()
     }
+}
 
-    fn health_gate(
-        &self,
-        destination: &Destination,
-        tenant: Option<&Tenant>,
-        health: &DestinationHealth,
-        mode: HoldMode,
-    ) -> Option<AppliedGate> {
-        let limit = health.limit(mode, self.shares_retry_after(destination))?;
-        let id = GateId {
-            tenant: tenant.cloned(),
-            scope: GateScope::Destination,
-            key: destination.as_str().to_owned(),
-        };
-        Some(AppliedGate {
-            number: GateNumber::of_health(&id, &limit),
-            id,
-            limits: Arc::new(GateLimits {
-                destination: Some(Arc::new(limit)),
-                ..GateLimits::default()
-            }),
-        })
+fn health_gate(
+    destination: &Destination,
+    tenant: Option<&Tenant>,
+    limit: DestinationLimit,
+) -> AppliedGate {
+    let id = GateId {
+        tenant: tenant.cloned(),
+        scope: GateScope::Destination,
+        key: destination.as_str().to_owned(),
+    };
+    AppliedGate {
+        number: GateNumber::of_health(&id, &limit),
+        id,
+        limits: Arc::new(GateLimits {
+            destination: Some(Arc::new(limit)),
+            ..GateLimits::default()
+        }),
     }
 }
 

@@ -6,7 +6,7 @@ use steadfast_core::{
     AppliedGate, ConcurrencyKey, Destination, DestinationHealth, Gate, GateDefaults, GateId,
     GatePatch, GateScope, GateSnapshot, GateState, Gates, HealthInput, HealthRules, HealthTally,
     HoldCommand, HoldMode, Job, JobId, JobLabel, JobSnapshot, Kind, Outcome, PlaceSnapshot,
-    StartFacts, Sublane, Tenant, Timestamp, WorkerName, WorkerSnapshot,
+    SharedRetryAfter, StartFacts, Sublane, Tenant, Timestamp, WorkerName, WorkerSnapshot,
 };
 
 use super::{T0, at, job, steady};
@@ -29,7 +29,7 @@ pub fn facts(job: &Job) -> StartFacts<'_> {
         endpoint: None,
         workers: WorkerSnapshot {
             live: 2,
-            last_seen: None,
+            ..WorkerSnapshot::default()
         },
         place: Some(PlaceSnapshot::default()),
         starts_per_second: None,
@@ -96,7 +96,8 @@ pub fn unhealthy(outcome: &Outcome, jobs: u128) -> DestinationHealth {
         let claim = job.claim(WorkerName::new("node-1").unwrap(), None, T0);
         let ended = claim.end(outcome.clone(), at(1));
         tally.add(&ended, None);
-        tally.add_retry_after(&ended);
+        let told = SharedRetryAfter::of(&ended, true).into_iter();
+        told.for_each(|told| tally.add_retry_after(told));
     }
     let report = tally.take_report("node-1", at(1));
     let input = HealthInput {

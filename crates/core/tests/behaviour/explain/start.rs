@@ -101,6 +101,14 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
     };
     let set = |scope, key: &str, patch| at_gate(applied(&job, scope, key, patch), full);
     let of_health = |health| at_gate(health_gate(&job, health), GateState::default());
+    let served_by = |live, full, last_seen| StartFacts {
+        workers: WorkerSnapshot {
+            live,
+            full,
+            last_seen,
+        },
+        ..facts(&job)
+    };
     let last_seen = Some((WorkerName::new("worker-3").unwrap(), T0));
     let table = [
         ("nothing", facts(&job)),
@@ -250,13 +258,8 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
             for_tenant(gates(of_health(told.clone()))),
         ),
         ("Retry-After", gates(of_health(told))),
-        (
-            "no worker",
-            StartFacts {
-                workers: WorkerSnapshot { live: 0, last_seen },
-                ..facts(&job)
-            },
-        ),
+        ("no worker", served_by(0, 0, last_seen)),
+        ("no slot", served_by(2, 2, None)),
         (
             "never a worker, and paused",
             StartFacts {

@@ -168,9 +168,13 @@ async fn what_workers_report_holds_a_destination_for_their_own_tenant_only() {
     end_calls(&parts, "limited", &limited, true).await;
     assert_eq!(are_kept(&parts, "limited").await, [true; 2]);
     assert_eq!(are_kept(&parts, "other").await, [false; 2]);
-    // The destination itself has sent it to a node.
+    // The destination itself has sent it to a node, and then to another tenant as well.
     clock.advance(HEALTH_REPORT_EVERY);
     end_calls(&parts, "third", &limited, false).await;
+    assert_eq!(are_kept(&parts, "third").await, [true; 2]);
+    assert_eq!(are_kept(&parts, "other").await, [false; 2]);
+    clock.advance(HEALTH_REPORT_EVERY);
+    end_calls(&parts, "fourth", &limited, false).await;
     assert_eq!(are_kept(&parts, "other").await, [true; 2]);
 }
 

@@ -419,3 +419,16 @@ async fn a_claim_names_a_hundred_queues_and_kinds_at_most() {
     let claims = server.http.post("/api/v1/claims", body).await.is(200);
     assert_eq!(id_of(&claims["claims"][0]), id);
 }
+
+#[tokio::test]
+async fn a_worker_key_cannot_claim_the_calls_that_nodes_make() {
+    let server = Server::start().await;
+    let worker = server.key(Scope::Worker, Some("acme")).await;
+    let tenant = server.key(Scope::Tenant, Some("acme")).await;
+    for kind in ["http", "webhook"] {
+        let claim = json!({"worker": "w", "kinds": ["mail", kind]});
+        let reply = worker.post("/api/v1/claims", claim.clone()).await;
+        reply.is_problem(403, "wrong_scope", Some("kinds"));
+        tenant.post("/api/v1/claims", claim).await.is(200);
+    }
+}

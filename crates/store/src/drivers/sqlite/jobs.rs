@@ -28,12 +28,13 @@ use crate::{
 #[async_trait]
 impl JobStore for SqliteStore {
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        let rows = jobs.len();
         let request = |caller| EnqueueRequest {
             jobs,
             answer: None,
             caller,
         };
-        self.ask_writer("enqueue", request).await?
+        self.ask_writer("enqueue", rows, request).await?
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {

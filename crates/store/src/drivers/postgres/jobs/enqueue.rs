@@ -16,7 +16,7 @@ use crate::drivers::postgres::{
     composite::{AsRow, Composite, Fields},
     driver_error::DriverError,
     key::Key,
-    names::{NumberedJob, with_numbers},
+    names::{NumberedJob, check_room, with_numbers},
     session::{Conn, Session},
     transaction::SessionTransaction,
     unique,
@@ -42,6 +42,9 @@ pub(crate) async fn enqueue(
     jobs: &[NewJob],
     hints: &mut WakeReasons,
 ) -> Result<Answer, DriverError> {
+    if let Err(full) = check_room(&conn.session(), jobs).await? {
+        return Ok(Err(full));
+    }
     let numbered = with_numbers(&conn.session(), jobs.iter()).await?;
     let is_plain = |job: &NewJob| {
         let extras = job.extras();
