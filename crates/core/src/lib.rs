@@ -78,9 +78,10 @@ pub use flow::{
 pub use forecast::{
     attempts::AttemptForecast,
     due::{
-        DueCount, DueFacts, DueForecast, DueMinute, ForecastError, MinuteOutcomes, RetryRate,
+        DueCount, DueFacts, DueForecast, DueMinute, MinuteOutcomes, RetryRate,
         throughput_per_minute,
     },
+    error::ForecastError,
     record::ForecastRecord,
 };
 pub use job::{

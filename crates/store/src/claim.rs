@@ -50,9 +50,7 @@ pub(crate) use choose::{Pick, SentJobs};
 #[cfg(feature = "postgres")]
 pub(crate) use plan::TenantBatch;
 pub(crate) use range::{DueRange, Head, Level, SublaneId};
-#[cfg(feature = "sqlite")]
-pub(crate) use start::FirstRange;
-pub(crate) use start::{IndexedStart, WaitingJob};
+pub(crate) use start::{RangeAhead, WaitingJob};
 
 /// How a driver uses the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -112,7 +112,7 @@ pub const LANE_MINUTES_MAX: usize = 100_000;
 /// Places where jobs for one destination wait that are looked at to count those that are due: one
 /// search of an index each.
 pub const DESTINATION_RANGES_MAX: usize = 500;
-/// On PostgreSQL one statement counts in so many of them.
+/// How many ranges are counted in one read.
 pub const RANGES_COUNTED_TOGETHER: usize = 32;
 /// Attempts at a gate that are named to people.
 pub const GATE_HOLDERS_MAX: usize = 10;

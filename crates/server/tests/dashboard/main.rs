@@ -18,3 +18,4 @@ mod screenshots;
 mod seed;
 mod seed_pages;
 mod sign_in;
+mod worker_jobs;

@@ -25,7 +25,7 @@ mod transaction;
 mod values;
 mod writer;
 
-use claim::{due_index, start};
+use claim::due_index;
 use jobs::{audit, change, commit, enqueue, failures, row_inserts, unique};
 use open::{log_file, log_mark, options};
 use queries::{damage, get, stats};

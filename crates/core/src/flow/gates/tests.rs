@@ -1,7 +1,12 @@
+use std::time::Duration;
+
 use super::*;
 use crate::{
     failure::{Failure, FailureClass},
-    flow::{ClosedBy, GateState, HealthInput, HealthTally, HoldCommand, Room, SharedRetryAfter},
+    flow::{
+        ClosedBy, DestinationHealth, GateState, HealthInput, HealthRules, HealthSubject,
+        HealthTally, HoldCommand, RetryAfterScope, Room, SharedRetryAfter,
+    },
     job::{NewJob, attempt::Outcome},
     policy::Preset,
     values::{ConcurrencyKey, Destination, JobId, Kind, Payload, Queue, WorkerName},
@@ -109,7 +114,7 @@ fn a_setting_of_the_tenant_overrides_that_of_the_destination() {
     assert_eq!(mode(&gates, "c"), HoldMode::Auto);
     let gates = Gates::new(1, [], defaults);
     assert_eq!(mode(&gates, "c"), HoldMode::Off);
-    assert_eq!(mode(&Gates::default(), "c"), HoldMode::Watch);
+    assert_eq!(mode(&Gates::default(), "c"), HoldMode::Auto);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Workers in any language: claim, heartbeat, settle, and what a fence is good for.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use steadfast_server::keys::Scope;
 use tokio::io::AsyncReadExt as _;
@@ -395,9 +393,8 @@ async fn a_stop_does_not_wait_for_claims_that_wait() {
     while server.http.get("/api/v1/workers").await.is(200)["workers"] == json!([]) {
         tokio::task::yield_now().await;
     }
-    let begun = tokio::time::Instant::now();
     server.stop().await;
-    assert!(begun.elapsed() < Duration::from_secs(4));
+    // It was answered. One that had to be waited for would have been cut off.
     let mut answer = String::new();
     waiting.read_to_string(&mut answer).await.unwrap();
     assert!(answer.ends_with(r#"{"claims":[]}"#), "{answer}");

@@ -14,9 +14,11 @@ use steadfast_core::{
     Tenant, Timestamp,
 };
 
-use super::{SqliteStore, failures, log_file, start};
+use super::{SqliteStore, failures, log_file};
 use crate::{
+    claim::DueIndex,
     damage::DamagedRows,
+    drivers::sql::start::{self, StartReads as _},
     error::StoreError,
     store::{
         AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, FailureCursor, FailureFilter,
@@ -113,7 +115,8 @@ impl QueryStore for SqliteStore {
         of: StartQuery,
         gates: Arc<Gates>,
     ) -> Result<Option<StartReading>, StoreError> {
-        start::read_start(self, of, gates).await
+        let reader = self.start_reader("read_start", gates);
+        start::read_start(&reader, &of).await
     }
 
     async fn count_due(
@@ -122,7 +125,8 @@ impl QueryStore for SqliteStore {
         tenant: Option<Tenant>,
         most: u64,
     ) -> Result<JobCount, StoreError> {
-        start::count_due(self, destination, tenant, most).await
+        let reader = self.start_reader("count_due", Arc::default());
+        start::count_due(&reader, destination, tenant, most).await
     }
 
     async fn gate_states(
@@ -130,7 +134,8 @@ impl QueryStore for SqliteStore {
         of: Vec<GateId>,
         gates: Arc<Gates>,
     ) -> Result<Vec<GateState>, StoreError> {
-        start::gate_states(self, of, gates).await
+        let reader = self.start_reader("gate_states", gates.clone());
+        start::gate_states(&reader, &of, &gates).await
     }
 
     async fn waiting_destinations(
@@ -138,7 +143,9 @@ impl QueryStore for SqliteStore {
         tenant: Tenant,
         among: Vec<Destination>,
     ) -> Result<Vec<Destination>, StoreError> {
-        start::waiting_destinations(self, tenant, among).await
+        let reader = self.start_reader("waiting_destinations", Arc::default());
+        let ask = move |index: &DueIndex, _| index.waiting_destinations(&tenant, &among);
+        reader.ask_index(ask).await
     }
 
     async fn minute_stats(
