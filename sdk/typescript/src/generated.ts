@@ -218,7 +218,7 @@ export interface Blocker {
   until?: string | null | undefined;
 }
 
-export type BlockerKind = "state" | "expired" | "run_at" | "endpoint_disabled" | "runs_after" | "paused" | "held" | "retry_after" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "behind";
+export type BlockerKind = "state" | "expired" | "run_at" | "endpoint_disabled" | "runs_after" | "paused" | "held" | "retry_after" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "no_slot" | "behind";
 
 export type BodyFormat = "standard" | "slack";
 
@@ -660,8 +660,8 @@ export interface Destination {
   pastIncidents: Incident[];
   /** The active `Retry-After`, if any. */
   retryAfter?: SharedRetryAfter | null | undefined;
-  /** Whether a `Retry-After` received by one job applies to all jobs. */
-  shareRetryAfter: boolean;
+  /** The jobs that a `Retry-After` applies to. */
+  retryAfterScope: RetryAfterScope;
   /** Health status. */
   status: HealthStatus;
   /** The tenant that this health applies to; null if it applies to all tenants. */
@@ -1000,7 +1000,7 @@ export interface GateSettings {
   retryShare?: number | null | undefined;
   /** Scope of the gate. */
   scope: GateScope;
-  /** Whether a `Retry-After` received by one job applies to all jobs for the destination. */
+  /** Whether a `Retry-After` applies to all tenants, or only to the job that received it. */
   shareRetryAfter?: boolean | null | undefined;
   /** Tenant of the jobs; absent if the gate is for all tenants, and for scope `tenant`. */
   tenant?: Name | null | undefined;
@@ -1698,6 +1698,8 @@ export interface ReplayPolicyRequest {
   tenant?: Name | null | undefined;
 }
 
+export type RetryAfterScope = "job" | "tenant" | "all";
+
 /** A manual retry of an ended job. */
 export interface RetryJobRequest {
   /** New payload. */
@@ -1838,9 +1840,13 @@ export type Scope = "admin" | "tenant" | "worker" | "read";
 export interface SetDestinationRequest {
   /** Thresholds for an unhealthy destination. */
   health?: HealthRules | null | undefined;
-  /** What to do when the destination is unhealthy; `watch` by default. */
+  /** What to do when the destination is unhealthy; `auto` by default. */
   hold?: HoldMode | null | undefined;
-  /** Whether a `Retry-After` received by one job applies to all jobs; true by default. */
+  /**
+   * Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
+   * (false). By default it applies to the tenant that received it, and to all tenants if calls of
+   * two tenants received one within a minute. A tenant can set it for its own jobs.
+   */
   shareRetryAfter?: boolean | null | undefined;
 }
 
@@ -1849,7 +1855,7 @@ export interface SetGateRequest {
   /** Thresholds for an unhealthy destination. Only for scope `destination`, for all tenants. */
   health?: HealthRules | null | undefined;
   /**
-   * What to do when the destination is unhealthy; `watch` by default. Only for scopes
+   * What to do when the destination is unhealthy; `auto` by default. Only for scopes
    * `destination` and `tenant`.
    */
   hold?: HoldMode | null | undefined;
@@ -1867,8 +1873,8 @@ export interface SetGateRequest {
   /** Maximum fraction of starts per minute that may be retries; a few are always allowed. */
   retryShare?: number | null | undefined;
   /**
-   * Whether a `Retry-After` received by one job applies to all jobs for the destination; true by
-   * default. Only for scope `destination`, for all tenants.
+   * Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
+   * (false); by default to the tenant that received it. Only for scope `destination`.
    */
   shareRetryAfter?: boolean | null | undefined;
   /** Fair-share weight of the tenant; 1 by default. Only for scope `tenant`. */

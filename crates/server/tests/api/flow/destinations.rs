@@ -170,6 +170,7 @@ async fn a_destination_on_watch_is_not_reported_as_held() {
         },
     });
     server.save_health("https://api.example.com", &health).await;
+    http.put(PARTNER, json!({"hold": "watch"})).await.is(200);
     let body = http.get(PARTNER).await.is(200);
     assert_eq!(
         (&body["status"], &body["holdsJobs"], &body["nextProbeAt"]),
