@@ -147,6 +147,7 @@ impl Caller {
     /// A job, if it exists for this caller.
     pub fn job(&self, job: Option<Job>, id: impl std::fmt::Display) -> Result<Job, Problem> {
         job.filter(|job| self.sees(&job.tenant))
+            .map(|job| self.redact_job(job))
             .ok_or_else(|| Problem::not_found(id))
     }
 
@@ -177,6 +178,7 @@ impl Caller {
     ) -> Result<Schedule, Problem> {
         schedule
             .filter(|schedule| self.sees(schedule.tenant()))
+            .map(|schedule| self.redact_schedule(schedule))
             .ok_or_else(|| Problem::not_found(id))
     }
 
