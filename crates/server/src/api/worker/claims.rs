@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use axum::response::Response;
-use steadfast_api::{ClaimBody, ClaimJobsRequest, ClaimList};
+use axum::{http::StatusCode, response::Response};
+use steadfast_api::{ClaimBody, ClaimJobsRequest, ClaimList, Scope};
 use steadfast_core::{Invalid, Kind, Queue, WorkerName};
 use steadfast_store::ClaimRequest;
 
@@ -37,6 +37,14 @@ pub async fn claim(
         return Err(Problem::invalid("max", detail));
     }
     let kinds = names(&body.kinds, "kinds", Kind::new)?;
+    // A report of a call that was never made would be believed.
+    if caller.scope == Scope::Worker
+        && let Some(kind) = kinds.iter().find(|kind| kind.is_call())
+    {
+        let detail =
+            format!("jobs of kind {kind} are run by the server; a worker key cannot claim them");
+        return Err(Problem::new(StatusCode::FORBIDDEN, "wrong_scope", detail).at("kinds"));
+    }
     let request = ClaimRequest {
         worker: WorkerName::new(&body.worker)?,
         tenant: query::tenant(body.tenant.as_deref(), &caller)?,
