@@ -22,6 +22,9 @@ pub struct CreateScheduleRequest {
     /// Unique within the tenant.
     #[cfg_attr(feature = "openapi", schema(value_type = NameSchema))]
     pub name: String,
+    /// Tenant of the schedule and its jobs; the same as `tenant` of the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     /// Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(example = "0 3 * * *"))]

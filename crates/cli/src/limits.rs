@@ -61,6 +61,8 @@ pub const STORE_LOG_EVERY: Duration = Duration::from_secs(5);
 /// Causes that each have a line of their own; a flood of others has none.
 pub const STORE_LOG_CAUSES_MAX: usize = 64;
 
+/// After how many rounds `jobs watch ID` says that no worker asks for the kind of a ready job.
+pub const WATCH_EXPLAIN_AFTER: u32 = 4;
 /// How often `jobs watch ID` asks for the job: a person sees no shorter delay.
 pub const WATCH_EVERY: Duration = Duration::from_millis(250);
 /// How soon an operation is asked for first: few jobs are done at once.

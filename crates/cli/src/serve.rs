@@ -79,7 +79,7 @@ impl Node {
 
         let metrics = Arc::new(Metrics::default());
         let rules = rules(&settings, &access)?;
-        let engine = start(&settings, rules.clone(), store, metrics.clone())?;
+        let engine = start(&settings, rules, store, metrics.clone())?;
         let server_settings = steadfast_server::Settings {
             open: access.open,
             allowed_hosts: settings.allowed_hosts.clone(),
@@ -90,8 +90,6 @@ impl Node {
             http_timeout: settings.http_timeout.0,
             bulk_rate: settings.bulk_rate,
             endpoints_per_tenant: settings.endpoints_per_tenant,
-            // A policy from the settings stays, keys or not.
-            restrict_with_keys: settings.outbound.policy.is_none().then_some(rules),
             test_clock,
         };
         let app = App::new(engine.client(), engine.node(), metrics, server_settings);

@@ -243,7 +243,14 @@ impl Client {
         let id = self.inner.random.job_id(now);
         let job = request.into().build(id, &self.inner.levels, now)?;
         self.inner.job_limits.check(&job)?;
-        Ok(job)
+        Ok(match (&self.actor, job.unique(), job.extras()) {
+            (Some(actor), Some(_), Some(extras)) => {
+                let mut extras = extras.clone();
+                extras.requested_by = Some(Actor::clone(actor));
+                job.with_extras(extras)
+            }
+            _ => job,
+        })
     }
 
     /// The same for a job that is created if and only if an attempt of another succeeds.

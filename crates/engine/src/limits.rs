@@ -16,6 +16,9 @@ pub const SETTLE_ROWS_MAX: usize = 2_000;
 /// How often a settlement is decided again because endpoints changed meanwhile, before it goes by
 /// those that it just read: a tenant that changes its endpoints in a loop holds up no commit.
 pub const ENDPOINT_REFUSALS_MAX: usize = 3;
+/// How far the clock keeper looks through running and retrying jobs for times that a clock which was
+/// ahead has written, in pages of [`SWEEP_BATCH_MAX`].
+pub const CLOCK_PAGES_MAX: usize = 40;
 /// A node that died leaves at most its concurrency in expired leases: a few batches.
 pub const SWEEP_BATCH_MAX: usize = 500;
 /// Schedules that fire in the same second are fired in few transactions, each short enough that

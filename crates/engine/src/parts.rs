@@ -25,10 +25,10 @@ use crate::{
     random::Random,
     role::{Role, health::NodeHealth},
     roles::{
-        dependency_runner::DependencyRunner, expirer::Expirer, fetcher::Fetcher,
-        health_keeper::HealthKeeper, keeper::Keeper, node_heartbeat::NodeHeartbeat,
-        operation_runner::OperationRunner, pruner::Pruner, schedule_runner::ScheduleRunner,
-        sweeper::Sweeper, watcher::Watcher,
+        clock_keeper::ClockKeeper, dependency_runner::DependencyRunner, expirer::Expirer,
+        fetcher::Fetcher, health_keeper::HealthKeeper, keeper::Keeper,
+        node_heartbeat::NodeHeartbeat, operation_runner::OperationRunner, pruner::Pruner,
+        schedule_runner::ScheduleRunner, sweeper::Sweeper, watcher::Watcher,
     },
 };
 
@@ -71,10 +71,11 @@ impl Parts {
             roles.push(Arc::new(calls));
         }
         roles.push(Arc::new(self.fetcher(config.concurrency, ended, stop)));
-        let others: [Arc<dyn Role>; 12] = [
+        let others: [Arc<dyn Role>; 13] = [
             Arc::new(self.keeper()),
             Arc::new(self.sweeper(config.sweep_every)),
             Arc::new(self.expirer(config.sweep_every)),
+            Arc::new(self.clock_keeper()),
             Arc::new(self.dependency_runner()),
             Arc::new(self.schedule_runner()),
             Arc::new(self.watcher(config.watch_every)),
@@ -172,6 +173,13 @@ impl Parts {
             store: self.store.clone(),
             client: self.client.clone(),
             every,
+        }
+    }
+
+    pub fn clock_keeper(&self) -> ClockKeeper {
+        ClockKeeper {
+            store: self.store.clone(),
+            last: Default::default(),
         }
     }
 

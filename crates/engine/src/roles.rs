@@ -1,5 +1,6 @@
 //! The roles of a node. Each is one file of one shape, and tests call its `tick`.
 
+pub mod clock_keeper;
 pub mod dependency_runner;
 pub mod expirer;
 pub mod fetcher;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use steadfast_core::Tenant;
-use steadfast_engine::{BulkCommand, Client, DocumentCache, NodeHandle, http::OutboundRules};
+use steadfast_engine::{BulkCommand, Client, DocumentCache, NodeHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -52,9 +52,6 @@ pub struct Settings {
     pub bulk_rate: NonZeroU32,
     /// Maximum endpoints per tenant. Existing ones stay.
     pub endpoints_per_tenant: usize,
-    /// Rules that are restricted to public addresses once a key exists: from then on, not every
-    /// caller who can create jobs is trusted.
-    pub restrict_with_keys: Option<OutboundRules>,
     /// The clock of the store, if tests may move it.
     pub test_clock: Option<TestClock>,
 }
@@ -71,7 +68,6 @@ impl Default for Settings {
             http_timeout: limits::HTTP_TIMEOUT_DEFAULT,
             bulk_rate: BulkCommand::RATE_DEFAULT,
             endpoints_per_tenant: limits::ENDPOINTS_PER_TENANT_DEFAULT,
-            restrict_with_keys: None,
             test_clock: None,
         }
     }
@@ -219,19 +215,6 @@ impl App {
     pub(crate) fn bulk_pace(&self) -> u32 {
         let most = steadfast_core::limits::OPERATION_PACE_MAX;
         self.settings.bulk_rate.get().min(most)
-    }
-
-    /// Waits for the first key, and restricts where jobs may connect to.
-    pub(crate) async fn restrict_with_keys(&self) {
-        let Some(rules) = &self.settings.restrict_with_keys else {
-            return;
-        };
-        loop {
-            if self.keys.get().await.is_ok_and(|keys| !keys.is_empty()) {
-                return rules.restrict();
-            }
-            tokio::time::sleep(limits::KEYS_CHECK_EVERY).await;
-        }
     }
 }
 

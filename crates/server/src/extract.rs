@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod body;
+mod redact;
 pub mod stream;
 
 pub use access::{Caller, Reads, Works, Writes};

@@ -137,8 +137,6 @@ pub const EVENT_KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How soon a stream ends after its key or session was revoked on this node.
 pub const EVENT_CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// How soon the first key restricts outbound requests.
-pub const KEYS_CHECK_EVERY: Duration = Duration::from_millis(500);
 /// Of a tenant by default: each event is written once for each of them, in the transaction that
 /// ends the job.
 pub const ENDPOINTS_PER_TENANT_DEFAULT: usize = 20;

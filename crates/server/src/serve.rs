@@ -126,7 +126,6 @@ async fn run_background(app: Arc<App>) {
     tokio::join!(
         keys.run(closing),
         sessions.run(closing),
-        app.restrict_with_keys(),
         closing.run_until_cancelled(waits),
         closing.run_until_cancelled(workers),
     );

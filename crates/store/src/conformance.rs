@@ -83,6 +83,7 @@ macro_rules! conformance_tests {
                 a_dead_letter_whose_key_is_taken_is_not_requeued
                 of_dead_letters_of_one_key_one_is_requeued
                 callers_at_once_make_one_unique_job
+                a_request_that_changes_a_stored_job_leaves_an_audit_record
             }
             expiry {
                 a_job_that_is_late_is_not_started

@@ -2,6 +2,7 @@
 
 use super::{Job, NewJob};
 use crate::{
+    audit::Actor,
     job::{
         dependencies::{Dependencies, OnFailure},
         start_deadline::{ExpiryAction, StartBefore, StartDeadline},
@@ -38,6 +39,8 @@ pub struct NewJobExtras {
     pub after: Option<Dependencies>,
     /// The batch that it is added to.
     pub batch: Option<BatchId>,
+    /// Who asks for it, if it is unique: a request that changes a stored job is a command on that job.
+    pub requested_by: Option<Actor>,
 }
 
 impl NewJobExtras {

@@ -261,6 +261,11 @@ impl JobRequest {
         self
     }
 
+    /// Whether it may change a stored job instead of creating one.
+    pub fn is_unique(&self) -> bool {
+        self.unique.is_some()
+    }
+
     /// Start a unique job only when no request for it has come for this long. Each request moves the
     /// start, but not for ever: see [`debounce_max`](Self::debounce_max).
     #[must_use]
@@ -429,6 +434,7 @@ impl JobRequest {
             start_before,
             after: self.dependencies(id)?,
             batch: self.batch,
+            requested_by: None,
         })
     }
 

@@ -12,7 +12,7 @@ use axum::{
 use steadfast_core::{Actor, Job, KeyId, Schedule, Tenant, limits::PAUSE_BY_BYTES_MAX};
 
 use steadfast_api::Scope;
-use steadfast_engine::Client;
+use steadfast_engine::{Client, JobRequest};
 use steadfast_store::{DamagedRow, StoreCaller, StoreError};
 
 use crate::{app::App, auth::keys::Key, http::Problem};
@@ -72,6 +72,14 @@ impl Caller {
     /// A client whose commands leave audit records that name this caller.
     pub async fn client(&self, app: &App) -> Result<Client, Problem> {
         Ok(app.client.by(self.actor(app).await?))
+    }
+
+    /// The same for requests to create jobs. Only those that may change a stored job leave records.
+    pub async fn creator(&self, app: &App, requests: &[JobRequest]) -> Result<Client, Problem> {
+        match requests.iter().any(JobRequest::is_unique) {
+            true => self.client(app).await,
+            false => Ok(app.client.clone()),
+        }
     }
 
     /// Whether a request would still be accepted: the key is not revoked, or none is needed yet.
@@ -145,6 +153,7 @@ impl Caller {
     /// A job, if it exists for this caller.
     pub fn job(&self, job: Option<Job>, id: impl std::fmt::Display) -> Result<Job, Problem> {
         job.filter(|job| self.sees(&job.tenant))
+            .map(|job| self.redact_job(job))
             .ok_or_else(|| Problem::not_found(id))
     }
 
@@ -175,6 +184,7 @@ impl Caller {
     ) -> Result<Schedule, Problem> {
         schedule
             .filter(|schedule| self.sees(schedule.tenant()))
+            .map(|schedule| self.redact_schedule(schedule))
             .ok_or_else(|| Problem::not_found(id))
     }
 

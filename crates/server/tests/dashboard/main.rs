@@ -14,6 +14,7 @@ mod node;
 mod operations;
 mod overview;
 mod pages;
+mod readers;
 mod screenshots;
 mod seed;
 mod seed_pages;

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use steadfast_core::{
-    Job, JobEdit, JobId, NewJob, RunAt, Tenant, Timestamp, Unique, UniqueDecision, UniqueKey,
-    UniqueResult,
+    AuditId, AuditRecord, Job, JobEdit, JobId, NewJob, RunAt, Tenant, Timestamp, Unique,
+    UniqueDecision, UniqueKey, UniqueResult,
 };
 
 use crate::{error::EnqueueError, store::EnqueueResult};
@@ -19,6 +19,8 @@ pub(crate) struct UniquePlan {
     pub answers: HashMap<usize, EnqueueResult>,
     /// Changes to jobs that wait.
     pub edits: Vec<(JobId, JobEdit)>,
+    /// Who made them, as far as it is known.
+    pub audits: Vec<AuditRecord>,
 }
 
 type Holders = HashMap<(Tenant, UniqueKey), Holder>;
@@ -114,6 +116,11 @@ impl UniquePlan {
         let answer = EnqueueResult::Unique(id, result);
         self.answers.insert(index, answer);
         if let Some(holder) = holders.get_mut(&key) {
+            if let Holder::Stored(stored) = holder
+                && edit != JobEdit::default()
+            {
+                self.audits.extend(audit(job, stored, unique, &edit, now));
+            }
             self.change(holder, edit);
         }
         Ok(())
@@ -137,4 +144,29 @@ impl UniquePlan {
             }
         }
     }
+}
+
+/// The record of a request that changes a stored job. No job has the id of the request, so the record
+/// can: a request that is repeated after a lost answer leaves one record.
+fn audit(
+    request: &NewJob,
+    stored: &Job,
+    unique: &Unique,
+    edit: &JobEdit,
+    now: Timestamp,
+) -> Option<AuditRecord> {
+    let actor = request.extras()?.requested_by.clone()?;
+    let id = AuditId::from_bits(request.id.bits());
+    let record = AuditRecord::new(id, now, actor, "job.replace", stored.id.to_string());
+    let run_at = edit.run_at.unwrap_or(stored.progress.run_at);
+    let what = match edit.payload {
+        Some(_) => "payload, policy and start",
+        None => "start",
+    };
+    let detail = format!(
+        "{what} replaced by unique key {}; starts at {run_at}",
+        unique.key
+    );
+    let tenant = Some(request.tenant.clone());
+    Some(record.of_tenant(tenant).with_detail(detail))
 }

@@ -329,6 +329,13 @@ async fn sql_refuses_what_the_library_would_refuse() {
         "'mail', destination => 'https://[:::]'",
         "'mail', destination => 'https://' || repeat('a', 280)",
         "'mail', to_jsonb(repeat('x', 262144))",
+        "'mail', (repeat('[', 100) || repeat(']', 100))::jsonb",
+        "'mail', (repeat('{\"a\": [', 50) || repeat(']}', 50))::jsonb",
+        "'mail', tags => '[]'",
+        "'mail', tags => '{\"\": \"x\"}'",
+        "'mail', tags => jsonb_build_object(repeat('k', 257), 'x')",
+        "'mail', tags => jsonb_build_object('k', repeat('ä', 129))",
+        "'mail', tags => (SELECT jsonb_object_agg(n, 'x') FROM generate_series(1, 33) AS n)",
     ] {
         let sql = database.sql(&format!("SELECT steadfast.enqueue({arguments})"));
         assert!(client.query_one(&*sql, &[]).await.is_err(), "{arguments}");
@@ -341,6 +348,28 @@ async fn sql_refuses_what_the_library_would_refuse() {
             .count,
         0
     );
+}
+
+#[tokio::test]
+async fn sql_accepts_all_that_the_library_accepts() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let client = database.client().await;
+    let arguments = [
+        "'mail', (repeat('[', 99) || repeat(']', 99))::jsonb",
+        // Brackets and quotes in texts are not levels.
+        r#"'mail', to_jsonb(repeat('[{"\', 1000))"#,
+        "'mail', (SELECT jsonb_agg('[]'::jsonb) FROM generate_series(1, 10000))",
+        "'mail', tags => jsonb_build_object(repeat('k', 256), repeat('ä', 128))",
+        "'mail', tags => (SELECT jsonb_object_agg(n, 'x') FROM generate_series(1, 32) AS n)",
+        "'mail', tags => '{}'",
+    ];
+    for arguments in arguments {
+        let sql = database.sql(&format!("SELECT steadfast.enqueue({arguments})"));
+        client.query_one(&*sql, &[]).await.expect(arguments);
+    }
+    let claims = store.claim(request(10)).await.unwrap().claims;
+    assert_eq!(claims.len(), arguments.len());
 }
 
 /// A role that was given what docs/postgres.md names, and a connection of it.

@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde_json::json;
 use steadfast_api::{AttemptBody, JobBody, TenantQuery};
 use steadfast_client::Event;
-use steadfast_core::JobLabel;
+use steadfast_core::{BlockerKind, JobLabel};
 
 use super::newest_attempts;
 use crate::{
     exit::ExitError,
-    limits::{WATCH_ATTEMPTS_MAX, WATCH_EVERY},
+    limits::{WATCH_ATTEMPTS_MAX, WATCH_EVERY, WATCH_EXPLAIN_AFTER},
     output::print_line,
     server_args::Server,
     show::{
@@ -25,6 +25,7 @@ use crate::{
 pub async fn one(server: &Server, id: &str) -> anyhow::Result<()> {
     let mut last_attempt = 0;
     let mut last_label = None;
+    let mut ready_rounds = 0;
     loop {
         // The job first: an attempt that ends in between is printed in the next round.
         let job = server.fetch(server.client.get_job(id)).await?;
@@ -40,12 +41,26 @@ pub async fn one(server: &Server, id: &str) -> anyhow::Result<()> {
             last_label = Some(job.label);
             print_label(&job)?;
         }
+        ready_rounds += u32::from(job.label == JobLabel::Ready && last_attempt == 0);
+        if ready_rounds == WATCH_EXPLAIN_AFTER && !server.json {
+            print_missing_worker(server, id).await?;
+        }
         match job.label {
             JobLabel::Succeeded => return Ok(()),
             _ if has_ended => return Err(ExitError::Reported.into()),
             _ => tokio::time::sleep(WATCH_EVERY).await,
         }
     }
+}
+
+/// Says once that no worker asks for the kind of a job that is ready.
+async fn print_missing_worker(server: &Server, id: &str) -> anyhow::Result<()> {
+    let explanation = server.fetch(server.client.explain_job(id)).await?;
+    let blockers = explanation.blockers.iter();
+    for blocker in blockers.filter(|it| it.kind == BlockerKind::NoWorker) {
+        print_line!("  {}", blocker.sentence)?;
+    }
+    Ok(())
 }
 
 fn print_label(job: &JobBody) -> anyhow::Result<()> {

@@ -99,6 +99,7 @@ impl Args {
         }
         Ok(CreateScheduleRequest {
             name: self.name,
+            tenant: None,
             schedule: self.cron,
             every: self.every.map(|every| every.0.into()),
             timezone: self.timezone,

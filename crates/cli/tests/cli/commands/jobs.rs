@@ -29,6 +29,19 @@ fn a_job_is_created_and_watched_to_its_end() {
 }
 
 #[test]
+fn a_watched_job_that_no_worker_asks_for_says_so() {
+    let node = start();
+    let mut command = node.command(&["jobs", "create", "--kind", "nobody", "--watch"]);
+    let mut watching = command.spawn().unwrap();
+    let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let mut lines = lines.map_while(Result::ok);
+    let line = lines.find(|line| line.contains("nobody")).unwrap();
+    assert!(line.contains("worker"), "{line}");
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+}
+
+#[test]
 fn all_jobs_can_be_followed_as_they_run() {
     let node = start();
     let mut command = node.command(&["jobs", "watch", "--json"]);

@@ -85,6 +85,20 @@ fn the_first_key_over_the_api_is_needed_from_then_on() {
         .unwrap();
     assert_eq!(node.run(&["jobs", "list"]).code, 1);
     assert_eq!(node.run(&["jobs", "list", "--api-key", token]).code, 0);
+    // Jobs go where they could go before, until the next start.
+    let health = format!("{}/healthz", node.url);
+    let call = [
+        "jobs",
+        "create",
+        &health,
+        "--method",
+        "GET",
+        "--watch",
+        "--api-key",
+        token,
+    ];
+    let called = node.run(&call);
+    assert_eq!(called.code, 0, "{called:?}");
     let second = ["keys", "create", "--scope", "read", "--api-key", token];
     let second = node.run(&second);
     assert_eq!(second.code, 0, "{second:?}");

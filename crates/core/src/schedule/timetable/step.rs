@@ -109,6 +109,23 @@ impl Timetable {
         })
     }
 
+    /// The state of a schedule that was stepped while the clock was ahead of `now`, which its last tick
+    /// shows: it goes on from now. `None` if the clock was right, or ahead by no more than
+    /// [`limits::CLOCK_STEP_MAX`].
+    pub fn rewind(&self, progress: &ScheduleProgress, now: Timestamp) -> Option<ScheduleProgress> {
+        let last = progress.last_tick?;
+        if last <= now.plus(limits::CLOCK_STEP_MAX) {
+            return None;
+        }
+        let anchor = progress.next_tick.unwrap_or(last);
+        Some(self.ended_after_last_run(ScheduleProgress {
+            next_tick: self.tick_after(anchor, now).map(|tick| tick.at),
+            last_tick: None,
+            queued_tick: None,
+            ..*progress
+        }))
+    }
+
     /// The next step. `unfinished` is true if a run of this schedule has not ended.
     ///
     /// First `missed` decides which of the ticks that are due may run at all, then `overlap`

@@ -229,7 +229,7 @@ pub async fn add(
         caller: &caller,
     };
     let requests = read_many(&reader, body, traceparent)?;
-    Ok(create_many(&app, requests).await?.into_response())
+    Ok(create_many(&app, &caller, requests).await?.into_response())
 }
 
 /// Close a batch: no more jobs can be added, and it ends when all its jobs have ended.

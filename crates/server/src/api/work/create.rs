@@ -77,7 +77,14 @@ impl RequestReader<'_> {
         })
     }
 
-    pub fn schedule(&self, body: CreateScheduleRequest) -> Result<ScheduleRequest, Problem> {
+    pub fn schedule(&self, mut body: CreateScheduleRequest) -> Result<ScheduleRequest, Problem> {
+        if let Some(tenant) = body.tenant {
+            if body.job.tenant.as_ref().is_some_and(|own| *own != tenant) {
+                let detail = "tenant must be the tenant of the job, or omitted in one of both";
+                return Err(Problem::invalid("tenant", detail));
+            }
+            body.job.tenant = Some(tenant);
+        }
         let job = self.template(body.job)?;
         let mut request = match (body.schedule, body.every) {
             (Some(cron), None) => ScheduleRequest::cron(&body.name, &cron, job),

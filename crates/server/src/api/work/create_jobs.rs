@@ -86,7 +86,7 @@ fn start_create<'a>(
         Err(_) if is_list(bytes) => {
             let traceparent = headers.of_many()?;
             let requests = read_many(&reader, body::parse(bytes)?, traceparent)?;
-            return Ok(create_many(app, requests).boxed());
+            return Ok(create_many(app, caller, requests).boxed());
         }
         Err(problem) => return Err(problem),
     };
@@ -104,6 +104,11 @@ fn start_one<'a>(
     request: JobOrSchedule,
 ) -> BoxFuture<'a, Result<Response, Problem>> {
     match request {
+        JobOrSchedule::Job(request) if request.is_unique() => async move {
+            let client = caller.client(app).await?;
+            create_one(app, client.create(request)).await
+        }
+        .boxed(),
         JobOrSchedule::Job(request) => create_one(app, app.client.create(request)).boxed(),
         JobOrSchedule::Schedule {
             request,
@@ -238,8 +243,13 @@ pub fn read_many(
     requests.collect()
 }
 
-pub async fn create_many(app: &App, requests: Vec<JobRequest>) -> Result<Response, Problem> {
-    let results = app.client.create_all(requests).await?.into_iter();
+pub async fn create_many(
+    app: &App,
+    caller: &Caller,
+    requests: Vec<JobRequest>,
+) -> Result<Response, Problem> {
+    let client = caller.creator(app, &requests).await?;
+    let results = client.create_all(requests).await?.into_iter();
     let now = app.client.now();
     let jobs = results.map(|result| {
         let unique_result = match &result {

@@ -89,7 +89,7 @@ pub async fn read(
     if !wait.is_zero() && !job.progress.state.is_final() {
         job = wait_for_end(&app, &caller, id, wait.min(limits::JOB_WAIT_MAX)).await?;
     }
-    let result = result_of(&app, &job).await?;
+    let result = result_of(&app, &caller, &job).await?;
     let is_of_tenant = caller.tenant.is_some();
     let waiting_for = app.client.waiting_for(&job, is_of_tenant).await?;
     let links = app.client.links(id).await?;
@@ -131,8 +131,8 @@ async fn wait_for_end(
 }
 
 /// The result of the last attempt, if it succeeded.
-async fn result_of(app: &App, job: &Job) -> Result<Option<Payload>, Problem> {
-    if job.progress.state != JobState::Succeeded {
+async fn result_of(app: &App, caller: &Caller, job: &Job) -> Result<Option<Payload>, Problem> {
+    if job.progress.state != JobState::Succeeded || !caller.sees_payloads() {
         return Ok(None);
     }
     let attempts = app.client.attempts(job.id, PageRequest::first(1)).await?;
@@ -229,7 +229,7 @@ pub async fn history(
     };
     let bodies = attempts.items.into_iter().map(|attempt| {
         let own = kinds.get(&attempt.job).unwrap_or(&kind);
-        AttemptBody::new(attempt, own)
+        AttemptBody::new(caller.redact_attempt(attempt, own), own)
     });
     Ok(Json(AttemptList {
         attempts: bodies.collect(),

@@ -58,7 +58,11 @@ pub async fn list(
     let page = query::schedule_page(&query)?;
     let schedules = app.client.schedules(tenant, page).await?;
     Ok(Json(ScheduleList {
-        schedules: schedules.items.into_iter().map(Into::into).collect(),
+        schedules: schedules
+            .items
+            .into_iter()
+            .map(|schedule| caller.redact_schedule(schedule).into())
+            .collect(),
         next_cursor: cursor::next(schedules.next),
     }))
 }
@@ -78,7 +82,7 @@ pub async fn find(app: &App, caller: &Caller, text: &str) -> Result<Schedule, Pr
     let mut named = app.client.schedules_named(tenant, name).await?.into_iter();
     match (named.next(), named.next()) {
         (None, _) => Err(not_found()),
-        (Some(schedule), None) => Ok(schedule),
+        (Some(schedule), None) => Ok(caller.redact_schedule(schedule)),
         (Some(_), Some(_)) => Err(Problem::new(
             StatusCode::CONFLICT,
             "ambiguous",

@@ -92,7 +92,8 @@ async fn try_create(editor: &Editor) -> Result<(Job, &'static str), PageError> {
     let JobOrSchedule::Job(request) = reader.job_or_schedule(body)? else {
         return Err(Problem::invalid("schedule", "use the form for schedules").into());
     };
-    let created = app.client.create(request).await.map_err(Problem::from)?;
+    let client = caller.creator(app, std::slice::from_ref(&request)).await?;
+    let created = client.create(request).await.map_err(Problem::from)?;
     let did = match created {
         CreateResult::New(_) => "create",
         CreateResult::Existing(_) | CreateResult::Unique(..) => "existing",

@@ -126,7 +126,7 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         address: format!("{}?state={filter}", detail.path),
         is_current: state == Some(*filter),
     });
-    read_payloads(&viewer.app, &mut jobs.items).await;
+    read_payloads(&viewer.app, &viewer.caller, &mut jobs.items).await;
     let row = |job| JobRow::of(&job, &layout);
     render(&BatchPage {
         filters: std::iter::once(all).chain(others).collect(),

@@ -44,7 +44,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let groups = PageRequest::first(limits::PAGE_FAILURES_MAX);
     let groups = client.failures(failure_filter(&filter), groups).await?;
     let page = viewer.fields.page::<JobId>()?;
-    let found = list_jobs(&viewer.app, filter.clone(), page).await?;
+    let found = list_jobs(&viewer.app, &viewer.caller, filter.clone(), page).await?;
     let row = |group| FailureRow::of(group, &layout);
     render(&DeadLettersPage {
         header: JobListHeader::of(&viewer, "/dead-letters", &filter, &found.items).await?,

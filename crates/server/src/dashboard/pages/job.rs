@@ -125,7 +125,9 @@ async fn detail_page(
 ) -> PageResult {
     let layout = viewer.layout("/jobs", format!("{} {}", job.kind, job.id));
     let request = PageRequest::first(limits::PAGE_ATTEMPTS_MAX);
-    let listed = viewer.app.client.attempts(job.id, request).await?;
+    let mut listed = viewer.app.client.attempts(job.id, request).await?;
+    let redact = |attempt| viewer.caller.redact_attempt(attempt, &job.kind);
+    listed.items = listed.items.into_iter().map(redact).collect();
     let forecast = job.forecast(layout.now);
     let segments = segments(&job, &listed.items, &forecast, layout.now);
     let summary = format!(
@@ -171,8 +173,8 @@ async fn detail_page(
         start: start_panel(viewer, &job, &layout).await?,
         commands,
         operations,
-        steps: steps(&viewer.app, &job).await?,
-        dependants: dependants(&viewer.app, &links, &job, &layout).await?,
+        steps: steps(viewer, &job).await?,
+        dependants: dependants(viewer, &links, &job, &layout).await?,
         links,
         job,
         layout,
@@ -290,7 +292,7 @@ async fn deliveries(app: &App, job: &Job, layout: &Layout) -> Result<Vec<JobRow>
 
 /// The first of the jobs that wait for this one, or did.
 async fn dependants(
-    app: &App,
+    viewer: &Viewer,
     links: &JobLinks,
     job: &Job,
     layout: &Layout,
@@ -298,23 +300,27 @@ async fn dependants(
     if links.dependants.count == 0 {
         return Ok(Vec::new());
     }
-    let store = app.node.store();
+    let store = viewer.app.node.store();
     let ids = store.list_dependants(job.id, limits::JOB_LINKS_SHOWN);
     let found = store.get_listed_jobs(ids.await?).await?;
     let mut found: Vec<Job> = found.into_iter().flatten().collect();
-    summary::read_payloads(app, &mut found).await;
+    summary::read_payloads(&viewer.app, &viewer.caller, &mut found).await;
     Ok(found.iter().map(|job| JobRow::of(job, layout)).collect())
 }
 
-async fn steps(app: &App, job: &Job) -> Result<Vec<(String, Excerpt)>, PageError> {
+async fn steps(viewer: &Viewer, job: &Job) -> Result<Vec<(String, Excerpt)>, PageError> {
     if job.progress.attempt == 0 {
         return Ok(Vec::new());
     }
-    let store = app.node.store();
+    let store = viewer.app.node.store();
     let found = store.list_steps(job.id, limits::JOB_STEPS_SHOWN).await?;
-    let shown = found
-        .into_iter()
-        .map(|(name, result)| (name.to_string(), Excerpt::json(result.as_str())));
+    let shown = found.into_iter().map(|(name, result)| {
+        let result = match viewer.caller.sees_payloads() {
+            true => Excerpt::json(result.as_str()),
+            false => payload_view::hidden(),
+        };
+        (name.to_string(), result)
+    });
     Ok(shown.collect())
 }
 

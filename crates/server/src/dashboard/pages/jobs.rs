@@ -34,7 +34,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let filter = query::job_filter(&viewer.fields.job_query()?, &viewer.caller)?;
     let page = viewer.fields.page::<JobId>()?;
     let layout = viewer.layout("/jobs", "Jobs");
-    let found = list_jobs(&viewer.app, filter.clone(), page).await?;
+    let found = list_jobs(&viewer.app, &viewer.caller, filter.clone(), page).await?;
     render(&JobListPage {
         header: JobListHeader::of(&viewer, "/jobs", &filter, &found.items).await?,
         list: List::page(("/jobs", &viewer.fields), &page, found, |job| {

@@ -89,7 +89,7 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let ids = jobs.items.iter().map(|it| it.job).collect();
     let listed = viewer.app.node.store().get_listed_jobs(ids).await?;
     let mut listed: Vec<Job> = listed.into_iter().flatten().collect();
-    read_payloads(&viewer.app, &mut listed).await;
+    read_payloads(&viewer.app, &viewer.caller, &mut listed).await;
     let row = |it: OperationJob| {
         let job = listed.iter().find(|job| job.id == it.job);
         ResultRow::of(&it, job.map(|job| JobRow::of(job, &layout)))

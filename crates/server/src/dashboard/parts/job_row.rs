@@ -11,6 +11,7 @@ use crate::{
         format::shorten,
         summary::{Summary, read_payloads},
     },
+    extract::Caller,
     limits,
     theme::{Layout, PageError, PageTime},
 };
@@ -92,10 +93,11 @@ fn when(job: &Job, layout: &Layout) -> (&'static str, PageTime) {
 /// A page of jobs, with what their summaries need.
 pub async fn list_jobs(
     app: &App,
+    caller: &Caller,
     filter: JobFilter,
     page: JobPageRequest,
 ) -> Result<Page<Job, JobId>, PageError> {
     let mut found = find_page(&app.client, filter, page, limits::PAGE_LIST_TIME_MAX).await?;
-    read_payloads(app, &mut found.items).await;
+    read_payloads(app, caller, &mut found.items).await;
     Ok(found)
 }

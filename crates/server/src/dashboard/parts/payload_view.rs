@@ -22,7 +22,15 @@ const HIDDEN_BODY: &str = "shown to keys of scope tenant or admin";
 
 /// The payload as a page shows it.
 pub fn excerpt(kind: &Kind, payload: &Payload, may_write: bool) -> Excerpt {
+    if !may_write && *kind != Kind::http() {
+        return hidden();
+    }
     Excerpt::json(&shown(kind, payload, may_write))
+}
+
+/// In the place of what this caller does not see.
+pub fn hidden() -> Excerpt {
+    Excerpt::json(HIDDEN_BODY)
 }
 
 /// The whole payload, for the form that edits it.

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 use steadfast_core::{Job, Kind, Payload, WebhookTarget};
 
-use crate::{app::App, dashboard::parts::format::shorten, limits};
+use crate::{app::App, dashboard::parts::format::shorten, extract::Caller, limits};
 
 /// The first cell of a row.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,7 +71,10 @@ fn tags(job: &Job) -> String {
 
 /// Reads the payloads of listed jobs that need them for their summary. A summary is not worth an
 /// error: without its payload a job is its kind.
-pub async fn read_payloads(app: &App, jobs: &mut [Job]) {
+pub async fn read_payloads(app: &App, caller: &Caller, jobs: &mut [Job]) {
+    if !caller.sees_payloads() {
+        return;
+    }
     let needs_payload = |job: &Job| !job.kind.is_call() && job.tags.is_empty();
     let needing: Vec<&mut Job> = jobs.iter_mut().filter(|job| needs_payload(job)).collect();
     let ids: Vec<_> = needing.iter().map(|job| job.id).collect();

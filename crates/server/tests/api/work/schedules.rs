@@ -337,3 +337,19 @@ async fn a_schedule_that_cannot_be_read_says_so_and_can_be_deleted() {
     let again = server.http.delete(&path).await;
     again.is_problem(404, "not_found", None);
 }
+
+#[tokio::test]
+async fn a_schedule_names_its_tenant_as_a_job_does() {
+    let server = Server::start().await;
+    let body = |tenant: Value, of_job: Value| {
+        json!({"name": "nightly", "tenant": tenant, "schedule": "@daily",
+            "job": {"kind": "report", "tenant": of_job}})
+    };
+    for (tenant, of_job) in [("acme", None), ("shop", Some("shop"))] {
+        let made = make(&server.http, body(json!(tenant), json!(of_job))).await;
+        assert_eq!(made["job"]["tenant"], tenant);
+    }
+    let refused = body(json!("acme"), json!("shop"));
+    let refused = server.http.post("/api/v1/schedules", refused).await;
+    refused.is_problem(422, "invalid", Some("tenant"));
+}

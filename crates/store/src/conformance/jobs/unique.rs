@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    ConflictAction, Debounce, JobCommand, JobState, NewJob, NewJobExtras, RefusalReason, RunAt,
-    Unique, UniqueConflict, UniqueKey, UniqueResult, UniqueScope,
+    Actor, ConflictAction, Debounce, JobCommand, JobState, NewJob, NewJobExtras, RefusalReason,
+    RunAt, Unique, UniqueConflict, UniqueKey, UniqueResult, UniqueScope,
 };
 
 use crate::conformance::fixture::{Fixture, json, kind, permanent, secs, success, tenant};
-use crate::{CommandError, EnqueueError, EnqueueResult};
+use crate::{AuditFilter, CommandError, EnqueueError, EnqueueResult, PageRequest};
 
 pub async fn a_second_unique_job_is_not_stored(f: Fixture) {
     let first = f.enqueue_one(unique(&f, "report:7", KEEP)).await;
@@ -211,6 +211,53 @@ pub async fn callers_at_once_make_one_unique_job(f: Fixture) {
         created += usize::from(matches!(answer, EnqueueResult::Created(..)));
     }
     assert_eq!((created, f.count_all().await), (1, 1));
+}
+
+pub async fn a_request_that_changes_a_stored_job_leaves_an_audit_record(f: Fixture) {
+    let by_kim = |job: NewJob| {
+        let mut extras = job.extras().unwrap().clone();
+        extras.requested_by = Some(Actor::named("kim"));
+        job.with_extras(extras)
+    };
+    let first = f.enqueue_one(by_kim(unique(&f, "a", KEEP))).await;
+    // One that changes nothing, and one of nobody who is known.
+    create(&f, by_kim(unique(&f, "a", KEEP))).await;
+    create(&f, unique(&f, "a", REPLACE)).await;
+    let rejected = vec![
+        by_kim(unique(&f, "a", REPLACE)),
+        by_kim(unique(&f, "a", REJECT)),
+    ];
+    f.store.enqueue(rejected).await.unwrap_err();
+    let records = async || {
+        let page = PageRequest::first(10);
+        let records = f.store.list_audit(AuditFilter::default(), page);
+        records.await.unwrap().items
+    };
+    assert_eq!(records().await, []);
+
+    f.clock.advance(secs(1));
+    let replaced = by_kim(unique(&f, "a", REPLACE));
+    for _ in 0..2 {
+        // The second is the same request, whose answer was lost.
+        create(&f, replaced.clone()).await;
+    }
+    let [record] = &records().await[..] else {
+        panic!("one record is expected");
+    };
+    assert_eq!((&*record.action, record.at), ("job.replace", f.now()));
+    assert_eq!(record.subject, first.to_string());
+    assert_eq!(record.actor, Actor::named("kim"));
+    assert_eq!(record.tenant, Some(replaced.tenant));
+
+    let mut moved = by_kim(unique(&f, "a", KEEP));
+    let mut extras = moved.extras().unwrap().clone();
+    let wait = Debounce::new(secs(5), None, extras.unique.as_ref(), RunAt::Now);
+    extras.debounce = wait.ok();
+    moved = moved.with_extras(extras);
+    f.clock.advance(secs(1));
+    let answer = create(&f, moved).await;
+    assert_eq!(answer, EnqueueResult::Unique(first, UniqueResult::Moved));
+    assert_eq!(records().await.len(), 2);
 }
 
 const KEEP: ConflictAction = ConflictAction::Keep;

@@ -220,6 +220,9 @@ impl Tables {
             let edit = JobCommand::Edit(edit);
             let _edited = self.run_command(id, &edit, &Subscriptions::default(), now);
         }
+        for record in plan.audits {
+            self.save_audit(Some(record));
+        }
         Ok(answers)
     }
 

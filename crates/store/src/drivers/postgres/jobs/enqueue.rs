@@ -12,6 +12,7 @@ use steadfast_core::{
 };
 
 use crate::drivers::postgres::{
+    audit::save_audit,
     change::run_command_in,
     composite::{AsRow, Composite, Fields},
     driver_error::DriverError,
@@ -108,6 +109,9 @@ pub(crate) async fn enqueue_in(
     for (id, edit) in &plan.edits {
         let (edit, none) = (JobCommand::Edit(edit.clone()), Subscriptions::default());
         run_command_in(session, &[*id], &edit, &none, hints).await?;
+    }
+    for record in &plan.audits {
+        save_audit(session, Some(record)).await?;
     }
     let jobs = jobs.iter().map(|numbered| numbered.job);
     Ok(Ok(answers(jobs, &known, created)))

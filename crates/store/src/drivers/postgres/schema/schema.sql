@@ -750,6 +750,17 @@ BEGIN
 END
 $$;
 
+-- How many arrays and objects are inside each other. Texts are taken out first: they may hold brackets.
+CREATE FUNCTION steadfast.json_depth(given jsonb) RETURNS bigint
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$
+    SELECT coalesce(max(depth), 0) FROM (
+        SELECT sum(CASE WHEN letter IN ('[', '{') THEN 1 ELSE -1 END) OVER (ORDER BY place) AS depth
+        FROM unnest(string_to_array(
+            regexp_replace(regexp_replace(given::text, '"([^"\\]|\\.)*"', '', 'g'), '[^][{}]', '', 'g'), NULL
+        )) WITH ORDINALITY AS brackets (letter, place)
+    ) AS depths
+$$;
+
 -- Stores a job in the caller's transaction and answers with its public id.
 -- Parameters: as named; what is left out has the defaults of the library, and the retry policy
 -- is the preset `queue`. A known idempotency key answers with the job that has it, and raises
@@ -815,8 +826,21 @@ BEGIN
         END IF;
         policy_body := jsonb_set(policy_body::jsonb, '{maxRetries}', to_jsonb(max_retries))::text;
     END IF;
-    IF tags IS NOT NULL AND EXISTS (SELECT 1 FROM jsonb_each(tags) AS tag WHERE jsonb_typeof(tag.value) <> 'string') THEN
-        RAISE 'tags must be texts' USING ERRCODE = 'check_violation';
+    -- One of a hundred levels is the body of a request to the API.
+    IF steadfast.json_depth(payload) > 99 THEN
+        RAISE 'payload is nested too deeply: must be at most 99 levels' USING ERRCODE = 'check_violation';
+    END IF;
+    IF jsonb_typeof(tags) <> 'object' OR (SELECT count(*) FROM jsonb_object_keys(tags)) > 32 THEN
+        RAISE 'tags must be an object of at most 32 tags' USING ERRCODE = 'check_violation';
+    END IF;
+    IF EXISTS (
+        SELECT 1 FROM jsonb_each(tags) AS tag
+        WHERE
+            jsonb_typeof(tag.value) <> 'string' OR octet_length(tag.key) NOT BETWEEN 1 AND 256
+            OR octet_length(tag.value #>> '{}') > 256
+    ) THEN
+        RAISE 'tags must have keys of 1 to 256 bytes, and texts of up to 256 bytes'
+            USING ERRCODE = 'check_violation';
     END IF;
     IF octet_length(concurrency_key) NOT BETWEEN 1 AND 255 OR concurrency_key ~ '[[:cntrl:]]' THEN
         RAISE 'concurrency_key must be 1 to 255 bytes without control characters'

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use steadfast_core::{Job, JobCommand, JobId, NewJob, Subscriptions, Tenant, Unique};
 
 use crate::drivers::sqlite::{
+    audit::save_audit,
     change::run_command,
     driver_error::DriverError,
     names::Names,
@@ -39,6 +40,9 @@ pub(crate) fn edit(session: &mut Session<'_>, plan: &UniquePlan) -> Result<(), D
         let command = JobCommand::Edit(edit.clone());
         // It waits, so nothing speaks against it.
         let _edited = run_command(session, *id, &command, &Subscriptions::default())?;
+    }
+    for record in &plan.audits {
+        save_audit(session, Some(record))?;
     }
     Ok(())
 }
