@@ -7,6 +7,7 @@
 //! * `gate`: what a person sets; `patch`: how it is written. `gates`: which of them apply to a job.
 //! * `health`: whether a destination can be called now.
 //! * `room`: how many jobs a gate lets start now, or when it opens.
+//! * `stop`: gates that let no job start, however few run.
 //! * `fair`: which tenant is next.
 //! * `slots`: how many calls a node makes to one destination at a time.
 //! * `blockers`: why a job has not started, for people.
@@ -24,6 +25,7 @@ mod patch;
 mod rate;
 mod room;
 mod slots;
+mod stop;
 mod sublane;
 
 pub use blockers::{
@@ -44,4 +46,5 @@ pub use patch::{GatePatch, PausePatch, RatePatch};
 pub use rate::Rate;
 pub use room::Room;
 pub use slots::{CallWindow, call_allowance};
+pub use stop::GateStop;
 pub use sublane::Sublane;

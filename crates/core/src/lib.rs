@@ -51,9 +51,10 @@ mod values;
 pub mod limits;
 
 pub use alert::{
-    AlertChange, AlertMetrics, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
-    AlertSubject, AlertUnit, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert,
-    ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert, UpcomingJobs,
+    AlertAcknowledgement, AlertChange, AlertCommand, AlertMetrics, AlertObservation, AlertRule,
+    AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, DestinationAlert, DlqAlert,
+    ExhaustedAlert, ForecastTrust, NewFailureAlert, ObservedDestination, OverdueAlert,
+    RegressedAlert, RetryRateAlert, StormAlert, UpcomingJobs,
 };
 pub use audit::{Actor, AuditRecord};
 pub use batch::{
@@ -68,7 +69,7 @@ pub use failure_group::{
 pub use flow::{
     AppliedGate, Blocker, BlockerKind, CallWindow, ClosedBy, DestinationHealth, DestinationLimit,
     Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch, GateScope,
-    GateSnapshot, GateState, Gates, GatesChange, HealthChange, HealthEvent, HealthInput,
+    GateSnapshot, GateState, GateStop, Gates, GatesChange, HealthChange, HealthEvent, HealthInput,
     HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand,
     HoldMode, Incident, IncidentCause, JobSnapshot, ManualHold, OutcomeCounts, Pause, PausePatch,
     PlaceSnapshot, QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share,
@@ -78,8 +79,7 @@ pub use flow::{
 pub use forecast::{
     attempts::AttemptForecast,
     due::{
-        DueCount, DueFacts, DueForecast, DueMinute, ForecastError, MinuteOutcomes, RetryRate,
-        throughput_per_minute,
+        DueCount, DueFacts, DueForecast, DueMinute, ForecastError, RetryRate, throughput_per_minute,
     },
     record::ForecastRecord,
 };

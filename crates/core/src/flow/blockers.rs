@@ -121,6 +121,8 @@ pub struct WorkerSnapshot {
     pub live: usize,
     /// The last one that was seen, and when.
     pub last_seen: Option<(WorkerName, Timestamp)>,
+    /// How many slots they have, if all of them are nodes that had none free at their last heartbeat.
+    pub full_slots: Option<usize>,
 }
 
 string_enum! {
@@ -155,16 +157,22 @@ string_enum! {
         Ordered = "ordered",
         /// No live node or worker serves its kind and queue.
         NoWorker = "no_worker",
+        /// The nodes that serve it have no free slot.
+        NoSlot = "no_slot",
         /// Other due jobs of its tenant are claimed first.
         Behind = "behind",
     }
 }
 
 impl BlockerKind {
-    /// Whether a claim would not take the job. Without a worker there is no claim to take it, its
-    /// turn comes with the next claims, and whether an endpoint is disabled is found when it is sent.
+    /// Whether a claim would not take the job. Without a worker or a free slot there is no claim to
+    /// take it, its turn comes with the next claims, and whether an endpoint is disabled is found when
+    /// it is sent.
     pub fn closes_claim(self) -> bool {
-        !matches!(self, Self::NoWorker | Self::Behind | Self::EndpointDisabled)
+        !matches!(
+            self,
+            Self::NoWorker | Self::NoSlot | Self::Behind | Self::EndpointDisabled
+        )
     }
 }
 
@@ -263,6 +271,9 @@ pub struct StartExplanation {
     /// The action that would start it sooner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
+    /// The place of the blocker that the action is about.
+    #[serde(skip)]
+    pub action_blocker: Option<usize>,
 }
 
 /// Estimated start of a job.
@@ -275,6 +286,14 @@ pub struct StartEstimate {
     pub at: Timestamp,
     /// Basis of the estimate.
     pub basis: String,
+}
+
+impl StartExplanation {
+    /// Whether no live node or worker serves the job.
+    pub fn has_no_worker(&self) -> bool {
+        let mut blockers = self.blockers.iter();
+        blockers.any(|blocker| blocker.kind == BlockerKind::NoWorker)
+    }
 }
 
 impl StartFacts<'_> {
@@ -294,15 +313,18 @@ impl StartFacts<'_> {
             let gates = self.gates.iter();
             blockers.extend(gates.flat_map(|gate| self.at_gate(gate, now)));
             blockers.extend(self.no_worker(now));
+            blockers.extend(self.no_slot(now));
             blockers.extend(self.behind(now));
         } else {
             blockers.push(self.state(now));
         }
+        let action = action(&blockers);
         StartExplanation {
             job: self.job.id,
             claimable: !blockers.iter().any(|blocker| blocker.kind.closes_claim()),
             estimate: self.estimate(&blockers, now),
-            action: action(&blockers),
+            action: action.map(|place| blockers[place].action.clone()),
+            action_blocker: action,
             blockers,
         }
     }
@@ -367,7 +389,7 @@ impl Gates {
             endpoint: None,
             workers: WorkerSnapshot {
                 live: 1,
-                last_seen: None,
+                ..WorkerSnapshot::default()
             },
             place: None,
             starts_per_second: None,
@@ -377,9 +399,10 @@ impl Gates {
     }
 }
 
-/// About what lasts longest: first what a person must do, then what takes most time.
-fn action(blockers: &[Blocker]) -> Option<String> {
-    let lasts = |blocker: &&Blocker| {
+/// The place of the blocker that lasts longest, if something can be done about it: first those that
+/// need a person, then those that take most time.
+fn action(blockers: &[Blocker]) -> Option<usize> {
+    let lasts = |(_, blocker): &(usize, &Blocker)| {
         let is_last = blocker.kind == BlockerKind::Behind;
         // A limit may have room by the time that there is a worker.
         let is_limit = blocker.kind == BlockerKind::MaxRunning;
@@ -387,8 +410,8 @@ fn action(blockers: &[Blocker]) -> Option<String> {
         (!is_last, lasts, !is_limit, blocker.likely)
     };
     // Of two that last equally long, the first.
-    let longest = blockers.iter().rev().max_by_key(lasts)?;
-    (!longest.action.is_empty()).then(|| longest.action.clone())
+    let (place, longest) = blockers.iter().enumerate().rev().max_by_key(lasts)?;
+    (!longest.action.is_empty()).then_some(place)
 }
 
 impl GateLimits {

@@ -9,19 +9,31 @@ use std::{collections::VecDeque, fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{explain::brief, job::tally::Tally, limits, policy::RetryPolicy, values::Timestamp};
+use crate::{
+    explain::{brief, thousands},
+    job::tally::Tally,
+    limits,
+    policy::RetryPolicy,
+    values::Timestamp,
+};
 
 /// The input of a forecast: counts and measurements of a queue or destination.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DueFacts {
     /// Jobs that wait, by when they are due and how often they were retried.
     pub waiting: Vec<DueCount>,
-    /// Jobs that were lately created in a minute, and due at once.
+    /// Jobs that were created in a minute of the last [`limits::FORECAST_RATE_MINUTES`], and due at
+    /// once. They are expected for as many minutes, or as long as they have come for.
     pub created_per_minute: f64,
+    /// In how many minutes of the last hour jobs were created.
+    pub created_minutes: usize,
+    /// The same over the last hour: what comes after those minutes is no more, because a burst of
+    /// minutes does not go on for hours.
+    pub created_per_minute_hourly: Option<f64>,
     /// What became of attempts lately, by the number of the retry; the last stands for all after
     /// it. Without any, none fails.
     pub retries: Vec<RetryRate>,
-    /// Attempts that lately succeeded in a minute without trouble; see [`throughput_per_minute`].
+    /// The most attempts that succeeded in a minute; see [`throughput_per_minute`].
     pub throughput_per_minute: Option<u64>,
 }
 
@@ -47,25 +59,12 @@ pub struct RetryRate {
     pub delay: Duration,
 }
 
-/// Successes and failures of one minute.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MinuteOutcomes {
-    /// Attempts that succeeded.
-    pub successes: u64,
-    /// Attempts that failed.
-    pub failures: u64,
-}
-
-/// The recent throughput of a destination: the most successes in a minute in which at most one
-/// attempt in [`limits::THROUGHPUT_FAILURES_DIVISOR`] failed. `None` if there was no such minute.
-/// The destination may be capable of more, if more was never tried.
-pub fn throughput_per_minute(minutes: &[MinuteOutcomes]) -> Option<u64> {
-    let is_fine = |minute: &&MinuteOutcomes| {
-        let attempts = minute.successes + minute.failures;
-        minute.successes > 0 && minute.failures * limits::THROUGHPUT_FAILURES_DIVISOR <= attempts
-    };
-    let fine = minutes.iter().filter(is_fine);
-    fine.map(|minute| minute.successes).max()
+/// The recent throughput of a queue or destination, from the successes of each minute: the most in
+/// any of them, however many attempts failed beside them. `None` if none succeeded. It may be capable
+/// of more, if more was never tried.
+pub fn throughput_per_minute(successes: impl IntoIterator<Item = u64>) -> Option<u64> {
+    let most = successes.into_iter().max()?;
+    (most > 0).then_some(most)
 }
 
 /// How many jobs will be due, from a time on, and what becomes of them.
@@ -119,7 +118,7 @@ impl DueForecast {
             throughput_per_minute: facts.throughput_per_minute,
         };
         while let Some(mut arrivals) = due.pop_front() {
-            arrivals[0] += facts.created_per_minute.max(0.0);
+            arrivals[0] += facts.created_in(forecast.minutes.len());
             for (waiting, arrived) in backlog.iter_mut().zip(arrivals) {
                 *waiting += arrived;
             }
@@ -173,12 +172,17 @@ impl fmt::Display for DueForecast {
         let span = brief(span);
         write!(
             f,
-            "{:.0} due within {span}, at most {most} per minute",
-            due.round()
+            "{} due within {span}, at most {} per minute",
+            whole(due),
+            whole(most)
         )?;
         match (self.throughput_per_minute, self.longest_wait()) {
             (Some(throughput), Some(wait)) => {
-                write!(f, "; recently up to {throughput} per minute succeeded")?;
+                write!(
+                    f,
+                    "; recently up to {} per minute succeeded",
+                    thousands(throughput)
+                )?;
                 if wait.as_secs() >= 60 {
                     let wait = Duration::from_secs(wait.as_secs() / 60 * 60);
                     write!(f, ", so some will wait {}", brief(wait))?;
@@ -237,6 +241,19 @@ impl DueFacts {
         self.retries = rates.chain([RetryRate::default()]).collect();
     }
 
+    /// Jobs that are created in a minute ahead.
+    fn created_in(&self, minute: usize) -> f64 {
+        let is_soon = minute
+            <= self
+                .created_minutes
+                .max(limits::FORECAST_RATE_MINUTES as usize);
+        let hourly = self.created_per_minute_hourly.filter(|_| !is_soon);
+        let created = self.created_per_minute;
+        hourly
+            .map_or(created, |hourly| hourly.min(created))
+            .max(0.0)
+    }
+
     /// The share of due jobs that can start within a minute.
     fn started_share(&self, due: f64) -> f64 {
         match self.throughput_per_minute {
@@ -259,6 +276,16 @@ impl DueFacts {
             }
         }
     }
+}
+
+/// A number of jobs, for people.
+fn whole(jobs: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a number of jobs"
+    )]
+    thousands(jobs.round() as u64)
 }
 
 fn total(jobs: &ByRetry) -> f64 {
@@ -327,198 +354,4 @@ impl ForecastError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::UpcomingJobs;
-    use crate::policy::{Jitter, PolicyPatch};
-
-    const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
-    const MINUTE: Duration = Duration::from_secs(60);
-
-    fn waiting(minute: u32, jobs: u64) -> DueCount {
-        DueCount {
-            at: T0.plus(minute * MINUTE),
-            retry_count: 0,
-            jobs,
-        }
-    }
-
-    fn rate(retried: u64, delay: Duration) -> RetryRate {
-        RetryRate {
-            attempts: 100,
-            retried,
-            delay,
-        }
-    }
-
-    fn due(forecast: &DueForecast) -> Vec<f64> {
-        let minutes = forecast.minutes.iter();
-        minutes
-            .map(|minute| (minute.due * 10.0).round() / 10.0)
-            .collect()
-    }
-
-    #[test]
-    fn waiting_jobs_are_due_in_their_minute_and_overdue_jobs_now() {
-        let facts = DueFacts {
-            waiting: vec![
-                DueCount {
-                    at: T0.minus(MINUTE),
-                    ..waiting(0, 7)
-                },
-                waiting(0, 1),
-                waiting(2, 5),
-                waiting(999_999, 5),
-            ],
-            ..DueFacts::default()
-        };
-        let forecast = DueForecast::new(&facts, T0, 4);
-        assert_eq!(due(&forecast), [8.0, 0.0, 5.0, 0.0]);
-        assert_eq!(forecast.minutes[0].starts, 8.0);
-    }
-
-    #[test]
-    fn the_measured_part_fails_and_comes_back_after_the_measured_delay() {
-        let facts = DueFacts {
-            waiting: vec![waiting(0, 1000)],
-            retries: vec![rate(50, 2 * MINUTE), rate(10, Duration::ZERO)],
-            ..DueFacts::default()
-        };
-        // Half of them three minutes later, because they fail at the end of their minute; then a
-        // tenth each minute.
-        let expected = [1000.0, 0.0, 0.0, 500.0, 50.0, 5.0];
-        assert_eq!(due(&DueForecast::new(&facts, T0, 6)), expected);
-    }
-
-    #[test]
-    fn rates_come_from_ended_attempts_and_delays_from_the_policy() {
-        let mut facts = DueFacts::default();
-        let recent = Tally {
-            attempts: 150,
-            successes: 90,
-            failures: 60,
-            retries: 50,
-            successful_retries: 10,
-            exhausted: 15,
-        };
-        let patch = PolicyPatch::fixed(2 * MINUTE).jitter(Jitter::None);
-        facts.set_rates(recent, &patch.max_retries(2).build().unwrap());
-        assert_eq!(facts.created_per_minute, 10.0);
-        let rates: Vec<_> = facts
-            .retries
-            .iter()
-            .map(|it| (it.attempts, it.retried))
-            .collect();
-        assert_eq!(rates, [(100, 20), (50, 25), (0, 0)]);
-        assert_eq!(facts.retries[1].delay, 2 * MINUTE);
-        facts.add_waiting(T0, 5, 2);
-        let waiting: Vec<_> = facts
-            .waiting
-            .iter()
-            .map(|it| (it.retry_count, it.jobs))
-            .collect();
-        assert_eq!(waiting, [(0, 3), (1, 2)]);
-    }
-
-    #[test]
-    fn created_and_retried_jobs_settle_at_the_computed_rate() {
-        let facts = DueFacts {
-            created_per_minute: 60.0,
-            retries: vec![rate(40, MINUTE)],
-            ..DueFacts::default()
-        };
-        let forecast = DueForecast::new(&facts, T0, 120);
-        // 60 / (1 - 0.4)
-        let last = forecast.minutes.last().unwrap().due;
-        assert!((last - 100.0).abs() < 0.1, "{last}");
-    }
-
-    #[test]
-    fn nothing_is_lost_between_due_started_and_backlog() {
-        let facts = DueFacts {
-            waiting: vec![waiting(0, 500), waiting(3, 1000)],
-            created_per_minute: 10.0,
-            retries: vec![rate(20, MINUTE)],
-            throughput_per_minute: Some(90),
-        };
-        let forecast = DueForecast::new(&facts, T0, 60);
-        let mut backlog = 0.0;
-        for minute in &forecast.minutes {
-            assert!(minute.starts <= 90.0 + 1e-9);
-            assert!((backlog + minute.due - minute.starts - minute.backlog).abs() < 1e-6);
-            backlog = minute.backlog;
-        }
-    }
-
-    #[test]
-    fn jobs_that_cannot_be_completed_in_time_are_a_storm() {
-        let upcoming = |jobs, throughput| DueFacts {
-            waiting: vec![waiting(5, jobs)],
-            throughput_per_minute: throughput,
-            ..DueFacts::default()
-        };
-        let is_storm = |jobs, throughput| {
-            let forecast = DueForecast::new(&upcoming(jobs, throughput), T0, 60);
-            UpcomingJobs::of(&forecast).is_some_and(|upcoming| upcoming.wait > 15 * MINUTE)
-        };
-        assert!(is_storm(10_000, Some(100)));
-        assert!(!is_storm(1_000, Some(100)));
-        // A few jobs are not, however slow, and without a measurement it is not known.
-        assert!(!is_storm(50, Some(1)));
-        assert!(!is_storm(10_000, None));
-        let forecast = DueForecast::new(&upcoming(10_100, Some(100)), T0, 60);
-        let sentence = "10100 due within 1h, at most 10100 per minute; recently up to 100 per minute \
-                        succeeded, so some will wait 1h 40m";
-        assert_eq!(forecast.to_string(), sentence);
-        assert_eq!(forecast.longest_wait(), Some(100 * MINUTE));
-    }
-
-    #[test]
-    fn minutes_with_many_failures_do_not_count_as_throughput() {
-        let minute = |successes, failures| MinuteOutcomes {
-            successes,
-            failures,
-        };
-        assert_eq!(
-            throughput_per_minute(&[minute(50, 0), minute(80, 5), minute(500, 300)]),
-            Some(80)
-        );
-        assert_eq!(throughput_per_minute(&[minute(0, 0), minute(1, 9)]), None);
-    }
-
-    #[test]
-    fn it_knows_how_wrong_it_was_in_the_last_hours() {
-        let mut error = ForecastError::default();
-        assert_eq!(error.share(), None);
-        error.record(T0, 80.0, 100);
-        error.record(T0.plus(MINUTE), 120.0, 100);
-        assert_eq!(error.share(), Some(0.2));
-        // A day later, only what is new counts; and so it does if the clock is set back.
-        let later = T0.plus(limits::DAY);
-        error.record(later, 50.0, 100);
-        assert_eq!(error.share(), Some(0.5));
-        error.record(T0, 100.0, 100);
-        assert_eq!(error.share(), Some(0.0));
-    }
-
-    #[test]
-    fn numbers_without_sense_make_no_panic() {
-        let facts = DueFacts {
-            waiting: vec![DueCount {
-                at: Timestamp::MAX,
-                retry_count: u32::MAX,
-                jobs: u64::MAX,
-            }],
-            created_per_minute: f64::NAN,
-            retries: vec![RetryRate {
-                attempts: 1,
-                retried: u64::MAX,
-                delay: Duration::MAX,
-            }],
-            throughput_per_minute: Some(0),
-        };
-        let forecast = DueForecast::new(&facts, T0, usize::MAX);
-        assert_eq!(forecast.minutes.len(), limits::FORECAST_MINUTES_MAX);
-        assert_eq!(UpcomingJobs::of(&forecast), None);
-    }
-}
+mod tests;

@@ -187,7 +187,7 @@ fn facts(job: &Job) -> StartFacts<'_> {
         endpoint: None,
         workers: WorkerSnapshot {
             live: 2,
-            last_seen: None,
+            ..WorkerSnapshot::default()
         },
         place: Some(PlaceSnapshot::default()),
         starts_per_second: None,
@@ -518,7 +518,21 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         (
             "no worker",
             StartFacts {
-                workers: WorkerSnapshot { live: 0, last_seen },
+                workers: WorkerSnapshot {
+                    last_seen,
+                    ..WorkerSnapshot::default()
+                },
+                ..facts(&job)
+            },
+        ),
+        (
+            "no free slot",
+            StartFacts {
+                workers: WorkerSnapshot {
+                    live: 2,
+                    full_slots: Some(200),
+                    ..WorkerSnapshot::default()
+                },
                 ..facts(&job)
             },
         ),

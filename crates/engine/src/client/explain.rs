@@ -196,16 +196,30 @@ impl Client {
     ) -> Result<WorkerSnapshot, ClientError> {
         let now = self.now();
         let nodes = self.nodes().await?;
-        let nodes = nodes
+        let nodes: Vec<NodeState> = nodes
             .into_iter()
             .filter(|node| node_serves(node, queue, kind))
+            .collect();
+        let live = || nodes.iter().filter(|node| node.is_alive(now));
+        let slots: usize = live().map(|node| node.concurrency).sum();
+        let are_full = live().all(|node| node.in_flight >= node.concurrency);
+        let has_worker = request
+            .workers
+            .iter()
+            .any(|worker| worker.is_alive && worker.serves(tenant, queue, kind));
+        let full_slots = (slots > 0 && are_full && !has_worker).then_some(slots);
+        let nodes = nodes
+            .into_iter()
             .map(|node| (node.is_alive(now), node.last_seen, node.name));
         let workers = request
             .workers
             .iter()
             .filter(|worker| worker.serves(tenant, queue, kind))
             .map(|worker| (worker.is_alive, worker.last_seen, worker.name.clone()));
-        let mut reading = WorkerSnapshot::default();
+        let mut reading = WorkerSnapshot {
+            full_slots,
+            ..WorkerSnapshot::default()
+        };
         for (is_alive, at, name) in nodes.chain(workers) {
             reading.live += usize::from(is_alive);
             if reading
@@ -283,14 +297,14 @@ impl Client {
 }
 
 impl WorkerPresence {
-    fn serves(&self, tenant: &Tenant, queue: &Queue, kind: Option<&Kind>) -> bool {
+    pub(super) fn serves(&self, tenant: &Tenant, queue: &Queue, kind: Option<&Kind>) -> bool {
         self.tenant.as_ref().is_none_or(|own| own == tenant)
             && (self.queues.is_empty() || self.queues.contains(queue))
             && kind.is_none_or(|kind| self.kinds.is_empty() || self.kinds.contains(kind))
     }
 }
 
-fn node_serves(node: &NodeState, queue: &Queue, kind: Option<&Kind>) -> bool {
+pub(super) fn node_serves(node: &NodeState, queue: &Queue, kind: Option<&Kind>) -> bool {
     // A node of an earlier version does not say which kinds it runs.
     let runs = |kind: &Kind| node.kinds.as_ref().is_none_or(|kinds| kinds.contains(kind));
     let has_handlers = node.kinds.as_ref().is_none_or(|kinds| !kinds.is_empty());

@@ -3,12 +3,15 @@
 
 mod accessibility;
 mod browser;
+mod due_jobs;
 mod in_browser;
 mod job_forms;
+mod job_history;
 mod job_page;
 mod large_store;
 mod layout;
 mod lists;
+mod live_pages;
 mod mounted;
 mod node;
 mod operations;
@@ -17,4 +20,5 @@ mod pages;
 mod screenshots;
 mod seed;
 mod seed_pages;
+mod sentences;
 mod sign_in;

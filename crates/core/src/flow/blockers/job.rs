@@ -141,6 +141,23 @@ impl StartFacts<'_> {
         })
     }
 
+    /// The nodes are full. When one is free depends on what runs, so there is no estimate.
+    pub(super) fn no_slot(&self, now: Timestamp) -> Option<Blocker> {
+        let slots = self.workers.full_slots?;
+        if self.job.earliest_run_at() > now {
+            return None;
+        }
+        let nodes = count_of(
+            self.workers.live as u64,
+            "node that serves it",
+            "nodes that serve it",
+        );
+        let slots = count_of(slots as u64, "slot", "slots");
+        let sentence = format!("{nodes} had no free slot at the last heartbeat: {slots} in use.");
+        let action = "Add a node, or raise the concurrency of one.".to_owned();
+        Some(Blocker::new(BlockerKind::NoSlot, sentence, None, action))
+    }
+
     pub(super) fn behind(&self, now: Timestamp) -> Option<Blocker> {
         let PlaceSnapshot {
             ahead, at_least, ..

@@ -116,7 +116,7 @@ mod tests {
             next_run_at: (scheduled > 0).then(|| now.plus(std::time::Duration::from_secs(90))),
             workers: WorkerSnapshot {
                 live,
-                last_seen: None,
+                ..WorkerSnapshot::default()
             },
             next: None,
         };
@@ -147,6 +147,7 @@ mod tests {
             blockers: vec![serde_json::from_str(blocker).unwrap()],
             estimate: None,
             action: None,
+            action_blocker: None,
         });
         assert_eq!(
             blocked.explain(now).sentence,
