@@ -118,6 +118,8 @@ pub enum BatchJobState {
 pub enum BatchEvent {
     /// Jobs were added, which have not ended.
     Added(u64),
+    /// The same by the success of one of its own jobs, which may do so after it was closed.
+    AddedByMember(u64),
     /// No more jobs will be added.
     Closed,
     /// A job of it has ended, or was requeued. Deleting one that has ended changes nothing.
@@ -161,9 +163,10 @@ impl BatchCounts {
         let mut counts = self;
         match event {
             BatchEvent::Added(jobs) => {
-                self.check_room(jobs)?;
-                counts.total += jobs;
+                self.check_open()?;
+                counts.total = self.total_with(jobs)?;
             }
+            BatchEvent::AddedByMember(jobs) => counts.total = self.total_with(jobs)?,
             BatchEvent::Closed => counts.is_closed = true,
             BatchEvent::Changed { from, to } => {
                 counts.count(from, |count| count.saturating_sub(1));
@@ -181,18 +184,24 @@ impl BatchCounts {
         })
     }
 
-    fn check_room(&self, jobs: u64) -> Result<(), Invalid> {
-        let most = limits::BATCH_JOBS_MAX;
-        if self.is_closed {
-            let expected = "must be open to add jobs; create another batch";
-            return Err(Invalid::new("batch", "closed", expected));
+    fn check_open(&self) -> Result<(), Invalid> {
+        match self.is_closed {
+            true => {
+                let expected = "must be open to add jobs; create another batch";
+                Err(Invalid::new("batch", "closed", expected))
+            }
+            false => Ok(()),
         }
-        let total = self.total.saturating_add(jobs);
+    }
+
+    fn total_with(&self, added: u64) -> Result<u64, Invalid> {
+        let most = limits::BATCH_JOBS_MAX;
+        let total = self.total.saturating_add(added);
         if total > most {
             let expected = format!("must be at most {most}; create another batch");
             return Err(Invalid::new("jobs", total, expected));
         }
-        Ok(())
+        Ok(total)
     }
 
     fn count(&mut self, state: BatchJobState, change: impl Fn(u64) -> u64) {
@@ -322,12 +331,27 @@ mod tests {
             error.to_string(),
             "batch is closed: must be open to add jobs; create another batch"
         );
-        let many = BatchEvent::Added(limits::BATCH_JOBS_MAX + 1);
-        let error = BatchCounts::default().step(many).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "jobs is 1000001: must be at most 1000000; create another batch"
-        );
+        let count = limits::BATCH_JOBS_MAX + 1;
+        for many in [BatchEvent::Added(count), BatchEvent::AddedByMember(count)] {
+            let error = BatchCounts::default().step(many).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "jobs is 1000001: must be at most 1000000; create another batch"
+            );
+        }
+    }
+
+    #[test]
+    fn a_batch_does_not_end_before_the_jobs_that_its_last_job_added() {
+        let succeed = changed(Unfinished, Succeeded);
+        let events = [
+            BatchEvent::Added(1),
+            BatchEvent::Closed,
+            BatchEvent::AddedByMember(1),
+            succeed,
+            succeed,
+        ];
+        assert_eq!(made(&events), ["", "", "", "", "es"]);
     }
 
     proptest! {

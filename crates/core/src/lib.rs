@@ -67,20 +67,20 @@ pub use failure_group::{
     FailureObservation, FailureState, FailureStep, FailureTally, HourCounts, NameSet,
 };
 pub use flow::{
-    AppliedGate, Blocker, BlockerKind, CallWindow, ClosedBy, DestinationHealth, DestinationLimit,
-    Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch, GateScope,
-    GateSnapshot, GateState, GateStop, Gates, GatesChange, HealthChange, HealthEvent, HealthInput,
-    HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand,
-    HoldMode, Incident, IncidentCause, JobSnapshot, ManualHold, OutcomeCounts, Pause, PausePatch,
-    PlaceSnapshot, QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share,
-    SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, Sublane, Weight, WorkerSnapshot,
-    call_allowance,
+    AppliedGate, Blocker, BlockerKind, CallOwner, CallWindow, ClosedBy, DestinationHealth,
+    DestinationLimit, Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch,
+    GateScope, GateSnapshot, GateState, GateStop, Gates, GatesChange, HealthChange, HealthEvent,
+    HealthInput, HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally,
+    HoldCommand, HoldMode, Incident, IncidentCause, JobSnapshot, ManualHold, OutcomeCounts, Pause,
+    PausePatch, PlaceSnapshot, QueueExplanation, QueueFacts, Rate, RatePatch, RetryAfterScope,
+    RetryShare, Room, Share, SharedRetryAfter, StartEstimate, StartExplanation, StartFacts,
+    Sublane, Weight, WorkerSnapshot, call_allowance, tenant_call_allowance,
+    tenant_webhook_allowance, webhook_slots,
 };
 pub use forecast::{
     attempts::AttemptForecast,
-    due::{
-        DueCount, DueFacts, DueForecast, DueMinute, ForecastError, RetryRate, throughput_per_minute,
-    },
+    due::{DueCount, DueFacts, DueForecast, DueMinute, RetryRate, throughput_per_minute},
+    error::ForecastError,
     record::ForecastRecord,
 };
 pub use job::{
@@ -106,7 +106,7 @@ pub use lifecycle::{
         CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command,
         on_dependant_command,
     },
-    transition::{CommitResult, Guard, Transition},
+    transition::{CommitResult, Guard, OutboxRefusal, OutboxRefusalReason, Transition},
 };
 pub use operation::{
     CanaryRule, Operation, OperationEvent, OperationJob, OperationKind, OperationOutcome,

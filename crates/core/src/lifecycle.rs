@@ -262,6 +262,7 @@ impl Verdict {
                 Succeeded => ended.outbox.clone(),
                 _ => Vec::new(),
             },
+            batch: job.batch(),
             to,
             record,
             observation,

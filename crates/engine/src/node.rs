@@ -6,7 +6,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_core::{Claim, Fence, Job, JobId, NewJob, Outcome, StaleFence, Tenant, WorkerName};
+use steadfast_core::{
+    AttemptStatus, Claim, Fence, Job, JobId, NewJob, OutboxRefusal, Outcome, StaleFence, Tenant,
+    WorkerName,
+};
 use steadfast_store::{
     AttemptOwner, ClaimRequest, PageRequest, RenewResult, Renewal, Store, StoreError, WakeInterest,
     Wakeups,
@@ -76,6 +79,10 @@ pub enum SettleError {
     /// The claim has expired.
     #[error(transparent)]
     Stale(#[from] StaleFence),
+    /// A job that was to be created with the success cannot be created. Nothing was written, and the
+    /// claim holds.
+    #[error("{0}")]
+    OutboxRefused(OutboxRefusal),
 }
 
 /// Why a worker got no claims.
@@ -274,6 +281,7 @@ impl NodeHandle {
                 results.push(Err(SettleError::NotFound(settlement.job)));
                 continue;
             };
+            let status = settlement.outcome.status();
             match Claim::resume(job, settlement.fence) {
                 Ok(claim) => {
                     // A success belongs to no group.
@@ -283,24 +291,34 @@ impl NodeHandle {
                     let mut ended = claim.end(settlement.outcome, self.store.now());
                     ended.set_worker_version(version);
                     ended.set_reported_outbox(settlement.on_success);
-                    batch.push((results.len(), self.settler.reported(ended)));
+                    batch.push(((results.len(), status), self.settler.reported(ended)));
                     results.push(Ok(()));
                 }
-                Err(_) if self.was_settled(&settlement).await? => results.push(Ok(())),
+                Err(stale) if self.was_settled(&stale, status).await? => results.push(Ok(())),
                 Err(stale) => results.push(Err(stale.into())),
             }
         }
-        let (indexes, mut pending): (Vec<usize>, Vec<_>) = batch.into_iter().unzip();
+        let (reports, mut pending): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
         let settled = self.settler.settle(&mut pending).await?;
         let jobs = self.store.get_jobs(ids.clone()).await?;
-        for (index, result) in indexes.into_iter().zip(settled) {
-            if let (SettleResult::Stale { fence }, Some(job)) = (result, &jobs[index]) {
-                results[index] = Err(SettleError::Stale(StaleFence {
-                    job: job.id,
-                    requested: fence,
-                    current: job.progress.fence,
-                    state: job.progress.state,
-                }));
+        for ((index, status), result) in reports.into_iter().zip(settled) {
+            match (result, &jobs[index]) {
+                (SettleResult::Stale { fence }, Some(job)) => {
+                    let stale = StaleFence {
+                        job: job.id,
+                        requested: fence,
+                        current: job.progress.fence,
+                        state: job.progress.state,
+                    };
+                    // The same report may have been under way when this one came.
+                    if !self.was_settled(&stale, status).await? {
+                        results[index] = Err(SettleError::Stale(stale));
+                    }
+                }
+                (SettleResult::OutboxRefused(refusal), _) => {
+                    results[index] = Err(SettleError::OutboxRefused(refusal));
+                }
+                (SettleResult::Stale { .. } | SettleResult::Done, _) => {}
             }
         }
         let with_jobs = results.into_iter().zip(jobs).zip(ids);
@@ -309,13 +327,17 @@ impl NodeHandle {
             .collect())
     }
 
-    /// Whether an attempt has ended in the way that is reported now.
-    async fn was_settled(&self, settlement: &Settlement) -> Result<bool, StoreError> {
+    /// Whether the attempt of an expired claim has ended in the way that is reported now.
+    async fn was_settled(
+        &self,
+        stale: &StaleFence,
+        status: Option<AttemptStatus>,
+    ) -> Result<bool, StoreError> {
         let page = PageRequest::first(limits::REPEATED_SETTLEMENT_MAX);
-        let owner = AttemptOwner::Job(settlement.job);
+        let owner = AttemptOwner::Job(stale.job);
         let attempts = self.store.list_attempts(owner, page).await?.items;
-        Ok(attempts.iter().any(|attempt| {
-            attempt.fence == settlement.fence && Some(attempt.status) == settlement.outcome.status()
-        }))
+        Ok(attempts
+            .iter()
+            .any(|attempt| attempt.fence == stale.requested && Some(attempt.status) == status))
     }
 }

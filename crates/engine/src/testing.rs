@@ -17,7 +17,7 @@ pub use roles::Roles;
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_core::{Attempt, Invalid, Job, JobId, Timestamp};
+use steadfast_core::{Attempt, Invalid, Job, JobId, Timestamp, blocked_run_at};
 use steadfast_store::{
     AttemptOwner, ClaimRequest, ClaimResult, Clock as _, ManualClock, MemoryStore, PageRequest,
     Store, StoreError,
@@ -26,7 +26,7 @@ use steadfast_store::{
 use crate::{
     builder::EngineBuilder,
     client::Client,
-    limits::TEST_ATTEMPTS_MAX,
+    limits::{self, TEST_ATTEMPTS_MAX},
     notice::Notices,
     parts::Parts,
     role::{Next, Role as _},
@@ -110,6 +110,7 @@ impl TestEngine {
     pub async fn run_due(&self) -> Result<usize, TestError> {
         for attempts in 0..TEST_ATTEMPTS_MAX {
             self.fire_schedules().await?;
+            self.follow_links().await?;
             self.parts.sweeper(Duration::ZERO).sweep().await?;
             self.parts.gates.refresh_all().await?;
             self.parts.health_keeper.keep().await?;
@@ -122,6 +123,17 @@ impl TestEngine {
             settler.settle(&mut [settler.pending(ended)]).await?;
         }
         Err(TestError::Endless)
+    }
+
+    /// Releases jobs that ran after others, and counts batches.
+    async fn follow_links(&self) -> Result<(), TestError> {
+        let subscriptions = self.parts.settler.endpoints.get().await?.subscriptions();
+        let follow = || {
+            let store = &self.parts.store;
+            store.follow_links(limits::LINK_BATCH_MAX, subscriptions.clone())
+        };
+        while follow().await?.has_more {}
+        Ok(())
     }
 
     /// Moves the clock by `time`, stopping at every moment at which something becomes due.
@@ -141,7 +153,12 @@ impl TestEngine {
     /// not keep it going. Returns how many attempts were run.
     pub async fn run_to_end(&self) -> Result<usize, TestError> {
         let mut attempts = self.run_due().await?;
+        // A job that runs after others which never succeed waits for ever.
+        let is_blocked = |due: &Timestamp| *due >= blocked_run_at(Timestamp::EPOCH);
         while let Some(due) = self.claim(0).await?.next_due {
+            if is_blocked(&due) {
+                break;
+            }
             self.clock.set(due.max(self.now()));
             attempts += self.run_due().await?;
         }

@@ -29,8 +29,8 @@ mod writable;
 
 use claims::{claim, due, flow, flow_model, ordered_keys, pause, start, wake};
 use jobs::{
-    attempts, command, commit, enqueue, expiry, keys, once, outbox, prune, renew, sweep, tags,
-    unique, webhooks,
+    attempts, command, commit, enqueue, expiry, keys, once, outbox, outbox_links, prune, renew,
+    sweep, tags, unique, webhooks,
 };
 use records::{after, audit, batches, documents, failures, fire, operations, schedules};
 
@@ -58,6 +58,7 @@ macro_rules! conformance_tests {
                 an_id_twice_in_one_batch_is_stored_once
                 each_answer_of_a_long_batch_is_that_of_its_job
                 the_name_of_a_class_is_a_kind
+                a_tenant_may_have_only_so_many_lanes
                 a_long_list_of_ids_is_read
                 jobs_are_read_in_the_order_asked
                 states_are_read_in_the_order_asked
@@ -210,6 +211,14 @@ macro_rules! conformance_tests {
                 the_outbox_of_a_repeated_commit_is_written_once
                 a_known_id_or_key_in_the_outbox_does_not_hinder_the_transition
             }
+            outbox_links {
+                a_job_of_an_outbox_runs_after_the_jobs_that_it_names
+                a_job_of_an_outbox_may_run_after_its_creator_and_others_of_the_outbox
+                a_batch_counts_what_its_last_job_adds_and_ends_after_it
+                an_outbox_that_names_what_is_not_there_is_refused_and_nothing_is_written
+                a_refused_outbox_hinders_no_other_transition
+                links_of_a_repeated_commit_are_written_once
+            }
             sweep {
                 a_lease_has_run_out_at_its_end_and_not_before
                 only_running_jobs_are_swept
@@ -265,6 +274,7 @@ macro_rules! conformance_tests {
                 the_outbox_of_a_document_is_written_with_it_or_not_at_all
                 documents_are_apart_by_kind_and_id
                 of_two_savers_one_is_outdated
+                of_many_that_have_counted_the_same_documents_one_is_saved
                 a_document_that_was_changed_is_not_deleted_as_it_was
                 a_document_is_found_by_kind_and_id
                 documents_come_in_pages_by_what_their_ids_begin_with
@@ -349,6 +359,7 @@ macro_rules! conformance_tests {
                 a_paused_gate_opens_by_itself_at_its_time
                 retries_beyond_their_share_wait_and_first_attempts_do_not
                 a_caller_takes_no_more_for_a_destination_than_it_wants
+                a_caller_takes_no_more_of_a_tenant_or_kind_than_it_wants
                 a_probe_is_a_job_that_is_tried_again
                 destination_and_key_are_kept
             }

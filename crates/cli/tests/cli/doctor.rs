@@ -52,8 +52,9 @@ fn a_file_without_its_log_is_refused_and_doctor_says_so() {
     assert_eq!(migrate().code, 0);
     // What a file in use is without its log.
     let conn = rusqlite::Connection::open(dir.path().join("jobs.db")).unwrap();
-    conn.execute_batch("UPDATE steadfast_log_mark SET folded = 1")
-        .unwrap();
+    let version = "SELECT schema_version FROM pragma_schema_version";
+    let mark = format!("UPDATE steadfast_log_mark SET folded = 1, schema = ({version})");
+    conn.execute_batch(&mark).unwrap();
     drop(conn);
     let doctor = [&["doctor", "--listen", "127.0.0.1:0"], &store[..]].concat();
     let doctor = run(&doctor, &dir);

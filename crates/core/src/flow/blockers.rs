@@ -119,10 +119,10 @@ pub struct JobSnapshot {
 pub struct WorkerSnapshot {
     /// How many live ones there are.
     pub live: usize,
+    /// How many of these have no slot for the job.
+    pub full: usize,
     /// The last one that was seen, and when.
     pub last_seen: Option<(WorkerName, Timestamp)>,
-    /// How many slots they have, if all of them are nodes that had none free at their last heartbeat.
-    pub full_slots: Option<usize>,
 }
 
 string_enum! {
@@ -157,7 +157,7 @@ string_enum! {
         Ordered = "ordered",
         /// No live node or worker serves its kind and queue.
         NoWorker = "no_worker",
-        /// The nodes that serve it have no free slot.
+        /// No node that serves it has a free slot for its tenant.
         NoSlot = "no_slot",
         /// Other due jobs of its tenant are claimed first.
         Behind = "behind",
@@ -165,9 +165,8 @@ string_enum! {
 }
 
 impl BlockerKind {
-    /// Whether a claim would not take the job. Without a worker or a free slot there is no claim to
-    /// take it, its turn comes with the next claims, and whether an endpoint is disabled is found when
-    /// it is sent.
+    /// Whether a claim would not take the job. Without a worker or a slot there is no claim, its
+    /// turn comes with the next claims, and whether an endpoint is disabled is found when it is sent.
     pub fn closes_claim(self) -> bool {
         !matches!(
             self,
@@ -313,7 +312,7 @@ impl StartFacts<'_> {
             let gates = self.gates.iter();
             blockers.extend(gates.flat_map(|gate| self.at_gate(gate, now)));
             blockers.extend(self.no_worker(now));
-            blockers.extend(self.no_slot(now));
+            blockers.extend(self.no_slot());
             blockers.extend(self.behind(now));
         } else {
             blockers.push(self.state(now));

@@ -272,10 +272,43 @@ mod tests {
     }
 
     proptest! {
+        /// A node that comes late makes up for it.
+        #[test]
+        fn a_rate_is_reached_though_each_start_is_late(
+            (limit, burst) in (32..2_000_u32, 0..3_u32),
+            late in prop::collection::vec(0..15_000_i64, 20..40),
+        ) {
+            const WINDOWS: i64 = 20;
+            let rate = Rate { limit, per: Duration::from_secs(1), burst };
+            let (limits, mut state) = (limits(rate), GateState::default());
+            let begin = at(0).as_micros();
+            let (mut now, mut starts) = (begin, Vec::new());
+            let mut late = late.iter().cycle();
+            while now < begin + WINDOWS * 1_000_000 {
+                let time = Timestamp::from_micros(now);
+                match limits.room(&state, false, time) {
+                    Room::For(room) => {
+                        state = limits.after_starts(&state, room, 0, time);
+                        starts.extend((0..room).map(|_| now));
+                    }
+                    Room::Closed(ClosedBy::Rate(opens)) => {
+                        now = opens.as_micros() + late.next().unwrap();
+                    }
+                    Room::Closed(other) => panic!("{other:?}"),
+                }
+            }
+            let reached = starts.len() as f64 / (f64::from(limit) * WINDOWS as f64);
+            prop_assert!(reached > 0.95, "{reached}");
+            let most = usize::try_from(limit + burst).unwrap();
+            for window in starts.windows(most + 1) {
+                prop_assert!(window[most] - window[0] >= 1_000_000);
+            }
+        }
+
         /// Asked at any times, for any number.
         #[test]
         fn no_window_has_more_starts_than_a_rate_allows(
-            (limit, per, burst) in (1..20_u32, 1..5_u64, 0..10_u32),
+            (limit, per, burst) in (1..200_u32, 1..5_u64, 0..10_u32),
             asks in prop::collection::vec((0..400_i64, 1..30_u32), 1..200),
         ) {
             let rate = Rate { limit, per: Duration::from_secs(per), burst };

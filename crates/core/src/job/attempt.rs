@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, FailureClass},
     job::{Fence, Job, NewJob},
+    lifecycle::transition::OutboxRefusal,
     policy::RetryDelay,
     state::JobState,
     values::{JobId, Note, Payload, Timestamp, WorkerName, duration, string_enum},
@@ -194,6 +195,16 @@ impl EndedAttempt {
             outbox = outbox.into_iter().map(untraced).collect();
         }
         self.outbox = outbox;
+    }
+
+    /// Fails the attempt because a job that it creates on success cannot be created. The handler
+    /// would ask for the same again, so the failure is permanent.
+    pub fn refuse_outbox(&mut self, refusal: OutboxRefusal) {
+        self.outcome = Outcome::Failure {
+            failure: Failure::new(FailureClass::VALIDATION, refusal.to_string()),
+            output: None,
+        };
+        self.outbox.clear();
     }
 
     /// Cuts the Retry-After of a failure to what the settings allow.

@@ -1,10 +1,13 @@
 //! The change after an attempt, as stores write it: under a guard, all of it or nothing.
 
+use std::fmt;
+
 use crate::{
     failure_group::FailureObservation,
-    job::{Fence, JobProgress, NewJob, attempt::Attempt, tally::Tally},
+    job::{Fence, JobProgress, NewJob, attempt::Attempt, dependencies::Dependencies, tally::Tally},
+    limits,
     state::JobState,
-    values::{JobId, Timestamp},
+    values::{BatchId, JobId, Timestamp},
 };
 
 /// The change that a store writes after an attempt: all of it, or nothing.
@@ -21,6 +24,9 @@ pub struct Transition {
     pub record: Option<Attempt>,
     /// New jobs that exist if and only if this transition does.
     pub outbox: Vec<NewJob>,
+    /// The batch of the job. It takes jobs from the outbox even if it is closed: it has not ended,
+    /// because this job has not.
+    pub batch: Option<BatchId>,
     /// The counts to add to those of the job's lane.
     pub tally: Tally,
     /// The failure to add to the counts of its group, if there was one.
@@ -53,6 +59,57 @@ pub enum CommitResult {
     CancelRequested,
     /// Endpoints changed after this was decided: nothing is written, decide again with them.
     EndpointsChanged,
+    /// A job of the outbox cannot be created: nothing is written.
+    OutboxRefused(OutboxRefusal),
+}
+
+/// Why a job of an outbox cannot be created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutboxRefusal {
+    /// Which job of the outbox.
+    pub index: usize,
+    /// The reason.
+    pub reason: OutboxRefusalReason,
+}
+
+/// The reason for which a job of an outbox cannot be created.
+// Exhaustive on purpose: the API has a code for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutboxRefusalReason {
+    /// A job that it is to run after is not there, or belongs to another tenant.
+    UnknownPrerequisite(JobId),
+    /// The batch that it is to be added to is not there, or belongs to another tenant.
+    UnknownBatch(BatchId),
+    /// The batch that it is to be added to is closed.
+    BatchClosed(BatchId),
+    /// The batch that it is to be added to has as many jobs as it may have.
+    BatchFull(BatchId),
+}
+
+impl fmt::Display for OutboxRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.index + 1;
+        write!(f, "job {number} to create on success: {}", self.reason)
+    }
+}
+
+impl fmt::Display for OutboxRefusalReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownPrerequisite(job) => write!(f, "{}", Dependencies::unknown(*job)),
+            Self::UnknownBatch(batch) => write!(f, "batch {batch} does not exist"),
+            Self::BatchClosed(batch) => {
+                write!(f, "{batch} is closed: only its own jobs can add jobs to it")
+            }
+            Self::BatchFull(batch) => {
+                write!(
+                    f,
+                    "{batch} has {} jobs: create another batch",
+                    limits::BATCH_JOBS_MAX
+                )
+            }
+        }
+    }
 }
 
 impl Transition {

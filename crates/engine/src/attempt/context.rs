@@ -128,10 +128,12 @@ impl<S> Context<S> {
 
     /// Creates another job if and only if this attempt succeeds: both are written in one
     /// transaction, so a crash cannot leave one without the other.
+    ///
+    /// It may run after other jobs, also after those that this attempt creates, and be added to a
+    /// batch; the batch of this job takes it even if it is closed. If a job or batch does not exist,
+    /// or another batch is closed, this attempt fails permanently and creates nothing.
     pub fn enqueue_on_success(&self, request: impl Into<JobRequest>) -> Result<JobId, JobError> {
-        let request = request.into();
-        request.check_outbox()?;
-        let job = self.client().prepare(request)?;
+        let job = self.client().prepare_outbox(request)?;
         let id = job.id;
         self.attempt.signals.add_to_outbox(job)?;
         Ok(id)

@@ -14,8 +14,8 @@ use std::{
 };
 
 use steadfast_core::{
-    CommitResult, Dice, EndReason, EndedAttempt, Fence, JobId, JobState, Outcome, Subscriptions,
-    Timestamp, Transition, after_attempt, explain,
+    CommitResult, Dice, EndReason, EndedAttempt, Fence, JobId, JobState, OutboxRefusal, Outcome,
+    Subscriptions, Timestamp, Transition, after_attempt, explain,
 };
 use steadfast_store::{PageRequest, ScheduleFilter, Store, StoreError};
 use tokio_util::sync::CancellationToken;
@@ -89,6 +89,9 @@ pub enum SettleResult {
     Stale {
         fence: Fence,
     },
+    /// A job that was to be created with the reported success cannot be created: nothing was
+    /// written, and the claim holds.
+    OutboxRefused(OutboxRefusal),
 }
 
 /// Decides as many as fit into one transaction, with their outboxes.
@@ -198,6 +201,11 @@ impl Settler {
                 }
                 CommitResult::CancelRequested => pending.ended.set_cancel_requested(),
                 CommitResult::EndpointsChanged => {}
+                CommitResult::OutboxRefused(refusal) if pending.is_reported => {
+                    pending.result = Some(SettleResult::OutboxRefused(refusal));
+                }
+                // The handler has returned: nobody else can be told.
+                CommitResult::OutboxRefused(refusal) => pending.ended.refuse_outbox(refusal),
             }
         }
         Ok(endpoints_changed)

@@ -196,32 +196,29 @@ impl Client {
     ) -> Result<WorkerSnapshot, ClientError> {
         let now = self.now();
         let nodes = self.nodes().await?;
-        let nodes: Vec<NodeState> = nodes
-            .into_iter()
-            .filter(|node| node_serves(node, queue, kind))
-            .collect();
-        let live = || nodes.iter().filter(|node| node.is_alive(now));
-        let slots: usize = live().map(|node| node.concurrency).sum();
-        let are_full = live().all(|node| node.in_flight >= node.concurrency);
-        let has_worker = request
-            .workers
-            .iter()
-            .any(|worker| worker.is_alive && worker.serves(tenant, queue, kind));
-        let full_slots = (slots > 0 && are_full && !has_worker).then_some(slots);
         let nodes = nodes
             .into_iter()
-            .map(|node| (node.is_alive(now), node.last_seen, node.name));
+            .filter(|node| node_serves(node, queue, kind))
+            .map(|node| {
+                let is_full = node.is_full_for(tenant);
+                (node.is_alive(now), is_full, node.last_seen, node.name)
+            });
         let workers = request
             .workers
             .iter()
             .filter(|worker| worker.serves(tenant, queue, kind))
-            .map(|worker| (worker.is_alive, worker.last_seen, worker.name.clone()));
-        let mut reading = WorkerSnapshot {
-            full_slots,
-            ..WorkerSnapshot::default()
-        };
-        for (is_alive, at, name) in nodes.chain(workers) {
+            .map(|worker| {
+                (
+                    worker.is_alive,
+                    false,
+                    worker.last_seen,
+                    worker.name.clone(),
+                )
+            });
+        let mut reading = WorkerSnapshot::default();
+        for (is_alive, is_full, at, name) in nodes.chain(workers) {
             reading.live += usize::from(is_alive);
+            reading.full += usize::from(is_alive && is_full);
             if reading
                 .last_seen
                 .as_ref()

@@ -385,12 +385,11 @@ impl JobRequest {
         }
     }
 
-    /// Refuses what a job that is made with the success of another cannot have.
+    /// Refuses what a job that is made with the success of another cannot have: who has the unique
+    /// key is known when the handler has returned, and nobody could be told of a conflict.
     pub(crate) fn check_outbox(&self) -> Result<(), Invalid> {
-        let expected = "must be omitted: a job that is created when another succeeds cannot wait for \
-                        other jobs";
-        self.check_no_prerequisites(expected)?;
-        self.check_no_batch("must be omitted for a job that is created when another succeeds")?;
+        let expected =
+            "must be omitted: a job that is created when another succeeds cannot be unique";
         match &self.unique {
             Some(unique) => Err(Invalid::new("unique", &unique.key, expected)),
             None => Ok(()),

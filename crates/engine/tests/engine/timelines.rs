@@ -9,8 +9,12 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{AttemptStatus, EndReason, JobState, Payload, PolicyPatch, Preset, Timestamp};
-use steadfast_engine::{Client, Context, JobError, JobKind, JobRequest, testing::TestEngine};
+use steadfast_core::{
+    AttemptStatus, EndReason, JobId, JobState, Payload, PolicyPatch, Preset, Timestamp,
+};
+use steadfast_engine::{
+    BatchRequest, Client, Context, JobError, JobKind, JobRequest, testing::TestEngine,
+};
 use steadfast_store::{JobFilter, JobPageRequest};
 
 use crate::common::{Flaky, fails, steady, test_engine};
@@ -334,6 +338,71 @@ async fn a_job_created_on_success_exists_if_and_only_if_the_attempt_succeeded() 
     assert_eq!(engine.run_to_end().await.unwrap(), 4);
     let stats = engine.client().stats(engine.now()).await.unwrap();
     assert_eq!(stats.succeeded, 3);
+}
+
+#[derive(Serialize, Deserialize)]
+struct Split {
+    after: Option<JobId>,
+    pages: u32,
+}
+
+impl JobKind for Split {
+    const KIND: &'static str = "split";
+}
+
+#[tokio::test]
+async fn a_job_created_on_success_keeps_its_batch_and_what_it_runs_after() {
+    async fn split(job: Split, ctx: Context) -> Result<(), JobError> {
+        if let Some(after) = job.after {
+            ctx.enqueue_on_success(Pay.job().after([after]))?;
+        }
+        let mut last = None;
+        for _ in 0..job.pages {
+            let mut page = Pay.job();
+            page = match ctx.job().batch() {
+                Some(batch) => page.batch(batch),
+                None => page,
+            };
+            // One after the other.
+            page = match last {
+                Some(last) => page.after([last]),
+                None => page,
+            };
+            last = Some(ctx.enqueue_on_success(page)?);
+        }
+        Ok(())
+    }
+    async fn pay(_: Pay, _: Context) -> Result<(), JobError> {
+        Ok(())
+    }
+    let engine = TestEngine::new(|builder| builder.handler(split).handler(pay)).unwrap();
+    let client = engine.client();
+    let first = Split {
+        after: None,
+        pages: 3,
+    };
+    let request = BatchRequest::new().jobs([first.job()]).on_end(Pay.job());
+    let batch = client.create_batch(request).await.unwrap().batch.id;
+    assert_eq!(engine.run_to_end().await.unwrap(), 5);
+    let counts = client.batch(batch).await.unwrap().unwrap().counts;
+    assert_eq!((counts.total, counts.succeeded), (4, 4));
+
+    // Nobody but the job's own record can say that it names an unknown job.
+    let unknown = JobId::new(engine.now(), 7);
+    let bad = Split {
+        after: Some(unknown),
+        pages: 1,
+    };
+    let id = client.enqueue(bad).await.unwrap();
+    assert_eq!(engine.run_to_end().await.unwrap(), 1);
+    let job = client.job(id).await.unwrap().unwrap();
+    assert_eq!(job.progress.state, JobState::Failed);
+    let failure = job.progress.failure.unwrap();
+    assert!(failure.message.contains(&unknown.to_string()), "{failure}");
+    assert_eq!(
+        client.count(JobFilter::default(), 99).await.unwrap().count,
+        6
+    );
 }
 
 #[tokio::test]

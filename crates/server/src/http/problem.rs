@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use steadfast_api::ProblemBody;
-use steadfast_core::{Dependencies, Invalid};
+use steadfast_core::{Dependencies, Invalid, OutboxRefusalReason};
 use steadfast_engine::{ClaimError, ClientError, SettleError};
 use steadfast_store::{CommandError, EnqueueError, StoreError};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response as ResponseSchema, ResponseBuilder};
@@ -156,6 +156,9 @@ impl From<EnqueueError> for Problem {
                 };
                 Self::new(StatusCode::CONFLICT, code, error.to_string()).at("batch")
             }
+            EnqueueError::TenantFull { .. } => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many", error.to_string())
+            }
             EnqueueError::Store(error) => error.into(),
         }
     }
@@ -201,7 +204,9 @@ impl From<ClientError> for Problem {
             ClientError::BatchJobsExist { .. } => {
                 Self::new(StatusCode::CONFLICT, "jobs_exist", error.to_string()).at("jobs")
             }
-            ClientError::TooManyGates { .. } => {
+            ClientError::TooManyGates { .. }
+            | ClientError::NoRoomForGates
+            | ClientError::TooManySchedules { .. } => {
                 Self::new(StatusCode::CONFLICT, "too_many", error.to_string())
             }
             ClientError::PausedForAll { .. } => {
@@ -233,7 +238,34 @@ impl From<SettleError> for Problem {
             SettleError::Stale(stale) => {
                 Self::new(StatusCode::CONFLICT, "stale_fence", stale.to_string()).at("fence")
             }
+            SettleError::OutboxRefused(refusal) => {
+                let index = refusal.index;
+                Self::from(refusal.reason).within(&format!("onSuccess[{index}]"))
+            }
             error => Self::internal(&error),
+        }
+    }
+}
+
+/// As for the same job in a request to create it.
+impl From<OutboxRefusalReason> for Problem {
+    fn from(reason: OutboxRefusalReason) -> Self {
+        let detail = reason.to_string();
+        let invalid = StatusCode::UNPROCESSABLE_ENTITY;
+        match reason {
+            OutboxRefusalReason::UnknownPrerequisite(_) => {
+                Self::new(invalid, "unknown_job", detail).at("after")
+            }
+            OutboxRefusalReason::UnknownBatch(_) => {
+                let detail = format!("{detail}; it may have been deleted by retention");
+                Self::new(invalid, "unknown_batch", detail).at("batch")
+            }
+            OutboxRefusalReason::BatchClosed(_) => {
+                Self::new(StatusCode::CONFLICT, "batch_closed", detail).at("batch")
+            }
+            OutboxRefusalReason::BatchFull(_) => {
+                Self::new(StatusCode::CONFLICT, "batch_full", detail).at("batch")
+            }
         }
     }
 }

@@ -32,6 +32,7 @@ mod work {
 mod worker {
     mod claims;
     mod manual_clock;
+    mod on_success;
     mod undelivered_claims;
     mod worker_calls;
     mod workers;

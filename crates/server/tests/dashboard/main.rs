@@ -3,22 +3,21 @@
 
 mod accessibility;
 mod browser;
-mod due_jobs;
 mod in_browser;
 mod job_forms;
-mod job_history;
 mod job_page;
 mod large_store;
 mod layout;
 mod lists;
-mod live_pages;
+mod look;
 mod mounted;
 mod node;
 mod operations;
 mod overview;
 mod pages;
+mod screens;
 mod screenshots;
 mod seed;
 mod seed_pages;
-mod sentences;
 mod sign_in;
+mod worker_jobs;

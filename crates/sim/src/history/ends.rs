@@ -71,7 +71,8 @@ impl History {
             }
             CommitResult::Stale
             | CommitResult::CancelRequested
-            | CommitResult::EndpointsChanged => self.unchanged(seen),
+            | CommitResult::EndpointsChanged
+            | CommitResult::OutboxRefused(_) => self.unchanged(seen),
         }
     }
 

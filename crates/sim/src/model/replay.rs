@@ -108,7 +108,8 @@ impl Replay {
             let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
             match at_once(self.store.commit(vec![transition])).unwrap()[0] {
                 CommitResult::Done => return Answer::Done,
-                CommitResult::Stale => return Answer::Refused,
+                // No attempt here has an outbox.
+                CommitResult::Stale | CommitResult::OutboxRefused(_) => return Answer::Refused,
                 CommitResult::EndpointsChanged => {}
                 CommitResult::CancelRequested => ended.set_cancel_requested(),
             }

@@ -8,6 +8,7 @@ pub mod expiry;
 pub mod keys;
 pub mod once;
 pub mod outbox;
+pub mod outbox_links;
 pub mod prune;
 pub mod renew;
 pub mod sweep;

@@ -144,11 +144,21 @@ pub(crate) fn requested_batches<'j>(
     batches
 }
 
+/// Adds jobs to a batch. One that is added by the success of a job of `member_of` is added to its own
+/// batch by that.
+pub(crate) fn added_event(batch: BatchId, count: u64, member_of: Option<BatchId>) -> BatchEvent {
+    match member_of == Some(batch) {
+        true => BatchEvent::AddedByMember(count),
+        false => BatchEvent::Added(count),
+    }
+}
+
 /// Whether a batch takes these new jobs, of which there is at least one.
 pub(crate) fn check_batch(
     id: BatchId,
     stored: Option<&BatchRecord>,
     jobs: &[(usize, &NewJob)],
+    member_of: Option<BatchId>,
 ) -> Result<(), EnqueueError> {
     let foreign = |job: &NewJob| stored.is_none_or(|stored| stored.tenant != job.tenant);
     if let Some((index, _)) = jobs.iter().find(|(_, job)| foreign(job)) {
@@ -156,7 +166,7 @@ pub(crate) fn check_batch(
         return Err(EnqueueError::UnknownBatch { index, batch });
     }
     let counts = stored.map(|stored| stored.counts).unwrap_or_default();
-    let added = counts.step(BatchEvent::Added(jobs.len() as u64));
+    let added = counts.step(added_event(id, jobs.len() as u64, member_of));
     let index = jobs.first().map_or(0, |(index, _)| *index);
     match added {
         Ok(_) => Ok(()),

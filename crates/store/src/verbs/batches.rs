@@ -26,8 +26,8 @@ use crate::{
     error::{EnqueueError, StoreError},
     limits::{BATCHES_COUNTED_TOGETHER_MAX, EVENTS_PAGE_MAX},
     store::{
-        BatchCallback, BatchCreateResult, BatchFilter, BatchRecord, Page, PageRequest, check_batch,
-        requested_batches,
+        BatchCallback, BatchCreateResult, BatchFilter, BatchRecord, Page, PageRequest, added_event,
+        check_batch, requested_batches,
     },
     verbs::links::IS_OF_BATCH,
 };
@@ -198,10 +198,12 @@ pub(crate) async fn is_corrupt(tx: &mut dyn Reads, id: BatchId) -> Result<bool, 
 }
 
 /// Refuses jobs of a request for batches that do not take them. Those that do are locked from here
-/// on, in the order of their ids, so that none is closed before the jobs are counted.
+/// on, in the order of their ids, so that none is closed before the jobs are counted. The batch
+/// `member_of` takes jobs also if it is closed.
 pub(crate) async fn check(
     tx: &mut dyn Transaction,
     new: Vec<(usize, &NewJob)>,
+    member_of: Option<BatchId>,
 ) -> Result<Result<(), EnqueueError>, DriverError> {
     for (batch, mut jobs) in requested_batches(new) {
         let ids: Vec<JobId> = jobs.iter().map(|(_, job)| job.id).collect();
@@ -213,7 +215,7 @@ pub(crate) async fn check(
             continue;
         }
         let stored = lock(tx, batch).await?.map(|stored| stored.batch);
-        if let Err(refused) = check_batch(batch, stored.as_ref(), &jobs) {
+        if let Err(refused) = check_batch(batch, stored.as_ref(), &jobs, member_of) {
             return Ok(Err(refused));
         }
     }
@@ -224,6 +226,7 @@ pub(crate) async fn check(
 pub(crate) async fn add(
     tx: &mut dyn Transaction,
     added: &[(JobId, BatchId)],
+    member_of: Option<BatchId>,
 ) -> Result<(), DriverError> {
     if added.is_empty() {
         return Ok(());
@@ -236,7 +239,8 @@ pub(crate) async fn add(
         *counts.entry(*batch).or_default() += 1;
     }
     for (batch, count) in counts {
-        change(tx, batch, vec![BatchEvent::Added(count)]).await?;
+        let event = added_event(batch, count, member_of);
+        change(tx, batch, vec![event]).await?;
     }
     Ok(())
 }

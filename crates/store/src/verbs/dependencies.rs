@@ -1,7 +1,7 @@
 //! Jobs that wait for others.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -139,9 +139,12 @@ async fn links_of(
 
 /// The jobs of a request that wait for others, as they are to be stored, by their index. Those that
 /// they wait for are locked from here on, so that none ends before its dependants are stored.
+/// Jobs that are created with the success of `outbox_of` find that it has succeeded, and may wait for
+/// those that come before them.
 pub(crate) async fn plan(
     tx: &mut dyn Transaction,
     new: &[(usize, &NewJob)],
+    outbox_of: Option<JobId>,
 ) -> Result<Result<HashMap<usize, NewDependant>, EnqueueError>, DriverError> {
     let waiting = new.iter().filter(|(_, job)| job.after().is_some());
     let waiting: Vec<(usize, &NewJob)> = waiting.copied().collect();
@@ -155,18 +158,30 @@ pub(crate) async fn plan(
     let mut found = HashMap::new();
     for row in tx.stored_jobs(&ids, Lock::Update).await? {
         let prerequisite = Prerequisite {
-            state: row_state(tx, &row.row).await?,
+            state: match outbox_of == Some(row.id) {
+                true => PrerequisiteState::Succeeded,
+                false => row_state(tx, &row.row).await?,
+            },
             created_at: row.created_at,
         };
         found.insert(row.id, (row.tenant, prerequisite));
     }
     let mut dependants = HashMap::new();
+    let now = tx.now();
     for (index, job) in waiting {
+        let before = new
+            .iter()
+            .filter(|(other, _)| outbox_of.is_some() && *other < index);
+        let before: HashSet<JobId> = before.map(|(_, other)| other.id).collect();
         let find = |id| {
             let own = found
                 .get(&id)
                 .filter(|(tenant, _)| *tenant == job.tenant.as_str());
-            Ok::<_, DriverError>(own.map(|(_, prerequisite)| *prerequisite))
+            let created_with_it = before.contains(&id).then_some(Prerequisite {
+                state: PrerequisiteState::Unfinished,
+                created_at: now,
+            });
+            Ok::<_, DriverError>(own.map(|(_, found)| *found).or(created_with_it))
         };
         match NewDependant::new(index, job, find)? {
             Ok(dependant) => dependants.extend(dependant.map(|dependant| (index, dependant))),

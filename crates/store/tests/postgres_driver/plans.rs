@@ -1,10 +1,13 @@
 //! Hot statements must find rows by index, whatever the tables hold.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
+use steadfast_core::{ExpiryAction, NewJobExtras, StartBefore};
 use steadfast_store::{JobStore as _, tokio_postgres::Client};
 
 use crate::common::{TestDatabase, jobs, request, success};
+
+const HOUR: Duration = Duration::from_secs(3_600);
 
 macro_rules! sql {
     ($folder:literal, $name:literal) => {
@@ -98,11 +101,20 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (sql!("jobs/change", "command"), &["job_pkey on job"]),
     (sql!("jobs/change", "command_find"), &["job_pkey on job"]),
     (sql!("jobs/change", "renew"), &["job_pkey on job"]),
+    (sql!("jobs/change", "claimed_step"), &["job_pkey on job"]),
+    (
+        sql!("jobs/change", "save_claimed_step"),
+        &["job_pkey on job"],
+    ),
     (sql!("queries/get", "jobs"), &["job_pkey on job"]),
     (sql!("claim", "set_aside"), &["job_pkey on job"]),
     (
         sql!("queries/get", "expired_leases"),
         &["job_running on job"],
+    ),
+    (
+        sql!("queries/get", "expired_starts"),
+        &["job_start_before on job"],
     ),
     (
         sql!("queries/get", "cancel_requests"),
@@ -286,7 +298,10 @@ async fn hot_statements_use_the_indexes_made_for_them() {
                 .iter()
                 .any(|scan| plan.contains(scan));
             let missing = indexes.iter().any(|index| !plan.contains(index));
-            if scans || missing {
+            // Reads rows of all ids to find one.
+            let filters = plan.lines().filter(|line| line.contains("Filter: "));
+            let searches = filters.into_iter().any(|filter| filter.contains("(id = "));
+            if scans || missing || searches {
                 wrong.push(format!("{name} should use {indexes:?}:\n{plan}"));
             }
         }
@@ -326,6 +341,32 @@ async fn the_cost_of_a_claim_is_flat() {
     for (few, many) in few.into_iter().zip(many) {
         assert!(many < few * 3, "{pages:?}");
     }
+}
+
+/// A job without a start deadline has none, and the search for missed ones reads no job that waits.
+#[tokio::test]
+async fn a_search_for_missed_starts_reads_no_job_that_still_may_start() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    store.enqueue(jobs(&store, 200)).await.unwrap();
+    let soon = NewJobExtras {
+        start_before: Some((StartBefore::After(HOUR), ExpiryAction::Fail)),
+        ..NewJobExtras::default()
+    };
+    let late = jobs(&store, 200).into_iter();
+    let late = late.map(|job| job.with_extras(soon.clone()));
+    store.enqueue(late.collect()).await.unwrap();
+    let with_deadline = "SELECT count(*) FROM steadfast.job WHERE start_before IS NOT NULL";
+    assert_eq!(database.number(with_deadline).await, 200);
+
+    let client = planner(&database).await;
+    let sql = sql!("queries/get", "expired_starts").1;
+    prepare(&client, &database, "expired_starts", sql).await;
+    database.execute("ANALYZE steadfast.job").await;
+    let how = "ANALYZE, COSTS OFF, TIMING OFF";
+    let plan = explain(&client, how, "expired_starts", "NULL, 100").await;
+    assert!(plan.contains("job_start_before on job"), "{plan}");
+    assert!(!plan.contains("Rows Removed by Filter"), "{plan}");
 }
 
 /// Ten times the tenants are ten times the work, in rows and in comparisons.

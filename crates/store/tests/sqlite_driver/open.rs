@@ -358,6 +358,18 @@ async fn a_file_without_its_log_is_refused_unless_the_loss_is_accepted() {
 }
 
 #[tokio::test]
+async fn an_empty_file_next_to_its_log_is_refused_and_both_are_left_alone() {
+    let copy = copy_in_use(3, true).await;
+    fs::write(&copy.file, "").unwrap();
+    let log = || fs::read(copy.file.with_extension("db-wal")).unwrap();
+    let before = log();
+    let error = refusal(&copy);
+    assert!(matches!(error, OpenError::Corrupt { .. }), "{error}");
+    assert!(fs::read(&copy.file).unwrap().is_empty());
+    assert_eq!(log(), before);
+}
+
+#[tokio::test]
 async fn a_file_that_lost_nothing_opens_with_and_without_a_log() {
     for jobs_stored in [0, 3] {
         let killed = copy_in_use(jobs_stored, true).await;

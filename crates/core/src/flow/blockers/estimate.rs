@@ -11,8 +11,6 @@ impl StartFacts<'_> {
         if self.job.progress.state != JobState::Waiting {
             return None;
         }
-        // Those before it start as slots become free.
-        let has_slot = blockers.iter().all(|it| it.kind != BlockerKind::NoSlot);
         let mut latest: Option<&Blocker> = None;
         let has_pace = blockers.iter().any(|blocker| {
             let is_pace = matches!(blocker.kind, BlockerKind::Rate | BlockerKind::Ramping);
@@ -25,9 +23,6 @@ impl StartFacts<'_> {
             if blocker.kind == BlockerKind::Behind && is_counted {
                 continue;
             }
-            if blocker.kind == BlockerKind::NoSlot {
-                continue;
-            }
             let likely = blocker.likely?;
             if latest.and_then(|latest| latest.likely) < Some(likely) {
                 latest = Some(blocker);
@@ -38,7 +33,6 @@ impl StartFacts<'_> {
                 at: blocker.likely?,
                 basis: basis(blocker),
             },
-            None if !has_slot => return None,
             None => StartEstimate {
                 at: now,
                 basis: "nothing blocks it".to_owned(),

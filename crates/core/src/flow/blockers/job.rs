@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use super::{Blocker, BlockerKind, JobSnapshot, PlaceSnapshot, StartFacts, estimate::after_starts};
+use super::{
+    Blocker, BlockerKind, JobSnapshot, PlaceSnapshot, StartFacts, WorkerSnapshot,
+    estimate::after_starts,
+};
 use crate::{
     explain::{self, brief, count_of, thousands, whole_second},
     job::start_deadline::ExpiryAction,
@@ -141,21 +144,18 @@ impl StartFacts<'_> {
         })
     }
 
-    /// The nodes are full. When one is free depends on what runs, so there is no estimate.
-    pub(super) fn no_slot(&self, now: Timestamp) -> Option<Blocker> {
-        let slots = self.workers.full_slots?;
-        if self.job.earliest_run_at() > now {
+    pub(super) fn no_slot(&self) -> Option<Blocker> {
+        let WorkerSnapshot { live, full, .. } = self.workers;
+        if live == 0 || full < live {
             return None;
         }
-        let nodes = count_of(
-            self.workers.live as u64,
-            "node that serves it",
-            "nodes that serve it",
+        let (kind, queue, tenant) = (&self.job.kind, &self.job.queue, &self.job.tenant);
+        let sentence = format!(
+            "No node that serves kind {kind} in queue {queue} has a free slot for tenant {tenant}."
         );
-        let slots = count_of(slots as u64, "slot", "slots");
-        let sentence = format!("{nodes} had no free slot at the last heartbeat: {slots} in use.");
-        let action = "Add a node, or raise the concurrency of one.".to_owned();
-        Some(Blocker::new(BlockerKind::NoSlot, sentence, None, action))
+        let action = "Cancel calls that hang, start another node, or raise concurrency.";
+        let kind = BlockerKind::NoSlot;
+        Some(Blocker::new(kind, sentence, None, action.to_owned()))
     }
 
     pub(super) fn behind(&self, now: Timestamp) -> Option<Blocker> {

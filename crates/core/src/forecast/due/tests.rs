@@ -204,21 +204,6 @@ fn a_storm_needs_an_hour_of_history_and_a_forecast_that_was_right() {
 }
 
 #[test]
-fn it_knows_how_wrong_it_was_in_the_last_hours() {
-    let mut error = ForecastError::default();
-    assert_eq!(error.share(), None);
-    error.record(T0, 80.0, 100);
-    error.record(T0.plus(MINUTE), 120.0, 100);
-    assert_eq!(error.share(), Some(0.2));
-    // A day later, only what is new counts; and so it does if the clock is set back.
-    let later = T0.plus(limits::DAY);
-    error.record(later, 50.0, 100);
-    assert_eq!(error.share(), Some(0.5));
-    error.record(T0, 100.0, 100);
-    assert_eq!(error.share(), Some(0.0));
-}
-
-#[test]
 fn numbers_without_sense_make_no_panic() {
     let facts = DueFacts {
         waiting: vec![DueCount {

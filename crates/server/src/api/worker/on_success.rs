@@ -59,11 +59,6 @@ impl<'a> OnSuccessReader<'a> {
                           duplicate jobs";
             return Err(Problem::invalid("idempotencyKey", detail));
         }
-        if body.unique.is_some() {
-            let detail = "unique must be omitted: a job that is created when another succeeds cannot \
-                          be unique";
-            return Err(Problem::invalid("unique", detail));
-        }
         let tenant = self.tenants.get(&of).map(ToString::to_string);
         if body.tenant.is_some() && tenant.is_some() && body.tenant != tenant {
             let detail = "tenant must be the tenant of the job that succeeded, or omitted";
@@ -72,7 +67,7 @@ impl<'a> OnSuccessReader<'a> {
         body.tenant = tenant.or(body.tenant);
         let (app, caller) = (self.app, self.caller);
         match (RequestReader { app, caller }).job_or_schedule(body)? {
-            JobOrSchedule::Job(request) => Ok(app.client.prepare(request)?),
+            JobOrSchedule::Job(request) => Ok(app.client.prepare_outbox(request)?),
             JobOrSchedule::Schedule { .. } => {
                 let detail = "onSuccess cannot create recurring jobs; create schedules separately";
                 Err(Problem::invalid("schedule", detail))

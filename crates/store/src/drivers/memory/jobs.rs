@@ -8,10 +8,9 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, BatchId, Claim, CommandRefusal, CommandResult, CommitResult, FailureGroup,
-    FailureKey, FailureMark, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload,
-    RefusalReason, StartDeadline, StepName, Subscriptions, Tenant, Timestamp, Transition, Unique,
-    WorkerName, limits::STEPS_MAX, on_command, on_dependant_command,
+    BatchId, Claim, CommandRefusal, CommandResult, CommitResult, Fence, Job, JobCommand, JobId,
+    JobState, NewJob, Payload, RefusalReason, StartDeadline, StepName, Subscriptions, Tenant,
+    Timestamp, Transition, Unique, WorkerName, limits::STEPS_MAX, on_command, on_dependant_command,
 };
 
 use super::{
@@ -24,15 +23,16 @@ use crate::{
     error::{CommandError, EnqueueError, StoreError},
     failures::{FailureTallies, dead_letter_key},
     lane::Lane,
-    limits::{MINUTES_KEPT, NAME_SEARCH_EVERY},
+    limits::{LANES_PER_TENANT_MAX, MINUTES_KEPT, NAME_SEARCH_EVERY},
     minutes::minute,
     store::{
         ClaimRequest, ClaimResult, CounterDifference, DocumentKind, EnqueueResult, JobStore,
         RenewResult, Renewal, SaveStepResult,
     },
     verbs::links::NewDependant,
+    verbs::tenant_room::check_lanes,
     verbs::unique::UniquePlan,
-    verbs::{batches, dependencies},
+    verbs::{batches, dependencies, outbox},
 };
 
 const LAST_ID: JobId = JobId::from_bits(u128::MAX);
@@ -124,16 +124,6 @@ impl JobStore for MemoryStore {
         }))
     }
 
-    async fn mark_failure(
-        &self,
-        key: FailureKey,
-        mark: FailureMark,
-        by: Option<String>,
-        audit: Option<AuditRecord>,
-    ) -> Result<Option<FailureGroup>, StoreError> {
-        Ok(self.with(|tables, now| tables.mark_failure(&key, mark, by, audit, now)))
-    }
-
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         Ok(self.with(|tables, now| tables.prune(ended_before, limit, now)))
     }
@@ -154,11 +144,36 @@ impl JobStore for MemoryStore {
 
 impl Tables {
     /// Answers for the whole batch before it stores any of it.
+    /// Refuses jobs of lanes that their tenants may not have.
+    fn check_lanes(&self, jobs: &[NewJob]) -> Result<(), EnqueueError> {
+        if self.jobs.len() + jobs.len() <= LANES_PER_TENANT_MAX {
+            return Ok(());
+        }
+        let stored = self.jobs.values().map(|entry| Lane::from(&entry.job));
+        let stored: BTreeSet<Lane> = stored.collect();
+        let new = jobs
+            .iter()
+            .map(Lane::from)
+            .filter(|lane| !stored.contains(lane));
+        let mut by_tenant: BTreeMap<Tenant, BTreeSet<Lane>> = BTreeMap::new();
+        for lane in new {
+            by_tenant
+                .entry(lane.tenant.clone())
+                .or_default()
+                .insert(lane);
+        }
+        by_tenant.iter().try_for_each(|(tenant, new)| {
+            let known = stored.iter().filter(|lane| lane.tenant == *tenant);
+            check_lanes(tenant, known.count(), new.len())
+        })
+    }
+
     pub(super) fn enqueue(
         &mut self,
         jobs: Vec<NewJob>,
         now: Timestamp,
     ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        self.check_lanes(&jobs)?;
         let is_known = |new: &NewJob| {
             let key = new.idempotency_key.clone();
             key.is_some_and(|key| self.keys.contains_key(&(new.tenant.clone(), key)))
@@ -179,9 +194,9 @@ impl Tables {
         let new: Vec<(usize, &NewJob)> = new.iter().map(|(index, job)| (*index, job)).collect();
         let failed = |error: DriverError| error.in_operation("enqueue");
         let mut seam = self.seam(now);
-        let dependants = finish(dependencies::plan(&mut seam, &new)).map_err(failed)??;
+        let dependants = finish(dependencies::plan(&mut seam, &new, None)).map_err(failed)??;
         let answers = self.answers_for(&jobs, &plan, now)?;
-        finish(batches::check(&mut self.seam(now), new)).map_err(failed)??;
+        finish(batches::check(&mut self.seam(now), new, None)).map_err(failed)??;
         let created = answers.iter().enumerate();
         let created = created.filter(|(_, it)| matches!(it, EnqueueResult::Created(..)));
         let created: Vec<usize> = created.map(|(index, _)| index).collect();
@@ -198,7 +213,7 @@ impl Tables {
         let waiting = created.iter().filter_map(|index| dependants.get(index));
         let waiting: Vec<(&NewDependant, Timestamp)> = waiting.map(|new| (new, now)).collect();
         let mut seam = self.seam(now);
-        finish(batches::add(&mut seam, &added)).map_err(failed)?;
+        finish(batches::add(&mut seam, &added, None)).map_err(failed)?;
         finish(dependencies::save(&mut seam, &waiting)).map_err(failed)?;
         for (id, edit) in plan.edits {
             // It waits, so nothing speaks against it.
@@ -333,22 +348,36 @@ impl Tables {
         if let Some(refusal) = transition.refusal(progress, record, endpoints, now) {
             return refusal;
         }
-        let Some(stored) = stored else {
+        let plan = match outbox::has_links(&transition.outbox) {
+            true => match finish(outbox::plan(&mut self.seam(now), &transition)) {
+                Ok(Ok(plan)) => Some(plan),
+                Ok(Err(refusal)) => return CommitResult::OutboxRefused(refusal),
+                // Nothing fails here.
+                Err(_) => return CommitResult::Stale,
+            },
+            false => None,
+        };
+        let Some(stored) = self.jobs.get_mut(&transition.job) else {
             return CommitResult::Stale;
         };
         let mut job = stored.job.clone();
-        if let Some(record) = transition.record {
+        if let Some(record) = transition.record.clone() {
             let minute = minute(record.finished_at);
             let tallies = self.tallies.entry(Lane::from(&job)).or_default();
             *tallies.entry(minute).or_default() += transition.tally;
             stored.attempts.insert(record.fence, record);
         }
-        job.progress = transition.to;
+        job.progress = transition.to.clone();
         self.update(job);
         if let Some(observed) = &transition.observation {
             let mut tallies = FailureTallies::default();
             tallies.add(observed);
             self.count_failures(tallies, now);
+        }
+        if let Some(plan) = plan {
+            // Nothing fails here either.
+            let _saved = finish(outbox::save(&mut self.seam(now), &transition, &plan));
+            return CommitResult::Done;
         }
         for new in transition.outbox {
             self.insert(new, now);

@@ -70,7 +70,7 @@ fn check_sqlite() -> Result<(), OpenError> {
 fn inspect(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
     let (share, vfs) = (options.share, options.vfs_name());
     match fs::metadata(path) {
-        Ok(metadata) if metadata.len() == 0 => return Ok(()),
+        Ok(metadata) if metadata.len() == 0 => return check_empty(path),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(io_error(path, error)),
         Ok(_) => {}
@@ -117,6 +117,18 @@ fn inspect(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
     Ok(())
 }
 
+/// A file with nothing in it is new, unless a log is beside it: SQLite writes the header of a file
+/// before it begins a log, and deletes the log of a file that is empty.
+fn check_empty(path: &Path) -> Result<(), OpenError> {
+    match log_mark::is_log_empty(path) {
+        true => Ok(()),
+        false => Err(OpenError::Corrupt {
+            path: path.to_owned(),
+            source: "it is empty, and its write-ahead log is not: it was cut or overwritten".into(),
+        }),
+    }
+}
+
 /// What is known about a file from its tables.
 struct FileMarks {
     is_ours: bool,
@@ -134,7 +146,7 @@ impl FileMarks {
             has_tables: conn
                 .prepare(include_str!("open/schema_has_tables.sql"))?
                 .exists([])?,
-            misses_log: log_mark::differs(conn)?,
+            misses_log: log_mark::misses_log(conn)?,
         })
     }
 

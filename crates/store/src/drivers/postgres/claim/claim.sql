@@ -6,6 +6,9 @@
 -- So no more is locked than is taken, and neither future jobs, nor other ranges, nor dead rows in
 -- front of a range are read.
 --
+-- The state of a job that is known by its id is compared in a way that no index answers: a plan that
+-- was made for an empty table would read all due jobs in place of the one, until statistics change.
+--
 -- Literals: attempts and fences go up to u32::MAX, and times to Timestamp::MAX. A lease as long as the
 -- timeout ends 1 microsecond after it, as core says.
 --
@@ -88,7 +91,7 @@ held_alone AS MATERIALIZED (
             job.attempt > job.attempts_before AS is_retry, octet_length(job.payload) AS bytes
         FROM steadfast.job
         WHERE
-            job.id = pick.chosen AND job.state = 0 AND job.run_at <= (SELECT now FROM clock)
+            job.id = pick.chosen AND job.state + 0 = 0 AND job.run_at <= (SELECT now FROM clock)
             AND (
                 job.start_before IS NULL OR job.start_before > (SELECT now FROM clock)
                 OR job.attempt > 0 OR job.snoozes > 0

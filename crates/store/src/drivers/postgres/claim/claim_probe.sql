@@ -11,13 +11,13 @@ CROSS JOIN LATERAL (
         SELECT
             job.id, job.run_at,
             job.at_most_once OR (
-                job.start_before <= steadfast.time($1) AND job.attempt = 0 AND job.snoozes = 0
+                job.start_before <= (SELECT steadfast.time($1)) AND job.attempt = 0 AND job.snoozes = 0
             ) IS TRUE AS may_not_probe
         FROM steadfast.job
         WHERE
             job.state = 0 AND job.lane = due_range.lane AND job.sublane = due_range.sublane
             AND job.level = due_range.level
-            AND job.run_at >= due_range.oldest_live AND job.run_at <= steadfast.time($1)
+            AND job.run_at >= due_range.oldest_live AND job.run_at <= (SELECT steadfast.time($1))
         ORDER BY job.run_at
         LIMIT $7::bigint
     ) AS due

@@ -5,7 +5,9 @@ use std::{
     error::Error,
 };
 
-use steadfast_core::{Attempt, CommitResult, JobId, JobState, Tally, Transition, WorkerName};
+use steadfast_core::{
+    Attempt, CommitResult, JobId, JobState, OutboxRefusal, Tally, Transition, WorkerName,
+};
 
 use crate::drivers::postgres::{
     composite::{AsRow, Composite, Fields},
@@ -14,6 +16,7 @@ use crate::drivers::postgres::{
     key::Key,
     names::with_numbers,
     session::{Conn, Session},
+    transaction::SessionTransaction,
     values::{micros, to_json},
 };
 use crate::{
@@ -23,6 +26,7 @@ use crate::{
     lane::LaneId,
     limits::COMMIT_BATCH_MAX,
     store::DocumentKind,
+    verbs::outbox,
     wake::WakeReasons,
 };
 
@@ -33,7 +37,11 @@ pub(crate) async fn commit(
 ) -> Result<Vec<CommitResult>, DriverError> {
     let mut answers = vec![CommitResult::Stale; transitions.len()];
     for round in rounds(transitions, |transition| transition.job) {
-        for indexes in round.chunks(COMMIT_BATCH_MAX) {
+        // One whose outbox may be refused is a transaction by itself, which can be rolled back.
+        let (linked, plain): (Vec<usize>, Vec<usize>) = round
+            .into_iter()
+            .partition(|at| outbox::has_links(&transitions[*at].outbox));
+        for indexes in plain.chunks(COMMIT_BATCH_MAX).chain(linked.chunks(1)) {
             let batch: Vec<&Transition> = indexes.iter().map(|at| &transitions[*at]).collect();
             let committed = commit_batch(conn, &batch, hints).await?;
             for (index, committed) in indexes.iter().zip(committed) {
@@ -71,7 +79,10 @@ async fn commit_batch(
     let has_outbox = batch.iter().any(|transition| !transition.outbox.is_empty());
     let has_failures = batch.iter().any(|new| new.observation.is_some());
     let written = if has_outbox || has_failures {
-        write_with_additions(conn, batch, hints).await?
+        match write_with_additions(conn, batch, hints).await? {
+            Ok(written) => written,
+            Err(refused) => return Ok(vec![CommitResult::OutboxRefused(refused); batch.len()]),
+        }
     } else {
         // One statement is a transaction by itself.
         write(&conn.session(), batch, hints).await?
@@ -98,23 +109,35 @@ async fn commit_batch(
 }
 
 /// The same with what belongs to the transitions beside their jobs: outboxes, and counts of failures.
+/// If the outbox of the only one is refused, nothing is written.
 async fn write_with_additions(
     conn: &mut Conn<'_>,
     batch: &[&Transition],
     hints: &mut WakeReasons,
-) -> Result<HashSet<JobId>, DriverError> {
+) -> Result<Result<HashSet<JobId>, OutboxRefusal>, DriverError> {
     let outboxes = batch.iter().flat_map(|transition| &transition.outbox);
     let numbered = with_numbers(&conn.session(), outboxes).await?;
     let transaction = conn.begin().await?;
     let session = transaction.session();
     let written = write(&session, batch, hints).await?;
+    let linked = batch.iter().find(|it| outbox::has_links(&it.outbox));
+    if let Some(transition) = linked.filter(|it| written.contains(&it.job)) {
+        let mut links = SessionTransaction::new(&session, hints);
+        match outbox::plan(&mut links, transition).await? {
+            Ok(plan) => outbox::save(&mut links, transition, &plan).await?,
+            Err(refused) => {
+                transaction.roll_back().await?;
+                return Ok(Err(refused));
+            }
+        }
+    }
     let owners = batch
         .iter()
         .flat_map(|transition| transition.outbox.iter().map(|_| transition.job));
     let jobs: Vec<_> = numbered
         .into_iter()
         .zip(owners)
-        .filter(|(_, owner)| written.contains(owner))
+        .filter(|(_, owner)| written.contains(owner) && linked.is_none())
         .map(|(job, _)| job)
         .collect();
     enqueue::insert_unless_stored(&session, &jobs, hints).await?;
@@ -125,7 +148,7 @@ async fn write_with_additions(
     }
     failures::append(&session, &failures).await?;
     transaction.commit().await?;
-    Ok(written)
+    Ok(Ok(written))
 }
 
 /// Writes the transitions whose guard holds. Answers which those are.

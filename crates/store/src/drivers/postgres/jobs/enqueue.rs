@@ -16,7 +16,7 @@ use crate::drivers::postgres::{
     composite::{AsRow, Composite, Fields},
     driver_error::DriverError,
     key::Key,
-    names::{NumberedJob, with_numbers},
+    names::{NumberedJob, check_room, with_numbers},
     session::{Conn, Session},
     transaction::SessionTransaction,
     unique,
@@ -42,6 +42,9 @@ pub(crate) async fn enqueue(
     jobs: &[NewJob],
     hints: &mut WakeReasons,
 ) -> Result<Answer, DriverError> {
+    if let Err(full) = check_room(&conn.session(), jobs).await? {
+        return Ok(Err(full));
+    }
     let numbered = with_numbers(&conn.session(), jobs.iter()).await?;
     let is_plain = |job: &NewJob| {
         let extras = job.extras();
@@ -90,11 +93,11 @@ pub(crate) async fn enqueue_in(
     let new = new.map(|index| (index, plan.creates.get(&index).unwrap_or(jobs[index].job)));
     let new: Vec<(usize, &NewJob)> = new.collect();
     let mut transaction = SessionTransaction::new(session, hints);
-    let dependants = match dependencies::plan(&mut transaction, &new).await? {
+    let dependants = match dependencies::plan(&mut transaction, &new, None).await? {
         Ok(dependants) => dependants,
         Err(unknown) => return Ok(Err(unknown)),
     };
-    if let Err(refused) = batches::check(&mut transaction, new).await? {
+    if let Err(refused) = batches::check(&mut transaction, new, None).await? {
         return Ok(Err(refused));
     }
     for (index, dependant) in &dependants {
@@ -126,7 +129,7 @@ async fn save_links(
     let waiting = waiting.filter_map(|new| Some((new, *created.get(&new.job.id)?)));
     let waiting: Vec<(&NewDependant, Timestamp)> = waiting.collect();
     let mut transaction = SessionTransaction::new(session, hints);
-    batches::add(&mut transaction, &added).await?;
+    batches::add(&mut transaction, &added, None).await?;
     dependencies::save(&mut transaction, &waiting).await
 }
 

@@ -10,12 +10,14 @@ use crate::drivers::sqlite::{
     driver_error::DriverError,
     each, enqueue, get, rows,
     session::{JobPosition, RunningRow, Session},
+    transaction::{WriterTransaction, finish},
     values::{job_key, schedule_id, schedule_key, state_number, to_json},
 };
 use crate::{
     claim::{DueRange, Level, SublaneId},
     drivers::sql::values::{nanos, unsigned},
     store::DocumentKind,
+    verbs::outbox,
 };
 
 pub(crate) fn commit_all(
@@ -53,6 +55,19 @@ fn commit<'t>(
             None => return Ok(CommitResult::Stale),
         },
     };
+    let plan = match outbox::has_links(&transition.outbox) {
+        true => {
+            let mut writer = WriterTransaction::new(session);
+            Some(finish(outbox::plan(&mut writer, transition))?)
+        }
+        false => None,
+    };
+    if let Some(Err(refused)) = plan {
+        records.insert_all(session)?;
+        // A claim that has expired, or was settled before, says more than its outbox.
+        let refusal = refusal(session, transition, endpoints)?;
+        return Ok(refusal.unwrap_or(CommitResult::OutboxRefused(refused)));
+    }
     let is_outdated = |known| known != endpoints;
     let guard = Some((transition.job, &transition.guard));
     if transition.guard.endpoints.is_some_and(is_outdated)
@@ -60,7 +75,8 @@ fn commit<'t>(
     {
         // A record of this batch may be the reason.
         records.insert_all(session)?;
-        return refusal(session, transition, endpoints);
+        let refusal = refusal(session, transition, endpoints)?;
+        return Ok(refusal.unwrap_or(CommitResult::Stale));
     }
     session.running.remove(transition.job);
     let (from, to) = positions(row, &transition.to);
@@ -73,6 +89,11 @@ fn commit<'t>(
         session
             .counts
             .add_attempt(row.sublane.lane, record.finished_at, transition.tally);
+    }
+    if let Some(Ok(plan)) = plan {
+        let mut writer = WriterTransaction::new(session);
+        finish(outbox::save(&mut writer, transition, &plan))?;
+        return Ok(CommitResult::Done);
     }
     for job in &transition.outbox {
         enqueue::insert_unless_stored(session, job)?;
@@ -122,12 +143,12 @@ fn find_row(session: &Session<'_>, job: JobId) -> Result<Option<RunningRow>, Dri
     }))
 }
 
-/// Why a guard did not hold, as core says.
+/// Why a guard does not hold, as core says.
 fn refusal(
     session: &mut Session<'_>,
     transition: &Transition,
     endpoints: u64,
-) -> Result<CommitResult, DriverError> {
+) -> Result<Option<CommitResult>, DriverError> {
     session.running.remove(transition.job);
     let stored = get::job(session.conn, &mut session.names, transition.job)?;
     let record = match (&stored, &transition.record) {
@@ -135,8 +156,7 @@ fn refusal(
         _ => None,
     };
     let progress = stored.as_ref().map(|row| &row.job.progress);
-    let refusal = transition.refusal(progress, record.as_ref(), endpoints, session.now);
-    Ok(refusal.unwrap_or(CommitResult::Stale))
+    Ok(transition.refusal(progress, record.as_ref(), endpoints, session.now))
 }
 
 /// The record that the transition's claim has left, if any.

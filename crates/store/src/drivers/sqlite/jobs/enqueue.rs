@@ -23,6 +23,7 @@ use crate::{
     limits::PAYLOAD_INLINE_BYTES_MAX,
     store::EnqueueResult,
     verbs::links::NewDependant,
+    verbs::tenant_room::check_sublanes,
     verbs::unique::UniquePlan,
     verbs::{batches, dependencies},
 };
@@ -45,6 +46,10 @@ pub(crate) fn enqueue_together(
     let mut plain = PlainJobs::default();
     let mut answers: Vec<Answer> = Vec::with_capacity(requests.len());
     for (request, jobs) in requests.iter().enumerate() {
+        if let Err(full) = check_room(session, jobs)? {
+            answers.push(Err(full));
+            continue;
+        }
         let existing = match existing_keys(session, jobs)? {
             Ok(existing) => existing,
             Err(conflict) => {
@@ -105,6 +110,17 @@ pub(crate) fn enqueue_together(
     Ok(answers)
 }
 
+/// Refuses jobs in lanes and sublanes that their tenants may not have.
+fn check_room(
+    session: &Session<'_>,
+    jobs: &[NewJob],
+) -> Result<Result<(), EnqueueError>, DriverError> {
+    match session.names.check_lanes(session.conn, jobs)? {
+        Ok(()) => Ok(check_sublanes(jobs, &session.due.index)),
+        full => Ok(full),
+    }
+}
+
 /// The jobs of a request that wait for others, as they are to be stored; or why the others, or the
 /// batches that jobs are to be added to, do not allow it.
 fn plan_links(
@@ -126,11 +142,11 @@ fn plan_links(
     let new = new.map(|(index, job)| (index, plan.creates.get(&index).unwrap_or(job)));
     let new: Vec<(usize, &NewJob)> = new.collect();
     let mut transaction = WriterTransaction::new(session);
-    let dependants = match finish(dependencies::plan(&mut transaction, &new))? {
+    let dependants = match finish(dependencies::plan(&mut transaction, &new, None))? {
         Ok(dependants) => dependants,
         Err(unknown) => return Ok(Err(unknown)),
     };
-    let checked = finish(batches::check(&mut transaction, new))?;
+    let checked = finish(batches::check(&mut transaction, new, None))?;
     Ok(checked.map(|()| dependants))
 }
 
@@ -152,7 +168,7 @@ fn save_links(
         return Ok(());
     }
     let mut transaction = WriterTransaction::new(session);
-    finish(batches::add(&mut transaction, &added))?;
+    finish(batches::add(&mut transaction, &added, None))?;
     finish(dependencies::save(&mut transaction, &waiting))
 }
 

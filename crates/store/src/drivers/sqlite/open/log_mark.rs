@@ -8,6 +8,11 @@
 //!
 //! Between the two writes the numbers differ although nothing is lost; then the log still exists,
 //! because a checkpoint does not shorten it. A log that lost its end is not noticed.
+//!
+//! A copy that SQLite makes between the two writes (its backup, `VACUUM INTO`) has different numbers,
+//! no log, and everything in it. It is told from a file without its log by the schema version in its
+//! header: SQLite counts on from the version of the file that it writes to, so that connections to that
+//! file notice. Only a copy over an earlier copy can have the version of the original, and only once.
 
 use std::{
     ffi::c_int,
@@ -31,6 +36,14 @@ pub(crate) fn differs(conn: &Connection) -> Result<bool, DriverError> {
     Ok(exists
         && conn
             .prepare(include_str!("log_mark/log_mark_differs.sql"))?
+            .exists([])?)
+}
+
+/// Whether the file of the connection alone lacks what should follow in its log.
+pub(crate) fn misses_log(conn: &Connection) -> Result<bool, DriverError> {
+    Ok(differs(conn)?
+        && conn
+            .prepare(include_str!("log_mark/log_mark_misses.sql"))?
             .exists([])?)
 }
 
@@ -133,7 +146,8 @@ mod tests {
         super::{migrate, open},
         *,
     };
-    use crate::drivers::sqlite::SqliteOptions;
+    use crate::{drivers::sqlite::SqliteOptions, error::OpenError};
+    use std::time::Duration;
 
     /// Whether the file differs without its log.
     fn differs_alone(file: &Path) -> bool {
@@ -166,6 +180,42 @@ mod tests {
                 .store(CHECKPOINT_PAGES, Ordering::Relaxed);
             checkpointer.run(&conn);
             assert!(checkpointer.pages.load(Ordering::Relaxed) < CHECKPOINT_PAGES);
+        }
+    }
+
+    #[test]
+    fn a_copy_that_is_made_between_the_numbers_is_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("jobs.db");
+        let mut conn = open(&file, &SqliteOptions::default()).unwrap();
+        let mut checkpointer = Checkpointer::new(&mut conn).unwrap();
+        checkpointer.run(&conn);
+        // As a reader sees it between the two writes, and as the file stays without its log.
+        assert!(checkpoint(&conn).unwrap());
+        conn.execute(include_str!("log_mark/log_mark_fold.sql"), [])
+            .unwrap();
+        assert!(checkpoint(&conn).unwrap());
+        let lost = directory.path().join("lost.db");
+        std::fs::copy(&file, &lost).unwrap();
+        let lost = open(&lost, &SqliteOptions::default());
+        assert!(
+            matches!(lost, Err(OpenError::LogMissing { .. })),
+            "{lost:?}"
+        );
+
+        let backup = directory.path().join("backup.db");
+        // Also over an earlier copy.
+        for _ in 0..3 {
+            let mut target = Connection::open(&backup).unwrap();
+            let copy = rusqlite::backup::Backup::new(&conn, &mut target).unwrap();
+            copy.run_to_completion(100, Duration::ZERO, None).unwrap();
+        }
+        let vacuumed = directory.path().join("vacuumed.db");
+        conn.execute("VACUUM INTO ?1", [vacuumed.to_str().unwrap()])
+            .unwrap();
+        for copy in [backup, vacuumed] {
+            let copy = open(&copy, &SqliteOptions::default()).unwrap();
+            assert!(!differs(&copy).unwrap());
         }
     }
 

@@ -424,9 +424,11 @@ END;
 -- The file ------------------------------------------------------------------------------------------
 
 -- Tells a file that lost its log from one that was closed. `folded` is written into the file itself
--- and `logged` then into the log beside it, where both are equal.
+-- and `logged` then into the log beside it, where both are equal. A copy that SQLite makes between
+-- the two has another schema version than `schema`, the version of the file that was marked.
 CREATE TABLE steadfast_log_mark (
     folded INTEGER NOT NULL,
-    logged INTEGER NOT NULL
+    logged INTEGER NOT NULL,
+    schema INTEGER NOT NULL
 ) STRICT;
-INSERT INTO steadfast_log_mark (folded, logged) VALUES (0, 0);
+INSERT INTO steadfast_log_mark (folded, logged, schema) VALUES (0, 0, 0);

@@ -3,4 +3,4 @@
 -- does not hold. Locks: none.
 SELECT (SELECT result FROM steadfast.once WHERE job = $1 AND step = $2) AS result
 FROM steadfast.job
-WHERE id = $1 AND state = 1 AND fence = $3
+WHERE id = $1 AND state + 0 = 1 AND fence = $3

@@ -1,5 +1,6 @@
 -- Stores waiting jobs, unless their id is stored already, and counts them.
--- Parameters: 1 now or null, 2 the jobs; one without a time waits for its delay from now on.
+-- Parameters: 1 now or null, 2 the jobs; one without a time waits for its delay from now on. least()
+-- passes over nulls, so a job without a start deadline is told apart before it.
 -- Rows: those that were stored, with now. Locks: the new rows.
 WITH clock AS (SELECT steadfast.time($1) AS now),
 added AS (
@@ -14,7 +15,10 @@ added AS (
         new.at_most_once, new.timeout, new.lease, clock.now, new.idempotency_key, new.schedule,
         new.tick, new.tags, new.payload, new.webhook, new.sublane, new.destination,
         new.concurrency_key, new.key_number, new.traceparent, new.extras, new.unique_number,
-        coalesce(new.start_before, least(clock.now + new.start_within, 253402207200000000))
+        CASE
+            WHEN new.start_within IS NULL THEN new.start_before
+            ELSE least(clock.now + new.start_within, 253402207200000000)
+        END
     FROM clock, unnest($2::steadfast.new_job[]) AS new
     ON CONFLICT (id) DO NOTHING
     RETURNING job.id, job.lane, job.run_at, job.created_at
