@@ -23,6 +23,7 @@ type AdvanceClockRequest struct {
 
 // Alert: The state of an alert rule for one tenant
 type Alert struct {
+	Acknowledged *AlertAcknowledgement `json:"acknowledged,omitzero"`
 	// The destination, if the rule is `destination`
 	Destination string    `json:"destination,omitzero"`
 	FiredAt     time.Time `json:"firedAt,omitzero"`
@@ -32,6 +33,8 @@ type Alert struct {
 	Queue      string    `json:"queue,omitzero"`
 	ResolvedAt time.Time `json:"resolvedAt,omitzero"`
 	Rule       AlertRule `json:"rule"`
+	// No notifications are sent before this time
+	SilencedUntil time.Time `json:"silencedUntil,omitzero"`
 	// Time of the last change of state
 	Since   time.Time    `json:"since"`
 	Status  AlertStatus  `json:"status"`
@@ -43,6 +46,12 @@ type Alert struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 	// The measured value, in `unit`: a number of jobs, a fraction of attempts from 0 to 1, or seconds
 	Value float64 `json:"value"`
+}
+
+// AlertAcknowledgement: Who works on a firing alert; it sends no reminders
+type AlertAcknowledgement struct {
+	At time.Time `json:"at"`
+	By string    `json:"by,omitzero"`
 }
 
 // AlertList: Alerts: firing, pending and resolved.
@@ -1572,7 +1581,8 @@ type Operation struct {
 	Kind string `json:"kind"`
 	// `all` or `canary`.
 	Mode string `json:"mode"`
-	// Outcomes of the next attempts of the jobs of a canary.
+	// Outcomes of the next attempts of requeued and retried jobs: of all jobs of a canary, otherwise
+	// of the newest 1,000. Lists give those of canaries only.
 	Outcomes OperationOutcomes `json:"outcomes"`
 	// Maximum jobs per second.
 	Pace *int `json:"pace,omitzero"`

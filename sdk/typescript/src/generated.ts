@@ -16,6 +16,7 @@ export interface AdvanceClockRequest {
 
 /** The state of an alert rule for one tenant */
 export interface Alert {
+  acknowledged?: AlertAcknowledgement | undefined;
   /** The destination, if the rule is `destination` */
   destination?: string | undefined;
   firedAt: string | null;
@@ -25,6 +26,8 @@ export interface Alert {
   queue: string | null;
   resolvedAt: string | null;
   rule: AlertRule;
+  /** No notifications are sent before this time */
+  silencedUntil?: string | undefined;
   /** Time of the last change of state */
   since: string;
   status: AlertStatus;
@@ -36,6 +39,12 @@ export interface Alert {
   updatedAt: string;
   /** The measured value, in `unit`: a number of jobs, a fraction of attempts from 0 to 1, or seconds */
   value: number;
+}
+
+/** Who works on a firing alert; it sends no reminders */
+export interface AlertAcknowledgement {
+  at: string;
+  by?: string | undefined;
 }
 
 /** Alerts: firing, pending and resolved. */
@@ -1423,7 +1432,10 @@ export interface Operation {
   kind: string;
   /** `all` or `canary`. */
   mode: string;
-  /** Outcomes of the next attempts of the jobs of a canary. */
+  /**
+   * Outcomes of the next attempts of requeued and retried jobs: of all jobs of a canary, otherwise
+   * of the newest 1,000. Lists give those of canaries only.
+   */
   outcomes: OperationOutcomes;
   /** Maximum jobs per second. */
   pace?: number | null | undefined;

@@ -28,6 +28,7 @@ class AdvanceClockRequest(TypedDict):
 class Alert(TypedDict):
     """The state of an alert rule for one tenant"""
 
+    acknowledged: NotRequired[AlertAcknowledgement]
     destination: NotRequired[str]
     """The destination, if the rule is `destination`"""
     firedAt: str | None
@@ -37,6 +38,8 @@ class Alert(TypedDict):
     """The queue that contributes most to the value"""
     resolvedAt: str | None
     rule: AlertRule
+    silencedUntil: NotRequired[str]
+    """No notifications are sent before this time"""
     since: str
     """Time of the last change of state"""
     status: AlertStatus
@@ -50,6 +53,13 @@ class Alert(TypedDict):
     """The measured value, in `unit`: a number of jobs, a fraction of attempts from 0 to 1, or
     seconds
     """
+
+
+class AlertAcknowledgement(TypedDict):
+    """Who works on a firing alert; it sends no reminders"""
+
+    at: str
+    by: NotRequired[str]
 
 
 class AlertList(TypedDict):
@@ -1543,7 +1553,9 @@ class Operation(TypedDict):
     mode: str
     """`all` or `canary`."""
     outcomes: OperationOutcomes
-    """Outcomes of the next attempts of the jobs of a canary."""
+    """Outcomes of the next attempts of requeued and retried jobs: of all jobs of a canary,
+    otherwise of the newest 1,000. Lists give those of canaries only.
+    """
     pace: NotRequired[int | None]
     """Maximum jobs per second."""
     report: str
