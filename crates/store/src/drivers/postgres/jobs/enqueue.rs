@@ -12,7 +12,6 @@ use steadfast_core::{
 };
 
 use crate::drivers::postgres::{
-    audit::save_audit,
     change::run_command_in,
     composite::{AsRow, Composite, Fields},
     driver_error::DriverError,
@@ -26,6 +25,7 @@ use crate::drivers::postgres::{
 use crate::{
     claim::{DueRange, Level, SublaneId},
     drivers::sql::{extras::StoredExtras, values::nanos},
+    drivers::transaction::Transaction as _,
     error::EnqueueError,
     lane::Lane,
     store::EnqueueResult,
@@ -110,8 +110,9 @@ pub(crate) async fn enqueue_in(
         let (edit, none) = (JobCommand::Edit(edit.clone()), Subscriptions::default());
         run_command_in(session, &[*id], &edit, &none, hints).await?;
     }
+    let mut transaction = SessionTransaction::new(session, hints);
     for record in &plan.audits {
-        save_audit(session, Some(record)).await?;
+        transaction.save_audit(record).await?;
     }
     let jobs = jobs.iter().map(|numbered| numbered.job);
     Ok(Ok(answers(jobs, &known, created)))
