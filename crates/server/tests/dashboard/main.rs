@@ -9,7 +9,6 @@ mod job_page;
 mod large_store;
 mod layout;
 mod lists;
-mod look;
 mod mounted;
 mod node;
 mod operations;

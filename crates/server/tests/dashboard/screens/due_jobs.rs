@@ -48,7 +48,7 @@ async fn the_overview_says_what_stops_due_jobs() {
         "<a href=\"/jobs?label=ready\">0</a></dd>",
         "<li>3 held: <a href=\"/destinations?show=https%3A%2F%2Fapi.stripe.example\">",
         "<li>2 paused: <a href=\"/queues?q=index\">queue index",
-        "<li>1 without a worker: <a href=\"/jobs?label=ready&amp;kind=worker.kind\">",
+        "<li>1 without a worker: <a href=\"/jobs?label=ready&#38;kind=worker.kind\">",
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }

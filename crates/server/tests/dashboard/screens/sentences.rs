@@ -169,7 +169,7 @@ fn rows(situation: Situation) -> Vec<Row> {
             row("/queues", &["1 held", "value=\"release\""], &[]),
             row(
                 "/destinations",
-                &["held by hand"],
+                &["held manually"],
                 &["No unhealthy destinations"],
             ),
             row(
@@ -222,7 +222,7 @@ fn rows(situation: Situation) -> Vec<Row> {
             row(
                 "/alerts",
                 &[
-                    "href=\"/dead-letters?queue=mail&amp;tenant=acme\"",
+                    "href=\"/dead-letters?queue=mail&#38;tenant=acme\"",
                     "Acknowledge",
                 ],
                 &["acknowledged", "silenced"],
