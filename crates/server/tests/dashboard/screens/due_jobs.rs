@@ -107,7 +107,7 @@ async fn a_stuck_queue_comes_first_with_its_reason_and_the_cure() {
 }
 
 #[tokio::test]
-async fn a_job_that_nobody_runs_waits_for_a_worker_and_has_no_future() {
+async fn a_job_without_a_worker_waits_for_one_and_has_no_future() {
     let node = TestNode::start().await;
     let id = node.client.enqueue(worker_job("default")).await.unwrap();
     let page = node.get(&format!("/jobs/{id}")).await.body;
