@@ -200,7 +200,7 @@ func TestNoAnswerEndsAWorkerThatHasWorked(t *testing.T) {
 					}
 					return context.Cause(ctx)
 				})
-				if outcome := server.run(t, handlers, WithLease(900*time.Millisecond)); outcome.Outcome != Succeed {
+				if outcome := server.run(t, handlers, WithLease(9*time.Second)); outcome.Outcome != Succeed {
 					t.Errorf("%+v", outcome)
 				}
 			})
@@ -229,7 +229,7 @@ func TestAnswersOfAnOddShapeAreAskedForAgain(t *testing.T) {
 					}
 					return context.Cause(ctx)
 				})
-				if outcome := server.run(t, handlers, WithLease(900*time.Millisecond)); outcome.Outcome != Succeed {
+				if outcome := server.run(t, handlers, WithLease(9*time.Second)); outcome.Outcome != Succeed {
 					t.Errorf("%+v", outcome)
 				}
 			})
@@ -351,8 +351,13 @@ func TestAHandlerHearsOfAStopBeforeTheGraceIsOver(t *testing.T) {
 }
 
 func TestACertificateIsTrustedIfTheFileHasIt(t *testing.T) {
+	reached := make(chan struct{}, 1)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, `{"claims":[]}`)
+		select {
+		case reached <- struct{}{}:
+		default:
+		}
 	}))
 	defer server.Close()
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
@@ -367,8 +372,15 @@ func TestACertificateIsTrustedIfTheFileHasIt(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
+		go func() {
+			select {
+			case <-reached:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
 		return worker.Run(ctx)
 	}
 	if err := run(); err == nil || !strings.Contains(err.Error(), "certificate") {

@@ -73,6 +73,8 @@ const PROOFS: &[Proof] = &[
     by_test("locked rows", 5, "proof", "locked_rows::due_rows_that_another_session_has_locked_hold_up_no_other_job_and_are_not_asked_for_all_the_time"),
     by_test("foreign pages", 100, "proof", "hostile::a_page_of_another_site_can_neither_read_nor_change_anything_through_a_browser"),
     by_test("hostile crowd", 10, "proof", "hostile::many_silent_or_half_finished_requests_do_not_delay_other_clients"),
+    by_test("hostile tenant on SQLite", 200, "proof", "tenants::a_tenant_with_all_its_might_does_not_stop_another_on_sqlite"),
+    by_test("hostile tenant on PostgreSQL", 200, "proof", "tenants::a_tenant_with_all_its_might_does_not_stop_another_on_postgres"),
     by_test("inputs: api", 30_000, "targets", "api"),
     by_test("inputs: cron", 100_000, "targets", "cron"),
     by_test("inputs: cursor", 1_000_000, "targets", "cursor"),

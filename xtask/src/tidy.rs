@@ -18,6 +18,7 @@ mod modules;
 mod phrases;
 mod places;
 mod rust;
+mod shared;
 mod sleeps;
 mod sql;
 mod tree;
@@ -44,6 +45,7 @@ const RULES: &[Rule] = &[
     phrases::check,
     types::check,
     limits::check,
+    shared::check,
     markdown::check,
     sql::check,
     places::check,

@@ -83,6 +83,8 @@ pub struct Settings {
     /// How long audit records are kept.
     pub audit_retention: DurationArg,
     pub http_timeout: DurationArg,
+    /// The maximum timeout of an HTTP job or webhook.
+    pub http_timeout_max: DurationArg,
     /// The maximum retries a job may request.
     pub max_retries: u32,
     /// The maximum payload size in bytes.
@@ -191,6 +193,7 @@ impl Default for Settings {
             operation_retention: DurationArg(engine.operation_retention),
             audit_retention: DurationArg(engine.audit_retention),
             http_timeout: DurationArg(server.http_timeout),
+            http_timeout_max: DurationArg(engine.call_timeout_max),
             max_retries: MAX_RETRIES,
             payload_bytes_max: engine.payload_bytes_max,
             bulk_rate: steadfast_server::Settings::default().bulk_rate,
@@ -289,6 +292,12 @@ impl Settings {
         }
         if self.http_timeout.0.is_zero() {
             return Err(usage("httpTimeout is 0s: must be longer"));
+        }
+        if self.http_timeout.0 > self.http_timeout_max.0 {
+            return Err(usage(format!(
+                "httpTimeout is {}: must be at most {}, the value of httpTimeoutMax",
+                self.http_timeout, self.http_timeout_max,
+            )));
         }
         if let Err(error) = tracing_subscriber::EnvFilter::try_new(&self.log.level) {
             return Err(usage(format!(

@@ -39,9 +39,12 @@ pub use health::{
     HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand, Incident,
     IncidentCause, ManualHold, OutcomeCounts, SharedRetryAfter,
 };
-pub use hold::{HoldMode, Pause};
+pub use hold::{HoldMode, Pause, RetryAfterScope};
 pub use patch::{GatePatch, PausePatch, RatePatch};
 pub use rate::Rate;
 pub use room::Room;
-pub use slots::{CallWindow, call_allowance};
+pub use slots::{
+    CallOwner, CallWindow, call_allowance, tenant_call_allowance, tenant_webhook_allowance,
+    webhook_slots,
+};
 pub use sublane::Sublane;

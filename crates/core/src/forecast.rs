@@ -2,4 +2,5 @@
 
 pub(crate) mod attempts;
 pub(crate) mod due;
+pub(crate) mod error;
 pub(crate) mod record;

@@ -66,21 +66,22 @@ pub use failure_group::{
     FailureObservation, FailureState, FailureStep, FailureTally, HourCounts, NameSet,
 };
 pub use flow::{
-    AppliedGate, Blocker, BlockerKind, CallWindow, ClosedBy, DestinationHealth, DestinationLimit,
-    Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch, GateScope,
-    GateSnapshot, GateState, Gates, GatesChange, HealthChange, HealthEvent, HealthInput,
+    AppliedGate, Blocker, BlockerKind, CallOwner, CallWindow, ClosedBy, DestinationHealth,
+    DestinationLimit, Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch,
+    GateScope, GateSnapshot, GateState, Gates, GatesChange, HealthChange, HealthEvent, HealthInput,
     HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand,
     HoldMode, Incident, IncidentCause, JobSnapshot, ManualHold, OutcomeCounts, Pause, PausePatch,
-    PlaceSnapshot, QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share,
-    SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, Sublane, Weight, WorkerSnapshot,
-    call_allowance,
+    PlaceSnapshot, QueueExplanation, QueueFacts, Rate, RatePatch, RetryAfterScope, RetryShare,
+    Room, Share, SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, Sublane, Weight,
+    WorkerSnapshot, call_allowance, tenant_call_allowance, tenant_webhook_allowance, webhook_slots,
 };
 pub use forecast::{
     attempts::AttemptForecast,
     due::{
-        DueCount, DueFacts, DueForecast, DueMinute, ForecastError, MinuteOutcomes, RetryRate,
+        DueCount, DueFacts, DueForecast, DueMinute, MinuteOutcomes, RetryRate,
         throughput_per_minute,
     },
+    error::ForecastError,
     record::ForecastRecord,
 };
 pub use job::{

@@ -203,6 +203,15 @@ pub const CALL_WINDOW_MAX: u32 = 4_096;
 /// When only this part of a node's slots is free (one in 8), a destination gets one: a few more
 /// would keep many others from theirs.
 pub const SLOT_RESERVE_DIVISOR: u32 = 8;
+/// Calls of two tenants that are asked to wait within this time show that all callers should.
+pub const RETRY_AFTER_OF_TWO: Duration = Duration::from_secs(60);
+/// A tenant leaves one slot in 6 to the others: more than those of which a destination gets only one.
+pub const TENANT_RESERVE_DIVISOR: u32 = 6;
+/// A tenant may have this many times as many calls in flight as slots are free beyond the reserve, so
+/// that one with much to do uses what the others leave.
+pub const TENANT_SLOTS_FACTOR: u32 = 3;
+/// One slot in 32 is only for webhooks: 16 of 512.
+pub const WEBHOOK_SLOTS_DIVISOR: u32 = 32;
 /// Minutes of outcomes of a destination that are kept: what a picture of an hour shows, some 20 bytes
 /// each.
 pub const HEALTH_MINUTES_MAX: usize = 60;
@@ -324,6 +333,7 @@ pub const TICK_SEARCH_READ_MAX: u64 = 400;
 pub const TICK_SEARCH_STEPS_MAX: usize = 48;
 
 const _: () = assert!(PRIORITY_DEFAULT <= PRIORITY_MAX);
+const _: () = assert!(TENANT_RESERVE_DIVISOR < SLOT_RESERVE_DIVISOR);
 const _: () = assert!(RETRY_AFTER_DEFAULT.as_secs() <= RETRY_AFTER_MAX.as_secs());
 const _: () = assert!(LEASE_MIN.as_secs() <= LEASE_DEFAULT.as_secs());
 const _: () = assert!(LEASE_DEFAULT.as_secs() <= LEASE_MAX.as_secs());

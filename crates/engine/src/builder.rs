@@ -23,7 +23,7 @@ use crate::{
         job_error::JobError,
         settle::Settler,
     },
-    client::{Client, request::JobKind},
+    client::{Client, JobLimits, request::JobKind},
     config::EngineConfig,
     documents::{endpoints::Endpoints, policy_levels::PolicyLevels},
     engine::Engine,
@@ -260,7 +260,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             Arc::default(),
             endpoints,
             gates,
-            self.payload_bytes_max()?,
+            self.job_limits()?,
         ))
     }
 
@@ -314,19 +314,22 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         })
     }
 
-    fn payload_bytes_max(&self) -> Result<usize, Invalid> {
+    fn job_limits(&self) -> Result<JobLimits, Invalid> {
         let (bytes, most) = (self.config.payload_bytes_max, PAYLOAD_BYTES_MAX);
         if bytes > most {
             let expected = format!("must be at most {most}");
             return Err(Invalid::new("payloadBytesMax", bytes, expected));
         }
-        Ok(bytes)
+        Ok(JobLimits {
+            payload_bytes_max: bytes,
+            call_timeout_max: self.config.call_timeout_max,
+        })
     }
 
     /// Everything but the running loops, for tests that drive the roles by hand.
     pub(crate) fn parts(self) -> Result<Parts, Invalid> {
         let levels = Arc::new(self.levels()?);
-        let payload_bytes_max = self.payload_bytes_max()?;
+        let job_limits = self.job_limits()?;
         let gates = Arc::new(GateCache::new(&self.store, self.gate_settings()?));
         let alerts = self.config.alerts;
         alerts.check().map_err(|error| error.within("alerts"))?;
@@ -341,7 +344,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             inflight.clone(),
             endpoints.clone(),
             gates.clone(),
-            payload_bytes_max,
+            job_limits,
         );
         let announcer = Arc::new(Announcer::new(self.observer));
         let worker = match self.config.worker {

@@ -30,11 +30,11 @@ pub use gates::GateUse;
 pub use operations::OperationRequest;
 pub use replay::{ReplayRecord, ReplayRequest};
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
     Actor, Attempt, AuditRecord, IdempotencyKey, Invalid, Job, JobCommand, JobEdit, JobId,
-    JobState, NewJob, Payload, Tenant, Timestamp, UniqueResult, limits,
+    JobState, Kind, NewJob, Payload, Tenant, Timestamp, UniqueResult, duration, limits,
 };
 use steadfast_store::{
     AttemptCursor, AttemptOwner, CommandError, DamagedRows, EnqueueError, EnqueueResult, JobCount,
@@ -48,6 +48,7 @@ use crate::{
     documents::{cache::DocumentCache, endpoints::Endpoints, policy_levels::PolicyLevels},
     flow::gates::{GateCache, GateSettings, mark_paused},
     inflight::{Inflight, signals::StopReason},
+    limits::CALL_TIMEOUT_MAX_DEFAULT,
     random::Random,
 };
 
@@ -69,9 +70,41 @@ struct Inner {
     inflight: Arc<Inflight>,
     endpoints: Arc<DocumentCache<Endpoints>>,
     gates: Arc<GateCache>,
-    payload_bytes_max: usize,
+    job_limits: JobLimits,
     /// Tells the operation runner of this engine that there is work.
     operation_created: Arc<Notify>,
+}
+
+/// What the operator allows of one job.
+#[derive(Clone, Copy)]
+pub(crate) struct JobLimits {
+    pub payload_bytes_max: usize,
+    /// An HTTP call holds a slot for as long as it takes.
+    pub call_timeout_max: Duration,
+}
+
+impl Default for JobLimits {
+    fn default() -> Self {
+        Self {
+            payload_bytes_max: limits::PAYLOAD_BYTES_DEFAULT,
+            call_timeout_max: CALL_TIMEOUT_MAX_DEFAULT,
+        }
+    }
+}
+
+impl JobLimits {
+    fn check(&self, job: &NewJob) -> Result<(), Invalid> {
+        job.payload.check_bytes(self.payload_bytes_max)?;
+        let is_call = job.kind == Kind::http() || job.kind == Kind::webhook();
+        match job.timeout() {
+            Some(timeout) if is_call && timeout > self.call_timeout_max => {
+                let most = duration::format(self.call_timeout_max);
+                let expected = format!("must be at most {most} for an HTTP job on this server");
+                Err(Invalid::new("timeout", duration::format(timeout), expected))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The result of a request for a job, or for a schedule. Callers have to tell the two apart, so it
@@ -108,7 +141,7 @@ impl Client {
             Arc::default(),
             endpoints,
             gates,
-            limits::PAYLOAD_BYTES_DEFAULT,
+            JobLimits::default(),
         )
     }
 
@@ -119,7 +152,7 @@ impl Client {
         inflight: Arc<Inflight>,
         endpoints: Arc<DocumentCache<Endpoints>>,
         gates: Arc<GateCache>,
-        payload_bytes_max: usize,
+        job_limits: JobLimits,
     ) -> Self {
         let inner = Arc::new(Inner {
             store,
@@ -128,7 +161,7 @@ impl Client {
             inflight,
             endpoints,
             gates,
-            payload_bytes_max,
+            job_limits,
             operation_created: Arc::default(),
         });
         Self { inner, actor: None }
@@ -193,6 +226,12 @@ impl Client {
         &self.inner.random
     }
 
+    /// How long an HTTP call may take, whatever its job says.
+    #[cfg(feature = "http")]
+    pub(crate) fn call_timeout_max(&self) -> Duration {
+        self.inner.job_limits.call_timeout_max
+    }
+
     /// The present time by the store's clock, the only one that decides anything.
     pub fn now(&self) -> Timestamp {
         self.store().now()
@@ -203,7 +242,7 @@ impl Client {
         let now = self.now();
         let id = self.inner.random.job_id(now);
         let job = request.into().build(id, &self.inner.levels, now)?;
-        job.payload.check_bytes(self.inner.payload_bytes_max)?;
+        self.inner.job_limits.check(&job)?;
         Ok(match (&self.actor, job.unique(), job.extras()) {
             (Some(actor), Some(_), Some(extras)) => {
                 let mut extras = extras.clone();
@@ -477,7 +516,7 @@ impl Client {
             _ => (None, None),
         };
         if let Some(payload) = payload {
-            payload.check_bytes(self.inner.payload_bytes_max)?;
+            payload.check_bytes(self.inner.job_limits.payload_bytes_max)?;
         }
         policy.map_or(Ok(()), |policy| self.levels().check(policy))
     }

@@ -46,6 +46,9 @@ pub struct EngineConfig {
     /// The longest Retry-After of another system that counts; 1 h by default, and 30 days at
     /// most.
     pub retry_after_max: Duration,
+    /// How long an HTTP job or the delivery of a webhook may take, whatever its timeout says; 10 min
+    /// by default. Jobs with a longer timeout are refused.
+    pub call_timeout_max: Duration,
     /// The largest payload of a job in bytes; 256 KiB by default, and 1 MiB at most.
     pub payload_bytes_max: usize,
     /// The default limits of keys without a gate of their own; none by default.
@@ -70,6 +73,7 @@ impl Default for EngineConfig {
             audit_retention: 90 * steadfast_core::limits::DAY,
             prune_every: Duration::from_secs(60),
             retry_after_max: steadfast_core::limits::RETRY_AFTER_DEFAULT,
+            call_timeout_max: crate::limits::CALL_TIMEOUT_MAX_DEFAULT,
             payload_bytes_max: steadfast_core::limits::PAYLOAD_BYTES_DEFAULT,
             gate_defaults: GateDefaults::default(),
             alerts: AlertSettings::default(),
@@ -156,6 +160,13 @@ impl EngineConfig {
     #[must_use]
     pub fn with_retry_after_max(mut self, most: Duration) -> Self {
         self.retry_after_max = most;
+        self
+    }
+
+    /// Sets [`EngineConfig::call_timeout_max`].
+    #[must_use]
+    pub fn with_call_timeout_max(mut self, most: Duration) -> Self {
+        self.call_timeout_max = most;
         self
     }
 

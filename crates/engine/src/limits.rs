@@ -105,6 +105,8 @@ pub const GATES_READS_MAX: usize = 10;
 /// Jobs that wait for others and are released or ended in one transaction: short enough that a claim
 /// does not wait for it.
 pub const LINK_BATCH_MAX: usize = 200;
+/// Schedules of a tenant: one every second is much work already.
+pub const SCHEDULES_PER_TENANT_MAX: usize = 1_000;
 /// Batches of a tenant that have not ended: one that is never closed is never deleted either.
 pub const BATCHES_UNFINISHED_MAX: usize = 10_000;
 /// How soon a node finds what another has left behind that died: its own ends wake it.
@@ -158,9 +160,13 @@ pub const HTTP_CONCURRENCY_DEFAULT: usize = 512;
 /// Calls in flight that may be set: each is an open file, and a node that needs more of them should
 /// rather be two.
 pub const HTTP_CONCURRENCY_MAX: usize = 2_048;
+/// How long a call may take by default: a slot is nobody else's for so long.
+pub const CALL_TIMEOUT_MAX_DEFAULT: Duration = Duration::from_secs(10 * 60);
 /// A claim takes this part (one in 8) of the free slots, so that destinations which it serves first
 /// are not given what the others need.
 pub const CLAIMED_SLOTS_DIVISOR: usize = 8;
+/// Tenants without a free slot that a node names in its heartbeat.
+pub const FULL_TENANTS_NAMED_MAX: usize = 100;
 /// Destinations whose window is remembered while nothing is called there: some hundred bytes each.
 pub const CALL_WINDOWS_KEPT_MAX: usize = 10_000;
 
@@ -282,8 +288,21 @@ pub mod http {
     /// How long the addresses of a name are used without asking again: shorter than any sensible
     /// life of a DNS record, long enough to ask once for a burst of jobs.
     pub const ADDRESSES_KEPT_FOR: Duration = Duration::from_secs(5);
+    /// A tenant has at most half of these threads, so that names of its own which never answer
+    /// hold up only its own calls.
+    pub const LOOKUPS_PER_TENANT_DIVISOR: usize = 2;
+    /// A lookup that fails after this time was not answered.
+    pub const SLOW_LOOKUP: Duration = Duration::from_secs(1);
+    /// How long a name that was not answered is not looked up again.
+    pub const SILENT_NAMES_KEPT_FOR: Duration = Duration::from_secs(5);
+    /// How long a call waits that got no turn to look its name up; its attempt does not count.
+    pub const LOOKUP_TURN_SNOOZE: Duration = Duration::from_secs(1);
     /// Names whose addresses are kept: some hundred bytes each.
     pub const NAMES_KEPT_MAX: usize = 1_024;
+    /// Those of one tenant: beyond that, it pushes out its own.
+    pub const NAMES_PER_TENANT_MAX: usize = NAMES_KEPT_MAX / NAMES_PER_TENANT_DIVISOR;
+    /// One in four.
+    pub const NAMES_PER_TENANT_DIVISOR: usize = 4;
     /// The time for one of several addresses before the next is tried.
     pub const DIAL_MAX: Duration = Duration::from_secs(3);
 

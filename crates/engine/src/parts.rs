@@ -215,6 +215,7 @@ impl Parts {
         NodeHeartbeat {
             store: self.store.clone(),
             inflight: self.inflight.clone(),
+            calls: self.calls.clone(),
             name: self.request.worker.clone(),
             queues: self.request.queues.clone(),
             kinds: self.request.kinds.clone(),

@@ -145,6 +145,8 @@ pub const KEYS_MAX: usize = 10_000;
 /// A key for each program of a tenant, and some to spare; twenty tenants have to go this far to
 /// fill a store.
 pub const KEYS_PER_TENANT_MAX: usize = 500;
+/// How often a key is created anew because others were changed while they were counted.
+pub const KEY_TRIES_MAX: usize = 16;
 /// A line in a table.
 pub const KEY_NAME_CHARS_MAX: usize = 100;
 /// Two lines in a table.

@@ -11,6 +11,8 @@ use axum::{
     routing::get,
 };
 
+use steadfast_store::share_store;
+
 use crate::{
     api,
     app::App,
@@ -55,5 +57,6 @@ async fn put_base_path(State(app): State<Arc<App>>, mut request: Request, next: 
     if !prefix.is_empty() {
         request.extensions_mut().insert(MountPath(prefix.clone()));
     }
-    base_path::move_response(next.run(request).await, &prefix).await
+    let response = share_store(next.run(request)).await;
+    base_path::move_response(response, &prefix).await
 }

@@ -23,7 +23,7 @@ use std::{
 
 use steadfast_core::{
     AttemptStatus, AuditId, AuditRecord, BatchId, Fence, IdempotencyKey, Job, JobId, JobState,
-    OperationId, ScheduleId, StepName, Tenant, Timestamp, UniqueResult, WorkerName,
+    OperationId, ScheduleId, StepName, Tenant, Timestamp, UniqueKey, UniqueResult, WorkerName,
 };
 use steadfast_store::CommitResult;
 
@@ -137,6 +137,8 @@ pub struct History {
     pub(crate) batches: BTreeMap<BatchId, ExpectedBatch>,
     /// Records of commands that were carried out.
     pub(crate) audit: BTreeMap<AuditId, AuditRecord>,
+    /// Requests for each unique key whose answer has not arrived. They may have moved its job.
+    unique_requests: BTreeMap<(Tenant, UniqueKey), u32>,
     pub(crate) flow: ExpectedFlow,
     probes: ExpectedProbes,
     /// How often the clock was set back, and the latest time from which it was.

@@ -124,7 +124,8 @@ impl ObservedStore {
                     history().refused_by_batch(&jobs[index], batch);
                 }
             }
-            EnqueueError::Store(_) => {}
+            // No workload comes near the limits.
+            EnqueueError::TenantFull { .. } | EnqueueError::Store(_) => {}
         }
         Ok(())
     }
@@ -160,10 +161,14 @@ impl StoreLayer for ObservedStore {
     }
 
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        self.history.lock().unique_requested(&jobs);
         let answers = self.inner.enqueue(jobs.clone()).await;
         match &answers {
             Ok(answers) => self.enqueued(&jobs, answers).await?,
             Err(error) => self.refused(&jobs, error).await?,
+        }
+        if !matches!(answers, Err(EnqueueError::Store(_))) {
+            self.history.lock().unique_answered(&jobs);
         }
         answers
     }

@@ -22,6 +22,7 @@ mod range;
 mod shares;
 mod start;
 mod view;
+mod views;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -30,11 +31,11 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, GateNumber, GateState, Gates, Sublane, Timestamp, limits::CLOCK_STEP_MAX,
+    AppliedGate, GateNumber, GateState, Gates, Sublane, Tenant, Timestamp, limits::CLOCK_STEP_MAX,
 };
 
 use crate::{
-    limits::{DUE_VIEWS_MAX, ORDER_POLL},
+    limits::{ORDER_POLL, SUBLANES_PER_TENANT_MAX},
     store::ClaimRequest,
 };
 use choose::Search;
@@ -43,14 +44,13 @@ use in_flight::InFlightClaims;
 use lists::SublaneLists;
 use shares::Shares;
 use view::{BlockedBy, View};
+use views::{NoView, ViewCredits};
 
 pub(crate) use choose::{Pick, SentJobs};
 #[cfg(feature = "postgres")]
 pub(crate) use plan::TenantBatch;
 pub(crate) use range::{DueRange, Head, Level, SublaneId};
-#[cfg(feature = "sqlite")]
-pub(crate) use start::FirstRange;
-pub(crate) use start::{IndexedStart, WaitingJob};
+pub(crate) use start::{RangeAhead, WaitingJob};
 
 /// How a driver uses the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,7 @@ pub(crate) struct DueIndex {
     sublanes: HashMap<SublaneId, Entry>,
     lists: SublaneLists,
     views: Vec<View>,
+    view_credits: ViewCredits,
     /// Claims that have a plan and have not yet said what they found.
     in_flight: InFlightClaims,
     shares: Shares,
@@ -124,6 +125,7 @@ impl DueIndex {
             sublanes: HashMap::new(),
             lists: SublaneLists::default(),
             views: Vec::new(),
+            view_credits: ViewCredits::default(),
             in_flight: InFlightClaims::default(),
             shares: Shares::default(),
             gates: Arc::default(),
@@ -166,6 +168,12 @@ impl DueIndex {
     #[cfg(feature = "postgres")]
     pub(crate) fn sublane(&self, id: SublaneId) -> Option<&Sublane> {
         Some(&*self.sublanes.get(&id)?.sublane)
+    }
+
+    /// Whether jobs of a tenant wait in as many sublanes as they may.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub(crate) fn is_full_for(&self, tenant: &Tenant) -> bool {
+        self.lists.count_of(tenant) >= SUBLANES_PER_TENANT_MAX
     }
 
     pub(crate) fn knows(&self, sublane: SublaneId) -> bool {
@@ -266,9 +274,10 @@ impl DueIndex {
     /// Takes in what time, gates and the caller's allowance have opened since the last claim.
     #[cfg(any(feature = "sqlite", test))]
     pub(crate) fn catch_up(&mut self, request: &ClaimRequest, now: Timestamp) {
-        let view = self.view(request, now);
-        let sent = SentJobs::default();
-        self.advance(&Search::new(view, request, &sent, now));
+        if let Ok(view) = self.view(request, now) {
+            let sent = SentJobs::default();
+            self.advance(&Search::new(view, request, &sent, now));
+        }
     }
 
     /// Forgets ranges in which nothing has waited for a while: where their living rows begin will be
@@ -295,8 +304,11 @@ impl DueIndex {
 
     /// When to claim again: in the past if something is due already.
     pub(crate) fn next_due(&mut self, request: &ClaimRequest, now: Timestamp) -> Option<Timestamp> {
-        let view = self.view(request, now);
-        let view = &self.views[view];
+        let view = match self.view(request, now) {
+            Ok(view) => &self.views[view],
+            Err(NoView::Nothing) => return None,
+            Err(NoView::Later(at)) => return Some(at),
+        };
         if let Some((_, run_at)) = view.first_ready() {
             return Some(run_at);
         }
@@ -318,7 +330,7 @@ impl DueIndex {
         request: &ClaimRequest,
         now: Timestamp,
     ) -> Option<DueRange> {
-        let view = self.view(request, now);
+        let view = self.view(request, now).ok()?;
         let view = &self.views[view];
         let (range, _) = view.first_ready().or_else(|| view.first_later())?;
         let (_, is_exact) = self.bound(range)?;
@@ -463,46 +475,6 @@ impl DueIndex {
         self.now = self.now.max(Some(now));
     }
 
-    /// The view of a request, which is made if there is none.
-    fn view(&mut self, request: &ClaimRequest, now: Timestamp) -> usize {
-        self.follow_clock(now);
-        self.uses += 1;
-        if let Some(index) = self.views.iter().position(|view| view.is_for(request)) {
-            self.views[index].used = self.uses;
-            return index;
-        }
-        let mut view = View::new(request, self.uses);
-        let candidates = self.lists.candidates(request);
-        for id in candidates.unwrap_or_else(|| self.sublanes.keys().copied().collect()) {
-            let Some(entry) = self.sublanes.get(&id) else {
-                continue;
-            };
-            if !view.wants(&entry.sublane) {
-                continue;
-            }
-            for (level, bound) in &entry.ranges {
-                if bound.run_at == NEVER {
-                    continue;
-                }
-                let range = DueRange {
-                    sublane: id,
-                    level: *level,
-                };
-                let share = self.shares.get(&entry.sublane.tenant);
-                let is_due = bound.run_at <= now;
-                view.place(range, &entry.sublane.tenant, share, bound.run_at, is_due);
-            }
-        }
-        if self.views.len() < DUE_VIEWS_MAX {
-            self.views.push(view);
-            return self.views.len() - 1;
-        }
-        let oldest = (0..self.views.len()).min_by_key(|index| self.views[*index].used);
-        let oldest = oldest.unwrap_or(0);
-        self.views[oldest] = view;
-        oldest
-    }
-
     /// Takes in which gates time has opened, and which ranges it has made due.
     fn advance(&mut self, search: &Search<'_>) {
         let now = search.now;
@@ -527,7 +499,9 @@ impl DueIndex {
                 shares.get(&entry.sublane.tenant),
             ))
         });
-        view.unblock_destinations(&|to| search.allowance(to), |tenant| shares.get(tenant));
+        view.unblock_allowed(&|owner| search.allowance(owner), |tenant| {
+            shares.get(tenant)
+        });
     }
 }
 

@@ -58,6 +58,7 @@ macro_rules! conformance_tests {
                 an_id_twice_in_one_batch_is_stored_once
                 each_answer_of_a_long_batch_is_that_of_its_job
                 the_name_of_a_class_is_a_kind
+                a_tenant_may_have_only_so_many_lanes
                 a_long_list_of_ids_is_read
                 jobs_are_read_in_the_order_asked
                 states_are_read_in_the_order_asked
@@ -274,6 +275,7 @@ macro_rules! conformance_tests {
                 the_outbox_of_a_document_is_written_with_it_or_not_at_all
                 documents_are_apart_by_kind_and_id
                 of_two_savers_one_is_outdated
+                of_many_that_have_counted_the_same_documents_one_is_saved
                 a_document_that_was_changed_is_not_deleted_as_it_was
                 a_document_is_found_by_kind_and_id
                 documents_come_in_pages_by_what_their_ids_begin_with
@@ -358,6 +360,7 @@ macro_rules! conformance_tests {
                 a_paused_gate_opens_by_itself_at_its_time
                 retries_beyond_their_share_wait_and_first_attempts_do_not
                 a_caller_takes_no_more_for_a_destination_than_it_wants
+                a_caller_takes_no_more_of_a_tenant_or_kind_than_it_wants
                 a_probe_is_a_job_that_is_tried_again
                 destination_and_key_are_kept
             }

@@ -43,6 +43,11 @@ pub(crate) trait Driver: BaseStore {
         verb: Verb<A, T>,
     ) -> impl Future<Output = Result<T, StoreError>> + Send;
 
+    /// Adds failures that were counted apart from their groups, if this driver counts them so.
+    fn add_failure_counts(&self) -> impl Future<Output = Result<(), StoreError>> + Send {
+        std::future::ready(Ok(()))
+    }
+
     /// Runs a verb that only reads.
     fn read<A: Send + Sync + 'static, T: Send + 'static>(
         &self,

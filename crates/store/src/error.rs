@@ -2,7 +2,9 @@
 
 use std::{error::Error, fmt, path::PathBuf, sync::Arc};
 
-use steadfast_core::{BatchId, CommandRefusal, IdempotencyKey, Invalid, JobId, UniqueConflict};
+use steadfast_core::{
+    BatchId, CommandRefusal, IdempotencyKey, Invalid, JobId, Tenant, UniqueConflict,
+};
 
 use crate::damage::DamagedRow;
 
@@ -274,6 +276,16 @@ pub enum EnqueueError {
         /// It is closed or full.
         reason: Invalid,
     },
+    /// The tenant has as many lanes, or places where jobs wait, as it may.
+    #[error("tenant {tenant} has reached its limit of {most} {what}")]
+    TenantFull {
+        /// The tenant.
+        tenant: Tenant,
+        /// What there are too many of, for people.
+        what: &'static str,
+        /// How many there may be.
+        most: usize,
+    },
     /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -287,7 +299,8 @@ impl EnqueueError {
             | Self::NotUnique { .. }
             | Self::UnknownPrerequisite { .. }
             | Self::UnknownBatch { .. }
-            | Self::BatchRefused { .. } => false,
+            | Self::BatchRefused { .. }
+            | Self::TenantFull { .. } => false,
             Self::Store(error) => error.is_transient(),
         }
     }

@@ -26,12 +26,14 @@ pub mod limits;
 mod store;
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod caller;
 mod claim;
 mod clock;
 mod damage;
 mod drivers;
 mod error;
 mod failures;
+mod fair_gate;
 mod lane;
 mod listed_payload;
 mod minutes;
@@ -44,6 +46,7 @@ pub mod conformance;
 #[cfg(all(feature = "_testing", feature = "postgres"))]
 pub mod testing;
 
+pub use caller::{StoreCaller, share_store};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use damage::{DamagedRow, DamagedRows};
 pub use drivers::memory::MemoryStore;
@@ -52,6 +55,7 @@ pub use drivers::postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use drivers::sqlite::{SqliteOptions, SqliteStore};
 pub use error::{CommandError, EnqueueError, ErrorSource, OpenError, StoreError};
+pub use fair_gate::{Admission, FairGate};
 /// The SQLite binding, for transactions of your own.
 #[cfg(feature = "sqlite")]
 pub use rusqlite;
@@ -60,12 +64,13 @@ pub use store::{
     Allowance, AttemptCursor, AttemptOwner, AuditFilter, BaseStore, BatchCreateResult, BatchFilter,
     BatchRecord, ClaimRequest, ClaimResult, CounterDifference, Document, DocumentKind,
     DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes, DueSchedule, DueSchedules,
-    EnqueueResult, FailureCursor, FailureFilter, FireRequest, FireResult, FollowedLinks, JobCount,
-    JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutes, LaneMinutesList, LaneStats,
-    LinkStore, MinuteStats, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, OperationStore, Outbox, Page, PageRequest, QueryStore, RenewResult, Renewal,
-    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
-    StartQuery, StartReading, Store, TickRecord, WaitingMinute,
+    EnqueueResult, FailureCursor, FailureFilter, FailureStore, FireRequest, FireResult,
+    FollowedLinks, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutes,
+    LaneMinutesList, LaneStats, LinkStore, MinuteStats, OperationBatch, OperationChange,
+    OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox, Page,
+    PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult,
+    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartReading, Store, TickRecord,
+    WaitingMinute,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -112,15 +112,31 @@ pub const LANE_MINUTES_MAX: usize = 100_000;
 /// Places where jobs for one destination wait that are looked at to count those that are due: one
 /// search of an index each.
 pub const DESTINATION_RANGES_MAX: usize = 500;
-/// On PostgreSQL one statement counts in so many of them.
+/// How many ranges are counted in one read.
 pub const RANGES_COUNTED_TOGETHER: usize = 32;
 /// Attempts at a gate that are named to people.
 pub const GATE_HOLDERS_MAX: usize = 10;
 /// Running jobs that are looked at to find those attempts.
 pub const HOLDERS_LOOKED_MAX: usize = 2_000;
-/// Callers that want different jobs have different views of what is due. Beyond this, the view that
-/// was not used for longest is made anew when it is needed.
+/// Callers that want different jobs have different views of what is due. Beyond this, a view of the
+/// tenant that has most is made anew when it is needed.
 pub const DUE_VIEWS_MAX: usize = 64;
+/// Ranges in all views, some hundred bytes each; or four times as many as there are.
+pub const DUE_VIEW_RANGES_MAX: usize = 1_000_000;
+/// Views that a tenant has for nothing: as many as a few programs need.
+pub const DUE_VIEWS_PER_TENANT_FREE: usize = 8;
+/// Ranges that are examined each second for further views of one tenant: one hundredth of the time.
+pub const VIEW_CREDIT_PER_SECOND: i64 = 20_000;
+/// What a tenant may save of that. The last view may take it below zero.
+pub const VIEW_CREDIT_MAX: i64 = 100_000;
+/// When a caller asks again whose tenant has no credit left.
+pub const VIEW_PAUSE: Duration = Duration::from_secs(1);
+/// Different pairs of queue and kind that a tenant has used lately: counts of all tenants are made of
+/// them, and read often.
+pub const LANES_PER_TENANT_MAX: usize = 5_000;
+/// Places where jobs of a tenant wait: pairs of queue and kind, apart by destination and concurrency
+/// key. Every node keeps them in memory, about 700 bytes each.
+pub const SUBLANES_PER_TENANT_MAX: usize = 100_000;
 /// Tenants whose shares are remembered, in about 100 bytes each; beyond this, those that have had no
 /// more than the others are forgotten, or all if that does not help.
 pub const TENANT_SHARES_MAX: usize = 200_000;
@@ -228,8 +244,20 @@ pub const JOURNAL_MODE_RETRY: Duration = Duration::from_millis(10);
 /// The pages of one reader: enough for the inner pages of every index; rows are seldom asked
 /// for twice.
 pub const READER_CACHE_KIB: i64 = 2 * 1024;
-/// Queries that may wait for a reader or be with one; further callers wait before they queue.
-pub const READS_WAITING_MAX: usize = 1_024;
+/// Readers that the lists of one tenant leave to the others.
+pub const READERS_KEPT: usize = 1;
+/// Reads of workers that renew or settle at a time: each is a few index searches.
+pub const WORK_READS_MAX: usize = 64;
+/// Those of one tenant.
+pub const WORK_READS_PER_TENANT_MAX: usize = 16;
+/// Rows that one tenant's requests may have with the writer at a time, work and the rest apart: one
+/// bulk create, or as many single ones. The others wait no longer than for that.
+pub const WRITTEN_ROWS_PER_TENANT_MAX: usize = 1_000;
+/// One connection in 8, at least one, is not for lists and creates: claims, heartbeats and
+/// settlements find it free.
+pub const WORK_CONNECTIONS_DIVISOR: usize = 8;
+/// A tenant has at most half of the connections, for its work and for the rest each.
+pub const CONNECTIONS_PER_TENANT_DIVISOR: usize = 2;
 /// Only recovery after a crash makes a reader wait.
 pub const READER_BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Default memory for the writer's pages.

@@ -1,17 +1,18 @@
-//! The contract of every store: six small traits, and [`Store`] for all of them together.
+//! The contract of every store: seven small traits, and [`Store`] for all of them together.
 //!
 //! * [`JobStore`]: the life of a job, from enqueue to retention.
 //! * [`QueryStore`]: looking at jobs, attempts and counts; nothing is changed.
+//! * [`FailureStore`]: failures grouped by cause.
 //! * [`ScheduleStore`]: schedules and their ticks.
 //! * [`DocumentStore`]: small records beside the jobs, such as endpoints and keys.
 //! * [`OperationStore`]: work on many jobs, and who did what.
 //! * [`LinkStore`]: jobs that wait for others.
-//! * [`BaseStore`]: the time and the wake-ups that all six share.
+//! * [`BaseStore`]: the time and the wake-ups that all of them share.
 //!
 //! Stores write what core decides and decide nothing themselves; [`JobStore::claim`] is the one
 //! change a store makes on its own, because it must be atomic over many rows. Verbs take
 //! batches, because a commit costs the same for one job as for a thousand. Every sentence of
-//! the six contracts has a test in `conformance`.
+//! the contracts has a test in `conformance`.
 
 mod batches;
 mod documents;
@@ -36,7 +37,7 @@ pub use batches::{BatchCreateResult, BatchFilter, BatchRecord};
 pub use documents::{
     Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, Outbox,
 };
-pub use failures::{FailureCursor, FailureFilter};
+pub use failures::{FailureCursor, FailureFilter, FailureStore};
 pub use jobs::{
     Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult,
     Renewal, SaveStepResult,
@@ -76,14 +77,21 @@ pub trait BaseStore: Send + Sync + 'static {
     fn wakeups_for(&self, interest: WakeInterest) -> Wakeups;
 }
 
-/// A whole store. Whatever implements the six contracts is one; engines hold an
+/// A whole store. Whatever implements the contracts is one; engines hold an
 /// `Arc<dyn Store>`, which is a store itself.
 pub trait Store:
-    JobStore + QueryStore + ScheduleStore + DocumentStore + OperationStore + LinkStore
+    JobStore + QueryStore + FailureStore + ScheduleStore + DocumentStore + OperationStore + LinkStore
 {
 }
 
-impl<S: JobStore + QueryStore + ScheduleStore + DocumentStore + OperationStore + LinkStore> Store
-    for S
+impl<
+    S: JobStore
+        + QueryStore
+        + FailureStore
+        + ScheduleStore
+        + DocumentStore
+        + OperationStore
+        + LinkStore,
+> Store for S
 {
 }

@@ -18,7 +18,7 @@ _numbers = itertools.count(1)
 class StartWorker(Protocol):
     """Starts a worker that the test's end stops."""
 
-    def __call__(self, app: Steadfast, queue: str, *, lease: float = 3) -> Worker: ...
+    def __call__(self, app: Steadfast, queue: str) -> Worker: ...
 
 
 @pytest.fixture(scope="session")
@@ -51,8 +51,8 @@ def queue() -> str:
 def start_worker() -> Iterator[StartWorker]:
     workers: list[Worker] = []
 
-    def start(app: Steadfast, queue: str, *, lease: float = 3) -> Worker:
-        worker = app.worker(queues=[queue], concurrency=5, lease=lease, grace=2)
+    def start(app: Steadfast, queue: str) -> Worker:
+        worker = app.worker(queues=[queue], concurrency=5, lease=6, grace=2)
         worker.start()
         workers.append(worker)
         return worker
@@ -61,4 +61,4 @@ def start_worker() -> Iterator[StartWorker]:
     for worker in workers:
         worker.stop()
     for worker in workers:
-        assert worker.wait(10)
+        assert worker.wait(30)

@@ -54,7 +54,7 @@ def test_the_lines_at_the_top_of_the_readme_work(tmp_path: Path, running_server:
     client = running_server.client
     wait_until(lambda: client.get_job(job)["label"] == "succeeded", process)
     process.send_signal(signal.SIGTERM)
-    output = process.communicate(timeout=10)
+    output = process.communicate(timeout=60)
     assert process.returncode == 0, output
     assert client.list_attempts(job)["attempts"][0].get("result") == "Hello, Ada!"
 
@@ -68,7 +68,7 @@ def test_the_command_runs_an_application(tmp_path: Path, live_app: Steadfast, qu
     job = live_app.create_job({"kind": "work", "queue": queue})["id"]
     wait_until(lambda: live_app.client.get_job(job)["label"] == "succeeded", process)
     process.send_signal(signal.SIGINT)
-    output = process.communicate(timeout=10)
+    output = process.communicate(timeout=60)
     assert process.returncode == 0, output
     assert "has stopped" in output[1]
 

@@ -48,7 +48,7 @@ def worker(tasks: Any) -> Iterator[None]:
     )
     yield
     process.send_signal(signal.SIGTERM)
-    error = process.communicate(timeout=10)[1]
+    error = process.communicate(timeout=60)[1]
     assert process.returncode == 0, error
 
 

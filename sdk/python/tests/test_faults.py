@@ -35,7 +35,7 @@ def outcome_of(server: FaultyServer, worker: Worker) -> str:
     while not server.has_settled.wait(0.05):
         worker.wait(0)
     worker.stop()
-    assert worker.wait(10)
+    assert worker.wait(30)
     assert len(server.settled) == 1
     return str(server.settled[0]["outcome"])
 
@@ -145,7 +145,7 @@ def test_odd_answers_to_heartbeats_end_nothing(start_server: StartServer, fault:
         while sum(path.endswith("heartbeat") for _, path, _ in server.requests) < 3:
             ctx.sleep("10ms")
 
-    assert outcome_of(server, app.worker(lease="300ms")) == "succeed"
+    assert outcome_of(server, app.worker(lease="3s")) == "succeed"
 
 
 def test_a_job_of_an_unknown_kind_is_given_back(start_server: StartServer) -> None:
@@ -186,7 +186,7 @@ def test_a_handler_hears_of_a_stop_before_the_grace_is_over(start_server: StartS
 
     worker = app.worker()
     worker.start()
-    assert started.wait(10)
+    assert started.wait(30)
     worker.stop()
-    assert worker.wait(10)
+    assert worker.wait(30)
     assert server.settled[0]["result"] == "saved"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
@@ -143,10 +142,8 @@ async def test_a_request_is_given_up_in_time_and_can_be_ended_from_one_side() ->
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     connection = connect(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
     assert not connection.end_request()
-    begun = time.monotonic()
     with pytest.raises(OSError, match="no answer within"):
         await connection.send("POST", "/", b"", 0.05)
-    assert time.monotonic() - begun < 5
     seen.clear()
     request = asyncio.create_task(connection.send("POST", "/", b"", 10))
     await seen.wait()

@@ -638,14 +638,14 @@ def test_async_middleware_wraps_async_handlers(app: Steadfast, jobs: LocalQueue)
 
 
 def test_timeouts_are_played_in_process(app: Steadfast, jobs: LocalQueue) -> None:
-    @app.job(timeout="20ms", retry="once")
+    @app.job(timeout="500ms", retry="once")
     def blocking(seconds: float) -> str:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             pass
         return "done"
 
-    @app.job(timeout="20ms", retry="once")
+    @app.job(timeout="500ms", retry="once")
     async def waiting(seconds: float) -> str:
         await asyncio.sleep(seconds)
         return "done"

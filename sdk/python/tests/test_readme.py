@@ -63,7 +63,7 @@ async def test_every_snippet_of_the_readme_runs(
     worker.start()
     await readme.run("greeting =")
     worker.stop()
-    assert worker.wait(10)
+    assert worker.wait(30)
     assert names["greeting"] == "Hello, Ada!"
     await readme.run("resize.using(unique=")
 

@@ -394,7 +394,7 @@ test("a result can be waited for while the engine runs a handler that waits", as
   });
   const engine = start(job);
   const handle = await job.enqueue(4);
-  const [result] = await Promise.all([handle.result({ timeout: "5s" }), engine.runDue()]);
+  const [result] = await Promise.all([handle.result({ timeout: "30s" }), engine.runDue()]);
   assert.equal(result, 8);
 });
 

@@ -42,7 +42,7 @@ function faulty(path: string, ...answers: (() => Response)[]) {
 
 async function outcomeOf(server: ReturnType<typeof scripted>, run: JobHandler<number, unknown>) {
   const job = server.client.job("order", { run });
-  const worker = server.client.worker({ jobs: [job], lease: "900ms", signals: false });
+  const worker = server.client.worker({ jobs: [job], lease: "3s", signals: false });
   const running = worker.run();
   const confirmed = async () => {
     while (server.confirmed.length === 0) await sleep(5);

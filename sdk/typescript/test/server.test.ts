@@ -50,7 +50,7 @@ test("fails twice, three seconds pass, succeeded", async () => {
     await server.advance("1s");
     await server.runUntilIdle();
     await server.advance("2s");
-    assert.equal(await handle.result({ timeout: "10s" }), "hello Ada");
+    assert.equal(await handle.result({ timeout: "30s" }), "hello Ada");
     const statuses = [];
     for await (const attempt of steadfast.jobs.eachAttempt(handle.id))
       statuses.push(attempt.status);
@@ -67,7 +67,7 @@ test("the result of a job that failed is an error that says why", async () => {
   });
   await withWorker([job], async () => {
     const handle = await job.enqueue();
-    await assert.rejects(handle.result({ timeout: "10s" }), (error: JobEndedError) => {
+    await assert.rejects(handle.result({ timeout: "30s" }), (error: JobEndedError) => {
       assert.match(error.message, /^job_\S+ ended failed: RangeError: too far$/);
       return error instanceof JobEndedError;
     });
@@ -107,7 +107,7 @@ test("jobs on success, steps, progress and the trace reach the server", async ()
   });
   await withWorker([first, second], async () => {
     const handle = await first.enqueue(undefined, { traceparent });
-    await handle.result({ timeout: "10s" });
+    await handle.result({ timeout: "30s" });
     await server.runUntilIdle();
     const { attempts } = await steadfast.jobs.history(handle.id);
     assert.equal(attempts[0]?.note, "more than half");
@@ -122,7 +122,7 @@ test("jobs on success, steps, progress and the trace reach the server", async ()
 test("a worker is shown with its kinds, its version and this library", async () => {
   const job = steadfast.job("shown", { run: () => null });
   await withWorker([job], async (worker) => {
-    await (await job.enqueue()).result({ timeout: "10s" });
+    await (await job.enqueue()).result({ timeout: "30s" });
     // It is written beside the claim, not with it.
     let shown: WorkerRecord | undefined;
     while (!shown) {
@@ -186,7 +186,7 @@ test("unique jobs, jobs after others and batches reach the server", async () => 
   await steadfast.batches.add(batch.id, [await job.request(5)]);
   await steadfast.batches.close(batch.id);
   await withWorker([job], async () => {
-    assert.equal(await second.result({ timeout: "10s" }), 3);
+    assert.equal(await second.result({ timeout: "30s" }), 3);
     await server.runUntilIdle();
     const labels = [];
     for await (const { label } of steadfast.batches.eachJob(batch.id)) labels.push(label);

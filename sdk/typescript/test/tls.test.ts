@@ -39,7 +39,7 @@ test("a certificate is trusted if the file has it, also by heartbeats", async (t
       settled += 1;
       return send({ settled: [{ ok: true }] });
     }
-    const job = { id: "job_1", kind: "slow", attempt: 1, leaseMs: 300, payload: null };
+    const job = { id: "job_1", kind: "slow", attempt: 1, leaseMs: 3_000, payload: null };
     if (path === "/claims") {
       const claims = isClaimed ? [] : [{ id: "job_1", fence: 1, job }];
       isClaimed = true;

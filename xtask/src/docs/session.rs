@@ -29,7 +29,8 @@ use super::site::Findings;
 
 /// Separates what commands print in the transcript.
 const MARK: char = '\u{1e}';
-const PAGE_SECONDS_MAX: &str = "60";
+/// Longer than any page takes on a busy machine: a page that takes longer hangs.
+const PAGE_SECONDS_MAX: &str = "300";
 const PAGES_AT_ONCE: usize = 4;
 
 struct Line {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
     DestinationHealth, HealthPatch, HealthRules, HealthStatus, HoldMode, Incident, IncidentCause,
-    JobId, OutcomeCounts, Tenant, Timestamp,
+    JobId, OutcomeCounts, RetryAfterScope, Tenant, Timestamp,
     explain::{brief, thousands},
 };
 
@@ -35,8 +35,8 @@ pub struct DestinationBody {
     pub status: HealthStatus,
     /// What to do when the destination is unhealthy.
     pub hold: HoldMode,
-    /// Whether a `Retry-After` received by one job applies to all jobs.
-    pub share_retry_after: bool,
+    /// The jobs that a `Retry-After` applies to.
+    pub retry_after_scope: RetryAfterScope,
     /// Whether jobs wait or start more slowly because of its health. With `hold` `watch`, jobs
     /// follow their policies regardless of the status, unless a person holds the destination.
     #[serde(default)]
@@ -111,7 +111,7 @@ impl DestinationBody {
             tenant: settings.tenant.map(|tenant| tenant.to_string()),
             status: health.status(now),
             hold: settings.hold,
-            share_retry_after: settings.share_retry_after,
+            retry_after_scope: settings.retry_after_scope,
             health: HealthPatch {
                 min_attempts: Some(rules.min_attempts),
                 min_jobs: Some(rules.min_jobs),
@@ -185,8 +185,8 @@ pub struct DestinationSettings {
     pub tenant: Option<Tenant>,
     /// What to do when the destination is unhealthy.
     pub hold: HoldMode,
-    /// Whether a `Retry-After` received by one job applies to all jobs.
-    pub share_retry_after: bool,
+    /// The jobs that a `Retry-After` applies to.
+    pub retry_after_scope: RetryAfterScope,
     /// Thresholds for an unhealthy destination.
     pub rules: HealthRules,
 }
@@ -352,10 +352,12 @@ fn describe_cause(cause: &IncidentCause, is_for_tenant: bool) -> String {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SetDestinationRequest {
-    /// What to do when the destination is unhealthy; `watch` by default.
+    /// What to do when the destination is unhealthy; `auto` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<HoldMode>,
-    /// Whether a `Retry-After` received by one job applies to all jobs; true by default.
+    /// Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
+    /// (false). By default it applies to the tenant that received it, and to all tenants if calls of
+    /// two tenants received one within a minute. A tenant can set it for its own jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_retry_after: Option<bool>,
     /// Thresholds for an unhealthy destination.

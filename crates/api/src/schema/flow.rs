@@ -38,7 +38,7 @@ pub struct GateSchema {
     pub weight: Option<u16>,
     /// What to do when the destination is unhealthy.
     pub hold: Option<HoldMode>,
-    /// Whether a `Retry-After` received by one job applies to all jobs for the destination.
+    /// Whether a `Retry-After` applies to all tenants, or only to the job that received it.
     pub share_retry_after: Option<bool>,
     /// Thresholds for an unhealthy destination.
     pub health: Option<HealthRulesSchema>,
@@ -65,11 +65,11 @@ pub struct GatePatchSchema {
     /// Fair-share weight of the tenant; 1 by default. Only for scope `tenant`.
     #[schema(minimum = 1, maximum = 1000)]
     pub weight: Option<u16>,
-    /// What to do when the destination is unhealthy; `watch` by default. Only for scopes
+    /// What to do when the destination is unhealthy; `auto` by default. Only for scopes
     /// `destination` and `tenant`.
     pub hold: Option<HoldMode>,
-    /// Whether a `Retry-After` received by one job applies to all jobs for the destination; true by
-    /// default. Only for scope `destination`, for all tenants.
+    /// Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
+    /// (false); by default to the tenant that received it. Only for scope `destination`.
     pub share_retry_after: Option<bool>,
     /// Thresholds for an unhealthy destination. Only for scope `destination`, for all tenants.
     pub health: Option<HealthRulesSchema>,

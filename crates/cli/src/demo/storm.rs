@@ -48,7 +48,7 @@ pub async fn run(outage: Duration, svg: Option<PathBuf>) -> anyhow::Result<()> {
         STORM_CALM.as_secs(),
         outage.as_secs()
     )?;
-    print_line!("Calls it gets per second, with hold: watch (the default) and hold: auto:\n")?;
+    print_line!("Calls it gets per second, with hold: watch and hold: auto (the default):\n")?;
     let started = Instant::now();
     let sides = [
         Side::start(HoldMode::Watch, started, storm).await?,

@@ -90,6 +90,9 @@ pub struct Flags {
     /// Default timeout of HTTP jobs [default: 30s].
     #[arg(long, env = "STEADFAST_HTTP_TIMEOUT", value_name = "DURATION")]
     pub http_timeout: Option<DurationArg>,
+    /// Maximum timeout of an HTTP job or webhook [default: 10m].
+    #[arg(long, env = "STEADFAST_HTTP_TIMEOUT_MAX", value_name = "DURATION")]
+    pub http_timeout_max: Option<DurationArg>,
     /// Maximum retries a job may request [default: 100].
     #[arg(long, env = "STEADFAST_MAX_RETRIES", value_name = "N")]
     pub max_retries: Option<u32>,
@@ -172,6 +175,7 @@ impl Flags {
         set(&self.operation_retention, &mut settings.operation_retention);
         set(&self.audit_retention, &mut settings.audit_retention);
         set(&self.http_timeout, &mut settings.http_timeout);
+        set(&self.http_timeout_max, &mut settings.http_timeout_max);
         set(&self.max_retries, &mut settings.max_retries);
         set(&self.payload_bytes_max, &mut settings.payload_bytes_max);
         set(&self.bulk_rate, &mut settings.bulk_rate);

@@ -86,8 +86,8 @@ struct SetArgs {
     /// What to do when the destination is unhealthy: watch, auto or off; or none for the default.
     #[arg(long, value_name = "MODE")]
     hold: Option<Limit<HoldMode>>,
-    /// Whether a Retry-After applies to all jobs for the destination: true or false; or none for
-    /// the default.
+    /// Whether a Retry-After applies to all tenants (true) or only to the job that received it
+    /// (false); or none for the default.
     #[arg(long, value_name = "BOOL")]
     share_retry_after: Option<Limit<bool>>,
     /// Thresholds for an unhealthy destination, as JSON: {"minAttempts": 20, "failedShare": 0.8};
@@ -205,11 +205,8 @@ fn print_destination(body: &DestinationBody) -> anyhow::Result<()> {
         body.destination,
         body.describe_status()
     )?;
-    let share = match body.share_retry_after {
-        true => "applies to all jobs",
-        false => "applies only to the job that received it",
-    };
-    print_line!("  hold {}; a Retry-After {share}", body.hold)?;
+    let applies = body.retry_after_scope.describe();
+    print_line!("  hold {}; a Retry-After {applies}", body.hold)?;
     if let Some(tenant) = &body.tenant {
         print_line!("  these settings apply to tenant {tenant} only")?;
     }

@@ -89,7 +89,8 @@ struct SetArgs {
     /// What to do when the destination is unhealthy: watch, auto or off; or none for the default.
     #[arg(long, value_name = "MODE")]
     hold: Option<Limit<HoldMode>>,
-    /// Whether a Retry-After applies to all jobs for the destination: true or false.
+    /// Whether a Retry-After applies to all tenants (true) or only to the job that received it
+    /// (false).
     #[arg(long, value_name = "BOOL")]
     share_retry_after: Option<bool>,
     /// Thresholds for an unhealthy destination, as JSON: {"minAttempts": 20, "failedShare": 0.8};

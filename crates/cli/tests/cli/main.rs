@@ -1,6 +1,7 @@
 //! The real binary, from outside: `node` runs it, `transcript` writes down what it prints.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod bench;
 mod commands;
 mod demo;
 mod dev;

@@ -23,5 +23,6 @@ mod process;
 mod slow_names;
 mod support;
 mod synced;
+mod tenants;
 
 use support::{http, ledger, load, node, proxy, target, trace};

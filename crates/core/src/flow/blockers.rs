@@ -119,6 +119,8 @@ pub struct JobSnapshot {
 pub struct WorkerSnapshot {
     /// How many live ones there are.
     pub live: usize,
+    /// How many of these have no slot for the job.
+    pub full: usize,
     /// The last one that was seen, and when.
     pub last_seen: Option<(WorkerName, Timestamp)>,
 }
@@ -155,16 +157,21 @@ string_enum! {
         Ordered = "ordered",
         /// No live node or worker serves its kind and queue.
         NoWorker = "no_worker",
+        /// No node that serves it has a free slot for its tenant.
+        NoSlot = "no_slot",
         /// Other due jobs of its tenant are claimed first.
         Behind = "behind",
     }
 }
 
 impl BlockerKind {
-    /// Whether a claim would not take the job. Without a worker there is no claim to take it, its
+    /// Whether a claim would not take the job. Without a worker or a slot there is no claim, its
     /// turn comes with the next claims, and whether an endpoint is disabled is found when it is sent.
     pub fn closes_claim(self) -> bool {
-        !matches!(self, Self::NoWorker | Self::Behind | Self::EndpointDisabled)
+        !matches!(
+            self,
+            Self::NoWorker | Self::NoSlot | Self::Behind | Self::EndpointDisabled
+        )
     }
 }
 
@@ -294,6 +301,7 @@ impl StartFacts<'_> {
             let gates = self.gates.iter();
             blockers.extend(gates.flat_map(|gate| self.at_gate(gate, now)));
             blockers.extend(self.no_worker(now));
+            blockers.extend(self.no_slot());
             blockers.extend(self.behind(now));
         } else {
             blockers.push(self.state(now));
@@ -367,7 +375,7 @@ impl Gates {
             endpoint: None,
             workers: WorkerSnapshot {
                 live: 1,
-                last_seen: None,
+                ..WorkerSnapshot::default()
             },
             place: None,
             starts_per_second: None,

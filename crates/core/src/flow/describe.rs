@@ -28,7 +28,7 @@ impl GateLimits {
             self.weight.map(|weight| format!("weight {}", weight.get())),
             self.hold.map(|hold| format!("hold {hold}")),
             self.share_retry_after.map(|shares| match shares {
-                true => "Retry-After applies to all jobs".to_owned(),
+                true => "Retry-After applies to all tenants".to_owned(),
                 false => "Retry-After applies to one job".to_owned(),
             }),
             health

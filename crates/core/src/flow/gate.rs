@@ -147,7 +147,8 @@ pub struct GateLimits {
     /// The reaction to an unhealthy destination.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<HoldMode>,
-    /// Whether a `Retry-After` that one job received counts for all jobs of the destination.
+    /// Whether a `Retry-After` applies to the jobs of all tenants, or only to the job that received
+    /// it. If it is not set, it applies to the tenant that received it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_retry_after: Option<bool>,
     /// When the destination counts as unhealthy.

@@ -18,6 +18,30 @@ string_enum! {
     }
 }
 
+string_enum! {
+    /// The jobs that a `Retry-After` applies to.
+    RetryAfterScope, "retryAfterScope" {
+        /// The job that received it.
+        Job = "job",
+        /// All jobs of the tenant that received it, and those of the others once calls of two
+        /// tenants received one.
+        Tenant = "tenant",
+        /// The jobs of all tenants.
+        All = "all",
+    }
+}
+
+impl RetryAfterScope {
+    /// As a sentence about a `Retry-After` ends.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Job => "applies only to the job that received it",
+            Self::Tenant => "applies to the tenant that received it, to all if two tenants did",
+            Self::All => "applies to all tenants",
+        }
+    }
+}
+
 /// Who closed a gate, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -57,7 +57,8 @@ pub struct GatePatch {
     /// The reaction to an unhealthy destination. Only for destinations and tenants.
     #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
     pub hold: Option<Option<HoldMode>>,
-    /// Whether a `Retry-After` that one job received counts for all. Only for destinations.
+    /// Whether a `Retry-After` applies to all tenants, or only to the job that received it. A tenant
+    /// decides for its own jobs. Only for destinations.
     #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
     pub share_retry_after: Option<Option<bool>>,
     /// When the destination counts as unhealthy. Only for destinations.
@@ -146,7 +147,7 @@ impl GatePatch {
         weight: u16,
         /// The reaction to an unhealthy destination.
         hold: HoldMode,
-        /// Whether a `Retry-After` that one job received counts for all.
+        /// Whether a `Retry-After` applies to all tenants, or only to the job that received it.
         share_retry_after: bool,
         /// When the destination counts as unhealthy.
         health: HealthPatch,
@@ -268,9 +269,9 @@ impl GatePatch {
         }
         let is_of_all = scope == GateScope::Destination && !has_tenant;
         if let Some(share) = self.share_retry_after.flatten()
-            && !is_of_all
+            && scope != GateScope::Destination
         {
-            let only = "a Retry-After is shared by all jobs for a destination, across tenants";
+            let only = "only destinations (scope destination) send a Retry-After";
             return wrong("shareRetryAfter", share.to_string(), only);
         }
         if self

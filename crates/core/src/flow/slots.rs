@@ -1,12 +1,41 @@
-//! How many calls a node makes to one destination at a time, without a setting.
+//! How many calls a node makes at a time to one destination and for one tenant, without a setting.
 //!
 //! A call that hangs keeps its slot until it times out, and cannot be taken out of it. To give each
 //! destination a part of what is free is not enough: those that come first take most, and if they
 //! hang, the last ones find nothing. So each destination begins with a few calls, and gets more only
 //! while calls end and while more than half of the slots are free. When few slots are left, a
 //! destination gets one.
+//!
+//! A tenant that is alone may fill most slots. Some are left for the others, whatever addresses and
+//! timeouts it invents, and a tenant that has more than its fair part gets no more of them. The last
+//! few slots are for webhooks: an alert is sent although all jobs hang.
 
-use crate::limits;
+use super::Sublane;
+use crate::{
+    limits,
+    values::{Destination, Kind, Tenant},
+};
+
+/// Whom a call belongs to, of those that may have a part of a node's call slots each.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CallOwner {
+    /// All calls of a kind.
+    Kind(Kind),
+    /// The calls of a tenant of one kind.
+    Tenant(Tenant, Kind),
+    /// The calls to a destination.
+    Destination(Destination),
+}
+
+impl CallOwner {
+    /// The owners of the calls of a sublane.
+    pub fn all_of(sublane: &Sublane) -> impl Iterator<Item = Self> + use<> {
+        let kind = Self::Kind(sublane.kind.clone());
+        let tenant = Self::Tenant(sublane.tenant.clone(), sublane.kind.clone());
+        let destination = sublane.destination.clone().map(Self::Destination);
+        [kind, tenant].into_iter().chain(destination)
+    }
+}
 
 /// How many calls to a destination a node may make at a time, learned from its calls. Kept by each
 /// node while it calls the destination, and forgotten afterwards.
@@ -39,17 +68,55 @@ impl CallWindow {
 /// How many more calls a node may begin to a destination, given how many slots it has, how many of
 /// them are free, and how many the destination has.
 pub fn call_allowance(slots: u32, free: u32, in_flight: u32, window: CallWindow) -> u32 {
-    let most_free = free.min(slots);
-    // Each start takes a slot and gives it to the destination, so that the answer is the same if
-    // they are asked for one by one.
-    (0..most_free)
-        .take_while(|begun| {
-            let (free, in_flight) = (most_free - begun, in_flight.saturating_add(*begun));
-            in_flight < share(slots, free).min(window.get())
-        })
-        .count()
-        .try_into()
-        .unwrap_or(u32::MAX)
+    count_starts(free.min(slots), |free, begun| {
+        in_flight.saturating_add(begun) < share(slots, free).min(window.get())
+    })
+}
+
+/// Each start takes a slot and gives it to its owner, so that the answer is the same if they are
+/// asked for one by one.
+fn count_starts(most: u32, may_start: impl Fn(u32, u32) -> bool) -> u32 {
+    let refused = (0..most).find(|begun| !may_start(most - begun, *begun));
+    refused.unwrap_or(most)
+}
+
+/// How many more calls a node may begin for a tenant, given how many slots it has, how many of them
+/// are free, and how many the tenant has; `tenants` have calls in flight, this one among them.
+pub fn tenant_call_allowance(slots: u32, free: u32, tenants: u32, in_flight: u32) -> u32 {
+    count_starts(free.min(slots), |free, begun| {
+        in_flight.saturating_add(begun) < tenant_share(slots, free, tenants)
+    })
+}
+
+/// How many more webhooks of a tenant a node may deliver, given also how many of its calls in flight
+/// are webhooks: some may go although the tenant has its part of the slots.
+pub fn tenant_webhook_allowance(
+    slots: u32,
+    free: u32,
+    tenants: u32,
+    in_flight: u32,
+    webhooks_in_flight: u32,
+) -> u32 {
+    let kept = (webhook_slots(slots) / 2).max(1);
+    tenant_call_allowance(slots, free, tenants, in_flight)
+        .max(kept.saturating_sub(webhooks_in_flight))
+        .min(free)
+}
+
+/// The slots that only webhooks may take.
+pub fn webhook_slots(slots: u32) -> u32 {
+    slots / limits::WEBHOOK_SLOTS_DIVISOR
+}
+
+/// How many slots one tenant may have while `free` slots are free.
+fn tenant_share(slots: u32, free: u32, tenants: u32) -> u32 {
+    let reserve = slots / limits::TENANT_RESERVE_DIVISOR;
+    let fair = ((slots - reserve) / tenants.max(1)).max(1);
+    match free.checked_sub(reserve) {
+        Some(more) if more > 0 => fair.max(more.saturating_mul(limits::TENANT_SLOTS_FACTOR)),
+        // Of the reserve, each takes at most half of what the others have left.
+        _ => fair.min((free / 2).max(1)),
+    }
 }
 
 /// How many slots one destination may have while `free` slots are free.
@@ -95,6 +162,32 @@ mod tests {
     }
 
     #[test]
+    fn a_tenant_alone_leaves_a_sixth_to_the_others() {
+        let mut free = SLOTS;
+        let mut tenants = 0;
+        let shares = [0; 8].map(|_: u32| {
+            tenants += 1;
+            let share = tenant_call_allowance(SLOTS, free, tenants, 0);
+            free -= share;
+            share
+        });
+        assert_eq!(shares, [427, 28, 19, 13, 8, 6, 4, 2]);
+        // One that has more than its part gets no more, one that ends some does not get them back.
+        assert_eq!(tenant_call_allowance(SLOTS, free, 8, 427), 0);
+        assert_eq!(tenant_call_allowance(SLOTS, 60, 8, 400), 0);
+        // Many small ones do not keep a large one from what they leave.
+        assert!(tenant_call_allowance(SLOTS, SLOTS - 100, 101, 0) > 200);
+    }
+
+    #[test]
+    fn webhooks_have_slots_that_no_other_call_takes() {
+        assert_eq!(webhook_slots(SLOTS), 16);
+        assert_eq!(tenant_webhook_allowance(SLOTS, 16, 2, 448, 0), 8);
+        assert_eq!(tenant_webhook_allowance(SLOTS, 16, 2, 448, 8), 0);
+        assert_eq!(tenant_webhook_allowance(8, 1, 1, 7, 0), 1);
+    }
+
+    #[test]
     fn a_window_grows_with_calls_that_end_and_shrinks_with_those_that_time_out() {
         let window = CallWindow::default();
         let grown = (0..100).fold(window, |window, _| window.after_call(false));
@@ -130,6 +223,25 @@ mod tests {
             let free = free_after(SLOTS, &windows, &order);
             let allowance = call_allowance(SLOTS, free, 0, CallWindow::default());
             prop_assert!(allowance >= limits::CALL_SHARE_MIN, "{} free", free);
+        }
+
+        /// Whatever the others have: one with no calls gets a slot while one is free.
+        #[test]
+        fn tenants_that_hang_do_not_keep_another_from_a_slot(
+            order in prop::collection::vec(0..20_usize, 0..200),
+            slots in 8..2_000_u32,
+        ) {
+            let mut in_flight = [0_u32; 20];
+            let mut free = slots;
+            for tenant in order {
+                let others = in_flight.iter().enumerate();
+                let others = others.filter(|(other, calls)| *other != tenant && **calls > 0);
+                let tenants = u32::try_from(others.count()).unwrap() + 1;
+                let starts = tenant_call_allowance(slots, free, tenants, in_flight[tenant]);
+                prop_assert!(in_flight[tenant] > 0 || free == 0 || starts > 0);
+                in_flight[tenant] += starts;
+                free -= starts;
+            }
         }
 
         #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    forecast::due::{DueForecast, ForecastError},
+    forecast::{due::DueForecast, error::ForecastError},
     limits,
     values::Timestamp,
 };

@@ -4,7 +4,8 @@ use std::{cmp::Reverse, sync::Arc};
 
 use steadfast_core::{
     Destination, DestinationHealth, GateId, GatePatch, GateScope, Gates, HealthInput, HealthRules,
-    HealthStatus, HealthSubject, HoldCommand, HoldMode, Invalid, Tenant, Timestamp, limits,
+    HealthStatus, HealthSubject, HoldCommand, HoldMode, Invalid, RetryAfterScope, Tenant,
+    Timestamp, limits,
 };
 
 use super::{Client, ClientError};
@@ -28,8 +29,8 @@ pub struct DestinationState {
     /// What follows if it is found unhealthy: for the jobs of the tenant that was asked for, or
     /// where nothing is set for a tenant.
     pub hold: HoldMode,
-    /// Whether a `Retry-After` that one job received counts for all.
-    pub shares_retry_after: bool,
+    /// The jobs that a `Retry-After` applies to.
+    pub retry_after_scope: RetryAfterScope,
     /// When it counts as unhealthy.
     pub rules: HealthRules,
 }
@@ -346,9 +347,9 @@ fn state_of(
             Some(tenant) => gates.hold_mode(tenant, destination),
             None => gates.usual_hold_mode(destination),
         },
+        retry_after_scope: gates.retry_after_scope(tenant.or(of.as_ref()), destination),
         health,
         tenant: of,
-        shares_retry_after: gates.shares_retry_after(destination),
         rules: gates.health_rules(destination),
     }
 }

@@ -95,6 +95,7 @@ impl Client {
             let outbox = Outbox {
                 jobs: outbox(&endpoint),
                 audit: self.endpoint_record(verb, &endpoint),
+                ..Outbox::default()
             };
             let saved = self.store().save_document(document, outbox).await?;
             if let DocumentSaveResult::Done(_) = saved {

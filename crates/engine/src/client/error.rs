@@ -53,6 +53,9 @@ pub enum ClientError {
         /// How many there may be.
         most: usize,
     },
+    /// There are as many gates of tenants as there may be.
+    #[error("no more gates can be set on this server: ask its operator")]
+    NoRoomForGates,
     /// The queue cannot be resumed for one tenant: it is paused for all of them.
     #[error(
         "queue {queue} cannot be resumed: its gate for all tenants is {pause}; resume that gate with \
@@ -88,6 +91,12 @@ pub enum ClientError {
         /// How many a tenant may have.
         most: usize,
     },
+    /// The tenant has as many schedules as it may have.
+    #[error("limit of {most} schedules reached: delete some")]
+    TooManySchedules {
+        /// How many a tenant may have.
+        most: usize,
+    },
     /// All jobs of a new batch exist already by their idempotency keys, so that it would be empty.
     #[error(
         "all jobs of this batch already exist with their idempotency keys, the first as {job}{}; nothing \
@@ -120,6 +129,8 @@ impl ClientError {
             | Self::KeyTaken { .. }
             | Self::NameTaken { .. }
             | Self::TooManyGates { .. }
+            | Self::NoRoomForGates
+            | Self::TooManySchedules { .. }
             | Self::PausedForAll { .. }
             | Self::OperationNotFound(_)
             | Self::OperationRefused(_)

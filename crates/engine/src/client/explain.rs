@@ -199,15 +199,26 @@ impl Client {
         let nodes = nodes
             .into_iter()
             .filter(|node| node_serves(node, queue, kind))
-            .map(|node| (node.is_alive(now), node.last_seen, node.name));
+            .map(|node| {
+                let is_full = node.is_full_for(tenant);
+                (node.is_alive(now), is_full, node.last_seen, node.name)
+            });
         let workers = request
             .workers
             .iter()
             .filter(|worker| worker.serves(tenant, queue, kind))
-            .map(|worker| (worker.is_alive, worker.last_seen, worker.name.clone()));
+            .map(|worker| {
+                (
+                    worker.is_alive,
+                    false,
+                    worker.last_seen,
+                    worker.name.clone(),
+                )
+            });
         let mut reading = WorkerSnapshot::default();
-        for (is_alive, at, name) in nodes.chain(workers) {
+        for (is_alive, is_full, at, name) in nodes.chain(workers) {
             reading.live += usize::from(is_alive);
+            reading.full += usize::from(is_alive && is_full);
             if reading
                 .last_seen
                 .as_ref()

@@ -4,7 +4,7 @@ use steadfast_core::{
     AuditRecord, ClosedBy, Gate, GateId, GateLimits, GatePatch, GateScope, GateState, Invalid,
     Payload, Room, Tenant, Timestamp,
 };
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox};
 
 use super::{Client, ClientError};
 use crate::{
@@ -152,6 +152,8 @@ impl Client {
     ) -> Result<Gate, ClientError> {
         let (kind, key) = (DocumentKind::Gate, document_id(&id));
         for _ in 0..REVISION_TRIES_MAX {
+            // Before anything is counted.
+            let version = self.store().document_versions().await?.of(kind);
             let stored = self.store().get_document(kind, key.clone()).await?;
             let revision = stored.as_ref().map_or(0, |stored| stored.revision);
             let before = decode_documents::<Gate>(stored.into_iter().collect()).next();
@@ -180,7 +182,11 @@ impl Client {
                     body: Payload::encode(&gate)?,
                     revision,
                 };
-                let saved = self.store().save_document(document, record.into()).await?;
+                let outbox = Outbox {
+                    at_version: Some(version),
+                    ..record.into()
+                };
+                let saved = self.store().save_document(document, outbox).await?;
                 matches!(saved, DocumentSaveResult::Done(_))
             };
             if is_written {
@@ -206,14 +212,14 @@ impl Client {
             return Err(too_many(whose, GATES_PER_TENANT_MAX));
         }
         let is_of_tenant = id.tenant.is_some();
-        if count(&|id| id.tenant.is_some() == is_of_tenant) >= GATES_MAX {
-            let whose = match is_of_tenant {
-                true => "all tenants together:",
-                false => "gates for all tenants:",
-            };
-            return Err(too_many(whose.to_owned(), GATES_MAX));
+        if count(&|id| id.tenant.is_some() == is_of_tenant) < GATES_MAX {
+            return Ok(());
         }
-        Ok(())
+        // How many others have is not a tenant's to know.
+        Err(match is_of_tenant {
+            true => ClientError::NoRoomForGates,
+            false => too_many("gates for all tenants:".to_owned(), GATES_MAX),
+        })
     }
 }
 

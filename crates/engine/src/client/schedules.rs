@@ -17,7 +17,7 @@ use crate::{
         request::JobRequest,
         schedule_request::{ScheduleEdit, ScheduleRequest},
     },
-    limits::REVISION_TRIES_MAX,
+    limits::{REVISION_TRIES_MAX, SCHEDULES_PER_TENANT_MAX},
 };
 
 impl Client {
@@ -68,6 +68,7 @@ impl Client {
                     schedule
                 }
                 None => {
+                    self.check_schedule_count(&template.tenant, &name).await?;
                     self.new_schedule(name.clone(), timetable.clone(), template.clone(), now)?
                 }
             };
@@ -91,6 +92,7 @@ impl Client {
         let fingerprint = |job: &NewJob| Schedule::fingerprint(&name, &timetable, job);
         let (mut template, fingerprint) = self.template_with(request.job, fingerprint)?;
         template.idempotency_key = Some(key.clone());
+        self.check_schedule_count(&template.tenant, &name).await?;
         let schedule = self.new_schedule(name.clone(), timetable, template, self.now())?;
         let result = self
             .store()
@@ -109,6 +111,22 @@ impl Client {
                 Err(ClientError::NameTaken { schedule })
             }
         }
+    }
+
+    /// Each schedule makes jobs for ever, so a tenant may have only some. One that it has counts no
+    /// second time.
+    async fn check_schedule_count(
+        &self,
+        tenant: &Tenant,
+        name: &ScheduleName,
+    ) -> Result<(), ClientError> {
+        let most = SCHEDULES_PER_TENANT_MAX;
+        let page = self.schedules(Some(tenant.clone()), PageRequest::first(most));
+        let stored = page.await?.items;
+        if stored.len() < most || stored.iter().any(|stored| stored.name == *name) {
+            return Ok(());
+        }
+        Err(ClientError::TooManySchedules { most })
     }
 
     fn new_schedule(

@@ -1,7 +1,7 @@
 //! A node, as it describes itself in the store.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{Kind, Queue, Timestamp, WorkerName};
+use steadfast_core::{Kind, Queue, Tenant, Timestamp, WorkerName};
 
 use crate::limits::NODE_SILENT_AFTER;
 
@@ -23,6 +23,9 @@ pub struct NodeState {
     pub concurrency: usize,
     /// How many attempts ran at the last heartbeat.
     pub in_flight: usize,
+    /// Tenants that had their share of the slots for calls at the last heartbeat.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub full_for: Vec<Tenant>,
     /// When it started, by the store's clock.
     pub started_at: Timestamp,
     /// The time of its last heartbeat.
@@ -30,6 +33,11 @@ pub struct NodeState {
 }
 
 impl NodeState {
+    /// Whether it has no free slot for jobs of a tenant.
+    pub fn is_full_for(&self, tenant: &Tenant) -> bool {
+        self.in_flight >= self.concurrency || self.full_for.contains(tenant)
+    }
+
     /// Whether its last heartbeat is recent.
     pub fn is_alive(&self, now: Timestamp) -> bool {
         now.since(self.last_seen) < NODE_SILENT_AFTER

@@ -2,20 +2,24 @@
 //!
 //! They have slots of their own, apart from those of handlers, because a call that waits costs little
 //! but memory. No destination can take them all: each has a window, which core's `call_allowance`
-//! weighs against what is free.
+//! weighs against what is free. No tenant can take them all either: core's `tenant_call_allowance`
+//! leaves some to the others, and a few are for webhooks alone.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use steadfast_core::{CallWindow, Destination, FailureClass, Outcome, call_allowance};
+use steadfast_core::{
+    CallOwner, CallWindow, Destination, FailureClass, Kind, Outcome, Sublane, Tenant,
+    call_allowance, tenant_call_allowance, tenant_webhook_allowance, webhook_slots,
+};
 use steadfast_store::Allowance;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
-use crate::limits::{CALL_WINDOWS_KEPT_MAX, CLAIMED_SLOTS_DIVISOR};
+use crate::limits::{CALL_WINDOWS_KEPT_MAX, CLAIMED_SLOTS_DIVISOR, FULL_TENANTS_NAMED_MAX};
 
-/// The calls of this node by destination.
+/// The calls of this node by destination and by tenant.
 pub struct CallSlots {
     slots: u32,
     state: Mutex<State>,
@@ -26,7 +30,9 @@ pub struct CallSlots {
 #[derive(Default)]
 struct State {
     calls: HashMap<Destination, Calls>,
-    /// Whether the last claim has left jobs out because their destination had its share.
+    /// Of tenants with calls in flight.
+    tenants: HashMap<Tenant, TenantCalls>,
+    /// Whether the last claim has left jobs out because their destination or tenant had its share.
     has_left_out: bool,
 }
 
@@ -36,10 +42,19 @@ struct Calls {
     window: CallWindow,
 }
 
-/// A call to a destination that is in flight.
+#[derive(Clone, Copy, Default)]
+struct TenantCalls {
+    in_flight: u32,
+    /// Those of them that are webhooks.
+    webhooks: u32,
+}
+
+/// A call that is in flight.
 pub struct Call {
     slots: Arc<CallSlots>,
-    destination: Destination,
+    tenant: Tenant,
+    is_webhook: bool,
+    destination: Option<Destination>,
     end: CallEnd,
 }
 
@@ -86,31 +101,40 @@ impl CallSlots {
         free.div_ceil(CLAIMED_SLOTS_DIVISOR)
     }
 
-    /// What a claim may take for each destination while `free` slots are free.
+    /// What a claim may take of each kind, of each tenant and for each destination while `free` slots are free.
     pub fn allowance(self: &Arc<Self>, free: usize) -> Allowance {
         self.lock().has_left_out = false;
         let free = u32::try_from(free).unwrap_or(u32::MAX);
         let slots = self.clone();
-        Allowance::new(move |destination| {
+        Allowance::new(move |owner| {
             let mut state = slots.lock();
-            let allowance = state.allowance(slots.slots, free, destination);
+            let allowance = state.allowance(slots.slots, free, owner);
             state.has_left_out |= allowance == 0;
             usize::try_from(allowance).unwrap_or(usize::MAX)
         })
     }
 
     /// A call begins. `free` slots are left after it.
-    pub fn begin(self: &Arc<Self>, destination: &Destination, free: usize) -> Call {
+    pub fn begin(self: &Arc<Self>, sublane: &Sublane, free: usize) -> Call {
         let free = u32::try_from(free).unwrap_or(u32::MAX);
+        let is_webhook = sublane.kind == Kind::webhook();
         let mut state = self.lock();
-        let calls = state.calls.entry(destination.clone()).or_default();
+        if let Some(destination) = &sublane.destination {
+            let calls = state.calls.entry(destination.clone()).or_default();
+            calls.in_flight += 1;
+        }
+        let calls = state.tenants.entry(sublane.tenant.clone()).or_default();
         calls.in_flight += 1;
+        calls.webhooks += u32::from(is_webhook);
         // The claim has taken all that it might, and more may wait.
-        let has_its_share = state.allowance(self.slots, free, destination) == 0;
+        let has_its_share =
+            CallOwner::all_of(sublane).any(|owner| state.allowance(self.slots, free, &owner) == 0);
         state.has_left_out |= has_its_share;
         Call {
             slots: self.clone(),
-            destination: destination.clone(),
+            tenant: sublane.tenant.clone(),
+            is_webhook,
+            destination: sublane.destination.clone(),
             end: CallEnd::Unknown,
         }
     }
@@ -123,8 +147,20 @@ impl CallSlots {
     /// How many calls are in flight.
     pub fn in_flight(&self) -> usize {
         let state = self.lock();
-        let calls = state.calls.values();
+        let calls = state.tenants.values();
         calls.map(|calls| calls.in_flight as usize).sum()
+    }
+
+    /// Some of the tenants for which no call can begin.
+    pub fn tenants_without_slot(&self) -> Vec<Tenant> {
+        let state = self.lock();
+        let in_flight: u32 = state.tenants.values().map(|calls| calls.in_flight).sum();
+        let free = self.slots.saturating_sub(in_flight);
+        let full = state.tenants.keys().filter(|tenant| {
+            let owner = CallOwner::Tenant((*tenant).clone(), Kind::http());
+            state.allowance(self.slots, free, &owner) == 0
+        });
+        full.take(FULL_TENANTS_NAMED_MAX).cloned().collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -133,9 +169,39 @@ impl CallSlots {
 }
 
 impl State {
-    fn allowance(&self, slots: u32, free: u32, destination: &Destination) -> u32 {
-        let calls = self.calls.get(destination).copied().unwrap_or_default();
-        call_allowance(slots, free, calls.in_flight, calls.window)
+    fn allowance(&self, slots: u32, free: u32, owner: &CallOwner) -> u32 {
+        let webhook = Kind::webhook();
+        match owner {
+            CallOwner::Kind(kind) if *kind == webhook => free,
+            CallOwner::Kind(_) => free.saturating_sub(webhook_slots(slots)),
+            CallOwner::Tenant(tenant, kind) => {
+                let others = self.tenants.len() - usize::from(self.tenants.contains_key(tenant));
+                let tenants = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
+                let calls = self.tenants.get(tenant).copied().unwrap_or_default();
+                let TenantCalls {
+                    in_flight,
+                    webhooks,
+                } = calls;
+                match *kind == webhook {
+                    true => tenant_webhook_allowance(slots, free, tenants, in_flight, webhooks),
+                    false => tenant_call_allowance(slots, free, tenants, in_flight),
+                }
+            }
+            CallOwner::Destination(destination) => {
+                let calls = self.calls.get(destination).copied().unwrap_or_default();
+                call_allowance(slots, free, calls.in_flight, calls.window)
+            }
+        }
+    }
+
+    fn end_of_tenant(&mut self, tenant: &Tenant, is_webhook: bool) {
+        if let Some(calls) = self.tenants.get_mut(tenant) {
+            calls.in_flight = calls.in_flight.saturating_sub(1);
+            calls.webhooks = calls.webhooks.saturating_sub(u32::from(is_webhook));
+            if calls.in_flight == 0 {
+                self.tenants.remove(tenant);
+            }
+        }
     }
 
     /// Windows of destinations that are not called are kept as long as there is room.
@@ -149,7 +215,9 @@ impl State {
 impl Drop for Call {
     fn drop(&mut self) {
         let mut state = self.slots.lock();
-        if let Some(calls) = state.calls.get_mut(&self.destination) {
+        state.end_of_tenant(&self.tenant, self.is_webhook);
+        let destination = self.destination.as_ref();
+        if let Some(calls) = destination.and_then(|it| state.calls.get_mut(it)) {
             calls.in_flight = calls.in_flight.saturating_sub(1);
             calls.window = match self.end {
                 CallEnd::Ended => calls.window.after_call(false),
@@ -183,15 +251,40 @@ impl Slot {
 mod tests {
     use futures_util::FutureExt as _;
     use steadfast_core::{
-        Failure,
+        Failure, Queue,
         limits::{CALL_SHARE_MIN, CALL_WINDOW_START},
     };
     use tokio::sync::Semaphore;
 
     use super::*;
 
-    fn to(name: &str) -> Destination {
+    fn to(name: &str) -> CallOwner {
+        CallOwner::Destination(destination(name))
+    }
+
+    fn destination(name: &str) -> Destination {
         Destination::new(&format!("https://{name}.example.com")).unwrap()
+    }
+
+    fn job(tenant: &str, name: &str, kind: Kind) -> Sublane {
+        Sublane {
+            tenant: Tenant::new(tenant).unwrap(),
+            queue: Queue::default(),
+            kind,
+            destination: Some(destination(name)),
+            concurrency_key: None,
+        }
+    }
+
+    fn http_to(name: &str) -> Sublane {
+        job("default", name, Kind::http())
+    }
+
+    /// How many calls of a sublane a claim may take.
+    fn allowed(slots: &Arc<CallSlots>, free: usize, sublane: &Sublane) -> usize {
+        let allowance = slots.allowance(free);
+        let owners = CallOwner::all_of(sublane).map(|owner| allowance.of(&owner));
+        owners.min().unwrap()
     }
 
     /// Claims again and again until no destination may have more; returns how many each has.
@@ -206,7 +299,7 @@ mod tests {
                 left -= count;
                 for _ in 0..count {
                     *free -= 1;
-                    calls.push(slots.begin(&to(name), *free));
+                    calls.push(slots.begin(&http_to(name), *free));
                 }
             }
             if calls.len() == before {
@@ -232,12 +325,38 @@ mod tests {
             free += 1;
         }
         for _ in 0..600 {
-            end(slots.begin(&to("d0"), free));
+            end(slots.begin(&http_to("d0"), free));
         }
         let hanging = fill(&slots, &mut free, &names(50));
         assert_eq!(hanging.len() + free, 512);
         let healthy = slots.allowance(free).of(&to("healthy"));
         assert!(healthy >= CALL_SHARE_MIN as usize, "{healthy} of {free}");
+    }
+
+    #[test]
+    fn a_tenant_whose_calls_hang_leaves_slots_for_jobs_and_webhooks_of_others() {
+        let slots = CallSlots::new(512);
+        let mut hanging = Vec::new();
+        for number in 0..600 {
+            let sublane = job("evil", &format!("d{number}"), Kind::http());
+            if allowed(&slots, 512 - hanging.len(), &sublane) > 0 {
+                hanging.push(slots.begin(&sublane, 511 - hanging.len()));
+            }
+        }
+        let free = 512 - hanging.len();
+        assert_eq!(free, 85);
+        let full = slots.tenants_without_slot();
+        assert_eq!(full, [Tenant::new("evil").unwrap()]);
+        let good = |kind| allowed(&slots, free, &job("good", "new", kind));
+        assert_eq!((good(Kind::http()), good(Kind::webhook())), (4, 4));
+        // Its own alerts are sent as well.
+        let own = job("evil", "new", Kind::webhook());
+        assert_eq!(allowed(&slots, free, &own), 4);
+        // The last slots are for webhooks.
+        assert_eq!(allowed(&slots, 16, &job("good", "new", Kind::http())), 0);
+        assert!(allowed(&slots, 16, &job("good", "new", Kind::webhook())) > 0);
+        hanging.clear();
+        assert_eq!(slots.in_flight(), 0);
     }
 
     #[tokio::test]
@@ -246,7 +365,7 @@ mod tests {
         let permits = Arc::new(Semaphore::new(512));
         let take = || {
             let permit = permits.clone().try_acquire_owned().unwrap();
-            let call = slots.begin(&to("a"), permits.available_permits());
+            let call = slots.begin(&http_to("a"), permits.available_permits());
             Slot::new(permit, Some(call))
         };
         let allowance = |name| slots.allowance(permits.available_permits()).of(&to(name));

@@ -7,7 +7,8 @@ use std::{
 
 use steadfast_core::{
     Destination, DestinationHealth, EndedAttempt, Gates, HealthReport, HealthSubject, HealthTally,
-    HoldMode, Outcome, Tenant, Timestamp,
+    HoldMode, Outcome, RetryAfterScope, SharedRetryAfter, Tenant, Timestamp,
+    limits::RETRY_AFTER_OF_TWO,
 };
 use tokio::sync::Notify;
 
@@ -36,6 +37,8 @@ struct Entry {
     unsaved: Option<HealthReport>,
     /// The next report is made no earlier.
     report_at: Timestamp,
+    /// The last `Retry-After` of a call, and its tenant, if this is about all tenants.
+    told: Option<(Tenant, SharedRetryAfter)>,
 }
 
 impl HealthTallies {
@@ -51,6 +54,7 @@ impl HealthTallies {
             return;
         }
         let is_watched = gates.hold_mode(&job.tenant, destination) != HoldMode::Off;
+        let retry_after = SharedRetryAfter::of(ended, is_own_call);
         let health = |tenant| gates.health(destination, tenant).map(AsRef::as_ref);
         let for_all = HealthSubject::from(destination.clone());
         let own = HealthSubject::of_tenant(destination, &job.tenant);
@@ -59,8 +63,8 @@ impl HealthTallies {
             if is_watched {
                 entry.tally.add(ended, health(Some(&job.tenant)));
             }
-            if !is_own_call {
-                self.add_retry_after(entry, ended, health(Some(&job.tenant)));
+            if let Some(retry_after) = retry_after {
+                self.add_retry_after(entry, retry_after, health(Some(&job.tenant)));
             }
         }
         let is_known = health(None).is_some_and(|health| !health.is_quiet());
@@ -73,8 +77,10 @@ impl HealthTallies {
                 true => {}
                 false => entry.tally.add_unclear(ended),
             }
-            if is_own_call {
-                self.add_retry_after(entry, ended, health(None));
+            if let Some(retry_after) = retry_after.filter(|_| is_own_call)
+                && let Some(for_all) = entry.told(retry_after, &job.tenant, destination, gates)
+            {
+                self.add_retry_after(entry, for_all, health(None));
             }
         }
     }
@@ -82,17 +88,14 @@ impl HealthTallies {
     fn add_retry_after(
         &self,
         entry: &mut Entry,
-        ended: &EndedAttempt,
+        retry_after: SharedRetryAfter,
         health: Option<&DestinationHealth>,
     ) {
-        entry.tally.add_retry_after(ended);
-        let Some(retry_after) = entry.tally.retry_after() else {
-            return;
-        };
-        let known = health.and_then(|health| health.retry_after(ended.ended_at()));
+        entry.tally.add_retry_after(retry_after);
+        let known = health.and_then(|health| health.retry_after(retry_after.at));
         let is_news = known.is_none_or(|known| known.until < retry_after.until);
         // Those that were under way receive the same a moment later.
-        if is_news && (known.is_none() || entry.report_at <= ended.ended_at()) {
+        if is_news && (known.is_none() || entry.report_at <= retry_after.at) {
             entry.report_at = Timestamp::EPOCH;
             self.urgent.notify_one();
         }
@@ -162,6 +165,7 @@ impl Tallies {
                 tenant: tenant.clone(),
                 unsaved: None,
                 report_at: Timestamp::EPOCH,
+                told: None,
             };
             by_subject.insert(subject.clone(), entry);
         }
@@ -183,7 +187,7 @@ impl Tallies {
             if has_news && may_report {
                 due.push((entry.report_at, subject.clone()));
             }
-            let is_kept = has_news || !entry.tally.is_empty();
+            let is_kept = has_news || !entry.tally.is_empty() || entry.was_told_lately(now);
             if !is_kept && let Some(of_tenant) = by_tenant.get_mut(&entry.tenant) {
                 *of_tenant -= 1;
                 if *of_tenant == 0 {
@@ -197,6 +201,37 @@ impl Tallies {
 }
 
 impl Entry {
+    /// A call of a tenant received a `Retry-After`. Answers what applies to all tenants: what the
+    /// operator says is for all, or what calls of another tenant received as well.
+    fn told(
+        &mut self,
+        retry_after: SharedRetryAfter,
+        tenant: &Tenant,
+        destination: &Destination,
+        gates: &Gates,
+    ) -> Option<SharedRetryAfter> {
+        let before = self.told.replace((tenant.clone(), retry_after));
+        match gates.retry_after_scope(Some(tenant), destination) {
+            RetryAfterScope::All => return Some(retry_after),
+            RetryAfterScope::Job => return None,
+            RetryAfterScope::Tenant => {}
+        }
+        let here = before.filter(|(other, _)| other != tenant);
+        let here = here.map(|(_, told)| told);
+        // What other nodes have reported of other tenants.
+        let elsewhere = gates.healths_of(destination);
+        let elsewhere = elsewhere.filter(|(other, _)| other.is_some_and(|other| other != tenant));
+        let elsewhere = elsewhere.filter_map(|(_, it)| it.retry_after(retry_after.at).copied());
+        let both = here.into_iter().chain(elsewhere);
+        let both = both.filter_map(|other| retry_after.of_both(other));
+        both.max_by_key(|both| both.until)
+    }
+
+    fn was_told_lately(&self, now: Timestamp) -> bool {
+        let told = self.told.as_ref();
+        told.is_some_and(|(_, told)| now.since(told.at) <= RETRY_AFTER_OF_TWO)
+    }
+
     fn has_news(&mut self, subject: &HealthSubject, gates: &Gates, now: Timestamp) -> bool {
         let HealthSubject {
             destination,
@@ -228,5 +263,90 @@ impl Entry {
         let elsewhere = elsewhere.filter_map(|(tenant, _)| tenant);
         let tenants: HashSet<&Tenant> = self.tally.tenants().chain(elsewhere).collect();
         tenants.len() > 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use steadfast_core::{Failure, GateDefaults, JobId, Kind, NewJob, Payload, Preset, WorkerName};
+
+    use super::*;
+
+    fn at(secs: u64) -> Timestamp {
+        Timestamp::from_millis(1_767_225_600_000).plus(Duration::from_secs(secs))
+    }
+
+    /// A call of a tenant that was asked to wait.
+    fn told(tenant: &str, wait_secs: u64, secs: u64) -> EndedAttempt {
+        let policy = Arc::new(Preset::Http.policy());
+        let id = JobId::from_bits(u128::from(secs));
+        let mut job = NewJob::new(id, Kind::http(), Payload::default(), policy);
+        job.tenant = Tenant::new(tenant).unwrap();
+        job.destination = Destination::new("https://api.example.com").ok();
+        let failure = Failure::http(429, "slow down");
+        let outcome = Outcome::Failure {
+            failure: failure.with_retry_after(Duration::from_secs(wait_secs)),
+            output: None,
+        };
+        let claim = job.into_job(at(secs));
+        let claim = claim.claim(WorkerName::new("n").unwrap(), None, at(secs));
+        claim.end(outcome, at(secs))
+    }
+
+    /// Until when the reports ask all tenants to wait, and each of them.
+    fn waits(
+        tallies: &HealthTallies,
+        gates: &Gates,
+        secs: u64,
+    ) -> Vec<(Option<String>, Timestamp)> {
+        let reports = tallies.reports("n", gates, at(secs));
+        let waits = reports.iter().filter_map(|unsaved| {
+            tallies.saved(&unsaved.subject);
+            let tenant = unsaved.subject.tenant.as_ref().map(ToString::to_string);
+            let health = DestinationHealth::default();
+            let input = steadfast_core::HealthInput {
+                report: Some(&unsaved.report),
+                ..Default::default()
+            };
+            let rules = steadfast_core::HealthRules::default();
+            let health = health.step(input, &rules, at(secs))?.health;
+            Some((tenant, health.retry_after(at(secs))?.until))
+        });
+        let mut waits: Vec<_> = waits.collect();
+        waits.sort();
+        waits
+    }
+
+    #[test]
+    fn a_retry_after_applies_to_its_tenant_and_to_all_if_two_tenants_received_one() {
+        let gates = Gates::new(1, [], GateDefaults::default());
+        let tallies = HealthTallies::default();
+        let of = |tenant: &str, secs| (Some(tenant.to_owned()), at(secs));
+        tallies.add(&told("evil", 3_600, 0), true, &gates);
+        tallies.add(&told("evil", 3_600, 1), true, &gates);
+        assert_eq!(waits(&tallies, &gates, 2), [of("evil", 3_601)]);
+        // Another one, but much later.
+        tallies.add(&told("good", 10, 100), true, &gates);
+        assert_eq!(waits(&tallies, &gates, 101), [of("good", 110)]);
+        // Both were asked to wait this long.
+        tallies.add(&told("evil", 3_600, 105), true, &gates);
+        let both = [(None, at(110)), of("evil", 3_705)];
+        assert_eq!(waits(&tallies, &gates, 106), both);
+        // What workers report is for their tenant.
+        tallies.add(&told("third", 60, 107), false, &gates);
+        assert_eq!(waits(&tallies, &gates, 108), [of("third", 167)]);
+    }
+
+    #[test]
+    fn a_retry_after_applies_to_all_if_the_operator_says_so() {
+        let mut defaults = GateDefaults::default();
+        defaults.destination.share_retry_after = Some(true);
+        let gates = Gates::new(1, [], defaults);
+        let tallies = HealthTallies::default();
+        tallies.add(&told("one", 60, 0), true, &gates);
+        let all = [(None, at(60)), (Some("one".to_owned()), at(60))];
+        assert_eq!(waits(&tallies, &gates, 1), all);
     }
 }

@@ -10,12 +10,13 @@ use steadfast_core::{Failure, FailureClass, Guarantee, Job, Outcome};
 
 use super::{
     call::{AlwaysWanted, CallError, Outbound, StillWanted},
+    lookup::LookupCaller,
     request::HttpRequest,
 };
 use crate::{
     attempt::{context::AttemptContext, handler::Handler},
     inflight::signals::StopReason,
-    limits::http::{TIMEOUT_DEFAULT, UNWANTED_SNOOZE},
+    limits::http::{LOOKUP_TURN_SNOOZE, TIMEOUT_DEFAULT, UNWANTED_SNOOZE},
 };
 
 /// Sends the request that a job of kind [`HTTP_KIND`](super::HTTP_KIND) describes.
@@ -66,11 +67,15 @@ impl Outbound {
         trace_header(job, request.headers_mut());
         // No retry makes up for a kept connection that turns out to be dead.
         let needs_fresh_connection = job.is_last_attempt();
+        let looking = LookupCaller::new(job.tenant.clone());
+        let call = self.call_if(request, timeout(attempt), needs_fresh_connection, wanted);
         tokio::select! {
             biased;
-            response = self.call_if(request, timeout(job), needs_fresh_connection, wanted) => {
+            response = looking.call(call) => {
                 match response {
                     Ok(response) => response.outcome(attempt.client().now()),
+                    // Nothing was tried, so there is nothing to count.
+                    Err(_) if looking.is_waiting() => Outcome::Snoozed(LOOKUP_TURN_SNOOZE),
                     Err(CallError::Failed { failure, timings }) => Outcome::Failure {
                         failure,
                         output: timings.output(),
@@ -121,8 +126,10 @@ fn trace_header(job: &Job, headers: &mut HeaderMap) {
     }
 }
 
-fn timeout(job: &Job) -> Duration {
-    job.timeout.unwrap_or(TIMEOUT_DEFAULT)
+/// A job may be older than the operator's limit, or was created by a statement in the database.
+fn timeout(attempt: &AttemptContext) -> Duration {
+    let timeout = attempt.job().timeout.unwrap_or(TIMEOUT_DEFAULT);
+    timeout.min(attempt.client().call_timeout_max())
 }
 
 /// Ends when the response is no longer of use. A node that stops still waits for it, because it may

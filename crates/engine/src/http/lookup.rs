@@ -5,26 +5,61 @@
 //! hold every thread, whatever timeout their jobs have. So each lookup has a thread of its own
 //! and a permit that is returned when that thread ends, not when the caller has left. One name
 //! is looked up by one thread at a time, and names that were found lately have permits of their
-//! own, so that those which never answer do not hold them up.
+//! own, so that those which never answer do not hold them up. A tenant has a part of the permits, and
+//! a name that did not answer is not looked up again for some seconds.
 
 use std::{
     collections::HashMap,
     io,
     net::{IpAddr, ToSocketAddrs as _},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
 use async_trait::async_trait;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
-    time::Instant,
-};
+use steadfast_core::Tenant;
+use steadfast_store::{Admission, FairGate, StoreCaller};
+use tokio::{sync::watch, time::Instant};
 
 use super::connect::Resolver;
 use crate::limits::http::{
-    ADDRESSES_KEPT_FOR, LOOKUPS_MAX, LOOKUPS_OF_KNOWN_NAMES_MAX, NAMES_KEPT_MAX,
+    ADDRESSES_KEPT_FOR, LOOKUPS_MAX, LOOKUPS_OF_KNOWN_NAMES_MAX, LOOKUPS_PER_TENANT_DIVISOR,
+    NAMES_KEPT_MAX, NAMES_PER_TENANT_MAX, SILENT_NAMES_KEPT_FOR, SLOW_LOOKUP,
 };
+
+tokio::task_local! {
+    static LOOKING: LookupCaller;
+}
+
+/// The tenant for which names are looked up during a call.
+#[derive(Clone)]
+pub struct LookupCaller {
+    tenant: Tenant,
+    /// Whether it waits for its turn, so that no lookup has begun for it.
+    is_waiting: Arc<AtomicBool>,
+}
+
+impl LookupCaller {
+    pub fn new(tenant: Tenant) -> Self {
+        Self {
+            tenant,
+            is_waiting: Arc::default(),
+        }
+    }
+
+    /// Makes a call whose lookups count for the tenant.
+    pub async fn call<F: Future>(&self, call: F) -> F::Output {
+        LOOKING.scope(self.clone(), call).await
+    }
+
+    /// Whether the call ended while it waited for its turn.
+    pub fn is_waiting(&self) -> bool {
+        self.is_waiting.load(Ordering::Relaxed)
+    }
+}
 
 /// The system's resolver, with its hosts file and search lists. Cheap to clone; clones share
 /// their threads.
@@ -45,27 +80,41 @@ impl SystemResolver {
     pub fn new(look_up: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static) -> Self {
         Self(Arc::new(Lookups {
             look_up: Box::new(look_up),
-            permits: Arc::new(Semaphore::new(LOOKUPS_MAX)),
-            permits_of_known_names: Arc::new(Semaphore::new(LOOKUPS_OF_KNOWN_NAMES_MAX)),
+            permits: gate(LOOKUPS_MAX),
+            permits_of_known_names: gate(LOOKUPS_OF_KNOWN_NAMES_MAX),
             names: Mutex::default(),
         }))
     }
+}
+
+/// A tenant gets half of the permits.
+fn gate(permits: usize) -> Arc<FairGate> {
+    FairGate::new(permits, permits / LOOKUPS_PER_TENANT_DIVISOR)
 }
 
 #[async_trait]
 impl Resolver for SystemResolver {
     async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let is_known = match self.0.find(name) {
-            Lookup::Done(addresses) => return Ok(addresses),
+            Lookup::Done(answer) => return answer.map_err(error_of),
             Lookup::UnderWay(answer) => return wait_for(answer).await,
             Lookup::ToDo { is_known } => is_known,
         };
         // A caller that gives up leaves the line; nothing has been started for it.
-        let permit = self.0.permit(is_known).await?;
+        let looking = LOOKING.try_with(LookupCaller::clone).ok();
+        let set_waiting = |is_waiting| {
+            if let Some(looking) = &looking {
+                looking.is_waiting.store(is_waiting, Ordering::Relaxed);
+            }
+        };
+        let tenant = looking.as_ref().map(|looking| looking.tenant.clone());
+        set_waiting(true);
+        let permit = self.0.permit(is_known, tenant.as_ref()).await;
+        set_waiting(false);
         let answer = match self.0.find(name) {
-            Lookup::Done(addresses) => return Ok(addresses),
+            Lookup::Done(answer) => return answer.map_err(error_of),
             Lookup::UnderWay(answer) => answer,
-            Lookup::ToDo { .. } => Lookups::start(&self.0, name, permit)?,
+            Lookup::ToDo { .. } => Lookups::start(&self.0, name, tenant, permit)?,
         };
         wait_for(answer).await
     }
@@ -75,8 +124,8 @@ type BlockingLookup = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
 struct Lookups {
     look_up: Box<BlockingLookup>,
-    permits: Arc<Semaphore>,
-    permits_of_known_names: Arc<Semaphore>,
+    permits: Arc<FairGate>,
+    permits_of_known_names: Arc<FairGate>,
     names: Mutex<Names>,
 }
 
@@ -86,10 +135,22 @@ struct Names {
     found: HashMap<String, NameEntry>,
 }
 
-/// The addresses of a name when it was last looked up.
+/// What came of a name when it was last looked up: its addresses, or no answer for long.
 struct NameEntry {
-    addresses: Vec<IpAddr>,
+    answer: Answer,
     at: Instant,
+    /// The tenant for which it was looked up.
+    tenant: Option<Tenant>,
+}
+
+impl NameEntry {
+    fn is_fresh(&self) -> bool {
+        let kept_for = match self.answer {
+            Ok(_) => ADDRESSES_KEPT_FOR,
+            Err(_) => SILENT_NAMES_KEPT_FOR,
+        };
+        self.at.elapsed() < kept_for
+    }
 }
 
 /// An error cannot be cloned for each caller that waits, but its kind and its text can.
@@ -97,7 +158,7 @@ type Answer = Result<Vec<IpAddr>, (io::ErrorKind, String)>;
 type Receiver = watch::Receiver<Option<Answer>>;
 
 enum Lookup {
-    Done(Vec<IpAddr>),
+    Done(Answer),
     UnderWay(Receiver),
     ToDo { is_known: bool },
 }
@@ -106,36 +167,38 @@ impl Lookups {
     fn find(&self, name: &str) -> Lookup {
         let names = self.lock();
         let found = names.found.get(name);
-        if let Some(found) = found.filter(|found| found.at.elapsed() < ADDRESSES_KEPT_FOR) {
-            return Lookup::Done(found.addresses.clone());
+        if let Some(found) = found.filter(|found| found.is_fresh()) {
+            return Lookup::Done(found.answer.clone());
         }
         match names.under_way.get(name) {
             Some(answer) => Lookup::UnderWay(answer.clone()),
             None => Lookup::ToDo {
-                is_known: found.is_some(),
+                is_known: found.is_some_and(|found| found.answer.is_ok()),
             },
         }
     }
 
-    async fn permit(&self, is_known: bool) -> io::Result<OwnedSemaphorePermit> {
-        let shared = self.permits.clone().acquire_owned();
-        let permit = if is_known {
-            let reserved = self.permits_of_known_names.clone().acquire_owned();
-            tokio::select! {
-                biased;
-                permit = shared => permit,
-                permit = reserved => permit,
-            }
-        } else {
-            shared.await
-        };
-        permit.map_err(io::Error::other)
+    async fn permit(&self, is_known: bool, tenant: Option<&Tenant>) -> Option<Admission> {
+        let caller = Some(StoreCaller {
+            tenant: tenant.cloned(),
+            works: false,
+        });
+        let shared = self.permits.enter(caller.clone(), 1);
+        if !is_known {
+            return shared.await;
+        }
+        tokio::select! {
+            biased;
+            permit = shared => permit,
+            permit = self.permits_of_known_names.enter(caller, 1) => permit,
+        }
     }
 
     fn start(
         lookups: &Arc<Self>,
         name: &str,
-        permit: OwnedSemaphorePermit,
+        tenant: Option<Tenant>,
+        permit: Option<Admission>,
     ) -> io::Result<Receiver> {
         let (sender, receiver) = watch::channel(None);
         let mut names = lookups.lock();
@@ -149,6 +212,8 @@ impl Lookups {
                 let lookup = UnderWay {
                     lookups: shared,
                     name: owned_name,
+                    tenant,
+                    begun: Instant::now(),
                     sender,
                     is_finished: false,
                     _permit: permit,
@@ -172,9 +237,11 @@ impl Lookups {
 struct UnderWay {
     lookups: Arc<Lookups>,
     name: String,
+    tenant: Option<Tenant>,
+    begun: Instant,
     sender: watch::Sender<Option<Answer>>,
     is_finished: bool,
-    _permit: OwnedSemaphorePermit,
+    _permit: Option<Admission>,
 }
 
 impl UnderWay {
@@ -183,11 +250,13 @@ impl UnderWay {
         let mut names = self.lookups.lock();
         // Before the answer is known: a caller that asks after it begins another lookup.
         names.under_way.remove(&self.name);
-        if let Ok(addresses) = &answer {
-            names.make_room();
+        // A name that soon turns out not to exist costs nothing.
+        if answer.is_ok() || self.begun.elapsed() >= SLOW_LOOKUP {
+            names.make_room(self.tenant.as_ref());
             let found = NameEntry {
-                addresses: addresses.clone(),
+                answer: answer.clone(),
                 at: Instant::now(),
+                tenant: self.tenant.clone(),
             };
             names.found.insert(self.name.clone(), found);
         }
@@ -206,11 +275,17 @@ impl Drop for UnderWay {
 }
 
 impl Names {
-    fn make_room(&mut self) {
-        if self.found.len() < NAMES_KEPT_MAX {
+    /// A tenant with very many names pushes out its own.
+    fn make_room(&mut self, tenant: Option<&Tenant>) {
+        let is_own = |found: &NameEntry| found.tenant.as_ref() == tenant;
+        let own = self.found.values().filter(|found| is_own(found)).count();
+        let has_too_many = tenant.is_some() && own >= NAMES_PER_TENANT_MAX;
+        if !has_too_many && self.found.len() < NAMES_KEPT_MAX {
             return;
         }
-        let oldest = self.found.iter().min_by_key(|(_, found)| found.at);
+        let old = self.found.iter();
+        let old = old.filter(|(_, found)| !has_too_many || is_own(found));
+        let oldest = old.min_by_key(|(_, found)| found.at);
         if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
             self.found.remove(&oldest);
         }
@@ -221,10 +296,13 @@ async fn wait_for(mut answer: Receiver) -> io::Result<Vec<IpAddr>> {
     let answer = answer.wait_for(Option::is_some).await;
     let answer = answer.map_err(|_| io::Error::other("the DNS lookup was aborted"))?;
     match &*answer {
-        Some(Ok(addresses)) => Ok(addresses.clone()),
-        Some(Err((kind, text))) => Err(io::Error::new(*kind, text.clone())),
+        Some(answer) => answer.clone().map_err(error_of),
         None => Err(io::Error::other("the DNS lookup was aborted")),
     }
+}
+
+fn error_of((kind, text): (io::ErrorKind, String)) -> io::Error {
+    io::Error::new(kind, text)
 }
 
 #[cfg(test)]

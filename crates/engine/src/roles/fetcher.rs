@@ -9,7 +9,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use steadfast_core::{Claim, EndedAttempt, Outcome, Timestamp};
+use steadfast_core::{Claim, EndedAttempt, Outcome, Sublane, Timestamp};
 use steadfast_store::{ClaimRequest, Store, StoreError, Wakeups};
 use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ pub struct Fetcher {
     pub executor: Arc<Executor>,
     pub name: &'static str,
     pub slots: Arc<Semaphore>,
-    /// The calls by destination, if these slots are for calls.
+    /// The calls by destination and tenant, if these slots are for calls.
     pub calls: Option<Arc<CallSlots>>,
     pub ended: mpsc::Sender<EndedAttempt>,
     pub gates: Arc<GateCache>,
@@ -98,7 +98,7 @@ impl Role for Fetcher {
         }
         let now = self.store.now();
         let wait = self.pause.next(count, claimed.next_due, now);
-        // Where a destination had its share, calls that have ended meanwhile leave room again; a claim
+        // Where a destination or tenant had its share, calls that have ended meanwhile leave room again; a claim
         // that finds nothing knows whether it has to wait for the end of one.
         let is_full = count == max || (count > 0 && self.calls.is_some());
         *self.next_poll_at.lock().await = now.plus(wait);
@@ -128,9 +128,9 @@ impl Role for Fetcher {
 
 impl Fetcher {
     fn begin_call(&self, claim: &Claim) -> Option<Call> {
-        let destination = claim.job().destination.as_ref()?;
         let free = self.slots.available_permits();
-        Some(self.calls.as_ref()?.begin(destination, free))
+        let calls = self.calls.as_ref()?;
+        Some(calls.begin(&Sublane::from(claim.job()), free))
     }
 
     /// Returns a claim that was not started as if it had never been taken.

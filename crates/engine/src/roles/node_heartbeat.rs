@@ -11,6 +11,7 @@ use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store,
 
 use crate::{
     documents::node_state::NodeState,
+    flow::call_slots::CallSlots,
     inflight::Inflight,
     limits::{HEARTBEAT_EVERY, NODE_FORGOTTEN_AFTER, NODES_CHECKED_EVERY},
     role::{Next, Role},
@@ -19,6 +20,7 @@ use crate::{
 pub struct NodeHeartbeat {
     pub store: Arc<dyn Store>,
     pub inflight: Arc<Inflight>,
+    pub calls: Arc<CallSlots>,
     pub name: WorkerName,
     pub queues: Vec<Queue>,
     pub kinds: Vec<Kind>,
@@ -86,6 +88,7 @@ impl NodeHeartbeat {
             kinds: Some(self.kinds.clone()),
             concurrency: self.concurrency,
             in_flight: self.inflight.len(),
+            full_for: self.calls.tenants_without_slot(),
             started_at: self.started_at,
             last_seen: now,
         };
@@ -137,6 +140,7 @@ mod tests {
         let node = |name: &str| NodeHeartbeat {
             store: store.clone(),
             inflight: Arc::default(),
+            calls: CallSlots::new(1),
             name: WorkerName::new(name).unwrap(),
             queues: Vec::new(),
             kinds: Vec::new(),

@@ -127,7 +127,9 @@ async fn session_caller(
     let known = key.and_then(|key| keys.get(key, now));
     Ok(known.map(|known| {
         known.note_use(|| app.node.store(), now);
-        (Caller::of(&known.key), Some(token))
+        let caller = Caller::of(&known.key);
+        caller.enter_store(false);
+        (caller, Some(token))
     }))
 }
 

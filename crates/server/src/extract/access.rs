@@ -13,7 +13,7 @@ use steadfast_core::{Actor, Job, KeyId, Schedule, Tenant, limits::PAUSE_BY_BYTES
 
 use steadfast_api::Scope;
 use steadfast_engine::{Client, JobRequest};
-use steadfast_store::{DamagedRow, StoreError};
+use steadfast_store::{DamagedRow, StoreCaller, StoreError};
 
 use crate::{app::App, auth::keys::Key, http::Problem};
 
@@ -91,6 +91,12 @@ impl Caller {
             }
             None => Ok(anonymous(app).await?.is_some()),
         }
+    }
+
+    /// From now on the store is asked for this caller.
+    pub fn enter_store(&self, works: bool) {
+        let tenant = self.tenant.clone();
+        StoreCaller { tenant, works }.enter();
     }
 
     pub fn may(self, scopes: &[Scope]) -> Result<Self, Problem> {
@@ -244,7 +250,7 @@ async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
 }
 
 macro_rules! permissions {
-    ($($(#[$doc:meta])* $name:ident: $($scope:ident)|+;)+) => {
+    ($($(#[$doc:meta])* $name:ident: $($scope:ident)|+, works: $works:literal;)+) => {
         $(
             $(#[$doc])*
             pub struct $name {
@@ -262,6 +268,7 @@ macro_rules! permissions {
                     let app = Arc::<App>::from_ref(state);
                     let caller = caller(parts, &app).await?;
                     let caller = caller.may(&[$(Scope::$scope),+])?;
+                    caller.enter_store($works);
                     Ok(Self { app, caller })
                 }
             }
@@ -271,11 +278,11 @@ macro_rules! permissions {
 
 permissions! {
     /// May read.
-    Reads: Admin | Tenant | Worker | Read;
+    Reads: Admin | Tenant | Worker | Read, works: false;
     /// May change things.
-    Writes: Admin | Tenant;
+    Writes: Admin | Tenant, works: false;
     /// May claim jobs and settle them.
-    Works: Admin | Tenant | Worker;
+    Works: Admin | Tenant | Worker, works: true;
 }
 
 #[cfg(test)]

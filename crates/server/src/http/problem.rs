@@ -156,6 +156,9 @@ impl From<EnqueueError> for Problem {
                 };
                 Self::new(StatusCode::CONFLICT, code, error.to_string()).at("batch")
             }
+            EnqueueError::TenantFull { .. } => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many", error.to_string())
+            }
             EnqueueError::Store(error) => error.into(),
         }
     }
@@ -201,7 +204,9 @@ impl From<ClientError> for Problem {
             ClientError::BatchJobsExist { .. } => {
                 Self::new(StatusCode::CONFLICT, "jobs_exist", error.to_string()).at("jobs")
             }
-            ClientError::TooManyGates { .. } => {
+            ClientError::TooManyGates { .. }
+            | ClientError::NoRoomForGates
+            | ClientError::TooManySchedules { .. } => {
                 Self::new(StatusCode::CONFLICT, "too_many", error.to_string())
             }
             ClientError::PausedForAll { .. } => {

@@ -14,8 +14,8 @@ use steadfast_store::{ClaimRequest, Renewal};
 use crate::{
     browser::{Browser, BrowserOptions},
     node::{Response, TestNode},
-    pages::worker_job,
     sign_in::until_keys_are_required,
+    worker_jobs::worker_job,
 };
 
 fn form(pairs: &[(&str, &str)]) -> String {

@@ -7,7 +7,7 @@ use steadfast_engine::JobRequest;
 
 use crate::{
     node::TestNode,
-    pages::{dead_letter, fail_claimable, worker_job},
+    worker_jobs::{dead_letter, fail_claimable, worker_job},
 };
 
 /// The values of an attribute in a page, in order.

@@ -5,7 +5,7 @@ use steadfast_core::Preset;
 use crate::{
     browser::{Browser, BrowserOptions},
     node::TestNode,
-    pages::worker_job,
+    worker_jobs::worker_job,
 };
 
 #[tokio::test(flavor = "multi_thread")]

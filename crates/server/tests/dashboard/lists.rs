@@ -9,7 +9,7 @@ use steadfast_engine::JobRequest;
 use crate::{
     browser::{Browser, BrowserOptions},
     node::TestNode,
-    pages::{count_dead_letters, dead_letter},
+    worker_jobs::{count_dead_letters, dead_letter},
 };
 
 // Keys as WebDriver writes them.

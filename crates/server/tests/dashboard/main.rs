@@ -19,3 +19,4 @@ mod screenshots;
 mod seed;
 mod seed_pages;
 mod sign_in;
+mod worker_jobs;

@@ -5,7 +5,7 @@ use steadfast_server::keys::Scope;
 use crate::{
     browser::{Browser, BrowserOptions},
     node::TestNode,
-    pages::{dead_letter, worker_job},
+    worker_jobs::{dead_letter, worker_job},
 };
 
 /// No address of a page leads out of `path`.

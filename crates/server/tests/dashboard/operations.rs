@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use steadfast_core::Payload;
 use steadfast_engine::{BatchRequest, JobRequest};
 
-use crate::{node::TestNode, pages::dead_letter};
+use crate::{node::TestNode, worker_jobs::dead_letter};
 
 #[tokio::test]
 async fn an_operation_is_followed_halted_and_named_on_the_page_of_its_jobs() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{node::TestNode, pages::worker_job, seed};
+use crate::{node::TestNode, seed, worker_jobs::worker_job};
 
 #[tokio::test]
 async fn the_overview_shows_health_failures_and_backlog() {

@@ -7,7 +7,7 @@ use steadfast_store::MemoryStore;
 
 use crate::{
     node::{Response, ShiftedClock, TestNode},
-    pages::{dead_letter, worker_job},
+    worker_jobs::{dead_letter, worker_job},
 };
 
 async fn sign_in(node: &TestNode, key: &str) -> String {

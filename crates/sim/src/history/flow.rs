@@ -336,6 +336,7 @@ impl History {
             .jobs
             .iter()
             .filter(|(_, known)| self.is_wanted(known, request, now))
+            .filter(|(_, known)| !self.may_have_moved(known))
             .map(|(id, _)| *id)
             .collect();
         let mut lowest: BTreeMap<Tenant, Priority> = BTreeMap::new();

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use steadfast_core::{
     Claim, Destination, DestinationHealth, EndReason, Gates, Guarantee, HoldMode, Incident, Job,
-    JobState, Tenant, Timestamp, Transition, limits,
+    JobState, RetryAfterScope, Tenant, Timestamp, Transition, limits,
 };
 
 use super::History;
@@ -35,6 +35,7 @@ impl History {
             return;
         };
         let mode = gates.hold_mode(&job.tenant, destination);
+        let scope = gates.retry_after_scope(Some(&job.tenant), destination);
         let for_all = gates.health(destination, None);
         let own = gates.health(destination, Some(&job.tenant));
         for health in for_all.into_iter().chain(own) {
@@ -42,7 +43,7 @@ impl History {
                 let why = "claimed while a person holds its destination";
                 self.broken(Invariant::HoldsLetProbesPass, job.id, why);
             }
-            if health.retry_after(now).is_some() && gates.shares_retry_after(destination) {
+            if health.retry_after(now).is_some() && scope != RetryAfterScope::Job {
                 let why = "claimed before the time that its destination asked for";
                 self.broken(Invariant::WaitsAreShared, job.id, why);
             }

@@ -26,6 +26,32 @@ impl History {
             .map(|(id, known)| (*id, known))
     }
 
+    /// A request was sent. From now on the jobs of its unique keys may have other times than known.
+    pub fn unique_requested(&mut self, jobs: &[NewJob]) {
+        for key in jobs.iter().filter_map(unique_key_of) {
+            *self.unique_requests.entry(key).or_default() += 1;
+        }
+    }
+
+    /// Its answer has arrived, and what it changed is known.
+    pub fn unique_answered(&mut self, jobs: &[NewJob]) {
+        for key in jobs.iter().filter_map(unique_key_of) {
+            if let Some(requests) = self.unique_requests.get_mut(&key) {
+                *requests = requests.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Whether a request without an answer may have moved the job.
+    pub(super) fn may_have_moved(&self, known: &ExpectedJob) -> bool {
+        let key = known
+            .unique
+            .as_ref()
+            .map(|unique| (known.tenant.clone(), unique.key.clone()));
+        let requests = key.and_then(|key| self.unique_requests.get(&key));
+        requests.is_some_and(|requests| *requests > 0)
+    }
+
     /// A job begins to wait: no other one has its unique key.
     pub(super) fn check_unique(&mut self, id: JobId) {
         let known = self.jobs.get(&id);
@@ -135,4 +161,8 @@ impl History {
             self.broken(Invariant::OneUniqueJob, with, why);
         }
     }
+}
+
+fn unique_key_of(job: &NewJob) -> Option<(Tenant, UniqueKey)> {
+    Some((job.tenant.clone(), job.unique()?.key.clone()))
 }

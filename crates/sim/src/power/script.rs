@@ -191,6 +191,7 @@ impl Play {
         let outbox = Outbox {
             jobs: vec![self.job(40, 0)],
             audit: Some(self.audit("alert.edit")),
+            ..Outbox::default()
         };
         let saved = self
             .call("save a document", async |store| {

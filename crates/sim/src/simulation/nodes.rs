@@ -122,7 +122,8 @@ impl Nodes {
                         | EnqueueError::NotUnique { .. }
                         | EnqueueError::UnknownPrerequisite { .. }
                         | EnqueueError::UnknownBatch { .. }
-                        | EnqueueError::BatchRefused { .. },
+                        | EnqueueError::BatchRefused { .. }
+                        | EnqueueError::TenantFull { .. },
                     ) => {
                         return;
                     }

@@ -101,6 +101,10 @@ pub fn added_to_batch(random: &mut StdRng, job: NewJob, open: &[(BatchId, Tenant
 
 fn in_batch(job: NewJob, batch: Option<BatchId>) -> NewJob {
     let mut extras = job.extras().cloned().unwrap_or_default();
+    if batch.is_some() {
+        // Clients refuse unique jobs in batches.
+        (extras.unique, extras.debounce) = (None, None);
+    }
     extras.batch = batch;
     job.with_extras(extras)
 }

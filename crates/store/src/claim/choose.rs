@@ -8,26 +8,26 @@
 use std::{collections::HashMap, sync::Arc};
 
 use steadfast_core::{
-    AppliedGate, ClosedBy, Destination, GateLimits, GateNumber, GateState, Room, Sublane, Tenant,
+    AppliedGate, CallOwner, ClosedBy, GateLimits, GateNumber, GateState, Room, Sublane, Tenant,
     Timestamp,
 };
 
 use super::{DueIndex, DueRange, Head, Level, Writers, gates::reopens_at, view::BlockedBy};
 use crate::store::ClaimRequest;
 
-/// What one claim has taken so far, by destination.
+/// What one claim has taken so far, by those that have an allowance.
 #[derive(Default)]
-pub(crate) struct SentJobs(HashMap<Destination, usize>);
+pub(crate) struct SentJobs(HashMap<CallOwner, usize>);
 
 impl SentJobs {
     pub(crate) fn add(&mut self, pick: &Pick, taken: usize) {
-        if let Some(destination) = &pick.sublane.destination {
-            *self.0.entry(destination.clone()).or_default() += taken;
+        for owner in CallOwner::all_of(&pick.sublane) {
+            *self.0.entry(owner).or_default() += taken;
         }
     }
 
-    fn to(&self, destination: &Destination) -> usize {
-        self.0.get(destination).copied().unwrap_or(0)
+    fn of(&self, owner: &CallOwner) -> usize {
+        self.0.get(owner).copied().unwrap_or(0)
     }
 }
 
@@ -96,14 +96,28 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// How many more jobs for a destination the caller takes.
-    pub(super) fn allowance(&self, destination: &Destination) -> usize {
+    /// How many more of these jobs the caller takes.
+    pub(super) fn allowance(&self, owner: &CallOwner) -> usize {
         let Some(allowance) = &self.request.allowance else {
             return usize::MAX;
         };
-        let reserved = self.reserved.sent.get(destination).copied().unwrap_or(0);
-        let allowance = allowance.of(destination);
-        allowance.saturating_sub(self.sent.to(destination).saturating_add(reserved))
+        let reserved = self.reserved.sent.get(owner).copied().unwrap_or(0);
+        let allowance = allowance.of(owner);
+        allowance.saturating_sub(self.sent.of(owner).saturating_add(reserved))
+    }
+
+    /// How many more jobs of a sublane the caller takes, or which allowance is used up.
+    fn allowance_of(&self, sublane: &Sublane) -> Result<usize, CallOwner> {
+        let mut most = usize::MAX;
+        if self.request.allowance.is_some() {
+            for owner in CallOwner::all_of(sublane) {
+                match self.allowance(&owner) {
+                    0 => return Err(owner),
+                    allowance => most = most.min(allowance),
+                }
+            }
+        }
+        Ok(most)
     }
 }
 
@@ -111,7 +125,7 @@ impl<'s> Search<'s> {
 #[derive(Default)]
 pub(super) struct Reserved {
     starts: HashMap<GateNumber, ReservedStarts>,
-    sent: HashMap<Destination, usize>,
+    sent: HashMap<CallOwner, usize>,
     /// Gates whose room is all promised: ranges that wait there have to wait for the outcome.
     pub gates: Vec<BlockedBy>,
 }
@@ -140,8 +154,8 @@ impl ReservedStarts {
 impl Reserved {
     #[cfg(any(feature = "postgres", test))]
     pub(super) fn add(&mut self, pick: &Pick) {
-        if let Some(destination) = &pick.sublane.destination {
-            let sent = self.sent.entry(destination.clone()).or_default();
+        for owner in CallOwner::all_of(&pick.sublane) {
+            let sent = self.sent.entry(owner).or_default();
             *sent = sent.saturating_add(pick.most);
         }
         let count = u32::try_from(pick.most).unwrap_or(u32::MAX);
@@ -186,7 +200,7 @@ impl DueIndex {
         sent: &SentJobs,
         now: Timestamp,
     ) -> Option<(Pick, Timestamp)> {
-        let view = self.view(request, now);
+        let view = self.view(request, now).ok()?;
         let mut search = Search::new(view, request, sent, now);
         loop {
             let Some(tenant) = self.next_tenant(&mut search) else {
@@ -279,7 +293,7 @@ impl DueIndex {
         let (number, is_retry) = match at {
             BlockedBy::Gate(number) => (number, false),
             BlockedBy::Retries(number) => (number, true),
-            BlockedBy::Destination(destination) => return search.allowance(destination),
+            BlockedBy::Allowance(owner) => return search.allowance(owner),
         };
         let Some(entry) = self.states.get(number) else {
             return 0;
@@ -351,15 +365,9 @@ impl DueIndex {
         level: Level,
         search: &Search<'_>,
     ) -> Result<usize, Obstacle> {
-        let mut room = usize::MAX;
-        if let Some(destination) = &sublane.destination {
-            room = search.allowance(destination);
-            if room == 0 {
-                return Err(Obstacle::Closed(BlockedBy::Destination(
-                    destination.clone(),
-                )));
-            }
-        }
+        let mut room = search
+            .allowance_of(sublane)
+            .map_err(|owner| Obstacle::Closed(BlockedBy::Allowance(owner)))?;
         for gate in gates {
             let Some(known) = self.states.get(&gate.number) else {
                 continue;

@@ -44,13 +44,7 @@ impl DueIndex {
         }
         let mut affected = Vec::new();
         for id in &change.set {
-            let at_gate = self.lists.at_gate(id);
-            let is_of_tenant = |id_of: &SublaneId| {
-                let entry = self.sublanes.get(id_of);
-                let tenant = id.tenant.as_ref();
-                entry.is_some_and(|it| tenant.is_none_or(|tenant| *tenant == it.sublane.tenant))
-            };
-            affected.extend(at_gate.into_iter().filter(is_of_tenant));
+            affected.extend(self.lists.at_gate(id));
         }
         for destination in &change.destinations {
             affected.extend(self.lists.of_destination(destination).copied());

@@ -53,6 +53,10 @@ impl SublaneLists {
         self.by_tenant.get(tenant).into_iter().flatten()
     }
 
+    pub(super) fn count_of(&self, tenant: &Tenant) -> usize {
+        self.by_tenant.get(tenant).map_or(0, HashSet::len)
+    }
+
     pub(super) fn of_destination(
         &self,
         destination: &Destination,
@@ -60,10 +64,10 @@ impl SublaneLists {
         self.by_destination.get(destination).into_iter().flatten()
     }
 
-    /// The sublanes that pass a gate; of other tenants as well, unless the gate is for a key.
+    /// The sublanes that pass a gate. That of a tenant costs no more than the tenant has.
     pub(super) fn at_gate(&self, gate: &GateId) -> Vec<SublaneId> {
         let key = gate.key.as_str();
-        match gate.scope {
+        let named = match gate.scope {
             GateScope::Tenant => of_name(Tenant::new(key), &self.by_tenant),
             GateScope::Queue => of_name(Queue::new(key), &self.by_queue),
             GateScope::Kind => of_name(Kind::new(key), &self.by_kind),
@@ -76,9 +80,36 @@ impl SublaneLists {
                 let key = Sublane::key_number(tenant, &key);
                 let (first, last) = (SublaneId::MIN, SublaneId::MAX);
                 let found = self.by_key.range((key, first)..=(key, last));
-                found.map(|(_, id)| *id).collect()
+                return found.map(|(_, id)| *id).collect();
             }
+        };
+        let Some(named) = named else {
+            return Vec::new();
+        };
+        let Some(tenant) = &gate.tenant else {
+            return named.iter().copied().collect();
+        };
+        let Some(own) = self.by_tenant.get(tenant) else {
+            return Vec::new();
+        };
+        let (few, many) = match named.len() < own.len() {
+            true => (named, own),
+            false => (own, named),
+        };
+        few.intersection(many).copied().collect()
+    }
+
+    /// At most how many sublanes a request wants; `None` if it names nothing.
+    pub(super) fn count(&self, request: &ClaimRequest) -> Option<usize> {
+        fn count<N: Hash + Eq>(names: &[N], lists: &Lists<N>) -> Option<usize> {
+            let found = names.iter().filter_map(|name| lists.get(name));
+            (!names.is_empty()).then(|| found.map(HashSet::len).sum())
         }
+        count(request.tenant.as_slice(), &self.by_tenant)
+            .into_iter()
+            .chain(count(&request.queues, &self.by_queue))
+            .chain(count(&request.kinds, &self.by_kind))
+            .min()
     }
 
     /// Sublanes among which are all that a request wants: the shortest list that its names lead to;
@@ -111,9 +142,8 @@ fn named<N: Hash + Eq>(names: &[N], lists: &Lists<N>) -> Option<Vec<SublaneId>> 
     (!names.is_empty()).then(|| found.flatten().copied().collect())
 }
 
-fn of_name<N: Hash + Eq, E>(name: Result<N, E>, lists: &Lists<N>) -> Vec<SublaneId> {
-    let found = name.ok().and_then(|name| lists.get(&name));
-    found.into_iter().flatten().copied().collect()
+fn of_name<N: Hash + Eq, E>(name: Result<N, E>, lists: &Lists<N>) -> Option<&HashSet<SublaneId>> {
+    name.ok().and_then(|name| lists.get(&name))
 }
 
 fn key_number(sublane: &Sublane) -> Option<i64> {

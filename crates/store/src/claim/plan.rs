@@ -32,7 +32,9 @@ impl DueIndex {
         sent: &SentJobs,
         now: Timestamp,
     ) -> Vec<TenantBatch> {
-        let view = self.view(request, now);
+        let Ok(view) = self.view(request, now) else {
+            return Vec::new();
+        };
         let mut search = Search::new(view, request, sent, now);
         self.advance(&search);
         let mut batches = self.batches(max, &mut search);

@@ -1,28 +1,45 @@
-//! What is known of the start of one job, for people.
+//! Where the index sends those who explain the start of a job.
 
 use std::{cmp::Ordering, collections::HashSet};
 
 use steadfast_core::{
-    AppliedGate, Destination, GateId, GateNumber, GateState, Queue, Room, Sublane, Tenant,
-    Timestamp,
+    AppliedGate, Destination, GateNumber, GateState, Job, Queue, Room, Sublane, Tenant, Timestamp,
 };
 
 use super::{DueIndex, DueRange, Entry, Level, SublaneId};
+use crate::lane::Lane;
 use crate::limits::{
     DESTINATION_RANGES_MAX, FIRST_RANGES_MAX, RANGES_AHEAD_MAX, SUBLANES_LOOKED_MAX,
 };
 
-/// A job that waits, by where it does.
+/// A waiting job, and the range in which it waits.
 pub(crate) struct WaitingJob {
     pub range: DueRange,
     pub sublane: Sublane,
     pub run_at: Timestamp,
 }
 
-/// What is known of the start of a job.
+impl From<&Job> for WaitingJob {
+    fn from(job: &Job) -> Self {
+        let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
+        Self {
+            range: DueRange {
+                sublane: SublaneId {
+                    lane: Lane::from(job).number(),
+                    number: Sublane::number(destination, key),
+                },
+                level: Level::new(job.priority.get(), job.progress.is_retry()),
+            },
+            sublane: Sublane::from(job),
+            run_at: job.progress.run_at,
+        }
+    }
+}
+
+/// What the index knows about the start of a job.
 pub(crate) struct IndexedStart {
-    /// The gates that apply to it, with their states as far as they are known here.
-    pub gates: Vec<(AppliedGate, GateState)>,
+    /// The gates that apply to it.
+    pub gates: Vec<AppliedGate>,
     /// Where jobs may wait that are claimed before it; none if it is not due.
     pub before: Vec<RangeAhead>,
     /// There are more such places.
@@ -33,10 +50,6 @@ pub(crate) struct IndexedStart {
 pub(crate) struct RangeAhead {
     pub range: DueRange,
     /// No living row is earlier.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(dead_code, reason = "dead rows are theirs")
-    )]
     pub oldest_live: Timestamp,
     /// Jobs until this time are.
     pub until: Timestamp,
@@ -58,30 +71,18 @@ impl DueIndex {
             true => self.before(job, &gates, now),
             false => (Vec::new(), false),
         };
-        let state = |gate: &AppliedGate| self.state(gate.number).unwrap_or_default();
         IndexedStart {
-            gates: gates
-                .into_iter()
-                .map(|gate| (gate.clone(), state(&gate)))
-                .collect(),
+            gates,
             before,
             is_cut,
         }
     }
 
-    /// How gates stand, also those that no job passes at present; one that is not set has nothing
-    /// to say.
-    #[cfg_attr(
-        not(feature = "sqlite"),
-        expect(dead_code, reason = "the other driver reads them from rows")
-    )]
-    pub(crate) fn gate_states(&self, of: &[GateId]) -> Vec<GateState> {
-        let states = of.iter().map(|id| {
-            let number = self.gates.applied(id)?.number;
-            let idle = || self.idle_states.get(&number).copied();
-            self.state(number).or_else(idle)
-        });
-        states.map(Option::unwrap_or_default).collect()
+    /// The last known state of a gate, also of one that no job passes now.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn last_state(&self, number: GateNumber) -> GateState {
+        let idle = || self.idle_states.get(&number).copied();
+        self.state(number).or_else(idle).unwrap_or_default()
     }
 
     /// Those of some destinations for which jobs of a tenant wait.

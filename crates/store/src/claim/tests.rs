@@ -4,7 +4,7 @@ use steadfast_core::{
 };
 
 use super::*;
-use crate::limits::TENANT_SHARES_MAX;
+use crate::limits::{DUE_VIEWS_MAX, DUE_VIEWS_PER_TENANT_FREE, TENANT_SHARES_MAX, VIEW_CREDIT_MAX};
 
 const RANGE: SublaneId = SublaneId { lane: 1, number: 0 };
 
@@ -361,4 +361,70 @@ fn a_changed_gate_concerns_only_the_sublanes_that_pass_it() {
         let numbers: Vec<i64> = affected.iter().map(|id| id.number).collect();
         assert_eq!(numbers, expected, "{id:?}");
     }
+}
+
+#[test]
+fn a_tenant_that_names_ever_new_kinds_is_told_to_come_later_and_others_keep_their_views() {
+    let mut index = DueIndex::new(Writers::One);
+    let tenant = |name: &str| Tenant::new(name).unwrap();
+    let add = |index: &mut DueIndex, name: &str, number: i64| {
+        let sublane = Sublane {
+            tenant: tenant(name),
+            concurrency_key: steadfast_core::ConcurrencyKey::new(&number.to_string()).ok(),
+            ..sublane()
+        };
+        let id = SublaneId { lane: 1, number };
+        let level = Level::new(5, false);
+        index.add(DueRange { sublane: id, level }, || sublane, at(1));
+    };
+    for number in 1..=10_000 {
+        add(&mut index, "evil", number);
+    }
+    add(&mut index, "good", 20_000);
+    let request = |name: &str, kinds: &[&str]| ClaimRequest {
+        tenant: Some(tenant(name)),
+        kinds: kinds.iter().map(|kind| Kind::new(kind).unwrap()).collect(),
+        ..ClaimRequest::new(WorkerName::new("w1").unwrap(), 10)
+    };
+    assert!(index.view(&request("good", &[]), at(10)).is_ok());
+    // Where nothing waits, no view is made.
+    let nothing = request("evil", &["made-up"]);
+    assert_eq!(index.view(&nothing, at(10)), Err(NoView::Nothing));
+    let made = (0..1_000).filter(|number| {
+        let new = format!("made-up-{number}");
+        let request = request("evil", &["http", &new]);
+        index.view(&request, at(10)).is_ok()
+    });
+    let paid = usize::try_from(VIEW_CREDIT_MAX).unwrap() / 10_000;
+    assert_eq!(made.count(), DUE_VIEWS_PER_TENANT_FREE + paid);
+    // Those that it has, and those of others, are used on.
+    assert!(
+        index
+            .view(&request("evil", &["http", "made-up-0"]), at(10))
+            .is_ok()
+    );
+    let views = index.views.len();
+    assert!(index.view(&request("good", &[]), at(10)).is_ok());
+    assert_eq!(index.views.len(), views);
+    // With time it has credit again.
+    let next = request("evil", &["http", "another"]);
+    assert!(index.view(&next, at(10)).is_err());
+    assert_eq!(index.next_due(&next, at(10)), Some(at(11)));
+    assert!(index.view(&next, at(11)).is_ok());
+}
+
+#[test]
+fn views_of_one_tenant_do_not_push_out_those_of_others() {
+    let mut index = index();
+    let mut request = ClaimRequest::new(WorkerName::new("w1").unwrap(), 10);
+    assert!(index.view(&request, at(10)).is_ok());
+    request.tenant = Some(Tenant::default());
+    for number in 0..3 * DUE_VIEWS_MAX {
+        let name = format!("k{number}");
+        request.kinds = vec![Kind::http(), Kind::new(&name).unwrap()];
+        assert!(index.view(&request, at(10)).is_ok());
+    }
+    assert_eq!(index.views.len(), DUE_VIEWS_MAX);
+    let all = index.views.iter().filter(|view| view.tenant().is_none());
+    assert_eq!(all.count(), 1);
 }

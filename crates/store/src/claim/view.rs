@@ -10,7 +10,7 @@ use std::{
     hash::Hash,
 };
 
-use steadfast_core::{Destination, GateNumber, Kind, Queue, Share, Sublane, Tenant, Timestamp};
+use steadfast_core::{CallOwner, GateNumber, Kind, Queue, Share, Sublane, Tenant, Timestamp};
 
 use super::{DueRange, order::TenantOrder};
 use crate::{limits::GATES_WITH_ROOM_EXAMINED_MAX, store::ClaimRequest};
@@ -67,8 +67,8 @@ pub(super) enum BlockedBy {
     Gate(GateNumber),
     /// A gate that is closed for retries only, by its retry share.
     Retries(GateNumber),
-    /// The caller has reached its allowance for this destination.
-    Destination(Destination),
+    /// The caller has reached its allowance for these jobs.
+    Allowance(CallOwner),
 }
 
 pub(super) struct View {
@@ -78,8 +78,8 @@ pub(super) struct View {
     ready: TenantOrder,
     later: BTreeSet<(Timestamp, DueRange)>,
     blocked: HashMap<BlockedBy, BlockedRanges>,
-    /// Destinations at which ranges are blocked: every claim examines these, and gates may be many.
-    full: HashSet<Destination>,
+    /// Allowances at which ranges are blocked: every claim examines these, and gates may be many.
+    full: HashSet<CallOwner>,
     /// Where ranges are blocked although there is room, by the tenant there that was served least.
     with_room: BTreeSet<(Share, BlockedBy)>,
     ranges: HashMap<DueRange, RangeEntry>,
@@ -117,6 +117,16 @@ impl View {
             with_room: BTreeSet::new(),
             ranges: HashMap::new(),
         }
+    }
+
+    /// The tenant whose jobs it has; `None` for those of all.
+    pub(super) fn tenant(&self) -> Option<&Tenant> {
+        self.filter.tenant.as_ref()
+    }
+
+    /// How many ranges it has.
+    pub(super) fn len(&self) -> usize {
+        self.ranges.len()
     }
 
     pub(super) fn is_for(&self, request: &ClaimRequest) -> bool {
@@ -173,8 +183,8 @@ impl View {
         at: BlockedBy,
     ) {
         self.remove(range);
-        if let BlockedBy::Destination(destination) = &at {
-            self.full.insert(destination.clone());
+        if let BlockedBy::Allowance(owner) = &at {
+            self.full.insert(owner.clone());
         }
         let blocked = self.blocked.entry(at.clone()).or_default();
         blocked.order.insert(range, tenant, share, run_at);
@@ -214,8 +224,8 @@ impl View {
                     if blocked.order.is_empty() {
                         self.set_closed(at);
                         self.blocked.remove(at);
-                        if let BlockedBy::Destination(destination) = at {
-                            self.full.remove(destination);
+                        if let BlockedBy::Allowance(owner) = at {
+                            self.full.remove(owner);
                         }
                     }
                 }
@@ -291,17 +301,17 @@ impl View {
         }
     }
 
-    /// Makes ranges ready that go to destinations for which the caller has room again.
-    pub(super) fn unblock_destinations(
+    /// Makes ranges ready for which the caller has room again.
+    pub(super) fn unblock_allowed(
         &mut self,
-        allowance: &dyn Fn(&Destination) -> usize,
+        allowance: &dyn Fn(&CallOwner) -> usize,
         share: impl Fn(&Tenant) -> Share,
     ) {
         let rooms = self.full.iter();
-        let rooms = rooms.map(|destination| (destination.clone(), allowance(destination)));
-        let open: Vec<(Destination, usize)> = rooms.filter(|(_, room)| *room > 0).collect();
-        for (destination, room) in open {
-            self.unblock(&BlockedBy::Destination(destination), room, &share);
+        let rooms = rooms.map(|owner| (owner.clone(), allowance(owner)));
+        let open: Vec<(CallOwner, usize)> = rooms.filter(|(_, room)| *room > 0).collect();
+        for (owner, room) in open {
+            self.unblock(&BlockedBy::Allowance(owner), room, &share);
         }
     }
 

@@ -34,7 +34,7 @@ mod values;
 
 use claim::{due_cache, known_gates, start};
 use counts::recount;
-use jobs::{audit, change, commit, enqueue, failures, unique};
+use jobs::{change, commit, enqueue, failures, unique};
 use open::{migrate, options};
 use queries::{damage, get, stats};
 
@@ -108,7 +108,10 @@ impl PostgresStore {
             options.schema.clone(),
             Arc::clone(&listener),
         );
+        let [lists, work] = Inner::doors(options.connections);
         let inner = Arc::new(Inner {
+            lists,
+            work,
             pool: open::pool(address, &shared, &options)?,
             shared,
             listener,

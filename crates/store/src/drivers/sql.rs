@@ -6,12 +6,13 @@
 //! * `numbers`: lanes and retry policies by their numbers.
 //!   `records`, `operations`, `batches`: those in columns. `extras`: what only some jobs have.
 //! * `session`, `transaction`: what both drivers give to the verbs.
+//! * `start`: why a job waits.
 
 pub(crate) mod columns;
 pub(crate) mod counters;
 mod dependencies;
 pub(crate) mod extras;
-pub(crate) mod failures;
+mod failures;
 pub(crate) mod listing;
 pub(crate) mod numbers;
 pub(crate) mod operations;
@@ -19,6 +20,7 @@ pub(crate) mod prune_position;
 pub(crate) mod records;
 pub(crate) mod recount;
 pub(crate) mod session;
+pub(crate) mod start;
 pub(crate) mod transaction;
 pub(crate) mod values;
 pub(crate) mod waiting;

@@ -25,8 +25,8 @@ mod transaction;
 mod values;
 mod writer;
 
-use claim::{due_index, start};
-use jobs::{audit, change, commit, enqueue, failures, row_inserts, unique};
+use claim::due_index;
+use jobs::{change, commit, enqueue, row_inserts, unique};
 use open::{log_file, log_mark, options};
 use queries::{damage, get, stats};
 
@@ -44,13 +44,15 @@ use steadfast_core::{NewJob, Timestamp};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::{
+    caller::StoreCaller,
     clock::Clock,
     damage::DamageLog,
     drivers::Asker,
     drivers::driver_error::{self, DriverError},
     drivers::sql::prune_position::PrunePosition,
     error::{EnqueueError, OpenError, StoreError},
-    limits::WRITER_QUEUE_MAX,
+    fair_gate::FairGate,
+    limits::{WRITER_QUEUE_MAX, WRITTEN_ROWS_PER_TENANT_MAX},
     store::{BaseStore, EnqueueResult},
     verbs::event_position::EventPosition,
     wake::{WakeInterest, Waker, Wakeups},
@@ -76,6 +78,8 @@ struct Inner {
     readers: Readers,
     /// Permits for requests that wait for the writer.
     permits: Arc<Semaphore>,
+    /// Tenants take turns at the writer.
+    writes: Arc<FairGate>,
     queue: RwLock<Option<mpsc::Sender<Box<dyn Work>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     transactions: Arc<AtomicU64>,
@@ -118,6 +122,7 @@ impl SqliteStore {
             clock: options.clock,
             waker,
             permits: Arc::new(Semaphore::new(WRITER_QUEUE_MAX)),
+            writes: FairGate::new(usize::MAX, WRITTEN_ROWS_PER_TENANT_MAX),
             queue: RwLock::new(Some(queue)),
             thread: Mutex::new(Some(thread)),
             transactions,
@@ -220,7 +225,7 @@ impl SqliteStore {
         peek: impl FnMut(&mut Session<'_>) -> Result<Option<T>, DriverError> + Send + 'static,
         run: impl FnMut(&mut Session<'_>) -> Result<T, DriverError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.ask_writer(operation, |caller| Request {
+        self.ask_writer(operation, rows, |caller| Request {
             peek,
             run,
             rows,
@@ -234,15 +239,18 @@ impl SqliteStore {
     async fn ask_writer<T: Send + 'static, W: Work + 'static>(
         &self,
         operation: &'static str,
+        rows: usize,
         request: impl FnOnce(Caller<T>) -> W,
     ) -> Result<T, StoreError> {
         let closed = || DriverError::Closed.in_operation(operation);
+        let admission = self.inner.writes.enter(StoreCaller::current(), rows).await;
         let permit = Arc::clone(&self.inner.permits).acquire_owned().await;
         let (reply, answer) = oneshot::channel();
         let caller = Caller {
             operation,
             reply,
             _permit: permit.map_err(|_| closed())?,
+            _admission: admission,
         };
         self.inner
             .send(Box::new(request(caller)))

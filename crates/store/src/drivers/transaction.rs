@@ -1,6 +1,7 @@
 //! What a driver gives to the verbs: rows in and out of one transaction. No rule lives behind it.
 
 mod dependencies;
+mod failures;
 
 use std::collections::HashMap;
 
@@ -23,10 +24,11 @@ pub(crate) use dependencies::{
     BatchChange, BatchEvents, Dependency, DependencyEvent, DependencyReads, DependencyWrites,
     StoredJob, StoredState,
 };
+pub(crate) use failures::{FailureReads, FailureRow, FailureWrites};
 
 /// Rows out: of one moment, or of the transaction.
 #[async_trait]
-pub(crate) trait Reads: DependencyReads {
+pub(crate) trait Reads: DependencyReads + FailureReads {
     /// The time of the transaction.
     fn now(&self) -> Timestamp;
 
@@ -127,7 +129,7 @@ pub(crate) trait Reads: DependencyReads {
 
 /// Rows in: all of them, or none if the verb ends with an error.
 #[async_trait]
-pub(crate) trait Transaction: Reads + DependencyWrites {
+pub(crate) trait Transaction: Reads + DependencyWrites + FailureWrites {
     /// Lets one transaction at a time go on with a name, so that what it counts stays so.
     async fn lock_name(&mut self, name: &str) -> Result<(), DriverError>;
 

@@ -62,18 +62,26 @@ pub struct Outbox {
     pub jobs: Vec<NewJob>,
     /// Who made the change, if it was a command.
     pub audit: Option<AuditRecord>,
+    /// A new document is stored only if none of its kind has changed since this version, so that what
+    /// was counted before still holds. Otherwise the answer is [`DocumentSaveResult::Outdated`].
+    pub at_version: Option<u64>,
 }
 
 impl From<Vec<NewJob>> for Outbox {
     fn from(jobs: Vec<NewJob>) -> Self {
-        Self { jobs, audit: None }
+        Self {
+            jobs,
+            ..Self::default()
+        }
     }
 }
 
 impl From<Option<AuditRecord>> for Outbox {
     fn from(audit: Option<AuditRecord>) -> Self {
-        let jobs = Vec::new();
-        Self { jobs, audit }
+        Self {
+            audit,
+            ..Self::default()
+        }
     }
 }
 

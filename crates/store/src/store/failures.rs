@@ -1,11 +1,41 @@
-//! Which groups of failures are meant, and where a list of them goes on.
+//! The contract of failure groups.
 
 use std::{fmt, str::FromStr};
 
+use async_trait::async_trait;
 use steadfast_core::{
-    Destination, FailureClass, FailureFingerprint, FailureGroup, FailureState, Invalid, Kind,
-    Queue, Tenant, Timestamp,
+    AuditRecord, Destination, FailureClass, FailureFingerprint, FailureGroup, FailureKey,
+    FailureMark, FailureState, Invalid, Kind, Queue, Tenant, Timestamp,
 };
+
+use super::{BaseStore, Page, PageRequest};
+use crate::error::StoreError;
+
+/// Groups of failures with one cause, with everything that commits have counted.
+#[async_trait]
+pub trait FailureStore: BaseStore {
+    /// Groups that match, those with the most failures first. Walking the cursors meets each match
+    /// once, if nothing is counted meanwhile.
+    async fn list_failures(
+        &self,
+        filter: FailureFilter,
+        page: PageRequest<FailureCursor>,
+    ) -> Result<Page<FailureGroup, FailureCursor>, StoreError>;
+
+    /// Groups that are new or regressed, the newest first; no more than `limit` of each.
+    async fn new_failures(&self, limit: usize) -> Result<Vec<FailureGroup>, StoreError>;
+
+    /// Marks a group for a person, with an audit record. Answers with the group after that, or
+    /// `None` if there is no such group. A mark that the group already has changes nothing and
+    /// leaves no record.
+    async fn mark_failure(
+        &self,
+        key: FailureKey,
+        mark: FailureMark,
+        by: Option<String>,
+        audit: Option<AuditRecord>,
+    ) -> Result<Option<FailureGroup>, StoreError>;
+}
 
 /// Which groups of failures are meant. `None` matches all; what is given must all hold.
 ///

@@ -17,12 +17,12 @@ use super::{
     AttemptCursor, AttemptOwner, AuditFilter, BaseStore, BatchCreateResult, BatchFilter,
     BatchRecord, ClaimRequest, ClaimResult, CounterDifference, Document, DocumentKind,
     DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes, DueSchedules, EnqueueResult,
-    FailureCursor, FailureFilter, FireRequest, FireResult, FollowedLinks, JobCount, JobFilter,
-    JobLinks, JobPageRequest, JobStore, LaneMinutesList, LaneStats, LinkStore, MinuteStats,
-    OperationBatch, OperationChange, OperationFilter, OperationJobFilter, OperationRecord,
-    OperationStore, Outbox, Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult,
-    ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery,
-    StartReading, TickRecord,
+    FailureCursor, FailureFilter, FailureStore, FireRequest, FireResult, FollowedLinks, JobCount,
+    JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutesList, LaneStats, LinkStore,
+    MinuteStats, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
+    OperationRecord, OperationStore, Outbox, Page, PageRequest, QueryStore, RenewResult, Renewal,
+    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
+    StartQuery, StartReading, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -47,7 +47,6 @@ macro_rules! for_each_verb {
                 expired_leases(limit: usize) -> Result<Vec<Claim>, StoreError>;
                 expired_starts(limit: usize) -> Result<Vec<JobId>, StoreError>;
                 run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
-                mark_failure(key: FailureKey, mark: FailureMark, by: Option<String>, audit: Option<AuditRecord>) -> Result<Option<FailureGroup>, StoreError>;
                 prune(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
                 prune_names(keep: usize) -> Result<usize, StoreError>;
                 recount(repair: bool) -> Result<Vec<CounterDifference>, StoreError>;
@@ -65,8 +64,6 @@ macro_rules! for_each_verb {
                 lane_stats(since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
                 lane_minutes(tenant: Option<Tenant>, since: Timestamp, until: Timestamp) -> Result<LaneMinutesList, StoreError>;
-                list_failures(filter: FailureFilter, page: PageRequest<FailureCursor>) -> Result<Page<FailureGroup, FailureCursor>, StoreError>;
-                new_failures(limit: usize) -> Result<Vec<FailureGroup>, StoreError>;
                 list_damaged() -> Result<DamagedRows, StoreError>;
                 read_start(of: StartQuery, gates: Arc<Gates>) -> Result<Option<StartReading>, StoreError>;
                 count_due(destination: Destination, tenant: Option<Tenant>, most: u64) -> Result<JobCount, StoreError>;
@@ -83,6 +80,11 @@ macro_rules! for_each_verb {
                 due_schedules(limit: usize) -> Result<DueSchedules, StoreError>;
                 fire_schedules(firings: Vec<FireRequest>) -> Result<Vec<FireResult>, StoreError>;
                 list_ticks(schedule: ScheduleId, page: PageRequest<Timestamp>) -> Result<Page<TickRecord, Timestamp>, StoreError>;
+            }
+            FailureStore {
+                list_failures(filter: FailureFilter, page: PageRequest<FailureCursor>) -> Result<Page<FailureGroup, FailureCursor>, StoreError>;
+                new_failures(limit: usize) -> Result<Vec<FailureGroup>, StoreError>;
+                mark_failure(key: FailureKey, mark: FailureMark, by: Option<String>, audit: Option<AuditRecord>) -> Result<Option<FailureGroup>, StoreError>;
             }
             DocumentStore {
                 save_document(document: Document, outbox: Outbox) -> Result<DocumentSaveResult, StoreError>;

@@ -4,9 +4,8 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, Claim, CommitResult, Destination, FailureGroup, FailureKey, FailureMark, Fence,
-    Gates, Job, JobCommand, JobId, Kind, NewJob, Payload, Queue, StepName, Subscriptions, Tenant,
-    Timestamp, Transition, UniqueResult, WorkerName,
+    CallOwner, Claim, CommitResult, Fence, Gates, Job, JobCommand, JobId, Kind, NewJob, Payload,
+    Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, UniqueResult, WorkerName,
 };
 
 use super::BaseStore;
@@ -113,17 +112,6 @@ pub trait JobStore: BaseStore {
         subscriptions: Arc<Subscriptions>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
 
-    /// Writes what a person says of a group of failures, and who it was, with an audit record.
-    /// Answers with the group as it is then, or `None` if there is none. What the group is already
-    /// changes nothing, and leaves no record.
-    async fn mark_failure(
-        &self,
-        key: FailureKey,
-        mark: FailureMark,
-        by: Option<String>,
-        audit: Option<AuditRecord>,
-    ) -> Result<Option<FailureGroup>, StoreError>;
-
     /// Deletes up to `limit` jobs that [`Job::may_be_pruned`], with their attempts and steps,
     /// and answers how many.
     ///
@@ -210,7 +198,7 @@ pub struct ClaimRequest {
     pub within_timeout: bool,
     /// What may start now. Those of the newest version that a claim was made with hold.
     pub gates: Arc<Gates>,
-    /// How many jobs for one destination the caller takes; any number by default.
+    /// How many jobs of each tenant, kind and destination the caller takes; any number by default.
     pub allowance: Option<Allowance>,
 }
 
@@ -241,19 +229,19 @@ impl ClaimRequest {
     }
 }
 
-/// How many more jobs for a destination a caller takes at the moment.
+/// How many more jobs of a tenant, of a kind and for a destination a caller takes at the moment.
 #[derive(Clone)]
-pub struct Allowance(Arc<dyn Fn(&Destination) -> usize + Send + Sync>);
+pub struct Allowance(Arc<dyn Fn(&CallOwner) -> usize + Send + Sync>);
 
 impl Allowance {
     /// As the function says.
-    pub fn new(of: impl Fn(&Destination) -> usize + Send + Sync + 'static) -> Self {
+    pub fn new(of: impl Fn(&CallOwner) -> usize + Send + Sync + 'static) -> Self {
         Self(Arc::new(of))
     }
 
     /// How many more for this one.
-    pub fn of(&self, destination: &Destination) -> usize {
-        (self.0)(destination)
+    pub fn of(&self, owner: &CallOwner) -> usize {
+        (self.0)(owner)
     }
 }
 

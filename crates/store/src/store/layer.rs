@@ -14,12 +14,12 @@ use super::{
     AttemptCursor, AttemptOwner, AuditFilter, BaseStore, BatchCreateResult, BatchFilter,
     BatchRecord, ClaimRequest, ClaimResult, CounterDifference, Document, DocumentKind,
     DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes, DueSchedules, EnqueueResult,
-    FailureCursor, FailureFilter, FireRequest, FireResult, FollowedLinks, JobCount, JobFilter,
-    JobLinks, JobPageRequest, JobStore, LaneMinutesList, LaneStats, LinkStore, MinuteStats,
-    OperationBatch, OperationChange, OperationFilter, OperationJobFilter, OperationRecord,
-    OperationStore, Outbox, Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult,
-    ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery,
-    StartReading, Store, TickRecord, forward::for_each_verb,
+    FailureCursor, FailureFilter, FailureStore, FireRequest, FireResult, FollowedLinks, JobCount,
+    JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutesList, LaneStats, LinkStore,
+    MinuteStats, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
+    OperationRecord, OperationStore, Outbox, Page, PageRequest, QueryStore, RenewResult, Renewal,
+    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
+    StartQuery, StartReading, Store, TickRecord, forward::for_each_verb,
 };
 use crate::{
     damage::DamagedRows,

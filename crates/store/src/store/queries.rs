@@ -6,13 +6,11 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
     Attempt, BatchId, BatchJobFilter, Destination, EndReason, FailureClass, FailureFingerprint,
-    FailureGroup, Fence, GateId, GateState, Gates, Job, JobId, JobLabel, JobState, Kind, Payload,
-    Queue, ScheduleId, Tally, Tenant, Timestamp, explain::whole_second,
+    Fence, GateId, GateState, Gates, Job, JobId, JobLabel, JobState, Kind, Payload, Queue,
+    ScheduleId, Tally, Tenant, Timestamp, explain::whole_second,
 };
 
-use super::{
-    BaseStore, DueMinutes, FailureCursor, FailureFilter, LaneMinutesList, StartQuery, StartReading,
-};
+use super::{BaseStore, DueMinutes, LaneMinutesList, StartQuery, StartReading};
 use crate::{damage::DamagedRows, error::StoreError};
 
 /// The verbs that only look.
@@ -92,17 +90,6 @@ pub trait QueryStore: BaseStore {
         since: Timestamp,
         until: Timestamp,
     ) -> Result<LaneMinutesList, StoreError>;
-
-    /// Groups of failures that match, those with the most failures first, with all that commits have
-    /// counted. Walking the cursors meets each match once, if nothing is counted meanwhile.
-    async fn list_failures(
-        &self,
-        filter: FailureFilter,
-        page: PageRequest<FailureCursor>,
-    ) -> Result<Page<FailureGroup, FailureCursor>, StoreError>;
-
-    /// Groups of failures that are new or regressed, the newest first; no more than `limit` of each.
-    async fn new_failures(&self, limit: usize) -> Result<Vec<FailureGroup>, StoreError>;
 
     /// Rows that cannot be read and were passed over, as far as this process has met them, and
     /// jobs that any process has set aside for it. What was mended or deleted is left out; of rows

@@ -51,7 +51,7 @@ impl StartReading {
             endpoint: None,
             workers: WorkerSnapshot {
                 live: 1,
-                last_seen: None,
+                ..WorkerSnapshot::default()
             },
             place: self.place,
             starts_per_second: None,

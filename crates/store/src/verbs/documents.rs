@@ -116,6 +116,14 @@ async fn save(
         let stored = find(tx, saved.kind, &saved.id).await?;
         return Ok(DocumentSaveResult::Outdated(stored));
     }
+    if let Some(version) = outbox.at_version.filter(|_| document.revision == 0) {
+        // Read after the change, which locks the version: two callers do not pass at once.
+        let versions = tx.document_versions().await?;
+        if versions.of(saved.kind) != version.saturating_add(1) {
+            tx.delete_record(record.kind, &saved.id, None).await?;
+            return Ok(DocumentSaveResult::Outdated(None));
+        }
+    }
     tx.insert_jobs(&outbox.jobs).await?;
     save_audit(tx, outbox.audit.as_ref()).await?;
     Ok(DocumentSaveResult::Done(saved))

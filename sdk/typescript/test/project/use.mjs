@@ -10,7 +10,7 @@ const double = steadfast.job("double", { run: (n) => n * 2 });
 const worker = steadfast.worker({ jobs: [double] });
 const running = worker.run();
 const handle = await double.enqueue(21);
-assert.equal(await handle.result({ timeout: "10s" }), 42);
+assert.equal(await handle.result({ timeout: "30s" }), 42);
 await worker.stop();
 await running;
 await server.stop();

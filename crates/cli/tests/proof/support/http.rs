@@ -13,6 +13,8 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Http {
     address: String,
+    /// A header with its key, if it has one.
+    authorization: String,
     stream: BufReader<TcpStream>,
 }
 
@@ -29,8 +31,15 @@ impl Http {
         stream.set_read_timeout(Some(READ_TIMEOUT)).ok()?;
         Some(Self {
             address: address.to_owned(),
+            authorization: String::new(),
             stream: BufReader::new(stream),
         })
+    }
+
+    /// The same client with an API key.
+    pub fn with_key(mut self, token: &str) -> Self {
+        self.authorization = format!("authorization: Bearer {token}\r\n");
+        self
     }
 
     pub fn get(&mut self, path: &str) -> Option<Answer> {
@@ -60,9 +69,10 @@ impl Http {
     fn exchange(&mut self, method: &str, path: &str, body: &str) -> Option<(u16, Vec<u8>)> {
         // In one write, so that the request leaves in one piece.
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\n{}content-type: application/json\r\n\
              content-length: {}\r\n\r\n{body}",
             self.address,
+            self.authorization,
             body.len()
         );
         self.stream.get_mut().write_all(request.as_bytes()).ok()?;

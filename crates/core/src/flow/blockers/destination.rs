@@ -55,9 +55,11 @@ impl StartFacts<'_> {
         retry_after: &SharedRetryAfter,
         now: Timestamp,
     ) -> Blocker {
-        let by = match self.is_of_tenant {
-            true => String::new(),
-            false => format!("by {} ", retry_after.job),
+        // The job may be another tenant's.
+        let is_visible = !self.is_of_tenant || id.tenant.is_some();
+        let by = match is_visible {
+            true => format!("by {} ", retry_after.job),
+            false => String::new(),
         };
         let sentence = format!(
             "{} asked callers to wait (Retry-After with status {}, received {by}at {}); {} \
@@ -67,9 +69,12 @@ impl StartFacts<'_> {
             whole_second(retry_after.at),
             brief(retry_after.until.since(now))
         );
-        let action = format!("Release {id} if you know that waiting is unnecessary.");
+        let action = match &id.tenant {
+            Some(_) => format!("Set shareRetryAfter of {id} to false if waiting is unnecessary."),
+            None => format!("Release {id} if you know that waiting is unnecessary."),
+        };
         Blocker {
-            retry_after: (!self.is_of_tenant).then_some(*retry_after),
+            retry_after: is_visible.then_some(*retry_after),
             ..Blocker::new(
                 BlockerKind::RetryAfter,
                 sentence,

@@ -42,8 +42,8 @@ impl StartFacts<'_> {
 
     /// The suggested action for a gate: a tenant changes its own, the operator all others.
     fn action_at(&self, id: &GateId, kind: BlockerKind, action: &str) -> String {
-        let is_of_health = matches!(kind, BlockerKind::Held | BlockerKind::RetryAfter);
-        let is_own = id.tenant.as_ref() == Some(&self.job.tenant) && !is_of_health;
+        // Only operators release what is held.
+        let is_own = id.tenant.as_ref() == Some(&self.job.tenant) && kind != BlockerKind::Held;
         let mut letters = action.chars();
         match letters.next() {
             Some(first) if self.is_of_tenant && !is_own => {

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use super::{Blocker, BlockerKind, JobSnapshot, PlaceSnapshot, StartFacts, estimate::after_starts};
+use super::{
+    Blocker, BlockerKind, JobSnapshot, PlaceSnapshot, StartFacts, WorkerSnapshot,
+    estimate::after_starts,
+};
 use crate::{
     explain::{self, brief, count_of, thousands, whole_second},
     job::start_deadline::ExpiryAction,
@@ -139,6 +142,20 @@ impl StartFacts<'_> {
             since: self.workers.last_seen.as_ref().map(|(_, at)| *at),
             ..Blocker::new(BlockerKind::NoWorker, sentence, None, action)
         })
+    }
+
+    pub(super) fn no_slot(&self) -> Option<Blocker> {
+        let WorkerSnapshot { live, full, .. } = self.workers;
+        if live == 0 || full < live {
+            return None;
+        }
+        let (kind, queue, tenant) = (&self.job.kind, &self.job.queue, &self.job.tenant);
+        let sentence = format!(
+            "No node that serves kind {kind} in queue {queue} has a free slot for tenant {tenant}."
+        );
+        let action = "Cancel calls that hang, start another node, or raise concurrency.";
+        let kind = BlockerKind::NoSlot;
+        Some(Blocker::new(kind, sentence, None, action.to_owned()))
     }
 
     pub(super) fn behind(&self, now: Timestamp) -> Option<Blocker> {

@@ -116,7 +116,7 @@ mod tests {
             next_run_at: (scheduled > 0).then(|| now.plus(std::time::Duration::from_secs(90))),
             workers: WorkerSnapshot {
                 live,
-                last_seen: None,
+                ..WorkerSnapshot::default()
             },
             next: None,
         };

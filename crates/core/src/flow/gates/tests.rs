@@ -1,7 +1,12 @@
+use std::time::Duration;
+
 use super::*;
 use crate::{
     failure::{Failure, FailureClass},
-    flow::{ClosedBy, GateState, HealthInput, HealthTally, HoldCommand, Room},
+    flow::{
+        ClosedBy, DestinationHealth, GateState, HealthInput, HealthRules, HealthSubject,
+        HealthTally, HoldCommand, RetryAfterScope, Room, SharedRetryAfter,
+    },
     job::{NewJob, attempt::Outcome},
     policy::Preset,
     values::{ConcurrencyKey, Destination, JobId, Kind, Payload, Queue, WorkerName},
@@ -204,7 +209,9 @@ fn failing_with(tenants: &[&str], failure: &Failure, now: Timestamp) -> Arc<Dest
             output: None,
         };
         let ended = job.into_job(now).claim(worker, None, now).end(outcome, now);
-        tally.add_retry_after(&ended);
+        if let Some(retry_after) = SharedRetryAfter::of(&ended, true) {
+            tally.add_retry_after(retry_after);
+        }
         match tenants.len() {
             1 => tally.add(&ended, None),
             _ => tally.add_for_all(&ended, None),
@@ -263,4 +270,31 @@ fn failures_of_all_hold_calls_and_failures_of_a_tenant_hold_its_jobs() {
     // Whether what workers do there works is not known from calls.
     assert_eq!(applied(&both, "a", "call"), [Some("a".to_owned())]);
     assert_eq!(applied(&both, "b", "call"), []);
+}
+
+#[test]
+fn a_retry_after_applies_as_operator_and_tenant_say() {
+    let destination = Destination::of_url("https://api.example.com").unwrap();
+    let tenant = |name: &str| Tenant::new(name).unwrap();
+    let gate = |of: Option<&str>, share| Gate {
+        id: GateId::new(of.map(tenant), GateScope::Destination, destination.as_str()).unwrap(),
+        limits: GateLimits {
+            share_retry_after: Some(share),
+            ..GateLimits::default()
+        },
+    };
+    let scopes = |set: Vec<Gate>| {
+        let gates = Gates::new(1, set, GateDefaults::default());
+        ["a", "b"].map(|name| gates.retry_after_scope(Some(&tenant(name)), &destination))
+    };
+    use RetryAfterScope::{All, Job, Tenant as One};
+    assert_eq!(scopes(vec![]), [One, One]);
+    assert_eq!(scopes(vec![gate(Some("a"), false)]), [Job, One]);
+    // A tenant does not decide for others.
+    assert_eq!(scopes(vec![gate(Some("a"), true)]), [One, One]);
+    assert_eq!(
+        scopes(vec![gate(None, true), gate(Some("a"), false)]),
+        [All, All]
+    );
+    assert_eq!(scopes(vec![gate(None, false)]), [Job, Job]);
 }

@@ -125,6 +125,9 @@ pub struct SharedRetryAfter {
     pub at: Timestamp,
     /// The status it came with.
     pub status: u16,
+    /// Whether a call of a node received it, and not only a worker says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_call: bool,
 }
 
 impl SharedRetryAfter {

@@ -122,12 +122,9 @@ impl HealthTally {
     }
 
     /// Takes in what the destination asked its callers for.
-    pub fn add_retry_after(&mut self, ended: &EndedAttempt) {
-        if let Outcome::Failure { failure, .. } = ended.outcome() {
-            let retry_after = shared_retry_after(failure, ended);
-            self.content.retry_after =
-                SharedRetryAfter::later(self.content.retry_after, retry_after);
-        }
+    pub fn add_retry_after(&mut self, retry_after: SharedRetryAfter) {
+        let known = self.content.retry_after;
+        self.content.retry_after = SharedRetryAfter::later(known, Some(retry_after));
     }
 
     /// The tenants, if attempts of several are counted.
@@ -225,7 +222,32 @@ impl Failure {
     }
 }
 
-fn shared_retry_after(failure: &Failure, ended: &EndedAttempt) -> Option<SharedRetryAfter> {
+impl SharedRetryAfter {
+    /// What the destination asked for with status 429 or 503.
+    pub fn of(ended: &EndedAttempt, by_call: bool) -> Option<Self> {
+        match ended.outcome() {
+            Outcome::Failure { failure, .. } => retry_after_of(failure, ended, by_call),
+            _ => None,
+        }
+    }
+
+    /// What calls of two tenants received within a minute applies to all, for as long as both were
+    /// asked to wait.
+    pub fn of_both(self, other: Self) -> Option<Self> {
+        let (first, last) = (self.at.min(other.at), self.at.max(other.at));
+        let is_near = last.since(first) <= limits::RETRY_AFTER_OF_TWO;
+        (is_near && self.by_call && other.by_call).then(|| Self {
+            until: self.until.min(other.until),
+            ..self
+        })
+    }
+}
+
+fn retry_after_of(
+    failure: &Failure,
+    ended: &EndedAttempt,
+    by_call: bool,
+) -> Option<SharedRetryAfter> {
     let status = failure
         .http_status
         .filter(|status| matches!(status, 429 | 503))?;
@@ -235,5 +257,6 @@ fn shared_retry_after(failure: &Failure, ended: &EndedAttempt) -> Option<SharedR
         job: ended.job().id,
         at: ended.at,
         status,
+        by_call,
     })
 }

@@ -106,7 +106,9 @@ impl World {
         self.next_job += 1;
         let ended = ended(self.next_job, outcome, from, to);
         self.tally.add(&ended, Some(&self.health));
-        self.tally.add_retry_after(&ended);
+        if let Some(retry_after) = SharedRetryAfter::of(&ended, true) {
+            self.tally.add_retry_after(retry_after);
+        }
     }
 
     /// For how long jobs with this setting were held.

@@ -139,3 +139,45 @@ async fn the_number_of_cached_names_is_limited() {
     assert_eq!(resolver.0.lock().found.len(), NAMES_KEPT_MAX);
     assert!(resolver.0.lock().under_way.len() <= 1);
 }
+
+#[tokio::test]
+async fn names_of_one_tenant_that_do_not_answer_hold_up_no_other_tenant() {
+    let network = Arc::new(Network::default());
+    let resolver = network.resolver();
+    let evil = LookupCaller::new(Tenant::new("evil").unwrap());
+    let dead: Vec<String> = (0..3 * LOOKUPS_MAX).map(|n| format!("dead{n}")).collect();
+    let lookups = dead.iter().map(|name| evil.call(resolver.resolve(name)));
+    let ended = tokio::time::timeout(SOON, join_all(lookups)).await;
+    assert!(ended.is_err());
+    assert!(evil.is_waiting(), "most of them got no turn");
+    network
+        .until_started(LOOKUPS_MAX / LOOKUPS_PER_TENANT_DIVISOR)
+        .await;
+    let good = LookupCaller::new(Tenant::new("good").unwrap());
+    good.call(resolver.resolve("new.example")).await.unwrap();
+    assert!(!good.is_waiting());
+    let most = network.most_running.load(Ordering::SeqCst);
+    assert_eq!(most, LOOKUPS_MAX / LOOKUPS_PER_TENANT_DIVISOR + 1);
+    network.come_up();
+}
+
+#[test]
+fn a_tenant_with_very_many_names_pushes_out_its_own() {
+    let mut names = Names::default();
+    let mut add = |tenant: &str, number: usize| {
+        let tenant = Tenant::new(tenant).ok();
+        names.make_room(tenant.as_ref());
+        let found = NameEntry {
+            answer: Ok(Vec::new()),
+            at: Instant::now(),
+            tenant,
+        };
+        names.found.insert(format!("{number}.example"), found);
+    };
+    add("good", 0);
+    for number in 1..2 * NAMES_KEPT_MAX {
+        add("evil", number);
+    }
+    assert!(names.found.contains_key("0.example"));
+    assert_eq!(names.found.len(), 1 + NAMES_PER_TENANT_MAX);
+}

@@ -166,9 +166,11 @@ async fn a_destination_that_is_held_sees_probes_only_and_its_jobs_outlive_their_
 }
 
 #[tokio::test]
-async fn attempts_go_on_by_default_and_what_holding_would_have_saved_is_shown() {
+async fn watched_attempts_go_on_and_what_holding_would_have_saved_is_shown() {
     let fixture = Fixture::new();
     let node = fixture.node();
+    assert_eq!(state(&node).await.hold, HoldMode::Auto, "by default");
+    set_hold(&node, GatePatch::default().hold(HoldMode::Watch)).await;
     fixture.partner.set_down(true);
     let ids = enqueue(&node, JOBS).await;
     node.advance(MINUTE + 10 * SECOND).await.unwrap();
@@ -194,7 +196,7 @@ async fn a_destination_that_is_not_watched_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_retry_after_counts_for_all_jobs_of_the_destination_on_all_nodes() {
+async fn a_retry_after_counts_for_all_jobs_of_its_tenant_for_the_destination_on_all_nodes() {
     let fixture = Fixture::new();
     let (node, other) = (fixture.node(), fixture.node());
     fixture.partner.asks_to_wait.store(true, Ordering::SeqCst);

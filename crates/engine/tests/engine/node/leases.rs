@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_core::{AttemptStatus, CommitResult, JobId, Outcome, Preset};
+use steadfast_core::{AttemptStatus, CommitResult, JobId, Outcome, PolicyPatch, Preset};
 use steadfast_engine::{
     AttemptContext, Client, Engine, EngineConfig, Handler, JobEvent, JobKind as _, StopReason,
 };
@@ -23,12 +23,18 @@ async fn lose_lease(store: &dyn Store, clock: &ManualClock) {
 
 #[tokio::test]
 async fn an_expired_lease_is_settled_by_another_engine_and_the_late_result_is_refused() {
-    let store = Arc::new(MemoryStore::default());
+    let clock = ManualClock::default();
+    let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
     // A worker that claims and is never heard of again.
-    let request = Wait.job().lease(Duration::from_secs(1)).retry(quick());
+    let lease = Duration::from_secs(1);
+    let request = Wait
+        .job()
+        .lease(lease)
+        .retry(PolicyPatch::fixed(Duration::ZERO));
     let id = Client::new(store.clone()).enqueue(request).await.unwrap();
     let lost = claim(&*store, Vec::new()).await.remove(0);
 
+    clock.advance(lease);
     let config = EngineConfig::default().with_sweep_every(Duration::from_millis(50));
     let mut gated = GatedEngine::on_shared(store.clone(), config);
     gated.open_gate(1);

@@ -226,7 +226,7 @@ pub fn body_of(state: &DestinationState, caller: &Caller, now: Timestamp) -> Des
     let settings = DestinationSettings {
         tenant: state.tenant.clone(),
         hold: state.hold,
-        share_retry_after: state.shares_retry_after,
+        retry_after_scope: state.retry_after_scope,
         rules: state.rules,
     };
     let reader = caller.tenant.as_ref();

@@ -56,6 +56,7 @@ impl From<KeyError> for Problem {
             KeyError::TooManyOfTenant | KeyError::TooMany => {
                 Self::new(StatusCode::CONFLICT, "too_many", error.to_string())
             }
+            KeyError::Contended => Self::new(StatusCode::CONFLICT, "conflict", error.to_string()),
         }
     }
 }

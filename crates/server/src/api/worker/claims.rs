@@ -3,13 +3,13 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use axum::{http::StatusCode, response::Response};
-use steadfast_api::{ClaimBody, ClaimJobsRequest, ClaimList, Scope};
+use steadfast_api::{ClaimBody, ClaimJobsRequest, ClaimList};
 use steadfast_core::{Invalid, Kind, Queue, WorkerName};
 use steadfast_store::ClaimRequest;
 
 use crate::{
     api::{flow::workers::check_info, query, worker::heartbeats::check_lease},
-    extract::{Body, Works},
+    extract::{Body, Caller, Works},
     http::{Json, Problem, Problems, undelivered_claims::ClaimsBody},
     limits,
     node::workers::WorkerState,
@@ -37,14 +37,7 @@ pub async fn claim(
         return Err(Problem::invalid("max", detail));
     }
     let kinds = names(&body.kinds, "kinds", Kind::new)?;
-    // A report of a call that was never made would be believed.
-    if caller.scope == Scope::Worker
-        && let Some(kind) = kinds.iter().find(|kind| kind.is_call())
-    {
-        let detail =
-            format!("jobs of kind {kind} are run by the server; a worker key cannot claim them");
-        return Err(Problem::new(StatusCode::FORBIDDEN, "wrong_scope", detail).at("kinds"));
-    }
+    check_kinds(&kinds, &caller)?;
     let request = ClaimRequest {
         worker: WorkerName::new(&body.worker)?,
         tenant: query::tenant(body.tenant.as_deref(), &caller)?,
@@ -96,6 +89,22 @@ pub async fn claim(
     // They are held until the connection has written them.
     let body = |bytes| axum::body::Body::new(ClaimsBody::new(bytes, held));
     Ok(Json(list).into_response_with(body))
+}
+
+/// Nodes make calls themselves. A worker that took one could report it as made, so that takes a key
+/// that may create jobs.
+fn check_kinds(kinds: &[Kind], caller: &Caller) -> Result<(), Problem> {
+    let Some(kind) = kinds.iter().find(|kind| kind.is_call()) else {
+        return Ok(());
+    };
+    if caller.may_write() {
+        return Ok(());
+    }
+    let detail = format!(
+        "jobs of kind {kind} are run by nodes; a key with scope {} cannot claim them",
+        caller.scope
+    );
+    Err(Problem::new(StatusCode::FORBIDDEN, "wrong_scope", detail).at("kinds"))
 }
 
 /// The names of a list, each once.

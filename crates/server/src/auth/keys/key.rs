@@ -7,9 +7,11 @@ use sha2::{Digest, Sha256};
 use steadfast_api::{KeyBody, Scope};
 use steadfast_core::{Actor, AuditId, AuditRecord, Invalid, KeyId, Payload, Tenant, Timestamp};
 use steadfast_engine::decode_documents;
-use steadfast_store::{Document, DocumentKind, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store, StoreError};
 
-use crate::limits::{KEY_NAME_CHARS_MAX, KEYS_MAX, KEYS_PER_TENANT_MAX, SECRET_BYTES};
+use crate::limits::{
+    KEY_NAME_CHARS_MAX, KEY_TRIES_MAX, KEYS_MAX, KEYS_PER_TENANT_MAX, SECRET_BYTES,
+};
 
 pub(super) const PREFIX: &str = "sf_";
 
@@ -177,8 +179,18 @@ impl NewKey {
 /// Creates a key. The token is returned here and never again.
 pub async fn create(store: &dyn Store, new: NewKey) -> Result<(Key, Token), KeyError> {
     new.check()?;
-    let expires_at = new.expiry(store.now())?;
-    let known = list(store).await?;
+    for _ in 0..KEY_TRIES_MAX {
+        // Before they are counted.
+        let version = store.document_versions().await?.of(DocumentKind::Key);
+        check_count(&new, &list(store).await?)?;
+        if let Some(created) = create_at(store, &new, version).await? {
+            return Ok(created);
+        }
+    }
+    Err(KeyError::Contended)
+}
+
+fn check_count(new: &NewKey, known: &[Key]) -> Result<(), KeyError> {
     if new.scope != Scope::Admin && known.is_empty() {
         let expected =
             "must be admin for the first key; otherwise no caller could create another key";
@@ -191,20 +203,31 @@ pub async fn create(store: &dyn Store, new: NewKey) -> Result<(Key, Token), KeyE
     if known.len() >= KEYS_MAX {
         return Err(KeyError::TooMany);
     }
+    Ok(())
+}
+
+/// Creates a key, unless keys have changed since they were counted.
+async fn create_at(
+    store: &dyn Store,
+    new: &NewKey,
+    version: u64,
+) -> Result<Option<(Key, Token)>, KeyError> {
+    let expires_at = new.expiry(store.now())?;
     let id = KeyId::new(store.now(), rand::random());
     let secret = rand::random::<[u8; SECRET_BYTES]>();
     let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let key = Key {
         id,
-        name: new.name,
+        name: new.name.clone(),
         scope: new.scope,
-        tenant: new.tenant,
+        tenant: new.tenant.clone(),
         created_at: store.now(),
         expires_at,
         last_used_at: None,
         created_by: new.created_by.as_ref().map(|key| key.id),
         ends_with: new
             .created_by
+            .as_ref()
             .filter(|key| key.scope == Scope::Tenant)
             .map(|key| key.id),
         hash: hash(&secret),
@@ -215,14 +238,21 @@ pub async fn create(store: &dyn Store, new: NewKey) -> Result<(Key, Token), KeyE
         body: Payload::encode(&key)?,
         revision: 0,
     };
-    let audit = new.by.map(|by| {
+    let audit = new.by.clone().map(|by| {
         let record = audit_record(store, by, "key.create", &key);
         record.with_detail(key.name.clone())
     });
-    store.save_document(document, audit.into()).await?;
+    let outbox = Outbox {
+        at_version: Some(version),
+        ..audit.into()
+    };
+    let saved = store.save_document(document, outbox).await?;
+    if matches!(saved, DocumentSaveResult::Outdated(_)) {
+        return Ok(None);
+    }
     let digits = id.to_string();
     let digits = digits.trim_start_matches("key_");
-    Ok((key, Token(format!("{PREFIX}{digits}_{secret}"))))
+    Ok(Some((key, Token(format!("{PREFIX}{digits}_{secret}")))))
 }
 
 /// All keys, oldest first.
@@ -247,6 +277,9 @@ pub enum KeyError {
     /// The store has as many as it may have.
     #[error("limit of keys on this server reached; revoke unused keys first")]
     TooMany,
+    /// Others created or changed keys again and again.
+    #[error("other keys are being changed at the same time; try again")]
+    Contended,
 }
 
 impl KeyError {
@@ -254,6 +287,7 @@ impl KeyError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Invalid(_) | Self::TooManyOfTenant | Self::TooMany => false,
+            Self::Contended => true,
             Self::Store(error) => error.is_transient(),
         }
     }

@@ -16,7 +16,7 @@ async fn a_destination_is_held_listed_and_released() {
     let unknown = http.get(PARTNER).await.is(200);
     assert_eq!(
         (&unknown["status"], &unknown["hold"]),
-        (&json!("healthy"), &json!("watch"))
+        (&json!("healthy"), &json!("auto"))
     );
     let list = http.get("/api/v1/destinations").await.is(200);
     assert_eq!(list["destinations"], json!([]));
@@ -71,7 +71,7 @@ async fn settings_of_a_destination_are_those_of_its_gate() {
     let set = http.put(PARTNER, json!({})).await.is(200);
     assert_eq!(
         (&set["hold"], &set["health"]["minJobs"]),
-        (&json!("watch"), &json!(5))
+        (&json!("auto"), &json!(5))
     );
     assert_eq!(http.get(gate).await.is(200)["maxRunning"], 5);
     for (body, field) in [
@@ -91,7 +91,7 @@ async fn settings_of_a_destination_are_those_of_its_gate() {
         }
     }
     // A change leaves what it does not name, and null makes one as by default.
-    let rules = json!({"hold": "auto", "health": {"minJobs": 7}});
+    let rules = json!({"hold": "off", "health": {"minJobs": 7}});
     http.patch(PARTNER, rules).await.is(200);
     let share = json!({"shareRetryAfter": false});
     let set = http.patch(PARTNER, share).await.is(200);
@@ -99,13 +99,13 @@ async fn settings_of_a_destination_are_those_of_its_gate() {
         let part = |name: &str| set[name].clone();
         json!([
             part("hold"),
-            part("shareRetryAfter"),
+            part("retryAfterScope"),
             set["health"]["minJobs"]
         ])
     };
-    assert_eq!(seen(&set), json!(["auto", false, 7]));
+    assert_eq!(seen(&set), json!(["off", "job", 7]));
     let set = http.patch(PARTNER, json!({"hold": null})).await.is(200);
-    assert_eq!(seen(&set), json!(["watch", false, 7]));
+    assert_eq!(seen(&set), json!(["auto", "job", 7]));
     let empty = http.patch(PARTNER, json!({})).await;
     empty.is_problem(422, "invalid", Some("hold"));
     let reply = http.get("/api/v1/destinations/api.example.com").await;
@@ -126,9 +126,12 @@ async fn a_tenant_reads_destinations_and_sets_hold_for_its_own_jobs_only() {
     }
     let set = acme.put(PARTNER, json!({"hold": "off"})).await.is(200);
     assert_eq!(set["hold"], "off");
-    assert_eq!(other.get(PARTNER).await.is(200)["hold"], "watch");
-    let reply = acme.put(PARTNER, json!({"shareRetryAfter": false})).await;
-    reply.is_problem(422, "invalid", Some("shareRetryAfter"));
+    assert_eq!(other.get(PARTNER).await.is(200)["hold"], "auto");
+    // It may know that its own limits there are not those of others.
+    let set = acme.put(PARTNER, json!({"shareRetryAfter": false})).await;
+    assert_eq!(set.is(200)["retryAfterScope"], "job");
+    let seen = other.get(PARTNER).await.is(200);
+    assert_eq!(seen["retryAfterScope"], "tenant");
 }
 
 #[tokio::test]

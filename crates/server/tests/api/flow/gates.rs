@@ -168,10 +168,10 @@ async fn a_bad_gate_is_refused_with_the_field_at_fault() {
             "between 1 and",
         ),
         (
-            "/destination/https%3A%2F%2Fa.example?tenant=acme",
+            "/queue/mail",
             json!({"shareRetryAfter": true}),
             "shareRetryAfter",
-            "across tenants",
+            "only destinations",
         ),
     ] {
         let path = format!("/api/v1/gates{path}");

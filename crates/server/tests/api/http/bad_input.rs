@@ -257,3 +257,15 @@ async fn unknown_ids_pages_and_methods_have_different_answers() {
     let head = server.http.send("HEAD", "/api/v1/claims", &[], "").await;
     assert_eq!((head.status, head.body.as_str()), (405, ""));
 }
+
+#[tokio::test]
+async fn a_call_may_take_no_longer_than_the_operator_allows() {
+    let server = Server::start().await;
+    let job = |timeout: &str| json!({"api": "http://127.0.0.1:9/", "timeout": timeout});
+    let reply = server.http.post("/api/v1/jobs", job("11m")).await;
+    reply.is_problem(422, "invalid", Some("timeout"));
+    server.http.post("/api/v1/jobs", job("10m")).await.is(201);
+    // Jobs of workers hold no slot of a node.
+    let work = json!({"kind": "report", "timeout": "7d"});
+    server.http.post("/api/v1/jobs", work).await.is(201);
+}

@@ -39,7 +39,6 @@ async fn incomplete_and_idle_requests_are_disconnected() {
     );
     for (heard, took) in [&head, &body, &nothing] {
         assert!(*took >= Duration::from_secs(25), "{took:?}: {heard}");
-        assert!(*took < Duration::from_secs(45), "{took:?}: {heard}");
     }
     assert!(body.0.starts_with("HTTP/1.1 408"), "{}", body.0);
     assert!(body.0.contains("too_slow"), "{}", body.0);

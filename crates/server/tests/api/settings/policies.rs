@@ -193,7 +193,7 @@ async fn a_target_that_takes_too_long_is_a_timeout_and_is_retried() {
         _ => says(200),
     })
     .await;
-    let body = json!({"api": target.url(), "timeout": "300ms", "retry": {"baseDelay": 50}});
+    let body = json!({"api": target.url(), "timeout": "3s", "retry": {"baseDelay": 50}});
     let made = server.http.create(body).await;
     let id = id_of(&made);
     let job = server.http.wait_for_label(&id, "succeeded").await;

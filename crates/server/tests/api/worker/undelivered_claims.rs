@@ -8,7 +8,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::server::{Server, id_of, until};
+use crate::server::{Server, Setup, id_of};
 
 /// How many polls are broken off, each a little later than the one before.
 const POLLS: u64 = 60;
@@ -121,32 +121,28 @@ async fn a_node_that_stops_refuses_claims_and_takes_jobs() {
 
 #[tokio::test]
 async fn a_worker_is_held_to_the_timeout_of_its_job() {
-    let server = Server::start().await;
-    let job = json!({"kind": "slow", "timeout": "600ms", "retry": {"maxRetries": 0}});
-    let id = server.http.create_id(job).await;
-    let claim = server.http.claim("slow", "20s").await.remove(0);
-    let lease = server
-        .http
-        .report(&claim, "heartbeat", json!({"lease": "20s"}));
-    let lease = lease.await.is(200);
-    assert_eq!(lease["deadline"], claim["leaseUntil"]);
-    assert_eq!(lease["leaseUntil"], claim["leaseUntil"]);
-    let path = format!("/api/v1/jobs/{id}");
-    let failed = until("the timeout", || async {
-        let beat = server
-            .http
-            .report(&claim, "heartbeat", json!({"lease": "20s"}));
-        let beat = beat.await;
-        if beat.status == 409 {
-            return Some(server.http.get(&path).await.is(200));
-        }
-        assert_eq!(beat.is(200)["leaseUntil"], claim["leaseUntil"]);
-        None
+    let server = Server::with(Setup {
+        manual_clock: true,
+        ..Setup::default()
     })
     .await;
+    let http = &server.http;
+    let job = json!({"kind": "slow", "timeout": "10s", "retry": {"maxRetries": 0}});
+    let id = http.create_id(job).await;
+    let claim = http.claim("slow", "20s").await.remove(0);
+    let heartbeat = || http.report(&claim, "heartbeat", json!({"lease": "20s"}));
+    for by in ["9s", "1s"] {
+        let lease = heartbeat().await.is(200);
+        assert_eq!(lease["deadline"], claim["leaseUntil"]);
+        assert_eq!(lease["leaseUntil"], claim["leaseUntil"]);
+        let advance = http.post("/api/v1/test/advance", json!({"by": by}));
+        advance.await.is(200);
+    }
+    assert_eq!(heartbeat().await.status, 409);
+    let failed = http.read_job(&id).await;
     assert_eq!(failed["label"], "failed");
     assert_eq!(failed["failure"]["class"], "timeout");
-    let attempts = server.http.attempts(&id).await;
+    let attempts = http.attempts(&id).await;
     assert_eq!(attempts[0]["status"], "FAILED");
     server.stop().await;
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Claim, ConcurrencyKey, Destination, DestinationHealth, Failure, FailureClass, Gate,
+    CallOwner, Claim, ConcurrencyKey, Destination, DestinationHealth, Failure, FailureClass, Gate,
     GateDefaults, GateId, GateLimits, GateScope, Gates, Guarantee, HealthInput, HealthRules,
     HealthTally, HoldMode, JobId, Kind, NewJob, Outcome, Pause, Priority, Rate, RetryShare, RunAt,
     Tenant, Weight,
@@ -299,8 +299,8 @@ pub async fn a_caller_takes_no_more_for_a_destination_than_it_wants(f: Fixture) 
     jobs.push(to("https://quick.example"));
     let ids = f.enqueue(jobs).await;
     let asking = |most| ClaimRequest {
-        allowance: Some(Allowance::new(move |to: &Destination| match to.as_str() {
-            "https://slow.example" => most,
+        allowance: Some(Allowance::new(move |owner: &CallOwner| match owner {
+            CallOwner::Destination(to) if to.as_str() == "https://slow.example" => most,
             _ => 10,
         })),
         ..request(10)
@@ -310,6 +310,42 @@ pub async fn a_caller_takes_no_more_for_a_destination_than_it_wants(f: Fixture) 
     assert!(ids_of(&claims).contains(&ids[5]));
     assert_eq!(f.store.claim(asking(0)).await.unwrap().claims.len(), 0);
     assert_eq!(f.store.claim(asking(1)).await.unwrap().claims.len(), 1);
+    assert_eq!(f.claim(10).await.len(), 2, "others may take the rest");
+}
+
+pub async fn a_caller_takes_no_more_of_a_tenant_or_kind_than_it_wants(f: Fixture) {
+    let loud = tenant("loud");
+    let of = |tenant: &Tenant, kind: &str| {
+        f.job_with(|job| {
+            job.tenant = tenant.clone();
+            job.kind = Kind::new(kind).unwrap();
+        })
+    };
+    let mut jobs: Vec<NewJob> = (0..5).map(|_| of(&loud, "http")).collect();
+    jobs.push(of(&loud, "webhook"));
+    jobs.push(of(&tenant("quiet"), "http"));
+    let ids = f.enqueue(jobs).await;
+    let asking = |of_loud: usize, of_http: usize| {
+        let loud = loud.clone();
+        let of = move |owner: &CallOwner| match owner {
+            CallOwner::Tenant(tenant, kind) if *tenant == loud && kind.as_str() == "http" => {
+                of_loud
+            }
+            CallOwner::Kind(kind) if kind.as_str() == "http" => of_http,
+            _ => 10,
+        };
+        ClaimRequest {
+            allowance: Some(Allowance::new(of)),
+            ..request(10)
+        }
+    };
+    let webhook = f.store.claim(asking(10, 0)).await.unwrap().claims;
+    assert_eq!(ids_of(&webhook), [ids[5]]);
+    let claims = f.store.claim(asking(2, 10)).await.unwrap().claims;
+    assert_eq!(claims.len(), 3);
+    assert!(ids_of(&claims).contains(&ids[6]));
+    assert_eq!(f.store.claim(asking(0, 10)).await.unwrap().claims.len(), 0);
+    assert_eq!(f.store.claim(asking(3, 1)).await.unwrap().claims.len(), 1);
     assert_eq!(f.claim(10).await.len(), 2, "others may take the rest");
 }
 

@@ -7,10 +7,12 @@ use steadfast_core::{
     Timestamp, limits,
 };
 
+use crate::EnqueueError;
 use crate::EnqueueResult::{Created, Existing};
 use crate::conformance::fixture::{
     Fixture, json, key, kind, priority, queue, request, secs, success, tenant,
 };
+use crate::limits::LANES_PER_TENANT_MAX;
 
 pub async fn a_job_is_stored_as_it_was_asked(f: Fixture) {
     let job = everything_set(&f);
@@ -271,4 +273,26 @@ pub async fn the_name_of_a_class_is_a_kind(f: Fixture) {
         let claims = f.store.claim(request).await.unwrap().claims;
         assert_eq!(claims[0].job().id, id);
     }
+}
+
+pub async fn a_tenant_may_have_only_so_many_lanes(f: Fixture) {
+    let of = |tenant_name: &str, number: usize| {
+        f.job_with(|job| {
+            job.tenant = tenant(tenant_name);
+            job.queue = queue(&format!("q{number}"));
+        })
+    };
+    for first in (0..LANES_PER_TENANT_MAX).step_by(1_000) {
+        let jobs = (first..first + 1_000).map(|number| of("loud", number));
+        f.enqueue(jobs.collect()).await;
+    }
+    let next = vec![of("loud", 0), of("loud", LANES_PER_TENANT_MAX)];
+    let refused = f.store.enqueue(next).await.unwrap_err();
+    assert!(
+        matches!(&refused, EnqueueError::TenantFull { tenant: full, most, .. }
+            if *full == tenant("loud") && *most == LANES_PER_TENANT_MAX),
+        "{refused}"
+    );
+    // Those that it has are used on, and other tenants have theirs.
+    f.enqueue(vec![of("loud", 7), of("quiet", 1)]).await;
 }

@@ -40,6 +40,7 @@ pub async fn a_document_that_is_saved_and_its_record_are_stored_together(f: Fixt
         let outbox = Outbox {
             jobs: vec![job.clone()],
             audit: Some(record(&f, action)),
+            ..Outbox::default()
         };
         let saved = f.store.save_document(document(revision), outbox).await;
         let is_saved = matches!(saved.unwrap(), DocumentSaveResult::Done(_));

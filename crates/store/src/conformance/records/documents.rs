@@ -318,3 +318,22 @@ impl Fixture {
         self.store.list_documents(kind).await.unwrap()
     }
 }
+
+pub async fn of_many_that_have_counted_the_same_documents_one_is_saved(f: Fixture) {
+    let kind = DocumentKind::Endpoint;
+    f.save_document(document("first", "1")).await;
+    let version = f.store.document_versions().await.unwrap().of(kind);
+    let save = async |number: usize| {
+        let outbox = Outbox {
+            at_version: Some(version),
+            ..Outbox::default()
+        };
+        let new = document(&format!("new {number}"), "1");
+        f.store.save_document(new, outbox).await.unwrap()
+    };
+    let saved = futures_util::future::join_all((0..10).map(save)).await;
+    let saved = saved.iter();
+    let saved = saved.filter(|saved| matches!(saved, DocumentSaveResult::Done(_)));
+    assert_eq!(saved.count(), 1);
+    assert_eq!(f.documents(kind).await.len(), 2);
+}

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use steadfast_core::{
-    AppliedGate, Destination, GateNumber, GateState, Gates, Guarantee, Job, JobId, Room, Share,
+    AppliedGate, CallOwner, GateNumber, GateState, Gates, Guarantee, Job, JobId, Room, Share,
     Sublane, Tenant, Timestamp,
 };
 
@@ -74,8 +74,8 @@ impl Flow {
 
 /// What counts during one claim.
 struct ClaimCounts {
-    /// Jobs that it took, by destination.
-    sent: BTreeMap<Destination, usize>,
+    /// Jobs that it took, by those that have an allowance.
+    sent: BTreeMap<CallOwner, usize>,
     /// Attempts that run, by gate.
     running: BTreeMap<GateNumber, u32>,
 }
@@ -116,8 +116,8 @@ impl Tables {
                 *counts.running.entry(gate.number).or_insert(0) += 1;
             }
             self.flow.charge(&range.sublane.tenant);
-            if let Some(destination) = range.sublane.destination {
-                *counts.sent.entry(destination).or_insert(0) += 1;
+            for owner in CallOwner::all_of(&range.sublane) {
+                *counts.sent.entry(owner).or_insert(0) += 1;
             }
             self.update(claim.job().clone());
             claims.push(claim);
@@ -190,9 +190,9 @@ impl Tables {
         if run_at > now {
             return Next::Later(run_at);
         }
-        if let (Some(allowance), Some(destination)) =
-            (&request.allowance, &range.sublane.destination)
-            && allowance.of(destination) <= counts.sent.get(destination).copied().unwrap_or(0)
+        let sent = |owner: &CallOwner| counts.sent.get(owner).copied().unwrap_or(0);
+        if let Some(allowance) = &request.allowance
+            && CallOwner::all_of(&range.sublane).any(|owner| allowance.of(&owner) <= sent(&owner))
         {
             return Next::Blocked;
         }

@@ -1,15 +1,20 @@
-//! Groups of failures.
+//! Rows of failure groups.
 
 use std::cmp::Reverse;
 
-use steadfast_core::{
-    AuditRecord, FailureEvent, FailureGroup, FailureKey, FailureMark, FailureState, Timestamp,
-};
+use async_trait::async_trait;
+use steadfast_core::{FailureGroup, FailureKey, FailureState, Tenant, Timestamp};
 
 use super::tables::Tables;
+use super::transaction::{MemoryTransaction, finish};
 use crate::{
-    failures::{FailureTallies, StoredGroups},
-    store::{FailureCursor, FailureFilter, Page, PageRequest},
+    drivers::{
+        driver_error::DriverError,
+        transaction::{FailureReads, FailureRow, FailureWrites},
+    },
+    failures::FailureTallies,
+    store::FailureCursor,
+    verbs::failures::add_counts,
 };
 
 impl Tables {
@@ -17,73 +22,84 @@ impl Tables {
         if tallies.is_empty() {
             return;
         }
-        let mut stored = StoredGroups::default();
-        for key in tallies.keys() {
-            if !self.failures.contains_key(key) {
-                let groups = self.failures.range(key.other()..);
-                let count = groups.take_while(|(it, _)| it.tenant == key.tenant).count();
-                stored.counts.insert(key.tenant.clone(), count);
-            }
-            for key in [key.clone(), key.other()] {
-                let group = self.failures.get(&key).cloned();
-                stored.groups.extend(group.map(|group| (key, group)));
-            }
-        }
-        for group in stored.add(tallies, now) {
-            self.failures.insert(group.key.clone(), group);
-        }
+        self.failure_counts = tallies;
+        // Nothing fails here.
+        finish(add_counts(&mut self.seam(now))).ok();
     }
+}
 
-    pub(super) fn mark_failure(
+#[async_trait]
+impl FailureReads for MemoryTransaction<'_> {
+    async fn failure_groups(
         &mut self,
-        key: &FailureKey,
-        mark: FailureMark,
-        by: Option<String>,
-        audit: Option<AuditRecord>,
-        now: Timestamp,
-    ) -> Option<FailureGroup> {
-        let stored = self.failures.get(key)?;
-        let event = FailureEvent::Marked(mark, by);
-        if let Some(step) = FailureGroup::step(Some(stored), key, event, now) {
-            self.failures.insert(key.clone(), step.group);
-            self.save_audit(audit);
-        }
-        self.failures.get(key).cloned()
+        keys: &[FailureKey],
+    ) -> Result<Vec<FailureGroup>, DriverError> {
+        let found = keys.iter().filter_map(|key| self.tables.failures.get(key));
+        Ok(found.cloned().collect())
     }
 
-    pub(super) fn list_failures(
-        &self,
-        filter: &FailureFilter,
-        page: PageRequest<FailureCursor>,
-        now: Timestamp,
-    ) -> Page<FailureGroup, FailureCursor> {
-        let groups = self.failures.values();
-        let mut found: Vec<&FailureGroup> = groups
-            .filter(|group| filter.matches(group, now))
-            .filter(|group| {
-                let after = page.after.as_ref();
-                after.is_none_or(|after| FailureCursor::of(group) < *after)
-            })
+    async fn failure_rows(
+        &mut self,
+        tenant: Option<&Tenant>,
+        below: Option<&FailureCursor>,
+        limit: usize,
+    ) -> Result<Vec<FailureRow>, DriverError> {
+        let groups = self.tables.failures.values();
+        let groups = groups.filter(|it| tenant.is_none_or(|tenant| it.key.tenant == *tenant));
+        let rows = groups.map(|group| FailureRow {
+            cursor: FailureCursor::of(group),
+            group: Some(group.clone()),
+        });
+        let mut rows: Vec<FailureRow> = rows
+            .filter(|row| below.is_none_or(|below| row.cursor < *below))
             .collect();
-        found.sort_by_key(|group| Reverse(FailureCursor::of(group)));
-        let has_more = found.len() > page.limit;
-        found.truncate(page.limit);
-        let last = found.last().filter(|_| has_more);
-        Page {
-            next: last.map(|group| FailureCursor::of(group)),
-            items: found.into_iter().cloned().collect(),
-        }
+        rows.sort_by(|one, other| other.cursor.cmp(&one.cursor));
+        rows.truncate(limit);
+        Ok(rows)
     }
 
-    pub(super) fn new_failures(&self, limit: usize, now: Timestamp) -> Vec<FailureGroup> {
-        let states = [FailureState::New, FailureState::Regressed];
-        let of_state = |state| {
-            let groups = self.failures.values();
-            let mut found: Vec<&FailureGroup> =
-                groups.filter(|group| group.state(now) == state).collect();
-            found.sort_by_key(|group| Reverse(group.state_since));
-            found.into_iter().take(limit).cloned()
-        };
-        states.into_iter().flat_map(of_state).collect()
+    async fn failures_in_state(
+        &mut self,
+        state: FailureState,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<FailureGroup>, DriverError> {
+        let groups = self.tables.failures.values();
+        let groups = groups.filter(|it| it.stored_state() == state && it.state_since >= since);
+        let mut found: Vec<&FailureGroup> = groups.collect();
+        found.sort_by_key(|group| Reverse(group.state_since));
+        Ok(found.into_iter().take(limit).cloned().collect())
+    }
+
+    async fn count_failure_groups(
+        &mut self,
+        tenants: &[&str],
+    ) -> Result<Vec<(Tenant, usize)>, DriverError> {
+        let mut counts: Vec<(Tenant, usize)> = Vec::new();
+        for key in self.tables.failures.keys() {
+            match counts.last_mut() {
+                Some((tenant, count)) if *tenant == key.tenant => *count += 1,
+                _ if tenants.contains(&key.tenant.as_str()) => {
+                    counts.push((key.tenant.clone(), 1));
+                }
+                _ => {}
+            }
+        }
+        Ok(counts)
+    }
+}
+
+#[async_trait]
+impl FailureWrites for MemoryTransaction<'_> {
+    async fn take_failure_counts(&mut self) -> Result<FailureTallies, DriverError> {
+        Ok(std::mem::take(&mut self.tables.failure_counts))
+    }
+
+    async fn save_failure_groups(&mut self, groups: &[FailureGroup]) -> Result<(), DriverError> {
+        let groups = groups
+            .iter()
+            .map(|group| (group.key.clone(), group.clone()));
+        self.tables.failures.extend(groups);
+        Ok(())
     }
 }

@@ -8,10 +8,9 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, BatchId, Claim, CommandRefusal, CommandResult, CommitResult, FailureGroup,
-    FailureKey, FailureMark, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload,
-    RefusalReason, StartDeadline, StepName, Subscriptions, Tenant, Timestamp, Transition, Unique,
-    WorkerName, limits::STEPS_MAX, on_command, on_dependant_command,
+    BatchId, Claim, CommandRefusal, CommandResult, CommitResult, Fence, Job, JobCommand, JobId,
+    JobState, NewJob, Payload, RefusalReason, StartDeadline, StepName, Subscriptions, Tenant,
+    Timestamp, Transition, Unique, WorkerName, limits::STEPS_MAX, on_command, on_dependant_command,
 };
 
 use super::{
@@ -24,13 +23,14 @@ use crate::{
     error::{CommandError, EnqueueError, StoreError},
     failures::{FailureTallies, dead_letter_key},
     lane::Lane,
-    limits::{MINUTES_KEPT, NAME_SEARCH_EVERY},
+    limits::{LANES_PER_TENANT_MAX, MINUTES_KEPT, NAME_SEARCH_EVERY},
     minutes::minute,
     store::{
         ClaimRequest, ClaimResult, CounterDifference, DocumentKind, EnqueueResult, JobStore,
         RenewResult, Renewal, SaveStepResult,
     },
     verbs::links::NewDependant,
+    verbs::tenant_room::check_lanes,
     verbs::unique::UniquePlan,
     verbs::{batches, dependencies, outbox},
 };
@@ -124,16 +124,6 @@ impl JobStore for MemoryStore {
         }))
     }
 
-    async fn mark_failure(
-        &self,
-        key: FailureKey,
-        mark: FailureMark,
-        by: Option<String>,
-        audit: Option<AuditRecord>,
-    ) -> Result<Option<FailureGroup>, StoreError> {
-        Ok(self.with(|tables, now| tables.mark_failure(&key, mark, by, audit, now)))
-    }
-
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         Ok(self.with(|tables, now| tables.prune(ended_before, limit, now)))
     }
@@ -154,11 +144,36 @@ impl JobStore for MemoryStore {
 
 impl Tables {
     /// Answers for the whole batch before it stores any of it.
+    /// Refuses jobs of lanes that their tenants may not have.
+    fn check_lanes(&self, jobs: &[NewJob]) -> Result<(), EnqueueError> {
+        if self.jobs.len() + jobs.len() <= LANES_PER_TENANT_MAX {
+            return Ok(());
+        }
+        let stored = self.jobs.values().map(|entry| Lane::from(&entry.job));
+        let stored: BTreeSet<Lane> = stored.collect();
+        let new = jobs
+            .iter()
+            .map(Lane::from)
+            .filter(|lane| !stored.contains(lane));
+        let mut by_tenant: BTreeMap<Tenant, BTreeSet<Lane>> = BTreeMap::new();
+        for lane in new {
+            by_tenant
+                .entry(lane.tenant.clone())
+                .or_default()
+                .insert(lane);
+        }
+        by_tenant.iter().try_for_each(|(tenant, new)| {
+            let known = stored.iter().filter(|lane| lane.tenant == *tenant);
+            check_lanes(tenant, known.count(), new.len())
+        })
+    }
+
     pub(super) fn enqueue(
         &mut self,
         jobs: Vec<NewJob>,
         now: Timestamp,
     ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        self.check_lanes(&jobs)?;
         let is_known = |new: &NewJob| {
             let key = new.idempotency_key.clone();
             key.is_some_and(|key| self.keys.contains_key(&(new.tenant.clone(), key)))

@@ -8,8 +8,8 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobLabel, JobState,
-    Payload, Sublane, Tally, Tenant, Timestamp,
+    Attempt, Destination, GateId, GateState, Gates, Job, JobId, JobLabel, JobState, Payload,
+    Sublane, Tally, Tenant, Timestamp,
 };
 
 use super::{
@@ -24,9 +24,9 @@ use crate::{
     listed_payload::listed,
     minutes::{minute, minute_start},
     store::{
-        AttemptCursor, AttemptOwner, DueMinutes, FailureCursor, FailureFilter, JobCount, JobFilter,
-        JobPageRequest, LaneMinutesList, LaneMinutesSum, LaneStats, MinuteStats, Page, PageRequest,
-        QueryStore, StartQuery, StartReading, WaitingSum,
+        AttemptCursor, AttemptOwner, DueMinutes, JobCount, JobFilter, JobPageRequest,
+        LaneMinutesList, LaneMinutesSum, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
+        StartQuery, StartReading, WaitingSum,
     },
 };
 
@@ -164,18 +164,6 @@ impl QueryStore for MemoryStore {
         Ok(self.with(|tables, now| {
             tables.due_minutes(&destination, tenant.as_ref(), until, most, now)
         }))
-    }
-
-    async fn list_failures(
-        &self,
-        filter: FailureFilter,
-        page: PageRequest<FailureCursor>,
-    ) -> Result<Page<FailureGroup, FailureCursor>, StoreError> {
-        Ok(self.with(|tables, now| tables.list_failures(&filter, page, now)))
-    }
-
-    async fn new_failures(&self, limit: usize) -> Result<Vec<FailureGroup>, StoreError> {
-        Ok(self.with(|tables, now| tables.new_failures(limit, now)))
     }
 
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {

@@ -12,6 +12,7 @@ use super::{claim::Flow, events::EventEntry, transaction::RecordEntry};
 use crate::{
     damage::DamageLog,
     drivers::transaction::{PendingStep, RecordKind},
+    failures::FailureTallies,
     lane::Lane,
     store::{DocumentKind, TickRecord},
     wake::WakeReasons,
@@ -28,6 +29,8 @@ pub(super) struct Tables {
     /// By the minute in which the attempts ended.
     pub(super) tallies: BTreeMap<Lane, BTreeMap<i64, Tally>>,
     pub(super) failures: BTreeMap<FailureKey, FailureGroup>,
+    /// On their way to their groups.
+    pub(super) failure_counts: FailureTallies,
     pub(super) ticks: BTreeMap<(ScheduleId, Timestamp), TickRecord>,
     pub(super) records: BTreeMap<(RecordKind, String), RecordEntry>,
     pub(super) document_versions: BTreeMap<DocumentKind, u64>,

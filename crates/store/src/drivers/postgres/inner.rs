@@ -4,6 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use deadpool_postgres::{Object, Pool};
 
+use crate::{
+    caller::StoreCaller,
+    fair_gate::FairGate,
+    limits::{CONNECTIONS_PER_TENANT_DIVISOR, WORK_CONNECTIONS_DIVISOR},
+};
+
 use super::{
     driver_error::DriverError,
     key::Key,
@@ -15,6 +21,10 @@ use super::{
 pub(super) struct Inner {
     pub shared: Arc<PoolContext>,
     pub pool: Pool,
+    /// Callers take turns at the connections.
+    pub lists: Arc<FairGate>,
+    /// Work has a door of its own: it does not wait behind lists.
+    pub work: Arc<FairGate>,
     pub listener: Arc<Listener>,
     pub timeout: Duration,
     /// Which installation this is.
@@ -23,10 +33,24 @@ pub(super) struct Inner {
 
 impl Inner {
     pub(super) async fn conn(&self) -> Result<Conn<'_>, DriverError> {
+        let caller = StoreCaller::current();
+        let door = match &caller {
+            Some(caller) if caller.works => &self.work,
+            _ => &self.lists,
+        };
+        let admission = door.enter(caller, 1).await;
         Ok(Conn {
             client: self.pool.get().await?,
             shared: &self.shared,
+            _admission: admission,
         })
+    }
+
+    /// How callers share a pool of so many connections: for lists and other requests, and for work.
+    pub(super) fn doors(connections: usize) -> [Arc<FairGate>; 2] {
+        let kept = (connections / WORK_CONNECTIONS_DIVISOR).max(1);
+        let per_tenant = connections / CONNECTIONS_PER_TENANT_DIVISOR;
+        [connections.saturating_sub(kept), connections].map(|room| FairGate::new(room, per_tenant))
     }
 
     /// Drops a connection that was refused a write, and has the others look for a server that

@@ -1,6 +1,5 @@
 //! The contract of a job's life. Its verbs are in the files beside this one.
 
-pub(crate) mod audit;
 pub(crate) mod change;
 pub(crate) mod commit;
 pub(crate) mod enqueue;
@@ -12,8 +11,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, Claim, CommitResult, FailureGroup, FailureKey, FailureMark, Fence, Job,
-    JobCommand, JobId, NewJob, Payload, StepName, Subscriptions, Timestamp, Transition, WorkerName,
+    Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, StepName, Subscriptions,
+    Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -145,24 +144,7 @@ impl JobStore for PostgresStore {
             &jobs,
             &command,
             &subscriptions,
-            None,
             hints
-        ))
-    }
-
-    async fn mark_failure(
-        &self,
-        key: FailureKey,
-        mark: FailureMark,
-        by: Option<String>,
-        audit: Option<AuditRecord>,
-    ) -> Result<Option<FailureGroup>, StoreError> {
-        on_connection!(self, "mark_failure", |conn| failures::mark(
-            conn,
-            &key,
-            mark,
-            by.clone(),
-            audit.as_ref()
         ))
     }
 

@@ -27,8 +27,10 @@ use crate::{
         columns::{JobColumns, columns},
         numbers::{NameCache, NumberTaken, PolicyId, StoredNumbers, policy_number},
     },
+    error::EnqueueError,
     lane::{Lane, LaneId},
-    limits::{NAME_TRIES_MAX, NUMBERS_REMEMBERED},
+    limits::{LANES_PER_TENANT_MAX, NAME_TRIES_MAX, NUMBERS_REMEMBERED},
+    verbs::tenant_room::{check_lanes, check_sublanes, new_lanes},
 };
 
 columns! {
@@ -102,6 +104,35 @@ pub(super) struct NumberedJob<'j> {
     pub job: &'j NewJob,
     pub lane: LaneId,
     pub policy: PolicyId,
+}
+
+/// Refuses jobs of lanes that their tenants may not have.
+pub(super) async fn check_room(
+    session: &Session<'_>,
+    jobs: &[NewJob],
+) -> Result<Result<(), EnqueueError>, DriverError> {
+    let shared = &session.shared;
+    let lanes = {
+        let State { stored, .. } = &*shared.names.lock();
+        new_lanes(jobs, |lane| stored.contains(lane))
+    };
+    for (tenant, lanes) in lanes {
+        let lanes = Vec::from_iter(lanes);
+        let most = i64::try_from(LANES_PER_TENANT_MAX + 1).unwrap_or(i64::MAX);
+        let sql = include_str!("names/lane_count.sql");
+        let row = session
+            .query_one(sql, &[&tenant.as_str(), &most, &lanes])
+            .await?;
+        let count = |column| -> Result<usize, DriverError> {
+            let count: i64 = row.try_get(column)?;
+            Ok(usize::try_from(count).unwrap_or(0))
+        };
+        let new = lanes.len().saturating_sub(count("known")?);
+        if let Err(full) = check_lanes(tenant, count("lanes")?, new) {
+            return Ok(Err(full));
+        }
+    }
+    Ok(check_sublanes(jobs, &shared.due.lock().index))
 }
 
 /// Jobs with the numbers of their lanes and policies, whose rows are stored.

@@ -10,18 +10,20 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobState, Payload,
-    Tenant, Timestamp,
+    Attempt, Destination, GateId, GateState, Gates, Job, JobId, JobState, Payload, Tenant,
+    Timestamp,
 };
 
-use super::{PostgresStore, failures, inner::on_connection, start};
+use super::{PostgresStore, inner::on_connection, start::StartReader};
 use crate::{
+    claim::DueIndex,
     damage::DamagedRows,
+    drivers::sql::start::{self, StartReads as _},
     error::StoreError,
     store::{
-        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, FailureCursor, FailureFilter,
-        JobCount, JobFilter, JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page,
-        PageRequest, QueryStore, StartQuery, StartReading,
+        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobFilter,
+        JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
+        StartQuery, StartReading,
     },
     verbs::schedules,
 };
@@ -118,11 +120,11 @@ impl QueryStore for PostgresStore {
         of: StartQuery,
         gates: Arc<Gates>,
     ) -> Result<Option<StartReading>, StoreError> {
-        on_connection!(self, "read_start", |conn| start::read_start(
-            &conn.session(),
-            &of,
-            &gates
-        ))
+        on_connection!(self, "read_start", |conn| async {
+            let session = conn.session();
+            let reader = StartReader::new(&session, &gates).await?;
+            start::read_start(&reader, &of).await
+        })
     }
 
     async fn count_due(
@@ -131,12 +133,11 @@ impl QueryStore for PostgresStore {
         tenant: Option<Tenant>,
         most: u64,
     ) -> Result<JobCount, StoreError> {
-        on_connection!(self, "count_due", |conn| start::count_due(
-            &conn.session(),
-            &destination,
-            tenant.as_ref(),
-            most
-        ))
+        on_connection!(self, "count_due", |conn| async {
+            let session = conn.session();
+            let reader = StartReader::new(&session, &Arc::default()).await?;
+            start::count_due(&reader, destination.clone(), tenant.clone(), most).await
+        })
     }
 
     async fn gate_states(
@@ -144,11 +145,11 @@ impl QueryStore for PostgresStore {
         of: Vec<GateId>,
         gates: Arc<Gates>,
     ) -> Result<Vec<GateState>, StoreError> {
-        on_connection!(self, "gate_states", |conn| start::gate_states(
-            &conn.session(),
-            &of,
-            &gates
-        ))
+        on_connection!(self, "gate_states", |conn| async {
+            let session = conn.session();
+            let reader = StartReader::new(&session, &gates).await?;
+            start::gate_states(&reader, &of, &gates).await
+        })
     }
 
     async fn waiting_destinations(
@@ -156,11 +157,13 @@ impl QueryStore for PostgresStore {
         tenant: Tenant,
         among: Vec<Destination>,
     ) -> Result<Vec<Destination>, StoreError> {
-        on_connection!(self, "waiting_destinations", |conn| start::destinations(
-            &conn.session(),
-            &tenant,
-            &among
-        ))
+        on_connection!(self, "waiting_destinations", |conn| async {
+            let session = conn.session();
+            let reader = StartReader::new(&session, &Arc::default()).await?;
+            let (tenant, among) = (tenant.clone(), among.clone());
+            let ask = move |index: &DueIndex, _| index.waiting_destinations(&tenant, &among);
+            reader.ask_index(ask).await
+        })
     }
 
     async fn minute_stats(
@@ -204,24 +207,6 @@ impl QueryStore for PostgresStore {
             tenant.as_ref(),
             until,
             most
-        ))
-    }
-
-    async fn list_failures(
-        &self,
-        filter: FailureFilter,
-        page: PageRequest<FailureCursor>,
-    ) -> Result<Page<FailureGroup, FailureCursor>, StoreError> {
-        let now = self.now();
-        on_connection!(self, "list_failures", |conn| failures::list(
-            conn, &filter, &page, now
-        ))
-    }
-
-    async fn new_failures(&self, limit: usize) -> Result<Vec<FailureGroup>, StoreError> {
-        let now = self.now();
-        on_connection!(self, "new_failures", |conn| failures::list_new(
-            conn, limit, now
         ))
     }
 

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     damage::DamageLog,
     drivers::sql::{prune_position::PrunePosition, session::postgres_text},
+    fair_gate::Admission,
     verbs::event_position::EventPosition,
 };
 
@@ -46,6 +47,8 @@ impl PoolContext {
 pub(super) struct Conn<'s> {
     pub client: deadpool_postgres::Client,
     pub shared: &'s PoolContext,
+    /// Room that its caller has.
+    pub _admission: Option<Admission>,
 }
 
 impl Conn<'_> {

@@ -12,7 +12,7 @@ use tokio_postgres::{
 };
 
 use super::{
-    PostgresStore, change, enqueue, get,
+    PostgresStore, change, enqueue, failures, get,
     inner::{on_connection, with_wake_hints},
     names::{policy_id, with_numbers},
     session::{Conn, Session},
@@ -27,6 +27,7 @@ use crate::{
     drivers::transaction::{JobCondition, WakeReason},
     drivers::{Asker, Driver, Query, Verb},
     error::{CommandError, EnqueueError, StoreError},
+    failures::FailureTallies,
     store::EnqueueResult,
     verbs::event_position::EventPosition,
     wake::WakeReasons,
@@ -47,6 +48,10 @@ impl Driver for PostgresStore {
         with_wake_hints!(self, operation, |conn, hints| run(
             conn, verb, &arguments, hints
         ))
+    }
+
+    async fn add_failure_counts(&self) -> Result<(), StoreError> {
+        on_connection!(self, "add_failure_counts", |conn| failures::fold(conn))
     }
 
     async fn read<A: Send + Sync + 'static, T: Send + 'static>(
@@ -133,6 +138,10 @@ impl SqlSession for SessionTransaction<'_, '_> {
 
 #[async_trait]
 impl SqlWriter for SessionTransaction<'_, '_> {
+    async fn take_failure_counts(&mut self) -> Result<FailureTallies, DriverError> {
+        failures::take(self.session).await
+    }
+
     async fn lock_name(&mut self, name: &str) -> Result<(), DriverError> {
         let sql = include_str!("transaction/name_lock.sql");
         self.session.execute(sql, &[&name]).await

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use steadfast_core::Timestamp;
 use tokio_postgres::{Row, row::RowIndex};
 
@@ -41,10 +41,7 @@ pub(super) fn number(row: &Row, column: usize) -> Result<u32, DriverError> {
     u32::try_from(stored).map_err(|error| DriverError::unreadable("number", error))
 }
 
-/// Free text is stored as JSON, because PostgreSQL stores no NUL.
-pub(super) fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<String, DriverError> {
-    serde_json::to_string(value).map_err(|error| DriverError::unreadable("value", error))
-}
+pub(super) use crate::drivers::sql::values::to_json;
 
 pub(super) fn json_option<T: DeserializeOwned>(
     row: &Row,

@@ -1,39 +1,142 @@
-//! Walking a list of groups of failures.
-//!
-//! An index gives the order, and [`FailureFilter::matches`] decides. A tenant has a bounded number of
-//! groups, but there may be many tenants, so a walk ends early with a cursor.
+//! Rows of failure groups.
 
-use steadfast_core::{FailureFingerprint, FailureGroup, Invalid, Tenant, Timestamp};
-
-use crate::{
-    drivers::sql::values::UnreadableValue,
-    limits::{FAILURE_GROUPS_READ_MAX, ROWS_EXAMINED_MAX},
-    store::{FailureCursor, FailureFilter, Page, PageRequest},
+use async_trait::async_trait;
+use steadfast_core::{
+    FailureFingerprint, FailureGroup, FailureKey, FailureState, Invalid, Tenant, Timestamp,
 };
 
-/// A row of a group, as far as it can be read.
-pub(crate) struct FailureRow {
-    pub cursor: FailureCursor,
-    pub group: Option<FailureGroup>,
+use super::{
+    session::{SqlRow, SqlSession, insert_chunks, insert_rows, rows_of_lists, values_list},
+    transaction::SqlWriter,
+    values::to_json,
+};
+use crate::{
+    drivers::{
+        driver_error::DriverError,
+        transaction::{FailureReads, FailureRow, FailureWrites},
+    },
+    failures::FailureTallies,
+    store::FailureCursor,
+};
+
+#[async_trait]
+impl<S: SqlSession> FailureReads for S {
+    async fn failure_groups(
+        &mut self,
+        keys: &[FailureKey],
+    ) -> Result<Vec<FailureGroup>, DriverError> {
+        let sql = include_str!("shared/failures/failures_find.sql");
+        let mut groups = Vec::with_capacity(keys.len());
+        for some in insert_chunks(keys) {
+            let params = some.iter().flat_map(|key| {
+                [
+                    key.tenant.as_str().into(),
+                    key.fingerprint.to_string().into(),
+                ]
+            });
+            let params: Vec<_> = params.collect();
+            let sql = sql.replace("/*rows*/", &values_list(some.len(), 2));
+            for row in self.rows(&sql, &params).await? {
+                groups.extend(read(&row)?.group);
+            }
+        }
+        Ok(groups)
+    }
+
+    async fn failure_rows(
+        &mut self,
+        tenant: Option<&Tenant>,
+        below: Option<&FailureCursor>,
+        limit: usize,
+    ) -> Result<Vec<FailureRow>, DriverError> {
+        let count = below.map_or(i64::MAX, |it| i64::try_from(it.count).unwrap_or(i64::MAX));
+        // Behind every name and every fingerprint.
+        let last_name = char::MAX.to_string();
+        let print = below.map_or_else(|| "~".to_owned(), |it| it.fingerprint.to_string());
+        let (sql, tenant) = match tenant {
+            Some(tenant) => (
+                include_str!("shared/failures/failures_of_tenant.sql"),
+                tenant.as_str(),
+            ),
+            None => (
+                include_str!("shared/failures/failures_of_all.sql"),
+                below.map_or(last_name.as_str(), |it| it.tenant.as_str()),
+            ),
+        };
+        let params = [tenant.into(), count.into(), print.into(), limit.into()];
+        let rows = self.rows(sql, &params).await?;
+        rows.iter().map(read).collect()
+    }
+
+    async fn failures_in_state(
+        &mut self,
+        state: FailureState,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<FailureGroup>, DriverError> {
+        let sql = include_str!("shared/failures/failures_in_state.sql");
+        let params = [state.as_str().into(), since.into(), limit.into()];
+        let mut groups = Vec::new();
+        for row in self.rows(sql, &params).await? {
+            groups.extend(read(&row)?.group);
+        }
+        Ok(groups)
+    }
+
+    async fn count_failure_groups(
+        &mut self,
+        tenants: &[&str],
+    ) -> Result<Vec<(Tenant, usize)>, DriverError> {
+        let sql = include_str!("shared/failures/failures_count.sql");
+        let rows = rows_of_lists(self, sql, &[], tenants).await?;
+        let read = |row: &SqlRow| {
+            let tenant = Tenant::new(row.text(0)?).map_err(unreadable)?;
+            Ok((tenant, usize::try_from(row.int(1)?).unwrap_or(0)))
+        };
+        rows.iter().map(read).collect()
+    }
 }
 
-impl FailureRow {
-    pub(crate) fn new(
-        tenant: &str,
-        fingerprint: &str,
-        count: i64,
-        body: &str,
-    ) -> Result<Self, UnreadableValue> {
-        let unreadable = |error: Invalid| UnreadableValue::new("group of failures", error);
-        let fingerprint: FailureFingerprint = fingerprint.parse().map_err(unreadable)?;
-        let cursor = FailureCursor {
-            count: u64::try_from(count).unwrap_or(0),
-            tenant: Tenant::new(tenant).map_err(unreadable)?,
-            fingerprint,
-        };
-        let group = read_group(body, &cursor);
-        Ok(Self { cursor, group })
+#[async_trait]
+impl<S: SqlWriter> FailureWrites for S {
+    async fn take_failure_counts(&mut self) -> Result<FailureTallies, DriverError> {
+        SqlWriter::take_failure_counts(self).await
     }
+
+    async fn save_failure_groups(&mut self, groups: &[FailureGroup]) -> Result<(), DriverError> {
+        let bodies = groups.iter().map(to_json);
+        let bodies: Vec<String> = bodies.collect::<Result<_, _>>()?;
+        let rows: Vec<(&FailureGroup, &str)> = groups
+            .iter()
+            .zip(bodies.iter().map(String::as_str))
+            .collect();
+        let sql = include_str!("shared/failures/failures_save.sql");
+        insert_rows(self, sql, &rows, |(group, body)| {
+            [
+                group.key.tenant.as_str().into(),
+                group.key.fingerprint.to_string().into(),
+                group.tally.count.into(),
+                group.stored_state().as_str().into(),
+                group.state_since.into(),
+                group.tally.last_seen.into(),
+                group.tally.dead_letters.into(),
+                (*body).into(),
+            ]
+        })
+        .await
+    }
+}
+
+/// Of the columns tenant, fingerprint, count and body.
+fn read(row: &SqlRow) -> Result<FailureRow, DriverError> {
+    let fingerprint: FailureFingerprint = row.text(1)?.parse().map_err(unreadable)?;
+    let cursor = FailureCursor {
+        count: u64::try_from(row.int(2)?).unwrap_or(0),
+        tenant: Tenant::new(row.text(0)?).map_err(unreadable)?,
+        fingerprint,
+    };
+    let group = read_group(row.text(3)?, &cursor);
+    Ok(FailureRow { cursor, group })
 }
 
 /// A group that cannot be read begins anew when it is counted next.
@@ -46,61 +149,6 @@ fn read_group(body: &str, of: &FailureCursor) -> Option<FailureGroup> {
         .ok()
 }
 
-/// How far a walk has come.
-pub(crate) struct FailureWalk<'f> {
-    filter: &'f FailureFilter,
-    now: Timestamp,
-    limit: usize,
-    pub below: Option<FailureCursor>,
-    items: Vec<FailureGroup>,
-    examined: usize,
-    is_at_end: bool,
-}
-
-impl<'f> FailureWalk<'f> {
-    /// Rows that are read at once.
-    pub(crate) const ROWS: usize = FAILURE_GROUPS_READ_MAX;
-
-    pub(crate) fn new(
-        filter: &'f FailureFilter,
-        page: &PageRequest<FailureCursor>,
-        now: Timestamp,
-    ) -> Self {
-        Self {
-            filter,
-            now,
-            limit: page.limit,
-            below: page.after.clone(),
-            items: Vec::new(),
-            examined: 0,
-            is_at_end: false,
-        }
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_at_end || self.items.len() > self.limit || self.examined >= ROWS_EXAMINED_MAX
-    }
-
-    pub(crate) fn take(&mut self, rows: Vec<FailureRow>) {
-        self.is_at_end = rows.len() < Self::ROWS;
-        self.examined += rows.len();
-        for FailureRow { cursor, group } in rows {
-            let matching = group.filter(|group| self.filter.matches(group, self.now));
-            self.items.extend(matching);
-            self.below = Some(cursor);
-        }
-    }
-
-    pub(crate) fn page(mut self) -> Page<FailureGroup, FailureCursor> {
-        let is_full = self.items.len() > self.limit;
-        self.items.truncate(self.limit);
-        let next = match is_full {
-            true => self.items.last().map(FailureCursor::of),
-            false => self.below.filter(|_| !self.is_at_end),
-        };
-        Page {
-            items: self.items,
-            next,
-        }
-    }
+fn unreadable(error: Invalid) -> DriverError {
+    DriverError::unreadable("failure group", error)
 }

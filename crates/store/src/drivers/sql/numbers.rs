@@ -6,10 +6,9 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
-    time::Duration,
 };
 
-use steadfast_core::{RetryPolicy, Timestamp, name_number};
+use steadfast_core::{RetryPolicy, name_number};
 
 use crate::{
     lane::{Lane, LaneId},
@@ -82,14 +81,17 @@ impl NameCache {
 #[derive(Default)]
 pub(crate) struct StoredNumbers {
     numbers: HashSet<i64>,
-    since: Option<Timestamp>,
+    #[cfg(feature = "postgres")]
+    since: Option<steadfast_core::Timestamp>,
 }
 
 impl StoredNumbers {
     /// Forgets everything that was found longer ago than this, or at a later time: the clock was set
     /// back.
-    pub(crate) fn expire(&mut self, now: Timestamp, after: Duration) {
-        let is_current = |since: Timestamp| since <= now && now.since(since) < after;
+    #[cfg(feature = "postgres")]
+    pub(crate) fn expire(&mut self, now: steadfast_core::Timestamp, after: std::time::Duration) {
+        let is_current =
+            |since: steadfast_core::Timestamp| since <= now && now.since(since) < after;
         if !self.since.is_some_and(is_current) {
             self.clear();
             self.since = Some(now);

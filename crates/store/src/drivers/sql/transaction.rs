@@ -22,6 +22,7 @@ use crate::{
         RecordState, StoredKey, StoredRecord, StoredTick, Transaction, WakeReason,
     },
     error::{CommandError, EnqueueError},
+    failures::FailureTallies,
     paging::prefix_end,
     store::{AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter},
 };
@@ -336,6 +337,8 @@ impl<S: SqlSession> Reads for S {
 #[async_trait]
 pub(crate) trait SqlWriter: SqlSession {
     async fn lock_name(&mut self, name: &str) -> Result<(), DriverError>;
+
+    async fn take_failure_counts(&mut self) -> Result<FailureTallies, DriverError>;
 
     async fn insert_jobs(&mut self, jobs: &[NewJob]) -> Result<(), DriverError>;
 

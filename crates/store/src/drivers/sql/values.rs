@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use steadfast_core::{JobLabel, JobState};
 
+use crate::drivers::driver_error::DriverError;
 pub(crate) use crate::drivers::driver_error::UnreadableValue;
 
 /// How many states there are, for counts by [`state_number`].
@@ -53,4 +55,9 @@ pub(crate) fn duration(nanos: i64) -> Duration {
 /// A count, which no column has an unsigned type for.
 pub(crate) fn unsigned(stored: i64) -> u64 {
     u64::try_from(stored).unwrap_or(0)
+}
+
+/// Free text is stored as JSON, because PostgreSQL stores no NUL.
+pub(crate) fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<String, DriverError> {
+    serde_json::to_string(value).map_err(|error| DriverError::unreadable("value", error))
 }

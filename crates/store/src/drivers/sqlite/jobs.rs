@@ -1,10 +1,8 @@
 //! The contract of a job's life. Its verbs are in the files beside this one.
 
-pub(crate) mod audit;
 pub(crate) mod change;
 pub(crate) mod commit;
 pub(crate) mod enqueue;
-pub(crate) mod failures;
 pub(crate) mod prune;
 pub(crate) mod row_inserts;
 pub(crate) mod unique;
@@ -13,8 +11,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, Claim, CommitResult, FailureGroup, FailureKey, FailureMark, Fence, Job,
-    JobCommand, JobId, NewJob, Payload, StepName, Subscriptions, Timestamp, Transition, WorkerName,
+    Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, StepName, Subscriptions,
+    Timestamp, Transition, WorkerName,
 };
 
 use super::{SqliteStore, claim, each, get, session::Session, writer::EnqueueRequest};
@@ -30,12 +28,13 @@ use crate::{
 #[async_trait]
 impl JobStore for SqliteStore {
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        let rows = jobs.len();
         let request = |caller| EnqueueRequest {
             jobs,
             answer: None,
             caller,
         };
-        self.ask_writer("enqueue", request).await?
+        self.ask_writer("enqueue", rows, request).await?
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
@@ -146,19 +145,6 @@ impl JobStore for SqliteStore {
             each(&jobs, |job| {
                 change::run_command(session, *job, &command, &subscriptions)
             })
-        })
-        .await
-    }
-
-    async fn mark_failure(
-        &self,
-        key: FailureKey,
-        mark: FailureMark,
-        by: Option<String>,
-        audit: Option<AuditRecord>,
-    ) -> Result<Option<FailureGroup>, StoreError> {
-        self.write("mark_failure", 1, move |session| {
-            failures::mark(session, &key, mark, by.clone(), audit.as_ref())
         })
         .await
     }

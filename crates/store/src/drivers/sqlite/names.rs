@@ -21,7 +21,10 @@ use crate::{
         columns::columns,
         numbers::{NameCache, NumberTaken, PolicyId, StoredNumbers, policy_number},
     },
+    error::EnqueueError,
     lane::{Lane, LaneId},
+    limits::LANES_PER_TENANT_MAX,
+    verbs::tenant_room::{check_lanes, new_lanes},
 };
 
 columns! {
@@ -81,6 +84,26 @@ impl Names {
         }
         self.last_lane = Some((lane, id));
         Ok(id)
+    }
+
+    /// Refuses jobs of lanes that their tenants may not have.
+    pub(super) fn check_lanes(
+        &self,
+        conn: &Connection,
+        jobs: &[NewJob],
+    ) -> Result<Result<(), EnqueueError>, DriverError> {
+        for (tenant, lanes) in new_lanes(jobs, |lane| self.stored.contains(lane)) {
+            let most = i64::try_from(LANES_PER_TENANT_MAX + 1).unwrap_or(i64::MAX);
+            let params = (tenant.as_str(), most, to_json(&lanes)?);
+            let (stored, known): (u32, u32) = conn
+                .prepare_cached(include_str!("names/lane_count.sql"))?
+                .query_row(params, |row| Ok((row.get("lanes")?, row.get("known")?)))?;
+            let [stored, known] = [stored, known].map(|count| count as usize);
+            if let Err(full) = check_lanes(tenant, stored, lanes.len() - known) {
+                return Ok(Err(full));
+            }
+        }
+        Ok(Ok(()))
     }
 
     pub(super) fn lane(&mut self, conn: &Connection, id: LaneId) -> Result<&Lane, DriverError> {

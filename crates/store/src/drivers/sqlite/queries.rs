@@ -10,18 +10,20 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobState, Payload,
-    Tenant, Timestamp,
+    Attempt, Destination, GateId, GateState, Gates, Job, JobId, JobState, Payload, Tenant,
+    Timestamp,
 };
 
-use super::{SqliteStore, failures, log_file, start};
+use super::{SqliteStore, log_file};
 use crate::{
+    claim::DueIndex,
     damage::DamagedRows,
+    drivers::sql::start::{self, StartReads as _},
     error::StoreError,
     store::{
-        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, FailureCursor, FailureFilter,
-        JobCount, JobFilter, JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page,
-        PageRequest, QueryStore, StartQuery, StartReading,
+        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobFilter,
+        JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
+        StartQuery, StartReading,
     },
     verbs::schedules,
 };
@@ -113,7 +115,8 @@ impl QueryStore for SqliteStore {
         of: StartQuery,
         gates: Arc<Gates>,
     ) -> Result<Option<StartReading>, StoreError> {
-        start::read_start(self, of, gates).await
+        let reader = self.start_reader("read_start", gates);
+        start::read_start(&reader, &of).await
     }
 
     async fn count_due(
@@ -122,7 +125,8 @@ impl QueryStore for SqliteStore {
         tenant: Option<Tenant>,
         most: u64,
     ) -> Result<JobCount, StoreError> {
-        start::count_due(self, destination, tenant, most).await
+        let reader = self.start_reader("count_due", Arc::default());
+        start::count_due(&reader, destination, tenant, most).await
     }
 
     async fn gate_states(
@@ -130,7 +134,8 @@ impl QueryStore for SqliteStore {
         of: Vec<GateId>,
         gates: Arc<Gates>,
     ) -> Result<Vec<GateState>, StoreError> {
-        start::gate_states(self, of, gates).await
+        let reader = self.start_reader("gate_states", gates.clone());
+        start::gate_states(&reader, &of, &gates).await
     }
 
     async fn waiting_destinations(
@@ -138,7 +143,9 @@ impl QueryStore for SqliteStore {
         tenant: Tenant,
         among: Vec<Destination>,
     ) -> Result<Vec<Destination>, StoreError> {
-        start::waiting_destinations(self, tenant, among).await
+        let reader = self.start_reader("waiting_destinations", Arc::default());
+        let ask = move |index: &DueIndex, _| index.waiting_destinations(&tenant, &among);
+        reader.ask_index(ask).await
     }
 
     async fn minute_stats(
@@ -173,26 +180,6 @@ impl QueryStore for SqliteStore {
         most: u64,
     ) -> Result<DueMinutes, StoreError> {
         lane_minutes::due_minutes(self, destination, tenant, until, most).await
-    }
-
-    async fn list_failures(
-        &self,
-        filter: FailureFilter,
-        page: PageRequest<FailureCursor>,
-    ) -> Result<Page<FailureGroup, FailureCursor>, StoreError> {
-        let now = self.now();
-        self.read("list_failures", move |reader| {
-            failures::list(reader, &filter, &page, now)
-        })
-        .await
-    }
-
-    async fn new_failures(&self, limit: usize) -> Result<Vec<FailureGroup>, StoreError> {
-        let now = self.now();
-        self.read("new_failures", move |reader| {
-            failures::list_new(reader, limit, now)
-        })
-        .await
     }
 
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {

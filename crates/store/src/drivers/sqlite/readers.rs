@@ -5,7 +5,8 @@
 //!
 //! The threads are not those of the runtime's blocking pool: whatever else waits there, such as
 //! a name server that does not answer, would hold up every read. One thread takes only the
-//! questions that a node asks for itself, so that no number of lists keeps it from sweeping.
+//! questions of the node itself and of workers that renew or settle, so that no number of lists keeps
+//! it from sweeping and them from their leases.
 
 use std::{
     collections::VecDeque,
@@ -17,7 +18,7 @@ use std::{
 };
 
 use rusqlite::{Connection, InterruptHandle, OpenFlags};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use super::{
     driver_error::DriverError,
@@ -26,15 +27,22 @@ use super::{
     options::SqliteOptions,
 };
 use crate::{
+    caller::StoreCaller,
     damage::DamageLog,
     drivers::Asker,
-    limits::{READER_BUSY_TIMEOUT, READER_CACHE_KIB, READS_WAITING_MAX},
+    fair_gate::FairGate,
+    limits::{
+        READER_BUSY_TIMEOUT, READER_CACHE_KIB, READERS_KEPT, WORK_READS_MAX,
+        WORK_READS_PER_TENANT_MAX,
+    },
 };
 
 pub(super) struct Readers {
     queue: Arc<ReadQueue>,
-    /// Permits for the queries of callers that wait or run.
-    permits: Semaphore,
+    /// Callers take turns.
+    lists: Arc<FairGate>,
+    /// Work has a door of its own: it does not wait behind lists.
+    work: Arc<FairGate>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -71,7 +79,11 @@ impl Readers {
         let queue = Arc::new(ReadQueue::default());
         let mut readers = Self {
             queue: Arc::clone(&queue),
-            permits: Semaphore::new(READS_WAITING_MAX),
+            lists: FairGate::new(
+                options.readers.max(1),
+                options.readers.saturating_sub(READERS_KEPT),
+            ),
+            work: FairGate::new(WORK_READS_MAX, WORK_READS_PER_TENANT_MAX),
             threads: Mutex::default(),
         };
         for number in 0..=options.readers.max(1) {
@@ -102,13 +114,17 @@ impl Readers {
         asker: Asker,
         query: impl FnOnce(&mut Reader) -> Result<T, DriverError> + Send + 'static,
     ) -> Result<T, DriverError> {
-        let _permit = match asker {
+        let caller = StoreCaller::current();
+        let works = caller.as_ref().is_some_and(|caller| caller.works);
+        let (asker, door) = match asker {
             // A node has few questions at a time.
-            Asker::Node => None,
-            Asker::Caller => {
-                let permit = self.permits.acquire().await;
-                Some(permit.map_err(|_| DriverError::Closed)?)
-            }
+            Asker::Node => (asker, None),
+            Asker::Caller if works => (Asker::Node, Some(&self.work)),
+            Asker::Caller => (asker, Some(&self.lists)),
+        };
+        let _admission = match door {
+            Some(door) => door.enter(caller, 1).await,
+            None => None,
         };
         let (reply, answer) = oneshot::channel();
         let running = RunningQuery::default();
@@ -128,7 +144,6 @@ impl Readers {
 
     /// Refuses further queries, waits for those that run, and lets go of the file.
     pub(super) fn close(&self) {
-        self.permits.close();
         self.queue.close();
         let threads =
             std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));

@@ -10,17 +10,18 @@ use super::{
     counts::{Bucket, Counts},
     driver_error::DriverError,
     due_index::FileDueIndex,
-    failures,
     log_mark::Checkpointer,
     names::Names,
     row_inserts::RowInserts,
     rows::JobRowColumns,
+    transaction::{WriterTransaction, finish},
 };
 use crate::{
     claim::{DueRange, SublaneId},
     failures::FailureTallies,
     lane::LaneId,
     limits::{RUNNING_ROWS_MAX, WAKE_LANES_MAX},
+    verbs::failures::add_counts,
     wake::WakeReasons,
 };
 
@@ -225,7 +226,9 @@ impl<'c> Session<'c> {
     }
 
     pub(super) fn commit(&mut self) -> Result<(), DriverError> {
-        failures::write(self)?;
+        if !self.failures.is_empty() {
+            finish(add_counts(&mut WriterTransaction::new(self)))?;
+        }
         self.counts.write(self.conn)?;
         self.conn.prepare_cached("COMMIT")?.execute([])?;
         Ok(())

@@ -22,6 +22,7 @@ use crate::{
     drivers::transaction::{JobCondition, WakeReason},
     drivers::{Asker, Driver, Query, Verb},
     error::{CommandError, EnqueueError, StoreError},
+    failures::FailureTallies,
     store::{BaseStore, EnqueueResult},
     verbs::event_position::EventPosition,
 };
@@ -123,6 +124,10 @@ impl SqlSession for WriterTransaction<'_, '_> {
 
 #[async_trait]
 impl SqlWriter for WriterTransaction<'_, '_> {
+    async fn take_failure_counts(&mut self) -> Result<FailureTallies, DriverError> {
+        Ok(std::mem::take(&mut self.failures))
+    }
+
     async fn lock_name(&mut self, _name: &str) -> Result<(), DriverError> {
         // There is one writer.
         Ok(())

@@ -4,7 +4,7 @@ use rusqlite::{
     Row,
     types::{FromSqlError, ValueRef},
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use steadfast_core::{JobId, JobState, ScheduleId, Timestamp};
 
 use super::driver_error::DriverError;
@@ -41,9 +41,7 @@ pub(super) fn time(micros: i64) -> Timestamp {
     Timestamp::from_micros(micros)
 }
 
-pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, DriverError> {
-    serde_json::to_string(value).map_err(|error| DriverError::unreadable("value", error))
-}
+pub(super) use crate::drivers::sql::values::to_json;
 
 /// A time that may be null.
 pub(super) fn time_option(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, DriverError> {

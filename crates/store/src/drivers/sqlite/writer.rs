@@ -30,6 +30,7 @@ use crate::{
     clock::Clock,
     damage::DamageLog,
     error::StoreError,
+    fair_gate::Admission,
     limits::{OTHER_PROCESSES_POLL, TRANSACTION_REQUESTS_MAX, TRANSACTION_ROWS_MAX},
     wake::Waker,
 };
@@ -60,6 +61,8 @@ pub(super) struct Caller<T> {
     pub reply: oneshot::Sender<Result<T, StoreError>>,
     /// Released when the request is answered.
     pub _permit: OwnedSemaphorePermit,
+    /// The same: room that its tenant has.
+    pub _admission: Option<Admission>,
 }
 
 impl<T> Caller<T> {

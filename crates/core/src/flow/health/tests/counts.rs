@@ -145,11 +145,13 @@ fn only_a_retry_after_counts_for_a_job_that_is_not_watched() {
     let rules = HealthRules::default();
     let mut tally = HealthTally::default();
     for job in 0..100 {
-        tally.add_retry_after(&ended(job, unreachable(), at(0), at(0)));
+        let ended = ended(job, unreachable(), at(0), at(0));
+        assert_eq!(SharedRetryAfter::of(&ended, true), None);
     }
     assert!(!tally.is_worth_reporting(None, &rules, at(0)));
     let too_many = Failure::http(429, "").with_retry_after(SECOND);
-    tally.add_retry_after(&ended(1, failed(too_many), at(0), at(0)));
+    let ended = ended(1, failed(too_many), at(0), at(0));
+    tally.add_retry_after(SharedRetryAfter::of(&ended, true).unwrap());
     assert!(tally.is_worth_reporting(None, &rules, at(0)));
 }
 

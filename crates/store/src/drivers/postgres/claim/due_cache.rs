@@ -164,7 +164,7 @@ impl DueCache {
         }
     }
 
-    /// InFlightClaims at all ranges if claims have found that to be due and have not waited for it.
+    /// Looks at all ranges if claims have found that to be due and have not waited for it.
     pub(crate) async fn refresh_in_background(
         &self,
         session: &Session<'_>,
@@ -192,7 +192,7 @@ impl DueCache {
         self.add_rows(session, &rows).await
     }
 
-    /// InFlightClaims at all ranges.
+    /// Looks at all ranges.
     async fn sync(&self, session: &Session<'_>) -> Result<(), DriverError> {
         let started = Instant::now();
         // What comes from here on makes it stale again.

@@ -3,14 +3,13 @@
 use std::{collections::HashMap, error::Error, sync::Arc};
 
 use steadfast_core::{
-    AuditRecord, CommandRefusal, CommandResult, DependantDecision, Destination, Fence, Job,
-    JobCommand, JobId, JobState, NewJob, Payload, RefusalReason, StepName, Sublane, Subscriptions,
-    Timestamp, limits::STEPS_MAX, on_command, on_dependant_command,
+    CommandRefusal, CommandResult, DependantDecision, Destination, Fence, Job, JobCommand, JobId,
+    JobState, NewJob, Payload, RefusalReason, StepName, Sublane, Subscriptions, Timestamp,
+    limits::STEPS_MAX, on_command, on_dependant_command,
 };
 use tokio_postgres::types::ToSql;
 
 use crate::drivers::postgres::{
-    audit,
     commit::rounds,
     composite::{AsRow, Composite, Fields},
     counts::Counts,
@@ -125,7 +124,6 @@ pub(crate) async fn run_command(
     jobs: &[JobId],
     command: &JobCommand,
     subscriptions: &Subscriptions,
-    audit: Option<&AuditRecord>,
     hints: &mut WakeReasons,
 ) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
     // A number that is given inside a transaction is not cached.
@@ -140,8 +138,6 @@ pub(crate) async fn run_command(
         answers.extend(
             run_command_in(&transaction.session(), some, command, subscriptions, hints).await?,
         );
-        let audit = audit.filter(|_| answers.iter().any(Result::is_ok));
-        audit::save_audit(&transaction.session(), audit).await?;
         transaction.commit().await?;
     }
     Ok(answers)

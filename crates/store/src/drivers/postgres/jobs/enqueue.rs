@@ -12,12 +12,11 @@ use steadfast_core::{
 };
 
 use crate::drivers::postgres::{
-    audit::save_audit,
     change::run_command_in,
     composite::{AsRow, Composite, Fields},
     driver_error::DriverError,
     key::Key,
-    names::{NumberedJob, with_numbers},
+    names::{NumberedJob, check_room, with_numbers},
     session::{Conn, Session},
     transaction::SessionTransaction,
     unique,
@@ -43,6 +42,9 @@ pub(crate) async fn enqueue(
     jobs: &[NewJob],
     hints: &mut WakeReasons,
 ) -> Result<Answer, DriverError> {
+    if let Err(full) = check_room(&conn.session(), jobs).await? {
+        return Ok(Err(full));
+    }
     let numbered = with_numbers(&conn.session(), jobs.iter()).await?;
     let is_plain = |job: &NewJob| {
         let extras = job.extras();
@@ -107,8 +109,9 @@ pub(crate) async fn enqueue_in(
         let (edit, none) = (JobCommand::Edit(edit.clone()), Subscriptions::default());
         run_command_in(session, &[*id], &edit, &none, hints).await?;
     }
+    let mut transaction = SessionTransaction::new(session, hints);
     for record in &plan.audits {
-        save_audit(session, Some(record)).await?;
+        transaction.save_audit(record).await?;
     }
     let jobs = jobs.iter().map(|numbered| numbered.job);
     Ok(Ok(answers(jobs, &known, created)))

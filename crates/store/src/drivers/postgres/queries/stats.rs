@@ -184,7 +184,7 @@ struct LaneDue {
     earliest: Option<Timestamp>,
 }
 
-/// InFlightClaims at the rows of lanes in which something may be due.
+/// Looks at the rows of lanes in which something may be due.
 async fn due_of_present(
     session: &Session<'_>,
     present: PresentMinute,

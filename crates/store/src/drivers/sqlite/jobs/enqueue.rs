@@ -23,6 +23,7 @@ use crate::{
     limits::PAYLOAD_INLINE_BYTES_MAX,
     store::EnqueueResult,
     verbs::links::NewDependant,
+    verbs::tenant_room::check_sublanes,
     verbs::unique::UniquePlan,
     verbs::{batches, dependencies},
 };
@@ -45,6 +46,10 @@ pub(crate) fn enqueue_together(
     let mut plain = PlainJobs::default();
     let mut answers: Vec<Answer> = Vec::with_capacity(requests.len());
     for (request, jobs) in requests.iter().enumerate() {
+        if let Err(full) = check_room(session, jobs)? {
+            answers.push(Err(full));
+            continue;
+        }
         let existing = match existing_keys(session, jobs)? {
             Ok(existing) => existing,
             Err(conflict) => {
@@ -103,6 +108,17 @@ pub(crate) fn enqueue_together(
         }
     }
     Ok(answers)
+}
+
+/// Refuses jobs in lanes and sublanes that their tenants may not have.
+fn check_room(
+    session: &Session<'_>,
+    jobs: &[NewJob],
+) -> Result<Result<(), EnqueueError>, DriverError> {
+    match session.names.check_lanes(session.conn, jobs)? {
+        Ok(()) => Ok(check_sublanes(jobs, &session.due.index)),
+        full => Ok(full),
+    }
 }
 
 /// The jobs of a request that wait for others, as they are to be stored; or why the others, or the

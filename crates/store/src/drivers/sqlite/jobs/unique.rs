@@ -6,14 +6,16 @@ use rusqlite::Connection;
 use steadfast_core::{Job, JobCommand, JobId, NewJob, Subscriptions, Tenant, Unique};
 
 use crate::drivers::sqlite::{
-    audit::save_audit,
     change::run_command,
     driver_error::DriverError,
     names::Names,
     rows::{JobRow, JobRowColumns},
     session::Session,
+    transaction::{WriterTransaction, finish},
 };
-use crate::{error::EnqueueError, verbs::unique::UniquePlan};
+use crate::{
+    drivers::transaction::Transaction as _, error::EnqueueError, verbs::unique::UniquePlan,
+};
 
 /// What becomes of the unique jobs of a batch, but for those that exist by their idempotency key.
 pub(crate) fn plan(
@@ -42,7 +44,7 @@ pub(crate) fn edit(session: &mut Session<'_>, plan: &UniquePlan) -> Result<(), D
         let _edited = run_command(session, *id, &command, &Subscriptions::default())?;
     }
     for record in &plan.audits {
-        save_audit(session, Some(record))?;
+        finish(WriterTransaction::new(session).save_audit(record))?;
     }
     Ok(())
 }

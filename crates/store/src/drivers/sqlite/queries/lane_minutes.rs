@@ -7,12 +7,11 @@ use crate::drivers::sqlite::{
     SqliteStore,
     driver_error::DriverError,
     readers::Reader,
-    start::in_index,
     stats::{tally, tally_columns},
 };
 use crate::{
     claim::{DueRange, SublaneId},
-    drivers::sql::paging::row_limit,
+    drivers::sql::{paging::row_limit, start::StartReads as _},
     error::StoreError,
     limits::LANE_MINUTES_MAX,
     minutes::{minute, minute_start},
@@ -61,10 +60,10 @@ pub(crate) async fn due_minutes(
     until: Timestamp,
     most: u64,
 ) -> Result<DueMinutes, StoreError> {
-    let looked = in_index(store, std::sync::Arc::default(), move |session| {
-        let index = &session.due.index;
+    let reader = store.start_reader("due_minutes", std::sync::Arc::default());
+    let looked = reader.ask_index(move |index, now| {
         let found = index.due_ranges(&destination, tenant.as_ref(), until);
-        (found, session.now)
+        (found, now)
     });
     let ((ranges, is_cut), now) = looked.await?;
     let count = move |reader: &mut Reader| {

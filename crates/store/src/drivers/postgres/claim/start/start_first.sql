@@ -1,15 +1,14 @@
 -- The first job of each of some ranges.
--- Parameters: 1 lanes, 2 sublanes, 3 levels, 4 the earliest times to look at.
--- Rows: number, id, run_at, of those that have any. Locks: none.
+-- Parameters: 1 lanes, 2 sublanes, 3 levels. Rows: number, id, run_at, of those that have any.
+-- Locks: none.
 SELECT due_range.number, head.id, head.run_at
-FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::bigint[])
-    WITH ORDINALITY AS due_range (lane, sublane, level, oldest_live, number)
+FROM unnest($1::bigint[], $2::bigint[], $3::integer[])
+    WITH ORDINALITY AS due_range (lane, sublane, level, number)
 CROSS JOIN LATERAL (
     SELECT job.id, job.run_at FROM steadfast.job
     WHERE
         job.state = 0 AND job.lane = due_range.lane AND job.sublane = due_range.sublane
         AND job.level = due_range.level
-        AND job.run_at >= due_range.oldest_live
     ORDER BY job.run_at
     LIMIT 1
 ) AS head

@@ -1,8 +1,12 @@
 -- How many jobs of one sublane and level are due before another one: entries of the index alone.
 -- Parameters: 1 lane, 2 sublane, 3 level, 4 until which time, 5 of those of exactly that time the
--- rows before this one, 6 how many entries to look at. Rows: ahead, looked. Locks: read.
+-- rows before this job, or null for all, 6 how many entries to look at. Rows: ahead, looked.
+-- Locks: read.
 SELECT
-    count(*) FILTER (WHERE run_at < ?4 OR seq < ?5) AS ahead,
+    count(*) FILTER (
+        WHERE run_at < ?4 OR ?5 IS NULL
+        OR seq < (SELECT own.seq FROM steadfast_job AS own WHERE own.id = ?5)
+    ) AS ahead,
     count(*) AS looked
 FROM (
     SELECT run_at, seq FROM steadfast_job

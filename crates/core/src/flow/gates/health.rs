@@ -1,0 +1,286 @@
+//! The health of destinations, and what follows from it for jobs: whether they are held, for how long,
+//! and the gate that holds them.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use super::{AppliedGate, GateNumber, Gates, both};
+use crate::{
+    flow::{
+        gate::{GateId, GateLimits, GateScope},
+        health::{DestinationHealth, DestinationLimit, HealthRules, HealthSubject, Incident},
+        hold::{HoldMode, RetryAfterScope},
+        sublane::Sublane,
+    },
+    job::Job,
+    values::{Destination, Kind, Tenant, Timestamp},
+};
+
+/// The health of one destination.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownHealth {
+    for_all: Option<Arc<DestinationHealth>>,
+    of_tenants: HashMap<Tenant, Arc<DestinationHealth>>,
+}
+
+impl KnownHealth {
+    fn get(&self, tenant: Option<&Tenant>) -> Option<&Arc<DestinationHealth>> {
+        match tenant {
+            None => self.for_all.as_ref(),
+            Some(tenant) => self.of_tenants.get(tenant),
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Option<&Tenant>, &Arc<DestinationHealth>)> {
+        let for_all = self.for_all.iter().map(|health| (None, health));
+        let of_tenants = self.of_tenants.iter();
+        for_all.chain(of_tenants.map(|(tenant, health)| (Some(tenant), health)))
+    }
+}
+
+impl Gates {
+    /// The same gates, with the health of destinations. It is part of the content of `version`. Healthy
+    /// destinations may be left out.
+    #[must_use]
+    pub fn with_health(
+        mut self,
+        health: impl IntoIterator<Item = (impl Into<HealthSubject>, Arc<DestinationHealth>)>,
+    ) -> Self {
+        self.health = HashMap::new();
+        for (subject, health) in health {
+            let HealthSubject {
+                destination,
+                tenant,
+            } = subject.into();
+            let known = self.health.entry(destination).or_default();
+            match tenant {
+                None => known.for_all = Some(health),
+                Some(tenant) => {
+                    known.of_tenants.insert(tenant, health);
+                }
+            }
+        }
+        self
+    }
+
+    /// The health of a destination, for all tenants or for one.
+    pub fn health(
+        &self,
+        destination: &Destination,
+        tenant: Option<&Tenant>,
+    ) -> Option<&Arc<DestinationHealth>> {
+        self.health.get(destination)?.get(tenant)
+    }
+
+    /// The health of a destination, for all tenants and for single ones.
+    pub fn healths_of(
+        &self,
+        destination: &Destination,
+    ) -> impl Iterator<Item = (Option<&Tenant>, &Arc<DestinationHealth>)> {
+        let known = self.health.get(destination);
+        known.into_iter().flat_map(KnownHealth::iter)
+    }
+
+    /// The current incident of a destination, for the jobs of a tenant.
+    pub fn incident(&self, tenant: &Tenant, destination: &Destination) -> Option<&Incident> {
+        let known = self.health.get(destination)?;
+        let known = [known.get(None), known.get(Some(tenant))];
+        let mut known = known.into_iter().flatten();
+        known.find_map(|health| health.incident())
+    }
+
+    /// Of how many destinations something is known, counting those apart that tenants see in their
+    /// own way.
+    pub fn health_count(&self) -> usize {
+        self.health.values().map(|known| known.iter().count()).sum()
+    }
+
+    /// Destinations of which something is known, in no order.
+    pub fn known_destinations(&self) -> impl Iterator<Item = &Destination> {
+        self.health.keys()
+    }
+
+    /// Everything that is known of destinations.
+    pub fn healths(&self) -> impl Iterator<Item = (HealthSubject, &Arc<DestinationHealth>)> {
+        self.health.iter().flat_map(|(destination, known)| {
+            known.iter().map(|(tenant, health)| {
+                let subject = HealthSubject {
+                    destination: destination.clone(),
+                    tenant: tenant.cloned(),
+                };
+                (subject, health)
+            })
+        })
+    }
+
+    /// When a destination counts as unhealthy.
+    pub fn health_rules(&self, destination: &Destination) -> HealthRules {
+        self.of_destination(destination).health.rules()
+    }
+
+    /// What follows for the jobs of a sublane if their destination is found unhealthy. What a tenant
+    /// sets for its own jobs comes before what is set for the destination, and both before defaults.
+    pub fn hold_mode(&self, tenant: &Tenant, destination: &Destination) -> HoldMode {
+        let set = match self.holds.is_empty() {
+            true => None,
+            false => self.hold_set(tenant, destination),
+        };
+        let defaults = [self.defaults.tenant.hold, self.defaults.destination.hold];
+        set.or_else(|| defaults.into_iter().flatten().next())
+            .unwrap_or(HoldMode::Auto)
+    }
+
+    fn hold_set(&self, tenant: &Tenant, destination: &Destination) -> Option<HoldMode> {
+        let [of_all, of_tenant] = both(tenant, GateScope::Destination, destination.as_str());
+        let [tenants_own, _] = both(tenant, GateScope::Tenant, tenant.as_str());
+        let ids = [of_tenant, tenants_own, of_all];
+        ids.iter().find_map(|id| self.holds.get(id).copied())
+    }
+
+    /// The reaction for jobs of a tenant without a setting.
+    pub fn usual_hold_mode(&self, destination: &Destination) -> HoldMode {
+        let set = self.of_destination(destination).hold;
+        let defaults = [
+            set,
+            self.defaults.tenant.hold,
+            self.defaults.destination.hold,
+        ];
+        let mut set = defaults.into_iter().flatten();
+        set.next().unwrap_or(HoldMode::Auto)
+    }
+
+    /// Whether any jobs are held by themselves if their destination is found unhealthy.
+    pub fn has_auto_hold(&self) -> bool {
+        let defaults = [self.defaults.tenant.hold, self.defaults.destination.hold];
+        let mut set = self.holds.values().copied();
+        set.any(|mode| mode == HoldMode::Auto)
+            || defaults.contains(&Some(HoldMode::Auto))
+            || defaults == [None, None]
+    }
+
+    /// The jobs that a `Retry-After` applies to which a job of a tenant received. The operator may
+    /// know that the limits of a destination are the same for all its callers; a tenant may know
+    /// that its own are not.
+    pub fn retry_after_scope(
+        &self,
+        tenant: Option<&Tenant>,
+        destination: &Destination,
+    ) -> RetryAfterScope {
+        match self.of_destination(destination).share_retry_after {
+            Some(true) => return RetryAfterScope::All,
+            Some(false) => return RetryAfterScope::Job,
+            None => {}
+        }
+        let own = tenant.and_then(|tenant| {
+            let [_, own] = both(tenant, GateScope::Destination, destination.as_str());
+            self.set.get(&own)?.share_retry_after
+        });
+        match own {
+            Some(false) => RetryAfterScope::Job,
+            _ => RetryAfterScope::Tenant,
+        }
+    }
+
+    /// For how long a job was held between two times, which `maxElapsed` does not count.
+    pub fn held_between(&self, job: &Job, from: Timestamp, to: Timestamp) -> Duration {
+        let known = job.destination.as_ref();
+        let Some((destination, known)) =
+            known.and_then(|destination| self.health.get_key_value(destination))
+        else {
+            return Duration::ZERO;
+        };
+        let mode = self.hold_mode(&job.tenant, destination);
+        let for_all = known.get(None).into_iter();
+        let for_all = for_all.flat_map(|it| it.holds(mode_for_all(&job.kind, mode)));
+        let own = known.get(Some(&job.tenant)).into_iter();
+        let own = own.flat_map(|it| it.holds(mode));
+        let mut holds: Vec<_> = for_all.chain(own).collect();
+        holds.sort_unstable();
+        // What two of them have in common counts once.
+        let (mut held, mut counted) = (Duration::ZERO, from);
+        for (begin, end) in holds {
+            let (begin, end) = (begin.max(counted), end.min(to));
+            held += end.since(begin);
+            counted = counted.max(end);
+        }
+        held
+    }
+
+    fn of_destination(&self, destination: &Destination) -> &GateLimits {
+        if self.set.is_empty() {
+            return &self.defaults.destination;
+        }
+        let id = GateId {
+            tenant: None,
+            scope: GateScope::Destination,
+            key: destination.as_str().to_owned(),
+        };
+        let set = self.set.get(&id).map(Arc::as_ref);
+        set.unwrap_or(&self.defaults.destination)
+    }
+
+    /// What follows from the health of their destination for the jobs of a sublane: for all tenants,
+    /// and for its own. While it is held for all, no second probe is sent for the tenant alone; what
+    /// the tenant was asked to wait for, or holds by hand, counts all the same.
+    pub(super) fn health_gates(&self, sublane: &Sublane) -> impl Iterator<Item = AppliedGate> {
+        let destination = sublane.destination.as_ref();
+        let known = destination.and_then(|destination| self.health.get_key_value(destination));
+        let gates = known.map(|(destination, known)| {
+            let mode = self.hold_mode(&sublane.tenant, destination);
+            let scope = self.retry_after_scope(Some(&sublane.tenant), destination);
+            let heeds_retry_after = scope != RetryAfterScope::Job;
+            let mode_for_all = mode_for_all(&sublane.kind, mode);
+            let for_all = known.get(None);
+            let is_held_for_all = for_all.is_some_and(|health| health.keeps_back(mode_for_all));
+            let own = known.get(Some(&sublane.tenant));
+            let own_mode = if is_held_for_all { HoldMode::Off } else { mode };
+            let tenant = Some(&sublane.tenant);
+            [
+                for_all.and_then(|it| Some((None, it.limit(mode_for_all, heeds_retry_after)?))),
+                own.and_then(|it| Some((tenant, it.limit(own_mode, heeds_retry_after)?))),
+            ]
+            .map(|limit| {
+                let (tenant, limit) = limit?;
+                Some(health_gate(destination, tenant, limit))
+            })
+        });
+        gates.into_iter().flatten().flatten()
+    }
+}
+
+fn health_gate(
+    destination: &Destination,
+    tenant: Option<&Tenant>,
+    limit: DestinationLimit,
+) -> AppliedGate {
+    let id = GateId {
+        tenant: tenant.cloned(),
+        scope: GateScope::Destination,
+        key: destination.as_str().to_owned(),
+    };
+    AppliedGate {
+        number: GateNumber::of_health(&id, &limit),
+        id,
+        limits: Arc::new(GateLimits {
+            destination: Some(Arc::new(limit)),
+            ..GateLimits::default()
+        }),
+    }
+}
+
+impl GateNumber {
+    /// What follows from the health of a destination has states of its own. Jobs that are held, and
+    /// jobs that only wait as they were asked to, pass different gates.
+    fn of_health(id: &GateId, limit: &DestinationLimit) -> Self {
+        let scope = match limit.holds() {
+            true => "health",
+            false => "retry-after",
+        };
+        Self::of_parts(scope, id)
+    }
+}
+
+/// Health measured by calls of nodes holds back only calls of nodes. Whether other kinds of jobs work
+/// there, only their tenants know.
+fn mode_for_all(kind: &Kind, mode: HoldMode) -> HoldMode {
+    if kind.is_call() { mode } else { HoldMode::Off }
+}

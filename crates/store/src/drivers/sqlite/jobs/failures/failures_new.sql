@@ -1,7 +1,0 @@
--- Groups of failures of a state, the newest first.
--- Parameters: 1 new or regressed, 2 since when at the earliest, 3 limit. Rows: as named. Locks: read.
-SELECT tenant, fingerprint, count, body
-FROM steadfast_failure INDEXED BY steadfast_failure_new
-WHERE state IN ('new', 'regressed') AND state = ?1 AND state_since >= ?2
-ORDER BY state_since DESC
-LIMIT ?3

@@ -1,0 +1,214 @@
+//! Lets callers in by turns where only some may be at a time.
+//!
+//! Whoever comes first is served first, as long as there is room. If callers have to wait, tenants
+//! take turns, and none is in more often than its part, however many requests it sends.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::oneshot;
+
+use crate::caller::StoreCaller;
+
+/// Room that callers share.
+#[derive(Debug)]
+pub struct FairGate {
+    /// How much of it one tenant may have at a time.
+    per_tenant: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    callers: HashMap<StoreCaller, Entry>,
+    /// Callers that wait, the next one first.
+    turns: VecDeque<StoreCaller>,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    inside: usize,
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    weight: usize,
+    admit: oneshot::Sender<Admission>,
+}
+
+/// Room that a caller has, until it is dropped.
+#[derive(Debug)]
+pub struct Admission {
+    gate: Arc<FairGate>,
+    caller: StoreCaller,
+    weight: usize,
+}
+
+impl FairGate {
+    /// So much room, of which one tenant may have a part at a time. Callers of all tenants may have all.
+    pub fn new(room: usize, per_tenant: usize) -> Arc<Self> {
+        Arc::new(Self {
+            per_tenant: per_tenant.clamp(1, room.max(1)),
+            state: Mutex::new(State {
+                free: room.max(1),
+                callers: HashMap::new(),
+                turns: VecDeque::new(),
+            }),
+        })
+    }
+
+    /// Waits for room. The node itself needs none.
+    pub async fn enter(
+        self: &Arc<Self>,
+        caller: Option<StoreCaller>,
+        weight: usize,
+    ) -> Option<Admission> {
+        let caller = caller?;
+        let weight = weight.clamp(1, self.per_tenant);
+        let (admit, admitted) = oneshot::channel();
+        let gone = {
+            let mut state = self.lock();
+            let entry = state.callers.entry(caller.clone()).or_default();
+            if entry.waiting.is_empty() {
+                state.turns.push_back(caller.clone());
+            }
+            let entry = state.callers.entry(caller).or_default();
+            entry.waiting.push_back(Waiting { weight, admit });
+            self.admit(&mut state)
+        };
+        drop(gone);
+        admitted.await.ok()
+    }
+
+    /// Lets in whoever may. Answers the room of those that did not wait for it.
+    fn admit(self: &Arc<Self>, state: &mut State) -> Vec<Admission> {
+        let mut gone = Vec::new();
+        let mut refused = 0;
+        while state.free > 0
+            && refused < state.turns.len()
+            && let Some(caller) = state.turns.pop_front()
+        {
+            let most = match caller.tenant {
+                Some(_) => self.per_tenant,
+                None => usize::MAX,
+            };
+            let free = state.free;
+            let entry = state.callers.entry(caller.clone()).or_default();
+            let next = entry.waiting.front().map(|waiting| waiting.weight);
+            let fits = next.filter(|weight| *weight <= free && entry.inside + weight <= most);
+            let Some(waiting) = fits.and_then(|_| entry.waiting.pop_front()) else {
+                state.turns.push_back(caller);
+                refused += 1;
+                continue;
+            };
+            refused = 0;
+            entry.inside += waiting.weight;
+            if !entry.waiting.is_empty() {
+                state.turns.push_back(caller.clone());
+            }
+            state.free -= waiting.weight;
+            let admission = Admission {
+                gate: self.clone(),
+                caller,
+                weight: waiting.weight,
+            };
+            gone.extend(waiting.admit.send(admission).err());
+        }
+        gone
+    }
+
+    fn leave(self: &Arc<Self>, caller: &StoreCaller, weight: usize) {
+        let gone = {
+            let mut state = self.lock();
+            state.free += weight;
+            if let Some(entry) = state.callers.get_mut(caller) {
+                entry.inside -= weight;
+                if entry.inside == 0 && entry.waiting.is_empty() {
+                    state.callers.remove(caller);
+                }
+            }
+            self.admit(&mut state)
+        };
+        drop(gone);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        self.gate.leave(&self.caller, self.weight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use steadfast_core::Tenant;
+
+    use super::*;
+
+    fn of(tenant: &str) -> Option<StoreCaller> {
+        Some(StoreCaller {
+            tenant: Tenant::new(tenant).ok(),
+            works: false,
+        })
+    }
+
+    #[tokio::test]
+    async fn a_tenant_with_many_requests_leaves_room_and_turns_to_others() {
+        let gate = FairGate::new(4, 3);
+        let enter = |tenant| {
+            let gate = gate.clone();
+            tokio::spawn(async move { gate.enter(of(tenant), 1).await.unwrap() })
+        };
+        let mut loud = Vec::new();
+        for _ in 0..3 {
+            loud.push(gate.enter(of("loud"), 1).await.unwrap());
+        }
+        assert!(gate.enter(of("loud"), 1).now_or_never().is_none());
+        let waiting: Vec<_> = (0..100).map(|_| enter("loud")).collect();
+        tokio::task::yield_now().await;
+        let quiet = gate.enter(of("quiet"), 1).now_or_never();
+        assert!(quiet.is_some(), "there is room for it");
+        let next = enter("quiet");
+        tokio::task::yield_now().await;
+        // One that leaves makes room for the other tenant, although a hundred came before.
+        drop(loud.pop());
+        drop(quiet);
+        next.await.unwrap();
+        drop(loud);
+        for each in waiting {
+            drop(each.await.unwrap());
+        }
+        assert_eq!(gate.lock().free, 4);
+        assert!(gate.lock().callers.is_empty());
+    }
+
+    #[tokio::test]
+    async fn one_who_left_while_waiting_keeps_no_room() {
+        let gate = FairGate::new(1, 1);
+        let first = gate.enter(of("a"), 1).await;
+        assert!(gate.enter(of("b"), 1).now_or_never().is_none());
+        drop(first);
+        assert!(gate.enter(of("c"), 5).now_or_never().is_some());
+        assert!(gate.enter(None, 1).await.is_none(), "the node needs none");
+    }
+
+    #[tokio::test]
+    async fn work_does_not_wait_behind_lists_of_its_own_tenant() {
+        let gate = FairGate::new(2, 1);
+        let _list = gate.enter(of("a"), 1).await;
+        let work = StoreCaller {
+            works: true,
+            ..of("a").unwrap()
+        };
+        assert!(gate.enter(Some(work), 1).now_or_never().is_some());
+    }
+}

@@ -1,0 +1,81 @@
+//! How many lanes and sublanes tenants may have.
+//!
+//! Counts are made of lanes, and nodes keep sublanes in memory, so there is an end to both: for jobs
+//! that callers create. What follows from a job by itself is stored whatever there is.
+
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use std::collections::{BTreeMap, BTreeSet};
+
+use steadfast_core::Tenant;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use steadfast_core::{NewJob, Sublane};
+
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use crate::{
+    claim::{DueIndex, SublaneId},
+    lane::{Lane, LaneId},
+    limits::SUBLANES_PER_TENANT_MAX,
+};
+use crate::{error::EnqueueError, limits::LANES_PER_TENANT_MAX};
+
+/// The lanes of jobs that are not known to be stored, by tenant.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) fn new_lanes<'j>(
+    jobs: impl IntoIterator<Item = &'j NewJob>,
+    is_stored: impl Fn(LaneId) -> bool,
+) -> BTreeMap<&'j Tenant, BTreeSet<LaneId>> {
+    let mut lanes: BTreeMap<&Tenant, BTreeSet<LaneId>> = BTreeMap::new();
+    let mut last: Option<&NewJob> = None;
+    for job in jobs {
+        let names = |job: &'j NewJob| (&job.tenant, &job.queue, &job.kind);
+        if last.is_none_or(|last| names(last) != names(job)) {
+            let lane = Lane::from(job).number();
+            if !is_stored(lane) {
+                lanes.entry(&job.tenant).or_default().insert(lane);
+            }
+        }
+        last = Some(job);
+    }
+    lanes
+}
+
+/// Refuses new lanes of a tenant that has `stored` ones.
+pub(crate) fn check_lanes(tenant: &Tenant, stored: usize, new: usize) -> Result<(), EnqueueError> {
+    let most = LANES_PER_TENANT_MAX;
+    match new == 0 || stored + new <= most {
+        true => Ok(()),
+        false => Err(EnqueueError::TenantFull {
+            tenant: tenant.clone(),
+            what: "different pairs of queue and kind",
+            most,
+        }),
+    }
+}
+
+/// Refuses a job that waits in another sublane than those of its tenant, if these are all it may have.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) fn check_sublanes(jobs: &[NewJob], index: &DueIndex) -> Result<(), EnqueueError> {
+    let mut has_room: Option<&Tenant> = None;
+    for job in jobs {
+        if has_room == Some(&job.tenant) {
+            continue;
+        }
+        if !index.is_full_for(&job.tenant) {
+            has_room = Some(&job.tenant);
+            continue;
+        }
+        let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
+        let sublane = SublaneId {
+            lane: Lane::from(job).number(),
+            number: Sublane::number(destination, key),
+        };
+        if !index.knows(sublane) {
+            return Err(EnqueueError::TenantFull {
+                tenant: job.tenant.clone(),
+                what: "queues, destinations and concurrency keys with waiting jobs",
+                most: SUBLANES_PER_TENANT_MAX,
+            });
+        }
+    }
+    Ok(())
+}
