@@ -356,8 +356,18 @@ schema!(
 schema!(
     /// Of [`steadfast_core::AlertState`].
     AlertSchema as "Alert"
-    uses [AlertRule, AlertSubject, AlertStatus, AlertUnit],
+    uses [AlertRule, AlertSubject, AlertStatus, AlertUnit, AlertAcknowledgementSchema],
     alert()
+);
+
+schema!(
+    /// Of [`steadfast_core::AlertAcknowledgement`].
+    AlertAcknowledgementSchema as "AlertAcknowledgement",
+    ObjectBuilder::new()
+        .description(Some("Who works on a firing alert; it sends no reminders"))
+        .property("by", text())
+        .property("at", time())
+        .required("at")
 );
 
 fn alert() -> ObjectBuilder {
@@ -406,6 +416,11 @@ fn alert() -> ObjectBuilder {
     ];
     let object =
         ObjectBuilder::new().description(Some("The state of an alert rule for one tenant"));
+    let acknowledged = reference::<AlertAcknowledgementSchema>();
+    let object = object.property("acknowledged", acknowledged).property(
+        "silencedUntil",
+        time().description(Some("No notifications are sent before this time")),
+    );
     let object = object.property(
         "destination",
         ObjectBuilder::new()

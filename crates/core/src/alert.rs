@@ -19,12 +19,14 @@ use crate::{
 };
 
 pub use change::AlertChange;
-pub use observation::{AlertMetrics, AlertObservation, ObservedDestination, UpcomingJobs};
+pub use observation::{
+    AlertMetrics, AlertObservation, ForecastTrust, ObservedDestination, UpcomingJobs,
+};
 pub use settings::{
     AlertSettings, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert, OverdueAlert,
     RegressedAlert, RetryRateAlert, StormAlert,
 };
-pub use state::AlertState;
+pub use state::{AlertAcknowledgement, AlertCommand, AlertState};
 
 string_enum! {
     /// The rule of an alert.

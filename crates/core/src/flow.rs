@@ -7,6 +7,7 @@
 //! * `gate`: what a person sets; `patch`: how it is written. `gates`: which of them apply to a job.
 //! * `health`: whether a destination can be called now.
 //! * `room`: how many jobs a gate lets start now, or when it opens.
+//! * `stop`: gates that let no job start, however few run.
 //! * `fair`: which tenant is next.
 //! * `slots`: how many calls a node makes to one destination at a time.
 //! * `blockers`: why a job has not started, for people.
@@ -24,6 +25,7 @@ mod patch;
 mod rate;
 mod room;
 mod slots;
+mod stop;
 mod sublane;
 
 pub use blockers::{
@@ -47,4 +49,5 @@ pub use slots::{
     CallOwner, CallWindow, call_allowance, tenant_call_allowance, tenant_webhook_allowance,
     webhook_slots,
 };
+pub use stop::GateStop;
 pub use sublane::Sublane;

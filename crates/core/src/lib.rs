@@ -51,9 +51,10 @@ mod values;
 pub mod limits;
 
 pub use alert::{
-    AlertChange, AlertMetrics, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
-    AlertSubject, AlertUnit, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert,
-    ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert, UpcomingJobs,
+    AlertAcknowledgement, AlertChange, AlertCommand, AlertMetrics, AlertObservation, AlertRule,
+    AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, DestinationAlert, DlqAlert,
+    ExhaustedAlert, ForecastTrust, NewFailureAlert, ObservedDestination, OverdueAlert,
+    RegressedAlert, RetryRateAlert, StormAlert, UpcomingJobs,
 };
 pub use audit::{Actor, AuditRecord};
 pub use batch::{
@@ -68,19 +69,17 @@ pub use failure_group::{
 pub use flow::{
     AppliedGate, Blocker, BlockerKind, CallOwner, CallWindow, ClosedBy, DestinationHealth,
     DestinationLimit, Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch,
-    GateScope, GateSnapshot, GateState, Gates, GatesChange, HealthChange, HealthEvent, HealthInput,
-    HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand,
-    HoldMode, Incident, IncidentCause, JobSnapshot, ManualHold, OutcomeCounts, Pause, PausePatch,
-    PlaceSnapshot, QueueExplanation, QueueFacts, Rate, RatePatch, RetryAfterScope, RetryShare,
-    Room, Share, SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, Sublane, Weight,
-    WorkerSnapshot, call_allowance, tenant_call_allowance, tenant_webhook_allowance, webhook_slots,
+    GateScope, GateSnapshot, GateState, GateStop, Gates, GatesChange, HealthChange, HealthEvent,
+    HealthInput, HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally,
+    HoldCommand, HoldMode, Incident, IncidentCause, JobSnapshot, ManualHold, OutcomeCounts, Pause,
+    PausePatch, PlaceSnapshot, QueueExplanation, QueueFacts, Rate, RatePatch, RetryAfterScope,
+    RetryShare, Room, Share, SharedRetryAfter, StartEstimate, StartExplanation, StartFacts,
+    Sublane, Weight, WorkerSnapshot, call_allowance, tenant_call_allowance,
+    tenant_webhook_allowance, webhook_slots,
 };
 pub use forecast::{
     attempts::AttemptForecast,
-    due::{
-        DueCount, DueFacts, DueForecast, DueMinute, MinuteOutcomes, RetryRate,
-        throughput_per_minute,
-    },
+    due::{DueCount, DueFacts, DueForecast, DueMinute, RetryRate, throughput_per_minute},
     error::ForecastError,
     record::ForecastRecord,
 };

@@ -76,8 +76,11 @@ pub const FORECAST_ERROR_AHEAD: Duration = Duration::from_secs(10 * 60);
 pub const FORECAST_SUBJECTS_MAX: usize = 50;
 /// Hours for which a forecast knows its own error.
 pub const FORECAST_ERROR_HOURS: i64 = 6;
-/// A minute counts for the throughput if at most one attempt in this many failed.
-pub const THROUGHPUT_FAILURES_DIVISOR: u64 = 10;
+/// How long attempts must have been counted before a storm is announced: a younger queue has shown
+/// neither its pace nor its throughput.
+pub const STORM_HISTORY_MIN: Duration = Duration::from_secs(60 * 60);
+/// The error of its forecasts above which a queue announces no storm.
+pub const STORM_ERROR_MAX: f64 = 0.5;
 /// Jobs that make a storm: fewer are over before a person has read of it.
 pub const STORM_JOBS_MIN: f64 = 100.0;
 

@@ -54,9 +54,9 @@ pub use attempt::{
 pub use builder::EngineBuilder;
 pub use client::{
     BatchRequest, BulkCommand, BulkResult, Client, ClientError, CreateResult, CreatedBatch,
-    DestinationCounts, DestinationFilter, DestinationForecast, DestinationState, ExplainRequest,
-    Forecasts, GateUse, OperationRequest, QueueForecast, ReplayRecord, ReplayRequest,
-    WorkerPresence, endpoint_deliveries,
+    DestinationCounts, DestinationFilter, DestinationForecast, DestinationState, DueStop,
+    DueSummary, ExplainRequest, Forecasts, GateUse, LaneDue, OperationRequest, QueueForecast,
+    ReplayRecord, ReplayRequest, WorkerPresence, endpoint_deliveries,
     request::{JobKind, JobRequest},
     schedule_request::{ScheduleEdit, ScheduleRequest},
     stats::Stats,

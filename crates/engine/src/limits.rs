@@ -68,6 +68,8 @@ pub const OPERATION_ELSEWHERE: Duration = Duration::from_secs(2);
 pub const OUTCOMES_POLL: Duration = Duration::from_millis(500);
 /// Jobs whose outcomes are looked at together; their payloads are in memory.
 pub const OUTCOMES_BATCH_MAX: usize = 100;
+/// Jobs of an operation whose outcomes are read for one look at it. A canary counts all of them.
+pub const OUTCOMES_READ_MAX: usize = 1_000;
 /// The step of counters and forecasts.
 pub const MINUTE: Duration = Duration::from_secs(60);
 /// How far ahead alerts look: after an outage most retries come back within two hours.
@@ -187,6 +189,11 @@ pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
 /// How far back attempts are counted to tell how fast the jobs of a tenant start: long enough for a
 /// few jobs a minute, short enough to be about the present.
 pub const START_PACE_WINDOW: Duration = Duration::from_secs(300);
+/// How many counts of jobs behind held destinations are read for one page of due jobs. What is left
+/// out counts as startable, and the page says that fewer may be.
+pub const DUE_COUNTS_MAX: usize = 100;
+/// How far such a count goes.
+pub const DUE_COUNTED_MAX: u64 = 100_000;
 /// A node that has been silent for this long, four heartbeats, may have died.
 pub const NODE_SILENT_AFTER: Duration = Duration::from_secs(20);
 /// How many heartbeats lie between two looks for nodes that have been silent for too long.

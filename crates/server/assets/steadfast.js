@@ -4,12 +4,22 @@
 (() => {
   const REFRESH_MIN_MS = 1000; // a busy node changes more often than people can read
   const REFRESH_MAX_MS = 5000; // jobs of other nodes send no event here
+  const MISSED_MAX = 2; // a page that missed this many refreshes says so
+  const REQUEST_MAX_MS = MISSED_MAX * REFRESH_MAX_MS; // a node that hangs does not respond either
   const onlyJob = document.body.dataset.job;
   const root = new URL("..", document.currentScript.src).pathname; // the dashboard may be below a path
   const sign = document.getElementById("live-sign");
   const pause = document.getElementById("live-pause");
+  const age = document.getElementById("page-age");
+  const newRowsButton = document.getElementById("new-rows");
   let isPaused = sessionStorage.getItem("paused") === "1";
   let fetchedAt = Date.now();
+  let answeredAt = Date.now();
+  let missed = 0;
+  let newRows = { count: 0, atLeast: false }; // not shown, because the rows below them are held in place
+  let isFetching = false;
+  let isHolding = false;
+  let isReleased = false; // by the button of new rows, for one refresh
   let timer = null;
 
   // Times.
@@ -65,9 +75,27 @@
     return (typing && element.contains(active)) || element.querySelector("details[open] textarea");
   }
 
+  // Rows that a person points at, works through by keyboard or has ticked do not move.
+  const isHeld = () => document.querySelector("main tbody:is(:hover, :focus-within), main tbody input:checked") !== null;
+
+  // Makes a part of the page like `fresh`. What a person has opened stays open, even if the part
+  // around it is new.
+  function updatePart(part, fresh) {
+    const open = [...part.querySelectorAll("details[open][id]")].map((details) => details.id);
+    update(part, fresh);
+    for (const id of open) {
+      let details = document.getElementById(id);
+      for (; details; details = details.parentElement.closest("details")) details.open = true;
+    }
+  }
+
   // Makes `element` like `fresh`, and leaves alone what is the same in both: what a person has
   // opened, ticked, selected, focused or scrolled stays so.
   function update(element, fresh) {
+    if (element.nodeName === "TBODY" && isHolding) {
+      updateRows(element, fresh);
+      return;
+    }
     const named = new Map();
     for (const node of element.childNodes) {
       const name = nameOf(node);
@@ -99,6 +127,32 @@
     }
   }
 
+  // Updates the rows in their places. New ones above the first known row are counted only, and
+  // those that are no longer on the page are marked: they may have changed since.
+  function updateRows(body, fresh) {
+    const known = new Map([...body.rows].map((row) => [nameOf(row), row]));
+    const rows = [...fresh.rows];
+    const first = rows.findIndex((row) => nameOf(row) && known.has(nameOf(row)));
+    newRows.count += first < 0 ? rows.length : first;
+    newRows.atLeast ||= first < 0 && rows.length > 0;
+    for (const row of rows) {
+      const name = nameOf(row);
+      const old = name && known.get(name);
+      known.delete(name);
+      if (!old) continue;
+      updateAttributes(old, row);
+      update(old, row);
+    }
+    for (const [name, row] of known) row.classList.toggle("gone", name !== "");
+  }
+
+  function showNewRows() {
+    const { count, atLeast } = newRows;
+    newRowsButton.hidden = count === 0;
+    const nouns = document.querySelector("main [data-noun]")?.dataset.noun || "row|rows";
+    newRowsButton.textContent = count + (atLeast ? " or more newer " : " newer ") + nouns.split("|")[count === 1 ? 0 : 1];
+  }
+
   // What tells an element from those beside it, if something does.
   function nameOf(node) {
     if (node.nodeType !== Node.ELEMENT_NODE) return "";
@@ -119,25 +173,55 @@
   }
 
   async function fetchPage(address) {
-    const response = await fetch(address, { credentials: "same-origin", redirect: "error" });
-    if (!response.ok) throw new Error("status " + response.status);
+    const signal = AbortSignal.timeout(REQUEST_MAX_MS);
+    const response = await fetch(address, { credentials: "same-origin", redirect: "manual", signal });
+    if (response.type === "opaqueredirect") throw new Error("You are signed out. Reload the page to sign in.");
+    if (!response.ok) throw new Error("This node responds with an error (status " + response.status + ").");
     return new DOMParser().parseFromString(await response.text(), "text/html");
   }
 
   async function refresh() {
     timer = null;
-    if (document.hidden || isPaused || !document.querySelector("main [data-live]")) return;
+    if (document.hidden || isPaused || isFetching || !document.querySelector("main [data-live]")) return;
     fetchedAt = Date.now();
+    isFetching = true;
     try {
       const page = await fetchPage(location.href);
+      missed = 0;
+      answeredAt = fetchedAt;
+      newRows = { count: 0, atLeast: false };
+      isHolding = !isReleased && isHeld();
+      isReleased = false;
       for (const element of document.querySelectorAll("[data-live][id]")) {
         const fresh = page.getElementById(element.id);
-        if (fresh && !isInUse(element) && fresh.innerHTML !== element.innerHTML) update(element, fresh);
+        if (fresh && !isInUse(element) && fresh.innerHTML !== element.innerHTML) updatePart(element, fresh);
       }
+      showNewRows();
+      showAge("");
       updateTimes();
-    } catch {
-      sign.hidden = true; // the node does not respond; the next refresh tries again
+    } catch (error) {
+      // A request that was given up has taken the time of two.
+      missed += error.name === "TimeoutError" ? MISSED_MAX : 1;
+      if (missed >= MISSED_MAX) showAge(error.name === "Error" ? error.message : "No response from this node.");
+    } finally {
+      isFetching = false;
     }
+  }
+
+  // A page that is not kept up to date says how old it is, and its answers fade.
+  function showAge(problem) {
+    if (problem === "" && document.body.classList.contains("stale")) sign.hidden = false;
+    document.body.classList.toggle("stale", problem !== "");
+    if (problem !== "") sign.hidden = true;
+    age.hidden = problem === "" && !isPaused;
+    const at = new Date(answeredAt).toISOString().slice(11, 19) + " UTC";
+    const text = (problem || "Updates are paused.") + " This page shows " + at;
+    if (age.firstChild.data !== text) age.firstChild.data = text;
+    updateAge();
+  }
+
+  function updateAge() {
+    if (!age.hidden) age.lastElementChild.textContent = ", " + oneUnit(Math.max(1, (Date.now() - answeredAt) / 1000)) + " ago.";
   }
 
   function refreshSoon() {
@@ -151,6 +235,7 @@
     sign.textContent = isPaused ? "paused" : "live";
     pause.textContent = isPaused ? "Resume updates" : "Pause updates";
     pause.hidden = false;
+    showAge("");
   }
 
   if (sign && document.querySelector("main [data-live]") && window.EventSource) {
@@ -175,10 +260,15 @@
       refreshSoon();
     });
     showState();
+    newRowsButton.addEventListener("click", () => {
+      isReleased = true;
+      refreshSoon();
+    });
     document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshSoon(); });
     setInterval(() => { if (Date.now() - fetchedAt > REFRESH_MAX_MS) refreshSoon(); }, 1000);
   }
   setInterval(updateTimes, 200);
+  if (age) setInterval(updateAge, 1000);
 
   // The checkbox in the table head selects all jobs of the page.
 

@@ -90,6 +90,7 @@ pub fn router(app: Arc<App>) -> Router<Arc<App>> {
         .route("/destinations/act", post(destinations::act))
         .route("/nodes", get(nodes::page))
         .route("/alerts", get(alerts::page))
+        .route("/alerts/act", post(alerts::act))
         .route("/endpoints", get(endpoints::page))
         .route("/endpoints/act", post(endpoints::act))
         .route("/endpoints/{id}", get(endpoints::detail_page))

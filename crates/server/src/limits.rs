@@ -265,8 +265,22 @@ pub const OVERVIEW_ROWS_MAX: usize = 5;
 pub const OVERVIEW_QUEUES_MAX: usize = 8;
 /// How old the slower parts of the overview may be; an open page asks every second.
 pub const OVERVIEW_AGE_MAX: Duration = Duration::from_secs(5);
-/// Workers that are read for their versions.
-pub const OVERVIEW_WORKERS_MAX: usize = 1_000;
+/// Jobs of an operation whose outcomes are counted when it is shown; as many as the engine reads.
+pub const OUTCOMES_SHOWN_MAX: u64 = 1_000;
+/// Attempts that failed like the one after them are folded, if they are at least as many.
+pub const ATTEMPTS_FOLDED_MIN: usize = 3;
+/// Tenants that are named where a request must choose one.
+pub const TENANTS_NAMED_MAX: usize = 5;
+/// Groups of failures that are sorted by their dead letters; the largest of them are shown.
+pub const FAILURES_SORTED_MAX: usize = 500;
+/// The longest silence of an alert: a week of holidays.
+pub const SILENCE_HOURS_MAX: u32 = 7 * 24;
+/// The newest jobs, among which the end of an id is searched for.
+pub const SHORT_ID_JOBS_MAX: usize = 500;
+/// How far the jobs are counted that a hold would stop.
+pub const HELD_JOBS_COUNTED_MAX: u64 = 100_000;
+/// Reasons why due jobs cannot start, in one place of a page; the others are on the page of queues.
+pub const DUE_STOPS_MAX: usize = 4;
 /// A job that has been due for longer is a sign that nothing takes it.
 pub const OVERVIEW_OVERDUE_AFTER: Duration = Duration::from_secs(60);
 

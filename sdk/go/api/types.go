@@ -23,6 +23,7 @@ type AdvanceClockRequest struct {
 
 // Alert: The state of an alert rule for one tenant
 type Alert struct {
+	Acknowledged *AlertAcknowledgement `json:"acknowledged,omitzero"`
 	// The destination, if the rule is `destination`
 	Destination string    `json:"destination,omitzero"`
 	FiredAt     time.Time `json:"firedAt,omitzero"`
@@ -32,6 +33,8 @@ type Alert struct {
 	Queue      string    `json:"queue,omitzero"`
 	ResolvedAt time.Time `json:"resolvedAt,omitzero"`
 	Rule       AlertRule `json:"rule"`
+	// No notifications are sent before this time
+	SilencedUntil time.Time `json:"silencedUntil,omitzero"`
 	// Time of the last change of state
 	Since   time.Time    `json:"since"`
 	Status  AlertStatus  `json:"status"`
@@ -43,6 +46,12 @@ type Alert struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 	// The measured value, in `unit`: a number of jobs, a fraction of attempts from 0 to 1, or seconds
 	Value float64 `json:"value"`
+}
+
+// AlertAcknowledgement: Who works on a firing alert; it sends no reminders
+type AlertAcknowledgement struct {
+	At time.Time `json:"at"`
+	By string    `json:"by,omitzero"`
 }
 
 // AlertList: Alerts: firing, pending and resolved.
@@ -290,6 +299,7 @@ const (
 	BlockerKindRetryShare       BlockerKind = "retry_share"
 	BlockerKindOrdered          BlockerKind = "ordered"
 	BlockerKindNoWorker         BlockerKind = "no_worker"
+	BlockerKindNoSlot           BlockerKind = "no_slot"
 	BlockerKindBehind           BlockerKind = "behind"
 )
 
@@ -717,8 +727,8 @@ type Destination struct {
 	PastIncidents []Incident `json:"pastIncidents"`
 	// The active `Retry-After`, if any.
 	RetryAfter *SharedRetryAfter `json:"retryAfter,omitzero"`
-	// Whether a `Retry-After` received by one job applies to all jobs.
-	ShareRetryAfter bool `json:"shareRetryAfter"`
+	// The jobs that a `Retry-After` applies to.
+	RetryAfterScope RetryAfterScope `json:"retryAfterScope"`
 	// Health status.
 	Status HealthStatus `json:"status"`
 	// The tenant that this health applies to; null if it applies to all tenants.
@@ -1107,7 +1117,7 @@ type GateSettings struct {
 	RetryShare *float64 `json:"retryShare,omitzero"`
 	// Scope of the gate.
 	Scope GateScope `json:"scope"`
-	// Whether a `Retry-After` received by one job applies to all jobs for the destination.
+	// Whether a `Retry-After` applies to all tenants, or only to the job that received it.
 	ShareRetryAfter *bool `json:"shareRetryAfter,omitzero"`
 	// Tenant of the jobs; absent if the gate is for all tenants, and for scope `tenant`.
 	Tenant string `json:"tenant,omitzero"`
@@ -1571,7 +1581,8 @@ type Operation struct {
 	Kind string `json:"kind"`
 	// `all` or `canary`.
 	Mode string `json:"mode"`
-	// Outcomes of the next attempts of the jobs of a canary.
+	// Outcomes of the next attempts of requeued and retried jobs: of all jobs of a canary, otherwise
+	// of the newest 1,000. Lists give those of canaries only.
 	Outcomes OperationOutcomes `json:"outcomes"`
 	// Maximum jobs per second.
 	Pace *int `json:"pace,omitzero"`
@@ -1848,6 +1859,15 @@ type ReplayPolicyRequest struct {
 	Tenant string `json:"tenant,omitzero"`
 }
 
+// RetryAfterScope is one of a few words.
+type RetryAfterScope string
+
+const (
+	RetryAfterScopeJob    RetryAfterScope = "job"
+	RetryAfterScopeTenant RetryAfterScope = "tenant"
+	RetryAfterScopeAll    RetryAfterScope = "all"
+)
+
 // RetryJobRequest: A manual retry of an ended job.
 type RetryJobRequest struct {
 	// New payload.
@@ -1983,9 +2003,11 @@ const (
 type SetDestinationRequest struct {
 	// Thresholds for an unhealthy destination.
 	Health *HealthRules `json:"health,omitzero"`
-	// What to do when the destination is unhealthy; `watch` by default.
+	// What to do when the destination is unhealthy; `auto` by default.
 	Hold HoldMode `json:"hold,omitzero"`
-	// Whether a `Retry-After` received by one job applies to all jobs; true by default.
+	// Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
+	// (false). By default it applies to the tenant that received it, and to all tenants if calls of
+	// two tenants received one within a minute. A tenant can set it for its own jobs.
 	ShareRetryAfter *bool `json:"shareRetryAfter,omitzero"`
 }
 
@@ -1993,7 +2015,7 @@ type SetDestinationRequest struct {
 type SetGateRequest struct {
 	// Thresholds for an unhealthy destination. Only for scope `destination`, for all tenants.
 	Health *HealthRules `json:"health,omitzero"`
-	// What to do when the destination is unhealthy; `watch` by default. Only for scopes `destination`
+	// What to do when the destination is unhealthy; `auto` by default. Only for scopes `destination`
 	// and `tenant`.
 	Hold HoldMode `json:"hold,omitzero"`
 	// Maximum number of concurrent attempts over all nodes; null for no limit.
@@ -2007,8 +2029,8 @@ type SetGateRequest struct {
 	Rate *Rate `json:"rate,omitzero"`
 	// Maximum fraction of starts per minute that may be retries; a few are always allowed.
 	RetryShare *float64 `json:"retryShare,omitzero"`
-	// Whether a `Retry-After` received by one job applies to all jobs for the destination; true by
-	// default. Only for scope `destination`, for all tenants.
+	// Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
+	// (false); by default to the tenant that received it. Only for scope `destination`.
 	ShareRetryAfter *bool `json:"shareRetryAfter,omitzero"`
 	// Fair-share weight of the tenant; 1 by default. Only for scope `tenant`.
 	Weight *int `json:"weight,omitzero"`

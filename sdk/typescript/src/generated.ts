@@ -16,6 +16,7 @@ export interface AdvanceClockRequest {
 
 /** The state of an alert rule for one tenant */
 export interface Alert {
+  acknowledged?: AlertAcknowledgement | undefined;
   /** The destination, if the rule is `destination` */
   destination?: string | undefined;
   firedAt: string | null;
@@ -25,6 +26,8 @@ export interface Alert {
   queue: string | null;
   resolvedAt: string | null;
   rule: AlertRule;
+  /** No notifications are sent before this time */
+  silencedUntil?: string | undefined;
   /** Time of the last change of state */
   since: string;
   status: AlertStatus;
@@ -36,6 +39,12 @@ export interface Alert {
   updatedAt: string;
   /** The measured value, in `unit`: a number of jobs, a fraction of attempts from 0 to 1, or seconds */
   value: number;
+}
+
+/** Who works on a firing alert; it sends no reminders */
+export interface AlertAcknowledgement {
+  at: string;
+  by?: string | undefined;
 }
 
 /** Alerts: firing, pending and resolved. */
@@ -218,7 +227,7 @@ export interface Blocker {
   until?: string | null | undefined;
 }
 
-export type BlockerKind = "state" | "expired" | "run_at" | "endpoint_disabled" | "runs_after" | "paused" | "held" | "retry_after" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "behind";
+export type BlockerKind = "state" | "expired" | "run_at" | "endpoint_disabled" | "runs_after" | "paused" | "held" | "retry_after" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "no_slot" | "behind";
 
 export type BodyFormat = "standard" | "slack";
 
@@ -660,8 +669,8 @@ export interface Destination {
   pastIncidents: Incident[];
   /** The active `Retry-After`, if any. */
   retryAfter?: SharedRetryAfter | null | undefined;
-  /** Whether a `Retry-After` received by one job applies to all jobs. */
-  shareRetryAfter: boolean;
+  /** The jobs that a `Retry-After` applies to. */
+  retryAfterScope: RetryAfterScope;
   /** Health status. */
   status: HealthStatus;
   /** The tenant that this health applies to; null if it applies to all tenants. */
@@ -1000,7 +1009,7 @@ export interface GateSettings {
   retryShare?: number | null | undefined;
   /** Scope of the gate. */
   scope: GateScope;
-  /** Whether a `Retry-After` received by one job applies to all jobs for the destination. */
+  /** Whether a `Retry-After` applies to all tenants, or only to the job that received it. */
   shareRetryAfter?: boolean | null | undefined;
   /** Tenant of the jobs; absent if the gate is for all tenants, and for scope `tenant`. */
   tenant?: Name | null | undefined;
@@ -1423,7 +1432,10 @@ export interface Operation {
   kind: string;
   /** `all` or `canary`. */
   mode: string;
-  /** Outcomes of the next attempts of the jobs of a canary. */
+  /**
+   * Outcomes of the next attempts of requeued and retried jobs: of all jobs of a canary, otherwise
+   * of the newest 1,000. Lists give those of canaries only.
+   */
   outcomes: OperationOutcomes;
   /** Maximum jobs per second. */
   pace?: number | null | undefined;
@@ -1698,6 +1710,8 @@ export interface ReplayPolicyRequest {
   tenant?: Name | null | undefined;
 }
 
+export type RetryAfterScope = "job" | "tenant" | "all";
+
 /** A manual retry of an ended job. */
 export interface RetryJobRequest {
   /** New payload. */
@@ -1838,9 +1852,13 @@ export type Scope = "admin" | "tenant" | "worker" | "read";
 export interface SetDestinationRequest {
   /** Thresholds for an unhealthy destination. */
   health?: HealthRules | null | undefined;
-  /** What to do when the destination is unhealthy; `watch` by default. */
+  /** What to do when the destination is unhealthy; `auto` by default. */
   hold?: HoldMode | null | undefined;
-  /** Whether a `Retry-After` received by one job applies to all jobs; true by default. */
+  /**
+   * Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
+   * (false). By default it applies to the tenant that received it, and to all tenants if calls of
+   * two tenants received one within a minute. A tenant can set it for its own jobs.
+   */
   shareRetryAfter?: boolean | null | undefined;
 }
 
@@ -1849,7 +1867,7 @@ export interface SetGateRequest {
   /** Thresholds for an unhealthy destination. Only for scope `destination`, for all tenants. */
   health?: HealthRules | null | undefined;
   /**
-   * What to do when the destination is unhealthy; `watch` by default. Only for scopes
+   * What to do when the destination is unhealthy; `auto` by default. Only for scopes
    * `destination` and `tenant`.
    */
   hold?: HoldMode | null | undefined;
@@ -1867,8 +1885,8 @@ export interface SetGateRequest {
   /** Maximum fraction of starts per minute that may be retries; a few are always allowed. */
   retryShare?: number | null | undefined;
   /**
-   * Whether a `Retry-After` received by one job applies to all jobs for the destination; true by
-   * default. Only for scope `destination`, for all tenants.
+   * Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
+   * (false); by default to the tenant that received it. Only for scope `destination`.
    */
   shareRetryAfter?: boolean | null | undefined;
   /** Fair-share weight of the tenant; 1 by default. Only for scope `tenant`. */

@@ -171,6 +171,12 @@ impl DestinationBody {
         }
     }
 
+    /// The attempts of the current incident that holding would have saved, if it is not held.
+    pub fn avoidable_attempts(&self) -> Option<u64> {
+        let incident = self.incident.as_ref().filter(|_| !self.holds_jobs)?;
+        (incident.avoidable_attempts > 0).then_some(incident.avoidable_attempts)
+    }
+
     /// Whether to release it would change anything.
     pub fn is_releasable(&self) -> bool {
         let is_held = self.holds_jobs && self.status != HealthStatus::Ramping;

@@ -160,7 +160,8 @@ pub struct OperationBody {
     pub mode: String,
     /// The stage of a canary, from 0 to 3.
     pub stage: usize,
-    /// Outcomes of the next attempts of the jobs of a canary.
+    /// Outcomes of the next attempts of requeued and retried jobs: of all jobs of a canary, otherwise
+    /// of the newest 1,000. Lists give those of canaries only.
     pub outcomes: OutcomesBody,
     /// Why it stopped automatically.
     pub stop_reason: Option<String>,

@@ -18,6 +18,11 @@ pub fn execution_log<'a>(attempts: impl Iterator<Item = &'a AttemptBody>) -> Tab
             (result, Some(explanation)) => format!("{result}\n→ {explanation}"),
             (result, None) => result,
         };
+        let notes = match trace_lines(attempt) {
+            0 => notes,
+            1 => format!("{notes}\nstack trace of 1 line"),
+            lines => format!("{notes}\nstack trace of {lines} lines"),
+        };
         table.add_row(vec![
             attempt_name(attempt).into(),
             status_cell(attempt.status.as_str()),
@@ -29,6 +34,22 @@ pub fn execution_log<'a>(attempts: impl Iterator<Item = &'a AttemptBody>) -> Tab
         duration.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+fn trace_lines(attempt: &AttemptBody) -> usize {
+    let failure = attempt.failure.as_ref();
+    let trace = failure.and_then(|failure| failure.trace.as_ref());
+    trace.map_or(0, |trace| trace.lines().count())
+}
+
+/// The stack trace of the newest attempt that has one, for `jobs show`.
+pub fn newest_trace(attempts: &[AttemptBody]) -> Option<String> {
+    let mut attempts = attempts.iter().rev();
+    attempts.find_map(|attempt| {
+        let trace = attempt.failure.as_ref()?.trace.as_ref()?;
+        let number = attempt.attempt;
+        Some(format!("Stack trace of attempt {number}:\n{trace}"))
+    })
 }
 
 #[cfg(test)]
@@ -71,6 +92,21 @@ mod tests {
         let returned = json!({"status": "SUCCESS", "result": {"n": 1}, "note": "half way"});
         assert_eq!(result(returned), r#"returned {"n":1}"#);
         assert_eq!(result(json!({"note": "half way"})), "half way");
+    }
+
+    #[test]
+    fn a_stack_trace_is_announced_and_the_newest_is_shown() {
+        let failed = |number, trace: &str| {
+            let failure = json!({"class": "ValueError", "message": "no", "trace": trace});
+            attempt(number, 0, json!({"failure": failure}))
+        };
+        let attempts = [failed(1, "one\ntwo"), failed(2, "three")];
+        let table = execution_log(attempts.iter()).to_string();
+        assert!(table.contains("stack trace of 2 lines"), "{table}");
+        assert!(table.contains("stack trace of 1 line"), "{table}");
+        let newest = newest_trace(&attempts).unwrap();
+        assert_eq!(newest, "Stack trace of attempt 2:\nthree");
+        assert_eq!(newest_trace(&[attempt(1, 0, json!({}))]), None);
     }
 
     #[test]

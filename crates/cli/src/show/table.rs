@@ -70,12 +70,14 @@ impl fmt::Display for Table {
 }
 
 /// Columns without lines. Rows are never wrapped, so that one thing is one line.
-pub fn plain_table<const N: usize>(header: [&str; N]) -> Table {
+pub fn plain_table<'n>(header: impl IntoIterator<Item = &'n str>) -> Table {
+    let header = header.into_iter();
+    let header: Vec<Cell> = header.map(|name| Cell::new(name.to_uppercase())).collect();
     let mut table = comfy_table::Table::new();
     table
         .load_style(comfy_table::presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(header.map(|name| Cell::new(name.to_uppercase())));
+        .set_header(header);
     apply_colours(&mut table);
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));

@@ -1,8 +1,9 @@
 //! `steadfast failures`: what goes wrong, by cause.
 
 use clap::Subcommand;
+use comfy_table::Cell;
 use steadfast_api::{FailureGroupBody, FailureList, FailureQuery, TenantQuery};
-use steadfast_core::{FailureMark, FailureState, Timestamp};
+use steadfast_core::{FailureMark, FailureState, Tenant, Timestamp, explain::thousands};
 
 use crate::{
     limits,
@@ -125,41 +126,44 @@ impl ListArgs {
     }
 }
 
-/// The column of what failed.
-const FAILURE: usize = 7; // not a limit: a place in the table
-
 fn print_list(list: &FailureList) -> anyhow::Result<()> {
     if list.failures.is_empty() {
         return Ok(print_line!("no failures match")?);
     }
     let now = now();
-    let mut table = plain_table([
-        "fingerprint",
-        "count",
-        "last day",
-        "dead",
-        "state",
-        "first",
-        "last",
-        "failure",
+    // A fingerprint alone does not name a group of one of several tenants.
+    let tenants = has_several_tenants(&list.failures);
+    let mut names = vec!["fingerprint"];
+    names.extend(tenants.then_some("tenant"));
+    names.extend([
+        "count", "last day", "dead", "state", "first", "last", "failure",
     ]);
+    let failure = names.len() - 1;
+    let mut table = plain_table(names);
     for group in &list.failures {
-        table.add_row(vec![
-            group.fingerprint.to_string().into(),
-            group.count.to_string().into(),
+        let mut row: Vec<Cell> = vec![group.fingerprint.to_string().into()];
+        row.extend(tenants.then(|| group.tenant.as_str().into()));
+        row.extend([
+            thousands(group.count).into(),
             sparkline(&group.hours).into(),
-            group.dead_letters.to_string().into(),
+            thousands(group.dead_letters).into(),
             status_cell(group.state.as_str()),
             age(group.first_seen, now).into(),
             age(group.last_seen, now).into(),
             group.sentence().into(),
         ]);
+        table.add_row(row);
     }
-    print_line!("{}", stacked_lines(table, [FAILURE]))?;
+    print_line!("{}", stacked_lines(table, [failure]))?;
     if list.next_cursor.is_some() {
         print_line!("more failures match: raise --limit or add filters")?;
     }
     Ok(())
+}
+
+fn has_several_tenants(groups: &[FailureGroupBody]) -> bool {
+    let first = groups.first().map(|group| &group.tenant);
+    groups.iter().any(|group| Some(&group.tenant) != first)
 }
 
 fn print_group(group: &FailureGroupBody) -> anyhow::Result<()> {
@@ -194,7 +198,11 @@ fn print_group(group: &FailureGroupBody) -> anyhow::Result<()> {
         print_line!("    {}", example.failure)?;
     }
     let print = group.fingerprint;
-    print_line!("  list its dead letters: steadfast dlq list --fingerprint {print}")?;
+    let tenant = match group.tenant == Tenant::default() {
+        true => String::new(),
+        false => format!(" --tenant {}", group.tenant),
+    };
+    print_line!("  list its dead letters: steadfast dlq list --fingerprint {print}{tenant}")?;
     Ok(())
 }
 

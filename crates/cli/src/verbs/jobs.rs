@@ -20,7 +20,9 @@ use crate::{
     output::print_line,
     server_args::{Server, ServerArgs},
     settings::RetryArg,
-    show::{execution_log, is_cancel_pending, job_facts, job_title, now, start_lines},
+    show::{
+        execution_log, is_cancel_pending, job_facts, job_title, newest_trace, now, start_lines,
+    },
 };
 
 pub use watch::one as follow_job;
@@ -275,6 +277,9 @@ async fn show(server: &Server, id: &str) -> anyhow::Result<()> {
     }
     if !attempts.is_empty() {
         print_line!("\n{}", execution_log(attempts.iter()))?;
+    }
+    if let Some(trace) = newest_trace(&attempts) {
+        print_line!("\n{trace}")?;
     }
     if job.label == JobLabel::Ready || !job.waiting_for.is_empty() {
         print_what_it_waits_for(server, id).await?;

@@ -5,7 +5,7 @@ pub mod bulk;
 use anyhow::Context as _;
 use clap::Subcommand;
 use steadfast_api::{OperationBody, OperationJobQuery, OperationList, OperationQuery};
-use steadfast_core::OperationStatus;
+use steadfast_core::{OperationKind, OperationStatus};
 
 use crate::{
     exit::ExitError,
@@ -161,12 +161,18 @@ pub async fn follow(
 }
 
 fn progress_text(operation: &OperationBody) -> String {
-    if operation.mode != "canary" {
-        return String::new();
+    match operation.mode.as_str() {
+        "canary" => outcomes_text(operation),
+        _ => String::new(),
     }
+}
+
+/// `0 succeeded, 23 failed again`.
+fn outcomes_text(operation: &OperationBody) -> String {
     let outcomes = &operation.outcomes;
     let failed = outcomes.failed_again + outcomes.failed_otherwise;
-    format!("{} succeeded, {failed} failed again", outcomes.succeeded)
+    let (succeeded, failed) = (thousands(outcomes.succeeded), thousands(failed));
+    format!("{succeeded} succeeded, {failed} failed again")
 }
 
 /// What to print for an operation that continues in the background.
@@ -226,6 +232,13 @@ async fn show(server: &Server, id: &str, watch: bool) -> anyhow::Result<()> {
             .pace
             .map(|pace| ("pace", format!("{pace} per second"))),
     );
+    let tries_again = matches!(
+        operation.kind,
+        OperationKind::Requeue | OperationKind::Retry
+    );
+    if tries_again && operation.changed > 0 && operation.mode != "canary" {
+        facts.push(("outcome", outcomes_text(&operation)));
+    }
     if operation.mode == "canary" {
         let stage = format!(
             "{} of 4; {}",

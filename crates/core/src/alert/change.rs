@@ -44,21 +44,20 @@ impl AlertRule {
                 state.enter(AlertStatus::Ok, now);
                 None
             }
-            (false, AlertStatus::Firing) => {
-                state.enter(AlertStatus::Ok, now);
-                state.resolved_at = Some(now);
-                Some(EventType::AlertResolved)
-            }
+            (false, AlertStatus::Firing) => state.resolve(now),
             (true, AlertStatus::Ok | AlertStatus::Pending) => {
                 if before == AlertStatus::Ok {
                     state.enter(AlertStatus::Pending, now);
                 }
                 let has_lasted = now.since(state.since) >= settings.after(self);
-                has_lasted.then(|| state.fire(now))
+                if has_lasted { state.fire(now) } else { None }
             }
             (true, AlertStatus::Firing) => {
                 // Another cause is news, but of many that come together one notification is enough.
                 let is_news = self.unit() == AlertUnit::Causes && value > state.value;
+                if is_news {
+                    state.acknowledged = None;
+                }
                 let every = match is_news {
                     true => limits::ALERT_CAUSES_EVERY.min(settings.renotify),
                     false => settings.renotify,

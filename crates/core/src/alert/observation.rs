@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, ops::AddAssign, time::Duration};
 
-use super::{AlertRule, AlertSettings, AlertSubject};
+use super::{AlertRule, AlertSettings, AlertSubject, state::state_id};
 use crate::{
     failure_group::{FailureGroup, FailureState},
     flow::{Incident, IncidentCause},
@@ -109,11 +109,8 @@ impl AlertObservation {
 
     /// The key of the stored state of a rule.
     pub fn state_id(&self, rule: AlertRule) -> String {
-        let id = format!("{}/{}/{rule}", self.tenant, self.subject);
-        match &self.destination {
-            Some(observed) => format!("{id}/{}", observed.destination),
-            None => id,
-        }
+        let destination = self.destination.as_ref().map(|it| &it.destination);
+        state_id(&self.tenant, self.subject, rule, destination)
     }
 
     /// The queue that contributes most to what the rule measures, and whether it is the only one.
@@ -189,10 +186,24 @@ pub struct UpcomingJobs {
     pub throughput_per_minute: u64,
 }
 
+/// What is known of the worth of a forecast.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ForecastTrust {
+    /// When the first attempt of the last day ended.
+    pub oldest_attempt: Option<Timestamp>,
+    /// The relative error of the forecasts of the last hours, if it is known.
+    pub error: Option<f64>,
+}
+
 impl UpcomingJobs {
     /// The upcoming jobs of a forecast, if they are more than the throughput allows. Few jobs do not
-    /// count, nor do forecasts without measurements.
-    pub fn of(forecast: &DueForecast) -> Option<Self> {
+    /// count, nor do forecasts without measurements, of young queues, or that were wrong lately.
+    pub fn of(forecast: &DueForecast, trust: ForecastTrust) -> Option<Self> {
+        let history = forecast.from.since(trust.oldest_attempt?);
+        let is_wrong = trust.error.is_some_and(|it| it > limits::STORM_ERROR_MAX);
+        if history < limits::STORM_HISTORY_MIN || is_wrong {
+            return None;
+        }
         let jobs = forecast.peak_backlog();
         let (wait, throughput) = (forecast.longest_wait()?, forecast.throughput_per_minute?);
         #[expect(

@@ -52,6 +52,40 @@ pub struct AlertState {
     pub destination: Option<Destination>,
     /// The condition as a sentence.
     pub message: String,
+    /// Who works on it: endpoints are not reminded that it fires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<AlertAcknowledgement>,
+    /// Endpoints are not notified before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silenced_until: Option<Timestamp>,
+}
+
+/// Who has seen an alert that fires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AlertAcknowledgement {
+    /// The name of the key or person; absent for a caller without a key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A person's answer to an alert.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AlertCommand {
+    /// Somebody works on it: no reminders until it is resolved.
+    Acknowledge {
+        /// Who.
+        by: Option<String>,
+    },
+    /// No notifications until this time.
+    Silence {
+        /// When they begin again.
+        until: Timestamp,
+    },
+    /// Notifications begin again.
+    Unsilence,
 }
 
 impl AlertState {
@@ -80,7 +114,38 @@ impl AlertState {
                 .map(|observed| observed.destination.clone()),
             threshold: settings.threshold(rule),
             message: String::new(),
+            acknowledged: None,
+            silenced_until: None,
         }
+    }
+
+    /// The key of the stored state.
+    pub fn id(&self) -> String {
+        state_id(
+            &self.tenant,
+            self.subject,
+            self.rule,
+            self.destination.as_ref(),
+        )
+    }
+
+    /// Follows a person's command. Only an alert that fires can be acknowledged; whether this one
+    /// was.
+    pub fn command(&mut self, command: AlertCommand, now: Timestamp) -> bool {
+        match command {
+            AlertCommand::Acknowledge { .. } if self.status != AlertStatus::Firing => return false,
+            AlertCommand::Acknowledge { by } => {
+                self.acknowledged = Some(AlertAcknowledgement { by, at: now });
+            }
+            AlertCommand::Silence { until } => self.silenced_until = Some(until),
+            AlertCommand::Unsilence => self.silenced_until = None,
+        }
+        true
+    }
+
+    /// Whether endpoints are not notified at this time.
+    pub fn is_silenced(&self, now: Timestamp) -> bool {
+        self.silenced_until.is_some_and(|until| until > now)
     }
 
     /// The figure that the rule measured, for people.
@@ -108,22 +173,100 @@ impl AlertState {
     pub(super) fn enter(&mut self, status: AlertStatus, now: Timestamp) {
         self.status = status;
         self.since = now;
+        self.acknowledged = None;
     }
 
-    pub(super) fn fire(&mut self, now: Timestamp) -> EventType {
+    /// Begins to fire. One that is silenced notifies nobody; when the silence ends, a reminder does.
+    pub(super) fn fire(&mut self, now: Timestamp) -> Option<EventType> {
+        let is_heard = !self.is_silenced(now);
         self.status = AlertStatus::Firing;
         self.fired_at = Some(now);
-        self.notified_at = Some(now);
+        self.notified_at = is_heard.then_some(now);
         self.resolved_at = None;
-        EventType::AlertFired
+        is_heard.then_some(EventType::AlertFired)
+    }
+
+    /// Stops firing. Those who were not told that it fired need not be told that it does not.
+    pub(super) fn resolve(&mut self, now: Timestamp) -> Option<EventType> {
+        let is_heard = !self.is_silenced(now) && self.notified_at.is_some();
+        self.enter(AlertStatus::Ok, now);
+        self.resolved_at = Some(now);
+        is_heard.then_some(EventType::AlertResolved)
     }
 
     pub(super) fn remind(&mut self, every: Duration, now: Timestamp) -> Option<EventType> {
         let is_fresh = |last: Timestamp| now.since(last) < every;
-        if self.notified_at.is_some_and(is_fresh) {
+        let is_known = self.acknowledged.is_some() || self.notified_at.is_some_and(is_fresh);
+        if is_known || self.is_silenced(now) {
             return None;
         }
         self.notified_at = Some(now);
         Some(EventType::AlertRenotified)
+    }
+}
+
+/// The key of the stored state of a rule.
+pub(super) fn state_id(
+    tenant: &Tenant,
+    subject: AlertSubject,
+    rule: AlertRule,
+    destination: Option<&Destination>,
+) -> String {
+    let id = format!("{tenant}/{subject}/{rule}");
+    match destination {
+        Some(destination) => format!("{id}/{destination}"),
+        None => id,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    fn firing() -> AlertState {
+        let state = serde_json::json!({
+            "rule": "dlq", "tenant": "acme", "subject": "jobs", "status": "pending",
+            "since": T0, "updatedAt": T0, "value": 9, "threshold": 0, "message": "trouble",
+        });
+        let mut state: AlertState = serde_json::from_value(state).unwrap();
+        assert_eq!(state.fire(T0), Some(EventType::AlertFired));
+        state
+    }
+
+    #[test]
+    fn an_acknowledged_alert_sends_no_reminders_until_it_fires_anew() {
+        let mut state = firing();
+        let by = Some("ann".to_owned());
+        assert!(state.command(AlertCommand::Acknowledge { by }, T0));
+        assert_eq!(state.remind(HOUR, T0.plus(9 * HOUR)), None);
+        assert_eq!(
+            state.resolve(T0.plus(9 * HOUR)),
+            Some(EventType::AlertResolved)
+        );
+        assert_eq!(state.acknowledged, None);
+        let late = AlertCommand::Acknowledge { by: None };
+        assert!(!state.command(late, T0), "nothing fires");
+    }
+
+    #[test]
+    fn a_silenced_alert_notifies_nobody_until_the_silence_ends() {
+        let mut state = firing();
+        let until = T0.plus(3 * HOUR);
+        state.command(AlertCommand::Silence { until }, T0);
+        assert_eq!(state.remind(HOUR, T0.plus(2 * HOUR)), None);
+        assert_eq!(state.clone().resolve(T0.plus(2 * HOUR)), None);
+        assert_eq!(state.remind(HOUR, until), Some(EventType::AlertRenotified));
+        // One that began to fire in silence is heard of when the silence ends, and only then.
+        let mut state = firing();
+        state.command(AlertCommand::Silence { until }, T0);
+        state.enter(AlertStatus::Ok, T0);
+        assert_eq!(state.fire(T0), None);
+        assert_eq!(state.clone().resolve(until), None);
+        assert_eq!(state.remind(HOUR, until), Some(EventType::AlertRenotified));
+        state.command(AlertCommand::Unsilence, T0);
+        assert!(!state.is_silenced(T0));
     }
 }

@@ -6,7 +6,8 @@
 //! and one that was made up by a machine is a placeholder, written `#`. Placeholders that only punctuation keeps
 //! apart are one, so that a list of ids is as long as any other.
 //!
-//! A quoted word is a value and a placeholder; a quoted sentence is a message within the message. In JSON,
+//! A quoted word is a value and a placeholder, unless it looks like a name of the program, as in
+//! `KeyError: 'customer_id'`; a quoted sentence is a message within the message. In JSON,
 //! which quotes everything, the key says which it is.
 
 use std::borrow::Cow;
@@ -181,12 +182,20 @@ impl<'a> Normalizer<'a> {
             self.sentence_end = Some(end);
             self.at = start;
             return;
-        } else if is_before_name(self.last_word()) && is_name(content) {
+        } else if is_name(content) && self.is_identifier(content, after) {
             self.parts(content);
         } else {
             self.placeholder();
         }
         self.at = after;
+    }
+
+    /// Whether a quoted name is one of the program, and not a value: by the word before it, because
+    /// it is all that an error says, or by its underscore. Values in JSON have keys that say so.
+    fn is_identifier(&self, content: &str, after: usize) -> bool {
+        let last = self.last_word();
+        let is_all = after == self.text.len() && (self.out.is_empty() || is_error_type(last));
+        is_all || is_before_name(last) || (content.contains('_') && !self.in_json())
     }
 
     /// Whether what comes next is a part of JSON, and not of a text within it.

@@ -270,6 +270,9 @@ pub struct StartExplanation {
     /// The action that would start it sooner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
+    /// The place of the blocker that the action is about.
+    #[serde(skip)]
+    pub action_blocker: Option<usize>,
 }
 
 /// Estimated start of a job.
@@ -282,6 +285,14 @@ pub struct StartEstimate {
     pub at: Timestamp,
     /// Basis of the estimate.
     pub basis: String,
+}
+
+impl StartExplanation {
+    /// Whether no live node or worker serves the job.
+    pub fn has_no_worker(&self) -> bool {
+        let mut blockers = self.blockers.iter();
+        blockers.any(|blocker| blocker.kind == BlockerKind::NoWorker)
+    }
 }
 
 impl StartFacts<'_> {
@@ -306,11 +317,13 @@ impl StartFacts<'_> {
         } else {
             blockers.push(self.state(now));
         }
+        let action = action(&blockers);
         StartExplanation {
             job: self.job.id,
             claimable: !blockers.iter().any(|blocker| blocker.kind.closes_claim()),
             estimate: self.estimate(&blockers, now),
-            action: action(&blockers),
+            action: action.map(|place| blockers[place].action.clone()),
+            action_blocker: action,
             blockers,
         }
     }
@@ -385,9 +398,10 @@ impl Gates {
     }
 }
 
-/// About what lasts longest: first what a person must do, then what takes most time.
-fn action(blockers: &[Blocker]) -> Option<String> {
-    let lasts = |blocker: &&Blocker| {
+/// The place of the blocker that lasts longest, if something can be done about it: first those that
+/// need a person, then those that take most time.
+fn action(blockers: &[Blocker]) -> Option<usize> {
+    let lasts = |(_, blocker): &(usize, &Blocker)| {
         let is_last = blocker.kind == BlockerKind::Behind;
         // A limit may have room by the time that there is a worker.
         let is_limit = blocker.kind == BlockerKind::MaxRunning;
@@ -395,8 +409,8 @@ fn action(blockers: &[Blocker]) -> Option<String> {
         (!is_last, lasts, !is_limit, blocker.likely)
     };
     // Of two that last equally long, the first.
-    let longest = blockers.iter().rev().max_by_key(lasts)?;
-    (!longest.action.is_empty()).then(|| longest.action.clone())
+    let (place, longest) = blockers.iter().enumerate().rev().max_by_key(lasts)?;
+    (!longest.action.is_empty()).then_some(place)
 }
 
 impl GateLimits {

@@ -9,19 +9,31 @@ use std::{collections::VecDeque, fmt, time::Duration};
 
 use serde::Serialize;
 
-use crate::{explain::brief, job::tally::Tally, limits, policy::RetryPolicy, values::Timestamp};
+use crate::{
+    explain::{brief, thousands},
+    job::tally::Tally,
+    limits,
+    policy::RetryPolicy,
+    values::Timestamp,
+};
 
 /// The input of a forecast: counts and measurements of a queue or destination.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DueFacts {
     /// Jobs that wait, by when they are due and how often they were retried.
     pub waiting: Vec<DueCount>,
-    /// Jobs that were lately created in a minute, and due at once.
+    /// Jobs that were created in a minute of the last [`limits::FORECAST_RATE_MINUTES`], and due at
+    /// once. They are expected for as many minutes, or as long as they have come for.
     pub created_per_minute: f64,
+    /// In how many minutes of the last hour jobs were created.
+    pub created_minutes: usize,
+    /// The same over the last hour: what comes after those minutes is no more, because a burst of
+    /// minutes does not go on for hours.
+    pub created_per_minute_hourly: Option<f64>,
     /// What became of attempts lately, by the number of the retry; the last stands for all after
     /// it. Without any, none fails.
     pub retries: Vec<RetryRate>,
-    /// Attempts that lately succeeded in a minute without trouble; see [`throughput_per_minute`].
+    /// The most attempts that succeeded in a minute; see [`throughput_per_minute`].
     pub throughput_per_minute: Option<u64>,
 }
 
@@ -47,25 +59,12 @@ pub struct RetryRate {
     pub delay: Duration,
 }
 
-/// Successes and failures of one minute.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MinuteOutcomes {
-    /// Attempts that succeeded.
-    pub successes: u64,
-    /// Attempts that failed.
-    pub failures: u64,
-}
-
-/// The recent throughput of a destination: the most successes in a minute in which at most one
-/// attempt in [`limits::THROUGHPUT_FAILURES_DIVISOR`] failed. `None` if there was no such minute.
-/// The destination may be capable of more, if more was never tried.
-pub fn throughput_per_minute(minutes: &[MinuteOutcomes]) -> Option<u64> {
-    let is_fine = |minute: &&MinuteOutcomes| {
-        let attempts = minute.successes + minute.failures;
-        minute.successes > 0 && minute.failures * limits::THROUGHPUT_FAILURES_DIVISOR <= attempts
-    };
-    let fine = minutes.iter().filter(is_fine);
-    fine.map(|minute| minute.successes).max()
+/// The recent throughput of a queue or destination, from the successes of each minute: the most in
+/// any of them, however many attempts failed beside them. `None` if none succeeded. It may be capable
+/// of more, if more was never tried.
+pub fn throughput_per_minute(successes: impl IntoIterator<Item = u64>) -> Option<u64> {
+    let most = successes.into_iter().max()?;
+    (most > 0).then_some(most)
 }
 
 /// How many jobs will be due, from a time on, and what becomes of them.
@@ -119,7 +118,7 @@ impl DueForecast {
             throughput_per_minute: facts.throughput_per_minute,
         };
         while let Some(mut arrivals) = due.pop_front() {
-            arrivals[0] += facts.created_per_minute.max(0.0);
+            arrivals[0] += facts.created_in(forecast.minutes.len());
             for (waiting, arrived) in backlog.iter_mut().zip(arrivals) {
                 *waiting += arrived;
             }
@@ -173,12 +172,17 @@ impl fmt::Display for DueForecast {
         let span = brief(span);
         write!(
             f,
-            "{:.0} due within {span}, at most {most} per minute",
-            due.round()
+            "{} due within {span}, at most {} per minute",
+            whole(due),
+            whole(most)
         )?;
         match (self.throughput_per_minute, self.longest_wait()) {
             (Some(throughput), Some(wait)) => {
-                write!(f, "; recently up to {throughput} per minute succeeded")?;
+                write!(
+                    f,
+                    "; recently up to {} per minute succeeded",
+                    thousands(throughput)
+                )?;
                 if wait.as_secs() >= 60 {
                     let wait = Duration::from_secs(wait.as_secs() / 60 * 60);
                     write!(f, ", so some will wait {}", brief(wait))?;
@@ -237,6 +241,19 @@ impl DueFacts {
         self.retries = rates.chain([RetryRate::default()]).collect();
     }
 
+    /// Jobs that are created in a minute ahead.
+    fn created_in(&self, minute: usize) -> f64 {
+        let is_soon = minute
+            <= self
+                .created_minutes
+                .max(limits::FORECAST_RATE_MINUTES as usize);
+        let hourly = self.created_per_minute_hourly.filter(|_| !is_soon);
+        let created = self.created_per_minute;
+        hourly
+            .map_or(created, |hourly| hourly.min(created))
+            .max(0.0)
+    }
+
     /// The share of due jobs that can start within a minute.
     fn started_share(&self, due: f64) -> f64 {
         match self.throughput_per_minute {
@@ -259,6 +276,16 @@ impl DueFacts {
             }
         }
     }
+}
+
+/// A number of jobs, for people.
+fn whole(jobs: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a number of jobs"
+    )]
+    thousands(jobs.round() as u64)
 }
 
 fn total(jobs: &ByRetry) -> f64 {

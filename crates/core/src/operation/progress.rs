@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Operation, OperationOutcome, OperationStatus};
 use crate::{
+    explain::thousands,
     limits,
     values::{JobId, Timestamp},
 };
@@ -260,12 +261,15 @@ impl fmt::Display for Operation {
         let jobs = if total == 1 { "job" } else { "jobs" };
         write!(
             f,
-            "{kind} of {at_least}{total} {jobs} is {}: {changed} changed",
-            progress.status
+            "{} of {at_least}{} {jobs} is {}: {} changed",
+            kind.as_str().replace('_', " "),
+            thousands(total),
+            progress.status,
+            thousands(changed)
         )?;
         let refused = worked.saturating_sub(changed);
         if refused > 0 {
-            write!(f, ", {refused} not changed")?;
+            write!(f, ", {} not changed", thousands(refused))?;
         }
         let left = total.saturating_sub(worked);
         if left > 0 {
@@ -274,7 +278,7 @@ impl fmt::Display for Operation {
             } else {
                 "remaining"
             };
-            write!(f, ", {left} {how}")?;
+            write!(f, ", {} {how}", thousands(left))?;
         }
         let outcomes = &progress.outcomes;
         if outcomes.total() > 0 {

@@ -172,7 +172,7 @@ fn a_canary_goes_on_in_stages_as_long_as_jobs_succeed() {
     let late = end.step(OperationEvent::Checked, late).unwrap();
     assert_eq!(
         late.to_string(),
-        "requeue of 1000 jobs is done: 1000 changed; 250 succeeded, 0 failed again, 0 failed \
+        "requeue of 1,000 jobs is done: 1,000 changed; 250 succeeded, 0 failed again, 0 failed \
          for another reason; 750 outcomes pending"
     );
 }
@@ -184,7 +184,7 @@ fn a_canary_stops_when_the_failure_is_back_and_leaves_the_rest_alone() {
     assert_eq!(stopped.room(at(1)), OperationRoom::Never);
     assert_eq!(
         stopped.to_string(),
-        "requeue of 1000 jobs is stopped: 3 changed, 997 skipped; 2 succeeded, 1 failed again, \
+        "requeue of 1,000 jobs is stopped: 3 changed, 997 skipped; 2 succeeded, 1 failed again, \
          0 failed for another reason; it stopped because 1 of 3 jobs failed again"
     );
     // Later outcomes are still counted.

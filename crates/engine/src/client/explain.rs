@@ -294,14 +294,14 @@ impl Client {
 }
 
 impl WorkerPresence {
-    fn serves(&self, tenant: &Tenant, queue: &Queue, kind: Option<&Kind>) -> bool {
+    pub(super) fn serves(&self, tenant: &Tenant, queue: &Queue, kind: Option<&Kind>) -> bool {
         self.tenant.as_ref().is_none_or(|own| own == tenant)
             && (self.queues.is_empty() || self.queues.contains(queue))
             && kind.is_none_or(|kind| self.kinds.is_empty() || self.kinds.contains(kind))
     }
 }
 
-fn node_serves(node: &NodeState, queue: &Queue, kind: Option<&Kind>) -> bool {
+pub(super) fn node_serves(node: &NodeState, queue: &Queue, kind: Option<&Kind>) -> bool {
     // A node of an earlier version does not say which kinds it runs.
     let runs = |kind: &Kind| node.kinds.as_ref().is_none_or(|kinds| kinds.contains(kind));
     let has_handlers = node.kinds.as_ref().is_none_or(|kinds| !kinds.is_empty());

@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
     Actor, AuditRecord, CanaryRule, Job, JobCommand, JobId, Operation, OperationEvent, OperationId,
-    OperationJob, OperationKind, OperationStatus, RetryPolicy, Tenant, check_operation_target,
+    OperationKind, OperationStatus, RetryPolicy, Tenant, check_operation_target,
 };
 use steadfast_store::{
     AuditFilter, CommandError, JobCount, JobFilter, OperationChange, OperationFilter,
-    OperationJobFilter, OperationRecord, Page, PageRequest,
+    OperationRecord, Page, PageRequest,
 };
 
 use tokio::time::Instant;
@@ -243,16 +243,6 @@ impl Client {
         page: PageRequest<OperationId>,
     ) -> Result<Page<OperationRecord, OperationId>, ClientError> {
         Ok(self.store().list_operations(filter, page).await?)
-    }
-
-    /// A page of the jobs of an operation, newest id first.
-    pub async fn operation_jobs(
-        &self,
-        id: OperationId,
-        filter: OperationJobFilter,
-        page: PageRequest<JobId>,
-    ) -> Result<Page<OperationJob, JobId>, ClientError> {
-        Ok(self.store().list_operation_jobs(id, filter, page).await?)
     }
 
     /// The newest operations that have looked at a job, or will.

@@ -1,10 +1,10 @@
 //! How many jobs are coming, from counters of the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::{
-    DestinationHealth, DueFacts, DueForecast, Kind, MinuteOutcomes, PolicyPatch, Queue, Tally,
-    Tenant, Timestamp, limits, throughput_per_minute,
+    DestinationHealth, DueFacts, DueForecast, Kind, PolicyPatch, Queue, Tally, Tenant, Timestamp,
+    limits, throughput_per_minute,
 };
 use steadfast_store::{DueMinutes, LaneMinutes};
 
@@ -17,9 +17,17 @@ pub fn minute_of(time: Timestamp) -> Timestamp {
     Timestamp::from_micros(time.as_micros() - time.as_micros().rem_euclid(micros))
 }
 
-/// Where the rates of a forecast are measured: in the minutes before this one.
-fn is_recent(at: Timestamp, this_minute: Timestamp) -> bool {
-    at < this_minute && this_minute.since(at) <= limits::FORECAST_RATE_MINUTES * MINUTE
+const HOUR_MINUTES: u32 = 60; // not a limit: an hour
+
+/// Where the rates of a forecast are measured: in this many minutes before this one.
+fn is_within(at: Timestamp, this_minute: Timestamp, minutes: u32) -> bool {
+    at < this_minute && this_minute.since(at) <= minutes * MINUTE
+}
+
+/// When the first of the attempts ended that lanes have counted.
+pub fn oldest_attempt(lanes: &[&LaneMinutes]) -> Option<Timestamp> {
+    let ended = lanes.iter().flat_map(|lane| &lane.ended);
+    ended.map(|minute| minute.at).min()
 }
 
 /// The forecast of lanes that belong together.
@@ -31,8 +39,9 @@ pub fn of_lanes(
 ) -> DueForecast {
     let this_minute = minute_of(now);
     let mut facts = DueFacts::default();
-    let mut recent = Tally::default();
-    let mut outcomes: BTreeMap<Timestamp, MinuteOutcomes> = BTreeMap::new();
+    let (mut recent, mut created_hourly) = (Tally::default(), 0);
+    let mut created_minutes: BTreeSet<Timestamp> = BTreeSet::new();
+    let mut successes: BTreeMap<Timestamp, u64> = BTreeMap::new();
     let mut busiest: Option<(u64, &LaneMinutes)> = None;
     for lane in lanes {
         for waiting in &lane.waiting {
@@ -40,11 +49,14 @@ pub fn of_lanes(
         }
         let mut own = Tally::default();
         for ended in lane.ended.iter().filter(|ended| ended.at < this_minute) {
-            let minute = outcomes.entry(ended.at).or_default();
-            minute.successes += ended.tally.successes;
-            minute.failures += ended.tally.failures;
-            if is_recent(ended.at, this_minute) {
+            *successes.entry(ended.at).or_default() += ended.tally.successes;
+            if is_within(ended.at, this_minute, limits::FORECAST_RATE_MINUTES) {
                 own += ended.tally;
+            }
+            if is_within(ended.at, this_minute, HOUR_MINUTES) {
+                let created = ended.tally.attempts.saturating_sub(ended.tally.retries);
+                created_hourly += created;
+                created_minutes.extend((created > 0).then_some(ended.at));
             }
         }
         recent += own;
@@ -52,8 +64,11 @@ pub fn of_lanes(
             busiest = Some((own.attempts, lane));
         }
     }
-    let outcomes: Vec<MinuteOutcomes> = outcomes.into_values().collect();
-    facts.throughput_per_minute = throughput_per_minute(&outcomes);
+    #[expect(clippy::cast_precision_loss, reason = "people read a few digits")]
+    let created_hourly = created_hourly as f64 / f64::from(HOUR_MINUTES);
+    facts.created_per_minute_hourly = Some(created_hourly);
+    facts.created_minutes = created_minutes.len();
+    facts.throughput_per_minute = throughput_per_minute(successes.into_values());
     if let Some((_, lane)) = busiest {
         // Jobs may have policies of their own; those of most are what the settings say.
         let empty = PolicyPatch::default();
@@ -79,23 +94,20 @@ pub fn of_destination(
     for waiting in &waiting.minutes {
         facts.add_waiting(waiting.at, waiting.jobs, waiting.retries);
     }
-    let (mut outcomes, mut recent) = (Vec::new(), (0, 0));
+    let (mut successes, mut recent) = (Vec::new(), (0, 0));
     // What others do there is none of a tenant's business.
     let is_seen = tenant.is_none_or(|tenant| health.concerns(tenant));
     let ended = health
         .minutes()
         .filter(|(at, ..)| is_seen && *at < this_minute);
     for (at, attempts, failed) in ended {
-        outcomes.push(MinuteOutcomes {
-            successes: attempts.saturating_sub(failed).into(),
-            failures: failed.into(),
-        });
-        if is_recent(at, this_minute) {
+        successes.push(attempts.saturating_sub(failed).into());
+        if is_within(at, this_minute, limits::FORECAST_RATE_MINUTES) {
             recent.0 += u64::from(attempts);
             recent.1 += u64::from(failed);
         }
     }
-    facts.throughput_per_minute = throughput_per_minute(&outcomes);
+    facts.throughput_per_minute = throughput_per_minute(successes);
     let (tenant, empty) = (tenant.cloned().unwrap_or_default(), PolicyPatch::default());
     let over = [&empty, &empty];
     if let Ok(policy) = levels.resolve(&tenant, &Queue::default(), &Kind::http(), over) {
@@ -125,8 +137,9 @@ mod tests {
         let minute = Timestamp::from_millis(1_767_225_600_000);
         assert_eq!(minute_of(minute), minute);
         assert_eq!(minute_of(minute.plus(MINUTE).minus(MINUTE / 60)), minute);
-        assert!(is_recent(minute.minus(MINUTE), minute) && !is_recent(minute, minute));
-        assert!(!is_recent(minute.minus(11 * MINUTE), minute));
+        let is_recent = |at| is_within(at, minute, limits::FORECAST_RATE_MINUTES);
+        assert!(is_recent(minute.minus(MINUTE)) && !is_recent(minute));
+        assert!(!is_recent(minute.minus(11 * MINUTE)));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::{
 };
 
 use steadfast_core::{
-    DueForecast, ForecastRecord, Payload, Queue, Tenant, Timestamp, UpcomingJobs, limits,
+    DueForecast, ForecastRecord, ForecastTrust, Payload, Queue, Tenant, Timestamp, UpcomingJobs,
+    limits,
 };
 use steadfast_store::{Document, DocumentKind, LaneMinutes, Outbox, Store, StoreError};
 
@@ -58,12 +59,16 @@ impl ForecastRecorder {
         }
         let (since, until) = (now.minus(limits::DAY), present.plus(STORM_MINUTES * MINUTE));
         let list = self.store.lane_minutes(None, since, until).await?;
-        self.keep_record(&list.lanes, now).await?;
+        let record = self.keep_record(&list.lanes, now).await?;
         let groups = forecasts::grouped(&list.lanes, |lane| {
             (lane.tenant.clone(), lane.queue.clone())
         });
         let upcoming = groups.into_iter().filter_map(|(of, lanes)| {
-            let upcoming = UpcomingJobs::of(&self.forecast(&lanes, now))?;
+            let trust = ForecastTrust {
+                oldest_attempt: forecasts::oldest_attempt(&lanes),
+                error: record.error_of(of.1.as_str()),
+            };
+            let upcoming = UpcomingJobs::of(&self.forecast(&lanes, now), trust)?;
             Some((of, upcoming))
         });
         let upcoming: UpcomingByQueue = upcoming.collect();
@@ -83,8 +88,12 @@ impl ForecastRecorder {
         forecasts::of_lanes(lanes, &self.levels, now, minutes)
     }
 
-    /// Adds this minute to the record of forecasts, if no node has.
-    async fn keep_record(&self, lanes: &[LaneMinutes], now: Timestamp) -> Result<(), StoreError> {
+    /// Adds this minute to the record of forecasts, if no node has; returns the record.
+    async fn keep_record(
+        &self,
+        lanes: &[LaneMinutes],
+        now: Timestamp,
+    ) -> Result<ForecastRecord, StoreError> {
         let (kind, id) = (DocumentKind::Forecast, FORECAST_RECORD.to_owned());
         let stored = self.store.get_document(kind, id.clone()).await?;
         let revision = stored.as_ref().map_or(0, |document| document.revision);
@@ -92,7 +101,7 @@ impl ForecastRecorder {
         let mut record = stored.map(|(_, record)| record).unwrap_or_default();
         let present = minute_of(now);
         if record.has(present) || (lanes.is_empty() && revision == 0) {
-            return Ok(());
+            return Ok(record);
         }
         let groups = forecasts::grouped(lanes, |lane| lane.queue.to_string());
         let mut ended: HashMap<(&str, Timestamp), u64> = HashMap::new();
@@ -113,7 +122,7 @@ impl ForecastRecorder {
             Ok(body) => body,
             Err(error) => {
                 tracing::error!(%error, "cannot store the forecast record");
-                return Ok(());
+                return Ok(record);
             }
         };
         let document = Document {
@@ -126,6 +135,6 @@ impl ForecastRecorder {
         self.store
             .save_document(document, Outbox::default())
             .await?;
-        Ok(())
+        Ok(record)
     }
 }

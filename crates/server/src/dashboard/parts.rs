@@ -1,10 +1,13 @@
 //! Parts that pages share.
 
+pub mod alert_row;
 pub mod attempts;
 pub mod audit_row;
 pub mod confirm;
 pub mod credential;
+pub mod cure;
 pub mod destination_row;
+pub mod due_view;
 pub mod failure_row;
 pub mod format;
 pub mod health_summary;
@@ -23,6 +26,7 @@ pub use audit_row::AuditRow;
 pub use confirm::Confirmation;
 pub use credential::NewCredential;
 pub use destination_row::{DestinationRow, incident_markers};
+pub use due_view::DueView;
 pub use failure_row::FailureRow;
 pub use format::{Excerpt, format_percent, shorten, thousands};
 pub use health_summary::HealthSummary;

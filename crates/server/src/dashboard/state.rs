@@ -11,12 +11,12 @@ pub mod tenant_cache;
 use std::sync::Arc;
 
 use steadfast_core::Tenant;
-use steadfast_engine::{Client, ClientError, Forecasts};
+use steadfast_engine::{Client, ClientError, Forecasts, LaneDue};
 use steadfast_store::{LaneStats, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 use self::{overview_facts::OverviewFacts, tenant_cache::TenantCache};
-use crate::{limits, theme::navigation::SectionCounts};
+use crate::{limits, node::workers, theme::navigation::SectionCounts};
 
 pub struct DashboardState {
     /// The counts of all lanes, read for all tenants at once.
@@ -24,6 +24,7 @@ pub struct DashboardState {
     overviews: TenantCache<OverviewFacts>,
     section_counts: TenantCache<SectionCounts>,
     forecasts: TenantCache<Forecasts>,
+    due: TenantCache<Vec<LaneDue>>,
     /// Bounds how many sign-ins with a wrong key wait for their response.
     wrong_keys: Arc<Semaphore>,
 }
@@ -35,6 +36,7 @@ impl Default for DashboardState {
             overviews: TenantCache::new(limits::OVERVIEW_AGE_MAX),
             section_counts: TenantCache::new(limits::SECTION_COUNTS_AGE_MAX),
             forecasts: TenantCache::new(limits::FORECAST_AGE_MAX),
+            due: TenantCache::new(limits::OVERVIEW_AGE_MAX),
             wrong_keys: Arc::new(Semaphore::new(limits::WRONG_KEYS_MAX)),
         }
     }
@@ -64,6 +66,22 @@ impl DashboardState {
     ) -> Result<Arc<OverviewFacts>, ClientError> {
         let read = OverviewFacts::read(client, store, tenant);
         self.overviews.get(tenant, read).await
+    }
+
+    /// Which of the due jobs of a tenant, or of all, can start.
+    pub async fn due(
+        &self,
+        client: &Client,
+        store: &dyn Store,
+        tenant: Option<&Tenant>,
+    ) -> Result<Arc<Vec<LaneDue>>, ClientError> {
+        let read = async {
+            let lanes = self.lanes(client, tenant).await?;
+            let workers = workers::of_viewer(store, tenant).await?;
+            let workers = workers::presences(workers, client.now());
+            client.due(&lanes, &workers).await
+        };
+        self.due.get(tenant, read).await
     }
 
     /// The counts beside the sections. A page does not fail because of them: if they cannot be read,
@@ -106,5 +124,6 @@ impl DashboardState {
         self.lanes.clear(tenant);
         self.section_counts.clear(tenant);
         self.overviews.clear(tenant);
+        self.due.clear(tenant);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
-    http::{HeaderMap, Method, header, request::Parts},
+    http::{HeaderMap, header, request::Parts},
 };
 
 use steadfast_core::Tenant;
@@ -36,7 +36,7 @@ pub struct Viewer {
     pub fields: Fields,
     /// The address under which the browser sees this server.
     pub url: String,
-    /// For the sections beside the page; none while an action is on its way.
+    /// For the sections beside the page.
     pub counts: Arc<SectionCounts>,
 }
 
@@ -94,8 +94,8 @@ impl FromRequestParts<Arc<App>> for Viewer {
             let next = path.map_or("/", |path| path.as_str());
             return Err(PageError::SignIn(next.to_owned()));
         };
-        // A request for events shows none, and an action mostly leads to another page.
-        let is_page = parts.method == Method::GET && !parts.uri.path().starts_with("/ui/");
+        // An action may lead to a question, which has the sections beside it like every page.
+        let is_page = !parts.uri.path().starts_with("/ui/");
         let counts = if is_page {
             let tenant = caller.tenant.as_ref();
             app.dashboard.section_counts(&app.client, tenant).await

@@ -19,7 +19,7 @@ use crate::limits;
 use save::NotedWorker;
 use seen::{SeenWorker, SeenWorkers};
 
-pub use record::{WorkerState, document_id, page, serving};
+pub use record::{WorkerState, document_id, of_viewer, page, presences, serving};
 
 /// The workers that this node has seen.
 #[derive(Default)]

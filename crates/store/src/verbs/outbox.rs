@@ -105,9 +105,10 @@ fn refusal(refused: EnqueueError) -> Result<OutboxRefusal, DriverError> {
             _ => (index, OutboxRefusalReason::BatchFull(batch)),
         },
         // Links are refused for no other reason.
-        EnqueueError::Conflict { .. } | EnqueueError::NotUnique { .. } | EnqueueError::Store(_) => {
-            return Err(DriverError::NotRun);
-        }
+        EnqueueError::Conflict { .. }
+        | EnqueueError::NotUnique { .. }
+        | EnqueueError::TenantFull { .. }
+        | EnqueueError::Store(_) => return Err(DriverError::NotRun),
     };
     Ok(OutboxRefusal { index, reason })
 }

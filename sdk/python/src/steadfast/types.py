@@ -28,6 +28,7 @@ class AdvanceClockRequest(TypedDict):
 class Alert(TypedDict):
     """The state of an alert rule for one tenant"""
 
+    acknowledged: NotRequired[AlertAcknowledgement]
     destination: NotRequired[str]
     """The destination, if the rule is `destination`"""
     firedAt: str | None
@@ -37,6 +38,8 @@ class Alert(TypedDict):
     """The queue that contributes most to the value"""
     resolvedAt: str | None
     rule: AlertRule
+    silencedUntil: NotRequired[str]
+    """No notifications are sent before this time"""
     since: str
     """Time of the last change of state"""
     status: AlertStatus
@@ -50,6 +53,13 @@ class Alert(TypedDict):
     """The measured value, in `unit`: a number of jobs, a fraction of attempts from 0 to 1, or
     seconds
     """
+
+
+class AlertAcknowledgement(TypedDict):
+    """Who works on a firing alert; it sends no reminders"""
+
+    at: str
+    by: NotRequired[str]
 
 
 class AlertList(TypedDict):
@@ -262,6 +272,7 @@ BlockerKind: TypeAlias = Literal[
     "retry_share",
     "ordered",
     "no_worker",
+    "no_slot",
     "behind",
 ]
 
@@ -706,8 +717,8 @@ class Destination(TypedDict):
     """Past incidents, newest first."""
     retryAfter: NotRequired[SharedRetryAfter | None]
     """The active `Retry-After`, if any."""
-    shareRetryAfter: bool
-    """Whether a `Retry-After` received by one job applies to all jobs."""
+    retryAfterScope: RetryAfterScope
+    """The jobs that a `Retry-After` applies to."""
     status: HealthStatus
     """Health status."""
     tenant: NotRequired[str | None]
@@ -1021,7 +1032,7 @@ class GateSettings(TypedDict):
     scope: GateScope
     """Scope of the gate."""
     shareRetryAfter: NotRequired[bool | None]
-    """Whether a `Retry-After` received by one job applies to all jobs for the destination."""
+    """Whether a `Retry-After` applies to all tenants, or only to the job that received it."""
     tenant: NotRequired[Name | None]
     """Tenant of the jobs; absent if the gate is for all tenants, and for scope `tenant`."""
     weight: NotRequired[int | None]
@@ -1542,7 +1553,9 @@ class Operation(TypedDict):
     mode: str
     """`all` or `canary`."""
     outcomes: OperationOutcomes
-    """Outcomes of the next attempts of the jobs of a canary."""
+    """Outcomes of the next attempts of requeued and retried jobs: of all jobs of a canary,
+    otherwise of the newest 1,000. Lists give those of canaries only.
+    """
     pace: NotRequired[int | None]
     """Maximum jobs per second."""
     report: str
@@ -1838,6 +1851,9 @@ class ReplayPolicyRequest(TypedDict):
     """Only this tenant. Requires a key for all tenants; other keys always use their own tenant."""
 
 
+RetryAfterScope: TypeAlias = Literal["job", "tenant", "all"]
+
+
 class RetryJobRequest(TypedDict):
     """A manual retry of an ended job."""
 
@@ -1983,9 +1999,12 @@ class SetDestinationRequest(TypedDict):
     health: NotRequired[HealthRules | None]
     """Thresholds for an unhealthy destination."""
     hold: NotRequired[HoldMode | None]
-    """What to do when the destination is unhealthy; `watch` by default."""
+    """What to do when the destination is unhealthy; `auto` by default."""
     shareRetryAfter: NotRequired[bool | None]
-    """Whether a `Retry-After` received by one job applies to all jobs; true by default."""
+    """Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
+    (false). By default it applies to the tenant that received it, and to all tenants if calls
+    of two tenants received one within a minute. A tenant can set it for its own jobs.
+    """
 
 
 class SetGateRequest(TypedDict):
@@ -1994,7 +2013,7 @@ class SetGateRequest(TypedDict):
     health: NotRequired[HealthRules | None]
     """Thresholds for an unhealthy destination. Only for scope `destination`, for all tenants."""
     hold: NotRequired[HoldMode | None]
-    """What to do when the destination is unhealthy; `watch` by default. Only for scopes
+    """What to do when the destination is unhealthy; `auto` by default. Only for scopes
     `destination` and `tenant`.
     """
     maxRunning: NotRequired[int | None]
@@ -2010,8 +2029,8 @@ class SetGateRequest(TypedDict):
     retryShare: NotRequired[float | None]
     """Maximum fraction of starts per minute that may be retries; a few are always allowed."""
     shareRetryAfter: NotRequired[bool | None]
-    """Whether a `Retry-After` received by one job applies to all jobs for the destination; true
-    by default. Only for scope `destination`, for all tenants.
+    """Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
+    (false); by default to the tenant that received it. Only for scope `destination`.
     """
     weight: NotRequired[int | None]
     """Fair-share weight of the tenant; 1 by default. Only for scope `tenant`."""

@@ -147,6 +147,7 @@ mod tests {
             blockers: vec![serde_json::from_str(blocker).unwrap()],
             estimate: None,
             action: None,
+            action_blocker: None,
         });
         assert_eq!(
             blocked.explain(now).sentence,

@@ -247,6 +247,18 @@ impl Gates {
     }
 }
 
+impl GateNumber {
+    /// What follows from the health of a destination has states of its own. Jobs that are held, and
+    /// jobs that only wait as they were asked to, pass different gates.
+    fn of_health(id: &GateId, limit: &DestinationLimit) -> Self {
+        let scope = match limit.holds() {
+            true => "health",
+            false => "retry-after",
+        };
+        Self::of_parts(scope, id)
+    }
+}
+
 fn health_gate(
     destination: &Destination,
     tenant: Option<&Tenant>,
@@ -264,18 +276,6 @@ fn health_gate(
             destination: Some(Arc::new(limit)),
             ..GateLimits::default()
         }),
-    }
-}
-
-impl GateNumber {
-    /// What follows from the health of a destination has states of its own. Jobs that are held, and
-    /// jobs that only wait as they were asked to, pass different gates.
-    fn of_health(id: &GateId, limit: &DestinationLimit) -> Self {
-        let scope = match limit.holds() {
-            true => "health",
-            false => "retry-after",
-        };
-        Self::of_parts(scope, id)
     }
 }
 

@@ -114,7 +114,7 @@ fn a_setting_of_the_tenant_overrides_that_of_the_destination() {
     assert_eq!(mode(&gates, "c"), HoldMode::Auto);
     let gates = Gates::new(1, [], defaults);
     assert_eq!(mode(&gates, "c"), HoldMode::Off);
-    assert_eq!(mode(&Gates::default(), "c"), HoldMode::Watch);
+    assert_eq!(mode(&Gates::default(), "c"), HoldMode::Auto);
 }
 
 #[test]

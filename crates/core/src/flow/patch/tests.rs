@@ -102,8 +102,8 @@ fn bad_input_names_its_field_and_the_expected_value() {
         (
             Tenant,
             r#"{"shareRetryAfter":false}"#,
-            "shareRetryAfter is false: must be omitted for scope tenant: a Retry-After is \
-             shared by all jobs for a destination, across tenants",
+            "shareRetryAfter is false: must be omitted for scope tenant: only destinations (scope \
+             destination) send a Retry-After",
         ),
         (
             Tenant,

@@ -1,6 +1,6 @@
 use super::*;
-use crate::UpcomingJobs;
 use crate::policy::{Jitter, PolicyPatch};
+use crate::{ForecastTrust, UpcomingJobs};
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -108,6 +108,8 @@ fn nothing_is_lost_between_due_started_and_backlog() {
     let facts = DueFacts {
         waiting: vec![waiting(0, 500), waiting(3, 1000)],
         created_per_minute: 10.0,
+        created_minutes: 5,
+        created_per_minute_hourly: Some(5.0),
         retries: vec![rate(20, MINUTE)],
         throughput_per_minute: Some(90),
     };
@@ -127,9 +129,13 @@ fn jobs_that_cannot_be_completed_in_time_are_a_storm() {
         throughput_per_minute: throughput,
         ..DueFacts::default()
     };
+    let trust = ForecastTrust {
+        oldest_attempt: Some(T0.minus(60 * MINUTE)),
+        error: None,
+    };
     let is_storm = |jobs, throughput| {
         let forecast = DueForecast::new(&upcoming(jobs, throughput), T0, 60);
-        UpcomingJobs::of(&forecast).is_some_and(|upcoming| upcoming.wait > 15 * MINUTE)
+        UpcomingJobs::of(&forecast, trust).is_some_and(|upcoming| upcoming.wait > 15 * MINUTE)
     };
     assert!(is_storm(10_000, Some(100)));
     assert!(!is_storm(1_000, Some(100)));
@@ -137,23 +143,64 @@ fn jobs_that_cannot_be_completed_in_time_are_a_storm() {
     assert!(!is_storm(50, Some(1)));
     assert!(!is_storm(10_000, None));
     let forecast = DueForecast::new(&upcoming(10_100, Some(100)), T0, 60);
-    let sentence = "10100 due within 1h, at most 10100 per minute; recently up to 100 per minute \
+    let sentence = "10,100 due within 1h, at most 10,100 per minute; recently up to 100 per minute \
                     succeeded, so some will wait 1h 40m";
     assert_eq!(forecast.to_string(), sentence);
     assert_eq!(forecast.longest_wait(), Some(100 * MINUTE));
 }
 
 #[test]
-fn minutes_with_many_failures_do_not_count_as_throughput() {
-    let minute = |successes, failures| MinuteOutcomes {
-        successes,
-        failures,
+fn the_throughput_is_the_most_successes_in_any_minute() {
+    assert_eq!(throughput_per_minute([3, 81, 79]), Some(81));
+    assert_eq!(throughput_per_minute([0, 0]), None);
+    assert_eq!(throughput_per_minute([]), None);
+}
+
+#[test]
+fn a_burst_of_minutes_is_not_continued_for_hours() {
+    let facts = DueFacts {
+        created_per_minute: 90.0,
+        created_minutes: 9,
+        created_per_minute_hourly: Some(15.0),
+        ..DueFacts::default()
     };
-    assert_eq!(
-        throughput_per_minute(&[minute(50, 0), minute(80, 5), minute(500, 300)]),
-        Some(80)
-    );
-    assert_eq!(throughput_per_minute(&[minute(0, 0), minute(1, 9)]), None);
+    let forecast = due(&DueForecast::new(&facts, T0, 13));
+    assert_eq!(forecast[..11], [90.0; 11]);
+    assert_eq!(forecast[11..], [15.0; 2]);
+    // Nor does what was before come back.
+    let facts = DueFacts {
+        created_per_minute: 3.0,
+        created_per_minute_hourly: Some(75.0),
+        ..DueFacts::default()
+    };
+    assert_eq!(due(&DueForecast::new(&facts, T0, 12)), [3.0; 12]);
+}
+
+#[test]
+fn a_storm_needs_an_hour_of_history_and_a_forecast_that_was_right() {
+    let facts = DueFacts {
+        waiting: vec![waiting(5, 10_000)],
+        throughput_per_minute: Some(100),
+        ..DueFacts::default()
+    };
+    let forecast = DueForecast::new(&facts, T0, 60);
+    let is_said = |minutes: u32, error: Option<f64>| {
+        let record = ForecastTrust {
+            oldest_attempt: Some(T0.minus(minutes * MINUTE)),
+            error,
+        };
+        UpcomingJobs::of(&forecast, record).is_some()
+    };
+    for (minutes, error, said) in [
+        (60, None, true),
+        (600, Some(0.5), true),
+        (59, None, false),
+        (600, Some(0.51), false),
+        (600, Some(11.56), false),
+    ] {
+        assert_eq!(is_said(minutes, error), said, "{minutes} {error:?}");
+    }
+    assert!(UpcomingJobs::of(&forecast, ForecastTrust::default()).is_none());
 }
 
 #[test]
@@ -165,6 +212,8 @@ fn numbers_without_sense_make_no_panic() {
             jobs: u64::MAX,
         }],
         created_per_minute: f64::NAN,
+        created_minutes: usize::MAX,
+        created_per_minute_hourly: Some(f64::NAN),
         retries: vec![RetryRate {
             attempts: 1,
             retried: u64::MAX,
@@ -174,5 +223,5 @@ fn numbers_without_sense_make_no_panic() {
     };
     let forecast = DueForecast::new(&facts, T0, usize::MAX);
     assert_eq!(forecast.minutes.len(), limits::FORECAST_MINUTES_MAX);
-    assert_eq!(UpcomingJobs::of(&forecast), None);
+    assert_eq!(UpcomingJobs::of(&forecast, ForecastTrust::default()), None);
 }

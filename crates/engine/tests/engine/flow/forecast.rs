@@ -18,20 +18,22 @@ async fn a_storm_fires_before_it_comes_and_is_over_when_it_was_worked_off() {
     let soon = (0..10).map(|_| fails(0).job());
     client.enqueue_all(soon).await.unwrap();
     engine.run_due().await.unwrap();
-    let later = (0..1_000).map(|_| fails(0).job().delay(30 * MINUTE));
+    let later = (0..1_000).map(|_| fails(0).job().delay(90 * MINUTE));
     client.enqueue_all(later).await.unwrap();
 
-    let forecasts = client.forecast(None, 60).await.unwrap();
+    let forecasts = client.forecast(None, 120).await.unwrap();
     let [of] = &forecasts.queues[..] else {
         panic!("{forecasts:?}");
     };
-    assert_eq!(of.forecast.minutes[30].due.round(), 1_000.0);
+    assert_eq!(of.forecast.minutes[90].due.round(), 1_000.0);
     assert_eq!(
         of.forecast.throughput_per_minute, None,
         "the minute goes on"
     );
 
-    assert_eq!(fixture.watch_after(&engine, MINUTE).await, 1);
+    // Without an hour of history, nothing is announced.
+    assert_eq!(fixture.watch_after(&engine, MINUTE).await, 0);
+    assert_eq!(fixture.watch_after(&engine, 59 * MINUTE).await, 1);
     assert_eq!(
         status(&client, AlertRule::Storm).await,
         Some(AlertStatus::Pending)

@@ -134,7 +134,7 @@ async fn two_nodes_requeue_each_dead_letter_once() {
     let rows =
         world
             .client
-            .operation_jobs(done.id, OperationJobFilter::All, PageRequest::first(1_000));
+            .operation_jobs(&done, OperationJobFilter::All, PageRequest::first(1_000));
     let rows = rows.await.unwrap().items;
     assert_eq!(rows.len(), 500);
     assert!(
@@ -226,7 +226,7 @@ async fn a_canary_goes_on_while_jobs_succeed_and_stops_when_the_failure_is_back(
     let rows = OperationJobFilter::All;
     let rows = world
         .client
-        .operation_jobs(stopped.id, rows, PageRequest::first(50));
+        .operation_jobs(&stopped, rows, PageRequest::first(50));
     let rows = rows.await.unwrap().items;
     assert_eq!(rows[0].outcome, Some(OperationOutcome::Succeeded));
 }
@@ -267,7 +267,7 @@ async fn named_jobs_that_do_not_allow_it_have_their_reason() {
     let left = OperationJobFilter::NotChanged;
     let left = world
         .client
-        .operation_jobs(done.id, left, PageRequest::first(5));
+        .operation_jobs(&done, left, PageRequest::first(5));
     let left: Vec<_> = left.await.unwrap().items;
     let left: Vec<_> = left.iter().map(|row| (row.job, row.result)).collect();
     let expected = [

@@ -2,7 +2,7 @@
 
 use steadfast_api::{QueueExplanation, StartExplanation, TenantQuery, schema::NameSchema};
 use steadfast_core::{JobId, Queue, Tenant};
-use steadfast_engine::{ExplainRequest, WorkerPresence};
+use steadfast_engine::ExplainRequest;
 
 use crate::{
     api::{query, work::jobs},
@@ -59,16 +59,8 @@ pub async fn request(
     caller: &Caller,
     tenant: &Tenant,
 ) -> Result<ExplainRequest, Problem> {
-    let now = app.client.now();
     let states = workers::serving(&*app.node.store(), tenant).await?;
-    let workers = states.into_iter().map(|state| WorkerPresence {
-        is_alive: state.is_alive(now),
-        name: state.name,
-        tenant: state.tenant,
-        queues: state.queues,
-        kinds: state.kinds,
-        last_seen: state.last_seen,
-    });
+    let workers = workers::presences(states, app.client.now());
     let is_of_tenant = caller.tenant.is_some();
-    Ok(ExplainRequest::new(workers.collect(), is_of_tenant))
+    Ok(ExplainRequest::new(workers, is_of_tenant))
 }

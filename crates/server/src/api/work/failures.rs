@@ -84,9 +84,23 @@ async fn find(
     tenant: Option<&Tenant>,
 ) -> Result<FailureGroup, Problem> {
     let parsed: FailureFingerprint = fingerprint.parse().map_err(|_| not_found(fingerprint))?;
-    let mut found = app.client.failures_of(parsed, tenant, 2).await?;
+    let most = limits::TENANTS_NAMED_MAX;
+    let mut found = app.client.failures_of(parsed, tenant, most + 1).await?;
     if found.len() > 1 {
-        let detail = "tenant is required: jobs of several tenants share this fingerprint";
+        let names = found
+            .iter()
+            .take(most)
+            .map(|group| group.key.tenant.as_str());
+        let names: Vec<&str> = names.collect();
+        let more = if found.len() > most {
+            " and others"
+        } else {
+            ""
+        };
+        let detail = format!(
+            "tenant is required: jobs of the tenants {}{more} share this fingerprint",
+            names.join(", ")
+        );
         return Err(Problem::invalid("tenant", detail));
     }
     found.pop().ok_or_else(|| not_found(fingerprint))

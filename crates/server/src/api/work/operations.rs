@@ -175,7 +175,12 @@ pub async fn find(app: &App, caller: &Caller, id: OperationId) -> Result<Operati
     responses((status = 200, description = "The operation", body = OperationBody), Problems)
 )]
 pub async fn read(Reads { app, caller }: Reads, Id(id): Id<OperationId>) -> Answer<OperationBody> {
-    Ok(Json(operation_body(find(&app, &caller, id).await?)))
+    let record = find(&app, &caller, id).await?;
+    let outcomes = app.client.operation_outcomes(&record).await?;
+    Ok(Json(OperationBody {
+        outcomes: outcomes.into(),
+        ..operation_body(record)
+    }))
 }
 
 /// List the jobs of an operation with the result for each.
@@ -189,13 +194,13 @@ pub async fn jobs(
     Id(id): Id<OperationId>,
     Params(query): Params<OperationJobQuery>,
 ) -> Answer<OperationJobList> {
-    find(&app, &caller, id).await?;
+    let record = find(&app, &caller, id).await?;
     let filter = match query.not_changed {
         Some(true) => OperationJobFilter::NotChanged,
         _ => OperationJobFilter::All,
     };
     let page = cursor::page(query.limit, limits::PAGE_DEFAULT, query.after.as_deref())?;
-    let page = app.client.operation_jobs(id, filter, page).await?;
+    let page = app.client.operation_jobs(&record, filter, page).await?;
     Ok(Json(OperationJobList {
         jobs: page.items.into_iter().map(Into::into).collect(),
         next_cursor: cursor::next(page.next),

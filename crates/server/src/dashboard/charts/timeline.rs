@@ -44,12 +44,15 @@ const BAR: f64 = 44.0; // not a limit: layout of the drawing
 const BAR_MIN: f64 = 16.0; // not a limit: layout of the drawing
 /// The length of a thinner gap could not be read.
 const GAP_MIN: f64 = 34.0; // not a limit: layout of the drawing
+/// The width of a letter.
+const LETTER: f64 = 7.5; // not a limit: layout of the drawing
 /// If the longest segment is more than this many times the shortest, the axis is logarithmic.
 const LINEAR_RATIO_MAX: f64 = 12.0; // not a limit: layout of the drawing
 
 pub fn timeline(segments: &[Segment], summary: String) -> Svg {
     let mut drawing = SvgBuilder::new("timeline", (WIDTH, HEIGHT), "Attempts over time", summary);
     let widths = widths(segments);
+    let (mut waits, mut names, mut lengths) = (0.0, 0.0, 0.0);
     let mut x = 6.0;
     for (segment, width) in segments.iter().zip(widths) {
         match segment {
@@ -59,8 +62,10 @@ pub fn timeline(segments: &[Segment], summary: String) -> Svg {
             } => {
                 let class = if *is_future { "wait ahead" } else { "wait" };
                 drawing.line(class, (x, MIDDLE), (x + width, MIDDLE));
-                let middle = (x + width / 2.0, MIDDLE - 8.0);
-                drawing.text("label", middle, "middle", &brief(*duration));
+                let text = brief(*duration);
+                if let Some(at) = place(&mut waits, x + width / 2.0, &text) {
+                    drawing.text("label", (at, MIDDLE - 8.0), "middle", &text);
+                }
             }
             Segment::Attempt {
                 number,
@@ -80,16 +85,33 @@ pub fn timeline(segments: &[Segment], summary: String) -> Svg {
                 let middle = x + width / 2.0;
                 drawing.text("sign", (middle, MIDDLE + 5.0), "middle", sign);
                 let name = format!("#{number}");
-                drawing.text("name", (middle, top - 8.0), "middle", &name);
-                if *mark != Mark::Future {
-                    let below = (middle, MIDDLE + BAR / 2.0 + 16.0);
-                    drawing.text("label", below, "middle", &brief(*duration));
+                if let Some(at) = place(&mut names, middle, &name) {
+                    drawing.text("name", (at, top - 8.0), "middle", &name);
+                }
+                let text = brief(*duration);
+                if *mark != Mark::Future
+                    && let Some(at) = place(&mut lengths, middle, &text)
+                {
+                    let below = MIDDLE + BAR / 2.0 + 16.0;
+                    drawing.text("label", (at, below), "middle", &text);
                 }
             }
         }
         x += width;
     }
     drawing.finish()
+}
+
+/// The middle of a text near a place, if it does not run into the one before it, which ends at
+/// `taken`. It does not leave the drawing.
+fn place(taken: &mut f64, middle: f64, text: &str) -> Option<f64> {
+    let half = text.chars().count() as f64 * LETTER / 2.0;
+    let middle = middle.clamp(half, WIDTH - half);
+    if middle - half < *taken {
+        return None;
+    }
+    *taken = middle + half + LETTER;
+    Some(middle)
 }
 
 /// Whether the axis is logarithmic, which its reader should know.
@@ -168,6 +190,15 @@ mod tests {
         let widths = widths(&segments);
         assert!(widths[0] >= BAR_MIN && widths[1] > widths[0], "{widths:?}");
         assert!(widths.iter().sum::<f64>() <= WIDTH, "{widths:?}");
+    }
+
+    #[test]
+    fn labels_do_not_run_into_each_other_or_out_of_the_drawing() {
+        let mut taken = 0.0;
+        assert_eq!(place(&mut taken, 2.0, "#1"), Some(LETTER));
+        assert_eq!(place(&mut taken, 14.0, "#2"), None);
+        assert_eq!(place(&mut taken, 60.0, "#3"), Some(60.0));
+        assert_eq!(place(&mut taken, WIDTH, "#99"), Some(WIDTH - 1.5 * LETTER));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! operation, which any node carries on; a small one has ended before the browser has its answer.
 //! What takes jobs away asks first, and so does everything that is done to all that match.
 
+use steadfast_api::FailureGroupBody;
 use steadfast_core::{CanaryRule, JobId, OperationKind, limits as core_limits};
 use steadfast_engine::OperationRequest;
 use steadfast_store::{JobCount, JobFilter};
@@ -53,7 +54,7 @@ pub async fn act(editor: Editor) -> PageResult {
                 count: ids.len() as u64,
                 at_least: false,
             };
-            return confirm(&viewer, &form, matches, &ids);
+            return confirm(&viewer, &form, matches, &ids).await;
         }
         request.tenant.clone_from(&viewer.caller.tenant);
         request.ids = Some(ids);
@@ -65,7 +66,7 @@ pub async fn act(editor: Editor) -> PageResult {
         request.all = true;
         if !is_confirmed {
             let matches = viewer.app.client.count_operation(&request).await?;
-            return confirm(&viewer, &form, matches, &[]);
+            return confirm(&viewer, &form, matches, &[]).await;
         }
     }
     request.pace = Some(pace(&viewer.app, &form)?);
@@ -84,7 +85,7 @@ pub async fn act(editor: Editor) -> PageResult {
 }
 
 /// Asks for confirmation with the number of jobs: the selected ones, or all matching.
-fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: &[JobId]) -> PageResult {
+async fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: &[JobId]) -> PageResult {
     let dead_letters = form.get("deadLetters").is_some();
     let (section, noun) = match (dead_letters, matches.count) {
         (true, 1) => ("/dead-letters", "dead letter"),
@@ -94,12 +95,6 @@ fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: &[JobId]) -> 
     };
     let at_least = if matches.at_least { "at least " } else { "" };
     let name = format!("{at_least}{} {noun}", thousands(matches.count));
-    let chosen = match (ids.len(), matches.count) {
-        (0, 1) => "matches",
-        (0, _) => "match",
-        (1, _) => "is selected",
-        _ => "are selected",
-    };
     let action = form.value("action");
     let (verb, class, effect) = match action {
         "cancel" => (
@@ -122,16 +117,41 @@ fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: &[JobId]) -> 
     let mut hidden = vec![("scope", if is_all { "all" } else { "selected" }.to_owned())];
     hidden.extend(ids.iter().map(|id| ("id", id.to_string())));
     hidden.extend(dead_letters.then(|| ("deadLetters", "1".to_owned())));
-    let mut confirmation = Confirmation::new("/jobs", verb, name.clone(), String::new())
+    let failure = match is_all {
+        true => failure_name(viewer, form).await?,
+        false => None,
+    };
+    let title = format!("{verb} {name}");
+    let subject = failure.clone().unwrap_or_else(|| name.clone());
+    let mut confirmation = Confirmation::new("/jobs", &title, subject, String::new())
         .in_section(section)
         .action(action, form.get("back").unwrap_or("/jobs"));
-    confirmation.button = (format!("{verb} {name}"), class);
-    confirmation.conditions = if is_all { form.filters() } else { Vec::new() };
+    confirmation.button = (title, class);
+    let conditions = if is_all { form.filters() } else { Vec::new() };
+    // The failure says more than its fingerprint.
+    let is_named = |name: &str| name == "fingerprint" && failure.is_some();
+    let (named, shown) = conditions.into_iter().partition(|(name, _)| is_named(name));
+    hidden.extend::<Vec<_>>(named);
+    confirmation.conditions = shown;
     confirmation.hidden = hidden;
     confirmation.has_canary = action == "retry";
     confirmation.pace = is_all.then(|| viewer.app.bulk_pace());
-    let consequence = format!("{chosen}. {effect} Other jobs are not changed.");
-    confirmation.page(viewer, consequence)
+    confirmation.page(viewer, format!("{effect} Other jobs are not changed."))
+}
+
+/// The failure whose jobs the form is about, if it is about one.
+async fn failure_name(viewer: &Viewer, form: &Fields) -> Result<Option<String>, PageError> {
+    let Some(fingerprint) = form.get("fingerprint").and_then(|it| it.parse().ok()) else {
+        return Ok(None);
+    };
+    let tenant = query::tenant(form.get("tenant"), &viewer.caller)?;
+    let found = viewer
+        .app
+        .client
+        .failures_of(fingerprint, tenant.as_ref(), 1);
+    let now = viewer.app.client.now();
+    let group = found.await?.pop();
+    Ok(group.map(|group| FailureGroupBody::new(group, now).sentence()))
 }
 
 /// How many jobs a second, as the form says or as the settings do.

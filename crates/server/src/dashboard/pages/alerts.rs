@@ -1,10 +1,16 @@
-//! Alerts: firing, pending and past.
+//! Alerts: firing, pending and past, and what people answer to them.
+
+use std::{cmp::Reverse, time::Duration};
 
 use askama::Template;
-use steadfast_core::{AlertState, AlertStatus};
+use steadfast_core::{AlertCommand, AlertState, AlertStatus};
 
 use crate::{
-    dashboard::page::{Layout, List, PageResult, Viewer, render},
+    dashboard::{
+        page::{Editor, Layout, List, PageResult, Viewer, done, no_such_action, render},
+        parts::alert_row::AlertRow,
+    },
+    http::Problem,
     limits,
 };
 
@@ -12,7 +18,7 @@ use crate::{
 #[template(path = "lists/alerts.html")]
 struct AlertsPage {
     layout: Layout,
-    list: List<AlertState>,
+    list: List<AlertRow>,
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
@@ -24,10 +30,62 @@ pub async fn page(viewer: Viewer) -> PageResult {
             AlertStatus::Pending => 1,
             AlertStatus::Ok => 2,
         };
-        (rank, std::cmp::Reverse(alert.since))
+        (rank, Reverse(alert.since))
     });
+    let layout = viewer.layout("/alerts", "Alerts");
+    let causes = one_row_per_cause(alerts);
     render(&AlertsPage {
-        layout: viewer.layout("/alerts", "Alerts"),
-        list: List::first(alerts, limits::PAGE_ALERTS_MAX, |alert| alert),
+        list: List::first(causes, limits::PAGE_ALERTS_MAX, |alerts| {
+            AlertRow::of(alerts, &layout)
+        }),
+        layout,
     })
+}
+
+/// A destination that does not work has an alert for each tenant that calls it: those of one status
+/// are one row.
+fn one_row_per_cause(alerts: Vec<AlertState>) -> Vec<(AlertState, Vec<AlertState>)> {
+    let mut rows: Vec<(AlertState, Vec<AlertState>)> = Vec::new();
+    for alert in alerts {
+        let is_same = |(first, _): &&mut (AlertState, Vec<AlertState>)| {
+            alert.destination.is_some()
+                && first.destination == alert.destination
+                && first.status == alert.status
+        };
+        match rows.iter_mut().find(is_same) {
+            Some((_, others)) => others.push(alert),
+            None => rows.push((alert, Vec::new())),
+        }
+    }
+    rows
+}
+
+/// A row may stand for several alerts: the command is for all of them.
+pub async fn act(editor: Editor) -> PageResult {
+    let Editor { viewer, form } = editor;
+    let client = viewer.caller.client(&viewer.app).await?;
+    let (command, did) = match form.get("action") {
+        Some("acknowledge") => {
+            let by = viewer.caller.name(&viewer.app).await?;
+            (AlertCommand::Acknowledge { by }, "acknowledge")
+        }
+        Some("silence") => {
+            let hours = form.get("hours").map_or(Ok(1), str::parse::<u32>).ok();
+            let hours = hours.filter(|hours| (1..=limits::SILENCE_HOURS_MAX).contains(hours));
+            let Some(hours) = hours else {
+                let most = limits::SILENCE_HOURS_MAX;
+                let detail = format!("hours must be a number from 1 to {most}");
+                return Err(Problem::invalid("hours", detail).into());
+            };
+            let until = client.now().plus(Duration::from_secs(60 * 60) * hours);
+            (AlertCommand::Silence { until }, "silence")
+        }
+        Some("unsilence") => (AlertCommand::Unsilence, "unsilence"),
+        _ => return Err(no_such_action()),
+    };
+    let tenant = viewer.caller.tenant.as_ref();
+    for id in form.all("id").take(limits::PAGE_ALERTS_MAX) {
+        client.command_alert(id, tenant, command.clone()).await?;
+    }
+    done("/alerts", did)
 }

@@ -1,5 +1,7 @@
 //! Dead letters: by failure, and the newest.
 
+use std::cmp::Reverse;
+
 use askama::Template;
 use steadfast_core::{EndReason, JobId};
 use steadfast_store::{FailureFilter, JobFilter, PageRequest};
@@ -41,17 +43,21 @@ pub async fn page(viewer: Viewer) -> PageResult {
     };
     let layout = viewer.layout("/dead-letters", "Dead letters");
     let client = &viewer.app.client;
-    let groups = PageRequest::first(limits::PAGE_FAILURES_MAX);
+    let groups = PageRequest::first(limits::FAILURES_SORTED_MAX);
     let groups = client.failures(failure_filter(&filter), groups).await?;
+    let (mut by_dead_letters, has_more) = (groups.items, groups.next.is_some());
+    by_dead_letters.sort_by_key(|group| Reverse(group.tally.dead_letters));
+    let groups = List::first(by_dead_letters, limits::PAGE_FAILURES_MAX, |group| {
+        FailureRow::of(group, &layout)
+    });
     let page = viewer.fields.page::<JobId>()?;
     let found = list_jobs(&viewer.app, &viewer.caller, filter.clone(), page).await?;
-    let row = |group| FailureRow::of(group, &layout);
     render(&DeadLettersPage {
         header: JobListHeader::of(&viewer, "/dead-letters", &filter, &found.items).await?,
         filters: viewer.fields.filters(),
         reasons: EndReason::ALL,
-        has_more_groups: groups.next.is_some(),
-        groups: groups.items.into_iter().map(row).collect(),
+        has_more_groups: has_more || groups.hidden > 0,
+        groups: groups.rows,
         list: List::page(("/dead-letters", &viewer.fields), &page, found, |job| {
             JobRow::of(&job, &layout)
         }),

@@ -1,19 +1,25 @@
 //! Destinations: the health of the systems that jobs call, and manual holds.
 
 use askama::Template;
-use steadfast_api::DestinationBody;
-use steadfast_core::{Destination, Tally, Timestamp};
+use axum::response::IntoResponse as _;
+use serde_json::json;
+use steadfast_api::{DestinationBody, TenantQuery};
+use steadfast_core::{Destination, GateScope, HoldMode, Tally, Timestamp, explain::thousands};
 use steadfast_engine::{DestinationFilter, DestinationState};
-use steadfast_store::MinuteStats;
+use steadfast_store::{JobFilter, MinuteStats};
 
 use crate::{
-    api::flow::destinations::{self, body_of},
+    api::flow::{
+        destinations::{self, body_of},
+        gates::{self, GatePath},
+    },
     dashboard::{
         charts::{Svg, TimeBuckets, series},
-        page::{Editor, Layout, List, PageResult, Viewer, done, no_such_action, render},
-        parts::{DestinationRow, incident_markers},
+        page::{Editor, Fields, Layout, List, PageResult, Viewer, done, no_such_action, render},
+        parts::{Confirmation, DestinationRow, incident_markers},
     },
-    extract::{Body, Id, MaybeBody, body::from_json},
+    extract::{Body, Id, MaybeBody, Params, Writes, body::from_json},
+    http::Problem,
     limits,
 };
 
@@ -27,9 +33,17 @@ struct DestinationsPage {
     chart: Option<Svg>,
     /// A hold is for the jobs of all tenants.
     may_hold: bool,
+    /// The form of a hold. One that was refused holds what was entered.
+    form: Fields,
+    error: Option<String>,
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
+    page_with(&viewer, None).await
+}
+
+/// The page; if a form was refused, with what was entered and why.
+async fn page_with(viewer: &Viewer, refused: Option<(Fields, String)>) -> PageResult {
     let client = &viewer.app.client;
     let tenant = viewer.caller.tenant.as_ref();
     let mut filter = DestinationFilter::default();
@@ -51,7 +65,10 @@ pub async fn page(viewer: Viewer) -> PageResult {
     };
     let charted = shown.as_ref().map(|shown| &shown.body);
     let charted = charted.filter(|body| !body.minutes.is_empty());
+    let (form, error) = refused.unzip();
     render(&DestinationsPage {
+        form: form.unwrap_or_default(),
+        error,
         chart: charted.map(|body| outcome_chart(body, layout.now)),
         list: List::first(found, most, |state| row(&state)),
         shown,
@@ -82,19 +99,74 @@ fn outcome_chart(body: &DestinationBody, now: Timestamp) -> Svg {
 /// Calls the API's own functions, so that the same rules hold.
 pub async fn act(editor: Editor) -> PageResult {
     let writes = editor.writes();
-    let form = editor.form;
+    let Editor { viewer, form } = editor;
     let key = Id(form.value("destination").to_owned());
+    let back = form.get("back").unwrap_or("/destinations");
     let did = match form.get("action") {
-        Some("hold") => {
-            let Body(request) = from_json(&form.json(&["reason", "until"]))?;
-            destinations::hold(writes, key, MaybeBody(request)).await?;
-            "hold"
+        Some("hold") if !form.is_confirmed() => {
+            let destination = Destination::new(form.value("destination"))?;
+            return confirm_hold(&viewer, &destination, back).await;
         }
+        Some("auto") => {
+            let path = GatePath {
+                scope: GateScope::Destination.to_string(),
+                key: key.0,
+            };
+            let changes = from_json(&json!({"hold": HoldMode::Auto}))?;
+            gates::edit(writes, path, Params(TenantQuery::default()), changes).await?;
+            "set"
+        }
+        Some("hold") => match hold(writes, key, &form).await {
+            Ok(()) => "hold",
+            Err(problem) => {
+                let status = problem.status;
+                let page = page_with(&viewer, Some((form, problem.detail))).await?;
+                return Ok((status, page).into_response());
+            }
+        },
         Some("release") => {
             destinations::release(writes, key).await?;
             "release"
         }
         _ => return Err(no_such_action()),
     };
-    done("/destinations", did)
+    done(back, did)
+}
+
+async fn hold(writes: Writes, key: Id<String>, form: &Fields) -> Result<(), Problem> {
+    let Body(request) = from_json(&form.json(&["reason", "until"]))?;
+    destinations::hold(writes, key, MaybeBody(request)).await?;
+    Ok(())
+}
+
+/// Says what a hold stops, and what it would have saved.
+async fn confirm_hold(viewer: &Viewer, destination: &Destination, back: &str) -> PageResult {
+    let client = &viewer.app.client;
+    let filter = JobFilter {
+        destination: Some(destination.clone()),
+        unfinished: true,
+        ..JobFilter::default()
+    };
+    let waiting = client.count(filter, limits::HELD_JOBS_COUNTED_MAX).await?;
+    let found = destinations::find(&viewer.app, &viewer.caller, destination, None).await?;
+    let body = body_of(&found, &viewer.caller, client.now());
+    let at_least = if waiting.at_least { "At least " } else { "" };
+    let jobs = match waiting.count {
+        1 => "1 unfinished job calls it.".to_owned(),
+        number => format!("{at_least}{} unfinished jobs call it.", thousands(number)),
+    };
+    let saved = body.avoidable_attempts().map_or(String::new(), |attempts| {
+        format!(
+            " Since it began to fail, holding would have saved {} attempts.",
+            thousands(attempts)
+        )
+    });
+    let name = destination.to_string();
+    let mut confirmation = Confirmation::new("/destinations", "Hold", name.clone(), String::new());
+    confirmation.hidden = vec![("destination", name)];
+    confirmation.asks_reason = true;
+    confirmation.action("hold", back).page(
+        viewer,
+        format!("No job of any tenant starts for this destination until it is released. Waiting jobs use no attempts. {jobs}{saved}"),
+    )
 }

@@ -1,19 +1,18 @@
 //! Gates: concurrency and rate limits, and manual pauses.
 
 use askama::Template;
+use axum::response::IntoResponse as _;
 use serde_json::{Map, Value, json};
 use steadfast_api::{GateBody, TenantQuery};
-use steadfast_core::{
-    Gate, GateId, GatePatch, GateScope, HoldMode, Rate, Tenant, Timestamp, duration,
-};
+use steadfast_core::{Gate, GatePatch, GateScope, HoldMode, Rate, Tenant, Timestamp, duration};
 
 use crate::{
     api::flow::gates::{self, GatePath},
     dashboard::{
         page::{Editor, Fields, Layout, List, PageResult, Viewer, done, no_such_action, render},
-        parts::Confirmation,
+        parts::{Confirmation, cure::gate_text},
     },
-    extract::{Body, Params, body::from_json},
+    extract::{Body, Params, Writes, body::from_json},
     http::Problem,
     limits,
 };
@@ -23,8 +22,9 @@ use crate::{
 struct GatesPage {
     layout: Layout,
     list: List<GateRow>,
-    /// Has an id if it edits a gate.
+    /// Has an id if it edits a gate. One that was refused holds what was entered.
     form: Fields,
+    error: Option<String>,
     scopes: &'static [GateScope],
     modes: &'static [HoldMode],
 }
@@ -43,14 +43,21 @@ struct GateRow {
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
+    page_with(&viewer, None).await
+}
+
+/// The page; if a form was refused, with what was entered and why.
+async fn page_with(viewer: &Viewer, refused: Option<(Fields, String)>) -> PageResult {
     let tenant = viewer.caller.tenant.as_ref();
     let mut gates = viewer.app.client.gates(tenant).await?;
     let layout = viewer.layout("/gates", "Gates");
     let edited = viewer.fields.get("edit");
-    let edited = edited.and_then(|id| gates.iter().find(|gate| id_text(&gate.id) == id));
-    let form = match edited {
-        Some(gate) => form_of(gate, layout.now),
-        None => {
+    let edited = edited.and_then(|id| gates.iter().find(|gate| gate_text(&gate.id) == id));
+    let (refused, error) = refused.unzip();
+    let form = match (refused, edited) {
+        (Some(refused), _) => refused,
+        (None, Some(gate)) => form_of(gate, layout.now),
+        (None, None) => {
             let names = ["scope", "key", "tenant"].into_iter();
             let given = names.map(|name| (name, viewer.fields.value(name).to_owned()));
             given.collect()
@@ -59,13 +66,14 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let hidden = gates.len().saturating_sub(limits::PAGE_GATES_MAX);
     gates.truncate(limits::PAGE_GATES_MAX);
     let used = gates::with_use(&viewer.app, gates).await?;
-    let row = |gate| gate_row(gate, &viewer, &layout);
+    let row = |gate| gate_row(gate, viewer, &layout);
     render(&GatesPage {
         list: List {
             hidden,
             ..List::first(used, limits::PAGE_GATES_MAX, row)
         },
         form,
+        error,
         scopes: GateScope::ALL,
         modes: HoldMode::ALL,
         layout,
@@ -79,7 +87,7 @@ fn gate_row(body: GateBody, viewer: &Viewer, layout: &Layout) -> GateRow {
     let is_own_bound = id.scope == GateScope::Tenant && viewer.caller.tenant.is_some();
     let pause = limits.paused.as_ref();
     GateRow {
-        id: id_text(&id),
+        id: gate_text(&id),
         limits: limits.describe(),
         used,
         pause: pause.map_or(String::new(), |pause| pause.describe(layout.now)),
@@ -104,7 +112,7 @@ fn form_of(gate: &Gate, now: Timestamp) -> Fields {
     // One that is over would be refused if it were sent back.
     let pause = limits.paused.as_ref().filter(|pause| !pause.is_over(now));
     Fields::from_iter([
-        ("id", id_text(id)),
+        ("id", gate_text(id)),
         ("scope", id.scope.to_string()),
         ("key", id.key.clone()),
         ("maxRunning", text(limits.max_running)),
@@ -126,12 +134,6 @@ fn rate_text(rate: Rate) -> String {
         burst => format!("+{burst}"),
     };
     format!("{}/{}{burst}", rate.limit, duration::format(rate.per))
-}
-
-/// A gate in an address or a form. Scopes and tenants have no spaces.
-fn id_text(id: &GateId) -> String {
-    let tenant = id.tenant.as_ref().map_or("", Tenant::as_str);
-    format!("{} {tenant} {}", id.scope, id.key)
 }
 
 /// The gate that a form is about, by its id or by its parts.
@@ -181,26 +183,39 @@ fn changes(form: &Fields) -> Result<GatePatch, Problem> {
     from_json(&fields).map(|Body(changes)| changes)
 }
 
+async fn set(writes: Writes, form: &Fields) -> Result<(), Problem> {
+    let (path, query) = gate_of(form)?;
+    let changes = changes(form)?;
+    if changes == GatePatch::default() {
+        let detail = "a gate needs a limit, such as a maximum of concurrent attempts";
+        return Err(Problem::invalid("maxRunning", detail));
+    }
+    gates::edit(writes, path, Params(query), Body(changes)).await?;
+    Ok(())
+}
+
 /// Calls the API's own functions, so that the same rules hold.
 pub async fn act(editor: Editor) -> PageResult {
     let writes = editor.writes();
     let Editor { viewer, form } = editor;
+    if form.get("action") == Some("set") {
+        return match set(writes, &form).await {
+            Ok(()) => done("/gates", "set"),
+            Err(problem) => {
+                let status = problem.status;
+                let page = page_with(&viewer, Some((form, problem.detail))).await?;
+                Ok((status, page).into_response())
+            }
+        };
+    }
     let (path, query) = gate_of(&form)?;
     let pause = |is_paused: bool| from_json(&json!({ "paused": is_paused }));
     let (changes, did) = match form.get("action") {
-        Some("set") => {
-            let changes = changes(&form)?;
-            if changes == GatePatch::default() {
-                let detail = "a gate needs a limit, such as a maximum of concurrent attempts";
-                return Err(Problem::invalid("maxRunning", detail).into());
-            }
-            (Body(changes), "set")
-        }
         Some("pause") => (pause(true)?, "pause"),
         Some("resume") => (pause(false)?, "resume"),
         Some("delete") if !form.is_confirmed() => {
             let id = path.writable_id(&query, &viewer.caller)?;
-            return Confirmation::new("/gates", "Delete gate", id.to_string(), id_text(&id))
+            return Confirmation::new("/gates", "Delete gate", id.to_string(), gate_text(&id))
                 .page(&viewer, "Jobs that it held back may start at once.");
         }
         Some("delete") => {
@@ -210,5 +225,5 @@ pub async fn act(editor: Editor) -> PageResult {
         _ => return Err(no_such_action()),
     };
     gates::edit(writes, path, Params(query), changes).await?;
-    done("/gates", did)
+    done(form.get("back").unwrap_or("/gates"), did)
 }

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::{extract::Path, response::IntoResponse as _};
 use steadfast_core::{
     Attempt, AttemptForecast, Job, JobCommand, JobEdit, JobId, JobState, Kind, Note, Payload,
-    PolicyPatch, Priority, Timestamp,
+    PolicyPatch, Priority, StartExplanation, Timestamp,
     explain::{self, brief},
     tag_text,
 };
@@ -21,7 +21,8 @@ use crate::{
         },
         parts::{
             AttemptRow, AuditRow, Confirmation, Excerpt, JobRow, OperationRow, StartPanel, Summary,
-            attempts::{requeued_by, retry_name, status_class},
+            attempts::{AttemptGroup, requeued_by, retry_name, status_class},
+            failure_row::failure_address,
             http_view::RequestView,
             payload_view, summary,
         },
@@ -48,7 +49,9 @@ struct JobDetailPage {
     is_logarithmic: bool,
     next: Option<(PageTime, Countdown)>,
     forecast: Vec<ForecastRow>,
-    attempts: Vec<AttemptRow>,
+    attempts: Vec<AttemptGroup>,
+    /// The failure of the newest attempt, unless the job has succeeded since.
+    last_failure: Option<LastFailure>,
     more_attempts: bool,
     /// The heading of the outputs of attempts.
     output_name: &'static str,
@@ -99,6 +102,25 @@ fn detail(job: &Job) -> Detail {
         )
 }
 
+/// Why the newest attempt failed.
+struct LastFailure {
+    text: String,
+    /// The query string of the failure's group.
+    address: Option<String>,
+}
+
+impl LastFailure {
+    fn of(job: &Job, newest: Option<&Attempt>) -> Option<Self> {
+        let failure = newest.and_then(|attempt| attempt.failure.as_ref())?;
+        let is_over = job.progress.state == JobState::Succeeded;
+        let fingerprint = failure.fingerprint;
+        (!is_over).then(|| Self {
+            text: failure.to_string(),
+            address: fingerprint.map(|it| failure_address(it, &job.tenant)),
+        })
+    }
+}
+
 /// An upcoming attempt.
 struct ForecastRow {
     number: u32,
@@ -128,7 +150,8 @@ async fn detail_page(
     let mut listed = viewer.app.client.attempts(job.id, request).await?;
     let redact = |attempt| viewer.caller.redact_attempt(attempt, &job.kind);
     listed.items = listed.items.into_iter().map(redact).collect();
-    let forecast = job.forecast(layout.now);
+    let start = explain_start(viewer, &job).await?;
+    let forecast = forecast(&job, start.as_ref(), layout.now);
     let segments = segments(&job, &listed.items, &forecast, layout.now);
     let summary = format!(
         "attempts so far: {}, upcoming if they fail: {}; the job is {}",
@@ -140,13 +163,16 @@ async fn detail_page(
         job.progress.state == JobState::Waiting && job.earliest_run_at() > layout.now;
     let next = layout.time(job.earliest_run_at());
     let attempts = listed.items.iter();
+    // A job that has ended is not on its way any more.
+    let note = job.progress.note.as_deref();
+    let note = note.filter(|_| job.progress.finished_at.is_none());
     let commands = commands(&viewer.app, &job, &layout).await?;
     let operations = operations(viewer, &job).await?;
     let links = viewer.app.client.links(job.id).await?;
     render(&JobDetailPage {
         detail: detail(&job),
         row: JobRow::of(&job, &layout),
-        note: job.progress.note.as_deref().map(Note::read),
+        note: note.map(Note::read),
         request: RequestView::of(&job, layout.may_write),
         policy: explain::policy(&job.policy),
         reason: job.progress.reason.map(explain::reason),
@@ -154,12 +180,11 @@ async fn detail_page(
         is_logarithmic: timeline::is_logarithmic(&segments),
         next: is_due_later.then(|| (next, next.countdown())),
         forecast: forecast_rows(&forecast, &layout),
-        attempts: attempts
-            .map(|it| AttemptRow {
-                requeued_by: requeued_by(it, &commands, &operations),
-                ..AttemptRow::of(it, &job, &layout)
-            })
-            .collect(),
+        last_failure: LastFailure::of(&job, listed.items.first()),
+        attempts: AttemptGroup::fold(attempts.map(|it| AttemptRow {
+            requeued_by: requeued_by(it, &commands, &operations),
+            ..AttemptRow::of(it, &job, &layout)
+        })),
         more_attempts: listed.next.is_some(),
         output_name: output_name(&job.kind),
         payload: payload_view::excerpt(&job.kind, &job.payload, layout.may_write),
@@ -170,7 +195,8 @@ async fn detail_page(
         deliveries: deliveries(&viewer.app, &job, &layout).await?,
         schedule: job.scheduled_run.map(|run| run.schedule.to_string()),
         finished: job.progress.finished_at.map(|at| layout.time(at)),
-        start: start_panel(viewer, &job, &layout).await?,
+        start: start
+            .map(|it| StartPanel::of(it, (&layout, &viewer.caller), format!("/jobs/{}", job.id))),
         commands,
         operations,
         steps: steps(viewer, &job).await?,
@@ -181,17 +207,23 @@ async fn detail_page(
     })
 }
 
-async fn start_panel(
-    viewer: &Viewer,
-    job: &Job,
-    layout: &Layout,
-) -> Result<Option<StartPanel>, PageError> {
+/// The attempts to come. Of a job whose start depends on a person or on other jobs, none is known.
+fn forecast(job: &Job, start: Option<&StartExplanation>, now: Timestamp) -> Vec<AttemptForecast> {
+    match start {
+        None => job.forecast(now),
+        Some(start) => match &start.estimate {
+            Some(estimate) => job.forecast(estimate.at.max(now)),
+            None => Vec::new(),
+        },
+    }
+}
+
+async fn explain_start(viewer: &Viewer, job: &Job) -> Result<Option<StartExplanation>, PageError> {
     if job.progress.state != JobState::Waiting {
         return Ok(None);
     }
     let request = explain_request(&viewer.app, &viewer.caller, &job.tenant).await?;
-    let explanation = viewer.app.client.explain(job.id, &request).await?;
-    Ok(explanation.map(|it| StartPanel::of(it, layout)))
+    Ok(viewer.app.client.explain(job.id, &request).await?)
 }
 
 pub async fn find(viewer: &Viewer, text: &str) -> Result<Job, PageError> {

@@ -1,6 +1,7 @@
 //! API keys. The token of a key is shown once, on the page that created it.
 
 use askama::Template;
+use axum::response::IntoResponse as _;
 use serde_json::json;
 use steadfast_api::{KeyBody, KeyWithToken};
 use steadfast_core::{KeyId, Timestamp, limits::DAY};
@@ -12,7 +13,7 @@ use crate::{
         page::{Editor, Fields, Layout, List, PageResult, Viewer, done, no_such_action, render},
         parts::{Confirmation, NewCredential},
     },
-    extract::{Id, body::from_json},
+    extract::{Id, Writes, body::from_json},
     http::{Json, Problem},
 };
 
@@ -24,13 +25,21 @@ struct KeysPage {
     scopes: &'static [Scope],
     created: Option<NewCredential>,
     is_first: bool,
+    /// The form. One that was refused holds what was entered.
+    form: Fields,
+    error: Option<String>,
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
-    page_with(viewer, None).await
+    page_with(&viewer, None, None).await
 }
 
-async fn page_with(viewer: Viewer, created: Option<KeyWithToken>) -> PageResult {
+async fn page_with(
+    viewer: &Viewer,
+    created: Option<KeyWithToken>,
+    refused: Option<(Fields, String)>,
+) -> PageResult {
+    let (form, error) = refused.unzip();
     let layout = viewer.layout("/keys", "API keys");
     let visible = match viewer.may_write() {
         true => keys::visible(&viewer.app, &viewer.caller).await?,
@@ -41,6 +50,8 @@ async fn page_with(viewer: Viewer, created: Option<KeyWithToken>) -> PageResult 
         is_first: list.is_empty() && viewer.session.is_none(),
         list,
         scopes: Scope::ALL,
+        form: form.unwrap_or_default(),
+        error,
         created: created.map(NewCredential::token),
         layout,
     })
@@ -74,21 +85,30 @@ fn expiry(form: &Fields, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
     Ok(Some(now.plus(DAY * days)))
 }
 
+async fn create(writes: Writes, form: &Fields, now: Timestamp) -> Result<KeyWithToken, Problem> {
+    let body = json!({
+        "name": form.value("name"),
+        "scope": form.value("scope"),
+        "tenant": form.get("tenant"),
+        "expiresAt": expiry(form, now)?,
+    });
+    let (_, Json(created)) = keys::create(writes, from_json(&body)?).await?;
+    Ok(created)
+}
+
 /// Calls the API's own functions, so that the same rules hold.
 pub async fn act(editor: Editor) -> PageResult {
     let writes = editor.writes();
     let Editor { viewer, form } = editor;
     match form.get("action") {
-        Some("create") => {
-            let body = json!({
-                "name": form.value("name"),
-                "scope": form.value("scope"),
-                "tenant": form.get("tenant"),
-                "expiresAt": expiry(&form, viewer.app.client.now())?,
-            });
-            let (_, Json(created)) = keys::create(writes, from_json(&body)?).await?;
-            page_with(viewer, Some(created)).await
-        }
+        Some("create") => match create(writes, &form, viewer.app.client.now()).await {
+            Ok(created) => page_with(&viewer, Some(created), None).await,
+            Err(problem) => {
+                let status = problem.status;
+                let page = page_with(&viewer, None, Some((form, problem.detail))).await?;
+                Ok((status, page).into_response())
+            }
+        },
         Some("delete") if !form.is_confirmed() => confirm_revocation(&viewer, form.id("id")?).await,
         Some("delete") => {
             keys::delete(writes, Id(form.id("id")?)).await?;

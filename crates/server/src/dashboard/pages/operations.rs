@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::extract::Path;
-use steadfast_core::{Job, JobId, OperationId, OperationJob};
+use steadfast_core::{Job, JobId, OperationId, OperationJob, OperationOutcomes, OperationResult};
 use steadfast_store::{OperationFilter, OperationJobFilter, Page};
 
 use crate::{
@@ -31,6 +31,8 @@ struct OperationPage {
     detail: Detail,
     row: OperationRow,
     list: List<ResultRow>,
+    /// What became of the jobs that it tries again.
+    outcomes: OperationOutcomes,
     is_not_changed_only: bool,
 }
 
@@ -44,12 +46,15 @@ struct ResultRow {
 }
 
 impl ResultRow {
-    fn of(job: &OperationJob, row: Option<JobRow>) -> Self {
+    fn of(job: &OperationJob, operation: &OperationRow, row: Option<JobRow>) -> Self {
         let words = |name: &str| name.replace('_', " ");
         Self {
             job: job.job,
             row,
-            result: job.result.map(|result| words(result.as_str())),
+            result: job.result.map(|result| match result {
+                OperationResult::Changed => operation.done_word().to_owned(),
+                other => words(other.as_str()),
+            }),
             outcome: job.outcome.map(|outcome| words(outcome.as_str())),
         }
     }
@@ -83,27 +88,30 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     };
     let page = fields.page::<JobId>()?;
     let client = &viewer.app.client;
-    let jobs: Page<OperationJob, JobId> = client.operation_jobs(id, filter, page).await?;
+    let jobs: Page<OperationJob, JobId> = client.operation_jobs(&record, filter, page).await?;
+    let outcomes = client.operation_outcomes(&record).await?;
     let title = format!("{} {id}", operation_name(record.operation.kind));
     let layout = viewer.layout("/operations", title);
     let ids = jobs.items.iter().map(|it| it.job).collect();
     let listed = viewer.app.node.store().get_listed_jobs(ids).await?;
     let mut listed: Vec<Job> = listed.into_iter().flatten().collect();
     read_payloads(&viewer.app, &viewer.caller, &mut listed).await;
+    let operation = OperationRow::of(record);
     let row = |it: OperationJob| {
         let job = listed.iter().find(|job| job.id == it.job);
-        ResultRow::of(&it, job.map(|job| JobRow::of(job, &layout)))
+        ResultRow::of(&it, &operation, job.map(|job| JobRow::of(job, &layout)))
     };
-    let operation = OperationRow::of(record);
     let (is_open, is_paused) = (operation.record.is_open(), operation.is_paused());
     let detail = Detail::new("/operations", id, operation.name())
         .button(is_open && is_paused, "", ["resume", "Resume"])
         .button(is_open && !is_paused, "", ["pause", "Pause"])
         .button(is_open, "danger", ["cancel", "Cancel"]);
+    let list = List::page((&detail.path, fields), &page, jobs, row);
     render(&OperationPage {
-        list: List::page((&detail.path, fields), &page, jobs, row),
+        list,
         detail,
         row: operation,
+        outcomes,
         is_not_changed_only,
         layout,
     })

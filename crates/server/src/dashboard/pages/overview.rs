@@ -1,15 +1,11 @@
 //! The overview: is it healthy, what is failing, how far behind.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use askama::Template;
 use steadfast_api::DestinationBody;
 use steadfast_core::{
-    AlertState, AlertStatus, DueForecast, HealthStatus, JobLabel, Queue, Tenant, Timestamp,
-    explain::brief,
+    AlertStatus, DueForecast, HealthStatus, JobLabel, Queue, Tenant, Timestamp, explain::brief,
 };
 use steadfast_engine::{Forecasts, Stats};
 use steadfast_store::LaneStats;
@@ -20,8 +16,8 @@ use crate::{
         charts::{Marker, Svg, TimeBuckets, bars, series},
         page::{Layout, PageResult, PageTime, Viewer, render},
         parts::{
-            DestinationRow, FailureRow, HealthSummary, count_jobs, count_of_label, format_percent,
-            incident_markers,
+            DestinationRow, DueView, FailureRow, HealthSummary, alert_row::AlertRow, count_jobs,
+            count_of_label, format_percent, incident_markers,
         },
         state::overview_facts::OverviewFacts,
     },
@@ -40,7 +36,7 @@ struct OverviewPage {
     stats: Stats,
     behind: Backlog,
     /// The first of them.
-    firing: Vec<AlertState>,
+    firing: Vec<AlertRow>,
     /// Jobs by label.
     tiles: Vec<(&'static str, u64)>,
     /// How far back the recent figures reach.
@@ -62,8 +58,7 @@ struct Backlog {
     overdue: Option<(PageTime, String)>,
     /// p50, p95 and p99.
     late: Option<[String; 3]>,
-    /// When the jobs that are due will have started, at the rate of the last minutes.
-    cleared_in: Option<String>,
+    due: DueView,
 }
 
 /// A queue, over all visible tenants.
@@ -114,6 +109,10 @@ pub async fn page(viewer: Viewer) -> PageResult {
         .dashboard
         .overview(&app.client, &*app.node.store(), tenant.as_ref())
         .await?;
+    let due_lanes = app
+        .dashboard
+        .due(&app.client, &*app.node.store(), tenant.as_ref())
+        .await?;
     let bodies = facts.destinations.iter();
     let bodies = bodies.map(|state| body_of(state, &viewer.caller, layout.now));
     let bodies: Vec<DestinationBody> = bodies.collect();
@@ -128,7 +127,12 @@ pub async fn page(viewer: Viewer) -> PageResult {
     render(&OverviewPage {
         is_empty: stats.total.attempts == 0 && count_jobs(&stats) == 0,
         health,
-        behind: Backlog::of(&stats, &recent, &layout),
+        behind: Backlog::of(
+            &stats,
+            DueView::of(&due_lanes.iter().collect(), &viewer.caller),
+            &recent,
+            &layout,
+        ),
         tiles: JobLabel::ALL
             .iter()
             .map(|label| (label.as_str(), count_of_label(&stats, *label)))
@@ -149,27 +153,26 @@ pub async fn page(viewer: Viewer) -> PageResult {
         upcoming: upcoming_rows(&upcoming),
         tenant: viewer.fields.value("tenant").to_owned(),
         stats,
-        firing,
+        firing: firing
+            .into_iter()
+            .map(|alert| AlertRow::of((alert, Vec::new()), &layout))
+            .collect(),
         is_day,
         layout,
     })
 }
 
 impl Backlog {
-    fn of(stats: &Stats, late: &LatencyCounts, layout: &Layout) -> Self {
-        let due = stats.oldest_ready.filter(|due| *due <= layout.now);
+    fn of(stats: &Stats, due: DueView, late: &LatencyCounts, layout: &Layout) -> Self {
+        let oldest = stats.oldest_ready.filter(|due| *due <= layout.now);
         let quantiles = [0.5, 0.95, 0.99].map(|share| late.quantile(share));
-        let per_second = stats.recent.attempts as f64 / limits::RECENT_WINDOW.as_secs_f64();
-        let seconds = stats.ready as f64 / per_second;
-        let cleared_in = (stats.ready > 0 && per_second > 0.0)
-            .then(|| Duration::try_from_secs_f64(seconds.ceil()).ok());
         Self {
-            overdue: due.map(|due| (layout.time(due), brief(layout.now.since(due)))),
+            due,
+            overdue: oldest.map(|due| (layout.time(due), brief(layout.now.since(due)))),
             late: match quantiles {
                 [Some(half), Some(most), Some(nearly)] => Some([half, most, nearly].map(brief)),
                 _ => None,
             },
-            cleared_in: cleared_in.flatten().map(brief),
         }
     }
 }

@@ -29,8 +29,9 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let client = &viewer.app.client;
     let mut explanation = client.explain_queue(&tenant, &queue, &request).await?;
     let next = explanation.next.take();
+    let here = viewer.fields.here("/queues/why", &[]);
     render(&QueueStartPage {
-        panel: next.map(|next| StartPanel::of(next, &layout)),
+        panel: next.map(|next| StartPanel::of(next, (&layout, &viewer.caller), here)),
         queue,
         tenant,
         explanation,

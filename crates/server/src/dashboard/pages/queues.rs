@@ -1,10 +1,13 @@
 //! Queues: how many jobs they hold, how attempts go, and whether they are paused.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use askama::Template;
-use steadfast_core::{PausePatch, Queue, Tenant, explain::brief};
-use steadfast_engine::Stats;
+use steadfast_core::{
+    PausePatch, Queue, Tenant,
+    explain::{brief, thousands},
+};
+use steadfast_engine::{DueSummary, Stats};
 use steadfast_store::LaneStats;
 
 use crate::{
@@ -12,6 +15,7 @@ use crate::{
     dashboard::{
         charts::{Svg, TimeBuckets, bars},
         page::{Editor, Layout, List, PageResult, Viewer, done, no_such_action, render},
+        parts::DueView,
     },
     limits,
 };
@@ -23,6 +27,15 @@ struct QueuesPage {
     list: List<QueueRow>,
     /// How far back the recent figures reach.
     recent: String,
+    /// The part of the names to which the list is limited.
+    search: String,
+    total: String,
+    /// The tenant to which it is limited.
+    tenant: String,
+    /// Of all queues together.
+    due: DueView,
+    /// The address of this page.
+    here: String,
 }
 
 struct QueueRow {
@@ -31,6 +44,9 @@ struct QueueRow {
     paused: bool,
     pause: String,
     stats: Stats,
+    /// Why some of its due jobs do not start.
+    due: DueView,
+    stopped: u64,
     /// Attempts of the last hour.
     picture: Svg,
 }
@@ -63,10 +79,21 @@ pub async fn page(viewer: Viewer) -> PageResult {
         .await?;
     let buckets = TimeBuckets::new(layout.now, limits::CHART_HOUR);
     let pauses = QueuePauses::read(app).await?;
+    let due = app
+        .dashboard
+        .due(&app.client, &*app.node.store(), tenant.as_ref())
+        .await?;
+    let search = viewer.fields.value("q").to_owned();
+    let is_found = |(_, queue): &(Tenant, Queue)| queue.as_str().contains(&search);
     let row = |((tenant, name), lanes): ((Tenant, Queue), Vec<LaneStats>)| {
         let pause = pauses.of(&tenant, &name);
         let pause = pause.map(|pause| pause.describe(layout.now));
+        let due = due.iter();
+        let due = due.filter(|it| it.tenant == tenant && it.queue == name);
+        let due: DueSummary = due.collect();
         QueueRow {
+            stopped: due.due - due.startable,
+            due: DueView::of(&due, &viewer.caller),
             pause: pause.unwrap_or_default(),
             picture: bars::queue_minutes(&buckets, facts.minutes_of(&tenant, &name)),
             paused: lanes.iter().any(|lane| lane.paused),
@@ -75,9 +102,21 @@ pub async fn page(viewer: Viewer) -> PageResult {
             name,
         }
     };
-    let queues = queues.into_iter().collect();
+    let total = queues.len();
+    let mut rows: Vec<QueueRow> = queues
+        .into_iter()
+        .filter(|(name, _)| is_found(name))
+        .map(row)
+        .collect();
+    // Those whose jobs do not start come first.
+    rows.sort_by_key(|row| Reverse(row.stopped));
     render(&QueuesPage {
-        list: List::first(queues, limits::PAGE_QUEUES_MAX, row),
+        list: List::first(rows, limits::PAGE_QUEUES_MAX, |row| row),
+        total: thousands(u64::try_from(total).unwrap_or(u64::MAX)),
+        due: DueView::of(&due.iter().collect(), &viewer.caller),
+        here: viewer.fields.here("/queues", &[]),
+        search,
+        tenant: viewer.fields.value("tenant").to_owned(),
         recent: brief(limits::RECENT_WINDOW),
         layout,
     })

@@ -13,6 +13,7 @@ use crate::{
         http_view::{PhasesView, ResponseView, exchange},
         operation_row::OperationRow,
     },
+    limits,
     theme::{Layout, PageTime},
 };
 
@@ -81,6 +82,71 @@ impl AttemptRow {
             explanation: explain::decision(attempt),
             next: next.map(|at| layout.time(at)),
         }
+    }
+}
+
+/// An attempt, and those before it that ended in the same way.
+pub struct AttemptGroup {
+    pub newest: AttemptRow,
+    /// The others, the newest first; few are not folded.
+    pub same: Vec<AttemptRow>,
+}
+
+impl AttemptGroup {
+    /// Folds attempts, the newest first. A requeue begins anew.
+    pub fn fold(rows: impl IntoIterator<Item = AttemptRow>) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::new();
+        for row in rows {
+            match groups.last_mut() {
+                Some(group) if group.is_continued_by(&row) => group.same.push(row),
+                _ => groups.push(Self {
+                    newest: row,
+                    same: Vec::new(),
+                }),
+            }
+        }
+        groups.into_iter().flat_map(Self::unfold_few).collect()
+    }
+
+    fn is_continued_by(&self, row: &AttemptRow) -> bool {
+        let last = self.same.last().unwrap_or(&self.newest);
+        let is_failure = |row: &AttemptRow| row.failure.is_some();
+        is_failure(last)
+            && !last.is_first_after_requeue
+            && last.status == row.status
+            && last.same_failure() == row.same_failure()
+    }
+
+    fn unfold_few(self) -> Vec<Self> {
+        if self.same.len() >= limits::ATTEMPTS_FOLDED_MIN {
+            return vec![self];
+        }
+        let rows = std::iter::once(self.newest).chain(self.same);
+        let alone = rows.map(|newest| Self {
+            newest,
+            same: Vec::new(),
+        });
+        alone.collect()
+    }
+
+    /// The folded attempts: `#3 to #61`.
+    pub fn range(&self) -> String {
+        match (self.same.last(), self.same.first()) {
+            (Some(oldest), Some(newest)) => format!("#{} to #{}", oldest.number, newest.number),
+            _ => String::new(),
+        }
+    }
+
+    /// A name that stays when more attempts are folded.
+    pub fn oldest_fence(&self) -> u32 {
+        self.same.last().unwrap_or(&self.newest).fence
+    }
+}
+
+impl AttemptRow {
+    /// What makes failures the same: their group, or their text.
+    fn same_failure(&self) -> Option<&String> {
+        self.failure_address.as_ref().or(self.failure.as_ref())
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Confirmation {
     pub has_canary: bool,
     /// The proposed number of jobs per second.
     pub pace: Option<u32>,
+    /// Whether a reason and an end can be given.
+    pub asks_reason: bool,
 }
 
 #[derive(Template)]
@@ -53,6 +55,7 @@ impl Confirmation {
             hidden: Vec::new(),
             has_canary: false,
             pace: None,
+            asks_reason: false,
         }
     }
 

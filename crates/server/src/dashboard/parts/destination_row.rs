@@ -2,7 +2,7 @@
 
 use steadfast_api::{DestinationBody, IncidentBody};
 use steadfast_core::{
-    HealthStatus, Tenant, Timestamp,
+    HealthStatus, HoldMode, Tenant, Timestamp,
     explain::{brief, thousands},
 };
 
@@ -47,6 +47,11 @@ pub fn incident_markers(body: &DestinationBody, now: Timestamp) -> Vec<Marker> {
 }
 
 impl DestinationRow {
+    /// Whether holding it automatically would have saved attempts.
+    pub fn is_avoidable(&self) -> bool {
+        self.body.hold != HoldMode::Auto && self.body.avoidable_attempts().is_some()
+    }
+
     pub fn of(body: DestinationBody, tenant: Option<&Tenant>, layout: &Layout) -> Self {
         let incidents = body.incident.iter().chain(&body.past_incidents);
         let incidents = incidents.map(|incident| {
@@ -99,10 +104,8 @@ fn notes(body: &DestinationBody, layout: &Layout) -> Vec<String> {
         notes.push(format!("next probe in {}", brief(probe.since(layout.now))));
     }
     notes.extend(body.describe_consequence().map(str::to_owned));
-    if let Some(incident) = body.incident.as_ref().filter(|_| !body.holds_jobs)
-        && incident.avoidable_attempts > 0
-    {
-        let avoidable = thousands(incident.avoidable_attempts);
+    if let Some(attempts) = body.avoidable_attempts() {
+        let avoidable = thousands(attempts);
         notes.push(format!("holding would have saved {avoidable} attempts"));
     }
     notes

@@ -56,7 +56,7 @@ impl FailureRow {
             },
             dead_letters: thousands(body.dead_letters),
             chip: match body.state {
-                FailureState::New => "chip-retrying",
+                FailureState::New => "chip-pending",
                 FailureState::Known => "chip-scheduled",
                 FailureState::Fixed => "chip-succeeded",
                 FailureState::Regressed => "chip-failed",

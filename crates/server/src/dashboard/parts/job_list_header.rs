@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use axum::response::Response;
 use steadfast_core::{FailureState, Job, JobLabel};
 use steadfast_engine::Stats;
-use steadfast_store::{JobFilter, LaneStats};
+use steadfast_store::{JobFilter, JobPageRequest, LaneStats};
 
 use crate::{
     dashboard::{
         fields::Fields,
         parts::{
             format::thousands,
+            job_row::SHORT_ID_CHARS,
             search::{FAILURE_CONDITIONS, JOB_CONDITIONS, KnownNames, Search, line_of, parse},
         },
         viewer::Viewer,
@@ -68,11 +69,39 @@ async fn answer(
     Ok(Some(match parse(line, &KnownNames::of(&lanes), names) {
         Search::Page(path) => redirect_to(&path),
         Search::Conditions(found) => {
+            if let Some(page) = page_of_short_id(viewer, &found).await? {
+                return Ok(Some(redirect_to(&page)));
+            }
             let query = query_of(&found);
             let mark = if query.is_empty() { "" } else { "?" };
             redirect_to(&format!("{path}{mark}{query}"))
         }
     }))
+}
+
+/// The page of a new job, if all that is searched for is the end of its id, as lists show it.
+async fn page_of_short_id(
+    viewer: &Viewer,
+    conditions: &[(&'static str, String)],
+) -> Result<Option<String>, PageError> {
+    let [("text", word)] = conditions else {
+        return Ok(None);
+    };
+    let is_short_id =
+        word.len() == SHORT_ID_CHARS && word.chars().all(|it| it.is_ascii_alphanumeric());
+    if !is_short_id {
+        return Ok(None);
+    }
+    let filter = JobFilter {
+        tenant: viewer.caller.tenant.clone(),
+        ..JobFilter::default()
+    };
+    let page = JobPageRequest::first(limits::SHORT_ID_JOBS_MAX);
+    let newest = viewer.app.client.jobs(filter, page).await?.items;
+    let end = word.to_lowercase();
+    let mut ids = newest.iter().map(|job| job.id.to_string());
+    let found = ids.find(|id| id.to_lowercase().ends_with(&end));
+    Ok(found.map(|id| format!("/jobs/{id}")))
 }
 
 async fn lanes(viewer: &Viewer) -> Result<Vec<LaneStats>, PageError> {

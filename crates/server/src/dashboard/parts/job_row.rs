@@ -72,7 +72,7 @@ impl JobRow {
 }
 
 /// Thirty bits, which are random: enough to tell the jobs of a page apart.
-const SHORT_ID_CHARS: usize = 6; // not a limit: layout of a row
+pub const SHORT_ID_CHARS: usize = 6; // not a limit: layout of a row
 
 fn when(job: &Job, layout: &Layout) -> (&'static str, PageTime) {
     let progress = &job.progress;

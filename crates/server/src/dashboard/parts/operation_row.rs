@@ -1,6 +1,6 @@
 //! An operation in a list, or over the jobs that it changes.
 
-use steadfast_core::{OperationKind, OperationStatus, Tenant};
+use steadfast_core::{OperationKind, OperationOutcomes, OperationStatus, Tenant};
 use steadfast_store::{OperationFilter, OperationRecord, PageRequest};
 
 use crate::{
@@ -80,6 +80,50 @@ impl OperationRow {
             true => "selected individually".to_owned(),
             false => shorten(&self.record.filter.to_string(), limits::CELL_CHARS_MAX),
         }
+    }
+
+    /// What it has done to a job.
+    pub fn done_word(&self) -> &'static str {
+        match self.record.operation.kind {
+            OperationKind::Requeue => "requeued",
+            OperationKind::Discard => "discarded",
+            OperationKind::Cancel => "cancelled",
+            OperationKind::Retry => "retried",
+            OperationKind::EditPolicy => "policy changed",
+            OperationKind::RunNow => "made due",
+        }
+    }
+
+    /// The outcomes of the jobs that it tries again: `Of 25 requeued jobs, 0 succeeded, …`.
+    pub fn describe_outcomes(&self, outcomes: &OperationOutcomes) -> Option<String> {
+        let changed = self.record.operation.progress.changed;
+        if !self.tries_again() || changed == 0 {
+            return None;
+        }
+        let is_canary = self.record.operation.canary.is_some();
+        let counted = match is_canary {
+            true => changed,
+            false => changed.min(limits::OUTCOMES_SHOWN_MAX),
+        };
+        let newest = if counted < changed { "the newest " } else { "" };
+        let jobs = if counted == 1 { "job" } else { "jobs" };
+        let pending = counted.saturating_sub(outcomes.total());
+        let mut parts = vec![
+            format!("{} succeeded", thousands(outcomes.succeeded)),
+            format!("{} failed again", thousands(outcomes.failed())),
+        ];
+        if outcomes.unknown > 0 {
+            parts.push(format!("{} changed since", thousands(outcomes.unknown)));
+        }
+        if pending > 0 {
+            parts.push(format!("{} pending", thousands(pending)));
+        }
+        Some(format!(
+            "Of {newest}{} {} {jobs}: {}.",
+            thousands(counted),
+            self.done_word(),
+            parts.join(", ")
+        ))
     }
 
     /// Whether it gives jobs a new retry budget.

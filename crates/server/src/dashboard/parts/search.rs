@@ -143,8 +143,8 @@ fn condition(
         let named = names.iter().find(|it| it.eq_ignore_ascii_case(name));
         return match named {
             Some(name) => Some((*name, value.to_owned())),
-            // `https://…` is no tag that people mean.
-            None if value.starts_with("//") => None,
+            // `https://…` and `host:port` are no tags that people mean.
+            None if value.starts_with("//") || is_host(name, value) => None,
             None => has_tags.then(|| ("tag", word.to_owned())),
         };
     }
@@ -159,6 +159,11 @@ fn condition(
         false if has_name(&known.queues) => Some(("queue", word.to_owned())),
         false => None,
     }
+}
+
+fn is_host(name: &str, port: &str) -> bool {
+    let is_name = name == "localhost" || name.contains('.');
+    is_name && port.parse::<u16>().is_ok()
 }
 
 /// The words of a line; what is between quotation marks is one word.
@@ -246,6 +251,8 @@ mod tests {
             ("tag:queue:a", "tag:queue:a"),
             ("queue:a queue:b", "queue:b"),
             ("https://x.example", "text:https://x.example"),
+            ("127.0.0.1:18089", "text:127.0.0.1:18089"),
+            ("localhost:80 v1.2:beta", "v1.2:beta text:localhost:80"),
             (
                 "destination:https://x.example",
                 "destination:https://x.example",

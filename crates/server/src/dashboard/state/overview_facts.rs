@@ -60,7 +60,7 @@ impl OverviewFacts {
             None => client.nodes().await?,
             Some(_) => Vec::new(),
         };
-        let known = workers::page(store, tenant, None, limits::OVERVIEW_WORKERS_MAX).await?;
+        let known = workers::of_viewer(store, tenant).await?;
         let minutes = store
             .lane_minutes(tenant.cloned(), buckets.start(), now)
             .await?;

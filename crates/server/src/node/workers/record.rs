@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use steadfast_api::WorkerInfo;
 use steadfast_core::{Kind, Queue, Tenant, Timestamp, WorkerName};
+use steadfast_engine::WorkerPresence;
 use steadfast_store::{Document, DocumentKind, Store, StoreError};
 
 use crate::limits;
@@ -81,6 +82,33 @@ pub async fn serving(store: &dyn Store, tenant: &Tenant) -> Result<Vec<WorkerSta
         workers.extend(documents.iter().filter_map(|it| it.body.decode().ok()));
     }
     Ok(workers)
+}
+
+/// The workers that may claim jobs which a viewer sees: of a tenant, or of all.
+pub async fn of_viewer(
+    store: &dyn Store,
+    tenant: Option<&Tenant>,
+) -> Result<Vec<WorkerState>, StoreError> {
+    match tenant {
+        Some(tenant) => serving(store, tenant).await,
+        None => {
+            let all = list(store).await?.into_iter();
+            Ok(all.map(|(_, state)| state).collect())
+        }
+    }
+}
+
+/// Workers as explanations need them.
+pub fn presences(states: Vec<WorkerState>, now: Timestamp) -> Vec<WorkerPresence> {
+    let presences = states.into_iter().map(|state| WorkerPresence {
+        is_alive: state.is_alive(now),
+        name: state.name,
+        tenant: state.tenant,
+        queues: state.queues,
+        kinds: state.kinds,
+        last_seen: state.last_seen,
+    });
+    presences.collect()
 }
 
 /// All workers that are stored, with their documents.

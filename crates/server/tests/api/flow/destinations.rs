@@ -170,6 +170,7 @@ async fn a_destination_on_watch_is_not_reported_as_held() {
         },
     });
     server.save_health("https://api.example.com", &health).await;
+    http.put(PARTNER, json!({"hold": "watch"})).await.is(200);
     let body = http.get(PARTNER).await.is(200);
     assert_eq!(
         (&body["status"], &body["holdsJobs"], &body["nextProbeAt"]),
@@ -189,7 +190,7 @@ async fn a_destination_on_watch_is_not_reported_as_held() {
         "holding would have saved 45",
         "24 of 25 attempts of 9 jobs failed",
         "25 attempts: 1 succeeded, 24 failed",
-        "value=\"hold\">Hold<",
+        "value=\"hold\">Hold…<",
     ] {
         assert!(watched.contains(says), "{says}: {watched}");
     }
@@ -205,7 +206,7 @@ async fn a_destination_on_watch_is_not_reported_as_held() {
         ">held<",
         "next probe",
         "value=\"release\"",
-        "value=\"hold\">Hold<",
+        "value=\"hold\">Hold…<",
     ] {
         assert!(held.contains(says), "{says}: {held}");
     }

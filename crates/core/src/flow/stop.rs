@@ -1,0 +1,41 @@
+//! Gates that let no job of a sublane start, however few run: people and destinations close them.
+
+use super::{
+    gate::GateId,
+    gate_state::{ClosedBy, GateState},
+    gates::Gates,
+    room::Room,
+    sublane::Sublane,
+};
+use crate::values::Timestamp;
+
+/// Why a gate lets no job start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GateStop {
+    /// A person paused it.
+    Paused,
+    /// Its destination is held, by a person or because it does not work.
+    Held,
+    /// Its destination asked its callers to wait.
+    RetryAfter,
+}
+
+impl Gates {
+    /// The first gate that stops the jobs of a sublane. Limits do not: jobs behind them start one
+    /// after the other, and so they do while a destination recovers.
+    pub fn stop_of(&self, sublane: &Sublane, now: Timestamp) -> Option<(GateId, GateStop)> {
+        let gates = self.applying_to(sublane).into_iter();
+        let mut stops = gates.filter_map(|gate| {
+            let stop = match gate.limits.room(&GateState::default(), false, now) {
+                Room::Closed(ClosedBy::Pause(_)) => GateStop::Paused,
+                Room::Closed(ClosedBy::Hold { .. } | ClosedBy::ManualHold { .. }) => GateStop::Held,
+                Room::Closed(ClosedBy::RetryAfter(_)) => GateStop::RetryAfter,
+                // A probe is due, and no other job.
+                _ if gate.limits.is_for_probes() => GateStop::Held,
+                _ => return None,
+            };
+            Some((gate.id, stop))
+        });
+        stops.next()
+    }
+}
