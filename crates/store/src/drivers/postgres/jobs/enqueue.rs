@@ -24,7 +24,10 @@ use crate::drivers::postgres::{
 };
 use crate::{
     claim::{DueRange, Level, SublaneId},
-    drivers::sql::{extras::StoredExtras, values::nanos},
+    drivers::{
+        sql::{extras::StoredExtras, values::nanos},
+        transaction::Transaction as _,
+    },
     error::EnqueueError,
     lane::Lane,
     store::EnqueueResult,
