@@ -583,6 +583,8 @@ type CreateScheduleRequest struct {
 	Schedule string `json:"schedule,omitzero"`
 	// No ticks before this time.
 	StartAt time.Time `json:"startAt,omitzero"`
+	// Tenant of the schedule and its jobs; the same as `tenant` of the job.
+	Tenant string `json:"tenant,omitzero"`
 	// An IANA time zone for `schedule`; UTC by default.
 	Timezone string `json:"timezone,omitzero"`
 }

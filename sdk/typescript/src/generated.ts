@@ -540,6 +540,8 @@ export interface CreateScheduleRequest {
   schedule?: string | null | undefined;
   /** No ticks before this time. */
   startAt?: string | null | undefined;
+  /** Tenant of the schedule and its jobs; the same as `tenant` of the job. */
+  tenant?: string | null | undefined;
   /** An IANA time zone for `schedule`; UTC by default. */
   timezone?: string | null | undefined;
 }

@@ -14,7 +14,6 @@ mod node;
 mod operations;
 mod overview;
 mod pages;
-mod readers;
 mod screens;
 mod screenshots;
 mod seed;

@@ -4,4 +4,5 @@
 pub mod due_jobs;
 mod job_history;
 mod live_pages;
+mod readers;
 mod sentences;

@@ -590,6 +590,8 @@ class CreateScheduleRequest(TypedDict):
     """Cron rule with 5 or 6 fields (seconds first), or a shorthand such as `@hourly`."""
     startAt: NotRequired[str | None]
     """No ticks before this time."""
+    tenant: NotRequired[str | None]
+    """Tenant of the schedule and its jobs; the same as `tenant` of the job."""
     timezone: NotRequired[str | None]
     """An IANA time zone for `schedule`; UTC by default."""
 

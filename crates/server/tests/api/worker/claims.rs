@@ -77,19 +77,6 @@ async fn claims_come_by_priority_from_the_queues_that_are_named() {
 }
 
 #[tokio::test]
-async fn a_worker_key_cannot_claim_what_the_server_runs_itself() {
-    let server = Server::start().await;
-    let worker = server.key(Scope::Worker, None).await;
-    let tenant = server.key(Scope::Tenant, Some("default")).await;
-    for kind in ["http", "webhook"] {
-        let body = json!({"worker": "w1", "kinds": ["mail", kind]});
-        let refused = worker.post("/api/v1/claims", body.clone()).await;
-        refused.is_problem(403, "wrong_scope", Some("kinds"));
-        tenant.post("/api/v1/claims", body).await.is(200);
-    }
-}
-
-#[tokio::test]
 async fn a_heartbeat_renews_the_lease_and_tells_of_a_cancel() {
     let server = Server::start().await;
     let id = server.http.create_id(json!({"kind": "long"})).await;
