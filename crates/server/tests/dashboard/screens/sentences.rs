@@ -235,7 +235,7 @@ fn rows(situation: Situation) -> Vec<Row> {
         ],
         Situation::Acknowledged => vec![row(
             "/alerts",
-            &["chip-firing", "acknowledged by"],
+            &["chip-firing", "<span class=\"note\">acknowledged"],
             &["value=\"acknowledge\""],
         )],
         Situation::Silenced => vec![row(
