@@ -18,8 +18,9 @@ async fn a_key_that_may_only_read_sees_no_payload_and_no_result() {
     let payload = json!({"patient": SECRET});
     let waiting = json!({"kind": "k", "payload": payload, "delay": "1h"});
     let waiting = create("/jobs", waiting).await;
-    let call = json!({"api": "https://example.com/", "delay": "1h", "body": payload,
+    let http = json!({"url": "https://example.com/", "body": payload,
         "headers": {"x-note": SECRET}});
+    let call = json!({"http": http, "delay": "1h"});
     let call = create("/jobs", call).await;
     let schedule = json!({"name": "nightly", "schedule": "@daily",
         "job": {"kind": "k", "payload": payload}});
@@ -70,6 +71,7 @@ async fn a_key_that_may_only_read_sees_no_payload_and_no_result() {
         assert!(!answer.body.contains(SECRET), "{api}: {}", answer.body);
     }
     for path in &paths {
+        let path = &path.replace("/dlq", "/dead-letters");
         let page = node.request("GET", path, &cookie, "").await;
         assert_eq!(page.status, 200, "{path}: {}", page.body);
         assert!(!page.body.contains(SECRET), "{path}: {}", page.body);
