@@ -162,7 +162,7 @@ pub const HTTP_CONCURRENCY_DEFAULT: usize = 512;
 /// Calls in flight that may be set: each is an open file, and a node that needs more of them should
 /// rather be two.
 pub const HTTP_CONCURRENCY_MAX: usize = 2_048;
-/// How long a call may take by default: a slot is nobody else's for so long.
+/// How long a call may take by default: other callers cannot use its slot meanwhile.
 pub const CALL_TIMEOUT_MAX_DEFAULT: Duration = Duration::from_secs(10 * 60);
 /// A claim takes this part (one in 8) of the free slots, so that destinations which it serves first
 /// are not given what the others need.

@@ -58,7 +58,7 @@ macro_rules! conformance_tests {
                 an_id_twice_in_one_batch_is_stored_once
                 each_answer_of_a_long_batch_is_that_of_its_job
                 the_name_of_a_class_is_a_kind
-                a_tenant_may_have_only_so_many_lanes
+                a_tenant_has_a_limited_number_of_lanes
                 a_long_list_of_ids_is_read
                 jobs_are_read_in_the_order_asked
                 states_are_read_in_the_order_asked

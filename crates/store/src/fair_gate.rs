@@ -1,6 +1,6 @@
 //! Lets callers in by turns where only some may be at a time.
 //!
-//! Whoever comes first is served first, as long as there is room. If callers have to wait, tenants
+//! Requests are served in the order in which they come, while there is room. If callers have to wait, tenants
 //! take turns, and none is in more often than its part, however many requests it sends.
 
 use std::{
@@ -49,7 +49,7 @@ pub struct Admission {
 }
 
 impl FairGate {
-    /// So much room, of which one tenant may have a part at a time. Callers of all tenants may have all.
+    /// A gate with this room, of which one tenant may have a part at a time. Callers of all tenants may have all.
     pub fn new(room: usize, per_tenant: usize) -> Arc<Self> {
         Arc::new(Self {
             per_tenant: per_tenant.clamp(1, room.max(1)),
@@ -84,7 +84,8 @@ impl FairGate {
         admitted.await.ok()
     }
 
-    /// Lets in whoever may. Answers the room of those that did not wait for it.
+    /// Admits the waiting requests that have room, in turns. Answers the room of those whose caller
+    /// has left.
     fn admit(self: &Arc<Self>, state: &mut State) -> Vec<Admission> {
         let mut gone = Vec::new();
         let mut refused = 0;

@@ -123,7 +123,7 @@ pub const HOLDERS_LOOKED_MAX: usize = 2_000;
 pub const DUE_VIEWS_MAX: usize = 64;
 /// Ranges in all views, some hundred bytes each; or four times as many as there are.
 pub const DUE_VIEW_RANGES_MAX: usize = 1_000_000;
-/// Views that a tenant has for nothing: as many as a few programs need.
+/// Views that a tenant has for free: as many as a few programs need.
 pub const DUE_VIEWS_PER_TENANT_FREE: usize = 8;
 /// Ranges that are examined each second for further views of one tenant: one hundredth of the time.
 pub const VIEW_CREDIT_PER_SECOND: i64 = 20_000;

@@ -186,7 +186,7 @@ pub struct UpcomingJobs {
     pub throughput_per_minute: u64,
 }
 
-/// What is known of the worth of a forecast.
+/// How far a forecast can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ForecastTrust {
     /// When the first attempt of the last day ended.

@@ -74,7 +74,7 @@ pub struct AlertAcknowledgement {
 /// A person's answer to an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AlertCommand {
-    /// Somebody works on it: no reminders until it is resolved.
+    /// A person works on it: no reminders until it is resolved.
     Acknowledge {
         /// Who.
         by: Option<String>,
@@ -176,7 +176,7 @@ impl AlertState {
         self.acknowledged = None;
     }
 
-    /// Begins to fire. One that is silenced notifies nobody; when the silence ends, a reminder does.
+    /// Begins to fire. One that is silenced notifies no endpoint; when the silence ends, a reminder does.
     pub(super) fn fire(&mut self, now: Timestamp) -> Option<EventType> {
         let is_heard = !self.is_silenced(now);
         self.status = AlertStatus::Firing;
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silenced_alert_notifies_nobody_until_the_silence_ends() {
+    fn a_silenced_alert_notifies_no_endpoint_until_the_silence_ends() {
         let mut state = firing();
         let until = T0.plus(3 * HOUR);
         state.command(AlertCommand::Silence { until }, T0);

@@ -28,6 +28,10 @@ async fn open_details_and_ticked_boxes_survive_a_live_update() {
     browser.click(&format!("input[value='{first}']")).await;
     create().await;
     browser
+        .until("return document.getElementById('new-rows').textContent === '1 newer job'")
+        .await;
+    browser.click("#new-rows").await;
+    browser
         .until("return document.querySelectorAll('#rows tbody tr').length === 3")
         .await;
     let ticked = browser

@@ -186,7 +186,7 @@ async fn a_list_is_searched_selected_and_saved_from_the_keyboard() {
     let other = later("late.comer", "mail", json!({}));
     node.client.enqueue(other).await.unwrap();
     browser
-        .until("return document.querySelectorAll('#rows tbody tr').length === 4")
+        .until("return document.getElementById('new-rows').textContent === '1 newer job'")
         .await;
     assert_eq!(browser.eval(focused).await, "invoice.render");
     assert_eq!(

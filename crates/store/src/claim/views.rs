@@ -1,7 +1,7 @@
 //! Which views there are.
 //!
 //! To make a view, all ranges of its filter are examined, and every range that changes is put into
-//! each view that wants it. So views are few, and tenants share them: each has some for nothing. For
+//! each view that wants it. So views are few, and tenants share them: each has some for free. For
 //! more it pays with the ranges that are examined, and a caller whose tenant has no credit left comes
 //! again a little later. So a tenant that names ever new kinds delays its own claims.
 

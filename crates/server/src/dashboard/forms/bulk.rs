@@ -136,7 +136,15 @@ async fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: &[JobId
     confirmation.hidden = hidden;
     confirmation.has_canary = action == "retry";
     confirmation.pace = is_all.then(|| viewer.app.bulk_pace());
-    confirmation.page(viewer, format!("{effect} Other jobs are not changed."))
+    let chosen = match ids.len() {
+        0 => "",
+        1 => "This job is selected. ",
+        _ => "These jobs are selected. ",
+    };
+    confirmation.page(
+        viewer,
+        format!("{chosen}{effect} Other jobs are not changed."),
+    )
 }
 
 /// The failure whose jobs the form is about, if it is about one.

@@ -163,7 +163,7 @@ async fn detail_page(
         job.progress.state == JobState::Waiting && job.earliest_run_at() > layout.now;
     let next = layout.time(job.earliest_run_at());
     let attempts = listed.items.iter();
-    // A job that has ended is not on its way any more.
+    // A job that has ended makes no more progress.
     let note = job.progress.note.as_deref();
     let note = note.filter(|_| job.progress.finished_at.is_none());
     let commands = commands(&viewer.app, &job, &layout).await?;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use askama::Template;
 use steadfast_api::DestinationBody;
 use steadfast_core::{
-    AlertStatus, DueForecast, HealthStatus, JobLabel, Queue, Tenant, Timestamp, explain::brief,
+    AlertState, AlertStatus, DueForecast, HealthStatus, JobLabel, Queue, Tenant, Timestamp,
+    explain::brief,
 };
 use steadfast_engine::{Forecasts, Stats};
 use steadfast_store::LaneStats;
@@ -122,17 +123,13 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let due = stats.oldest_ready.filter(|due| *due <= layout.now);
     let late = &app.metrics.start_latency;
     let recent = late.since(tenant.as_ref(), layout.now.minus(limits::RECENT_WINDOW));
+    let due_view = DueView::of(&due_lanes.iter().collect(), &viewer.caller);
     let health = HealthSummary::of(&facts, &firing, due, layout.now);
     firing.truncate(limits::OVERVIEW_ALERTS_MAX);
     render(&OverviewPage {
         is_empty: stats.total.attempts == 0 && count_jobs(&stats) == 0,
         health,
-        behind: Backlog::of(
-            &stats,
-            DueView::of(&due_lanes.iter().collect(), &viewer.caller),
-            &recent,
-            &layout,
-        ),
+        behind: Backlog::of(&stats, due_view, &recent, &layout),
         tiles: JobLabel::ALL
             .iter()
             .map(|label| (label.as_str(), count_of_label(&stats, *label)))
@@ -153,13 +150,16 @@ pub async fn page(viewer: Viewer) -> PageResult {
         upcoming: upcoming_rows(&upcoming),
         tenant: viewer.fields.value("tenant").to_owned(),
         stats,
-        firing: firing
-            .into_iter()
-            .map(|alert| AlertRow::of((alert, Vec::new()), &layout))
-            .collect(),
+        firing: alert_rows(firing, &layout),
         is_day,
         layout,
     })
+}
+
+fn alert_rows(firing: Vec<AlertState>, layout: &Layout) -> Vec<AlertRow> {
+    let rows = firing.into_iter();
+    rows.map(|alert| AlertRow::of((alert, Vec::new()), layout))
+        .collect()
 }
 
 impl Backlog {

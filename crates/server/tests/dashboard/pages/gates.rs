@@ -94,8 +94,9 @@ async fn destinations_are_held_and_released() {
         "/destinations/act",
         "destination=https%3A%2F%2Fapi.example.com",
     );
-    let form =
-        format!("action=hold&{origin}&reason=they+move+%3Cb%3E&until=2099-01-01T00%3A00%3A00Z");
+    let form = format!(
+        "action=hold&confirmed=1&{origin}&reason=they+move+%3Cb%3E&until=2099-01-01T00%3A00%3A00Z"
+    );
     let held = node.post(act, &form).await;
     assert_eq!(held.header("location"), Some("/destinations?did=hold"));
     let show = "/destinations?show=https%3A%2F%2Fapi.example.com";
@@ -104,7 +105,7 @@ async fn destinations_are_held_and_released() {
     assert!(page.contains("held manually") && page.contains("they move &#60;b&#62;"));
     assert!(
         page.contains("value=\"release\"")
-            && !page.contains("name=\"action\" value=\"hold\">Hold</button>")
+            && !page.contains("name=\"action\" value=\"hold\">Hold…</button>")
     );
     let released = node.post(act, &format!("action=release&{origin}")).await;
     assert_eq!(
@@ -121,11 +122,11 @@ async fn destinations_are_held_and_released() {
             "no such action",
         ),
         (
-            "action=hold&destination=https%3A%2F%2Fa.example&until=2020-01-01T00%3A00%3A00Z",
+            "action=hold&confirmed=1&destination=https%3A%2F%2Fa.example&until=2020-01-01T00%3A00%3A00Z",
             "in the future",
         ),
         (
-            "action=hold&destination=https%3A%2F%2Fa.example&until=soon",
+            "action=hold&confirmed=1&destination=https%3A%2F%2Fa.example&until=soon",
             "until",
         ),
     ] {

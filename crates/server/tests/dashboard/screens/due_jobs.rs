@@ -48,7 +48,7 @@ async fn the_overview_says_what_stops_due_jobs() {
         "<a href=\"/jobs?label=ready\">0</a></dd>",
         "<li>3 held: <a href=\"/destinations?show=https%3A%2F%2Fapi.stripe.example\">",
         "<li>2 paused: <a href=\"/queues?q=index\">queue index",
-        "<li>1 without a worker: <a href=\"/jobs?label=ready&amp;kind=worker.kind\">",
+        "<li>1 without a worker: <a href=\"/jobs?label=ready&#38;kind=worker.kind\">",
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
@@ -107,7 +107,7 @@ async fn a_stuck_queue_comes_first_with_its_reason_and_the_cure() {
 }
 
 #[tokio::test]
-async fn a_job_that_nobody_runs_waits_for_a_worker_and_has_no_future() {
+async fn a_job_without_a_worker_waits_for_one_and_has_no_future() {
     let node = TestNode::start().await;
     let id = node.client.enqueue(worker_job("default")).await.unwrap();
     let page = node.get(&format!("/jobs/{id}")).await.body;

@@ -275,7 +275,7 @@ pub async fn the_name_of_a_class_is_a_kind(f: Fixture) {
     }
 }
 
-pub async fn a_tenant_may_have_only_so_many_lanes(f: Fixture) {
+pub async fn a_tenant_has_a_limited_number_of_lanes(f: Fixture) {
     let of = |tenant_name: &str, number: usize| {
         f.job_with(|job| {
             job.tenant = tenant(tenant_name);

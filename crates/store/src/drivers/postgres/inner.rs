@@ -46,7 +46,7 @@ impl Inner {
         })
     }
 
-    /// How callers share a pool of so many connections: for lists and other requests, and for work.
+    /// How callers share the connections of a pool: for lists and other requests, and for work.
     pub(super) fn doors(connections: usize) -> [Arc<FairGate>; 2] {
         let kept = (connections / WORK_CONNECTIONS_DIVISOR).max(1);
         let per_tenant = connections / CONNECTIONS_PER_TENANT_DIVISOR;

@@ -24,10 +24,8 @@ use crate::drivers::postgres::{
 };
 use crate::{
     claim::{DueRange, Level, SublaneId},
-    drivers::{
-        sql::{extras::StoredExtras, values::nanos},
-        transaction::Transaction as _,
-    },
+    drivers::sql::{extras::StoredExtras, values::nanos},
+    drivers::transaction::Transaction as _,
     error::EnqueueError,
     lane::Lane,
     store::EnqueueResult,

@@ -43,8 +43,9 @@ pub(crate) fn edit(session: &mut Session<'_>, plan: &UniquePlan) -> Result<(), D
         // It waits, so nothing speaks against it.
         let _edited = run_command(session, *id, &command, &Subscriptions::default())?;
     }
+    let mut transaction = WriterTransaction::new(session);
     for record in &plan.audits {
-        finish(WriterTransaction::new(session).save_audit(record))?;
+        finish(transaction.save_audit(record))?;
     }
     Ok(())
 }
