@@ -145,7 +145,7 @@ pub const RATE_LIMIT_MAX: u32 = 1_000_000;
 pub const RATE_PER: RangeInclusive<Duration> = Duration::from_secs(1)..=DAY;
 /// Starts beyond a rate's limit: as for the limit itself.
 pub const RATE_BURST_MAX: u32 = RATE_LIMIT_MAX;
-/// One of so many starts of a rate without a burst is kept for making up for late ones. So starts may
+/// One of this many starts of a rate without a burst is kept for making up for late ones. So starts may
 /// be late by a 32nd of the window, and 97 % of the limit are reached; smaller limits have windows so
 /// wide that they lose less by being late.
 pub const RATE_LATE_PART: u32 = 32;

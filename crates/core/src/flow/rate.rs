@@ -74,7 +74,7 @@ impl FromStr for Rate {
 /// would come. A start may come earlier than that by as much as the other `limit + burst - steady`
 /// take. So in any window of length `per` there are at most `limit + burst`.
 ///
-/// Nobody starts a job in the very moment in which it may start. If all of the limit were spaced and
+/// No node starts a job in the very moment in which it may start. If all of the limit were spaced and
 /// there were no burst, each start would put off the next one by as much as it is late itself, and
 /// 500 a second came to 310 (SQLite) and 216 (PostgreSQL).
 impl Rate {

@@ -204,7 +204,7 @@ impl Settler {
                 CommitResult::OutboxRefused(refusal) if pending.is_reported => {
                     pending.result = Some(SettleResult::OutboxRefused(refusal));
                 }
-                // The handler has returned: nobody else can be told.
+                // The handler has returned: no caller is left who could be told.
                 CommitResult::OutboxRefused(refusal) => pending.ended.refuse_outbox(refusal),
             }
         }

@@ -391,7 +391,7 @@ impl JobRequest {
     }
 
     /// Refuses what a job that is made with the success of another cannot have: who has the unique
-    /// key is known when the handler has returned, and nobody could be told of a conflict.
+    /// key is known when the handler has returned, and no caller could be told of a conflict.
     pub(crate) fn check_outbox(&self) -> Result<(), Invalid> {
         let expected =
             "must be omitted: a job that is created when another succeeds cannot be unique";

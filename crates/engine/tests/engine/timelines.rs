@@ -387,7 +387,7 @@ async fn a_job_created_on_success_keeps_its_batch_and_what_it_runs_after() {
     let counts = client.batch(batch).await.unwrap().unwrap().counts;
     assert_eq!((counts.total, counts.succeeded), (4, 4));
 
-    // Nobody but the job's own record can say that it names an unknown job.
+    // Only the record of the job can say that it names an unknown job.
     let unknown = JobId::new(engine.now(), 7);
     let bad = Split {
         after: Some(unknown),

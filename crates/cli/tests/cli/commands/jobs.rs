@@ -31,11 +31,11 @@ fn a_job_is_created_and_watched_to_its_end() {
 #[test]
 fn a_watched_job_that_no_worker_asks_for_says_so() {
     let node = start();
-    let mut command = node.command(&["jobs", "create", "--kind", "nobody", "--watch"]);
+    let mut command = node.command(&["jobs", "create", "--kind", "unserved", "--watch"]);
     let mut watching = command.spawn().unwrap();
     let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
     let mut lines = lines.map_while(Result::ok);
-    let line = lines.find(|line| line.contains("nobody")).unwrap();
+    let line = lines.find(|line| line.contains("unserved")).unwrap();
     assert!(line.contains("worker"), "{line}");
     watching.kill().unwrap();
     watching.wait().unwrap();

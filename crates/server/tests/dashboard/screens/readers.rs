@@ -8,6 +8,7 @@ use crate::{node::TestNode, sign_in::until_keys_are_required};
 /// In each place where a person's data may be.
 const SECRET: &str = "Jane-Roe-diagnosis";
 
+// long: one story, whose parts look for the same text
 #[tokio::test]
 async fn a_key_that_may_only_read_sees_no_payload_and_no_result() {
     let node = TestNode::start().await;
