@@ -1,6 +1,6 @@
 //! A shared store is a store: `Arc<S>` forwards every verb.
 //!
-//! The table of verbs is written down here once, and compared with the six contracts by the
+//! The table of verbs is written down here once, and compared with the contracts by the
 //! compiler. The futures of the inner store are passed on as they are, so that forwarding
 //! allocates nothing.
 
