@@ -16,6 +16,9 @@ pub const SETTLE_ROWS_MAX: usize = 2_000;
 /// How often a settlement is decided again because endpoints changed meanwhile, before it goes by
 /// those that it just read: a tenant that changes its endpoints in a loop holds up no commit.
 pub const ENDPOINT_REFUSALS_MAX: usize = 3;
+/// How long a clock that went back, or was not seen before, must keep its time before it counts as right:
+/// a machine that starts with a clock that is behind has set it by then.
+pub const CLOCK_SETTLED: Duration = Duration::from_secs(5 * 60);
 /// How far the clock keeper looks through running and retrying jobs for times that a clock which was
 /// ahead has written, in pages of [`SWEEP_BATCH_MAX`].
 pub const CLOCK_PAGES_MAX: usize = 40;

@@ -258,14 +258,16 @@ impl NodeHandle {
         settlements: Vec<Settlement>,
         tenant: Option<&Tenant>,
     ) -> Result<Vec<Result<Job, SettleError>>, StoreError> {
-        self.settle_as(settlements, tenant, |_| None).await
+        let is_visible = |job: &Job| tenant.is_none_or(|tenant| job.tenant == *tenant);
+        self.settle_as(settlements, is_visible, |_| None).await
     }
 
-    /// The same for workers of whose programs the versions are known: groups of failures name them.
+    /// The same for jobs that the caller may settle, by workers of whose programs the versions are known:
+    /// groups of failures name them. Other jobs are not found.
     pub async fn settle_as(
         &self,
         settlements: Vec<Settlement>,
-        tenant: Option<&Tenant>,
+        may_settle: impl Fn(&Job) -> bool + Send + Sync,
         version: impl Fn(&Job) -> Option<String> + Send + Sync,
     ) -> Result<Vec<Result<Job, SettleError>>, StoreError> {
         let ids: Vec<JobId> = settlements
@@ -276,8 +278,7 @@ impl NodeHandle {
         let mut results: Vec<Result<(), SettleError>> = Vec::with_capacity(ids.len());
         let mut batch = Vec::new();
         for (settlement, job) in settlements.into_iter().zip(jobs) {
-            let visible = job.filter(|job| tenant.is_none_or(|tenant| job.tenant == *tenant));
-            let Some(job) = visible else {
+            let Some(job) = job.filter(&may_settle) else {
                 results.push(Err(SettleError::NotFound(settlement.job)));
                 continue;
             };

@@ -179,7 +179,7 @@ impl Parts {
     pub fn clock_keeper(&self) -> ClockKeeper {
         ClockKeeper {
             store: self.store.clone(),
-            last: Default::default(),
+            seen: Default::default(),
         }
     }
 

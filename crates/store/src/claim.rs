@@ -35,7 +35,7 @@ use steadfast_core::{
 };
 
 use crate::{
-    limits::{ORDER_POLL, SUBLANES_PER_TENANT_MAX},
+    limits::{ORDER_POLL, ROOM_SEARCH_EVERY, SUBLANES_PER_TENANT_MAX},
     store::ClaimRequest,
 };
 use choose::Search;
@@ -68,6 +68,8 @@ pub(crate) struct DueIndex {
     lists: SublaneLists,
     views: Vec<View>,
     view_credits: ViewCredits,
+    /// When sublanes of tenants that have all they may were last looked through.
+    searched_for_room: HashMap<Tenant, Timestamp>,
     /// Claims that have a plan and have not yet said what they found.
     in_flight: InFlightClaims,
     shares: Shares,
@@ -126,6 +128,7 @@ impl DueIndex {
             lists: SublaneLists::default(),
             views: Vec::new(),
             view_credits: ViewCredits::default(),
+            searched_for_room: HashMap::new(),
             in_flight: InFlightClaims::default(),
             shares: Shares::default(),
             gates: Arc::default(),
@@ -170,9 +173,26 @@ impl DueIndex {
         Some(&*self.sublanes.get(&id)?.sublane)
     }
 
-    /// Whether jobs of a tenant wait in as many sublanes as they may.
-    #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    pub(crate) fn is_full_for(&self, tenant: &Tenant) -> bool {
+    /// Whether unfinished jobs of a tenant are in as many sublanes as they may be. Sublanes in which
+    /// nothing waits any more are forgotten before it is refused, once a second at most.
+    pub(crate) fn is_full_for(&mut self, tenant: &Tenant, now: Timestamp) -> bool {
+        if self.lists.count_of(tenant) < SUBLANES_PER_TENANT_MAX {
+            return false;
+        }
+        let searched = self.searched_for_room.get(tenant);
+        if searched.is_some_and(|at| *at <= now && now.since(*at) < ROOM_SEARCH_EVERY) {
+            return true;
+        }
+        self.searched_for_room
+            .retain(|_, at| *at <= now && now.since(*at) < ROOM_SEARCH_EVERY);
+        self.searched_for_room.insert(tenant.clone(), now);
+        let of_tenant: Vec<SublaneId> = self.lists.of_tenant(tenant).copied().collect();
+        for id in of_tenant {
+            if let Some(entry) = self.sublanes.get_mut(&id) {
+                entry.ranges.retain(|(_, bound)| bound.run_at != NEVER);
+            }
+            self.drop_if_unused(id);
+        }
         self.lists.count_of(tenant) >= SUBLANES_PER_TENANT_MAX
     }
 
@@ -469,6 +489,7 @@ impl DueIndex {
         let is_set_back = self.now.is_some_and(|known| now.plus(slack) < known);
         if is_set_back {
             self.views.clear();
+            self.view_credits = ViewCredits::default();
             self.reopen_at.clear();
             self.now = None;
         }

@@ -12,6 +12,9 @@ use tokio::sync::oneshot;
 
 use crate::caller::StoreCaller;
 
+/// From this many waiting requests of one caller on, those that have left are looked for.
+const WAITING_CHECKED: usize = 64; // not a limit: how often it is looked
+
 /// Room that callers share.
 #[derive(Debug)]
 pub struct FairGate {
@@ -78,6 +81,10 @@ impl FairGate {
             }
             let entry = state.callers.entry(caller).or_default();
             entry.waiting.push_back(Waiting { weight, admit });
+            let waiting = entry.waiting.len();
+            if waiting >= WAITING_CHECKED && waiting.is_power_of_two() {
+                entry.waiting.retain(|it| !it.admit.is_closed());
+            }
             self.admit(&mut state)
         };
         drop(gone);
@@ -85,7 +92,7 @@ impl FairGate {
     }
 
     /// Admits the waiting requests that have room, in turns. Answers the room of those whose caller
-    /// has left.
+    /// has left at that moment.
     fn admit(self: &Arc<Self>, state: &mut State) -> Vec<Admission> {
         let mut gone = Vec::new();
         let mut refused = 0;
@@ -99,9 +106,23 @@ impl FairGate {
             };
             let free = state.free;
             let entry = state.callers.entry(caller.clone()).or_default();
-            let next = entry.waiting.front().map(|waiting| waiting.weight);
-            let fits = next.filter(|weight| *weight <= free && entry.inside + weight <= most);
-            let Some(waiting) = fits.and_then(|_| entry.waiting.pop_front()) else {
+            // Those whose caller has left are passed over, however many they are.
+            while entry.waiting.front().is_some_and(|it| it.admit.is_closed()) {
+                entry.waiting.pop_front();
+            }
+            let Some(next) = entry.waiting.front() else {
+                if entry.inside == 0 {
+                    state.callers.remove(&caller);
+                }
+                continue;
+            };
+            let fits = next.weight <= free && entry.inside + next.weight <= most;
+            let next = if fits {
+                entry.waiting.pop_front()
+            } else {
+                None
+            };
+            let Some(waiting) = next else {
                 state.turns.push_back(caller);
                 refused += 1;
                 continue;
@@ -200,6 +221,20 @@ mod tests {
         drop(first);
         assert!(gate.enter(of("c"), 5).now_or_never().is_some());
         assert!(gate.enter(None, 1).await.is_none(), "the node needs none");
+    }
+
+    #[tokio::test]
+    async fn many_that_left_cost_neither_memory_nor_a_deep_stack() {
+        let gate = FairGate::new(1, 1);
+        let first = gate.enter(of("a"), 1).await;
+        for _ in 0..100_000 {
+            assert!(gate.enter(of("a"), 1).now_or_never().is_none());
+        }
+        let waiting = gate.lock().callers[&of("a").unwrap()].waiting.len();
+        assert!(waiting <= WAITING_CHECKED, "{waiting} are kept");
+        drop(first);
+        assert!(gate.lock().callers.is_empty());
+        assert!(gate.enter(of("b"), 1).now_or_never().is_some());
     }
 
     #[tokio::test]

@@ -137,6 +137,9 @@ pub const LANES_PER_TENANT_MAX: usize = 5_000;
 /// Places where jobs of a tenant wait: pairs of queue and kind, apart by destination and concurrency
 /// key. Every node keeps them in memory, about 700 bytes each.
 pub const SUBLANES_PER_TENANT_MAX: usize = 100_000;
+/// How often such places are looked through for those in which nothing waits any more, if a tenant has
+/// all that it may: that takes some milliseconds.
+pub const ROOM_SEARCH_EVERY: Duration = Duration::from_secs(1);
 /// Tenants whose shares are remembered, in about 100 bytes each; beyond this, those that have had no
 /// more than the others are forgotten, or all if that does not help.
 pub const TENANT_SHARES_MAX: usize = 200_000;

@@ -41,7 +41,7 @@ fn batches_count_every_end_and_call_back_once_while_nodes_are_killed() {
     eprintln!("batches: the moments are of seed {seed}");
     let mut random = StdRng::seed_from_u64(seed);
     let dir = tempfile::tempdir().unwrap();
-    let target = Target::start(|attempt| Some(if attempt == 1 { 503 } else { 200 }));
+    let target = Target::start(|attempt| Some(if attempt == 1 { 500 } else { 200 }));
     let url = target.url.as_str();
     for cycle in 0..cycles {
         let node = Node::start(dir.path());

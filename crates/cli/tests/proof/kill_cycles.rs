@@ -16,7 +16,7 @@ fn what_was_acknowledged_outlives_every_kill() {
     eprintln!("kill cycles: the moments are of seed {seed}");
     let mut random = StdRng::seed_from_u64(seed);
     let dir = tempfile::tempdir().unwrap();
-    let target = Target::start(|attempt| Some(if attempt == 1 { 503 } else { 200 }));
+    let target = Target::start(|attempt| Some(if attempt == 1 { 500 } else { 200 }));
     let load = Load::new(&target.url);
     for cycle in 0..cycles {
         let node = Node::start(dir.path());

@@ -14,7 +14,7 @@ fn a_server_killed_during_retries_goes_on_with_every_one_of_them_and_repeats_non
     const JOBS: usize = 200;
     let dir = tempfile::tempdir().unwrap();
     // Two failures, then success.
-    let target = Target::start(|attempt| Some(if attempt <= 2 { 503 } else { 200 }));
+    let target = Target::start(|attempt| Some(if attempt <= 2 { 500 } else { 200 }));
     let node = Node::start(dir.path());
     let retry =
         json!({"maxRetries": 5, "backoff": "fixed", "baseDelay": "1500ms", "jitter": "none"});

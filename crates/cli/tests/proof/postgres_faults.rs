@@ -17,7 +17,7 @@ fn what_was_acknowledged_outlives_lost_answers_and_cut_connections() {
     let proxy = Proxy::start(seed);
     let store = postgres::store_at(&proxy.address);
     let dir = tempfile::tempdir().unwrap();
-    let target = Target::start(|attempt| Some(if attempt == 1 { 503 } else { 200 }));
+    let target = Target::start(|attempt| Some(if attempt == 1 { 500 } else { 200 }));
     let load = Load::new(&target.url);
     for _ in 0..rounds {
         let nodes = [&store, &store].map(|store| Node::start_on(store, dir.path()));

@@ -186,9 +186,10 @@ impl AlertState {
         is_heard.then_some(EventType::AlertFired)
     }
 
-    /// Stops firing. Those who were not told that it fired need not be told that it does not.
+    /// Stops firing. Those who were told that it fired are told, also while it is silenced: what they
+    /// opened for it would stay open.
     pub(super) fn resolve(&mut self, now: Timestamp) -> Option<EventType> {
-        let is_heard = !self.is_silenced(now) && self.notified_at.is_some();
+        let is_heard = self.notified_at.is_some();
         self.enter(AlertStatus::Ok, now);
         self.resolved_at = Some(now);
         is_heard.then_some(EventType::AlertResolved)
@@ -257,7 +258,9 @@ mod tests {
         let until = T0.plus(3 * HOUR);
         state.command(AlertCommand::Silence { until }, T0);
         assert_eq!(state.remind(HOUR, T0.plus(2 * HOUR)), None);
-        assert_eq!(state.clone().resolve(T0.plus(2 * HOUR)), None);
+        // Those who were told that it fires are told that it no longer does.
+        let resolved = state.clone().resolve(T0.plus(2 * HOUR));
+        assert_eq!(resolved, Some(EventType::AlertResolved));
         assert_eq!(state.remind(HOUR, until), Some(EventType::AlertRenotified));
         // One that began to fire in silence is heard of when the silence ends, and only then.
         let mut state = firing();

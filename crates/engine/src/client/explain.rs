@@ -200,7 +200,7 @@ impl Client {
             .into_iter()
             .filter(|node| node_serves(node, queue, kind))
             .map(|node| {
-                let is_full = node.is_full_for(tenant);
+                let is_full = node.is_full_for(tenant, kind);
                 (node.is_alive(now), is_full, node.last_seen, node.name)
             });
         let workers = request

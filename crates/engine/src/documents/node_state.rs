@@ -33,9 +33,11 @@ pub struct NodeState {
 }
 
 impl NodeState {
-    /// Whether it has no free slot for jobs of a tenant.
-    pub fn is_full_for(&self, tenant: &Tenant) -> bool {
-        self.in_flight >= self.concurrency || self.full_for.contains(tenant)
+    /// Whether it has no free slot for jobs of a tenant and kind. Webhooks and handlers have slots
+    /// of their own.
+    pub fn is_full_for(&self, tenant: &Tenant, kind: Option<&Kind>) -> bool {
+        let is_call = kind.is_some_and(|kind| *kind == Kind::http());
+        self.in_flight >= self.concurrency || is_call && self.full_for.contains(tenant)
     }
 
     /// Whether its last heartbeat is recent.

@@ -3,9 +3,12 @@
 //! Times are kept as they were written. A machine that starts with a wrong clock, and has it set right a
 //! moment later, would leave schedules silent, leases held and retries waiting for as long as the clock
 //! was ahead. What was written by such a clock shows it: a last tick, a start or an end that lies in the
-//! future. It is looked for at the start, and whenever the clock was seen to go back.
+//! future. It is looked for after the start, and after the clock was seen to go back.
+//!
+//! The same times lie in the future while the clock is behind, as that of a machine without a battery is
+//! until it is set. So nothing is corrected before the clock has kept its time for some minutes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use steadfast_core::{
@@ -16,6 +19,8 @@ use steadfast_store::{
     ScheduleFilter, Store, StoreError,
 };
 
+use tokio::time::Instant;
+
 use crate::{
     limits,
     role::{Next, Role},
@@ -23,8 +28,16 @@ use crate::{
 
 pub struct ClockKeeper {
     pub store: Arc<dyn Store>,
-    /// The time of the last round.
-    pub last: Mutex<Option<Timestamp>>,
+    pub seen: Mutex<SeenClock>,
+}
+
+/// What was seen of the clock.
+#[derive(Default)]
+pub struct SeenClock {
+    /// The latest time before it went back, or the time of the last round.
+    last: Option<Timestamp>,
+    /// Since when it has been behind that time, by a clock that is never set.
+    behind_since: Option<Instant>,
 }
 
 /// How much was corrected.
@@ -43,16 +56,38 @@ impl Role for ClockKeeper {
 
     async fn tick(&self) -> Result<Next, StoreError> {
         let now = self.store.now();
-        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.is_none_or(|last| last > now.plus(CLOCK_STEP_MAX)) {
+        if self.is_settled_behind(now) {
             self.correct(now).await?;
+            *self.seen() = SeenClock {
+                last: Some(now),
+                behind_since: None,
+            };
         }
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
         Ok(Next::After(limits::POLL))
     }
 }
 
 impl ClockKeeper {
+    fn seen(&self) -> MutexGuard<'_, SeenClock> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the clock has gone back, or nothing was known of it, and has not been set since for so
+    /// long that it is right.
+    fn is_settled_behind(&self, now: Timestamp) -> bool {
+        let mut seen = self.seen();
+        let is_behind = |last: Timestamp| last > now.plus(CLOCK_STEP_MAX);
+        if seen.last.is_some_and(|last| !is_behind(last)) {
+            *seen = SeenClock {
+                last: Some(now),
+                behind_since: None,
+            };
+            return false;
+        }
+        let since = *seen.behind_since.get_or_insert_with(Instant::now);
+        since.elapsed() >= limits::CLOCK_SETTLED
+    }
+
     /// Corrects what lies further ahead than it can.
     pub async fn correct(&self, now: Timestamp) -> Result<Corrections, StoreError> {
         let done = Corrections {
@@ -126,22 +161,25 @@ impl ClockKeeper {
         Ok(count)
     }
 
-    /// A lease that began in the future, or lasts longer than any can, lasts for its length from now on.
+    /// A lease that began in the future, or lasts longer than any can, lasts for its length from now
+    /// on, or for the longest if that is not known: a worker that is alive must not lose it.
     async fn correct_lease(&self, job: &Job, now: Timestamp) -> Result<bool, StoreError> {
         let ahead = now.plus(CLOCK_STEP_MAX);
-        let began_ahead = job.progress.started_at.is_some_and(|at| at > ahead);
-        // Of others it is not known which lease their worker asked for.
-        let most = match began_ahead {
-            true => job.lease,
+        let (Some(until), Some(started_at)) = (job.progress.lease_until, job.progress.started_at)
+        else {
+            return Ok(false);
+        };
+        let lease = match started_at > ahead {
+            true => until.since(started_at).max(job.lease).min(LEASE_MAX),
             false => LEASE_MAX,
         };
-        if job.progress.lease_until <= Some(ahead.plus(most)) {
+        if until <= ahead.plus(lease) {
             return Ok(false);
         }
         let renewal = Renewal {
             job: job.id,
             fence: job.progress.fence,
-            lease: job.lease,
+            lease,
             note: None,
             within_timeout: false,
         };
@@ -164,13 +202,12 @@ impl ClockKeeper {
             .store
             .list_attempts(owner, PageRequest::first(1))
             .await?;
-        if last
-            .items
-            .first()
-            .is_none_or(|last| last.finished_at <= ahead)
-        {
+        let last = last.items.first().filter(|last| last.finished_at > ahead);
+        let Some(last) = last else {
             return Ok(false);
-        }
+        };
+        // The delay that was decided, also by a snooze.
+        let delay = job.progress.run_at.since(last.finished_at);
         let edit = JobCommand::Edit(JobEdit {
             run_at: Some(now.plus(delay)),
             ..JobEdit::default()
@@ -196,13 +233,15 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3_600);
     const SECOND: Duration = Duration::from_secs(1);
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn what_a_clock_that_was_ahead_has_written_is_corrected() {
         let clock = ManualClock::default();
         let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
         let parts = EngineBuilder::new(store.clone()).parts().unwrap();
         let client = &parts.client;
         let keeper = parts.clock_keeper();
+        keeper.tick().await.unwrap();
+        tokio::time::advance(limits::CLOCK_SETTLED).await;
         keeper.tick().await.unwrap();
         let policy = PolicyPatch::default().max_retries(3);
         let mail = || JobRequest::new("mail", Payload::default()).retry(policy.clone());
@@ -217,7 +256,8 @@ mod tests {
         // Six hours ahead: a tick fires, an attempt fails and another one begins.
         clock.advance(6 * HOUR);
         parts.schedule_runner().tick().await.unwrap();
-        let request = ClaimRequest::new(WorkerName::new("w").unwrap(), 3);
+        let mut request = ClaimRequest::new(WorkerName::new("w").unwrap(), 3);
+        request.lease = Some(10 * HOUR);
         let mut claims = store.claim(request).await.unwrap().claims;
         claims.sort_by_key(|claim| claim.job().id == chosen);
         let failed = claims.remove(0);
@@ -235,12 +275,24 @@ mod tests {
             .unwrap();
         keeper.tick().await.unwrap();
 
-        clock.set(right);
-        let done = keeper.correct(right).await.unwrap();
-        assert_eq!((done.schedules, done.leases, done.retries), (1, 2, 1));
         let job = async |id| store.get_jobs(vec![id]).await.unwrap().remove(0).unwrap();
+        let before = [job(held_id).await, job(failed_id).await];
+        clock.set(right);
+        // The clock may be behind now: nothing is changed until it has kept its time for a while.
+        keeper.tick().await.unwrap();
+        tokio::time::advance(limits::CLOCK_SETTLED - SECOND).await;
+        keeper.tick().await.unwrap();
+        assert_eq!([job(held_id).await, job(failed_id).await], before);
+        // It is behind, and is set.
+        clock.advance(6 * HOUR);
+        keeper.tick().await.unwrap();
+        clock.set(right);
+        keeper.tick().await.unwrap();
+        assert_eq!([job(held_id).await, job(failed_id).await], before);
+        tokio::time::advance(limits::CLOCK_SETTLED).await;
+        keeper.tick().await.unwrap();
         let held = job(held_id).await;
-        assert_eq!(held.progress.lease_until, Some(right.plus(held.lease)));
+        assert_eq!(held.progress.lease_until, Some(right.plus(10 * HOUR)));
         let retried = job(failed_id).await.progress;
         assert_eq!(retried.run_at, right.plus(retried.last_delay.unwrap()));
         let filter = ScheduleFilter {
@@ -251,8 +303,9 @@ mod tests {
         let listed = store.list_schedules(filter, page).await.unwrap();
         let next = listed.items[0].progress.next_tick.unwrap();
         assert!(next > right && next <= right.plus(SECOND), "{next}");
-        // Nothing is left to correct, and it is not corrected again.
-        assert_eq!(keeper.correct(right).await.unwrap(), Corrections::default());
+        // No schedule and no retry is left to correct.
+        let again = keeper.correct(right).await.unwrap();
+        assert_eq!((again.schedules, again.retries), (0, 0));
         keeper.tick().await.unwrap();
     }
 }

@@ -140,6 +140,12 @@ impl Caller {
         matches!(self.scope, Scope::Admin | Scope::Tenant)
     }
 
+    /// Whether this caller may report an attempt of a job. Nodes make calls themselves: a worker could
+    /// report one that was never made.
+    pub fn may_settle(&self, job: &Job) -> bool {
+        self.sees(&job.tenant) && (self.may_write() || !job.kind.is_call())
+    }
+
     /// The address of an endpoint as this caller may see it. Its path may be a secret, as Slack's
     /// is; readers see the host.
     pub fn endpoint_url(&self, url: &str) -> String {

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 use steadfast_api::Scope;
-use steadfast_core::{Attempt, Job, Kind, Payload, Schedule};
+use steadfast_core::{Attempt, Failure, Job, Kind, Payload, Schedule};
 
 use super::Caller;
 
@@ -21,6 +21,7 @@ impl Caller {
     pub fn redact_job(&self, mut job: Job) -> Job {
         if !self.sees_payloads() {
             job.payload = redacted_payload(&job.kind, &job.payload);
+            redact_failure(&job.kind, job.progress.failure.as_mut());
         }
         job
     }
@@ -37,6 +38,7 @@ impl Caller {
     /// The same for an attempt of a job of this kind.
     pub fn redact_attempt(&self, mut attempt: Attempt, kind: &Kind) -> Attempt {
         if !self.sees_payloads() {
+            redact_failure(kind, attempt.failure.as_mut());
             let output = attempt.output.filter(|_| kind.is_call());
             attempt.output = output.map(|output| {
                 keep_fields(&output, |name, value| {
@@ -45,6 +47,15 @@ impl Caller {
             });
         }
         attempt
+    }
+}
+
+/// The message of a call that was answered has the beginning of the response.
+fn redact_failure(kind: &Kind, failure: Option<&mut Failure>) {
+    if let Some(failure) = failure.filter(|_| kind.is_call())
+        && let Some(status) = failure.http_status
+    {
+        failure.message = format!("answered {status}");
     }
 }
 

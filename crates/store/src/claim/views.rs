@@ -111,18 +111,25 @@ impl DueIndex {
         view
     }
 
-    /// Removes views until there is room for another: of the tenant whose views have most ranges, the
-    /// one that was not used for longest.
+    /// Removes views until there is room for another: of the tenant that has most of what is scarce,
+    /// views or ranges, the one that was not used for longest. Views of all tenants come last, because
+    /// every tenant needs them.
     fn make_room_for(&mut self, ranges: usize) {
         let most = DUE_VIEW_RANGES_MAX.max(4 * self.sublanes.len());
         let size = |view: &View| view.len() + 1;
         let mut all = ranges + self.views.iter().map(size).sum::<usize>();
         while !self.views.is_empty() && (self.views.len() >= DUE_VIEWS_MAX || all > most) {
+            let has_all_views = self.views.len() >= DUE_VIEWS_MAX;
             let mut sizes: HashMap<Option<&Tenant>, usize> = HashMap::new();
             for view in &self.views {
-                *sizes.entry(view.tenant()).or_default() += size(view);
+                *sizes.entry(view.tenant()).or_default() += match has_all_views {
+                    true => 1,
+                    false => size(view),
+                };
             }
-            let largest = sizes.into_iter().max_by_key(|(_, size)| *size);
+            let largest = sizes
+                .into_iter()
+                .max_by_key(|(tenant, size)| (tenant.is_some(), *size));
             let largest = largest.and_then(|(tenant, _)| tenant);
             let own = (0..self.views.len()).filter(|view| self.views[*view].tenant() == largest);
             let oldest = own.min_by_key(|view| self.views[*view].used).unwrap_or(0);

@@ -112,11 +112,18 @@ async fn save(
         replaces: (document.revision > 0).then_some(document.revision),
         body: saved.body.as_str(),
     };
+    let at_version = outbox.at_version.filter(|_| document.revision == 0);
+    // Without a write, which would change the version for others that have counted as well.
+    if let Some(version) = at_version
+        && tx.document_versions().await?.of(saved.kind) != version
+    {
+        return Ok(DocumentSaveResult::Outdated(None));
+    }
     if !tx.save_record(&record).await? {
         let stored = find(tx, saved.kind, &saved.id).await?;
         return Ok(DocumentSaveResult::Outdated(stored));
     }
-    if let Some(version) = outbox.at_version.filter(|_| document.revision == 0) {
+    if let Some(version) = at_version {
         // Read after the change, which locks the version: two callers do not pass at once.
         let versions = tx.document_versions().await?;
         if versions.of(saved.kind) != version.saturating_add(1) {

@@ -35,9 +35,16 @@ pub(crate) async fn plan(
     transition: &Transition,
 ) -> Result<Result<OutboxPlan, OutboxRefusal>, DriverError> {
     let stored = stored(tx, &transition.outbox).await?;
-    let new = transition.outbox.iter().enumerate();
-    let new = new.filter(|(_, job)| !stored.contains_key(&job.id));
-    let new: Vec<(usize, &NewJob)> = new.collect();
+    let mut new = Vec::with_capacity(transition.outbox.len());
+    for (index, job) in transition.outbox.iter().enumerate() {
+        let is_taken = match &job.idempotency_key {
+            Some(key) => tx.find_key(&job.tenant, key).await?.is_some(),
+            None => false,
+        };
+        if !is_taken && !stored.contains_key(&job.id) {
+            new.push((index, job));
+        }
+    }
     let dependants = match dependencies::plan(tx, &new, Some(transition.job)).await? {
         Ok(dependants) => dependants,
         Err(refused) => return refusal(refused).map(Err),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::Tenant;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-use steadfast_core::{NewJob, Sublane};
+use steadfast_core::{NewJob, Sublane, Timestamp};
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 use crate::{
@@ -54,13 +54,17 @@ pub(crate) fn check_lanes(tenant: &Tenant, stored: usize, new: usize) -> Result<
 
 /// Refuses a job that waits in another sublane than those of its tenant, if these are all it may have.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub(crate) fn check_sublanes(jobs: &[NewJob], index: &DueIndex) -> Result<(), EnqueueError> {
+pub(crate) fn check_sublanes(
+    jobs: &[NewJob],
+    index: &mut DueIndex,
+    now: Timestamp,
+) -> Result<(), EnqueueError> {
     let mut has_room: Option<&Tenant> = None;
     for job in jobs {
         if has_room == Some(&job.tenant) {
             continue;
         }
-        if !index.is_full_for(&job.tenant) {
+        if !index.is_full_for(&job.tenant, now) {
             has_room = Some(&job.tenant);
             continue;
         }
@@ -72,7 +76,7 @@ pub(crate) fn check_sublanes(jobs: &[NewJob], index: &DueIndex) -> Result<(), En
         if !index.knows(sublane) {
             return Err(EnqueueError::TenantFull {
                 tenant: job.tenant.clone(),
-                what: "queues, destinations and concurrency keys with waiting jobs",
+                what: "queues, destinations and concurrency keys with unfinished jobs",
                 most: SUBLANES_PER_TENANT_MAX,
             });
         }

@@ -165,18 +165,14 @@ impl Gates {
         tenant: Option<&Tenant>,
         destination: &Destination,
     ) -> RetryAfterScope {
-        match self.of_destination(destination).share_retry_after {
-            Some(true) => return RetryAfterScope::All,
-            Some(false) => return RetryAfterScope::Job,
-            None => {}
-        }
         let own = tenant.and_then(|tenant| {
             let [_, own] = both(tenant, GateScope::Destination, destination.as_str());
             self.set.get(&own)?.share_retry_after
         });
-        match own {
-            Some(false) => RetryAfterScope::Job,
-            _ => RetryAfterScope::Tenant,
+        match (self.of_destination(destination).share_retry_after, own) {
+            (_, Some(false)) | (Some(false), _) => RetryAfterScope::Job,
+            (Some(true), _) => RetryAfterScope::All,
+            (None, _) => RetryAfterScope::Tenant,
         }
     }
 

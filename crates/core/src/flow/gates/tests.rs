@@ -294,7 +294,7 @@ fn a_retry_after_applies_as_operator_and_tenant_say() {
     assert_eq!(scopes(vec![gate(Some("a"), true)]), [One, One]);
     assert_eq!(
         scopes(vec![gate(None, true), gate(Some("a"), false)]),
-        [All, All]
+        [Job, All]
     );
     assert_eq!(scopes(vec![gate(None, false)]), [Job, Job]);
 }

@@ -118,12 +118,16 @@ impl Timetable {
             return None;
         }
         let anchor = progress.next_tick.unwrap_or(last);
-        Some(self.ended_after_last_run(ScheduleProgress {
-            next_tick: self.tick_after(anchor, now).map(|tick| tick.at),
-            last_tick: None,
-            queued_tick: None,
-            ..*progress
-        }))
+        Some(
+            self.ended_after_last_run(ScheduleProgress {
+                next_tick: self.tick_after(anchor, now).map(|tick| tick.at),
+                last_tick: None,
+                queued_tick: progress
+                    .queued_tick
+                    .filter(|tick| *tick <= now.plus(limits::CLOCK_STEP_MAX)),
+                ..*progress
+            }),
+        )
     }
 
     /// The next step. `unfinished` is true if a run of this schedule has not ended.

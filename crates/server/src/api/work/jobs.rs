@@ -63,7 +63,7 @@ pub async fn list_page(
     let is_of_tenant = caller.tenant.is_some();
     let waits = app.client.known_waits(&items, is_of_tenant).await?;
     let jobs = items.into_iter().zip(waits).map(|(job, waiting_for)| {
-        let mut body = list_entry(app, job, now);
+        let mut body = list_entry(app, caller.redact_job(job), now);
         body.waiting_for = waiting_for;
         body
     });

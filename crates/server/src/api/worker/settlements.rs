@@ -142,9 +142,11 @@ pub async fn settle(
     for body in body.settlements {
         read.push(settlement(body, &reader).map(|settlement| sound.push(settlement)));
     }
-    let tenant = caller.tenant.as_ref();
     let version = |job: &Job| app.workers.version(job);
-    let settled = app.node.settle_as(sound, tenant, version).await?;
+    let settled = app
+        .node
+        .settle_as(sound, |job| caller.may_settle(job), version)
+        .await?;
     let mut settled = settled.into_iter();
     let now = app.client.now();
     let results = ids.into_iter().zip(read).map(|(id, read)| {
@@ -259,9 +261,10 @@ fn settlement_of(job: JobId, fence: Fence, outcome: Outcome) -> Settlement {
 
 async fn settle_one(app: &App, caller: &Caller, settlement: Settlement) -> Answer<JobBody> {
     let job = settlement.job;
-    let tenant = caller.tenant.as_ref();
     let version = |job: &Job| app.workers.version(job);
-    let results = app.node.settle_as(vec![settlement], tenant, version);
+    let results = app
+        .node
+        .settle_as(vec![settlement], |job| caller.may_settle(job), version);
     let result = results.await?.into_iter().next();
     let job = result.unwrap_or(Err(SettleError::NotFound(job)))?;
     Ok(Json(job_body(app, job, app.client.now())))

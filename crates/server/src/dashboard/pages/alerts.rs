@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, time::Duration};
 
 use askama::Template;
-use steadfast_core::{AlertCommand, AlertState, AlertStatus};
+use steadfast_core::{AlertCommand, AlertState, AlertStatus, Timestamp};
 
 use crate::{
     dashboard::{
@@ -33,7 +33,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         (rank, Reverse(alert.since))
     });
     let layout = viewer.layout("/alerts", "Alerts");
-    let causes = one_row_per_cause(alerts);
+    let causes = one_row_per_cause(alerts, layout.now);
     render(&AlertsPage {
         list: List::first(causes, limits::PAGE_ALERTS_MAX, |alerts| {
             AlertRow::of(alerts, &layout)
@@ -42,15 +42,20 @@ pub async fn page(viewer: Viewer) -> PageResult {
     })
 }
 
-/// A destination that does not work has an alert for each tenant that calls it: those of one status
-/// are one row.
-fn one_row_per_cause(alerts: Vec<AlertState>) -> Vec<(AlertState, Vec<AlertState>)> {
+/// A destination that does not work has an alert for each tenant that calls it: those of one status,
+/// and with the same answer of a person, are one row.
+fn one_row_per_cause(
+    alerts: Vec<AlertState>,
+    now: Timestamp,
+) -> Vec<(AlertState, Vec<AlertState>)> {
     let mut rows: Vec<(AlertState, Vec<AlertState>)> = Vec::new();
     for alert in alerts {
         let is_same = |(first, _): &&mut (AlertState, Vec<AlertState>)| {
             alert.destination.is_some()
                 && first.destination == alert.destination
                 && first.status == alert.status
+                && first.acknowledged.is_some() == alert.acknowledged.is_some()
+                && first.is_silenced(now) == alert.is_silenced(now)
         };
         match rows.iter_mut().find(is_same) {
             Some((_, others)) => others.push(alert),

@@ -99,5 +99,10 @@ pub async fn list_jobs(
 ) -> Result<Page<Job, JobId>, PageError> {
     let mut found = find_page(&app.client, filter, page, limits::PAGE_LIST_TIME_MAX).await?;
     read_payloads(app, caller, &mut found.items).await;
+    found.items = found
+        .items
+        .into_iter()
+        .map(|job| caller.redact_job(job))
+        .collect();
     Ok(found)
 }

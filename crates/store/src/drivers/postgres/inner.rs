@@ -38,7 +38,8 @@ impl Inner {
             Some(caller) if caller.works => &self.work,
             _ => &self.lists,
         };
-        let admission = door.enter(caller, 1).await;
+        let admission = tokio::time::timeout(self.timeout, door.enter(caller, 1)).await;
+        let admission = admission.map_err(|_| DriverError::Timeout)?;
         Ok(Conn {
             client: self.pool.get().await?,
             shared: &self.shared,

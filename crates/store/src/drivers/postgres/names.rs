@@ -132,7 +132,8 @@ pub(super) async fn check_room(
             return Ok(Err(full));
         }
     }
-    Ok(check_sublanes(jobs, &shared.due.lock().index))
+    let now = shared.clock.now();
+    Ok(check_sublanes(jobs, &mut shared.due.lock().index, now))
 }
 
 /// Jobs with the numbers of their lanes and policies, whose rows are stored.

@@ -115,12 +115,11 @@ impl Readers {
         query: impl FnOnce(&mut Reader) -> Result<T, DriverError> + Send + 'static,
     ) -> Result<T, DriverError> {
         let caller = StoreCaller::current();
-        let works = caller.as_ref().is_some_and(|caller| caller.works);
-        let (asker, door) = match asker {
+        let (asker, door) = match &caller {
+            Some(caller) if caller.works => (Asker::Node, Some(&self.work)),
+            Some(_) => (Asker::Caller, Some(&self.lists)),
             // A node has few questions at a time.
-            Asker::Node => (asker, None),
-            Asker::Caller if works => (Asker::Node, Some(&self.work)),
-            Asker::Caller => (asker, Some(&self.lists)),
+            None => (asker, None),
         };
         let _admission = match door {
             Some(door) => door.enter(caller, 1).await,

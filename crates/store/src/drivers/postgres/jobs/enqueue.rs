@@ -25,7 +25,7 @@ use crate::drivers::postgres::{
 use crate::{
     claim::{DueRange, Level, SublaneId},
     drivers::sql::{extras::StoredExtras, values::nanos},
-    drivers::transaction::Transaction as _,
+    drivers::transaction::{Reads as _, Transaction as _},
     error::EnqueueError,
     lane::Lane,
     store::EnqueueResult,
@@ -43,7 +43,9 @@ pub(crate) async fn enqueue(
     jobs: &[NewJob],
     hints: &mut WakeReasons,
 ) -> Result<Answer, DriverError> {
-    if let Err(full) = check_room(&conn.session(), jobs).await? {
+    if let Err(full) = check_room(&conn.session(), jobs).await?
+        && !all_stored(&conn.session(), jobs, hints).await?
+    {
         return Ok(Err(full));
     }
     let numbered = with_numbers(&conn.session(), jobs.iter()).await?;
@@ -67,6 +69,24 @@ pub(crate) async fn enqueue(
         Err(_) => transaction.roll_back().await?,
     }
     Ok(answer)
+}
+
+/// Whether a request is repeated: all its jobs have keys that are taken. It needs no room.
+async fn all_stored(
+    session: &Session<'_>,
+    jobs: &[NewJob],
+    hints: &mut WakeReasons,
+) -> Result<bool, DriverError> {
+    let mut transaction = SessionTransaction::new(session, hints);
+    for job in jobs {
+        let Some(key) = &job.idempotency_key else {
+            return Ok(false);
+        };
+        if transaction.find_key(&job.tenant, key).await?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Stores jobs of which some have keys, in a transaction that is rolled back on a conflict.

@@ -46,10 +46,6 @@ pub(crate) fn enqueue_together(
     let mut plain = PlainJobs::default();
     let mut answers: Vec<Answer> = Vec::with_capacity(requests.len());
     for (request, jobs) in requests.iter().enumerate() {
-        if let Err(full) = check_room(session, jobs)? {
-            answers.push(Err(full));
-            continue;
-        }
         let existing = match existing_keys(session, jobs)? {
             Ok(existing) => existing,
             Err(conflict) => {
@@ -57,6 +53,13 @@ pub(crate) fn enqueue_together(
                 continue;
             }
         };
+        // A request that is repeated needs no room.
+        if existing.len() < jobs.len()
+            && let Err(full) = check_room(session, jobs)?
+        {
+            answers.push(Err(full));
+            continue;
+        }
         let plan = match unique::plan(session, jobs, &existing)? {
             Ok(plan) => plan,
             Err(conflict) => {
@@ -112,11 +115,11 @@ pub(crate) fn enqueue_together(
 
 /// Refuses jobs in lanes and sublanes that their tenants may not have.
 fn check_room(
-    session: &Session<'_>,
+    session: &mut Session<'_>,
     jobs: &[NewJob],
 ) -> Result<Result<(), EnqueueError>, DriverError> {
     match session.names.check_lanes(session.conn, jobs)? {
-        Ok(()) => Ok(check_sublanes(jobs, &session.due.index)),
+        Ok(()) => Ok(check_sublanes(jobs, &mut session.due.index, session.now)),
         full => Ok(full),
     }
 }
