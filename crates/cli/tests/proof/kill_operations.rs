@@ -15,6 +15,7 @@ use crate::{
 /// Jobs per second: what fits between two kills.
 const PACE: u64 = 500;
 
+// long: one story, told in the order in which it happens
 #[test]
 fn an_operation_outlives_its_nodes_and_comes_to_each_job_once() {
     let (seed, kills) = (prove::seed(), prove::times(4));

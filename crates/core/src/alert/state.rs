@@ -186,8 +186,8 @@ impl AlertState {
         is_heard.then_some(EventType::AlertFired)
     }
 
-    /// Stops firing. Those who were told that it fired are told, also while it is silenced: what they
-    /// opened for it would stay open.
+    /// Stops firing. Endpoints that received that it fired are notified, also while it is silenced:
+    /// what they opened for it would stay open.
     pub(super) fn resolve(&mut self, now: Timestamp) -> Option<EventType> {
         let is_heard = self.notified_at.is_some();
         self.enter(AlertStatus::Ok, now);
@@ -258,7 +258,7 @@ mod tests {
         let until = T0.plus(3 * HOUR);
         state.command(AlertCommand::Silence { until }, T0);
         assert_eq!(state.remind(HOUR, T0.plus(2 * HOUR)), None);
-        // Those who were told that it fires are told that it no longer does.
+        // Endpoints that received that it fires receive that it no longer does.
         let resolved = state.clone().resolve(T0.plus(2 * HOUR));
         assert_eq!(resolved, Some(EventType::AlertResolved));
         assert_eq!(state.remind(HOUR, until), Some(EventType::AlertRenotified));

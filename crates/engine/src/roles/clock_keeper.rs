@@ -233,6 +233,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3_600);
     const SECOND: Duration = Duration::from_secs(1);
 
+    // long: one story, told by one clock
     #[tokio::test(start_paused = true)]
     async fn what_a_clock_that_was_ahead_has_written_is_corrected() {
         let clock = ManualClock::default();

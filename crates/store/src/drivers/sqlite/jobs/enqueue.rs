@@ -39,6 +39,7 @@ pub(crate) fn enqueue(session: &mut Session<'_>, jobs: &[NewJob]) -> Result<Answ
 /// Stores the jobs of several requests, each all or none. Conflicts of a request are found before
 /// its first job is written, because the transaction is shared with other requests and cannot be
 /// rolled back for one of them.
+// long: the steps of one request, in their order
 pub(crate) fn enqueue_together(
     session: &mut Session<'_>,
     requests: &[&[NewJob]],
