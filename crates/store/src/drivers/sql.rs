@@ -5,7 +5,7 @@
 //!   `waiting`: what waiting jobs are counted as at a time. `recount`: what repairs counters.
 //! * `numbers`: lanes and retry policies by their numbers.
 //!   `records`, `operations`, `batches`: those in columns. `extras`: what only some jobs have.
-//! * `session`, `transaction`: what both drivers give to the verbs.
+//! * `session`, `reads`, `transaction`: what both drivers give to the verbs.
 //! * `start`: why a job waits.
 
 pub(crate) mod columns;
@@ -17,6 +17,7 @@ pub(crate) mod listing;
 pub(crate) mod numbers;
 pub(crate) mod operations;
 pub(crate) mod prune_position;
+mod reads;
 pub(crate) mod records;
 pub(crate) mod recount;
 pub(crate) mod session;
