@@ -240,7 +240,7 @@ impl NodeHandle {
         let follow = || {
             let subscriptions = endpoints.subscriptions();
             self.store
-                .follow_links(limits::LINK_BATCH_MAX, subscriptions)
+                .release_dependants(limits::LINK_BATCH_MAX, subscriptions)
         };
         while follow().await?.has_more {}
         Ok(())
