@@ -105,6 +105,15 @@ func (c *Client) Call(ctx context.Context, method, path string, query url.Values
 	return c.send(ctx, method, path, text, answer, method != http.MethodPost)
 }
 
+// CallOnce posts a request to a path under /api/v1 and reads its answer, without repeating it.
+func (c *Client) CallOnce(ctx context.Context, path string, body, answer any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("failed to write the body of the request: %w", err)
+	}
+	return c.sendOnce(ctx, http.MethodPost, path, text, answer)
+}
+
 // CreateJob creates a job. The request is repeated like any that is not a POST, provided that it has
 // an idempotency key.
 func (c *Client) CreateJob(ctx context.Context, request CreateJobRequest) (*Job, error) {
@@ -239,6 +248,12 @@ func pages[Item any](page func(after string) ([]Item, string, error)) iter.Seq2[
 func addText(v url.Values, name, value string) {
 	if value != "" {
 		v.Set(name, value)
+	}
+}
+
+func addTexts(v url.Values, name string, values []string) {
+	for _, value := range values {
+		v.Add(name, value)
 	}
 }
 

@@ -2467,6 +2467,8 @@ export interface Operations {
       text?: string | undefined;
       /** Jobs whose last failure has this class. */
       class?: string | undefined;
+      /** With this tag, as `order:4711`; of several, with all of them. */
+      tag?: string[] | undefined;
       /** Jobs whose last failure has this fingerprint. */
       fingerprint?: Fingerprint | undefined;
       /** Jobs that ended for this reason. */
@@ -2754,6 +2756,8 @@ export interface Operations {
       text?: string | undefined;
       /** Jobs whose last failure has this class. */
       class?: string | undefined;
+      /** With this tag, as `order:4711`; of several, with all of them. */
+      tag?: string[] | undefined;
       /** Jobs whose last failure has this fingerprint. */
       fingerprint?: Fingerprint | undefined;
       /** Jobs that ended for this reason. */

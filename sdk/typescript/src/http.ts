@@ -178,7 +178,12 @@ function apiError(response: HttpResponse, text: string): ApiError {
 }
 
 function queryText(query: Record<string, unknown> | undefined): string {
-  const entries = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
-  if (entries.length === 0) return "";
-  return `?${new URLSearchParams(entries.map(([name, value]) => [name, String(value)]))}`;
+  // A list repeats its name.
+  const pairs = Object.entries(query ?? {}).flatMap(([name, value]) =>
+    [value]
+      .flat()
+      .filter((one) => one !== undefined)
+      .map((one) => [name, String(one)]),
+  );
+  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
 }

@@ -254,7 +254,7 @@ class Call:
         timeout: float | None,
         is_repeatable: bool | None,
     ) -> None:
-        given = [(k, _query_text(v)) for k, v in (query or {}).items() if v is not None]
+        given = [pair for k, v in (query or {}).items() for pair in _query_pairs(k, v)]
         target = f"{path}?{urlencode(given, quote_via=quote)}" if given else path
         content = b"" if body is None else body
         if not isinstance(content, bytes):
@@ -339,6 +339,12 @@ def unavailable(error: OSError, url: str) -> ServerUnavailable:
     """An error of the connection as the caller gets it."""
     kind = CertificateNotTrusted if is_certificate_error(error) else ServerUnavailable
     return kind(f"no answer from {url}: {str(error) or type(error).__name__}")
+
+
+def _query_pairs(name: str, value: Any) -> list[tuple[str, str]]:
+    """A list repeats the name; None is left out."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [(name, _query_text(one)) for one in values if one is not None]
 
 
 def _query_text(value: Any) -> str:
