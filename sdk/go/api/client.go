@@ -135,6 +135,9 @@ func (c *Client) CreateJobs(ctx context.Context, requests []CreateJobRequest) ([
 	repeatable := !slices.ContainsFunc(requests, func(r CreateJobRequest) bool { return r.IdempotencyKey == "" })
 	list := new(JobList)
 	err = c.send(ctx, http.MethodPost, "/jobs", text, list, repeatable)
+	if err == nil && len(list.Jobs) != len(requests) {
+		err = fmt.Errorf("the server answered with %d of %d jobs", len(list.Jobs), len(requests))
+	}
 	return list.Jobs, err
 }
 
@@ -200,11 +203,22 @@ func (c *Client) sendOnce(ctx context.Context, method, path string, body []byte,
 	if response.StatusCode >= 300 {
 		return readError(response, text)
 	}
-	if answer == nil || len(text) == 0 {
+	if answer == nil {
 		return nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
 		return fmt.Errorf("failed to read the answer to %s %s: %w", method, path, err)
+	}
+	// A proxy, or a server that is broken, may answer anything.
+	switch answer := answer.(type) {
+	case *Job:
+		if answer.ID == "" {
+			return fmt.Errorf("the answer to %s %s is no job", method, path)
+		}
+	case *JobList:
+		if answer.Jobs == nil {
+			return fmt.Errorf("the answer to %s %s is no list of jobs", method, path)
+		}
 	}
 	return nil
 }
