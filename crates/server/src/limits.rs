@@ -80,8 +80,16 @@ pub const CLAIMS_DEFAULT: usize = 10;
 pub const CLAIMS_MAX: usize = 1_000;
 /// Proxies cut longer silences.
 pub const CLAIM_WAIT_MAX: Duration = Duration::from_secs(30);
+/// Bytes of the text that names a worker process: enough for every kind of random id.
+pub const CLAIM_SESSION_BYTES_MAX: usize = 64;
+/// Worker processes whose last response a node remembers: as many as may wait.
+pub const CLAIM_SESSIONS_MAX: usize = 20_000;
+/// The same for one tenant; more make room for each other.
+pub const CLAIM_SESSIONS_PER_TENANT_MAX: usize = 1_000;
 /// One transaction settles them all.
 pub const SETTLE_MAX: usize = 1_000;
+/// Results of prerequisites on one page: a few megabytes, if all are as large as they may be.
+pub const PREREQUISITES_PAGE_MAX: usize = 100;
 /// As many as one claim may give.
 pub const HEARTBEATS_MAX: usize = CLAIMS_MAX;
 /// Of those, how many jobs are read at once: each may hold a payload.
