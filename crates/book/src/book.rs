@@ -14,6 +14,7 @@ use crate::{html, search};
 pub const SUMMARY: &str = "docs/SUMMARY.md";
 const STYLE: &str = include_str!("book.css");
 const SCRIPT: &str = include_str!("book.js");
+const COPY: &str = include_str!("copy.js");
 /// A part with more pages is folded in the navigation.
 const OPEN_PAGES: usize = 12; // not a limit: a layout
 /// Where pictures are in the site.
@@ -82,6 +83,7 @@ impl Book {
             .collect();
         files.push(("book.css".to_owned(), style(colours)?));
         files.push(("book.js".to_owned(), SCRIPT.to_owned()));
+        files.push(("copy.js".to_owned(), COPY.to_owned()));
         let pages = self.pages.iter();
         let pages = pages.map(|page| (&*page.title, &*page.file, &page.document));
         files.push(("search.js".to_owned(), search::index(pages)));
