@@ -430,7 +430,7 @@ pub mod examples {
     }
 }
 
-/// The README's example, checked.
+/// The example of the book, checked.
 #[cfg(all(doctest, feature = "sqlite"))]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+#[doc = include_str!("../../../docs/embedding.md")]
+struct EmbeddingPage;

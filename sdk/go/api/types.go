@@ -2256,9 +2256,10 @@ type TickList struct {
 type Unique struct {
 	// The unique key, such as `report:7`.
 	Key string `json:"key"`
-	// What to do with a duplicate: return the existing job, update it, or fail with 409.
+	// What to do with a duplicate: return the existing job, update it, or fail with 409; `keep` by
+	// default.
 	OnConflict string `json:"onConflict,omitzero"`
-	// How long the job stays unique: until it starts, or until it ends.
+	// How long the job stays unique: until it starts, or until it ends; `unfinished` by default.
 	While string `json:"while,omitzero"`
 }
 

@@ -2108,9 +2108,9 @@ export interface TickList {
 export interface Unique {
   /** The unique key, such as `report:7`. */
   key: string;
-  /** What to do with a duplicate: return the existing job, update it, or fail with 409. */
+  /** What to do with a duplicate: return the existing job, update it, or fail with 409; `keep` by default. */
   onConflict?: "keep" | "replace" | "reject" | undefined;
-  /** How long the job stays unique: until it starts, or until it ends. */
+  /** How long the job stays unique: until it starts, or until it ends; `unfinished` by default. */
   while?: "waiting" | "unfinished" | undefined;
 }
 

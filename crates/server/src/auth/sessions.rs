@@ -8,6 +8,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use axum::http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use steadfast_core::{KeyId, Payload, Timestamp};
@@ -26,6 +27,22 @@ use crate::{
         SESSIONS_PRUNE_EVERY, SESSIONS_REFRESH_MIN,
     },
 };
+
+/// Its name in a browser.
+pub const COOKIE: &str = "steadfast_session";
+
+/// The token that a browser sends.
+pub fn token_of(headers: &HeaderMap) -> Option<String> {
+    let cookies = headers.get_all(header::COOKIE).iter();
+    let mut pairs = cookies
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(';'));
+    let found = pairs.find_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (name == COOKIE).then(|| value.to_owned())
+    });
+    found.filter(|token| !token.is_empty())
+}
 
 /// A browser that signed in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
