@@ -57,7 +57,7 @@ pub async fn ensure(store: &dyn Store, text: &str, name: &str) -> Result<(), Key
 mod tests {
     use std::sync::Arc;
 
-    use steadfast_store::MemoryStore;
+    use steadfast_store::{DocumentPage, MemoryStore};
 
     use super::*;
     use crate::auth::keys::{self, Keys, Scope};
