@@ -1,13 +1,17 @@
 //! The input of a job, and requests to create one.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap, hash_map::Entry},
+    sync::Arc,
+    time::Duration,
+};
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
     BatchId, ConcurrencyKey, Debounce, Dependencies, Destination, ExpiryAction, Guarantee,
     IdempotencyKey, Invalid, JobId, Kind, NewJob, NewJobExtras, OnFailure, Payload, PolicyPatch,
     Priority, Queue, RunAt, StartBefore, StartDeadline, Tags, Tenant, Timestamp, Traceparent,
-    Unique, Webhook, duration,
+    Unique, Webhook, duration, limits,
 };
 
 use crate::documents::policy_levels::PolicyLevels;
@@ -70,6 +74,10 @@ pub struct JobRequest {
     start_before: Option<StartBefore>,
     on_expiry: Option<ExpiryAction>,
     after: Option<Vec<JobId>>,
+    after_references: Vec<String>,
+    /// The resolved ones, by id.
+    references: BTreeMap<JobId, String>,
+    reference: Option<String>,
     on_failure: Option<OnFailure>,
     batch: Option<BatchId>,
 }
@@ -121,6 +129,9 @@ impl JobRequest {
             start_before: None,
             on_expiry: None,
             after: None,
+            after_references: Vec::new(),
+            references: BTreeMap::new(),
+            reference: None,
             on_failure: None,
             batch: None,
         }
@@ -303,6 +314,67 @@ impl JobRequest {
         self
     }
 
+    /// Names the job within a list of jobs that are created together, so that later ones can wait for
+    /// it with [`after_references`](Self::after_references).
+    #[must_use]
+    pub fn reference(mut self, name: impl Into<String>) -> Self {
+        self.reference = Some(name.into());
+        self
+    }
+
+    /// Start it only when these jobs have ended too, which come before it in the same list.
+    #[must_use]
+    pub fn after_references<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.after_references = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Finds the jobs of the same list that it refers to, and adds its own name to them.
+    pub(crate) fn resolve(
+        &mut self,
+        id: JobId,
+        known: &mut HashMap<String, JobId>,
+    ) -> Result<(), Invalid> {
+        for name in std::mem::take(&mut self.after_references) {
+            let Some(other) = known.get(&name) else {
+                let expected = "must be the ref of an earlier job in the list";
+                return Err(Invalid::new("after", format!("ref:{name}"), expected));
+            };
+            self.after.get_or_insert_default().push(*other);
+            self.references.insert(*other, name);
+        }
+        let Some(name) = self.reference.take() else {
+            return Ok(());
+        };
+        let most = limits::REFERENCE_BYTES_MAX;
+        if !(1..=most).contains(&name.len()) {
+            let expected = format!("must have 1 to {most} bytes");
+            return Err(Invalid::new("ref", format!("{name:?}"), expected));
+        }
+        match known.entry(name) {
+            Entry::Occupied(taken) => {
+                let expected = "must be given to one job of the list";
+                Err(Invalid::new("ref", format!("{:?}", taken.key()), expected))
+            }
+            Entry::Vacant(free) => {
+                free.insert(id);
+                Ok(())
+            }
+        }
+    }
+
+    /// Refuses references, where there is no list.
+    pub(crate) fn check_no_references(&self) -> Result<(), Invalid> {
+        let expected = "must be omitted: only jobs that are created in a list can be referred to";
+        if let Some(name) = &self.reference {
+            return Err(Invalid::new("ref", format!("{name:?}"), expected));
+        }
+        match self.after_references.first() {
+            Some(name) => Err(Invalid::new("after", format!("ref:{name}"), expected)),
+            None => Ok(()),
+        }
+    }
+
     /// What the job does if one of those ends without success; by default it keeps waiting.
     #[must_use]
     pub fn on_failure(mut self, action: OnFailure) -> Self {
@@ -376,7 +448,8 @@ impl JobRequest {
             return Err(Invalid::new("debounce", duration::format(wait), expected));
         }
         let on_failure = self.on_failure.unwrap_or(OnFailure::Wait);
-        Dependencies::new(id, after.iter().copied(), on_failure).map(Some)
+        let dependencies = Dependencies::new(id, after.iter().copied(), on_failure)?;
+        Ok(Some(dependencies.with_references(self.references.clone())))
     }
 
     /// Refuses jobs to wait for, where there can be none.
