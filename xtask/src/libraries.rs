@@ -53,7 +53,7 @@ const PYTHON: Toolchain = Toolchain {
     packages: "python3 python3-venv",
 };
 
-/// The conformance program is written in Go, so each needs that.
+/// The conformance program is written in Go, so each library needs that.
 const LIBRARIES: &[Library] = &[
     Library {
         name: "rust",
@@ -78,6 +78,13 @@ const LIBRARIES: &[Library] = &[
         script: "sdk/python/check.sh",
         args: &["--short"],
         needs: &[&PYTHON, &GO],
+    },
+    // Clients that generators of others make of the OpenAPI document.
+    Library {
+        name: "generators",
+        script: "sdk/generators/check.sh",
+        args: &[],
+        needs: &[&PYTHON, &NODE],
     },
 ];
 

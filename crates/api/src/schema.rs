@@ -50,11 +50,14 @@ macro_rules! schema {
 }
 
 fn words(all: serde_json::Value) -> Object {
+    one_of(all).build()
+}
+
+fn one_of(all: serde_json::Value) -> ObjectBuilder {
     let all = all.as_array().cloned().unwrap_or_default();
     ObjectBuilder::new()
         .schema_type(Type::String)
         .enum_values(Some(all))
-        .build()
 }
 
 mod flow;
@@ -76,26 +79,18 @@ schema!(
         .required("key")
         .property(
             "while",
-            word_or("unfinished", steadfast_core::UniqueScope::ALL)
-                .description(Some("How long the job stays unique: until it starts, or until it ends.")),
+            one_of(json!(steadfast_core::UniqueScope::ALL))
+                .description(Some("How long the job stays unique: until it starts, or until it ends; `unfinished` by default.")),
         )
         .property(
             "onConflict",
-            word_or("keep", steadfast_core::ConflictAction::ALL).description(Some(
-                "What to do with a duplicate: return the existing job, update it, or fail with 409.",
+            one_of(json!(steadfast_core::ConflictAction::ALL)).description(Some(
+                "What to do with a duplicate: return the existing job, update it, or fail with 409; `keep` by default.",
             )),
         )
         .additional_properties(Some(AdditionalProperties::FreeForm(false)))
         .build()
 );
-
-/// One of some words, with a default.
-fn word_or(default: &str, all: impl serde::Serialize) -> ObjectBuilder {
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .enum_values(json!(all).as_array().cloned())
-        .default(Some(json!(default)))
-}
 
 schema!(
     /// Of [`Preset`].

@@ -14,6 +14,9 @@ use crate::{html, search};
 pub const SUMMARY: &str = "docs/SUMMARY.md";
 const STYLE: &str = include_str!("book.css");
 const SCRIPT: &str = include_str!("book.js");
+const COPY: &str = include_str!("copy.js");
+/// A part with more pages is folded in the navigation.
+const OPEN_PAGES: usize = 12; // not a limit: a layout
 /// Where pictures are in the site.
 pub const PICTURES: &str = "pictures";
 
@@ -80,6 +83,7 @@ impl Book {
             .collect();
         files.push(("book.css".to_owned(), style(colours)?));
         files.push(("book.js".to_owned(), SCRIPT.to_owned()));
+        files.push(("copy.js".to_owned(), COPY.to_owned()));
         let pages = self.pages.iter();
         let pages = pages.map(|page| (&*page.title, &*page.file, &page.document));
         files.push(("search.js".to_owned(), search::index(pages)));
@@ -106,21 +110,25 @@ impl Book {
             .replace("{content}", &content)
     }
 
+    /// All pages, by part. A long part is folded, except around the current page.
     fn navigation(&self, current: usize) -> String {
         let mut navigation = String::new();
-        let mut part = None;
-        for (index, page) in self.pages.iter().enumerate() {
-            if part != Some(&page.part) {
-                part = Some(&page.part);
-                navigation.push_str(&format!("<h2>{}</h2>\n", html::escape(&page.part)));
-            }
-            let mark = if index == current {
-                " aria-current=\"page\""
-            } else {
-                ""
+        let parts = self.pages.chunk_by(|a, b| a.part == b.part);
+        let mut index = 0;
+        for pages in parts {
+            let range = index..index + pages.len();
+            let links: String = range
+                .clone()
+                .zip(pages)
+                .map(|(index, page)| page.link(index == current))
+                .collect();
+            let name = html::escape(&pages[0].part);
+            let part = match pages.len() > OPEN_PAGES && !range.contains(&current) {
+                true => format!("<details><summary>{name}</summary>\n{links}</details>\n"),
+                false => format!("<h2>{name}</h2>\n{links}"),
             };
-            let (file, title) = (&page.file, html::escape(&page.title));
-            navigation.push_str(&format!("<a href=\"{file}\"{mark}>{title}</a>\n"));
+            navigation.push_str(&part);
+            index = range.end;
         }
         navigation
     }
@@ -164,6 +172,17 @@ impl Page {
             document,
             path,
         })
+    }
+
+    /// Its entry in the navigation.
+    fn link(&self, is_current: bool) -> String {
+        let mark = if is_current {
+            " aria-current=\"page\""
+        } else {
+            ""
+        };
+        let (file, title) = (&self.file, html::escape(&self.title));
+        format!("<a href=\"{file}\"{mark}>{title}</a>\n")
     }
 
     /// Targets of all its links and pictures.
@@ -235,6 +254,31 @@ fn palette(style: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_part_is_folded_on_the_pages_of_other_parts() {
+        let verbs: String = (0..=OPEN_PAGES)
+            .map(|n| format!("- [v{n}](v{n}.md)\n"))
+            .collect();
+        let summary = format!("# Book\n\n## Begin\n\n- [a](a.md)\n\n## Verbs\n\n{verbs}");
+        let read = |path: &str| match path {
+            SUMMARY => Ok(summary.clone()),
+            _ => Ok("# Page\n".to_owned()),
+        };
+        let book = Book::load(&read).unwrap();
+        let fold = "<details><summary>Verbs</summary>";
+        let first = book.navigation(0);
+        assert!(
+            first.contains(fold) && first.contains("<h2>Begin</h2>"),
+            "{first}"
+        );
+        assert!(
+            first.contains("<a href=\"index.html\" aria-current"),
+            "{first}"
+        );
+        assert!(first.contains("<a href=\"v0.html\">v0</a>"), "{first}");
+        assert!(!book.navigation(1).contains(fold));
+    }
 
     #[test]
     fn links_are_resolved_from_their_page() {

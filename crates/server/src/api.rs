@@ -4,6 +4,7 @@
 //! so that its actions follow the same rules.
 
 pub mod cursor;
+mod description;
 pub mod flow;
 pub mod query;
 pub mod settings;
@@ -15,8 +16,6 @@ mod worker;
 use std::sync::Arc;
 
 use axum::Router;
-use steadfast_api::ProblemBody;
-use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use self::{
@@ -27,52 +26,6 @@ use self::{
     worker::{claims, heartbeats, prerequisites, settlements, steps},
 };
 use crate::app::App;
-
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "Steadfast",
-        description = "A durable job scheduler and job queue whose speciality is retry.\n\nDurations are text (`30s`, `5m`) or milliseconds; times are RFC 3339 in UTC. Lists have cursors. Errors are application/problem+json with a stable `code` and, if one field is at fault, its `field`.",
-        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
-    ),
-    components(schemas(ProblemBody)),
-    modifiers(&Security),
-    security((), ("key" = [])),
-    tags(
-        (name = "Jobs", description = "Create, read and change jobs, and see why they were retried"),
-        (name = "Schedules", description = "Recurring jobs"),
-        (name = "Workers", description = "Claim jobs and report their outcomes"),
-        (name = "Dead letters", description = "Jobs that failed permanently"),
-        (name = "Failures", description = "Failures grouped by cause"),
-        (name = "Batches", description = "Groups of jobs with shared progress and callbacks"),
-        (name = "Operations", description = "Bulk operations on jobs, and the audit log"),
-        (name = "Queues", description = "Queue counts; pause and resume"),
-        (name = "Flow control", description = "Limits of a queue, kind, tenant, destination or key"),
-        (name = "Stats", description = "Counts and rates"),
-        (name = "Alerts", description = "Alerts and their states"),
-        (name = "Endpoints", description = "URLs that receive events and alerts"),
-        (name = "Policies", description = "Preview and replay retry policies"),
-        (name = "Keys", description = "API keys"),
-        (name = "Events", description = "Live events"),
-        (name = "Nodes", description = "The processes that serve this store"),
-        (name = "Testing", description = "Manual clock for tests"),
-    )
-)]
-struct Description;
-
-struct Security;
-
-impl utoipa::Modify for Security {
-    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
-        use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-        let bearer = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .description(Some("An API key, from `steadfast keys create`"))
-            .build();
-        let components = openapi.components.get_or_insert_default();
-        components.add_security_scheme("key", SecurityScheme::Http(bearer));
-    }
-}
 
 /// The routes of the API, and their description.
 pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
@@ -141,9 +94,11 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(workers::list))
         .routes(routes!(testing::advance))
         .routes(routes!(testing::run_until_idle));
-    OpenApiRouter::with_openapi(Description::openapi())
+    let (router, mut document) = OpenApiRouter::with_openapi(description::head())
         .nest("/api/v1", api)
-        .split_for_parts()
+        .split_for_parts();
+    description::complete(&mut document);
+    (router, document)
 }
 
 fn batch_routes() -> OpenApiRouter<Arc<App>> {
@@ -165,6 +120,9 @@ fn endpoint_routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(endpoints::resend))
         .routes(routes!(endpoints::rotate))
 }
+
+/// The address in the description that is checked in: `steadfast serve` on the reader's machine.
+pub use description::EXAMPLE_SERVER;
 
 /// The description of the API as it is checked in.
 pub fn openapi_json() -> String {

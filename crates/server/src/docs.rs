@@ -3,12 +3,13 @@
 //!
 //! Links within are relative; that to the dashboard gets the path at which it is mounted.
 
-mod api_page;
+mod api_pages;
 mod example;
+mod operation;
 mod schema;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, LazyLock},
 };
 
@@ -20,6 +21,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
+use serde_json::Value;
 use steadfast_book::{book, embedded};
 use tokio::sync::OnceCell;
 
@@ -39,8 +41,9 @@ pub fn router() -> Router<Arc<App>> {
         .route("/docs", get(async || redirect_to("docs/")))
         .route("/docs/", get(first_page))
         .route("/docs/{*file}", get(file))
-        .route("/api/docs", get(api_docs))
-        .route("/api/docs/", get(async || redirect_to("../docs")))
+        .route("/api/docs", get(async || redirect_to("docs/")))
+        .route("/api/docs/", get(first_api_page))
+        .route("/api/docs/{page}", get(api_page))
         .layer(middleware::map_response(async |response| {
             with_security_headers(response)
         }))
@@ -58,25 +61,33 @@ fn redirect_to(location: &'static str) -> Response {
 
 static DESCRIPTION: LazyLock<String> = LazyLock::new(api::openapi_json);
 
-async fn description(headers: HeaderMap) -> Response {
-    static FILE: LazyLock<EmbeddedFile> =
-        LazyLock::new(|| EmbeddedFile::new(DESCRIPTION.as_bytes()));
-    FILE.respond(&headers, "application/json")
+/// The description with the address under which its reader sees this server.
+async fn description(request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let server = |url: &str| format!("\"url\": {}", Value::from(url));
+    let own = server(&own_url(&parts));
+    let text = DESCRIPTION.replacen(&server(api::EXAMPLE_SERVER), &own, 1);
+    EmbeddedFile::new(text.into_bytes()).respond(&parts.headers, "application/json")
 }
 
-/// The page with the address under which its reader sees this server.
-async fn api_docs(request: Request) -> Response {
+async fn first_api_page(request: Request) -> Response {
+    api_page(Path(api_pages::FIRST.to_owned()), request).await
+}
+
+/// A page of the API with the address under which its reader sees this server.
+async fn api_page(Path(name): Path<String>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    static PAGE: OnceCell<String> = OnceCell::const_new();
-    let made = PAGE.get_or_try_init(async || {
-        let made = tokio::task::spawn_blocking(|| api_page::make(&DESCRIPTION)).await;
+    static PAGES: OnceCell<BTreeMap<String, String>> = OnceCell::const_new();
+    let made = PAGES.get_or_try_init(async || {
+        let made = tokio::task::spawn_blocking(|| api_pages::make(&DESCRIPTION)).await;
         made.map_err(|error| error.to_string())?
     });
-    match made.await {
-        Ok(page) => {
-            let page = api_page::with_url(page, &own_url(&parts));
+    match made.await.map(|pages| pages.get(&name)) {
+        Ok(Some(page)) => {
+            let page = api_pages::with_url(page, &own_url(&parts));
             EmbeddedFile::new(page.into_bytes()).respond(&parts.headers, "text/html; charset=utf-8")
         }
+        Ok(None) => error_page(Problem::not_found("such page")),
         Err(error) => failure(&error),
     }
 }
@@ -105,7 +116,7 @@ async fn file(Path(name): Path<String>, headers: HeaderMap) -> Response {
 type Site = HashMap<String, EmbeddedFile>;
 
 /// The links of each page of the book.
-const LINKS: &[(&str, &str)] = &[("Dashboard", "/"), ("API", "../api/docs")];
+const LINKS: &[(&str, &str)] = &[("Dashboard", "/"), ("API", "../api/docs/")];
 
 /// The whole book. It is made when it is first asked for: most nodes are never asked.
 fn site() -> Result<Site, String> {
@@ -120,7 +131,7 @@ fn site() -> Result<Site, String> {
         site.insert(book::picture_file(&path), EmbeddedFile::new(content));
     }
     site.extend(assets::font().map(|(name, content)| (name, EmbeddedFile::new(content))));
-    for (name, content) in [("api.css", api_page::STYLE), ("api.js", api_page::SCRIPT)] {
+    for (name, content) in [("api.css", api_pages::STYLE), ("api.js", api_pages::SCRIPT)] {
         site.insert(name.to_owned(), EmbeddedFile::new(content.as_bytes()));
     }
     Ok(site)

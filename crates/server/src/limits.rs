@@ -304,8 +304,6 @@ pub const BULK_WAIT_MAX: Duration = Duration::from_secs(2);
 pub const DEAD_LETTERS_WAIT_MAX: Duration = Duration::from_secs(20);
 /// Open operations on the pages of jobs and dead letters; all of them have a page of their own.
 pub const OPEN_OPERATIONS_SHOWN: usize = 5;
-/// Jobs that wait for a job, on its page.
-pub const JOB_LINKS_SHOWN: usize = 20;
 /// Steps that a job has done, on its page: a job may have a thousand.
 pub const JOB_STEPS_SHOWN: usize = 50;
 /// Commands and operations on the page of a job, the newest first.

@@ -383,8 +383,8 @@ pub mod store {
     #[doc(inline)]
     pub use steadfast_store::{
         BaseStore, ClaimRequest, Clock, CommandError, CounterDifference, DamagedRow, DamagedRows,
-        DocumentStore, EnqueueError, JobStore, LinkStore, ManualClock, MemoryStore, OpenError,
-        OperationStore, QueryStore, ScheduleStore, Store, StoreError, SystemClock,
+        DependencyStore, DocumentStore, EnqueueError, JobStore, ManualClock, MemoryStore,
+        OpenError, OperationStore, QueryStore, ScheduleStore, Store, StoreError, SystemClock,
     };
     #[cfg(feature = "postgres")]
     #[doc(inline)]
@@ -430,7 +430,7 @@ pub mod examples {
     }
 }
 
-/// The README's example, checked.
+/// The example of the book, checked.
 #[cfg(all(doctest, feature = "sqlite"))]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+#[doc = include_str!("../../../docs/embedding.md")]
+struct EmbeddingPage;

@@ -349,7 +349,7 @@ type ClaimJobsRequest struct {
 	// Which responses have arrived. Claims of a response that did not arrive are released without
 	// counting the attempt.
 	Session *ClaimSession `json:"session,omitzero"`
-	// Settlements of earlier attempts, up to 1,000, written together with the claim. The response has
+	// Settlements of earlier attempts, up to 1,000, settled before the claim. The response has
 	// one result for each and does not wait for jobs.
 	Settlements []SettlementRequest `json:"settlements,omitzero"`
 	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
@@ -2280,9 +2280,10 @@ type TickList struct {
 type Unique struct {
 	// The unique key, such as `report:7`.
 	Key string `json:"key"`
-	// What to do with a duplicate: return the existing job, update it, or fail with 409.
+	// What to do with a duplicate: return the existing job, update it, or fail with 409; `keep` by
+	// default.
 	OnConflict string `json:"onConflict,omitzero"`
-	// How long the job stays unique: until it starts, or until it ends.
+	// How long the job stays unique: until it starts, or until it ends; `unfinished` by default.
 	While string `json:"while,omitzero"`
 }
 

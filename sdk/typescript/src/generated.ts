@@ -274,7 +274,7 @@ export interface ClaimJobsRequest {
    */
   session?: ClaimSession | null | undefined;
   /**
-   * Settlements of earlier attempts, up to 1,000, written together with the claim. The response
+   * Settlements of earlier attempts, up to 1,000, settled before the claim. The response
    * has one result for each and does not wait for jobs.
    */
   settlements?: SettlementRequest[] | undefined;
@@ -2136,9 +2136,9 @@ export interface TickList {
 export interface Unique {
   /** The unique key, such as `report:7`. */
   key: string;
-  /** What to do with a duplicate: return the existing job, update it, or fail with 409. */
+  /** What to do with a duplicate: return the existing job, update it, or fail with 409; `keep` by default. */
   onConflict?: "keep" | "replace" | "reject" | undefined;
-  /** How long the job stays unique: until it starts, or until it ends. */
+  /** How long the job stays unique: until it starts, or until it ends; `unfinished` by default. */
   while?: "waiting" | "unfinished" | undefined;
 }
 

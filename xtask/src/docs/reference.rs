@@ -1,5 +1,5 @@
-//! The reference of the command line: `docs/cli.md`, made of what `--help` prints, and the options
-//! that other pages name held against it.
+//! The reference of the command line, made of what `--help` prints: a page per verb in `docs/cli`, and
+//! the list of the verbs in `docs/cli.md`. The options that other pages name are held against it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,15 +10,10 @@ use steadfast_book::Page;
 
 use super::site::Findings;
 
-const PAGE: &str = "docs/cli.md";
-
-const HEAD: &str = "# The command line
-
-The output of `--help` for every command. `cargo xtask docs --update` generates this page, and a test compares them.
-
-Commands that talk to a server also accept these options, which are omitted below:
-
-";
+/// What stands above its heading [`VERBS`] is written by hand.
+const INDEX: &str = "docs/cli.md";
+const FOLDER: &str = "docs/cli";
+const VERBS: &str = "## Verbs\n";
 
 /// What `--help` says, by command: `jobs create`. The program itself is the empty one.
 pub struct Commands {
@@ -58,32 +53,74 @@ impl Commands {
         Ok(())
     }
 
-    /// The whole page.
-    fn page(&self) -> String {
-        let mut page = HEAD.to_owned();
+    /// The verbs, each with its sentence in the help of the program.
+    fn verbs(&self) -> Vec<(String, String)> {
+        let help = &self.help[""];
+        let verbs = self.order.iter();
+        let verbs = verbs.filter(|name| !name.is_empty() && !name.contains(' '));
+        verbs
+            .map(|name| (name.clone(), sentence_of(name, help)))
+            .collect()
+    }
+
+    /// The list of the verbs, and the options that most of them have.
+    fn index(&self) -> String {
+        let verbs = self.verbs().into_iter();
+        let rows: String = verbs
+            .map(|(name, sentence)| format!("| [`{name}`](cli/{name}.md) | {sentence} |\n"))
+            .collect();
         let first = self
             .order
             .iter()
             .find_map(|name| self.help.get(name)?.split_once(SERVER));
         let server = first.map_or("", |(_, options)| until_empty_line(options));
-        page.push_str(&format!("```text\n{}\n```\n", server.trim_end()));
-        for name in &self.order {
-            let help = without_server(&self.help[name]);
-            let title = format!("steadfast {name}");
-            page.push_str(&format!(
-                "\n## {}\n\n```text\n{help}\n```\n",
-                title.trim_end()
-            ));
+        format!(
+            "\n| verb | what it does |\n|---|---|\n{rows}\n## Options for the server\n\n\
+             Commands that talk to a server have these options, which their pages omit:\n\n\
+             ```text\n{}\n```\n",
+            server.trim_end()
+        )
+    }
+
+    /// The page of a verb: its help and that of its subcommands.
+    fn page(&self, verb: &str) -> String {
+        let mut page = format!("# steadfast {verb}\n");
+        let below = format!("{verb} ");
+        let commands = self.order.iter();
+        let commands: Vec<&String> = commands
+            .filter(|name| *name == verb || name.starts_with(&below))
+            .collect();
+        for name in &commands {
+            if *name != verb {
+                page.push_str(&format!("\n## steadfast {name}\n"));
+            }
+            let help = without_server(&self.help[*name]);
+            page.push_str(&format!("\n```text\n{help}\n```\n"));
+        }
+        if commands
+            .iter()
+            .any(|name| self.help[*name].contains(SERVER))
+        {
+            page.push_str("\n[Options for the server](../cli.md#options-for-the-server)\n");
         }
         page
+    }
+
+    /// All pages, by their path; that of the verbs with what was written by hand.
+    fn pages(&self, root: &Path) -> Result<BTreeMap<String, String>, String> {
+        let written = read(root, INDEX)?;
+        let (head, _) = written
+            .split_once(VERBS)
+            .ok_or_else(|| format!("{INDEX} has no heading Verbs"))?;
+        let index = format!("{head}{VERBS}{}", self.index());
+        let pages = self.verbs().into_iter();
+        let pages = pages.map(|(verb, _)| (format!("{FOLDER}/{verb}.md"), self.page(&verb)));
+        Ok(pages.chain([(INDEX.to_owned(), index)]).collect())
     }
 
     /// Commands of a page that do not exist, and options that they do not have.
     pub fn check_page(&self, page: &Page) -> Findings {
         let mut findings = Vec::new();
-        if page.path == PAGE {
-            return findings;
-        }
         let shown = page.document.codes.iter();
         let shown = shown.filter(|code| matches!(code.language.as_str(), "sh" | "console"));
         let shown = shown
@@ -141,12 +178,8 @@ fn without_server(help: &str) -> String {
     let Some((before, after)) = help.split_once(SERVER) else {
         return trimmed(help);
     };
-    let rest = &after[until_empty_line(after).len()..];
-    trimmed(&format!(
-        "{}\n{}",
-        before.trim_end(),
-        rest.trim_end_matches('\n')
-    ))
+    let rest = after[until_empty_line(after).len()..].trim();
+    trimmed(&format!("{}\n\n{rest}", before.trim_end()))
 }
 
 fn trimmed(text: &str) -> String {
@@ -170,6 +203,22 @@ fn subcommands(help: &str) -> Vec<String> {
         .filter(|&name| name != "help")
         .map(str::to_owned)
         .collect()
+}
+
+/// The sentence beside a name under "Commands:", on one line.
+fn sentence_of(name: &str, help: &str) -> String {
+    let list = help
+        .split_once("\nCommands:\n")
+        .map_or("", |(_, list)| list);
+    let lines = until_empty_line(list).lines();
+    let mut own = lines.skip_while(|line| line.split_whitespace().next() != Some(name));
+    let first = own.next().unwrap_or_default().trim();
+    let first = first.trim_start_matches(name).trim();
+    let rest = own
+        .take_while(|line| line.starts_with("   "))
+        .map(str::trim);
+    let words: Vec<&str> = [first].into_iter().chain(rest).collect();
+    words.join(" ").replace('|', "\\|")
 }
 
 /// The words behind `steadfast` of every call in a piece of shell.
@@ -219,25 +268,53 @@ fn words(text: &str) -> Vec<String> {
 }
 
 pub fn update(root: &Path, binary: &Path) -> Result<(), String> {
-    let page = Commands::read(binary)?.page();
-    fs::write(root.join(PAGE), page).map_err(|error| format!("{PAGE}: {error}"))
+    let pages = Commands::read(binary)?.pages(root)?;
+    let folder = root.join(FOLDER);
+    fs::create_dir_all(&folder).map_err(|error| format!("{FOLDER}: {error}"))?;
+    for path in written_pages(root)? {
+        if !pages.contains_key(&path) {
+            fs::remove_file(root.join(&path)).map_err(|error| format!("{path}: {error}"))?;
+        }
+    }
+    for (path, page) in pages {
+        fs::write(root.join(&path), page).map_err(|error| format!("{path}: {error}"))?;
+    }
+    Ok(())
 }
 
 pub fn check(root: &Path, commands: &Commands) -> Result<Findings, String> {
-    let written =
-        fs::read_to_string(root.join(PAGE)).map_err(|error| format!("{PAGE}: {error}"))?;
-    let page = commands.page();
-    let mut pairs = written.lines().zip(page.lines());
-    let differs = pairs.position(|(is, should)| is != should);
-    let line = match differs {
-        None if written.len() == page.len() => return Ok(Vec::new()),
-        None => written.lines().count().min(page.lines().count()),
-        Some(line) => line,
-    };
-    Ok(vec![format!(
-        "{PAGE}:{}: --help says otherwise; run: cargo xtask docs --update",
-        line + 1
-    )])
+    let mut findings = Vec::new();
+    let pages = commands.pages(root)?;
+    for path in written_pages(root)? {
+        if !pages.contains_key(&path) {
+            findings.push(format!("{path}: there is no such verb; {UPDATE}"));
+        }
+    }
+    for (path, page) in &pages {
+        let written = read(root, path).unwrap_or_default();
+        if written != *page {
+            let mut pairs = written.lines().zip(page.lines());
+            let differs = pairs.position(|(is, should)| is != should);
+            let line = differs.unwrap_or(written.lines().count()) + 1;
+            findings.push(format!("{path}:{line}: --help says otherwise; {UPDATE}"));
+        }
+    }
+    Ok(findings)
+}
+
+const UPDATE: &str = "run: cargo xtask docs --update";
+
+/// The pages of verbs that are there.
+fn written_pages(root: &Path) -> Result<Vec<String>, String> {
+    let entries = fs::read_dir(root.join(FOLDER)).map_err(|error| format!("{FOLDER}: {error}"))?;
+    let names = entries.flatten().map(|entry| entry.file_name());
+    Ok(names
+        .map(|name| format!("{FOLDER}/{}", name.to_string_lossy()))
+        .collect())
+}
+
+fn read(root: &Path, path: &str) -> Result<String, String> {
+    fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))
 }
 
 #[cfg(test)]
@@ -248,7 +325,7 @@ mod tests {
         let help = [
             (
                 "",
-                "Usage\n\nCommands:\n  jobs  Jobs\n  help  Print\n\nOptions:\n",
+                "Usage\n\nCommands:\n  jobs  Jobs of\n        all kinds\n  help  Print\n\nOptions:\n",
             ),
             (
                 "jobs",
@@ -295,9 +372,17 @@ mod tests {
     }
 
     #[test]
-    fn options_of_the_server_are_shown_once() {
-        let page = commands().page();
-        assert_eq!(page.matches("--url").count(), 1);
-        assert!(page.contains("\n## steadfast jobs list\n") && page.contains("Examples:"));
+    fn each_verb_has_a_page_with_its_subcommands_and_without_the_options_of_the_server() {
+        let commands = commands();
+        let page = commands.page("jobs");
+        assert!(page.starts_with("# steadfast jobs\n") && page.contains("Examples:"));
+        assert!(page.contains("\n## steadfast jobs list\n") && page.contains("--tag"));
+        assert!(!page.contains("--url") && page.contains("../cli.md#options-for-the-server"));
+        let index = commands.index();
+        assert_eq!(index.matches("--url").count(), 1);
+        assert!(
+            index.contains("| [`jobs`](cli/jobs.md) | Jobs of all kinds |"),
+            "{index}"
+        );
     }
 }

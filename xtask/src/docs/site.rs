@@ -25,7 +25,7 @@ pub fn load(root: &Path) -> Result<(Book, Findings), String> {
 /// Every page of docs is in the summary.
 fn check_names(book: &Book, root: &Path) -> Result<Findings, String> {
     let mut findings = Vec::new();
-    for folder in ["docs", "docs/design"] {
+    for folder in ["docs", "docs/cli", "docs/design"] {
         let entries = fs::read_dir(root.join(folder));
         for entry in entries
             .map_err(|error| format!("{folder}: {error}"))?

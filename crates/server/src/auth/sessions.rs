@@ -8,11 +8,14 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use axum::http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use steadfast_core::{KeyId, Payload, Timestamp};
 use steadfast_engine::{DocumentCache, decode_documents};
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store, StoreError};
+use steadfast_store::{
+    Document, DocumentKind, DocumentPage, DocumentSaveResult, Outbox, Store, StoreError,
+};
 use tokio::{sync::Mutex, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +27,22 @@ use crate::{
         SESSIONS_PRUNE_EVERY, SESSIONS_REFRESH_MIN,
     },
 };
+
+/// Its name in a browser.
+pub const COOKIE: &str = "steadfast_session";
+
+/// The token that a browser sends.
+pub fn token_of(headers: &HeaderMap) -> Option<String> {
+    let cookies = headers.get_all(header::COOKIE).iter();
+    let mut pairs = cookies
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(';'));
+    let found = pairs.find_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (name == COOKIE).then(|| value.to_owned())
+    });
+    found.filter(|token| !token.is_empty())
+}
 
 /// A browser that signed in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -212,8 +231,14 @@ impl Sessions {
     /// Deletes the sessions that have ended, and those of keys that are gone.
     async fn prune(&self) -> Result<(), StoreError> {
         // Before the keys: a session whose key is not there afterwards has none.
-        let documents = self.store.list_documents(DocumentKind::Session).await?;
-        let keys = self.store.list_documents(DocumentKind::Key).await?;
+        let documents = self
+            .store
+            .list_documents(DocumentKind::Session, DocumentPage::All)
+            .await?;
+        let keys = self
+            .store
+            .list_documents(DocumentKind::Key, DocumentPage::All)
+            .await?;
         let keys: std::collections::HashSet<String> = keys.into_iter().map(|it| it.id).collect();
         let now = self.store.now();
         for document in documents {
@@ -281,7 +306,10 @@ mod tests {
         let keys = known_keys(&store).await;
         let token = sessions.start(key).await.unwrap();
         let (_, secret) = token.split_once('_').unwrap();
-        let kept = store.list_documents(DocumentKind::Session).await.unwrap();
+        let kept = store
+            .list_documents(DocumentKind::Session, DocumentPage::All)
+            .await
+            .unwrap();
         assert!(!kept[0].id.contains(secret) && !kept[0].body.as_str().contains(secret));
         assert_eq!(sessions.find(&token, &keys).await.unwrap(), Some(key));
         for wrong in ["", "x", &token[1..], secret, &format!("{token}0")] {
@@ -308,7 +336,10 @@ mod tests {
             let node = if round % 2 == 0 { &one } else { &other };
             tokens.push(node.start(key).await.unwrap());
         }
-        let documents = store.list_documents(DocumentKind::Session).await.unwrap();
+        let documents = store
+            .list_documents(DocumentKind::Session, DocumentPage::All)
+            .await
+            .unwrap();
         assert_eq!(documents.len(), 1);
         let kept = KeySessions::of(&documents[0]).sessions;
         assert_eq!(kept.len(), SESSIONS_PER_KEY_MAX);
@@ -347,7 +378,10 @@ mod tests {
         clock.advance(SESSION_TIME_MAX / 2);
         let token = sessions.start(key).await.unwrap();
         let stored = async || {
-            let documents = store.list_documents(DocumentKind::Session).await.unwrap();
+            let documents = store
+                .list_documents(DocumentKind::Session, DocumentPage::All)
+                .await
+                .unwrap();
             let document = documents.first().unwrap();
             (document.revision, KeySessions::of(document).sessions.len())
         };
@@ -378,7 +412,10 @@ mod tests {
         };
         store.save_document(old, Outbox::default()).await.unwrap();
         sessions.prune().await.unwrap();
-        let kept = store.list_documents(DocumentKind::Session).await.unwrap();
+        let kept = store
+            .list_documents(DocumentKind::Session, DocumentPage::All)
+            .await
+            .unwrap();
         assert_eq!(kept.len(), 1);
         assert_eq!(kept[0].id, key.to_string());
     }

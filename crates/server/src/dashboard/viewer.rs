@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
-    http::{HeaderMap, header, request::Parts},
+    http::request::Parts,
 };
 
 use steadfast_core::Tenant;
@@ -23,8 +23,6 @@ use crate::{
     limits,
     theme::{Layout, PageError, navigation::SectionCounts},
 };
-
-pub const COOKIE: &str = "steadfast_session";
 
 /// The caller of a page, who may read.
 pub struct Viewer {
@@ -87,13 +85,17 @@ impl FromRequestParts<Arc<App>> for Viewer {
         let fields = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
         let found = match access::anonymous(app).await? {
             Some(caller) => Some((caller, None)),
-            None => session_caller(app, &parts.headers).await?,
+            None => {
+                let found = access::session_caller(app, &parts.headers).await?;
+                found.map(|(caller, token)| (caller, Some(token)))
+            }
         };
         let Some((caller, session)) = found else {
             let path = parts.uri.path_and_query();
             let next = path.map_or("/", |path| path.as_str());
             return Err(PageError::SignIn(next.to_owned()));
         };
+        caller.enter_store(false);
         // An action may lead to a question, which has the sections beside it like every page.
         let is_page = !parts.uri.path().starts_with("/ui/");
         let counts = if is_page {
@@ -111,38 +113,6 @@ impl FromRequestParts<Arc<App>> for Viewer {
             counts,
         })
     }
-}
-
-/// The caller of a session, and its token.
-async fn session_caller(
-    app: &App,
-    headers: &HeaderMap,
-) -> Result<Option<(Caller, Option<String>)>, Problem> {
-    let Some(token) = session_token(headers) else {
-        return Ok(None);
-    };
-    let keys = app.keys.get().await?;
-    let key = app.sessions.find(&token, &keys).await?;
-    let now = app.client.now();
-    let known = key.and_then(|key| keys.get(key, now));
-    Ok(known.map(|known| {
-        known.note_use(|| app.node.store(), now);
-        let caller = Caller::of(&known.key);
-        caller.enter_store(false);
-        (caller, Some(token))
-    }))
-}
-
-pub fn session_token(headers: &HeaderMap) -> Option<String> {
-    let cookies = headers.get_all(header::COOKIE).iter();
-    let mut pairs = cookies
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|text| text.split(';'));
-    let found = pairs.find_map(|pair| {
-        let (name, value) = pair.trim().split_once('=')?;
-        (name == COOKIE).then(|| value.to_owned())
-    });
-    found.filter(|token| !token.is_empty())
 }
 
 /// A caller who may change things, with a form from a page of the dashboard.

@@ -19,7 +19,7 @@ pub fn commands(method: &str, path: &str, operation: &Value) -> Vec<(Option<Stri
     commands.collect()
 }
 
-fn bodies(operation: &Value) -> Vec<(Option<&String>, &Value)> {
+pub fn bodies(operation: &Value) -> Vec<(Option<&String>, &Value)> {
     let content = &operation["requestBody"]["content"]["application/json"];
     match (&content["example"], &content["examples"]) {
         (Value::Null, Value::Object(examples)) => {

@@ -53,7 +53,7 @@ fn plain_type(name: &str, schema: &Value) -> String {
 
 fn link(name: &str) -> String {
     let name = escape(name);
-    format!("<a href=\"#type-{name}\">{name}</a>")
+    format!("<a href=\"types#type-{name}\">{name}</a>")
 }
 
 fn literal(value: &Value) -> String {
@@ -172,11 +172,11 @@ mod tests {
             ),
             (
                 json!({"type": "array", "items": {"$ref": "#/components/schemas/Job"}}),
-                "list of <a href=\"#type-Job\">Job</a>",
+                "list of <a href=\"types#type-Job\">Job</a>",
             ),
             (
                 json!({"oneOf": [{"type": "null"}, {"$ref": "#/components/schemas/Job"}]}),
-                "<a href=\"#type-Job\">Job</a>",
+                "<a href=\"types#type-Job\">Job</a>",
             ),
             (
                 json!({"type": "object", "additionalProperties": {"type": "string"}}),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::{FromRef, FromRequestParts},
-    http::{StatusCode, header, request::Parts},
+    http::{HeaderMap, StatusCode, header, request::Parts},
 };
 use steadfast_core::{Actor, Job, KeyId, Schedule, Tenant, limits::PAUSE_BY_BYTES_MAX};
 
@@ -15,7 +15,11 @@ use steadfast_api::Scope;
 use steadfast_engine::{Client, JobRequest};
 use steadfast_store::{DamagedRow, StoreCaller, StoreError};
 
-use crate::{app::App, auth::keys::Key, http::Problem};
+use crate::{
+    app::App,
+    auth::{keys::Key, sessions},
+    http::Problem,
+};
 
 /// The sender of a request.
 #[derive(Clone, Debug)]
@@ -223,6 +227,24 @@ pub async fn anonymous(app: &App) -> Result<Option<Caller>, Problem> {
     Ok(app.needs_no_key().then_some(Caller::ANONYMOUS))
 }
 
+/// The caller of a session, and its token.
+pub async fn session_caller(
+    app: &App,
+    headers: &HeaderMap,
+) -> Result<Option<(Caller, String)>, Problem> {
+    let Some(token) = sessions::token_of(headers) else {
+        return Ok(None);
+    };
+    let keys = app.keys.get().await?;
+    let key = app.sessions.find(&token, &keys).await?;
+    let now = app.client.now();
+    let known = key.and_then(|key| keys.get(key, now));
+    Ok(known.map(|known| {
+        known.note_use(|| app.node.store(), now);
+        (Caller::of(&known.key), token)
+    }))
+}
+
 async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     if let Some(caller) = anonymous(app).await? {
         return Ok(caller);
@@ -230,6 +252,13 @@ async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     let keys = app.keys.get().await?;
     let refused = |code, detail: &str| Problem::new(StatusCode::UNAUTHORIZED, code, detail);
     let header = parts.headers.get(header::AUTHORIZATION);
+    // A page of this server, such as that of the API, calls with the session of its reader.
+    if header.is_none()
+        && app.own_hosts.require_own_page(&parts.headers).is_ok()
+        && let Some((caller, _)) = session_caller(app, &parts.headers).await?
+    {
+        return Ok(caller);
+    }
     let header = header.ok_or_else(|| {
         let how =
             "send an API key as Authorization: Bearer sf_…; create one with `steadfast keys create`";

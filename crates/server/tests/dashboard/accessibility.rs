@@ -104,7 +104,9 @@ async fn axe_finds_nothing_on_any_page_in_any_theme_and_size() {
     for (name, path) in [
         ("book", "/docs/"),
         ("book page", "/docs/retry.html"),
-        ("api", "/api/docs"),
+        ("api", "/api/docs/"),
+        ("api page", "/api/docs/jobs"),
+        ("api types", "/api/docs/types"),
     ] {
         wrong += &judge_at(&browser, &node, name, path).await;
     }

@@ -306,3 +306,31 @@ async fn a_person_holds_a_destination_and_reads_of_its_incident() {
     browser.quit().await;
     node.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operation_can_be_tried_and_copied_on_its_page() {
+    let node = TestNode::start().await;
+    let browser = Browser::start(BrowserOptions::default()).await;
+    let page = node.url("/api/docs/jobs#createJob");
+    browser.driver.goto(page).await.unwrap();
+    browser
+        .until("return !document.querySelector('#createJob .try').hidden")
+        .await;
+    browser
+        .eval(
+            "const form = document.querySelector('#createJob form');
+             form.closest('details').open = true;
+             form.elements.body.value = '{\"kind\": \"tried\"}';
+             form.requestSubmit();",
+        )
+        .await;
+    browser
+        .until("return document.querySelector('#createJob output').textContent.startsWith('201')")
+        .await;
+    let result = browser.text("#createJob .result").await;
+    assert!(result.contains("\"kind\": \"tried\""), "{result}");
+    let buttons = "return document.querySelectorAll('#createJob .copy').length";
+    assert!(browser.eval(buttons).await.as_u64() >= Some(3));
+    browser.quit().await;
+    node.stop().await;
+}

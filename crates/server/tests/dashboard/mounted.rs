@@ -45,8 +45,9 @@ async fn behind_a_proxy_all_addresses_have_its_path_whether_it_is_passed_on_or_n
     for (page, wanted) in [
         ("/ops/docs/", "<a href=\"/ops\">Dashboard</a>"),
         ("/ops/docs/", "href=\"book.css\""),
-        ("/ops/api/docs", "/ops</code>"),
-        ("/ops/api/docs", "href=\"v1/openapi.json\""),
+        ("/ops/api/docs/", "/ops</code>"),
+        ("/ops/api/docs/", "href=\"../v1/openapi.json\""),
+        ("/ops/api/v1/openapi.json", "/ops\",\n"),
     ] {
         let shown = node.get(page).await.body;
         assert!(shown.contains(wanted), "{page} lacks {wanted}");

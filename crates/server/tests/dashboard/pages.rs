@@ -194,7 +194,7 @@ async fn a_page_that_does_not_exist_keeps_the_navigation_and_an_empty_one_names_
         assert!(body.contains(&address), "{page}: {body}");
         assert!(!body.contains("authorization"), "{page}");
     }
-    let docs = node.get("/api/docs").await;
+    let docs = node.get("/api/docs/").await;
     for (name, value) in [
         ("content-security-policy", "frame-ancestors 'none'"),
         ("x-content-type-options", "nosniff"),

@@ -40,6 +40,40 @@ pub async fn until_keys_are_required(node: &TestNode) {
 }
 
 #[tokio::test]
+async fn the_api_accepts_a_session_only_from_pages_of_this_server() {
+    let node = TestNode::start().await;
+    let reader = node.key(Scope::Read, None).await;
+    until_keys_are_required(&node).await;
+    let cookie = sign_in(&node, &reader).await;
+    let call = async |method, site: Option<&str>| {
+        let mut headers = vec![("cookie", &*cookie), ("content-type", "application/json")];
+        headers.extend(site.map(|site| ("sec-fetch-site", site)));
+        let body = if method == "POST" {
+            "{\"kind\":\"k\"}"
+        } else {
+            ""
+        };
+        node.request(method, "/api/v1/jobs", &headers, body)
+            .await
+            .status
+    };
+    assert_eq!(call("GET", Some("same-origin")).await, 200);
+    assert_eq!(call("POST", Some("same-origin")).await, 403, "a read key");
+    for method in ["GET", "POST"] {
+        assert_eq!(call(method, Some("cross-site")).await, 403);
+        assert_eq!(
+            call(method, None).await,
+            401,
+            "no browser says who caused it"
+        );
+    }
+    let done = act(&node, &cookie, "/sign-out", "").await;
+    assert_eq!(done.status, 303, "{}", done.body);
+    assert_eq!(call("GET", Some("same-origin")).await, 401, "signed out");
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn with_keys_a_browser_must_sign_in_and_returns_to_the_requested_page() {
     let node = TestNode::start().await;
     let admin = node.key(Scope::Admin, None).await;

@@ -324,7 +324,7 @@ class ClaimJobsRequest(TypedDict):
     without counting the attempt.
     """
     settlements: NotRequired[list[SettlementRequest]]
-    """Settlements of earlier attempts, up to 1,000, written together with the claim. The
+    """Settlements of earlier attempts, up to 1,000, settled before the claim. The
     response has one result for each and does not wait for jobs.
     """
     tenant: NotRequired[Name | None]

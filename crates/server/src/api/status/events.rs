@@ -23,7 +23,8 @@ use crate::{
 /// ends when its key is revoked.
 #[utoipa::path(
     get, path = "/events", tag = "Events", operation_id = "streamEvents", params(TenantQuery),
-    responses((status = 200, description = "A stream of events", content_type = "text/event-stream", body = String), Problems)
+    responses((status = 200, description = "A stream of events", content_type = "text/event-stream", body = String,
+        example = "event: job.started\ndata: {\"jobId\":\"job_01m7j2yprhee8vapgzpkag059v\",\"tenant\":\"default\",\"queue\":\"default\",\"kind\":\"invoice\",\"attempt\":1,\"lateMs\":2}\n\n"), Problems)
 )]
 pub async fn events(
     Reads { app, caller }: Reads,

@@ -41,9 +41,14 @@ pub fn operation_body(record: OperationRecord) -> OperationBody {
 /// job once, at the given pace.
 #[utoipa::path(
     post, path = "/operations", tag = "Operations", operation_id = "createOperation",
-    request_body(content = CreateOperationRequest, example = json!({
-        "kind": "requeue", "filter": {"queue": "images", "class": "timeout"}, "mode": "canary"
-    })),
+    request_body(content = CreateOperationRequest, examples(
+        ("Canary first" = (value = json!({
+            "kind": "requeue", "filter": {"queue": "images", "class": "timeout"}, "mode": "canary"
+        }))),
+        ("Dry run" = (value = json!({
+            "kind": "cancel", "filter": {"queue": "images"}, "dryRun": true
+        }))),
+    )),
     responses(
         (status = 200, description = "Dry run: the number of matching jobs", body = BulkResult),
         (status = 201, description = "The operation", body = OperationBody),

@@ -11,9 +11,10 @@ use axum::{
 
 use crate::{
     app::App,
+    auth::sessions,
     dashboard::{
         page::{Fields, Layout, PageResult, redirect_back, redirect_to, render},
-        viewer::{COOKIE, SameOriginForm, session_token},
+        viewer::SameOriginForm,
     },
     extract::access,
     http::Problem,
@@ -78,7 +79,7 @@ pub async fn sign_out(
     headers: HeaderMap,
     _form: SameOriginForm,
 ) -> PageResult {
-    if let Some(token) = session_token(&headers) {
+    if let Some(token) = sessions::token_of(&headers) {
         app.sessions.end(&token, &*app.keys.get().await?).await?;
     }
     Ok(with_cookie(redirect_to("/sign-in"), "", 0))
@@ -87,7 +88,8 @@ pub async fn sign_out(
 /// Without `Secure`: a node serves plain HTTP, and a browser would not send such a cookie back.
 /// Behind a proxy with HTTPS the connection itself protects it.
 fn with_cookie(mut response: Response, token: &str, seconds: u64) -> Response {
-    let cookie = format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}");
+    let name = sessions::COOKIE;
+    let cookie = format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }

@@ -1,8 +1,8 @@
 //! The pages that describe the product: the book, and the API with commands that run.
 
-use std::process::Stdio;
+use std::{collections::BTreeMap, path::Path, process::Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     http::openapi::prepare,
@@ -30,12 +30,21 @@ fn commands(page: &str) -> Vec<(String, String)> {
     // From the first key on, every request needs one.
     commands.sort_by_key(|(id, _)| match id.as_str() {
         "createKey" => 1,
-        "revokeKey" => 2,
+        "listKeys" => 2,
+        "revokeKey" => 3,
         _ => 0,
     });
     commands
 }
 
+/// The names of the pages that the first one leads to.
+fn pages(first: &str) -> Vec<String> {
+    let headings = first.split("<h2 id=\"").skip(1);
+    let pages = headings.map(|it| it.split('"').next().unwrap().to_owned());
+    pages.collect()
+}
+
+/// With `UPDATE_EXAMPLES=1` the responses become the examples of the document.
 #[tokio::test]
 async fn every_command_of_the_description_runs() {
     let setup = Setup {
@@ -43,27 +52,74 @@ async fn every_command_of_the_description_runs() {
         ..Setup::default()
     };
     let mut server = Server::with(setup).await;
-    let page = server.http.get("/api/docs").await;
-    assert_eq!(page.status, 200);
-    let commands = commands(&page.body);
+    let first = server.http.get("/api/docs/").await;
+    assert_eq!(first.status, 200);
     let url = format!("http://{}", server.http.address);
-    assert!(page.body.contains(&format!("STEADFAST_URL={url}<")));
+    assert!(first.body.contains(&format!("STEADFAST_URL={url}<")));
+    let mut shown = String::new();
+    for page in pages(&first.body) {
+        let page = server.http.get(&format!("/api/docs/{page}")).await;
+        assert_eq!(page.status, 200);
+        shown.push_str(&page.body);
+    }
+    let commands = commands(&shown);
     let description = server.http.get("/api/v1/openapi.json").await.body;
     let operations = description.matches("\"operationId\"").count();
     assert!(commands.len() >= operations, "{} commands", commands.len());
     let mut failed = Vec::new();
+    let mut responses = BTreeMap::new();
     for (id, command) in commands {
         let variable = variable(&server, &id).await;
         let (status, body) = run(&server, &url, &command, variable).await;
         if !status.starts_with('2') {
             failed.push(format!("{id}: {status} {body}\n{command}"));
         }
+        let body = serde_json::from_str::<Value>(&body).ok();
         if id == "createKey" {
-            let key: serde_json::Value = serde_json::from_str(&body).unwrap();
-            server.http.token = key["token"].as_str().map(str::to_owned);
+            let token = body.as_ref().and_then(|key| key["token"].as_str());
+            server.http.token = token.map(str::to_owned);
+        }
+        if let Some(body) = body {
+            let of_operation: &mut Examples = responses.entry(id).or_default();
+            of_operation.entry(status).or_insert(body);
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+    if std::env::var_os("UPDATE_EXAMPLES").is_some() {
+        record(responses);
+    }
+}
+
+/// Bodies by status.
+type Examples = BTreeMap<String, Value>;
+
+/// Writes the examples of responses. Tokens and secrets are masked, and lists are cut.
+fn record(mut responses: BTreeMap<String, Examples>) {
+    let examples = responses.values_mut().flat_map(BTreeMap::values_mut);
+    examples.for_each(shorten);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/api/responses.json");
+    let mut text = serde_json::to_string_pretty(&responses).unwrap();
+    text.push('\n');
+    std::fs::write(path, text).unwrap();
+}
+
+fn shorten(value: &mut Value) {
+    match value {
+        Value::Array(items) => {
+            items.truncate(1);
+            items.iter_mut().for_each(shorten);
+        }
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let is_secret = matches!(name.as_str(), "token" | "secret") && value.is_string();
+                match is_secret {
+                    true => *value = json!("shown once"),
+                    false => shorten(value),
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Runs a command as a reader would; the status of the answer, and its body.
@@ -97,7 +153,7 @@ async fn variable(server: &Server, operation: &str) -> (&'static str, String) {
     let http = &server.http;
     let waiting = json!({"kind": "k", "delay": "1h"});
     match operation {
-        "getJob" | "explainJob" | "listAttempts" | "cancelJob" | "runJobNow" => {
+        "getJob" | "explainJob" | "cancelJob" | "runJobNow" => {
             ("JOB", http.create_id(waiting).await)
         }
         "getSchedule" | "deleteSchedule" | "pauseSchedule" | "resumeSchedule"
@@ -105,6 +161,16 @@ async fn variable(server: &Server, operation: &str) -> (&'static str, String) {
             ("SCHEDULE", prepare(server, "editSchedule").await.unwrap())
         }
         "editSchedule" => ("SCHEDULE", prepare(server, operation).await.unwrap()),
+        "listPrerequisites" => {
+            let first = http.create_id(json!({"kind": "first"})).await;
+            let claim = &http.claim("first", "0s").await[0];
+            let result = json!({"result": {"bytes": 5120}});
+            http.report(claim, "succeed", result).await.is(200);
+            let second = json!({"kind": "second", "after": [first]});
+            let second = http.create_id(second).await;
+            assert_eq!(http.claim("second", "0s").await[0]["fence"], 1);
+            ("JOB", second)
+        }
         "getStep" => {
             let id = prepare(server, "saveStep").await.unwrap();
             let path = format!("/api/v1/claims/{id}/steps/charge");
@@ -113,7 +179,32 @@ async fn variable(server: &Server, operation: &str) -> (&'static str, String) {
                 .is(200);
             ("JOB", id)
         }
-        "getBatch" | "listBatchJobs" | "addBatchJobs" | "closeBatch" => {
+        "listAttempts" => {
+            let id = prepare(server, "failAttempt").await.unwrap();
+            let claim = json!({"id": id, "fence": 1});
+            let failure = json!({"failure": {"class": "error", "message": "no disk"}});
+            http.report(&claim, "fail", failure).await.is(200);
+            ("JOB", id)
+        }
+        "listDeadLetters" => {
+            http.create_id(json!({"kind": "letter", "retry": "once"}))
+                .await;
+            let claim = &http.claim("letter", "20s").await[0];
+            let failure = json!({"failure": {"class": "error", "message": "no disk"}});
+            http.report(claim, "fail", failure).await.is(200);
+            ("NONE", String::new())
+        }
+        "listBatches" | "listBatchJobs" => {
+            let batch = json!({"name": "import", "jobs": [{"kind": "k", "delay": "1h"}]});
+            let batch = http.post("/api/v1/batches", batch).await.is(201);
+            ("BATCH", id_of(&batch))
+        }
+        "listDeliveries" => {
+            let id = prepare(server, "editEndpoint").await.unwrap();
+            http.command("endpoints", &id, "test").await.is(200);
+            ("ENDPOINT", id)
+        }
+        "getBatch" | "addBatchJobs" | "closeBatch" => {
             ("BATCH", prepare(server, "addBatchJobs").await.unwrap())
         }
         "getFailure" | "markFailure" => {
@@ -121,7 +212,6 @@ async fn variable(server: &Server, operation: &str) -> (&'static str, String) {
         }
         "getEndpoint"
         | "deleteEndpoint"
-        | "listDeliveries"
         | "disableEndpoint"
         | "enableEndpoint"
         | "testEndpoint"
@@ -229,27 +319,44 @@ async fn the_book_is_served_with_its_pictures_and_loads_nothing_from_elsewhere()
 }
 
 #[tokio::test]
-async fn the_description_of_the_api_begins_with_jobs_and_has_every_type_that_it_names() {
+async fn the_api_has_a_page_per_group_with_responses_and_links_that_lead_somewhere() {
     let server = Server::start().await;
-    let redirect = server.http.get("/api/docs/").await;
+    let redirect = server.http.get("/api/docs").await;
     assert_eq!(
         (redirect.status, redirect.headers["location"].as_str()),
-        (308, "../docs")
+        (308, "docs/")
     );
-    let page = server.http.get("/api/docs").await;
-    let policy = &page.headers["content-security-policy"];
+    let first = server.http.get("/api/docs/").await;
+    let policy = &first.headers["content-security-policy"];
     assert!(policy.contains("style-src 'self';"), "{policy}");
-    let body = &page.body;
-    let first = body
-        .split("<article class=\"operation\" id=\"")
-        .nth(1)
-        .unwrap();
-    assert!(first.starts_with("createJob\""), "{first}");
-    for link in body.split("href=\"#").skip(1) {
-        let anchor = link.split('"').next().unwrap();
-        assert!(body.contains(&format!("id=\"{anchor}\"")), "{anchor}");
+    let names = pages(&first.body);
+    assert_eq!((names[0].as_str(), names.len()), ("jobs", 17));
+    let mut bodies = BTreeMap::from([(String::new(), first.body)]);
+    for name in names.iter().map(String::as_str).chain(["types"]) {
+        let page = server.http.get(&format!("/api/docs/{name}")).await;
+        bodies.insert(name.to_owned(), page.body);
     }
-    for file in ["book.css", "api.css", "api.js"] {
+    let jobs = &bodies["jobs"];
+    let operation = jobs.split("<article class=\"operation\" id=\"").nth(1);
+    assert!(operation.unwrap().starts_with("createJob\""));
+    assert!(
+        jobs.contains("<p class=\"example\">Response 201</p>"),
+        "{jobs}"
+    );
+    for (name, body) in &bodies {
+        let links = body.split("href=\"").skip(1);
+        let links = links.map(|link| link.split('"').next().unwrap());
+        for (page, anchor) in links.filter_map(|link| link.split_once('#')) {
+            let page = if page.is_empty() { name } else { page };
+            let target = &bodies[page];
+            assert!(
+                target.contains(&format!("id=\"{anchor}\"")),
+                "{name}: {anchor}"
+            );
+        }
+    }
+    for file in ["book.css", "api.css", "api.js", "copy.js"] {
         assert_eq!(server.http.get(&format!("/docs/{file}")).await.status, 200);
     }
+    assert_eq!(server.http.get("/api/docs/nothing").await.status, 404);
 }

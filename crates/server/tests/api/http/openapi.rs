@@ -311,10 +311,62 @@ async fn the_document_has_every_query_field_that_the_server_reads() {
 }
 
 #[tokio::test]
-async fn the_description_that_is_served_is_the_same() {
+async fn the_description_that_is_served_is_the_same_with_the_address_of_the_server() {
     let server = Server::start().await;
-    let served = server.http.get("/api/v1/openapi.json").await.is(200);
-    let made: Value = serde_json::from_str(&steadfast_server::openapi_json()).unwrap();
+    let mut served = server.http.get("/api/v1/openapi.json").await.is(200);
+    let mut made: Value = serde_json::from_str(&steadfast_server::openapi_json()).unwrap();
+    assert_eq!(made["servers"][0]["url"], "http://127.0.0.1:7373");
+    let url = format!("http://{}", server.http.address);
+    assert_eq!(served["servers"][0]["url"], json!(url));
+    made["servers"].take();
+    served["servers"].take();
     assert_eq!(served, made);
     assert_eq!(served["openapi"], "3.1.0");
+}
+
+/// Generators make a field with a default required, and a default that does not fit its schema
+/// makes them drop the operation.
+#[test]
+fn no_schema_has_a_default() {
+    fn places(value: &Value, place: &str, found: &mut Vec<String>) {
+        if let Value::Object(fields) = value {
+            for (name, inner) in fields {
+                let place = format!("{place}/{name}");
+                // Below `properties` are names of fields.
+                if name == "default" && !place.ends_with("properties/default") {
+                    found.push(place.clone());
+                }
+                places(inner, &place, found);
+            }
+        }
+        for item in value.as_array().into_iter().flatten() {
+            places(item, place, found);
+        }
+    }
+    let mut found = Vec::new();
+    places(&description()["components"]["schemas"], "", &mut found);
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn every_successful_response_has_an_example_that_fits_its_schema() {
+    let mut seen = 0;
+    for operation in operations() {
+        for (status, response) in operation.value["responses"].as_object().unwrap() {
+            let content = response["content"].as_object().into_iter().flatten();
+            for (_, content) in content.filter(|_| status.starts_with('2')) {
+                let place = format!("the {status} of {}", operation.id);
+                let example = content.get("example");
+                let example = example.unwrap_or_else(|| {
+                    panic!(
+                        "{place} has no example; write it with UPDATE_EXAMPLES=1 \
+                         cargo test -p steadfast-server --test api every_command"
+                    )
+                });
+                schema::check_example(&place, &content["schema"], example);
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 85, "{seen} examples");
 }

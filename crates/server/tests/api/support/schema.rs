@@ -55,7 +55,12 @@ pub fn check(method: &str, path: &str, reply: &Reply) {
 pub fn check_request(operation: &Value, example: &Value) {
     let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
     let place = format!("the request of {}", operation["operationId"]);
-    let validator = validator(&place, schema);
+    check_example(&place, schema, example);
+}
+
+/// Panics if an example does not fit its schema.
+pub fn check_example(place: &str, schema: &Value, example: &Value) {
+    let validator = validator(place, schema);
     let errors: Vec<String> = validator
         .iter_errors(example)
         .map(|error| format!("{} at {}", error, error.instance_path()))

@@ -147,7 +147,9 @@ async fn jobs_of_one_list_run_after_each_other_and_read_their_results() {
     let page = http.get(&format!("{path}&limit=1&after={cursor}")).await;
     assert_eq!(page.is(200)["prerequisites"][0]["id"], ids[1]);
     let stale = format!("/api/v1/claims/{}/prerequisites?fence=7", ids[2]);
-    http.get(&stale).await.is_problem(409, "stale_fence", None);
+    http.get(&stale)
+        .await
+        .is_problem(409, "stale_fence", Some("fence"));
     http.get(&format!("{path}&limit=101"))
         .await
         .is_problem(422, "invalid", Some("limit"));
