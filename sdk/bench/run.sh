@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Measures each library beside the usual one of its language, on the same machine in the same run:
-# jobs that do nothing, 100 at once, and the time from the create request to the start of a single job.
+# Measures each library beside the usual ones of its language, on the same machine in the same run:
+# jobs enqueued one by one, 50 at a time; a drain of jobs that do nothing, 100 at once and one by one; and
+# the time from the create request to the start of a single job.
 # `cargo xtask bench sdk [jobs]` builds the server as it is shipped and calls this. What is not installed
 # (Node, Redis, PostgreSQL, …) is named and left out.
 #   STEADFAST_BIN   the server
@@ -76,19 +77,24 @@ start_postgres() {
 }
 fresh_database() { psql -q "$postgres_url/postgres" -c "DROP DATABASE IF EXISTS bench" -c "CREATE DATABASE bench"; }
 
-# BullMQ loses the last second on a power cut as Redis is usually set up; with appendfsync always it
-# keeps what it has acknowledged, as our server does.
-bullmq() {
-    local name=$1 port=$2
-    shift 2
-    mkdir "$work/redis-$port"
-    redis-server --dir "$work/redis-$port" --port "$port" --bind 127.0.0.1 "$@" >/dev/null &
-    started+=($!)
+# Redis loses the last second on a power cut as it is usually set up; with appendfsync always it keeps
+# what it has acknowledged, as our server does. Each program gets an empty one.
+redis_port=7482
+on_redis() {
+    local name=$1
+    shift
+    redis_port=$((redis_port + 1))
+    mkdir "$work/redis-$redis_port"
+    redis-server --dir "$work/redis-$redis_port" --port "$redis_port" --bind 127.0.0.1 --save '' \
+        --appendonly yes --appendfsync always >/dev/null &
+    local server=$!
+    started+=("$server")
     for _ in $(seq 50); do
-        if redis-cli -p "$port" ping >/dev/null 2>&1; then break; fi
+        if redis-cli -p "$redis_port" ping >/dev/null 2>&1; then break; fi
         sleep 0.1
     done
-    theirs "$name" env REDIS_PORT="$port" node "$PLACE/bullmq/bench.mjs" "$jobs"
+    theirs "$name" env REDIS_PORT="$redis_port" "$@"
+    kill "$server"
 }
 
 start_postgres
@@ -100,8 +106,7 @@ if has node && has npm; then
         mkdir -p "$PLACE/bullmq"
         cp "$here"/bullmq/* "$PLACE/bullmq/"
         (cd "$PLACE/bullmq" && npm install --no-audit --no-fund --loglevel=error >/dev/null)
-        bullmq "BullMQ, Redis" 7482 --save ''
-        bullmq "BullMQ, Redis synced" 7483 --save '' --appendonly yes --appendfsync always
+        on_redis "BullMQ, Redis synced" node "$PLACE/bullmq/bench.mjs" "$jobs"
     else
         skip "BullMQ: Redis is not installed (apt-get install redis-server)"
     fi
@@ -113,9 +118,16 @@ python=${PYTHON:-python3}
 if "$python" -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
     if [ ! -x "$PLACE/python/bin/python" ]; then
         "$python" -m venv "$PLACE/python"
-        "$PLACE/python/bin/pip" install --quiet "procrastinate==3.*" "psycopg[binary,pool]"
+        "$PLACE/python/bin/pip" install --quiet "procrastinate==3.*" "psycopg[binary,pool]" \
+            "dramatiq[redis]==2.*" "arq==0.*"
     fi
     PYTHON=$PLACE/python/bin/python ours python "$sdk/python/conformance-adapter"
+    if has redis-server; then
+        on_redis "dramatiq, Redis synced" "$PLACE/python/bin/python" "$here/dramatiq/bench.py" "$jobs"
+        on_redis "arq, Redis synced" "$PLACE/python/bin/python" "$here/arq/bench.py" "$jobs"
+    else
+        skip "dramatiq and arq: Redis is not installed"
+    fi
     if [ -n "$postgres_url" ]; then
         fresh_database
         theirs "Procrastinate, PostgreSQL" env DATABASE_URL="$postgres_url/bench" \
@@ -131,6 +143,12 @@ if [ -n "$postgres_url" ]; then
     (cd "$here/river" && go build -o "$work/river" .)
     theirs "River, PostgreSQL" env DATABASE_URL="$postgres_url/bench" "$work/river" -jobs "$jobs"
 fi
+if has redis-server; then
+    (cd "$here/asynq" && go build -o "$work/asynq" .)
+    on_redis "Asynq, Redis synced" "$work/asynq" -jobs "$jobs"
+else
+    skip "Asynq: Redis is not installed"
+fi
 if [ -x "${RUST_ADAPTER:-}" ]; then
     ours rust "$RUST_ADAPTER"
 else
@@ -139,10 +157,17 @@ fi
 
 echo
 echo "Jobs are created by another process for our libraries, and by the worker's own for the others."
-printf '%-28s %10s %14s %12s %12s\n' library jobs/s "CPU µs per job" "start p50 ms" "start p99 ms"
+printf '%-28s %12s %10s %12s %14s %12s %12s\n' library enqueues/s jobs/s "one by one/s" \
+    "CPU µs per job" "start p50 ms" "start p99 ms"
 number() { sed -n "s/.*\"$1\":\([0-9.e+-]*\).*/\1/p"; }
+figure() {
+    local found
+    found=$(number "$2" <<<"$1")
+    if [ -n "$found" ]; then printf "%.$3f" "$found"; else printf -- -; fi
+}
 while read -r line; do
     name=$(sed -n 's/^{"library":"\([^"]*\)".*/\1/p' <<<"$line")
-    printf '%-28s %10.0f %14.0f %12.2f %12.2f\n' "$name" "$(number jobsPerSecond <<<"$line")" \
-        "$(number cpuPerJobMicros <<<"$line")" "$(number startP50Ms <<<"$line")" "$(number startP99Ms <<<"$line")"
+    printf '%-28s %12s %10s %12s %14s %12s %12s\n' "$name" "$(figure "$line" enqueuesPerSecond 0)" \
+        "$(figure "$line" jobsPerSecond 0)" "$(figure "$line" oneByOnePerSecond 0)" \
+        "$(figure "$line" cpuPerJobMicros 0)" "$(figure "$line" startP50Ms 1)" "$(figure "$line" startP99Ms 0)"
 done <"$results"

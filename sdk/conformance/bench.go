@@ -16,6 +16,10 @@ type figures struct {
 	Jobs          int     `json:"jobs"`
 	Concurrency   int     `json:"concurrency"`
 	JobsPerSecond float64 `json:"jobsPerSecond"`
+	// jobs enqueued one by one, 50 at a time
+	EnqueuesPerSecond float64 `json:"enqueuesPerSecond"`
+	// with a worker of one slot
+	OneByOnePerSecond float64 `json:"oneByOnePerSecond"`
 	// CPU time of the worker, its event lines included
 	CPUPerJobMicros float64 `json:"cpuPerJobMicros"`
 	// from the create request to the start of the handler, on an idle worker
@@ -26,7 +30,7 @@ type figures struct {
 // bench measures a library: jobs that do nothing, as fast as they go, and then one at a time. There
 // is no proxy in between.
 func (r *run) bench(jobs int) (result figures, err error) {
-	const concurrency, singles = 100, 200
+	const concurrency, singles, enqueues, inParallel, oneByOne = 100, 200, 2000, 50, 500
 	t := &test{run: r, server: r.shared, queue: "bench"}
 	defer t.close()
 	defer func() {
@@ -40,7 +44,16 @@ func (r *run) bench(jobs int) (result figures, err error) {
 	}()
 	result = figures{Adapter: r.adapter, Jobs: jobs, Concurrency: concurrency}
 
-	t.createMany("noop", nil, jobs)
+	enqueuing := workerOptions{concurrency: inParallel, enqueue: enqueues}
+	t.worker, err = startWorker(r.adapter, "http://"+r.shared.address, t.queue, enqueuing)
+	if err != nil {
+		return result, err
+	}
+	t.untilWithin(time.Minute, "all enqueues", func() bool { return t.worker.count("enqueued", "") > 0 })
+	result.EnqueuesPerSecond = enqueues / t.worker.find("enqueued", "")[0].Seconds
+	t.worker.kill()
+
+	t.createMany("noop", nil, jobs-enqueues)
 	t.worker, err = startWorker(r.adapter, "http://"+r.shared.address, t.queue, workerOptions{concurrency: concurrency, grace: time.Second})
 	if err != nil {
 		return result, err
@@ -64,6 +77,16 @@ func (r *run) bench(jobs int) (result figures, err error) {
 	}
 	sort.Float64s(latencies)
 	result.StartP50Ms, result.StartP99Ms = latencies[singles/2], latencies[singles*99/100]
+
+	t.worker.kill()
+	t.createMany("noop", nil, oneByOne)
+	t.worker, err = startWorker(r.adapter, "http://"+r.shared.address, t.queue, workerOptions{concurrency: 1, grace: time.Second})
+	if err != nil {
+		return result, err
+	}
+	t.untilWithin(time.Minute, "jobs one by one", func() bool { return t.worker.count("end", "") >= oneByOne })
+	starts, ends := t.worker.find("start", ""), t.worker.find("end", "")
+	result.OneByOnePerSecond = oneByOne / ends[len(ends)-1].at.Sub(starts[0].at).Seconds()
 	return result, nil
 }
 

@@ -185,6 +185,25 @@ var handlerCases = []testCase{
 		},
 	},
 	{
+		name:     "references",
+		sentence: "jobs that wait for each other are created in one call, and a handler reads the results of those it waited for",
+		run: func(t *test) {
+			t.startWorker()
+			id := t.create("flow", nil)
+			t.succeeded(id)
+			var made struct{ ID string }
+			t.noError(json.Unmarshal(t.onlyAttempt(id).Result, &made))
+			t.succeeded(made.ID)
+			t.sameJSON(t.onlyAttempt(made.ID).Result, []any{fields{"n": 1}})
+			before := t.createMany("echo", fields{"n": 2}, 120)
+			last := t.createWith("gather", nil, fields{"after": before})
+			t.succeeded(last)
+			var results []any
+			t.noError(json.Unmarshal(t.onlyAttempt(last).Result, &results))
+			t.check(len(results) == 120, "%d results of 120", len(results))
+		},
+	},
+	{
 		name:     "flow-control",
 		sentence: "gates and destinations are set and read with typed calls, whatever their keys contain",
 		run: func(t *test) {

@@ -159,8 +159,8 @@ func (t *test) oddAnswers(path string, odd reply) {
 	t.check(t.worker.count("start", id) == 1, "the handler started %d times", t.worker.count("start", id))
 }
 
-// notOptions say what a job does, or when a schedule creates it.
-var notOptions = []string{"kind", "payload", "api", "http", "like", "schedule", "isRecurring", "timezone"}
+// notOptions say what a job does, when a schedule creates it, or name it within a list.
+var notOptions = []string{"kind", "payload", "api", "http", "like", "schedule", "isRecurring", "timezone", "ref"}
 
 // optionsOfAPI are the fields of a job in the server's description, but for what the job does.
 func (t *test) optionsOfAPI() []string {

@@ -20,6 +20,8 @@ type workerOptions struct {
 	concurrency int
 	grace       time.Duration
 	lease       time.Duration
+	// if set, the adapter runs no worker: it enqueues as many jobs, as many at a time as its concurrency
+	enqueue int
 }
 
 // worker is the process of an adapter.
@@ -40,6 +42,8 @@ type event struct {
 	Kind    string `json:"kind"`
 	Attempt int    `json:"attempt"`
 	Outcome string `json:"outcome"`
+	// of the event enqueued
+	Seconds float64 `json:"seconds"`
 
 	at   time.Time
 	line string
@@ -58,6 +62,9 @@ func startWorker(adapter, url, queue string, options workerOptions) (*worker, er
 		"GRACE="+milliseconds(orDefault(options.grace, 5*time.Second)),
 		"LEASE="+milliseconds(orDefault(options.lease, 30*time.Second)),
 		"QUEUE="+queue)
+	if options.enqueue > 0 {
+		w.process.Env = append(w.process.Env, "ENQUEUE="+strconv.Itoa(options.enqueue))
+	}
 	output, err := w.process.StdoutPipe()
 	if err != nil {
 		return nil, err

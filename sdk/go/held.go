@@ -132,7 +132,7 @@ func (c *claim) hasReport() bool {
 
 // LoadStep asks the server for the result of a step.
 func (c *claim) LoadStep(_ context.Context, name string) (json.RawMessage, bool, error) {
-	result, err := c.repeat(func(ctx context.Context) (json.RawMessage, error) {
+	result, err := repeat(c, func(ctx context.Context) ([]byte, error) {
 		stored, err := c.client.GetStep(ctx, c.job.ID, name, api.GetStepParams{Fence: c.fence})
 		return stored.Result, err
 	})
@@ -145,20 +145,37 @@ func (c *claim) LoadStep(_ context.Context, name string) (json.RawMessage, bool,
 
 // StoreStep stores the result of a step under the fence.
 func (c *claim) StoreStep(_ context.Context, name string, result json.RawMessage) (json.RawMessage, error) {
-	return c.repeat(func(ctx context.Context) (json.RawMessage, error) {
+	return repeat(c, func(ctx context.Context) ([]byte, error) {
 		stored, err := c.client.SaveStep(ctx, c.job.ID, name, api.SaveStepRequest{Fence: c.fence, Result: result})
 		return stored.Result, err
 	})
 }
 
+// Prerequisites asks the server for the jobs that the job has waited for.
+func (c *claim) Prerequisites(_ context.Context) ([]api.PrerequisiteResult, error) {
+	var found []api.PrerequisiteResult
+	params := api.ListPrerequisitesParams{Fence: c.fence}
+	for {
+		page, err := repeat(c, func(ctx context.Context) ([]api.PrerequisiteResult, error) {
+			list, err := c.client.ListPrerequisites(ctx, c.job.ID, params)
+			params.After = list.NextCursor
+			return list.Prerequisites, err
+		})
+		found = append(found, page...)
+		if err != nil || params.After == "" {
+			return found, err
+		}
+	}
+}
+
 // repeat sends a request about a step for as long as the attempt may go on, whatever the context of
 // the caller says: a step that was done must not be forgotten because the server is unwell.
-func (c *claim) repeat(request func(ctx context.Context) (json.RawMessage, error)) (json.RawMessage, error) {
+func repeat[T any](c *claim, request func(ctx context.Context) ([]T, error)) ([]T, error) {
 	var wait backoff
 	for {
 		result, err := request(c.ctx)
 		if err == nil && result == nil {
-			err = errors.New("the server answered without the result of the step")
+			err = errors.New("the server answered without a result")
 		}
 		var refused *api.Error
 		if errors.As(err, &refused) && (refused.Code == "stale_fence" || refused.Code == "not_found") {

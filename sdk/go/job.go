@@ -3,6 +3,7 @@ package steadfast
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -69,6 +70,16 @@ func Once[V any](ctx context.Context, name string, step func(ctx context.Context
 	return result, nil
 }
 
+// Prerequisites returns the jobs that the job of a handler has waited for (after), in the order of their
+// ids, with their results.
+func Prerequisites(ctx context.Context) ([]api.PrerequisiteResult, error) {
+	a := attemptFrom(ctx)
+	if a == nil {
+		return nil, errors.New("the context is not that of a handler")
+	}
+	return a.store.Prerequisites(ctx)
+}
+
 type stoppingKey struct{}
 
 // Stopping returns a channel that is closed when the worker of a handler begins to stop. The context
@@ -84,6 +95,8 @@ type AttemptStore interface {
 	LoadStep(ctx context.Context, name string) (json.RawMessage, bool, error)
 	// StoreStep stores the result of a step unless there is one, and returns the stored one.
 	StoreStep(ctx context.Context, name string, result json.RawMessage) (json.RawMessage, error)
+	// Prerequisites returns the jobs that the job has waited for, with their results.
+	Prerequisites(ctx context.Context) ([]api.PrerequisiteResult, error)
 	// Report keeps the newest progress and note.
 	Report(percent int, note string)
 }

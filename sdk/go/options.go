@@ -9,7 +9,8 @@ import (
 	"steadfast.example/steadfast/api"
 )
 
-// After: Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant.
+// After: Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant:
+// `job_…`, or `ref:NAME` for an earlier job of the same list.
 func After(value ...string) EnqueueOption {
 	return func(r *api.CreateJobRequest) { r.After = value }
 }
@@ -96,6 +97,12 @@ func Priority(value int) EnqueueOption {
 // Queue: Queue of the job; `default` by default.
 func Queue(value string) EnqueueOption {
 	return func(r *api.CreateJobRequest) { r.Queue = value }
+}
+
+// Ref: Name of the job within a list of jobs: later jobs of the list can run after it, with
+// `"after": ["ref:NAME"]`.
+func Ref(value string) EnqueueOption {
+	return func(r *api.CreateJobRequest) { r.Ref = value }
 }
 
 // Retry: Retry policy; omitted fields come from the queue, the tenant and the server.

@@ -47,7 +47,7 @@ pub struct ClaimJobsRequest {
     /// counting the attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<ClaimSession>,
-    /// Settlements of earlier attempts, up to 1,000, written together with the claim. The response
+    /// Settlements of earlier attempts, up to 1,000, settled before the claim. The response
     /// has one result for each and does not wait for jobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(max_items = 1000))]

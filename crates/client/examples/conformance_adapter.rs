@@ -6,7 +6,10 @@ use std::{
     error::Error,
     io::{self, Write as _},
     process::ExitCode,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -14,10 +17,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use steadfast_client::{
-    Client, Context, JobError, JobKind, WorkerError,
+    Client, ClientError, Context, JobError, JobKind, WorkerError,
     api::{
-        CreateJobRequest, DurationText, GateScope, HoldDestinationRequest, SetGateRequest,
-        TenantQuery,
+        CreateJobRequest, CreateJobsRequest, DurationText, GateScope, HoldDestinationRequest,
+        JobReference, SetGateRequest, TenantQuery,
     },
 };
 
@@ -51,6 +54,8 @@ kinds! {
     "spawn": Spawn(Value),
     "limit": Limit(Target),
     "enqueue": Enqueue(Options),
+    "gather": Gather(Value),
+    "flow": Flow(Value),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -246,8 +251,38 @@ async fn enqueue(Enqueue(Options { options }): Enqueue, ctx: Context) -> Result<
             kind: Some(Noop::KIND.to_owned()),
             ..given
         };
-        let made = ctx.client().create_job(&job).await?;
+        let made = ctx.client().enqueue_request(job).await?;
         Ok(json!({"id": made.id}))
+    })
+    .await
+}
+
+async fn gather(_: Gather, ctx: Context) -> Result<Value, JobError> {
+    report(&ctx, async {
+        let found = ctx.prerequisites().await?;
+        let results: Vec<_> = found.into_iter().map(|it| it.result).collect();
+        Ok(json!(results))
+    })
+    .await
+}
+
+/// Creates two jobs in one call, of which the second waits for the first.
+async fn flow(_: Flow, ctx: Context) -> Result<Value, JobError> {
+    report(&ctx, async {
+        let first = CreateJobRequest {
+            reference: Some("first".to_owned()),
+            ..Echo(json!({"n": 1})).job()?
+        };
+        let last = CreateJobRequest {
+            after: Some(vec![JobReference::Name("first".to_owned())]),
+            ..Gather(Value::Null).job()?
+        };
+        let jobs = vec![first, last];
+        let made = ctx
+            .client()
+            .create_jobs(&CreateJobsRequest { jobs })
+            .await?;
+        Ok(json!({"id": made.jobs[1].id}))
     })
     .await
 }
@@ -259,7 +294,38 @@ fn duration(name: &str) -> Result<Duration, Box<dyn Error>> {
     Ok(read.get())
 }
 
+/// For measurements: enqueues jobs one by one, some at a time.
+async fn enqueue_many(client: Client, count: usize, at_once: usize) -> Result<(), Box<dyn Error>> {
+    let begin = Instant::now();
+    let left = Arc::new(AtomicUsize::new(count));
+    let is_left = |left: &AtomicUsize| {
+        let next = |left: usize| left.checked_sub(1);
+        let order = Ordering::Relaxed;
+        left.fetch_update(order, order, next).is_ok()
+    };
+    let tasks: Vec<_> = (0..at_once)
+        .map(|_| {
+            let (client, left) = (client.clone(), left.clone());
+            tokio::spawn(async move {
+                while is_left(&left) {
+                    client.enqueue(&Noop(Value::Null)).await?;
+                }
+                Ok::<_, ClientError>(())
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await??;
+    }
+    emit(&json!({"event": "enqueued", "seconds": begin.elapsed().as_secs_f64()}));
+    Ok(())
+}
+
 async fn run() -> Result<(), Box<dyn Error>> {
+    if let Ok(count) = env::var("ENQUEUE") {
+        let at_once = env::var("CONCURRENCY")?.parse()?;
+        return enqueue_many(Client::from_env()?, count.parse()?, at_once).await;
+    }
     let worker = Client::from_env()?
         .worker()
         .handler(noop)
@@ -274,6 +340,8 @@ async fn run() -> Result<(), Box<dyn Error>> {
         .handler(spawn)
         .handler(limit)
         .handler(enqueue)
+        .handler(gather)
+        .handler(flow)
         .queue(env::var("QUEUE")?)
         .concurrency(env::var("CONCURRENCY")?.parse()?)
         .grace(duration("GRACE")?)

@@ -6,8 +6,8 @@ use http::Method;
 use steadfast_api::{
     AdvanceClockRequest, ClaimJobsRequest, ClaimList, ClockBody, FailRequest, FenceQuery,
     HeartbeatList, HeartbeatRequest, HeartbeatsRequest, IdleBody, JobBody, LeaseBody,
-    ReleaseRequest, RunUntilIdleRequest, SaveStepRequest, SettleRequest, SettlementList,
-    SnoozeRequest, StepBody, SucceedRequest,
+    PrerequisiteList, PrerequisiteQuery, ReleaseRequest, RunUntilIdleRequest, SaveStepRequest,
+    SettleRequest, SettlementList, SnoozeRequest, StepBody, SucceedRequest,
 };
 
 use crate::{
@@ -48,6 +48,16 @@ impl Client {
         fence: &FenceQuery,
     ) -> Request<StepBody> {
         self.get("getStep", &step_path(id, name)).query(fence)
+    }
+
+    /// A page of the jobs that the claimed job has waited for, with their results.
+    pub fn list_prerequisites(
+        &self,
+        id: impl Display,
+        query: &PrerequisiteQuery,
+    ) -> Request<PrerequisiteList> {
+        self.get("listPrerequisites", &claim_path(id, "prerequisites"))
+            .query(query)
     }
 
     /// Stores the result of a step under the claim, and answers with the one that is stored: the

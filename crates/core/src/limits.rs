@@ -127,6 +127,8 @@ pub const DEBOUNCE_MAX: Duration = DAY;
 pub const DEBOUNCE_FACTOR: u32 = 10;
 /// Jobs that a job waits for: each is a row that its end has to find.
 pub const AFTER_JOBS_MAX: usize = 1_000;
+/// Bytes of the name by which a job of a list refers to another one: enough for a sentence.
+pub const REFERENCE_BYTES_MAX: usize = 128;
 /// Jobs of a batch: counting them is cheap, but they are added in requests of some hundred.
 pub const BATCH_JOBS_MAX: u64 = 1_000_000;
 /// The name of a batch: a line in a list.

@@ -288,7 +288,7 @@ impl NodeHandle {
 
     /// Settles attempts as [`settle_as`](Self::settle_as) does, and claims jobs without waiting.
     ///
-    /// The store gets both at once, the settlements first, so that one commit can hold them.
+    /// The store gets both at once, the settlements first, so that one commit can hold them if the store is busy.
     pub async fn settle_and_claim(
         &self,
         settlements: Vec<Settlement>,

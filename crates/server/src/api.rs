@@ -23,7 +23,7 @@ use self::{
     settings::{audit, endpoints, keys, policies},
     status::{alerts, events, forecast, stats},
     work::{batches, create_jobs, dead_letters, explain, failures, jobs, operations, schedules},
-    worker::{claims, heartbeats, settlements, steps},
+    worker::{claims, heartbeats, prerequisites, settlements, steps},
 };
 use crate::app::App;
 
@@ -48,6 +48,7 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(heartbeats::heartbeats))
         .routes(routes!(heartbeats::heartbeat))
         .routes(routes!(steps::read, steps::save))
+        .routes(routes!(prerequisites::list))
         .routes(routes!(settlements::settle))
         .routes(routes!(settlements::succeed))
         .routes(routes!(settlements::fail))

@@ -129,6 +129,7 @@ macro_rules! conformance_tests {
                 retention_keeps_what_a_deleted_job_was
                 many_that_wait_for_one_are_released_in_batches
                 the_time_of_a_blocked_job_can_be_edited
+                a_job_waits_for_earlier_ones_of_its_request
                 a_request_that_is_repeated_waits_once
                 callers_at_once_release_each_job_once
                 a_job_comes_behind_those_that_it_waits_for_whatever_the_clock_says

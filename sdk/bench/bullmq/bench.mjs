@@ -19,7 +19,20 @@ const run = async (job) => {
   process.stdout.write(`{"event":"end","job":"${job.id}"}\n`);
 };
 
-for (let made = 0; made < jobs; made += 1_000) {
+// One by one, 50 at a time.
+const enqueues = 2_000;
+const enqueueBegin = performance.now();
+let left = enqueues;
+const enqueueSome = async () => {
+  while (left > 0) {
+    left -= 1;
+    await queue.add("noop", null, opts);
+  }
+};
+await Promise.all(Array.from({ length: 50 }, enqueueSome));
+const enqueueSeconds = (performance.now() - enqueueBegin) / 1_000;
+
+for (let made = enqueues; made < jobs; made += 1_000) {
   const count = Math.min(1_000, jobs - made);
   await queue.addBulk(Array.from({ length: count }, () => ({ name: "noop", data: null, opts })));
 }
@@ -46,16 +59,32 @@ for (let count = 0; count < singles; count += 1) {
   await Promise.all([queue.add("noop", null, opts), started.then(() => latencies.push(performance.now() - created))]);
 }
 latencies.sort((a, b) => a - b);
+
+// With one slot.
+await worker.close();
+const oneByOne = 500;
+await queue.addBulk(Array.from({ length: oneByOne }, () => ({ name: "noop", data: null, opts })));
+onStart = () => {};
+done = 0;
+const oneBegin = performance.now();
+await new Promise((resolve) => {
+  const single = new Worker("noop", run, { connection, concurrency: 1 });
+  single.on("completed", () => {
+    done += 1;
+    if (done === oneByOne) resolve();
+  });
+});
+const oneSeconds = (performance.now() - oneBegin) / 1_000;
 const figures = {
   library: "bullmq",
   jobs,
   concurrency,
   jobsPerSecond: jobs / seconds,
+  enqueuesPerSecond: enqueues / enqueueSeconds,
+  oneByOnePerSecond: oneByOne / oneSeconds,
   cpuPerJobMicros: (used.user + used.system) / jobs,
   startP50Ms: latencies[singles / 2],
   startP99Ms: latencies[Math.floor(singles * 0.99)],
 };
 process.stderr.write(`${JSON.stringify(figures)}\n`);
-await worker.close();
-await queue.close();
 process.exit(0);

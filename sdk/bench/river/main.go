@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"sort"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,16 +28,18 @@ const (
 	concurrency = 100
 	connections = 20
 	singles     = 200
+	enqueues    = 2000
 )
 
 type figures struct {
-	Library         string  `json:"library"`
-	Jobs            int     `json:"jobs"`
-	Concurrency     int     `json:"concurrency"`
-	JobsPerSecond   float64 `json:"jobsPerSecond"`
-	CPUPerJobMicros float64 `json:"cpuPerJobMicros"`
-	StartP50Ms      float64 `json:"startP50Ms"`
-	StartP99Ms      float64 `json:"startP99Ms"`
+	Library           string  `json:"library"`
+	Jobs              int     `json:"jobs"`
+	Concurrency       int     `json:"concurrency"`
+	JobsPerSecond     float64 `json:"jobsPerSecond"`
+	EnqueuesPerSecond float64 `json:"enqueuesPerSecond"`
+	CPUPerJobMicros   float64 `json:"cpuPerJobMicros"`
+	StartP50Ms        float64 `json:"startP50Ms"`
+	StartP99Ms        float64 `json:"startP99Ms"`
 }
 
 type noop struct{}
@@ -84,15 +87,36 @@ func main() {
 	})
 	check(err)
 	result := figures{Library: "river", Jobs: *jobs, Concurrency: concurrency}
+	enqueue(ctx, client, &result)
 	many(ctx, client, pool, w, &result)
 	single(ctx, client, w, &result)
 	check(client.Stop(ctx))
 	check(json.NewEncoder(os.Stderr).Encode(result))
 }
 
+// enqueue inserts jobs one by one, 50 at a time.
+func enqueue(ctx context.Context, client *river.Client[pgx.Tx], result *figures) {
+	start := time.Now()
+	var left atomic.Int64
+	left.Store(enqueues)
+	var group sync.WaitGroup
+	for range 50 {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for left.Add(-1) >= 0 {
+				_, err := client.Insert(ctx, noop{}, nil)
+				check(err)
+			}
+		}()
+	}
+	group.Wait()
+	result.EnqueuesPerSecond = enqueues / time.Since(start).Seconds()
+}
+
 // many runs jobs that are all there when the worker starts.
 func many(ctx context.Context, client *river.Client[pgx.Tx], pool *pgxpool.Pool, w *worker, result *figures) {
-	for made := 0; made < result.Jobs; {
+	for made := enqueues; made < result.Jobs; {
 		batch := make([]river.InsertManyParams, min(1000, result.Jobs-made))
 		for i := range batch {
 			batch[i].Args = noop{}

@@ -234,6 +234,42 @@ func (c *Client) SendHeartbeat(ctx context.Context, id string, request Heartbeat
 	return answer, err
 }
 
+// ListPrerequisitesParams is the query of [Client.ListPrerequisites]; what is left empty is not sent.
+type ListPrerequisitesParams struct {
+	// The fence of the claim.
+	Fence int
+	// Maximum number of results, up to 100 (the default).
+	Limit int
+	// The `nextCursor` of the previous page.
+	After string
+}
+
+func (p ListPrerequisitesParams) values() url.Values {
+	v := url.Values{}
+	addInt(v, "fence", p.Fence)
+	addInt(v, "limit", p.Limit)
+	addText(v, "after", string(p.After))
+	return v
+}
+
+// ListPrerequisites: Read the results of the jobs that the claimed job has waited for (`after`).
+func (c *Client) ListPrerequisites(ctx context.Context, id string, params ListPrerequisitesParams) (*PrerequisiteList, error) {
+	answer := new(PrerequisiteList)
+	err := c.Call(ctx, "GET", "/claims/"+url.PathEscape(id)+"/prerequisites", params.values(), nil, answer)
+	return answer, err
+}
+
+// AllPrerequisites is every item of [Client.ListPrerequisites], page by page.
+func (c *Client) AllPrerequisites(ctx context.Context, id string, params ListPrerequisitesParams) iter.Seq2[PrerequisiteResult, error] {
+	return pages(func(after string) ([]PrerequisiteResult, string, error) {
+		if after != "" {
+			params.After = after
+		}
+		page, err := c.ListPrerequisites(ctx, id, params)
+		return page.Prerequisites, page.NextCursor, err
+	})
+}
+
 // ReleaseAttempt: Release a job: it is due immediately, and this attempt is not counted.
 func (c *Client) ReleaseAttempt(ctx context.Context, id string, request ReleaseRequest) (*Job, error) {
 	answer := new(Job)

@@ -349,7 +349,7 @@ type ClaimJobsRequest struct {
 	// Which responses have arrived. Claims of a response that did not arrive are released without
 	// counting the attempt.
 	Session *ClaimSession `json:"session,omitzero"`
-	// Settlements of earlier attempts, up to 1,000, written together with the claim. The response has
+	// Settlements of earlier attempts, up to 1,000, settled before the claim. The response has
 	// one result for each and does not wait for jobs.
 	Settlements []SettlementRequest `json:"settlements,omitzero"`
 	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
@@ -453,7 +453,8 @@ type CreateEndpointRequest struct {
 // CreateJobRequest: A request to create a job. Its work is given by `kind` and `payload`, by
 // `http`, or by `api`; every other field is optional.
 type CreateJobRequest struct {
-	// Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant.
+	// Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant: `job_…`,
+	// or `ref:NAME` for an earlier job of the same list.
 	After []string `json:"after,omitzero"`
 	// Short for `http.url`: a URL that receives a POST request.
 	API string `json:"api,omitzero"`
@@ -503,6 +504,9 @@ type CreateJobRequest struct {
 	Priority *int `json:"priority,omitzero"`
 	// Queue of the job; `default` by default.
 	Queue string `json:"queue,omitzero"`
+	// Name of the job within a list of jobs: later jobs of the list can run after it, with `"after":
+	// ["ref:NAME"]`.
+	Ref string `json:"ref,omitzero"`
 	// Retry policy; omitted fields come from the queue, the tenant and the server.
 	Retry RetryPolicyInput `json:"retry,omitzero"`
 	// Short for `retry.baseDelay` with the preset `patient`.
@@ -1749,6 +1753,26 @@ type Prerequisite struct {
 	// Its id.
 	ID string `json:"id"`
 	// Label of the job; `given_up` if it was discarded or deleted without success.
+	State PrerequisiteState `json:"state"`
+}
+
+// PrerequisiteList: A page of the jobs that a claimed job has waited for.
+type PrerequisiteList struct {
+	// The cursor of the next page; null on the last page.
+	NextCursor string `json:"nextCursor,omitzero"`
+	// The jobs of its `after`, in the order of their ids.
+	Prerequisites []PrerequisiteResult `json:"prerequisites"`
+}
+
+// PrerequisiteResult: A job that a claimed job has waited for.
+type PrerequisiteResult struct {
+	// The job's id.
+	ID string `json:"id"`
+	// Kind of the job; null if it was deleted.
+	Kind string `json:"kind,omitzero"`
+	// Result of its last attempt, if it succeeded.
+	Result json.RawMessage `json:"result,omitzero"`
+	// State of the job; `given_up` if it was discarded or deleted without success.
 	State PrerequisiteState `json:"state"`
 }
 

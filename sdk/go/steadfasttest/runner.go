@@ -235,5 +235,9 @@ func (j *Job) StoreStep(_ context.Context, name string, result json.RawMessage) 
 	return result, nil
 }
 
+// Prerequisites is part of [steadfast.AttemptStore]. There are none: the runner refuses jobs that run
+// after others.
+func (j *Job) Prerequisites(context.Context) ([]api.PrerequisiteResult, error) { return nil, nil }
+
 // Report is part of [steadfast.AttemptStore].
 func (j *Job) Report(percent int, note string) { j.Percent, j.Note = percent, note }

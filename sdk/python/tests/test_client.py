@@ -33,6 +33,7 @@ from steadfast.testing import Server
 from .scripted import ScriptedServer
 
 OK = b'HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{"jobs": []}'
+JOB = b'HTTP/1.1 200 OK\r\ncontent-length: 15\r\n\r\n{"id": "job_1"}'
 BUSY = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\nretry-after: 1\r\n\r\n"
 CUT = b""
 
@@ -60,11 +61,12 @@ def test_a_read_is_repeated_and_a_write_is_not(monkeypatch: pytest.MonkeyPatch) 
         script = ScriptedServer([BUSY, OK])
         with Client(script.url) as client:
             client.create_job({"kind": "a"})
-        script = ScriptedServer([CUT, OK])
+        # An answer without a job is no answer.
+        script = ScriptedServer([CUT, OK, JOB])
         app = Steadfast(script.url)
-        app.create_job({"kind": "a", "idempotencyKey": "one"})
+        assert app.create_job({"kind": "a", "idempotencyKey": "one"})["id"] == "job_1"
         app.client.close()
-        assert len(script.requests) == 2
+        assert len(script.requests) == 3
 
 
 async def test_the_same_without_blocking(monkeypatch: pytest.MonkeyPatch) -> None:

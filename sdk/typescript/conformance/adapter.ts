@@ -120,8 +120,56 @@ const enqueue = steadfast.job("enqueue", {
   run: async ({ options }) => ({ id: (await noop.enqueue(undefined, options)).id }),
 });
 
+const gather = steadfast.job("gather", {
+  run: async (_payload: unknown, context) =>
+    (await context.prerequisites()).map(({ result }) => result),
+});
+
+const flow = steadfast.job("flow", {
+  run: async () => {
+    const first = await echo.request({ n: 1 }, { ref: "first", queue: QUEUE });
+    const last = await gather.request(null, { after: ["ref:first"], queue: QUEUE });
+    const jobs = await steadfast.jobs.createMany([first, last]);
+    return { id: jobs[1]?.id };
+  },
+});
+
+/** For measurements: enqueues jobs one by one, some at a time. */
+async function enqueueMany(count: number, atOnce: number): Promise<void> {
+  const begin = performance.now();
+  let left = count;
+  const enqueueSome = async () => {
+    while (left > 0) {
+      left -= 1;
+      await noop.enqueue(null);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, enqueueSome));
+  emit({ event: "enqueued", seconds: (performance.now() - begin) / 1_000 });
+}
+
+if (process.env["ENQUEUE"]) {
+  await enqueueMany(Number(process.env["ENQUEUE"]), Number(CONCURRENCY ?? 10));
+  process.exit(0);
+}
+
 const worker = steadfast.worker({
-  jobs: [noop, echo, wait, block, fail, snooze, typed, once, progress, spawn, limit, enqueue],
+  jobs: [
+    noop,
+    echo,
+    wait,
+    block,
+    fail,
+    snooze,
+    typed,
+    once,
+    progress,
+    spawn,
+    limit,
+    enqueue,
+    gather,
+    flow,
+  ],
   queues: [QUEUE],
   concurrency: Number(CONCURRENCY ?? 10),
   middleware: [report],

@@ -1,6 +1,6 @@
 import type { AbortCause } from "./errors.js";
 import { AbortedError } from "./errors.js";
-import type { CreateJobRequest, Job } from "./generated.js";
+import type { CreateJobRequest, Job, PrerequisiteResult } from "./generated.js";
 import type { EnqueueOptions, JobSource } from "./job.js";
 import type { Jsonify } from "./json.js";
 import type { Logger } from "./logger.js";
@@ -29,6 +29,9 @@ export interface JobContext {
    */
   once<Result>(step: string, work: () => Result | Promise<Result>): Promise<Jsonify<Result>>;
 
+  /** The jobs that this one has waited for (`after`), in the order of their ids, with their results. */
+  prerequisites(): Promise<PrerequisiteResult[]>;
+
   /** Reports the progress of this attempt in percent, with a short note. */
   progress(percent: number, note?: string): Promise<void>;
 
@@ -48,6 +51,7 @@ export interface AttemptBackend {
   /** Stores a result unless there is one, and returns the stored one. */
   saveStep(name: string, result: unknown): Promise<unknown>;
   reportProgress(percent: number, note: string | undefined): Promise<void>;
+  listPrerequisites(): Promise<PrerequisiteResult[]>;
 }
 
 /** The job whose handler runs in the current chain of calls. */
@@ -105,6 +109,8 @@ export class AttemptContext implements JobContext {
     const result = await work();
     return (await this.#backend.saveStep(step, result ?? null)) as Jsonify<Result>;
   };
+
+  readonly prerequisites = (): Promise<PrerequisiteResult[]> => this.#backend.listPrerequisites();
 
   readonly progress = (percent: number, note?: string): Promise<void> => {
     const whole = Math.round(Math.min(100, Math.max(0, percent)));

@@ -274,7 +274,7 @@ export interface ClaimJobsRequest {
    */
   session?: ClaimSession | null | undefined;
   /**
-   * Settlements of earlier attempts, up to 1,000, written together with the claim. The response
+   * Settlements of earlier attempts, up to 1,000, settled before the claim. The response
    * has one result for each and does not wait for jobs.
    */
   settlements?: SettlementRequest[] | undefined;
@@ -385,7 +385,10 @@ export interface CreateEndpointRequest {
  * every other field is optional.
  */
 export interface CreateJobRequest {
-  /** Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant. */
+  /**
+   * Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant:
+   * `job_…`, or `ref:NAME` for an earlier job of the same list.
+   */
   after?: string[] | null | undefined;
   /** Short for `http.url`: a URL that receives a POST request. */
   api?: string | null | undefined;
@@ -446,6 +449,11 @@ export interface CreateJobRequest {
   priority?: number | null | undefined;
   /** Queue of the job; `default` by default. */
   queue?: Name | null | undefined;
+  /**
+   * Name of the job within a list of jobs: later jobs of the list can run after it, with
+   * `"after": ["ref:NAME"]`.
+   */
+  ref?: string | null | undefined;
   /** Retry policy; omitted fields come from the queue, the tenant and the server. */
   retry?: RetryPolicyInput | null | undefined;
   /** Short for `retry.baseDelay` with the preset `patient`. */
@@ -1608,6 +1616,26 @@ export interface Prerequisite {
   state: PrerequisiteState;
 }
 
+/** A page of the jobs that a claimed job has waited for. */
+export interface PrerequisiteList {
+  /** The cursor of the next page; null on the last page. */
+  nextCursor?: string | null | undefined;
+  /** The jobs of its `after`, in the order of their ids. */
+  prerequisites: PrerequisiteResult[];
+}
+
+/** A job that a claimed job has waited for. */
+export interface PrerequisiteResult {
+  /** The job's id. */
+  id: string;
+  /** Kind of the job; null if it was deleted. */
+  kind?: Kind | null | undefined;
+  /** Result of its last attempt, if it succeeded. */
+  result?: unknown;
+  /** State of the job; `given_up` if it was discarded or deleted without success. */
+  state: PrerequisiteState;
+}
+
 export type PrerequisiteState = "unfinished" | "succeeded" | "failed" | "given_up";
 
 export type Preset = "http" | "queue" | "patient" | "webhook" | "conservative" | "aggressive" | "once";
@@ -2327,6 +2355,22 @@ export interface Operations {
     };
     body: HeartbeatRequest;
     answer: Lease;
+  };
+  /** Read the results of the jobs that the claimed job has waited for (`after`). */
+  listPrerequisites: {
+    path: {
+      /** job_… */
+      id: string;
+    };
+    query?: {
+      /** The fence of the claim. */
+      fence: number;
+      /** Maximum number of results, up to 100 (the default). */
+      limit?: number | undefined;
+      /** The `nextCursor` of the previous page. */
+      after?: string | undefined;
+    };
+    answer: PrerequisiteList;
   };
   /** Release a job: it is due immediately, and this attempt is not counted. */
   releaseAttempt: {
@@ -3170,6 +3214,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   settleAttempts: ["POST", "/claims/settle"],
   failAttempt: ["POST", "/claims/{id}/fail"],
   sendHeartbeat: ["POST", "/claims/{id}/heartbeat"],
+  listPrerequisites: ["GET", "/claims/{id}/prerequisites"],
   releaseAttempt: ["POST", "/claims/{id}/release"],
   snoozeAttempt: ["POST", "/claims/{id}/snooze"],
   getStep: ["GET", "/claims/{id}/steps/{name}"],

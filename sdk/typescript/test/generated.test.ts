@@ -12,7 +12,7 @@ test("the types are those of docs/openapi.json", () => {
 
 /** What workers and tests do by themselves. */
 const WORK =
-  /^(claimJobs|(send|settle|succeed|fail|snooze|release)\w*(Attempts?|Heartbeats?)|(get|save)Step|advanceClock|runUntilIdle)$/;
+  /^(claimJobs|(send|settle|succeed|fail|snooze|release)\w*(Attempts?|Heartbeats?)|(get|save)Step|listPrerequisites|advanceClock|runUntilIdle)$/;
 
 test("every operation has a method of its own", () => {
   const table = readFileSync(join(root, "src/generated.ts"), "utf8").split("OPERATIONS")[1] ?? "";

@@ -10,7 +10,10 @@ use steadfast_core::{
 
 #[cfg(feature = "openapi")]
 use crate::schema::{KindSchema, NameSchema, PolicyPatchSchema, UniqueSchema};
-use crate::{duration::DurationText, jobs::edit};
+use crate::{
+    duration::DurationText,
+    jobs::{edit, reference::JobReference},
+};
 
 /// A priority, whose refusal says which there are.
 fn priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
@@ -167,10 +170,19 @@ pub struct CreateJobRequest {
     /// What to do when `startBefore` has passed; `fail` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_expiry: Option<ExpiryAction>,
-    /// Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant.
+    /// Name of the job within a list of jobs: later jobs of the list can run after it, with
+    /// `"after": ["ref:NAME"]`.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(min_length = 1, max_length = 128, example = "charge")
+    )]
+    pub reference: Option<String>,
+    /// Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant:
+    /// `job_…`, or `ref:NAME` for an earlier job of the same list.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>, min_items = 1, max_items = 1000))]
-    pub after: Option<Vec<JobId>>,
+    pub after: Option<Vec<JobReference>>,
     /// What to do when one of those jobs ends without success: `wait` until it is requeued and
     /// succeeds (the default), `fail`, or `run` as soon as all have ended.
     #[serde(skip_serializing_if = "Option::is_none")]

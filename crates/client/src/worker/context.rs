@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
-use steadfast_api::{CreateJobRequest, FenceQuery, JobBody, SaveStepRequest};
+use steadfast_api::{
+    CreateJobRequest, FenceQuery, JobBody, PrerequisiteQuery, PrerequisiteResult, SaveStepRequest,
+};
 use steadfast_core::{Invalid, JobId, Payload, limits};
 
 use super::{
@@ -95,7 +97,7 @@ impl<S> Context<S> {
         let mut request = input.job()?;
         let own = || self.traceparent().map(str::to_owned);
         request.traceparent = request.traceparent.or_else(own);
-        Ok(self.client().create_repeatable_job(request).await?)
+        Ok(self.client().enqueue_request(request).await?)
     }
 
     /// Creates another job if and only if this attempt succeeds: both are written in one
@@ -150,6 +152,29 @@ impl<S> Context<S> {
             .retry_while_away(|| self.client().save_step(id, step, &request))
             .await?;
         Ok(saved.result.decode()?)
+    }
+
+    /// The jobs that this one has waited for (`after`), in the order of their ids, with their results.
+    ///
+    /// # Errors
+    ///
+    /// An expired claim, or what the server says.
+    pub async fn prerequisites(&self) -> Result<Vec<PrerequisiteResult>, JobError> {
+        let mut found = Vec::new();
+        let mut query = PrerequisiteQuery {
+            fence: self.held.fence,
+            ..PrerequisiteQuery::default()
+        };
+        loop {
+            let page = self
+                .retry_while_away(|| self.client().list_prerequisites(self.id(), &query))
+                .await?;
+            found.extend(page.prerequisites);
+            query.after = page.next_cursor;
+            if query.after.is_none() {
+                return Ok(found);
+            }
+        }
     }
 
     /// Repeats a call for as long as this attempt holds its lease: a step that was done must not be

@@ -50,12 +50,13 @@ impl Client {
     /// moment.
     pub fn enqueue(&self, input: &impl JobKind) -> Request<JobBody> {
         match input.job() {
-            Ok(request) => self.create_repeatable_job(request),
+            Ok(request) => self.enqueue_request(request),
             Err(invalid) => self.post("createJob", "/jobs").fail_to_encode(invalid),
         }
     }
 
-    pub(crate) fn create_repeatable_job(&self, mut job: CreateJobRequest) -> Request<JobBody> {
+    /// The same for a request that was refined: [`JobKind::job`] makes one of an input.
+    pub fn enqueue_request(&self, mut job: CreateJobRequest) -> Request<JobBody> {
         job.idempotency_key.get_or_insert_with(random_key);
         self.create_job(&job).repeatable()
     }

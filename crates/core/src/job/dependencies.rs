@@ -1,10 +1,14 @@
 //! Jobs that wait for other jobs.
 //!
-//! A job can only name jobs that exist when it is created, and cannot name others later, so no
-//! cycle can be made. What a dependant does follows from how many of its prerequisites stand
+//! A job can only name jobs that exist when it is created, or that come before it in the same
+//! request, and cannot name others later, so no cycle can be made. What a dependant does follows from how many of its prerequisites stand
 //! where, and never from the order in which they got there.
 
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
 
 use crate::{
     job::{Job, JobProgress},
@@ -69,6 +73,7 @@ impl Job {
 pub struct Dependencies {
     after: BTreeSet<JobId>,
     on_failure: OnFailure,
+    references: BTreeMap<JobId, String>,
 }
 
 impl Dependencies {
@@ -90,7 +95,30 @@ impl Dependencies {
             let expected = "must not contain the job itself";
             return Err(Invalid::new("after", job, expected));
         }
-        Ok(Self { after, on_failure })
+        Ok(Self {
+            after,
+            on_failure,
+            references: BTreeMap::new(),
+        })
+    }
+
+    /// The names by which the request refers to jobs that are created with this one. Their ids differ
+    /// when the request is repeated.
+    #[must_use]
+    pub fn with_references(mut self, references: BTreeMap<JobId, String>) -> Self {
+        self.references = references;
+        self
+    }
+
+    /// What tells two requests apart, as texts.
+    pub(super) fn texts(&self) -> impl Iterator<Item = String> {
+        let text = |id: &JobId| match self.references.get(id) {
+            Some(name) => format!("ref {name}"),
+            None => id.to_string(),
+        };
+        let mut texts: Vec<String> = self.after.iter().map(text).collect();
+        texts.sort_unstable();
+        texts.into_iter()
     }
 
     /// The refusal of a job that the tenant does not have.

@@ -83,7 +83,7 @@ impl NewJobExtras {
         }
         if let Some(after) = &self.after {
             texts.push(format!("after {}", after.on_failure()));
-            texts.extend(after.after().iter().map(ToString::to_string));
+            texts.extend(after.texts());
         }
         texts
     }

@@ -1,6 +1,10 @@
 //! Creating jobs.
 
-use steadfast_core::{Actor, AuditRecord, IdempotencyKey, Invalid, JobId, NewJob, limits};
+use std::collections::HashMap;
+
+use steadfast_core::{
+    Actor, AuditRecord, IdempotencyKey, Invalid, JobId, NewJob, Timestamp, limits,
+};
 use steadfast_store::{CommandError, EnqueueError, EnqueueResult};
 
 use super::{Client, ClientError, CreateResult, first, request::JobRequest};
@@ -8,9 +12,19 @@ use super::{Client, ClientError, CreateResult, first, request::JobRequest};
 impl Client {
     /// Checks a request and gives it an id, without storing it.
     pub fn prepare(&self, request: impl Into<JobRequest>) -> Result<NewJob, Invalid> {
+        let request = request.into();
+        request.check_no_references()?;
         let now = self.now();
-        let id = self.inner.random.job_id(now);
-        let job = request.into().build(id, &self.inner.levels, now)?;
+        self.prepare_as(request, self.inner.random.job_id(now), now)
+    }
+
+    fn prepare_as(
+        &self,
+        request: JobRequest,
+        id: JobId,
+        now: Timestamp,
+    ) -> Result<NewJob, Invalid> {
+        let job = request.build(id, &self.inner.levels, now)?;
         self.inner.job_limits.check(&job)?;
         Ok(match (&self.actor, job.unique(), job.extras()) {
             (Some(actor), Some(_), Some(extras)) => {
@@ -67,17 +81,20 @@ impl Client {
         &self,
         requests: impl IntoIterator<Item = R>,
     ) -> Result<Vec<NewJob>, Invalid> {
-        let prepared = requests.into_iter().enumerate().map(|(index, request)| {
-            self.prepare(request)
-                .map_err(|error| error.within(&format!("jobs[{index}]")))
-        });
-        let mut jobs = prepared.collect::<Result<Vec<_>, _>>()?;
+        let now = self.now();
+        let requests: Vec<JobRequest> = requests.into_iter().map(Into::into).collect();
         // They are created at one time, so that their ids alone tell which of a key comes first.
-        let mut ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
+        let ids = requests.iter().map(|_| self.inner.random.job_id(now));
+        let mut ids: Vec<JobId> = ids.collect();
         ids.sort_unstable();
-        for (job, id) in jobs.iter_mut().zip(ids) {
-            job.id = id;
-        }
+        let mut known = HashMap::new();
+        let prepared = requests.into_iter().zip(ids).enumerate();
+        let prepared = prepared.map(|(index, (mut request, id))| {
+            let resolved = request.resolve(id, &mut known);
+            let prepared = resolved.and_then(|()| self.prepare_as(request, id, now));
+            prepared.map_err(|error| error.within(&format!("jobs[{index}]")))
+        });
+        let jobs = prepared.collect::<Result<Vec<_>, _>>()?;
         let most = limits::BULK_JOBS_MAX;
         if jobs.len() > most {
             let expected = format!("must contain at most {most} jobs");

@@ -69,6 +69,10 @@ pub struct JobRequest {
     start_before: Option<StartBefore>,
     on_expiry: Option<ExpiryAction>,
     after: Option<Vec<JobId>>,
+    after_references: Vec<String>,
+    /// The resolved ones, by id.
+    references: BTreeMap<JobId, String>,
+    reference: Option<String>,
     on_failure: Option<OnFailure>,
     batch: Option<BatchId>,
 }
@@ -120,6 +124,9 @@ impl JobRequest {
             start_before: None,
             on_expiry: None,
             after: None,
+            after_references: Vec::new(),
+            references: BTreeMap::new(),
+            reference: None,
             on_failure: None,
             batch: None,
         }
@@ -299,6 +306,21 @@ impl JobRequest {
     #[must_use]
     pub fn after(mut self, jobs: impl IntoIterator<Item = JobId>) -> Self {
         self.after = Some(jobs.into_iter().collect());
+        self
+    }
+
+    /// Names the job within a list of jobs that are created together, so that later ones can wait for
+    /// it with [`after_references`](Self::after_references).
+    #[must_use]
+    pub fn reference(mut self, name: impl Into<String>) -> Self {
+        self.reference = Some(name.into());
+        self
+    }
+
+    /// Start it only when these jobs have ended too, which come before it in the same list.
+    #[must_use]
+    pub fn after_references<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.after_references = names.into_iter().map(Into::into).collect();
         self
     }
 

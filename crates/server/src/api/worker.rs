@@ -3,5 +3,6 @@
 pub mod claims;
 pub mod heartbeats;
 pub mod on_success;
+pub mod prerequisites;
 pub mod settlements;
 pub mod steps;

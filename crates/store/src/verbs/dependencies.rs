@@ -1,7 +1,7 @@
 //! Jobs that wait for others.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
@@ -121,19 +121,44 @@ async fn links_of(
     })
 }
 
+/// What else is known of the jobs of a request while it is planned.
+#[derive(Default)]
+pub(crate) struct RequestContext {
+    /// The job with whose success they are created: they find that it has succeeded.
+    pub outbox_of: Option<JobId>,
+    /// Jobs of the request that exist already, under another id.
+    pub existing: HashMap<JobId, JobId>,
+}
+
+impl RequestContext {
+    /// Of a request of these jobs, of which some exist already.
+    pub(crate) fn of_enqueue<'a>(
+        jobs: impl Iterator<Item = &'a NewJob>,
+        known: impl Fn(usize) -> Option<JobId>,
+    ) -> Self {
+        let jobs = jobs.enumerate();
+        let existing = jobs.filter_map(|(index, job)| Some((job.id, known(index)?)));
+        Self {
+            outbox_of: None,
+            existing: existing.collect(),
+        }
+    }
+}
+
 /// The jobs of a request that wait for others, as they are to be stored, by their index. Those that
 /// they wait for are locked from here on, so that none ends before its dependants are stored.
-/// Jobs that are created with the success of `outbox_of` find that it has succeeded, and may wait for
-/// those that come before them.
+/// Jobs may wait for those that come before them in the request.
 pub(crate) async fn plan(
     tx: &mut dyn Transaction,
     new: &[(usize, &NewJob)],
-    outbox_of: Option<JobId>,
+    context: &RequestContext,
 ) -> Result<Result<HashMap<usize, NewDependant>, EnqueueError>, DriverError> {
+    let stored_as = |id: &JobId| context.existing.get(id).copied().unwrap_or(*id);
     let waiting = new.iter().filter(|(_, job)| job.after().is_some());
     let waiting: Vec<(usize, &NewJob)> = waiting.copied().collect();
     let ids = waiting.iter().filter_map(|(_, job)| job.after());
-    let mut ids: Vec<JobId> = ids.flat_map(|after| after.after()).copied().collect();
+    let ids = ids.flat_map(|after| after.after()).map(stored_as);
+    let mut ids: Vec<JobId> = ids.collect();
     ids.sort_unstable();
     ids.dedup();
     if ids.is_empty() {
@@ -142,7 +167,8 @@ pub(crate) async fn plan(
     let mut found = HashMap::new();
     for row in tx.stored_jobs(&ids, Lock::Update).await? {
         let prerequisite = Prerequisite {
-            state: match outbox_of == Some(row.id) {
+            id: row.id,
+            state: match context.outbox_of == Some(row.id) {
                 true => PrerequisiteState::Succeeded,
                 false => row_state(tx, &row.row).await?,
             },
@@ -150,22 +176,26 @@ pub(crate) async fn plan(
         };
         found.insert(row.id, (row.tenant, prerequisite));
     }
+    let created: HashMap<JobId, (usize, &NewJob)> = new
+        .iter()
+        .map(|(index, job)| (job.id, (*index, *job)))
+        .collect();
     let mut dependants = HashMap::new();
     let now = tx.now();
     for (index, job) in waiting {
-        let before = new
-            .iter()
-            .filter(|(other, _)| outbox_of.is_some() && *other < index);
-        let before: HashSet<JobId> = before.map(|(_, other)| other.id).collect();
-        let find = |id| {
-            let own = found
-                .get(&id)
-                .filter(|(tenant, _)| *tenant == job.tenant.as_str());
-            let created_with_it = before.contains(&id).then_some(Prerequisite {
+        let find = |id: JobId| {
+            let id = stored_as(&id);
+            let stored = found.get(&id);
+            let stored = stored.filter(|(tenant, _)| *tenant == job.tenant.as_str());
+            let earlier = created.get(&id);
+            let earlier = earlier.filter(|(other, new)| *other < index && new.tenant == job.tenant);
+            let created_with_it = earlier.map(|_| Prerequisite {
+                id,
                 state: PrerequisiteState::Unfinished,
                 created_at: now,
             });
-            Ok::<_, DriverError>(own.map(|(_, found)| *found).or(created_with_it))
+            let prerequisite = stored.map(|(_, found)| *found);
+            Ok::<_, DriverError>(prerequisite.or(created_with_it))
         };
         match NewDependant::new(index, job, find)? {
             Ok(dependant) => dependants.extend(dependant.map(|dependant| (index, dependant))),

@@ -20,6 +20,7 @@ pub(crate) const IS_OF_BATCH: i16 = 4; // not a limit: a bit
 /// A job that another one is to wait for.
 #[derive(Clone, Copy)]
 pub(crate) struct Prerequisite {
+    pub id: JobId,
     pub state: PrerequisiteState,
     pub created_at: Timestamp,
 }
@@ -52,14 +53,17 @@ impl NewDependant {
         let mut prerequisites = Vec::with_capacity(after.after().len());
         let mut created_from = Timestamp::EPOCH;
         for id in after.after() {
-            let Some(Prerequisite { state, created_at }) = find(*id)? else {
+            let Some(found) = find(*id)? else {
                 return Ok(Err(EnqueueError::UnknownPrerequisite { index, job: *id }));
             };
-            counts.add(state);
-            prerequisites.push((*id, state));
-            let tie = Duration::from_micros(u64::from(*id > job.id));
-            created_from = created_from.max(created_at.plus(tie));
+            counts.add(found.state);
+            prerequisites.push((found.id, found.state));
+            let tie = Duration::from_micros(u64::from(found.id > job.id));
+            created_from = created_from.max(found.created_at.plus(tie));
         }
+        // Two that the request names may be one that exists.
+        prerequisites.sort_unstable_by_key(|(id, _)| *id);
+        prerequisites.dedup_by_key(|(id, _)| *id);
         let decision = after.on_failure().decide(counts);
         let mut job = job.clone();
         if decision != DependantDecision::Release {

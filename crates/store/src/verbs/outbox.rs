@@ -6,7 +6,11 @@ use steadfast_core::{
     BatchId, JobId, NewJob, OutboxRefusal, OutboxRefusalReason, Timestamp, Transition,
 };
 
-use super::{batches, dependencies, links::NewDependant};
+use super::{
+    batches,
+    dependencies::{self, RequestContext},
+    links::NewDependant,
+};
 use crate::{
     drivers::{
         driver_error::DriverError,
@@ -45,7 +49,11 @@ pub(crate) async fn plan(
             new.push((index, job));
         }
     }
-    let dependants = match dependencies::plan(tx, &new, Some(transition.job)).await? {
+    let context = RequestContext {
+        outbox_of: Some(transition.job),
+        ..RequestContext::default()
+    };
+    let dependants = match dependencies::plan(tx, &new, &context).await? {
         Ok(dependants) => dependants,
         Err(refused) => return refusal(refused).map(Err),
     };

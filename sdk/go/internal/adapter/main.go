@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"steadfast.example/steadfast"
@@ -46,6 +47,8 @@ type (
 		MaxRunning int    `json:"maxRunning"`
 		Reason     string `json:"reason"`
 	}
+	gather  struct{}
+	flow    struct{}
 	enqueue struct {
 		Options map[string]json.RawMessage
 	}
@@ -65,6 +68,8 @@ func (fail) Kind() string     { return "fail" }
 func (typed) Kind() string    { return "typed" }
 func (once) Kind() string     { return "once" }
 func (limit) Kind() string    { return "limit" }
+func (gather) Kind() string   { return "gather" }
+func (flow) Kind() string     { return "flow" }
 func (enqueue) Kind() string  { return "enqueue" }
 
 // UnmarshalJSON accepts any payload, as does that of spawn and progress.
@@ -166,7 +171,35 @@ func handlers(client *steadfast.Client, queue string) *steadfast.Handlers {
 		}
 		return map[string]string{"id": made.ID}, nil
 	})
+	steadfast.HandleWithResult(all, func(ctx context.Context, _ *steadfast.Job[gather]) ([]json.RawMessage, error) {
+		found, err := steadfast.Prerequisites(ctx)
+		results := make([]json.RawMessage, len(found))
+		for i, prerequisite := range found {
+			results[i] = prerequisite.Result
+		}
+		return results, err
+	})
+	steadfast.HandleWithResult(all, func(ctx context.Context, _ *steadfast.Job[flow]) (map[string]string, error) {
+		return createFlow(ctx, client, queue)
+	})
 	return all
+}
+
+// createFlow creates two jobs in one call, of which the second waits for the first.
+func createFlow(ctx context.Context, client *steadfast.Client, queue string) (map[string]string, error) {
+	first, err := steadfast.NewJob(echo{json.RawMessage(`{"n":1}`)}, steadfast.Queue(queue), steadfast.Ref("first"))
+	if err != nil {
+		return nil, err
+	}
+	last, err := steadfast.NewJob(gather{}, steadfast.Queue(queue), steadfast.After("ref:first"))
+	if err != nil {
+		return nil, err
+	}
+	made, err := client.EnqueueMany(ctx, first, last)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"id": made[1].ID}, nil
 }
 
 func setLimit(ctx context.Context, client *steadfast.Client, payload limit) (result limited, err error) {
@@ -202,12 +235,36 @@ func main() {
 	client, err := steadfast.NewClient() // STEADFAST_URL, STEADFAST_API_KEY
 	check(err)
 	queue := os.Getenv("QUEUE")
+	if count, err := strconv.Atoi(os.Getenv("ENQUEUE")); err == nil {
+		enqueueMany(client, queue, count, concurrency)
+		return
+	}
 	worker, err := steadfast.NewWorker(client, handlers(client, queue), steadfast.WithQueues(queue),
 		steadfast.WithConcurrency(concurrency), steadfast.WithGrace(grace), steadfast.WithLease(lease))
 	check(err)
 	emit(map[string]any{"event": "ready"})
 	check(worker.Run(context.Background()))
 	emit(map[string]any{"event": "stopped"})
+}
+
+// enqueueMany is for measurements: it enqueues jobs one by one, some at a time.
+func enqueueMany(client *steadfast.Client, queue string, count, atOnce int) {
+	start := time.Now()
+	var left atomic.Int64
+	left.Store(int64(count))
+	var group sync.WaitGroup
+	for range atOnce {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for left.Add(-1) >= 0 {
+				_, err := client.Enqueue(context.Background(), noop{}, steadfast.Queue(queue))
+				check(err)
+			}
+		}()
+	}
+	group.Wait()
+	emit(map[string]any{"event": "enqueued", "seconds": time.Since(start).Seconds()})
 }
 
 func check(err error) {

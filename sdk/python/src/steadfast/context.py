@@ -40,6 +40,14 @@ class StepStore(Protocol):
         """As `save`."""
         ...
 
+    def prerequisites(self) -> list[types.PrerequisiteResult]:
+        """The jobs that the job has waited for."""
+        ...
+
+    async def prerequisites_async(self) -> list[types.PrerequisiteResult]:
+        """As `prerequisites`."""
+        ...
+
 
 class Context:
     """An attempt at a job, as its handler sees it.
@@ -151,6 +159,16 @@ class Context:
             stored = await self._steps.save_async(name, result)
             _check_comes_back(name, _step_type(step, returns), result)
         return typing.cast("T", _step_result(_step_type(step, returns), stored))
+
+    def prerequisites(self) -> list[types.PrerequisiteResult]:
+        """The jobs that this one has waited for (`after`), by id, with their results."""
+        self.check_aborted()
+        return self._steps.prerequisites()
+
+    async def prerequisites_async(self) -> list[types.PrerequisiteResult]:
+        """As `prerequisites`, for `async def` handlers."""
+        self.check_aborted()
+        return await self._steps.prerequisites_async()
 
     @property
     def is_aborted(self) -> bool:

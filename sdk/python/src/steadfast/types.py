@@ -324,7 +324,7 @@ class ClaimJobsRequest(TypedDict):
     without counting the attempt.
     """
     settlements: NotRequired[list[SettlementRequest]]
-    """Settlements of earlier attempts, up to 1,000, written together with the claim. The
+    """Settlements of earlier attempts, up to 1,000, settled before the claim. The
     response has one result for each and does not wait for jobs.
     """
     tenant: NotRequired[Name | None]
@@ -439,7 +439,9 @@ class CreateJobRequest(TypedDict):
     """
 
     after: NotRequired[list[str] | None]
-    """Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant."""
+    """Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant:
+    `job_…`, or `ref:NAME` for an earlier job of the same list.
+    """
     api: NotRequired[str | None]
     """Short for `http.url`: a URL that receives a POST request."""
     batch: NotRequired[str | None]
@@ -494,6 +496,10 @@ class CreateJobRequest(TypedDict):
     """Priority from 0 to 9, higher first; 5 by default."""
     queue: NotRequired[Name | None]
     """Queue of the job; `default` by default."""
+    ref: NotRequired[str | None]
+    """Name of the job within a list of jobs: later jobs of the list can run after it, with
+    `"after": ["ref:NAME"]`.
+    """
     retry: NotRequired[RetryPolicyInput | None]
     """Retry policy; omitted fields come from the queue, the tenant and the server."""
     retryDelay: NotRequired[Duration | None]
@@ -1734,6 +1740,28 @@ class Prerequisite(TypedDict):
     """Its id."""
     state: PrerequisiteState
     """Label of the job; `given_up` if it was discarded or deleted without success."""
+
+
+class PrerequisiteList(TypedDict):
+    """A page of the jobs that a claimed job has waited for."""
+
+    nextCursor: NotRequired[str | None]
+    """The cursor of the next page; null on the last page."""
+    prerequisites: list[PrerequisiteResult]
+    """The jobs of its `after`, in the order of their ids."""
+
+
+class PrerequisiteResult(TypedDict):
+    """A job that a claimed job has waited for."""
+
+    id: str
+    """The job's id."""
+    kind: NotRequired[Kind | None]
+    """Kind of the job; null if it was deleted."""
+    result: NotRequired[Any]
+    """Result of its last attempt, if it succeeded."""
+    state: PrerequisiteState
+    """State of the job; `given_up` if it was discarded or deleted without success."""
 
 
 PrerequisiteState: TypeAlias = Literal["unfinished", "succeeded", "failed", "given_up"]

@@ -187,6 +187,8 @@ export class TestEngine {
         job.progress = percent;
         job.note = note ?? job.note;
       },
+      // Jobs with `after` are refused here.
+      listPrerequisites: async () => [],
     };
     const logger = withFields(this.#client.logger, fields);
     const context = new AttemptContext(this.#body(job), backend, logger);

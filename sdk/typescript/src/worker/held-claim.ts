@@ -1,7 +1,7 @@
 import { Backoff, pause } from "../backoff.js";
 import { AttemptContext } from "../context.js";
 import { ApiError, ConnectionError } from "../errors.js";
-import type { Claim, Step } from "../generated.js";
+import type { Claim, PrerequisiteList, PrerequisiteResult, Step } from "../generated.js";
 import { type Http, isTransient } from "../http.js";
 import { type Logger, withFields } from "../logger.js";
 import type { HeartbeatNews } from "./heartbeat-loop.js";
@@ -43,6 +43,7 @@ export class HeldClaim {
         getStep: (name) => this.#getStep(name),
         saveStep: (name, result) => this.#saveStep(name, result),
         reportProgress: (percent, note) => this.#reportProgress(percent, note),
+        listPrerequisites: () => this.#listPrerequisites(),
       },
       withFields(settings.logger, { job, kind, attempt }),
       settings.stopping,
@@ -72,6 +73,21 @@ export class HeldClaim {
       checked(await this.#http.call("saveStep", input, ONCE)),
     );
     return step.result;
+  }
+
+  async #listPrerequisites(): Promise<PrerequisiteResult[]> {
+    const found: PrerequisiteResult[] = [];
+    let after: string | null | undefined;
+    do {
+      const query = { fence: this.fence, ...(after != null && { after }) };
+      const input = { path: { id: this.id }, query };
+      const list = await this.#repeat(async () =>
+        checkedList(await this.#http.call("listPrerequisites", input, ONCE)),
+      );
+      found.push(...list.prerequisites);
+      after = list.nextCursor;
+    } while (after != null);
+    return found;
   }
 
   async #reportProgress(percent: number, note: string | undefined): Promise<void> {
@@ -104,6 +120,13 @@ export class HeldClaim {
       }
     }
   }
+}
+
+function checkedList(list: PrerequisiteList | undefined): PrerequisiteList {
+  if (!Array.isArray(list?.prerequisites)) {
+    throw new ConnectionError("an unexpected answer: not a list of prerequisites");
+  }
+  return list;
 }
 
 /** A proxy, or a server that is broken, may answer anything. */

@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, path::Path};
 
 use serde_json::{Map, Value, json};
-use steadfast_api::{CreateJobRequest, CreateResult, HttpTargetRequest, JobBody, WebhookRequest};
+use steadfast_api::{
+    CreateJobRequest, CreateResult, HttpTargetRequest, JobBody, JobReference, WebhookRequest,
+};
 use steadfast_core::{
     BatchId, ConflictAction, ExpiryAction, Guarantee, JobId, JobLabel, OnFailure, StartBefore,
     Timestamp, Unique, UniqueKey, UniqueResult, UniqueScope,
@@ -287,7 +289,8 @@ impl Args {
             debounce_max: self.debounce_max.map(|wait| wait.0.into()),
             start_before: self.start_before,
             on_expiry: self.on_expiry,
-            after: Some(self.after.clone()).filter(|after| !after.is_empty()),
+            after: Some(self.after.iter().copied().map(JobReference::from).collect())
+                .filter(|after: &Vec<_>| !after.is_empty()),
             on_failure: self.on_failure,
             batch: self.batch,
             tags: Some(tags).filter(|tags| !tags.is_empty()),

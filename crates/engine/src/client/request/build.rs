@@ -1,11 +1,14 @@
 //! The checks of a request, and the job that it makes.
 
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
 use steadfast_core::{
     BatchId, ConcurrencyKey, Debounce, Dependencies, Destination, ExpiryAction, IdempotencyKey,
     Invalid, JobId, Kind, NewJob, NewJobExtras, OnFailure, Priority, Queue, StartBefore,
-    StartDeadline, Tenant, Timestamp, Traceparent, duration,
+    StartDeadline, Tenant, Timestamp, Traceparent, duration, limits,
 };
 
 use super::JobRequest;
@@ -71,7 +74,54 @@ impl JobRequest {
             return Err(Invalid::new("debounce", duration::format(wait), expected));
         }
         let on_failure = self.on_failure.unwrap_or(OnFailure::Wait);
-        Dependencies::new(id, after.iter().copied(), on_failure).map(Some)
+        let dependencies = Dependencies::new(id, after.iter().copied(), on_failure)?;
+        Ok(Some(dependencies.with_references(self.references.clone())))
+    }
+
+    /// Finds the jobs of the same list that it refers to, and adds its own name to them.
+    pub(crate) fn resolve(
+        &mut self,
+        id: JobId,
+        known: &mut HashMap<String, JobId>,
+    ) -> Result<(), Invalid> {
+        for name in std::mem::take(&mut self.after_references) {
+            let Some(other) = known.get(&name) else {
+                let expected = "must be the ref of an earlier job in the list";
+                return Err(Invalid::new("after", format!("ref:{name}"), expected));
+            };
+            self.after.get_or_insert_default().push(*other);
+            self.references.insert(*other, name);
+        }
+        let Some(name) = self.reference.take() else {
+            return Ok(());
+        };
+        let most = limits::REFERENCE_BYTES_MAX;
+        if !(1..=most).contains(&name.len()) {
+            let expected = format!("must have 1 to {most} bytes");
+            return Err(Invalid::new("ref", format!("{name:?}"), expected));
+        }
+        match known.entry(name) {
+            Entry::Occupied(taken) => {
+                let expected = "must be given to one job of the list";
+                Err(Invalid::new("ref", format!("{:?}", taken.key()), expected))
+            }
+            Entry::Vacant(free) => {
+                free.insert(id);
+                Ok(())
+            }
+        }
+    }
+
+    /// Refuses references, where there is no list.
+    pub(crate) fn check_no_references(&self) -> Result<(), Invalid> {
+        let expected = "must be omitted: only jobs that are created in a list can be referred to";
+        if let Some(name) = &self.reference {
+            return Err(Invalid::new("ref", format!("{name:?}"), expected));
+        }
+        match self.after_references.first() {
+            Some(name) => Err(Invalid::new("after", format!("ref:{name}"), expected)),
+            None => Ok(()),
+        }
     }
 
     /// Refuses jobs to wait for, where there can be none.

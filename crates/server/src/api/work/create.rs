@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use steadfast_api::{CreateJobRequest, CreateScheduleRequest, HttpTargetRequest, WebhookRequest};
+use steadfast_api::{
+    CreateJobRequest, CreateScheduleRequest, HttpTargetRequest, JobReference, WebhookRequest,
+};
 use steadfast_core::{
     Cron, EventType, Guarantee, Invalid, Kind, NewJob, Payload, Schedule, Shorthands, TickRule,
     Timestamp, Timetable, Webhook, WebhookSecret, WebhookTarget, Zone, duration,
@@ -283,8 +285,19 @@ fn with_extras(mut request: JobRequest, body: &CreateJobRequest) -> JobRequest {
     if let Some(action) = body.on_expiry {
         request = request.on_expiry(action);
     }
+    if let Some(name) = &body.reference {
+        request = request.reference(name);
+    }
     if let Some(after) = &body.after {
-        request = request.after(after.iter().copied());
+        let ids = after.iter().filter_map(|it| match it {
+            JobReference::Id(id) => Some(*id),
+            JobReference::Name(_) => None,
+        });
+        let names = after.iter().filter_map(|it| match it {
+            JobReference::Name(name) => Some(name),
+            JobReference::Id(_) => None,
+        });
+        request = request.after(ids).after_references(names);
     }
     if let Some(action) = body.on_failure {
         request = request.on_failure(action);

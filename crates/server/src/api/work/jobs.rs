@@ -131,7 +131,7 @@ async fn wait_for_end(
 }
 
 /// The result of the last attempt, if it succeeded.
-async fn result_of(app: &App, caller: &Caller, job: &Job) -> Result<Option<Payload>, Problem> {
+pub async fn result_of(app: &App, caller: &Caller, job: &Job) -> Result<Option<Payload>, Problem> {
     if job.progress.state != JobState::Succeeded || !caller.sees_payloads() {
         return Ok(None);
     }

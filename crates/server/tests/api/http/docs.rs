@@ -161,6 +161,16 @@ async fn variable(server: &Server, operation: &str) -> (&'static str, String) {
             ("SCHEDULE", prepare(server, "editSchedule").await.unwrap())
         }
         "editSchedule" => ("SCHEDULE", prepare(server, operation).await.unwrap()),
+        "listPrerequisites" => {
+            let first = http.create_id(json!({"kind": "first"})).await;
+            let claim = &http.claim("first", "0s").await[0];
+            let result = json!({"result": {"bytes": 5120}});
+            http.report(claim, "succeed", result).await.is(200);
+            let second = json!({"kind": "second", "after": [first]});
+            let second = http.create_id(second).await;
+            assert_eq!(http.claim("second", "0s").await[0]["fence"], 1);
+            ("JOB", second)
+        }
         "getStep" => {
             let id = prepare(server, "saveStep").await.unwrap();
             let path = format!("/api/v1/claims/{id}/steps/charge");

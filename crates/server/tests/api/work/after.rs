@@ -105,3 +105,119 @@ async fn a_job_of_another_tenant_is_not_found() {
     let refused = http.post("/api/v1/jobs", body).await;
     refused.is_problem(422, "unknown_job", Some("after"));
 }
+
+/// Claims the only due job of a kind, and reports its success.
+async fn run(http: &Http, kind: &str, result: Value) -> Value {
+    let claims = http.claim(kind, "0s").await;
+    assert_eq!(claims.len(), 1, "{kind}");
+    let body = json!({"result": result});
+    http.report(&claims[0], "succeed", body).await.is(200);
+    claims[0].clone()
+}
+
+#[tokio::test]
+async fn jobs_of_one_list_run_after_each_other_and_read_their_results() {
+    let server = manual().await;
+    let http = &server.http;
+    let list = json!({"jobs": [
+        {"kind": "charge", "ref": "charge", "idempotencyKey": "c1"},
+        {"kind": "pack", "ref": "pack"},
+        {"kind": "ship", "ref": "ship", "after": ["ref:charge", "ref:pack"], "idempotencyKey": "s1"},
+        {"kind": "thank", "after": ["ref:ship"]},
+    ]});
+    let created = http.post("/api/v1/jobs", list).await.is(201);
+    let ids: Vec<String> = (0..4).map(|index| id_of(&created["jobs"][index])).collect();
+    assert_eq!(http.claim("ship", "0s").await.len(), 0);
+    run(http, "charge", json!({"receipt": 17})).await;
+    run(http, "pack", json!(null)).await;
+    advance(http).await;
+    let ship = http.claim("ship", "0s").await[0].clone();
+    let path = format!("/api/v1/claims/{}/prerequisites?fence=1", ids[2]);
+    let found = http.get(&path).await.is(200);
+    let of =
+        |index: usize, kind: &str| json!({"id": ids[index], "state": "succeeded", "kind": kind});
+    let mut charge = of(0, "charge");
+    charge["result"] = json!({"receipt": 17});
+    let pack = of(1, "pack");
+    let expected = json!({"prerequisites": [charge, pack], "nextCursor": null});
+    assert_eq!(found, expected);
+    let page = http.get(&format!("{path}&limit=1")).await.is(200);
+    assert_eq!(page["prerequisites"][0]["id"], ids[0]);
+    let cursor = page["nextCursor"].as_str().unwrap();
+    let page = http.get(&format!("{path}&limit=1&after={cursor}")).await;
+    assert_eq!(page.is(200)["prerequisites"][0]["id"], ids[1]);
+    let stale = format!("/api/v1/claims/{}/prerequisites?fence=7", ids[2]);
+    http.get(&stale)
+        .await
+        .is_problem(409, "stale_fence", Some("fence"));
+    http.get(&format!("{path}&limit=101"))
+        .await
+        .is_problem(422, "invalid", Some("limit"));
+    http.report(&ship, "succeed", json!({})).await.is(200);
+    advance(http).await;
+    run(http, "thank", json!(1)).await;
+}
+
+#[tokio::test]
+async fn a_list_with_references_can_be_repeated() {
+    let server = manual().await;
+    let http = &server.http;
+    let list = |more: Value| {
+        let mut jobs = vec![
+            json!({"kind": "first", "ref": "a", "idempotencyKey": "a"}),
+            json!({"kind": "second", "after": ["ref:a"], "idempotencyKey": "b"}),
+        ];
+        jobs.extend(more.as_array().cloned().unwrap_or_default());
+        json!({"jobs": jobs})
+    };
+    let first = http.post("/api/v1/jobs", list(json!([]))).await.is(201);
+    let again = http.post("/api/v1/jobs", list(json!([]))).await.is(201);
+    for index in 0..2 {
+        assert_eq!(id_of(&first["jobs"][index]), id_of(&again["jobs"][index]));
+    }
+    // A new job may refer to one that exists by its key.
+    let third = json!([{"kind": "third", "after": ["ref:a"]}]);
+    let more = http.post("/api/v1/jobs", list(third)).await.is(201);
+    let third = read(http, &id_of(&more["jobs"][2])).await;
+    assert_eq!(third["after"][0]["id"], first["jobs"][0]["id"]);
+    let other = json!({"jobs": [
+        {"kind": "first", "ref": "x", "idempotencyKey": "a"},
+        {"kind": "second", "after": ["ref:x"], "idempotencyKey": "b"},
+    ]});
+    let other = http.post("/api/v1/jobs", other).await;
+    other.is_problem(409, "idempotency_conflict", Some("idempotencyKey"));
+}
+
+#[tokio::test]
+async fn a_reference_names_one_earlier_job_of_the_list() {
+    let server = manual().await;
+    let http = &server.http;
+    for (jobs, field) in [
+        (json!([{"kind": "k", "after": ["ref:a"]}]), "jobs[0].after"),
+        (
+            json!([{"kind": "k", "after": ["ref:a"]}, {"kind": "k", "ref": "a"}]),
+            "jobs[0].after",
+        ),
+        (
+            json!([{"kind": "k", "ref": "a", "after": ["ref:a"]}]),
+            "jobs[0].after",
+        ),
+        (
+            json!([{"kind": "k", "ref": "a"}, {"kind": "k", "ref": "a"}]),
+            "jobs[1].ref",
+        ),
+        (json!([{"kind": "k", "ref": ""}]), "jobs[0].ref"),
+    ] {
+        let reply = http.post("/api/v1/jobs", json!({"jobs": jobs})).await;
+        assert_eq!(reply.is(422)["field"], field, "{}", reply.body);
+    }
+    for (body, field) in [
+        (json!({"kind": "k", "ref": "a"}), "ref"),
+        (json!({"kind": "k", "after": ["ref:a"]}), "after"),
+    ] {
+        let reply = http.post("/api/v1/jobs", body).await;
+        assert_eq!(reply.is(422)["field"], field, "{}", reply.body);
+    }
+    let listed = http.get("/api/v1/jobs").await.is(200);
+    assert_eq!(listed["jobs"], json!([]));
+}

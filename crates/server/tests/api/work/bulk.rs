@@ -95,3 +95,28 @@ async fn a_slow_search_stops_and_continues_from_its_cursor() {
     // One or two looks for each, as long as they take.
     assert!((2..=3).contains(&pages), "{pages}");
 }
+
+#[tokio::test]
+async fn a_job_of_a_list_is_read_as_a_single_one() {
+    let server = Server::start().await;
+    for job in [
+        json!({"kind": "k", "payload": null}),
+        json!({"kind": "k"}),
+        json!({"kind": "k", "payload": null, "priority": null, "tags": null, "retry": null}),
+        json!({"api": "https://example.com/", "payload": null}),
+    ] {
+        let single = server.http.create_id(job.clone()).await;
+        let list = json!({"jobs": [job]});
+        let list = server.http.post("/api/v1/jobs", list).await.is(201);
+        let read = async |id: &str| {
+            let job = server.http.get(&format!("/api/v1/jobs/{id}")).await.is(200);
+            [
+                job["payload"].clone(),
+                job["http"].clone(),
+                job["priority"].clone(),
+            ]
+        };
+        let listed = list["jobs"][0]["id"].as_str().unwrap();
+        assert_eq!(read(&single).await, read(listed).await, "{job}");
+    }
+}

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use steadfast_core::{
     ConcurrencyKey, Dependencies, EndReason, Gate, GateDefaults, GateId, GateLimits, GateScope,
-    Gates, JobCommand, JobId, JobState, NewJob, NewJobExtras, OnFailure, PrerequisiteState,
-    RefusalReason, RunAt, Tenant,
+    Gates, IdempotencyKey, JobCommand, JobId, JobState, NewJob, NewJobExtras, OnFailure,
+    PrerequisiteState, RefusalReason, RunAt, Tenant,
 };
 
 use crate::conformance::fixture::{
     Fixture, MICRO, ids_of, permanent, request, secs, success, tenant,
 };
-use crate::{ClaimRequest, CommandError, EnqueueError, ReleasedDependants};
+use crate::{ClaimRequest, CommandError, EnqueueError, EnqueueResult, ReleasedDependants};
 
 pub async fn a_job_starts_when_all_that_it_waits_for_have_succeeded(f: Fixture) {
     let first = f.claimed(f.job()).await;
@@ -216,6 +216,63 @@ pub async fn a_job_must_wait_for_jobs_of_its_tenant_that_exist(f: Fixture) {
     f.enqueue_one(own).await;
 }
 
+pub async fn a_job_waits_for_earlier_ones_of_its_request(f: Fixture) {
+    let keyed = || {
+        let mut job = f.job();
+        job.idempotency_key = Some(IdempotencyKey::new("a").unwrap());
+        job
+    };
+    let first = keyed();
+    let second = after(&f, &[first.id], OnFailure::Wait);
+    let ids = [first.id, second.id];
+    f.store.enqueue(vec![first, second], None).await.unwrap();
+    assert!(f.read(ids[1]).await.is_blocked());
+    let late = f.job();
+    let early = after(&f, &[late.id], OnFailure::Wait);
+    match f.store.enqueue(vec![early, late], None).await.unwrap_err() {
+        EnqueueError::UnknownPrerequisite { index: 0, .. } => {}
+        error => panic!("{error}"),
+    }
+    let mut foreign = f.job();
+    foreign.tenant = tenant("other");
+    let own = after(&f, &[foreign.id], OnFailure::Wait);
+    assert!(f.store.enqueue(vec![foreign, own], None).await.is_err());
+
+    // Jobs that exist by their keys have other ids.
+    let (again, twin) = (keyed(), keyed());
+    let third = after(&f, &[again.id, twin.id], OnFailure::Wait);
+    let third_id = third.id;
+    let results = f
+        .store
+        .enqueue(vec![again, twin, third], None)
+        .await
+        .unwrap();
+    assert_eq!(results[..2], [EnqueueResult::Existing(ids[0]); 2]);
+    let links = f.store.job_links(third_id, 10).await.unwrap();
+    assert_eq!(links.after, [(ids[0], PrerequisiteState::Unfinished)]);
+    let claim = f.claim_of(ids[0]).await;
+    f.end(claim, success()).await;
+    let mut released = follow(&f).await;
+    released.sort_unstable();
+    let mut expected = vec![ids[1], third_id];
+    expected.sort_unstable();
+    assert_eq!(released, expected);
+
+    // Two of one request with one key are one job.
+    let new = |key: &str| {
+        let mut job = f.job();
+        job.idempotency_key = Some(IdempotencyKey::new(key).unwrap());
+        job
+    };
+    let (one, same) = (new("b"), new("b"));
+    let one_id = one.id;
+    let last = after(&f, &[same.id], OnFailure::Wait);
+    let last_id = last.id;
+    f.store.enqueue(vec![one, same, last], None).await.unwrap();
+    let links = f.store.job_links(last_id, 10).await.unwrap();
+    assert_eq!(links.after, [(one_id, PrerequisiteState::Unfinished)]);
+}
+
 pub async fn retention_keeps_what_a_deleted_job_was(f: Fixture) {
     let good = f.ended(f.job(), success()).await;
     let bad = f.claimed(f.job()).await;
@@ -287,7 +344,7 @@ pub async fn a_request_that_is_repeated_waits_once(f: Fixture) {
     let job = after(&f, &[first.job().id], OnFailure::Wait);
     let waiting = f.enqueue_one(job.clone()).await;
     let again = f.store.enqueue(vec![job], None).await.unwrap();
-    assert_eq!(again, [crate::EnqueueResult::Existing(waiting)]);
+    assert_eq!(again, [EnqueueResult::Existing(waiting)]);
     let links = f.store.job_links(first.job().id, 10).await.unwrap();
     assert_eq!(links.dependants.count, 1);
     f.end(first, success()).await;

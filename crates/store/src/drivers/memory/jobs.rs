@@ -33,7 +33,11 @@ use crate::{
     verbs::links::NewDependant,
     verbs::tenant_room::check_lanes,
     verbs::unique::UniquePlan,
-    verbs::{audit, batches, dependencies, outbox},
+    verbs::{
+        audit, batches,
+        dependencies::{self, RequestContext},
+        outbox,
+    },
 };
 
 const LAST_ID: JobId = JobId::from_bits(u128::MAX);
@@ -200,8 +204,21 @@ impl Tables {
         let new: Vec<(usize, NewJob)> = new.map(|(index, job)| (index, job.clone())).collect();
         let new: Vec<(usize, &NewJob)> = new.iter().map(|(index, job)| (*index, job)).collect();
         let failed = |error: DriverError| error.in_operation("enqueue");
+        let unique = |index: usize| plan.answers.get(&index).map(|result| result.id());
+        let of_key = |index: usize| {
+            let new: &NewJob = jobs.get(index)?;
+            let key = (new.tenant.clone(), new.idempotency_key.clone()?);
+            let is_same = |other: &&NewJob| {
+                other.tenant == key.0 && other.idempotency_key.as_ref() == Some(&key.1)
+            };
+            let twin = || jobs[..index].iter().find(is_same).map(|twin| twin.id);
+            self.keys.get(&key).map(|holder| holder.job).or_else(twin)
+        };
+        let known = |index| of_key(index).or_else(|| unique(index));
+        let context = RequestContext::of_enqueue(jobs.iter(), known);
         let mut seam = self.seam(now);
-        let dependants = finish(dependencies::plan(&mut seam, &new, None)).map_err(failed)??;
+        let dependants =
+            finish(dependencies::plan(&mut seam, &new, &context)).map_err(failed)??;
         let answers = self.answers_for(&jobs, &plan, now)?;
         finish(batches::check(&mut self.seam(now), new, None)).map_err(failed)??;
         let created = answers.iter().enumerate();

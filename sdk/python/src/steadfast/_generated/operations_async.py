@@ -195,6 +195,19 @@ class AsyncOperations:
             await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/heartbeat", body=body),
         )
 
+    async def list_prerequisites(
+        self, id: str, *, fence: int, limit: int | None = None, after: str | None = None
+    ) -> types.PrerequisiteList:
+        """Read the results of the jobs that the claimed job has waited for (`after`)."""
+        return cast(
+            "types.PrerequisiteList",
+            await self.request(
+                "GET",
+                f"/api/v1/claims/{quote(id, safe='')}/prerequisites",
+                query={"fence": fence, "limit": limit, "after": after},
+            ),
+        )
+
     async def release_attempt(self, id: str, body: types.ReleaseRequest) -> types.Job:
         """Release a job: it is due immediately, and this attempt is not counted."""
         return cast(

@@ -17,7 +17,9 @@ class JobOptions(TypedDict, total=False):
     """Options of a job; the server has defaults for all of them."""
 
     after: Sequence[str]
-    """Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant."""
+    """Start the job only after these jobs have ended; up to 1,000 jobs of the same tenant:
+    `job_…`, or `ref:NAME` for an earlier job of the same list.
+    """
     batch: str
     """The open batch that the job belongs to: `bat_…`"""
     concurrency_key: str
@@ -58,6 +60,10 @@ class JobOptions(TypedDict, total=False):
     """Priority from 0 to 9, higher first; 5 by default."""
     queue: types.Name
     """Queue of the job; `default` by default."""
+    ref: str
+    """Name of the job within a list of jobs: later jobs of the list can run after it, with
+    `"after": ["ref:NAME"]`.
+    """
     retry: types.RetryPolicyInput
     """Retry policy; omitted fields come from the queue, the tenant and the server."""
     retry_delay: Duration
@@ -108,6 +114,7 @@ OPTIONS: dict[str, tuple[str, Form]] = {
     "on_failure": ("onFailure", "plain"),
     "priority": ("priority", "plain"),
     "queue": ("queue", "plain"),
+    "ref": ("ref", "plain"),
     "retry": ("retry", "plain"),
     "retry_delay": ("retryDelay", "duration"),
     "run_at": ("runAt", "time"),

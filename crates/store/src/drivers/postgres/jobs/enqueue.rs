@@ -31,7 +31,10 @@ use crate::{
     store::EnqueueResult,
     verbs::links::NewDependant,
     verbs::unique::UniquePlan,
-    verbs::{batches, dependencies},
+    verbs::{
+        batches,
+        dependencies::{self, RequestContext},
+    },
     wake::WakeReasons,
 };
 
@@ -114,7 +117,9 @@ pub(crate) async fn enqueue_in(
     let new = new.map(|index| (index, plan.creates.get(&index).unwrap_or(jobs[index].job)));
     let new: Vec<(usize, &NewJob)> = new.collect();
     let mut transaction = SessionTransaction::new(session, hints);
-    let dependants = match dependencies::plan(&mut transaction, &new, None).await? {
+    let known_id = |index| known.get(&index).map(|result| result.id());
+    let context = RequestContext::of_enqueue(jobs.iter().map(|it| it.job), known_id);
+    let dependants = match dependencies::plan(&mut transaction, &new, &context).await? {
         Ok(dependants) => dependants,
         Err(unknown) => return Ok(Err(unknown)),
     };

@@ -25,7 +25,10 @@ use crate::{
     verbs::links::NewDependant,
     verbs::tenant_room::check_flow_keys,
     verbs::unique::UniquePlan,
-    verbs::{batches, dependencies},
+    verbs::{
+        batches,
+        dependencies::{self, RequestContext},
+    },
 };
 
 pub(crate) type Answer = Result<Vec<EnqueueResult>, EnqueueError>;
@@ -72,8 +75,11 @@ pub(crate) fn enqueue_together(
             // It may wait for one of those.
             plain.insert_all(session)?;
         }
-        let is_known = |index| existing.contains_key(&index) || plan.answers.contains_key(&index);
-        let dependants = match plan_links(session, jobs, &plan, is_known)? {
+        let known = |index| {
+            let unique = || plan.answers.get(&index).map(|result| result.id());
+            existing.get(&index).copied().or_else(unique)
+        };
+        let dependants = match plan_links(session, jobs, &plan, known)? {
             Ok(dependants) => dependants,
             Err(refused) => {
                 answers.push(Err(refused));
@@ -131,7 +137,7 @@ fn plan_links(
     session: &mut Session<'_>,
     jobs: &[NewJob],
     plan: &UniquePlan,
-    is_known: impl Fn(usize) -> bool,
+    known: impl Fn(usize) -> Option<JobId>,
 ) -> Result<Result<HashMap<usize, NewDependant>, EnqueueError>, DriverError> {
     if jobs
         .iter()
@@ -142,11 +148,12 @@ fn plan_links(
     let new = jobs
         .iter()
         .enumerate()
-        .filter(|(index, _)| !is_known(*index));
+        .filter(|(index, _)| known(*index).is_none());
     let new = new.map(|(index, job)| (index, plan.creates.get(&index).unwrap_or(job)));
     let new: Vec<(usize, &NewJob)> = new.collect();
     let mut transaction = WriterTransaction::new(session);
-    let dependants = match finish(dependencies::plan(&mut transaction, &new, None))? {
+    let context = RequestContext::of_enqueue(jobs.iter(), known);
+    let dependants = match finish(dependencies::plan(&mut transaction, &new, &context))? {
         Ok(dependants) => dependants,
         Err(unknown) => return Ok(Err(unknown)),
     };
