@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -117,6 +118,13 @@ func (t *test) history(id string) []attempt {
 func (t *test) jobs(label, kind string) []job {
 	var found struct{ Jobs []job }
 	t.call("GET", fmt.Sprintf("/jobs?queue=%s&label=%s&kind=%s&limit=500", t.queue, label, kind), nil, &found)
+	return found.Jobs
+}
+
+// tagged are the jobs with a tag.
+func (t *test) tagged(tag string) []job {
+	var found struct{ Jobs []job }
+	t.call("GET", "/jobs?tag="+url.QueryEscape(tag), nil, &found)
 	return found.Jobs
 }
 

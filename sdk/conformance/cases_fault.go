@@ -18,21 +18,6 @@ func ms(n int) fields { return fields{"ms": n} }
 
 var faultCases = []testCase{
 	{
-		name:     "lost-claim-answer",
-		sentence: "a claim whose answer was lost costs its lease, and the worker claims on",
-		worker:   workerOptions{lease: 1500 * time.Millisecond},
-		run: func(t *test) {
-			t.startProxy()
-			lost := t.proxy.addFault(&fault{path: pattern(claimPath), action: cutAfter, answer: hasClaims, left: 1})
-			t.startWorker()
-			id := t.create("noop", nil)
-			t.until("the lost answer", func() bool { return t.proxy.hits(lost) > 0 })
-			other := t.create("noop", nil)
-			t.succeeded(other, id)
-			t.check(t.worker.count("start", id) == 1, "the handler started %d times", t.worker.count("start", id))
-		},
-	},
-	{
 		name:     "vanished-claim",
 		sentence: "a claim that is never answered is given up some time after its wait (only with --long)",
 		run: func(t *test) {

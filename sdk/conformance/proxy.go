@@ -47,7 +47,9 @@ type fault struct {
 	method string
 	// of the action oddAnswer
 	reply reply
-	// if set, only exchanges whose answer it accepts are hit
+	// if set, only requests that it accepts are hit
+	request func(*exchange) bool
+	// if set, only exchanges whose answer it accepts are hit, after the server has done its part
 	answer func(*exchange) bool
 	delay  time.Duration
 	left   int
@@ -58,6 +60,12 @@ type fault struct {
 type reply struct {
 	status int
 	text   string
+}
+
+func (r reply) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(r.status)
+	io.WriteString(w, r.text)
 }
 
 type action string
@@ -79,6 +87,8 @@ const (
 	tooMany action = "429"
 	// the server, or a proxy in front of it, answers something else
 	oddAnswer action = "odd answer"
+	// the second half of the answer is missing
+	halfAnswer action = "half an answer"
 )
 
 func startProxy(upstream string) (*proxy, error) {
@@ -208,9 +218,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case f != nil && f.action == oddAnswer:
 		p.answered(e, f.reply.status, []byte(f.reply.text))
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(f.reply.status)
-		io.WriteString(w, f.reply.text)
+		f.reply.write(w)
 		return
 	case f != nil && f.action == tooMany:
 		p.refuse(e, w, http.StatusTooManyRequests, "2")
@@ -228,6 +236,14 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if f != nil && f.action == cutAfter {
 		cut(w)
+		return
+	}
+	if f != nil && f.action == oddAnswer {
+		f.reply.write(w)
+		return
+	}
+	if f != nil && f.action == halfAnswer {
+		reply{answer.StatusCode, string(text[:len(text)/2])}.write(w)
 		return
 	}
 	if f != nil && f.action == delayAnswer {
@@ -265,7 +281,7 @@ func (p *proxy) take(e *exchange, answered bool) *fault {
 	for _, f := range p.faults {
 		isMethod := f.method == "" || f.method == e.method
 		if f.left > 0 && isMethod && f.path.MatchString(e.path) && (f.answer != nil) == answered {
-			if answered && !f.answer(e) {
+			if answered && !f.answer(e) || f.request != nil && !f.request(e) {
 				continue
 			}
 			f.left--

@@ -3,6 +3,7 @@ package steadfast
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -30,13 +31,22 @@ const (
 type claimer struct {
 	client  *Client
 	slots   *slots
+	settler *settler
 	request api.ClaimJobsRequest
+	// session names this process, so that claims of an answer that got lost go back at once
+	session api.ClaimSession
 	log     *slog.Logger
 	// connection of the claim requests, if this library opens it
 	connection *claimConnection
 	// start runs the claims; release gives them back
 	start, release func([]*claim)
 	newClaim       func(api.Claim, time.Time) *claim
+}
+
+// claimRequest is [api.ClaimJobsRequest] with settlements that are already written.
+type claimRequest struct {
+	api.ClaimJobsRequest
+	Settlements []json.RawMessage `json:"settlements,omitempty"`
 }
 
 // run claims until the context ends. The error is that of a server which refuses this worker from
@@ -47,10 +57,13 @@ func (c *claimer) run(ctx context.Context) error {
 	for {
 		free := c.slots.wait(ctx)
 		if ctx.Err() != nil {
+			c.settler.signal()
 			return nil
 		}
 		sent := time.Now()
-		claims, err := c.claim(ctx, free)
+		outcomes := c.settler.takeAlong()
+		claims, err := c.claim(ctx, free, outcomes)
+		c.settler.finishAlong(outcomes, err)
 		switch {
 		case ctx.Err() != nil:
 			if len(claims) > 0 {
@@ -58,7 +71,7 @@ func (c *claimer) run(ctx context.Context) error {
 				c.release(claims)
 			}
 			return nil
-		case err == nil && len(claims) == 0 && time.Since(sent) < earlyAnswer:
+		case err == nil && len(claims) == 0 && len(outcomes) == 0 && time.Since(sent) < earlyAnswer:
 			accepted = true
 			wait.sleep(ctx, nil)
 		case err == nil:
@@ -74,9 +87,10 @@ func (c *claimer) run(ctx context.Context) error {
 	}
 }
 
-// claim sends one request. When the worker stops meanwhile, the request is ended in a way that does
+// claim sends one request, which reports outcomes as well; with outcomes, the server does not wait for
+// jobs. When the worker stops meanwhile, the request is ended in a way that does
 // not lose jobs which are already on their way.
-func (c *claimer) claim(stopping context.Context, count int) ([]*claim, error) {
+func (c *claimer) claim(stopping context.Context, count int, outcomes []*settlement) ([]*claim, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(stopping), pollWait+pollMargin)
 	defer cancel()
 	defer context.AfterFunc(stopping, func() {
@@ -85,14 +99,16 @@ func (c *claimer) claim(stopping context.Context, count int) ([]*claim, error) {
 		}
 		time.AfterFunc(lastAnswerWait, cancel)
 	})()
-	request := c.request
-	request.Max = &count
+	c.session.Sequence++
+	session := c.session
+	request := claimRequest{ClaimJobsRequest: c.request, Settlements: bodies(outcomes)}
+	request.Max, request.Session = &count, &session
 	client := *c.client.Client
 	if c.connection != nil {
 		client.HTTP = c.connection.http
 	}
 	var answer api.ClaimList
-	if err := client.Call(ctx, http.MethodPost, "/claims", nil, request, &answer); err != nil {
+	if err := client.CallOnce(ctx, "/claims", request, &answer); err != nil {
 		return nil, err
 	}
 	if answer.Claims == nil {
@@ -106,6 +122,10 @@ func (c *claimer) claim(stopping context.Context, count int) ([]*claim, error) {
 		}
 		claims = append(claims, c.newClaim(entry, received))
 	}
+	if err := c.settler.accept(outcomes, answer.Settled); err != nil {
+		return nil, err
+	}
+	c.session.Received = api.Ptr(session.Sequence)
 	return claims, nil
 }
 
@@ -144,7 +164,9 @@ type slots struct {
 	mutex   sync.Mutex
 	total   int
 	running int
-	freed   chan struct{}
+	// a claim is sent as soon as there is room
+	isAwaited bool
+	freed     chan struct{}
 	// no jobs are taken while this says that too many outcomes are waiting
 	isBlocked func() bool
 }
@@ -171,13 +193,31 @@ func (s *slots) giveBack() {
 	}
 }
 
+func (s *slots) await(isAwaited bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.isAwaited = isAwaited
+}
+
+func (s *slots) enough() int { return max(s.total/4, 1) }
+
+// isClaimDue tells whether the claimer is about to send a request.
+func (s *slots) isClaimDue() bool {
+	s.mutex.Lock()
+	hasRoom := s.isAwaited && s.total-s.running >= s.enough()
+	s.mutex.Unlock()
+	return hasRoom && !s.isBlocked()
+}
+
 // wait returns how many slots are free once it is worth a request: a quarter of them, or fewer that
 // have been free for a moment.
 func (s *slots) wait(ctx context.Context) int {
+	s.await(true)
+	defer s.await(false)
 	var patience <-chan time.Time
 	for ctx.Err() == nil {
 		free := s.free()
-		if free >= max(s.total/4, 1) && !s.isBlocked() {
+		if free >= s.enough() && !s.isBlocked() {
 			return min(free, settlementsMax)
 		}
 		if free > 0 && patience == nil {

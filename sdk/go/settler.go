@@ -24,17 +24,22 @@ const (
 	settleTimeout    = 10 * time.Second
 )
 
-// settler reports outcomes: what is waiting goes in one request, at once if none is under way. A
+// settler reports outcomes: what is waiting goes in one request, at once if none is under way, or with
+// the claim that is about to be sent. A
 // request that was not answered is repeated; the server lets it take effect once.
 type settler struct {
 	client *Client
 	held   *heldClaims
 	log    *slog.Logger
 
-	mutex    sync.Mutex
-	waiting  []*settlement
-	inFlight bool
-	wake     chan struct{}
+	// isClaimDue tells that a claim is about to take along what waits
+	isClaimDue func() bool
+
+	mutex   sync.Mutex
+	waiting []*settlement
+	// how many are under way, by themselves and with a claim
+	inFlight, along int
+	wake            chan struct{}
 }
 
 type settlement struct {
@@ -50,11 +55,17 @@ type settleRequest struct {
 	Settlements []json.RawMessage `json:"settlements"`
 }
 
-// add reports the outcome of a claim; the first outcome of a claim counts.
-func (s *settler) add(c *claim, outcome Outcome) {
-	if !c.isSettled.CompareAndSwap(false, true) {
-		return
+// add reports the outcome of a claim; the first outcome of a claim counts. What is given back (a slot)
+// is free before the outcome is sent, so that a claim can take it along.
+func (s *settler) add(c *claim, outcome Outcome, giveBack func()) {
+	if c.isSettled.CompareAndSwap(false, true) {
+		s.put(c, outcome)
 	}
+	giveBack()
+	s.signal()
+}
+
+func (s *settler) put(c *claim, outcome Outcome) {
 	body, err := settlementText(c, outcome)
 	if err != nil {
 		body, _ = settlementText(c, outcomeOf(Permanent(WithClass("result", err))))
@@ -62,6 +73,9 @@ func (s *settler) add(c *claim, outcome Outcome) {
 	s.mutex.Lock()
 	s.waiting = append(s.waiting, &settlement{claim: c, body: body})
 	s.mutex.Unlock()
+}
+
+func (s *settler) signal() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -95,16 +109,16 @@ func settlementText(c *claim, outcome Outcome) (json.RawMessage, error) {
 func (s *settler) pending() int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.inFlight {
-		return len(s.waiting) + 1
-	}
-	return len(s.waiting)
+	return len(s.waiting) + s.inFlight + s.along
 }
 
 func (s *settler) run(ctx context.Context) {
 	var wait backoff
 	for ctx.Err() == nil {
-		batch := s.take()
+		var batch []*settlement
+		if !s.isClaimDue() {
+			batch = s.take(&s.inFlight)
+		}
 		if len(batch) == 0 {
 			select {
 			case <-s.wake:
@@ -113,7 +127,7 @@ func (s *settler) run(ctx context.Context) {
 			continue
 		}
 		err := s.send(ctx, batch)
-		s.finish(batch, err)
+		s.finish(batch, &s.inFlight, err)
 		if err == nil {
 			wait.reset()
 			continue
@@ -123,8 +137,16 @@ func (s *settler) run(ctx context.Context) {
 	}
 }
 
-// take is the next batch.
-func (s *settler) take() []*settlement {
+// takeAlong is the next batch, for a claim that takes it along; finishAlong follows.
+func (s *settler) takeAlong() []*settlement { return s.take(&s.along) }
+
+func (s *settler) finishAlong(batch []*settlement, err error) {
+	s.finish(batch, &s.along, err)
+	s.signal()
+}
+
+// take is the next batch, which is counted as under way.
+func (s *settler) take(underWay *int) []*settlement {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	count, size := 0, 0
@@ -137,15 +159,15 @@ func (s *settler) take() []*settlement {
 	}
 	batch := s.waiting[:count:count]
 	s.waiting = s.waiting[count:]
-	s.inFlight = count > 0
+	*underWay = count
 	return batch
 }
 
 // finish puts a batch whose request failed back in front, without what is too old to matter.
-func (s *settler) finish(batch []*settlement, err error) {
+func (s *settler) finish(batch []*settlement, underWay *int, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.inFlight = false
+	*underWay = 0
 	if err == nil {
 		return
 	}
@@ -163,14 +185,10 @@ func (s *settler) finish(batch []*settlement, err error) {
 
 // send reports a batch. An error means that the same batch should be sent again.
 func (s *settler) send(ctx context.Context, batch []*settlement) error {
-	request := settleRequest{Settlements: make([]json.RawMessage, len(batch))}
-	for i, entry := range batch {
-		request.Settlements[i] = entry.body
-	}
 	timeout, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	var answer api.SettlementList
-	err := s.client.Call(timeout, http.MethodPost, "/claims/settle", nil, request, &answer)
+	err := s.client.Call(timeout, http.MethodPost, "/claims/settle", nil, settleRequest{bodies(batch)}, &answer)
 	var refused *api.Error
 	if errors.As(err, &refused) && (refused.Status == http.StatusUnprocessableEntity || refused.Status == http.StatusRequestEntityTooLarge) {
 		s.replace(batch, refused)
@@ -179,17 +197,30 @@ func (s *settler) send(ctx context.Context, batch []*settlement) error {
 	if err != nil {
 		return err
 	}
-	if len(answer.Settled) != len(batch) {
-		return fmt.Errorf("the server answered %d of %d settlements", len(answer.Settled), len(batch))
+	return s.accept(batch, answer.Settled)
+}
+
+func bodies(batch []*settlement) []json.RawMessage {
+	bodies := make([]json.RawMessage, len(batch))
+	for i, entry := range batch {
+		bodies[i] = entry.body
 	}
-	for _, result := range answer.Settled {
+	return bodies
+}
+
+// accept heeds the results of a batch. An error means that they are not results of this batch.
+func (s *settler) accept(batch []*settlement, results []api.SettlementResult) error {
+	if len(results) != len(batch) {
+		return fmt.Errorf("the server answered %d of %d settlements", len(results), len(batch))
+	}
+	for _, result := range results {
 		if !result.Ok && result.Code == "" {
 			return errors.New("the server answered a settlement without a result")
 		}
 	}
 	var again []*settlement
 	for i, entry := range batch {
-		if result := answer.Settled[i]; !result.Ok {
+		if result := results[i]; !result.Ok {
 			s.log.Warn("outcome refused", "job", entry.claim.job.ID, "code", result.Code, "detail", result.Detail)
 			isOver := result.Code == "stale_fence" || result.Code == "not_found"
 			if !isOver && entry.replace(result.Detail) {

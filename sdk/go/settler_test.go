@@ -47,9 +47,9 @@ func newTestClaim(held *heldClaims, id string, lease time.Duration) *claim {
 func settleAll(t *testing.T, client *Client, outcomes ...Outcome) *heldClaims {
 	t.Helper()
 	held := newHeldClaims()
-	s := &settler{client: client, held: held, log: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1)}
+	s := &settler{client: client, held: held, log: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1), isClaimDue: func() bool { return false }}
 	for i, outcome := range outcomes {
-		s.add(newTestClaim(held, fmt.Sprint("job_", i), time.Minute), outcome)
+		s.add(newTestClaim(held, fmt.Sprint("job_", i), time.Minute), outcome, func() {})
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -160,10 +160,10 @@ func TestBatchesAreBoundedInNumberAndSize(t *testing.T) {
 
 func TestTheFirstOutcomeOfAClaimCounts(t *testing.T) {
 	held := newHeldClaims()
-	s := &settler{held: held, wake: make(chan struct{}, 1)}
+	s := &settler{held: held, wake: make(chan struct{}, 1), isClaimDue: func() bool { return false }}
 	c := newTestClaim(held, "job_1", time.Minute)
-	s.add(c, Outcome{Verb: Release})
-	s.add(c, Outcome{Verb: Succeed})
+	s.add(c, Outcome{Verb: Release}, func() {})
+	s.add(c, Outcome{Verb: Succeed}, func() {})
 	if len(s.waiting) != 1 || !strings.Contains(string(s.waiting[0].body), "release") {
 		t.Errorf("%d outcomes", len(s.waiting))
 	}
@@ -171,12 +171,12 @@ func TestTheFirstOutcomeOfAClaimCounts(t *testing.T) {
 
 func TestAnOutcomeIsDroppedLongAfterItsLease(t *testing.T) {
 	held := newHeldClaims()
-	s := &settler{held: held, log: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1)}
+	s := &settler{held: held, log: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1), isClaimDue: func() bool { return false }}
 	old, young := newTestClaim(held, "old", time.Minute), newTestClaim(held, "young", time.Minute)
 	old.renewed(time.Now().Add(-2*time.Minute - settleAfterLease))
-	s.add(old, Outcome{Verb: Succeed})
-	s.add(young, Outcome{Verb: Succeed})
-	s.finish(s.take(), context.DeadlineExceeded)
+	s.add(old, Outcome{Verb: Succeed}, func() {})
+	s.add(young, Outcome{Verb: Succeed}, func() {})
+	s.finish(s.take(&s.inFlight), &s.inFlight, context.DeadlineExceeded)
 	if len(s.waiting) != 1 || s.waiting[0].claim != young || len(held.all()) != 1 {
 		t.Errorf("%d outcomes, %d claims", len(s.waiting), len(held.all()))
 	}

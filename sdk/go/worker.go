@@ -126,6 +126,7 @@ func NewWorker(client *Client, handlers *Handlers, options ...WorkerOption) (*Wo
 		freed:     make(chan struct{}, 1),
 		isBlocked: func() bool { return w.settler.pending() > unsettled },
 	}
+	w.settler.isClaimDue = w.slots.isClaimDue
 	return w, nil
 }
 
@@ -220,9 +221,11 @@ func waitFor(finished <-chan struct{}, limit time.Duration) bool {
 func (w *Worker) newClaimer(working context.Context) *claimer {
 	host, _ := os.Hostname()
 	c := &claimer{
-		client: w.client,
-		slots:  w.slots,
-		log:    w.options.log,
+		client:  w.client,
+		slots:   w.slots,
+		settler: w.settler,
+		session: api.ClaimSession{ID: fmt.Sprintf("%016x", rand.Uint64())},
+		log:     w.options.log,
 		request: api.ClaimJobsRequest{
 			Worker: w.options.name,
 			Queues: w.options.queues,
@@ -264,7 +267,7 @@ func ids(claims []*claim) []string {
 
 func (w *Worker) release(claims []*claim) {
 	for _, c := range claims {
-		w.settler.add(c, Outcome{Verb: Release})
+		w.settler.add(c, Outcome{Verb: Release}, func() {})
 	}
 }
 
@@ -278,7 +281,6 @@ func (w *Worker) start(working context.Context, claims []*claim) {
 	for _, c := range claims {
 		go func() {
 			defer w.running.Done()
-			defer w.slots.giveBack()
 			w.execute(c)
 		}()
 	}
@@ -304,6 +306,7 @@ func (w *Worker) execute(c *claim) {
 		switch cause := context.Cause(ctx); {
 		case errors.Is(cause, ErrLeaseLost):
 			w.held.remove(c)
+			w.slots.giveBack()
 			return
 		case errors.Is(cause, ErrStopped):
 			outcome = Outcome{Verb: Release}
@@ -317,7 +320,7 @@ func (w *Worker) execute(c *claim) {
 	if c.hasReport() {
 		w.beats.send(context.WithoutCancel(ctx), []*claim{c})
 	}
-	w.settler.add(c, outcome)
+	w.settler.add(c, outcome, w.slots.giveBack)
 }
 
 func (w *Worker) logFailure(c *claim, outcome Outcome) {

@@ -1,7 +1,7 @@
 //! Requests and responses of workers.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{Claim, Fence, JobId, JobLabel, Payload, Timestamp};
+use steadfast_core::{Claim, Fence, JobId, JobLabel, Payload, PrerequisiteState, Timestamp};
 
 #[cfg(feature = "openapi")]
 use crate::schema::{KindSchema, NameSchema};
@@ -43,6 +43,34 @@ pub struct ClaimJobsRequest {
     /// Description of the worker, shown in the list of workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker_info: Option<WorkerInfo>,
+    /// Which responses have arrived. Claims of a response that did not arrive are released without
+    /// counting the attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<ClaimSession>,
+    /// Settlements of earlier attempts, up to 1,000, written together with the claim. The response
+    /// has one result for each and does not wait for jobs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(max_items = 1000))]
+    pub settlements: Vec<SettlementRequest>,
+}
+
+/// The claim requests of one worker process, one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ClaimSession {
+    /// Random text of the process, up to 64 bytes; a restarted worker has another one.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(min_length = 1, max_length = 64, example = "8f3b0c5d")
+    )]
+    pub id: String,
+    /// Number of this request: higher than that of every earlier request of the session. A lower
+    /// one is refused, because it was overtaken.
+    pub sequence: u64,
+    /// The highest `sequence` whose response has arrived, with all its claims; 0 by default.
+    #[serde(default)]
+    pub received: u64,
 }
 
 /// Description of a worker. Each text may have up to 128 bytes.
@@ -73,6 +101,9 @@ pub struct WorkerInfo {
 pub struct ClaimList {
     /// The claims; may be empty.
     pub claims: Vec<ClaimBody>,
+    /// One result per settlement of the request, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settled: Vec<SettlementResult>,
 }
 
 /// A job held by a worker until its lease expires.
@@ -316,6 +347,70 @@ pub struct FenceQuery {
     /// The fence of the claim.
     #[cfg_attr(feature = "openapi", param(value_type = u32))]
     pub fence: Fence,
+}
+
+/// Which results of prerequisites to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::IntoParams),
+    into_params(parameter_in = Query)
+)]
+pub struct PrerequisiteQuery {
+    /// The fence of the claim.
+    #[cfg_attr(feature = "openapi", param(value_type = u32))]
+    pub fence: Fence,
+    /// Maximum number of results, up to 100 (the default).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 100))]
+    pub limit: Option<usize>,
+    /// The `nextCursor` of the previous page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// A page of the jobs that a claimed job has waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PrerequisiteList {
+    /// The jobs of its `after`, in the order of their ids.
+    pub prerequisites: Vec<PrerequisiteResult>,
+    /// The cursor of the next page; null on the last page.
+    pub next_cursor: Option<String>,
+}
+
+/// A job that a claimed job has waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
+pub struct PrerequisiteResult {
+    /// The job's id.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub id: JobId,
+    /// State of the job; `given_up` if it was discarded or deleted without success.
+    pub state: PrerequisiteState,
+    /// Kind of the job; null if it was deleted.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<KindSchema>))]
+    pub kind: Option<String>,
+    /// Result of its last attempt, if it succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
+    pub result: Option<Payload>,
+}
+
+impl PrerequisiteResult {
+    /// A job that stands like this, without its result.
+    pub fn new(id: JobId, state: PrerequisiteState) -> Self {
+        Self {
+            id,
+            state,
+            kind: None,
+            result: None,
+        }
+    }
 }
 
 /// The result of a step to store.

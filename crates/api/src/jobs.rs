@@ -9,3 +9,4 @@ pub(crate) mod edit;
 pub(crate) mod event;
 pub(crate) mod job;
 pub(crate) mod operation;
+pub(crate) mod reference;

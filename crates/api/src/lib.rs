@@ -42,10 +42,11 @@ mod server;
 mod webhook;
 
 pub use claim::{
-    ClaimBody, ClaimJobsRequest, ClaimList, FailRequest, FailureRequest, FenceQuery,
+    ClaimBody, ClaimJobsRequest, ClaimList, ClaimSession, FailRequest, FailureRequest, FenceQuery,
     HeartbeatEntry, HeartbeatList, HeartbeatRequest, HeartbeatResult, HeartbeatsRequest, LeaseBody,
-    ReleaseRequest, SaveStepRequest, SettleRequest, SettlementList, SettlementOutcome,
-    SettlementRequest, SettlementResult, SnoozeRequest, StepBody, SucceedRequest, WorkerInfo,
+    PrerequisiteList, PrerequisiteQuery, PrerequisiteResult, ReleaseRequest, SaveStepRequest,
+    SettleRequest, SettlementList, SettlementOutcome, SettlementRequest, SettlementResult,
+    SnoozeRequest, StepBody, SucceedRequest, WorkerInfo,
 };
 pub use duration::DurationText;
 pub use endpoint::{
@@ -87,6 +88,7 @@ pub use jobs::operation::{
     OperationJobBody, OperationJobList, OperationJobQuery, OperationList, OperationQuery,
     OutcomesBody,
 };
+pub use jobs::reference::JobReference;
 pub use policy::{
     DelayRangeBody, PolicyPreviewAttempt, PolicyPreviewBody, PolicyReplayBody,
     PreviewPolicyRequest, ReplayMetricsBody, ReplayPolicyRequest,

@@ -61,8 +61,8 @@ pub struct JobQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
     /// With this tag, as `order:4711`; of several, with all of them.
-    // Repeated names are no matter of a serializer: the client adds them to its query.
-    #[serde(default, skip_serializing)]
+    // Serializers of query strings cannot repeat a name, so the client adds the tags itself.
+    #[serde(default, skip_serializing_if = "is_added_by_client")]
     #[cfg_attr(feature = "openapi", param(max_items = 32))]
     pub tag: Vec<String>,
     /// Jobs whose last failure has this fingerprint.
@@ -79,6 +79,10 @@ pub struct JobQuery {
     /// The `nextCursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+}
+
+fn is_added_by_client(_: &[String]) -> bool {
+    true
 }
 
 /// Which schedules to list.

@@ -12,7 +12,7 @@ pub struct Bare {
 }
 
 const INSERT: &str = "INSERT INTO steadfast_job (lane, state, priority, run_at, fence, attempt, attempts_before, cancel_requested, snoozes, id, policy, at_most_once, lease, created_at, payload) VALUES (1, 0, 5, ?1, 0, 0, 0, 0, 0, ?2, 1, 0, 30000000000, ?1, ?3)";
-const DUE: &str = "SELECT seq, id, payload FROM steadfast_job WHERE lane = 1 AND state = 0 AND sublane = 0 AND level = 10 AND run_at <= ?1 ORDER BY run_at LIMIT ?2";
+const DUE: &str = "SELECT seq, id, payload FROM steadfast_job WHERE lane = 1 AND state = 0 AND flow_key = 0 AND level = 10 AND run_at <= ?1 ORDER BY run_at LIMIT ?2";
 const CLAIM: &str = "UPDATE steadfast_job SET state = 1, fence = fence + 1, attempt = attempt + 1, lease_until = ?2, started_at = ?1, first_started_at = ?1, worker = 'bare' WHERE seq = ?3";
 const SETTLE: &str = "UPDATE steadfast_job SET state = 2, lease_until = NULL, worker = NULL, finished_at = ?1 WHERE seq = ?2 AND fence = 1 AND state = 1";
 const RECORD: &str = "INSERT INTO steadfast_attempt (job, fence, attempt, status, started_at, finished_at, worker) VALUES (?1, 1, 1, 'SUCCESS', ?2, ?2, 'bare')";

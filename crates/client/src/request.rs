@@ -138,17 +138,24 @@ impl<T> Request<T> {
     /// # Errors
     ///
     /// [`ClientError`] says which operation failed, how, and whether it may work later.
-    pub async fn send(mut self) -> Result<Response<T>, ClientError> {
+    pub async fn send(self) -> Result<Response<T>, ClientError> {
+        self.send_until(Ok).await
+    }
+
+    /// Sends the request, and again if that may help, until `read` accepts the response.
+    async fn send_until<A>(
+        mut self,
+        read: impl Fn(Response<T>) -> Result<A, ClientError>,
+    ) -> Result<A, ClientError> {
         let mut backoff = Backoff::default();
         for _ in 1..CALL_TRIES_MAX {
-            match self.send_once().await {
-                Err(error) if self.is_repeatable && error.is_worth_repeating() => {
-                    backoff.pause_after(Some(&error)).await;
-                }
+            let error = match self.send_once().await.and_then(&read) {
+                Err(error) if self.is_repeatable && error.is_worth_repeating() => error,
                 answer => return answer,
-            }
+            };
+            backoff.pause_after(Some(&error)).await;
         }
-        self.send_once().await
+        self.send_once().await.and_then(read)
     }
 
     async fn send_once(&mut self) -> Result<Response<T>, ClientError> {
@@ -243,7 +250,7 @@ impl<T: DeserializeOwned + 'static> IntoFuture for Request<T> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async { self.send().await?.parse() })
+        Box::pin(self.send_until(|response| response.parse()))
     }
 }
 

@@ -24,7 +24,7 @@ mod slots;
 use std::{fmt, io, sync::Arc, thread, time::Duration};
 
 use serde::Serialize;
-use steadfast_api::{ClaimJobsRequest, WorkerInfo};
+use steadfast_api::{ClaimJobsRequest, ClaimSession, WorkerInfo};
 use tokio::{
     runtime::{Builder, Handle},
     sync::{oneshot, watch},
@@ -289,6 +289,8 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
         let claims_client = self.client.with_own_connections(Some(connection.clone()));
         let held = Arc::new(HeldClaims::default());
         let slots = Arc::new(Slots::new(self.concurrency));
+        let settler = Settler::new(client.clone(), held.clone(), slots.clone());
+        let settler = Arc::new(settler);
         let claimer = Claimer {
             client: claims_client,
             connection,
@@ -296,6 +298,11 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
             lease: self.lease,
             held: held.clone(),
             slots: slots.clone(),
+            settler: settler.clone(),
+            session: ClaimSession {
+                id: format!("{:08x}{:08x}", random_number(), random_number()),
+                ..ClaimSession::default()
+            },
             request: ClaimJobsRequest {
                 worker: name.clone(),
                 queues: self.queues,
@@ -310,13 +317,15 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
                     concurrency: u32::try_from(self.concurrency).ok(),
                     library: Some(LIBRARY.to_owned()),
                 }),
+                session: None,
+                settlements: Vec::new(),
             },
         };
         let session = Session {
             handlers: self.handlers,
             runtime,
             grace: self.grace,
-            settler: Settler::new(client.clone(), held.clone(), slots.clone()),
+            settler,
             heartbeats: Heartbeats {
                 client,
                 held: held.clone(),

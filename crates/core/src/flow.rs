@@ -3,7 +3,7 @@
 //! Everything here is arithmetic on values. Stores hold the states, and ask within a claim; people
 //! receive the same answers, from the same functions.
 //!
-//! * `sublane`: the fields of a job that gates read.
+//! * `flow_key`: the fields of a job that gates read.
 //! * `gate`: what a person sets; `patch`: how it is written. `gates`: which of them apply to a job.
 //! * `health`: whether a destination can be called now.
 //! * `room`: how many jobs a gate lets start now, or when it opens.
@@ -16,6 +16,7 @@ mod blockers;
 mod checks;
 mod describe;
 mod fair;
+mod flow_key;
 mod gate;
 mod gate_state;
 mod gates;
@@ -26,13 +27,13 @@ mod rate;
 mod room;
 mod slots;
 mod stop;
-mod sublane;
 
 pub use blockers::{
     Blocker, BlockerKind, GateHolder, GateSnapshot, JobSnapshot, PlaceSnapshot, QueueExplanation,
     QueueFacts, StartEstimate, StartExplanation, StartFacts, WorkerSnapshot,
 };
 pub use fair::{Share, Weight};
+pub use flow_key::FlowKey;
 pub use gate::{Gate, GateId, GateLimits, GateScope, RetryShare};
 pub use gate_state::{ClosedBy, GateState};
 pub use gates::{AppliedGate, GateDefaults, GateNumber, Gates, GatesChange};
@@ -50,4 +51,3 @@ pub use slots::{
     webhook_slots,
 };
 pub use stop::GateStop;
-pub use sublane::Sublane;

@@ -68,13 +68,13 @@ pub use failure_group::{
 };
 pub use flow::{
     AppliedGate, Blocker, BlockerKind, CallOwner, CallWindow, ClosedBy, DestinationHealth,
-    DestinationLimit, Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch,
-    GateScope, GateSnapshot, GateState, GateStop, Gates, GatesChange, HealthChange, HealthEvent,
-    HealthInput, HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally,
-    HoldCommand, HoldMode, Incident, IncidentCause, JobSnapshot, ManualHold, OutcomeCounts, Pause,
-    PausePatch, PlaceSnapshot, QueueExplanation, QueueFacts, Rate, RatePatch, RetryAfterScope,
-    RetryShare, Room, Share, SharedRetryAfter, StartEstimate, StartExplanation, StartFacts,
-    Sublane, Weight, WorkerSnapshot, call_allowance, tenant_call_allowance,
+    DestinationLimit, FlowKey, Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber,
+    GatePatch, GateScope, GateSnapshot, GateState, GateStop, Gates, GatesChange, HealthChange,
+    HealthEvent, HealthInput, HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject,
+    HealthTally, HoldCommand, HoldMode, Incident, IncidentCause, JobSnapshot, ManualHold,
+    OutcomeCounts, Pause, PausePatch, PlaceSnapshot, QueueExplanation, QueueFacts, Rate, RatePatch,
+    RetryAfterScope, RetryShare, Room, Share, SharedRetryAfter, StartEstimate, StartExplanation,
+    StartFacts, Weight, WorkerSnapshot, call_allowance, tenant_call_allowance,
     tenant_webhook_allowance, webhook_slots,
 };
 pub use forecast::{

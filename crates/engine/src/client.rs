@@ -2,7 +2,8 @@
 
 mod alerts;
 mod batches;
-mod bulk;
+mod commands;
+mod create;
 mod destinations;
 mod due;
 mod endpoints;
@@ -17,12 +18,11 @@ mod outcomes;
 mod queues;
 mod replay;
 pub mod request;
-pub mod schedule_request;
 mod schedules;
 pub mod stats;
 
 pub use batches::{BatchRequest, CreatedBatch};
-pub use bulk::{BulkCommand, BulkResult};
+pub use commands::bulk::{BulkCommand, BulkResult};
 pub use destinations::{DestinationCounts, DestinationFilter, DestinationState};
 pub use due::{DueStop, DueSummary, LaneDue};
 pub use endpoints::endpoint_deliveries;
@@ -36,21 +36,21 @@ pub use replay::{ReplayRecord, ReplayRequest};
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Actor, Attempt, AuditRecord, IdempotencyKey, Invalid, Job, JobCommand, JobEdit, JobId,
-    JobState, Kind, NewJob, Payload, Tenant, Timestamp, UniqueResult, duration, limits,
+    Actor, Attempt, Invalid, Job, JobId, JobState, Kind, NewJob, Tenant, Timestamp, UniqueResult,
+    duration, limits,
 };
 use steadfast_store::{
-    AttemptCursor, AttemptOwner, CommandError, DamagedRows, EnqueueError, EnqueueResult, JobCount,
-    JobFilter, JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, Store, StoreError,
+    AttemptCursor, AttemptOwner, DamagedRows, JobCount, JobFilter, JobPageRequest, LaneStats,
+    MinuteStats, Page, PageRequest, Store,
 };
 
 use tokio::sync::Notify;
 
 use crate::{
-    client::{request::JobRequest, stats::Stats},
+    client::stats::Stats,
     documents::{cache::DocumentCache, endpoints::Endpoints, policy_levels::PolicyLevels},
     flow::gates::{GateCache, GateSettings, mark_paused},
-    inflight::{Inflight, signals::StopReason},
+    inflight::Inflight,
     limits::CALL_TIMEOUT_MAX_DEFAULT,
     random::Random,
 };
@@ -240,169 +240,6 @@ impl Client {
         self.store().now()
     }
 
-    /// Checks a request and gives it an id, without storing it.
-    pub fn prepare(&self, request: impl Into<JobRequest>) -> Result<NewJob, Invalid> {
-        let now = self.now();
-        let id = self.inner.random.job_id(now);
-        let job = request.into().build(id, &self.inner.levels, now)?;
-        self.inner.job_limits.check(&job)?;
-        Ok(match (&self.actor, job.unique(), job.extras()) {
-            (Some(actor), Some(_), Some(extras)) => {
-                let mut extras = extras.clone();
-                extras.requested_by = Some(Actor::clone(actor));
-                job.with_extras(extras)
-            }
-            _ => job,
-        })
-    }
-
-    /// The same for a job that is created if and only if an attempt of another succeeds.
-    pub fn prepare_outbox(&self, request: impl Into<JobRequest>) -> Result<NewJob, Invalid> {
-        let request = request.into();
-        request.check_outbox()?;
-        self.prepare(request)
-    }
-
-    /// Stores a job, durably before it returns. Takes the input of a handler, or a [`JobRequest`].
-    pub async fn enqueue(&self, request: impl Into<JobRequest>) -> Result<JobId, ClientError> {
-        let job = self.prepare(request)?;
-        Ok(first(self.store().enqueue(vec![job]).await?)?.id())
-    }
-
-    /// Stores many jobs in one transaction: all of them, or none.
-    pub async fn enqueue_all<R: Into<JobRequest>>(
-        &self,
-        requests: impl IntoIterator<Item = R>,
-    ) -> Result<Vec<EnqueueResult>, ClientError> {
-        let jobs = self.prepare_all(requests)?;
-        Ok(self.store().enqueue(jobs).await?)
-    }
-
-    /// As [`Client::enqueue`], and returns the whole job.
-    pub fn create(
-        &self,
-        request: impl Into<JobRequest>,
-    ) -> impl Future<Output = Result<CreateResult, ClientError>> + Send {
-        // Outside of the future, which would otherwise hold the request as well as the job.
-        let jobs = self.prepare(request).map(|job| vec![job]);
-        async { first(self.store_all(jobs?).await?) }
-    }
-
-    /// As [`Client::enqueue_all`], and returns the whole jobs.
-    pub async fn create_all<R: Into<JobRequest>>(
-        &self,
-        requests: impl IntoIterator<Item = R>,
-    ) -> Result<Vec<CreateResult>, ClientError> {
-        let jobs = self.prepare_all(requests)?;
-        self.store_all(jobs).await
-    }
-
-    fn prepare_all<R: Into<JobRequest>>(
-        &self,
-        requests: impl IntoIterator<Item = R>,
-    ) -> Result<Vec<NewJob>, Invalid> {
-        let prepared = requests.into_iter().enumerate().map(|(index, request)| {
-            self.prepare(request)
-                .map_err(|error| error.within(&format!("jobs[{index}]")))
-        });
-        let mut jobs = prepared.collect::<Result<Vec<_>, _>>()?;
-        // They are created at one time, so that their ids alone tell which of a key comes first.
-        let mut ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
-        ids.sort_unstable();
-        for (job, id) in jobs.iter_mut().zip(ids) {
-            job.id = id;
-        }
-        let most = limits::BULK_JOBS_MAX;
-        if jobs.len() > most {
-            let expected = format!("must contain at most {most} jobs");
-            return Err(Invalid::new(
-                "jobs",
-                format!("a list of {}", jobs.len()),
-                expected,
-            ));
-        }
-        Ok(jobs)
-    }
-
-    /// Stores jobs and returns them. Only those that existed before have to be read, and those whose
-    /// time the store decides.
-    async fn store_all(&self, jobs: Vec<NewJob>) -> Result<Vec<CreateResult>, ClientError> {
-        self.store_all_with(jobs, None).await
-    }
-
-    /// The same, and stores who asked for them.
-    async fn store_all_with(
-        &self,
-        jobs: Vec<NewJob>,
-        audit: Option<AuditRecord>,
-    ) -> Result<Vec<CreateResult>, ClientError> {
-        let results = match audit {
-            None => self.store().enqueue(jobs.clone()).await,
-            Some(audit) => self.store().enqueue_audited(jobs.clone(), audit).await,
-        };
-        let results = match results {
-            Err(EnqueueError::Conflict { index, key, job }) => {
-                return Err(self.key_conflict(index, key, job).await);
-            }
-            results => results?,
-        };
-        self.stored_jobs(jobs, results).await
-    }
-
-    async fn stored_jobs(
-        &self,
-        jobs: Vec<NewJob>,
-        results: Vec<EnqueueResult>,
-    ) -> Result<Vec<CreateResult>, ClientError> {
-        // The store decides when these are due.
-        let waits = |job: &NewJob| {
-            let is_debounced = job.extras().is_some_and(|it| it.debounce.is_some());
-            is_debounced || job.after().is_some()
-        };
-        let existing: Vec<JobId> = jobs
-            .iter()
-            .zip(&results)
-            .filter_map(|(job, result)| match result {
-                EnqueueResult::Created(..) => waits(job).then_some(job.id),
-                EnqueueResult::Existing(id) | EnqueueResult::Unique(id, _) => Some(*id),
-            })
-            .collect();
-        let existing = if existing.is_empty() {
-            Vec::new()
-        } else {
-            self.store().get_jobs(existing).await?
-        };
-        let mut existing = existing.into_iter();
-        let pairs = jobs.into_iter().zip(results);
-        pairs
-            .map(|(job, result)| {
-                Ok(match result {
-                    EnqueueResult::Created(id, _) if waits(&job) => {
-                        let job = existing.next().flatten();
-                        CreateResult::New(job.ok_or(CommandError::NotFound(id))?)
-                    }
-                    EnqueueResult::Created(_, at) => CreateResult::New(job.into_job(at)),
-                    EnqueueResult::Existing(id) => {
-                        let job = existing.next().flatten();
-                        CreateResult::Existing(job.ok_or(CommandError::NotFound(id))?)
-                    }
-                    EnqueueResult::Unique(id, result) => {
-                        let job = existing.next().flatten();
-                        CreateResult::Unique(job.ok_or(CommandError::NotFound(id))?, result)
-                    }
-                })
-            })
-            .collect()
-    }
-
-    /// Jobs and schedules share their keys: a holder that is no job is a schedule.
-    async fn key_conflict(&self, index: usize, key: IdempotencyKey, job: JobId) -> ClientError {
-        match self.job(job).await {
-            Ok(None) => ClientError::KeyTaken { key },
-            Ok(Some(_)) | Err(_) => EnqueueError::Conflict { index, key, job }.into(),
-        }
-    }
-
     /// The job of an id.
     pub async fn job(&self, id: JobId) -> Result<Option<Job>, ClientError> {
         let found = self.store().get_jobs(vec![id]).await?;
@@ -453,105 +290,6 @@ impl Client {
         page: PageRequest<AttemptCursor>,
     ) -> Result<Page<Attempt, AttemptCursor>, ClientError> {
         Ok(self.store().list_attempts(owner.into(), page).await?)
-    }
-
-    /// Cancels a job: at once if it waits. If it runs, its handler gets the signal to stop, at once
-    /// on the engine of this client and within about a second on other nodes; what it then returns
-    /// decides: a success stays one, anything else is `cancelled`.
-    pub async fn cancel(&self, id: JobId) -> Result<Job, ClientError> {
-        self.command(id, JobCommand::Cancel).await
-    }
-
-    /// Tries a job that failed or was cancelled again, with a fresh retry budget.
-    pub async fn retry(&self, id: JobId) -> Result<Job, ClientError> {
-        self.command(id, JobCommand::Retry { payload: None }).await
-    }
-
-    /// As [`Client::retry`], with another payload.
-    pub async fn retry_with(&self, id: JobId, payload: Payload) -> Result<Job, ClientError> {
-        let payload = Some(payload);
-        self.command(id, JobCommand::Retry { payload }).await
-    }
-
-    /// Starts a waiting job without waiting for its time.
-    pub async fn run_now(&self, id: JobId) -> Result<Job, ClientError> {
-        self.command(id, JobCommand::RunNow).await
-    }
-
-    /// Changes a waiting job.
-    pub async fn edit(&self, id: JobId, edit: JobEdit) -> Result<Job, ClientError> {
-        self.command(id, JobCommand::Edit(edit)).await
-    }
-
-    /// Resolves a dead letter without trying it again.
-    pub async fn discard(&self, id: JobId) -> Result<Job, ClientError> {
-        self.command(id, JobCommand::Discard).await
-    }
-
-    /// Carries out a command on a job.
-    pub async fn command(&self, id: JobId, command: JobCommand) -> Result<Job, ClientError> {
-        if let Some(actor) = self.actor.as_deref() {
-            let job = self.job(id).await?.ok_or(CommandError::NotFound(id))?;
-            return self.command_by(&job, command, actor.clone()).await;
-        }
-        self.check_command(&command)?;
-        let results = self.run_command(vec![id], command, None).await?;
-        let result = results.into_iter().next();
-        Ok(result.unwrap_or(Err(CommandError::NotFound(id)))?)
-    }
-
-    /// Carries out a command on jobs and returns on how many. Jobs for which it makes no sense
-    /// are passed over.
-    pub async fn command_each(
-        &self,
-        ids: Vec<JobId>,
-        command: JobCommand,
-    ) -> Result<u64, ClientError> {
-        let record = self.record_of_each(&ids, &command).await?;
-        self.command_each_with(ids, command, record).await
-    }
-
-    /// A command can give a job a payload and a policy, like a create.
-    fn check_command(&self, command: &JobCommand) -> Result<(), Invalid> {
-        let (payload, policy) = match command {
-            JobCommand::Edit(edit) => (edit.payload.as_ref(), edit.policy.as_ref()),
-            JobCommand::Retry { payload } => (payload.as_ref(), None),
-            _ => (None, None),
-        };
-        if let Some(payload) = payload {
-            payload.check_bytes(self.inner.job_limits.payload_bytes_max)?;
-        }
-        policy.map_or(Ok(()), |policy| self.levels().check(policy))
-    }
-
-    async fn run_command(
-        &self,
-        ids: Vec<JobId>,
-        command: JobCommand,
-        audit: Option<AuditRecord>,
-    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        let endpoints = match command {
-            // Only the end of a job is reported, so only what ends one must know of every endpoint.
-            JobCommand::Cancel | JobCommand::Expire | JobCommand::Follow(_) => {
-                self.endpoint_cache().refresh_if_changed().await?
-            }
-            _ => self.endpoint_cache().get().await?,
-        };
-        let subscriptions = endpoints.subscriptions();
-        let run = match audit {
-            None => self.store().run_command(ids, command, subscriptions),
-            Some(audit) => self
-                .store()
-                .run_audited_command(ids, command, subscriptions, audit),
-        };
-        let results = run.await?;
-        for job in results.iter().flatten() {
-            if job.progress.cancel_requested {
-                let inflight = &self.inner.inflight;
-                inflight.stop(job.id, job.progress.fence, StopReason::Cancelled);
-            }
-        }
-        Ok(results)
     }
 
     /// A page of the dead letters, newest first.

@@ -57,8 +57,8 @@ pub use client::{
     DestinationCounts, DestinationFilter, DestinationForecast, DestinationState, DueStop,
     DueSummary, ExplainRequest, Forecasts, GateUse, LaneDue, OperationRequest, QueueForecast,
     ReplayRecord, ReplayRequest, WorkerPresence, endpoint_deliveries,
+    request::schedule::{ScheduleEdit, ScheduleRequest},
     request::{JobKind, JobRequest},
-    schedule_request::{ScheduleEdit, ScheduleRequest},
     stats::Stats,
 };
 pub use config::EngineConfig;

@@ -6,6 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::future::join;
 use steadfast_core::{
     AttemptStatus, Claim, Fence, Job, JobId, NewJob, OutboxRefusal, Outcome, StaleFence, Tenant,
     WorkerName,
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     attempt::{
-        settle::{SettleResult, Settler},
+        settle::{PendingSettlement, SettleResult, Settler},
         undelivered_claims::{UndeliveredClaims, UndeliveredReturner},
     },
     client::Client,
@@ -95,6 +96,16 @@ pub enum ClaimError {
     /// The node stops, and claims nothing more.
     #[error("the node is stopping; use another node")]
     Stopping,
+}
+
+/// Attempts that workers report, on their way to the store.
+struct ReportedAttempts {
+    ids: Vec<JobId>,
+    /// One per report.
+    results: Vec<Result<(), SettleError>>,
+    /// Of each pending settlement: the index of its report, and the status it reports.
+    places: Vec<(usize, Option<AttemptStatus>)>,
+    pending: Vec<PendingSettlement>,
 }
 
 impl NodeHandle {
@@ -240,7 +251,7 @@ impl NodeHandle {
         let follow = || {
             let subscriptions = endpoints.subscriptions();
             self.store
-                .follow_links(limits::LINK_BATCH_MAX, subscriptions)
+                .release_dependants(limits::LINK_BATCH_MAX, subscriptions)
         };
         while follow().await?.has_more {}
         Ok(())
@@ -270,14 +281,84 @@ impl NodeHandle {
         may_settle: impl Fn(&Job) -> bool + Send + Sync,
         version: impl Fn(&Job) -> Option<String> + Send + Sync,
     ) -> Result<Vec<Result<Job, SettleError>>, StoreError> {
+        let mut reported = self.resume(settlements, may_settle, version).await?;
+        let settled = self.settler.settle(&mut reported.pending).await?;
+        self.answer(reported, settled).await
+    }
+
+    /// Settles attempts as [`settle_as`](Self::settle_as) does, and claims jobs without waiting.
+    ///
+    /// The store gets both at once, the settlements first, so that one commit can hold them.
+    pub async fn settle_and_claim(
+        &self,
+        settlements: Vec<Settlement>,
+        may_settle: impl Fn(&Job) -> bool + Send + Sync,
+        version: impl Fn(&Job) -> Option<String> + Send + Sync,
+        request: ClaimRequest,
+    ) -> Result<(Vec<Result<Job, SettleError>>, UndeliveredClaims), ClaimError> {
+        if self.stop.is_cancelled() {
+            return Err(ClaimError::Stopping);
+        }
+        let mut reported = self.resume(settlements, may_settle, version).await?;
+        let gated = ClaimRequest {
+            gates: self.gates.get().await?,
+            ..request.clone()
+        };
+        let claim = self.returner.claim(self.store.clone(), gated);
+        let settle = self.settler.settle(&mut reported.pending);
+        let (settled, claimed) = join(settle, claim).await;
+        let results = self.answer(reported, settled?).await?;
+        let (mut held, _) = claimed?;
+        if held.is_empty() {
+            // The attempts that have just ended may have kept a gate closed.
+            held = self.claim_in_time(request, Duration::ZERO).await?;
+        }
+        Ok((results, held))
+    }
+
+    /// Gives back claims that their worker never got, uncounted. Those that no longer hold are
+    /// left alone.
+    pub async fn give_back(
+        &self,
+        worker: &WorkerName,
+        claims: Vec<(JobId, Fence)>,
+    ) -> Result<(), StoreError> {
+        let ids = claims.iter().map(|(job, _)| *job).collect();
+        let jobs = self.store.get_jobs(ids).await?;
+        let now = self.store.now();
+        let is_holder = |job: &Job| job.progress.worker.as_ref() == Some(worker);
+        let resumed = claims
+            .into_iter()
+            .zip(jobs)
+            .filter_map(|((_, fence), job)| Claim::resume(job.filter(is_holder)?, fence).ok());
+        let mut pending: Vec<PendingSettlement> = resumed
+            .map(|claim| claim.end(Outcome::Released { started: false }, now))
+            .map(|ended| self.settler.pending(ended))
+            .collect();
+        self.settler.settle(&mut pending).await?;
+        Ok(())
+    }
+
+    /// Takes up the claims of reported attempts again.
+    async fn resume(
+        &self,
+        settlements: Vec<Settlement>,
+        may_settle: impl Fn(&Job) -> bool + Send + Sync,
+        version: impl Fn(&Job) -> Option<String> + Send + Sync,
+    ) -> Result<ReportedAttempts, StoreError> {
         let ids: Vec<JobId> = settlements
             .iter()
             .map(|settlement| settlement.job)
             .collect();
         let jobs = self.store.get_jobs(ids.clone()).await?;
-        let mut results: Vec<Result<(), SettleError>> = Vec::with_capacity(ids.len());
-        let mut batch = Vec::new();
+        let mut reported = ReportedAttempts {
+            results: Vec::with_capacity(ids.len()),
+            ids,
+            places: Vec::new(),
+            pending: Vec::new(),
+        };
         for (settlement, job) in settlements.into_iter().zip(jobs) {
+            let results = &mut reported.results;
             let Some(job) = job.filter(&may_settle) else {
                 results.push(Err(SettleError::NotFound(settlement.job)));
                 continue;
@@ -292,17 +373,31 @@ impl NodeHandle {
                     let mut ended = claim.end(settlement.outcome, self.store.now());
                     ended.set_worker_version(version);
                     ended.set_reported_outbox(settlement.on_success);
-                    batch.push(((results.len(), status), self.settler.reported(ended)));
+                    reported.places.push((results.len(), status));
+                    reported.pending.push(self.settler.reported(ended));
                     results.push(Ok(()));
                 }
                 Err(stale) if self.was_settled(&stale, status).await? => results.push(Ok(())),
                 Err(stale) => results.push(Err(stale.into())),
             }
         }
-        let (reports, mut pending): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-        let settled = self.settler.settle(&mut pending).await?;
+        Ok(reported)
+    }
+
+    /// The jobs of reported attempts as they now are.
+    async fn answer(
+        &self,
+        reported: ReportedAttempts,
+        settled: Vec<SettleResult>,
+    ) -> Result<Vec<Result<Job, SettleError>>, StoreError> {
+        let ReportedAttempts {
+            ids,
+            mut results,
+            places,
+            ..
+        } = reported;
         let jobs = self.store.get_jobs(ids.clone()).await?;
-        for ((index, status), result) in reports.into_iter().zip(settled) {
+        for ((index, status), result) in places.into_iter().zip(settled) {
             match (result, &jobs[index]) {
                 (SettleResult::Stale { fence }, Some(job)) => {
                     let stale = StaleFence {

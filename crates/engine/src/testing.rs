@@ -110,7 +110,7 @@ impl TestEngine {
     pub async fn run_due(&self) -> Result<usize, TestError> {
         for attempts in 0..TEST_ATTEMPTS_MAX {
             self.fire_schedules().await?;
-            self.follow_links().await?;
+            self.release_dependants().await?;
             self.parts.sweeper(Duration::ZERO).sweep().await?;
             self.parts.gates.refresh_all().await?;
             self.parts.health_keeper.keep().await?;
@@ -126,11 +126,11 @@ impl TestEngine {
     }
 
     /// Releases jobs that ran after others, and counts batches.
-    async fn follow_links(&self) -> Result<(), TestError> {
+    async fn release_dependants(&self) -> Result<(), TestError> {
         let subscriptions = self.parts.settler.endpoints.get().await?.subscriptions();
         let follow = || {
             let store = &self.parts.store;
-            store.follow_links(limits::LINK_BATCH_MAX, subscriptions.clone())
+            store.release_dependants(limits::LINK_BATCH_MAX, subscriptions.clone())
         };
         while follow().await?.has_more {}
         Ok(())

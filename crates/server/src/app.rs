@@ -21,6 +21,7 @@ use crate::{
     limits,
     metrics::Metrics,
     node::{
+        claim_sessions::ClaimSessions,
         job_waits::JobWaits,
         store_check::StoreCheck,
         tenant_limiter::{LimitReached, TenantLimiter, TenantPermit},
@@ -100,6 +101,8 @@ pub struct App {
     pub(crate) waits: Arc<TenantLimiter>,
     /// Whether the store takes writes.
     pub(crate) store_check: StoreCheck,
+    /// What worker processes were given.
+    pub(crate) claim_sessions: ClaimSessions,
     /// The workers that this node has seen.
     pub(crate) workers: Workers,
     /// Requests that wait for jobs to end.
@@ -141,6 +144,7 @@ impl App {
         Self {
             client,
             store_check: StoreCheck::default(),
+            claim_sessions: ClaimSessions::default(),
             workers: Workers::default(),
             job_waits: JobWaits::default(),
             keys: Keys::cache(node.store()),

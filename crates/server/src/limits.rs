@@ -80,8 +80,16 @@ pub const CLAIMS_DEFAULT: usize = 10;
 pub const CLAIMS_MAX: usize = 1_000;
 /// Proxies cut longer silences.
 pub const CLAIM_WAIT_MAX: Duration = Duration::from_secs(30);
+/// Bytes of the text that names a worker process: enough for every kind of random id.
+pub const CLAIM_SESSION_BYTES_MAX: usize = 64;
+/// Worker processes whose last response a node remembers: as many as may wait.
+pub const CLAIM_SESSIONS_MAX: usize = 20_000;
+/// The same for one tenant; more make room for each other.
+pub const CLAIM_SESSIONS_PER_TENANT_MAX: usize = 1_000;
 /// One transaction settles them all.
 pub const SETTLE_MAX: usize = 1_000;
+/// Results of prerequisites on one page: a few megabytes, if all are as large as they may be.
+pub const PREREQUISITES_PAGE_MAX: usize = 100;
 /// As many as one claim may give.
 pub const HEARTBEATS_MAX: usize = CLAIMS_MAX;
 /// Of those, how many jobs are read at once: each may hold a payload.
@@ -296,8 +304,6 @@ pub const BULK_WAIT_MAX: Duration = Duration::from_secs(2);
 pub const DEAD_LETTERS_WAIT_MAX: Duration = Duration::from_secs(20);
 /// Open operations on the pages of jobs and dead letters; all of them have a page of their own.
 pub const OPEN_OPERATIONS_SHOWN: usize = 5;
-/// Jobs that wait for a job, on its page.
-pub const JOB_LINKS_SHOWN: usize = 20;
 /// Steps that a job has done, on its page: a job may have a thousand.
 pub const JOB_STEPS_SHOWN: usize = 50;
 /// Commands and operations on the page of a job, the newest first.

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Attempt, BatchId, Fence, Guarantee, IdempotencyKey, Job, JobId, JobState, Kind, OnFailure,
-    Payload, Priority, Queue, StepName, Sublane, Tenant, Timestamp, Unique, Webhook,
+    Attempt, BatchId, Fence, FlowKey, Guarantee, IdempotencyKey, Job, JobId, JobState, Kind,
+    OnFailure, Payload, Priority, Queue, StepName, Tenant, Timestamp, Unique, Webhook,
 };
 
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub struct ExpectedJob {
     pub tenant: Tenant,
     pub queue: Queue,
     pub kind: Kind,
-    pub sublane: Sublane,
+    pub flow_key: FlowKey,
     pub key: Option<IdempotencyKey>,
     pub guarantee: Guarantee,
     pub webhook: Option<Arc<Webhook>>,
@@ -69,7 +69,7 @@ impl ExpectedJob {
             tenant: job.tenant.clone(),
             queue: job.queue.clone(),
             kind: job.kind.clone(),
-            sublane: Sublane::from(job),
+            flow_key: FlowKey::from(job),
             key: job.idempotency_key.clone(),
             guarantee: job.guarantee,
             webhook: job.webhook.clone(),

@@ -8,16 +8,16 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, BatchId, EventType, Gates, Job, JobCommand, JobId, JobState, NewBatch, NewJob,
-    OperationEvent, OperationId, OperationJob, OperationOutcome, Payload, Schedule, StepName,
-    Subscriptions, TickRule, Timestamp, Transition,
+    AuditRecord, BatchId, EventType, Fence, Gates, Job, JobCommand, JobId, JobState, NewBatch,
+    NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome, Payload, Schedule,
+    StepName, Subscriptions, TickRule, Timestamp, Transition,
 };
 use steadfast_store::{
     BatchCreateResult, BatchRecord, ClaimRequest, ClaimResult, CommandError, CommitResult,
-    Document, DocumentSaveResult, EnqueueError, EnqueueResult, FireRequest, FireResult,
-    FollowedLinks, JobFilter, JobPageRequest, OperationBatch, OperationChange, OperationJobFilter,
-    OperationRecord, Outbox, Page, PageRequest, RenewResult, Renewal, ScheduleSaveResult,
-    StartQuery, StartReading, Store, StoreError, StoreLayer,
+    Document, DocumentSaveResult, EnqueueError, EnqueueResult, FireRequest, FireResult, JobFilter,
+    JobPageRequest, OperationBatch, OperationChange, OperationJobFilter, OperationRecord, Outbox,
+    Page, PageRequest, ReleasedDependants, RenewResult, Renewal, SaveStepResult,
+    ScheduleSaveResult, StartQuery, StartSnapshot, Store, StoreError, StoreLayer,
 };
 
 use crate::{
@@ -40,8 +40,8 @@ impl ObservedStore {
         let mut explained = Vec::new();
         for id in jobs {
             let of = StartQuery::Job(*id);
-            let reading = self.inner.read_start(of, request.gates.clone()).await?;
-            let is_claimable = |reading: StartReading| reading.is_claimable(self.inner.now());
+            let reading = self.inner.explain_start(of, request.gates.clone()).await?;
+            let is_claimable = |reading: StartSnapshot| reading.is_claimable(self.inner.now());
             explained.push((*id, reading.is_some_and(is_claimable)));
         }
         Ok(explained)
@@ -160,9 +160,13 @@ impl StoreLayer for ObservedStore {
         &*self.inner
     }
 
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
+    async fn enqueue(
+        &self,
+        jobs: Vec<NewJob>,
+        audit: Option<AuditRecord>,
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
         self.history.lock().unique_requested(&jobs);
-        let answers = self.inner.enqueue(jobs.clone()).await;
+        let answers = self.inner.enqueue(jobs.clone(), audit).await;
         match &answers {
             Ok(answers) => self.enqueued(&jobs, answers).await?,
             Err(error) => self.refused(&jobs, error).await?,
@@ -215,12 +219,12 @@ impl StoreLayer for ObservedStore {
         Ok(claimed)
     }
 
-    async fn read_start(
+    async fn explain_start(
         &self,
         of: StartQuery,
         gates: Arc<Gates>,
-    ) -> Result<Option<StartReading>, StoreError> {
-        let reading = self.inner.read_start(of, gates.clone()).await?;
+    ) -> Result<Option<StartSnapshot>, StoreError> {
+        let reading = self.inner.explain_start(of, gates.clone()).await?;
         self.history.lock().follow_gates(&gates, self.inner.now());
         Ok(reading)
     }
@@ -239,22 +243,34 @@ impl StoreLayer for ObservedStore {
         Ok(answers)
     }
 
-    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
-        let answer = self.inner.step_result(job, step.clone()).await?;
-        self.history.lock().recalled(job, &step, answer.as_ref());
+    async fn list_steps(
+        &self,
+        job: JobId,
+        only: Option<StepName>,
+        limit: usize,
+    ) -> Result<Vec<(StepName, Payload)>, StoreError> {
+        let answer = self.inner.list_steps(job, only.clone(), limit).await?;
+        if let Some(step) = only {
+            let result = answer.first().map(|(_, result)| result);
+            self.history.lock().recalled(job, &step, result);
+        }
         Ok(answer)
     }
 
     async fn save_step(
         &self,
         job: JobId,
+        fence: Option<Fence>,
         step: StepName,
         result: Payload,
-    ) -> Result<Payload, StoreError> {
-        let kept = self.inner.save_step(job, step.clone(), result).await?;
-        let now = self.inner.now();
-        self.history.lock().remembered(job, &step, &kept, now);
-        Ok(kept)
+    ) -> Result<SaveStepResult, StoreError> {
+        let saved = self.inner.save_step(job, fence, step.clone(), result);
+        let saved = saved.await?;
+        if let SaveStepResult::Stored(kept) = &saved {
+            let now = self.inner.now();
+            self.history.lock().remembered(job, &step, kept, now);
+        }
+        Ok(saved)
     }
 
     async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
@@ -292,39 +308,26 @@ impl StoreLayer for ObservedStore {
         jobs: Vec<JobId>,
         command: JobCommand,
         subscriptions: Arc<Subscriptions>,
+        audit: Option<AuditRecord>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
         let now = self.inner.now();
-        let done = self
-            .inner
-            .run_command(jobs.clone(), command.clone(), subscriptions.clone());
-        let answers = done.await?;
-        if command != JobCommand::Expire {
-            let why = "a command was carried out without a record of who gave it";
-            let mut history = self.history.lock();
-            history.broken(Invariant::OneAuditRecord, jobs.first().copied(), why);
-        }
-        self.record_command(jobs, &command, &subscriptions, &answers, now)
-            .await?;
-        Ok(answers)
-    }
-
-    async fn run_audited_command(
-        &self,
-        jobs: Vec<JobId>,
-        command: JobCommand,
-        subscriptions: Arc<Subscriptions>,
-        audit: AuditRecord,
-    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        let now = self.inner.now();
-        let done = self.inner.run_audited_command(
+        let done = self.inner.run_command(
             jobs.clone(),
             command.clone(),
             subscriptions.clone(),
             audit.clone(),
         );
         let answers = done.await?;
-        if answers.iter().any(Result::is_ok) {
-            self.history.lock().audit.insert(audit.id, audit);
+        match audit {
+            Some(audit) if answers.iter().any(Result::is_ok) => {
+                self.history.lock().audit.insert(audit.id, audit);
+            }
+            None if command != JobCommand::Expire => {
+                let why = "a command was carried out without a record of who gave it";
+                let mut history = self.history.lock();
+                history.broken(Invariant::OneAuditRecord, jobs.first().copied(), why);
+            }
+            _ => {}
         }
         self.record_command(jobs, &command, &subscriptions, &answers, now)
             .await?;
@@ -410,14 +413,14 @@ impl StoreLayer for ObservedStore {
         Ok(seen.answer)
     }
 
-    async fn follow_links(
+    async fn release_dependants(
         &self,
         limit: usize,
         subscriptions: Arc<Subscriptions>,
-    ) -> Result<FollowedLinks, StoreError> {
+    ) -> Result<ReleasedDependants, StoreError> {
         let followed = self
             .inner
-            .follow_links(limit, subscriptions.clone())
+            .release_dependants(limit, subscriptions.clone())
             .await?;
         let now = self.inner.now();
         for job in &followed.changed {

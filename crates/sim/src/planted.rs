@@ -24,9 +24,9 @@ use steadfast_core::{
 };
 use steadfast_store::{
     BatchCreateResult, ClaimRequest, ClaimResult, CommandError, CommitResult, Document,
-    DocumentKind, EnqueueError, EnqueueResult, FireRequest, FireResult, FollowedLinks, JobFilter,
-    JobPageRequest, LayeredStore, OperationBatch, OperationChange, Page, RenewResult, Renewal,
-    StartQuery, StartReading, Store, StoreError, StoreLayer,
+    DocumentKind, DocumentPage, EnqueueError, EnqueueResult, FireRequest, FireResult, JobFilter,
+    JobPageRequest, LayeredStore, OperationBatch, OperationChange, Page, ReleasedDependants,
+    RenewResult, Renewal, StartQuery, StartSnapshot, Store, StoreError, StoreLayer,
 };
 
 use crate::{Backend, Invariant};
@@ -216,8 +216,15 @@ impl StoreLayer for BuggyStore {
         &*self.inner
     }
 
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
-        self.enqueue_wrongly(jobs).await
+    async fn enqueue(
+        &self,
+        jobs: Vec<NewJob>,
+        audit: Option<AuditRecord>,
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        match audit {
+            Some(_) => self.inner.enqueue(jobs, audit).await,
+            None => self.enqueue_wrongly(jobs).await,
+        }
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
@@ -238,9 +245,17 @@ impl StoreLayer for BuggyStore {
             .collect())
     }
 
-    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
-        let recalled = self.inner.step_result(job, step).await?;
-        Ok(recalled.filter(|_| self.bug != Bug::StepForgotten))
+    async fn list_steps(
+        &self,
+        job: JobId,
+        only: Option<StepName>,
+        limit: usize,
+    ) -> Result<Vec<(StepName, Payload)>, StoreError> {
+        let found = self.inner.list_steps(job, only, limit).await?;
+        Ok(match self.bug {
+            Bug::StepForgotten => Vec::new(),
+            _ => found,
+        })
     }
 
     async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
@@ -254,11 +269,11 @@ impl StoreLayer for BuggyStore {
         }
     }
 
-    async fn follow_links(
+    async fn release_dependants(
         &self,
         limit: usize,
         subscriptions: Arc<Subscriptions>,
-    ) -> Result<FollowedLinks, StoreError> {
+    ) -> Result<ReleasedDependants, StoreError> {
         self.follow_wrongly(limit, subscriptions).await
     }
 
@@ -285,17 +300,6 @@ impl StoreLayer for BuggyStore {
             .await
     }
 
-    async fn run_audited_command(
-        &self,
-        jobs: Vec<JobId>,
-        command: JobCommand,
-        subscriptions: Arc<Subscriptions>,
-        audit: AuditRecord,
-    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        self.command_with_wrong_record(jobs, command, subscriptions, audit)
-            .await
-    }
-
     async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
         self.expired_wrongly(limit).await
     }
@@ -305,8 +309,15 @@ impl StoreLayer for BuggyStore {
         jobs: Vec<JobId>,
         command: JobCommand,
         subscriptions: Arc<Subscriptions>,
+        audit: Option<AuditRecord>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        self.command_wrongly(jobs, command, subscriptions).await
+        match audit {
+            Some(audit) => {
+                self.command_with_wrong_record(jobs, command, subscriptions, audit)
+                    .await
+            }
+            None => self.command_wrongly(jobs, command, subscriptions).await,
+        }
     }
 
     async fn list_jobs(
@@ -320,12 +331,12 @@ impl StoreLayer for BuggyStore {
         self.inner.list_jobs(filter, page).await
     }
 
-    async fn read_start(
+    async fn explain_start(
         &self,
         of: StartQuery,
         gates: Arc<Gates>,
-    ) -> Result<Option<StartReading>, StoreError> {
-        let mut reading = self.inner.read_start(of, gates).await?;
+    ) -> Result<Option<StartSnapshot>, StoreError> {
+        let mut reading = self.inner.explain_start(of, gates).await?;
         if self.bug == Bug::ExplainCountsNothing
             && let Some(reading) = &mut reading
         {
@@ -336,8 +347,12 @@ impl StoreLayer for BuggyStore {
         Ok(reading)
     }
 
-    async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError> {
-        let mut documents = self.inner.list_documents(kind).await?;
+    async fn list_documents(
+        &self,
+        kind: DocumentKind,
+        page: DocumentPage,
+    ) -> Result<Vec<Document>, StoreError> {
+        let mut documents = self.inner.list_documents(kind, page).await?;
         if self.bug == Bug::HoldNotRemembered && kind == DocumentKind::Destination {
             documents.iter_mut().for_each(flow::forget_holds);
         }
@@ -361,9 +376,9 @@ impl StoreLayer for BuggyStore {
                 .map(|job| job.id)
                 .collect();
             if !dead.is_empty() {
-                let discard = self
-                    .inner
-                    .run_command(dead, JobCommand::Discard, Arc::default());
+                let discard =
+                    self.inner
+                        .run_command(dead, JobCommand::Discard, Arc::default(), None);
                 discard.await?;
                 let soon = self.inner.now().plus(std::time::Duration::from_micros(1));
                 return self.inner.prune(soon, limit).await;

@@ -383,8 +383,8 @@ pub mod store {
     #[doc(inline)]
     pub use steadfast_store::{
         BaseStore, ClaimRequest, Clock, CommandError, CounterDifference, DamagedRow, DamagedRows,
-        DocumentStore, EnqueueError, JobStore, LinkStore, ManualClock, MemoryStore, OpenError,
-        OperationStore, QueryStore, ScheduleStore, Store, StoreError, SystemClock,
+        DependencyStore, DocumentStore, EnqueueError, JobStore, ManualClock, MemoryStore,
+        OpenError, OperationStore, QueryStore, ScheduleStore, Store, StoreError, SystemClock,
     };
     #[cfg(feature = "postgres")]
     #[doc(inline)]

@@ -1,7 +1,7 @@
 //! Which range of waiting jobs a claim takes from next; see `docs/design/claim.md`.
 //!
 //! A claim must not examine every tenant, queue, kind, destination and key only to learn that
-//! nothing may start there. So this is held in memory: for each sublane and level (a priority, first
+//! nothing may start there. So this is held in memory: for each flow key and level (a priority, first
 //! attempts and retries apart) a lower bound of the earliest `runAt`. Due ranges are ordered by
 //! tenant, the one that was served least first; the others lie by their time; a range that finds a
 //! gate closed waits at that gate until the gate has room, by time or because an attempt ended.
@@ -31,17 +31,17 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, GateNumber, GateState, Gates, Sublane, Tenant, Timestamp, limits::CLOCK_STEP_MAX,
+    AppliedGate, FlowKey, GateNumber, GateState, Gates, Tenant, Timestamp, limits::CLOCK_STEP_MAX,
 };
 
 use crate::{
-    limits::{ORDER_POLL, ROOM_SEARCH_EVERY, SUBLANES_PER_TENANT_MAX},
+    limits::{FLOW_KEYS_PER_TENANT_MAX, ORDER_POLL, ROOM_SEARCH_EVERY},
     store::ClaimRequest,
 };
 use choose::Search;
 use gates::GateEntry;
 use in_flight::InFlightClaims;
-use lists::SublaneLists;
+use lists::FlowKeyLists;
 use shares::Shares;
 use view::{BlockedBy, View};
 use views::{NoView, ViewCredits};
@@ -49,7 +49,7 @@ use views::{NoView, ViewCredits};
 pub(crate) use choose::{Pick, SentJobs};
 #[cfg(feature = "postgres")]
 pub(crate) use plan::TenantBatch;
-pub(crate) use range::{DueRange, Head, Level, SublaneId};
+pub(crate) use range::{DueRange, FlowKeyId, Head, Level};
 pub(crate) use start::{RangeAhead, WaitingJob};
 
 /// How a driver uses the index.
@@ -64,24 +64,24 @@ pub(crate) enum Writers {
 
 pub(crate) struct DueIndex {
     writers: Writers,
-    sublanes: HashMap<SublaneId, Entry>,
-    lists: SublaneLists,
+    flow_keys: HashMap<FlowKeyId, Entry>,
+    lists: FlowKeyLists,
     views: Vec<View>,
     view_credits: ViewCredits,
-    /// When sublanes of tenants that have all they may were last looked through.
+    /// When flow keys of tenants that have all they may were last looked through.
     searched_for_room: HashMap<Tenant, Timestamp>,
     /// Claims that have a plan and have not yet said what they found.
     in_flight: InFlightClaims,
     shares: Shares,
     gates: Arc<Gates>,
     states: HashMap<GateNumber, GateEntry>,
-    /// The states of gates that no known sublane passes: starts count although the jobs have ended.
+    /// The states of gates that no known flow key passes: starts count although the jobs have ended.
     idle_states: HashMap<GateNumber, GateState>,
     /// Beyond twice this number, those that no longer count are removed.
     idle_states_checked: usize,
-    /// Sublanes of which ranges were unblocked since the driver last asked, or will be at a time that
+    /// Flow keys of which ranges were unblocked since the driver last asked, or will be at a time that
     /// callers may not know.
-    wake_list: Vec<(SublaneId, Timestamp)>,
+    wake_list: Vec<(FlowKeyId, Timestamp)>,
     /// When time may open a closed gate.
     reopen_at: BTreeSet<(Timestamp, GateNumber)>,
     /// The latest time that was seen.
@@ -90,9 +90,9 @@ pub(crate) struct DueIndex {
     uses: u64,
 }
 
-/// One sublane with jobs that wait or run.
+/// One flow key with jobs that wait or run.
 struct Entry {
-    sublane: Arc<Sublane>,
+    flow_key: Arc<FlowKey>,
     gates: Arc<[AppliedGate]>,
     ranges: Vec<(Level, Bound)>,
     running: u32,
@@ -124,8 +124,8 @@ impl DueIndex {
     pub(crate) fn new(writers: Writers) -> Self {
         Self {
             writers,
-            sublanes: HashMap::new(),
-            lists: SublaneLists::default(),
+            flow_keys: HashMap::new(),
+            lists: FlowKeyLists::default(),
             views: Vec::new(),
             view_credits: ViewCredits::default(),
             searched_for_room: HashMap::new(),
@@ -146,8 +146,8 @@ impl DueIndex {
     /// have had stays, and so do the states of gates, which the driver may replace.
     #[cfg(feature = "sqlite")]
     pub(crate) fn clear(&mut self) {
-        self.sublanes.clear();
-        self.lists = SublaneLists::default();
+        self.flow_keys.clear();
+        self.lists = FlowKeyLists::default();
         self.views.clear();
         self.in_flight.clear();
         self.states.clear();
@@ -161,22 +161,22 @@ impl DueIndex {
         self.now.unwrap_or(Timestamp::EPOCH)
     }
 
-    /// Sublanes of which ranges were unblocked since the last call, or will be then: callers may be
+    /// Flow keys of which ranges were unblocked since the last call, or will be then: callers may be
     /// waiting for them.
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    pub(crate) fn take_wake_list(&mut self) -> Vec<(SublaneId, Timestamp)> {
+    pub(crate) fn take_wake_list(&mut self) -> Vec<(FlowKeyId, Timestamp)> {
         std::mem::take(&mut self.wake_list)
     }
 
     #[cfg(feature = "postgres")]
-    pub(crate) fn sublane(&self, id: SublaneId) -> Option<&Sublane> {
-        Some(&*self.sublanes.get(&id)?.sublane)
+    pub(crate) fn flow_key(&self, id: FlowKeyId) -> Option<&FlowKey> {
+        Some(&*self.flow_keys.get(&id)?.flow_key)
     }
 
-    /// Whether unfinished jobs of a tenant are in as many sublanes as they may be. Sublanes in which
+    /// Whether unfinished jobs of a tenant are in as many flow keys as they may be. Flow keys in which
     /// nothing waits any more are forgotten before it is refused, once a second at most.
     pub(crate) fn is_full_for(&mut self, tenant: &Tenant, now: Timestamp) -> bool {
-        if self.lists.count_of(tenant) < SUBLANES_PER_TENANT_MAX {
+        if self.lists.count_of(tenant) < FLOW_KEYS_PER_TENANT_MAX {
             return false;
         }
         let searched = self.searched_for_room.get(tenant);
@@ -186,29 +186,29 @@ impl DueIndex {
         self.searched_for_room
             .retain(|_, at| *at <= now && now.since(*at) < ROOM_SEARCH_EVERY);
         self.searched_for_room.insert(tenant.clone(), now);
-        let of_tenant: Vec<SublaneId> = self.lists.of_tenant(tenant).copied().collect();
+        let of_tenant: Vec<FlowKeyId> = self.lists.of_tenant(tenant).copied().collect();
         for id in of_tenant {
-            if let Some(entry) = self.sublanes.get_mut(&id) {
+            if let Some(entry) = self.flow_keys.get_mut(&id) {
                 entry.ranges.retain(|(_, bound)| bound.run_at != NEVER);
             }
             self.drop_if_unused(id);
         }
-        self.lists.count_of(tenant) >= SUBLANES_PER_TENANT_MAX
+        self.lists.count_of(tenant) >= FLOW_KEYS_PER_TENANT_MAX
     }
 
-    pub(crate) fn knows(&self, sublane: SublaneId) -> bool {
-        self.sublanes.contains_key(&sublane)
+    pub(crate) fn knows(&self, flow_key: FlowKeyId) -> bool {
+        self.flow_keys.contains_key(&flow_key)
     }
 
     /// A job waits. Answers whether that is earlier than was known.
     pub(crate) fn add(
         &mut self,
         range: DueRange,
-        sublane: impl FnOnce() -> Sublane,
+        flow_key: impl FnOnce() -> FlowKey,
         run_at: Timestamp,
     ) -> bool {
         self.in_flight.add(range, run_at);
-        let entry = self.entry(range.sublane, sublane);
+        let entry = self.entry(range.flow_key, flow_key);
         let known = entry
             .ranges
             .iter_mut()
@@ -237,21 +237,21 @@ impl DueIndex {
         is_earlier
     }
 
-    /// A job of a sublane that is known waits.
+    /// A job of a flow key that is known waits.
     pub(crate) fn add_known(&mut self, range: DueRange, run_at: Timestamp) -> bool {
-        let Some(entry) = self.sublanes.get(&range.sublane) else {
+        let Some(entry) = self.flow_keys.get(&range.flow_key) else {
             return true;
         };
-        let sublane = entry.sublane.clone();
-        self.add(range, || (*sublane).clone(), run_at)
+        let flow_key = entry.flow_key.clone();
+        self.add(range, || (*flow_key).clone(), run_at)
     }
 
-    /// The number of a sublane's concurrency key.
+    /// The number of a flow key's concurrency key.
     #[cfg(feature = "sqlite")]
-    pub(crate) fn key_number(&self, sublane: SublaneId) -> Option<i64> {
-        let sublane = &self.sublanes.get(&sublane)?.sublane;
-        let key = sublane.concurrency_key.as_ref()?;
-        Some(Sublane::key_number(&sublane.tenant, key))
+    pub(crate) fn key_number(&self, flow_key: FlowKeyId) -> Option<i64> {
+        let flow_key = &self.flow_keys.get(&flow_key)?.flow_key;
+        let key = flow_key.concurrency_key.as_ref()?;
+        Some(FlowKey::key_number(&flow_key.tenant, key))
     }
 
     /// A job does not wait any more. If it was the first, the next one's time is not known.
@@ -280,14 +280,14 @@ impl DueIndex {
 
     /// What is known of a range: its time, and whether a job waits for exactly that time.
     pub(crate) fn bound(&self, range: DueRange) -> Option<(Timestamp, bool)> {
-        let bound = self.sublanes.get(&range.sublane)?.bound(range.level)?;
+        let bound = self.flow_keys.get(&range.flow_key)?.bound(range.level)?;
         Some((bound.run_at, bound.is_exact))
     }
 
     /// A number that is another one after something came to a range.
     #[cfg(feature = "postgres")]
     pub(crate) fn changes(&self, range: DueRange) -> Option<u32> {
-        let bound = self.sublanes.get(&range.sublane)?.bound(range.level)?;
+        let bound = self.flow_keys.get(&range.flow_key)?.bound(range.level)?;
         Some(bound.changes)
     }
 
@@ -306,7 +306,7 @@ impl DueIndex {
     pub(crate) fn forget_idle(&mut self, now: Timestamp) {
         let idle = now.minus(crate::limits::IDLE_RANGES_KEPT);
         let mut unused = Vec::new();
-        for (id, entry) in &mut self.sublanes {
+        for (id, entry) in &mut self.flow_keys {
             entry
                 .ranges
                 .retain(|(_, bound)| bound.run_at != NEVER || bound.oldest_live > idle);
@@ -317,9 +317,9 @@ impl DueIndex {
         for id in unused {
             self.drop_if_unused(id);
         }
-        let sublanes = &self.sublanes;
+        let flow_keys = &self.flow_keys;
         self.in_flight
-            .retain(|range| sublanes.contains_key(&range.sublane));
+            .retain(|range| flow_keys.contains_key(&range.flow_key));
     }
 
     /// When to claim again: in the past if something is due already.
@@ -357,31 +357,31 @@ impl DueIndex {
         (!is_exact).then_some(range)
     }
 
-    fn entry(&mut self, id: SublaneId, sublane: impl FnOnce() -> Sublane) -> &mut Entry {
+    fn entry(&mut self, id: FlowKeyId, flow_key: impl FnOnce() -> FlowKey) -> &mut Entry {
         let Self {
-            sublanes,
+            flow_keys,
             lists,
             gates,
             states,
             idle_states,
             ..
         } = self;
-        sublanes.entry(id).or_insert_with(|| {
-            let sublane = sublane();
-            let applied: Arc<[AppliedGate]> = gates.applying_to(&sublane).into();
+        flow_keys.entry(id).or_insert_with(|| {
+            let flow_key = flow_key();
+            let applied: Arc<[AppliedGate]> = gates.applying_to(&flow_key).into();
             for gate in &*applied {
                 let known = states.entry(gate.number).or_insert_with(|| GateEntry {
                     gate: gate.clone(),
                     state: idle_states.remove(&gate.number).unwrap_or_default(),
-                    sublanes: 0,
+                    flow_keys: 0,
                 });
-                known.sublanes += 1;
+                known.flow_keys += 1;
             }
-            lists.add(&sublane, id);
+            lists.add(&flow_key, id);
             Entry {
-                sublane: Arc::new(sublane),
+                flow_key: Arc::new(flow_key),
                 gates: applied,
-                // Most sublanes have one level.
+                // Most flow keys have one level.
                 ranges: Vec::with_capacity(1),
                 running: 0,
             }
@@ -389,7 +389,7 @@ impl DueIndex {
     }
 
     fn bound_mut(&mut self, range: DueRange) -> Option<&mut Bound> {
-        let entry = self.sublanes.get_mut(&range.sublane)?;
+        let entry = self.flow_keys.get_mut(&range.flow_key)?;
         let known = entry
             .ranges
             .iter_mut()
@@ -399,7 +399,7 @@ impl DueIndex {
 
     /// Puts a range where its bound belongs, in every view that wants it.
     fn place(&mut self, range: DueRange) {
-        let Some(entry) = self.sublanes.get(&range.sublane) else {
+        let Some(entry) = self.flow_keys.get(&range.flow_key) else {
             return;
         };
         let Some(bound) = entry.bound(range.level) else {
@@ -409,16 +409,16 @@ impl DueIndex {
         for view in &mut self.views {
             if is_out {
                 view.remove(range);
-            } else if view.wants(&entry.sublane) {
+            } else if view.wants(&entry.flow_key) {
                 let is_due = self.now.is_some_and(|now| bound.run_at <= now);
-                let share = self.shares.get(&entry.sublane.tenant);
-                view.place(range, &entry.sublane.tenant, share, bound.run_at, is_due);
+                let share = self.shares.get(&entry.flow_key.tenant);
+                view.place(range, &entry.flow_key.tenant, share, bound.run_at, is_due);
             }
         }
     }
 
     fn block_behind(&mut self, range: DueRange) {
-        let Some(entry) = self.sublanes.get(&range.sublane) else {
+        let Some(entry) = self.flow_keys.get(&range.flow_key) else {
             return;
         };
         let Some(bound) = entry.bound(range.level) else {
@@ -433,17 +433,17 @@ impl DueIndex {
             self.reopen_at.insert((now.plus(ORDER_POLL), gate.number));
         }
         for view in &mut self.views {
-            if view.wants(&entry.sublane) {
-                let share = self.shares.get(&entry.sublane.tenant);
+            if view.wants(&entry.flow_key) {
+                let share = self.shares.get(&entry.flow_key.tenant);
                 let at = BlockedBy::Gate(gate.number);
-                view.block(range, &entry.sublane.tenant, share, bound.run_at, at);
+                view.block(range, &entry.flow_key.tenant, share, bound.run_at, at);
             }
         }
     }
 
     /// No job waits in a range.
     fn drop_range(&mut self, range: DueRange) {
-        let Some(entry) = self.sublanes.get_mut(&range.sublane) else {
+        let Some(entry) = self.flow_keys.get_mut(&range.flow_key) else {
             return;
         };
         match self.writers {
@@ -462,19 +462,19 @@ impl DueIndex {
         for view in &mut self.views {
             view.remove(range);
         }
-        self.drop_if_unused(range.sublane);
+        self.drop_if_unused(range.flow_key);
     }
 
-    fn drop_if_unused(&mut self, id: SublaneId) {
-        let Some(entry) = self.sublanes.get(&id) else {
+    fn drop_if_unused(&mut self, id: FlowKeyId) {
+        let Some(entry) = self.flow_keys.get(&id) else {
             return;
         };
         if !entry.ranges.is_empty() || entry.running > 0 {
             return;
         }
-        let sublane = entry.sublane.clone();
-        self.lists.remove(&sublane, id);
-        if let Some(entry) = self.sublanes.remove(&id) {
+        let flow_key = entry.flow_key.clone();
+        self.lists.remove(&flow_key, id);
+        if let Some(entry) = self.flow_keys.remove(&id) {
             self.leave_gates(&entry.gates);
         }
     }
@@ -511,13 +511,13 @@ impl DueIndex {
             }
             self.review(number, now);
         }
-        let (sublanes, shares) = (&self.sublanes, &self.shares);
+        let (flow_keys, shares) = (&self.flow_keys, &self.shares);
         let view = &mut self.views[search.view];
         view.advance(now, |range| {
-            let entry = sublanes.get(&range.sublane)?;
+            let entry = flow_keys.get(&range.flow_key)?;
             Some((
-                entry.sublane.tenant.clone(),
-                shares.get(&entry.sublane.tenant),
+                entry.flow_key.tenant.clone(),
+                shares.get(&entry.flow_key.tenant),
             ))
         });
         view.unblock_allowed(&|owner| search.allowance(owner), |tenant| {

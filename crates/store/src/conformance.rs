@@ -32,7 +32,9 @@ use jobs::{
     attempts, command, commit, enqueue, expiry, keys, once, outbox, outbox_links, prune, renew,
     sweep, tags, unique, webhooks,
 };
-use records::{after, audit, batches, documents, failures, fire, operations, schedules};
+use records::{
+    after, audit, batch_requests, batches, documents, failures, fire, operations, schedules,
+};
 
 pub use fixture::{Durable, Fixture, Harness};
 
@@ -100,14 +102,16 @@ macro_rules! conformance_tests {
                 what_happens_to_a_job_before_it_is_counted_adds_up
                 many_batches_are_counted_in_small_looks
                 a_callback_is_of_the_trace_of_its_request
+                a_job_may_wait_for_others_and_be_of_a_batch
+                callers_at_once_count_each_end_once
+            }
+            batch_requests {
                 a_job_that_exists_already_is_not_of_the_batch
                 a_batch_whose_jobs_are_refused_is_not_stored
                 a_request_for_a_batch_that_is_repeated_makes_one
                 unfinished_batches_of_a_tenant_are_bounded
                 batches_and_their_jobs_are_listed
                 a_batch_outlives_its_jobs_and_goes_with_retention
-                a_job_may_wait_for_others_and_be_of_a_batch
-                callers_at_once_count_each_end_once
                 jobs_are_found_by_their_batch
             }
             after {

@@ -37,12 +37,12 @@ impl Lane {
 }
 
 #[cfg(feature = "postgres")]
-impl From<&steadfast_core::Sublane> for Lane {
-    fn from(sublane: &steadfast_core::Sublane) -> Self {
+impl From<&steadfast_core::FlowKey> for Lane {
+    fn from(flow_key: &steadfast_core::FlowKey) -> Self {
         Self {
-            tenant: sublane.tenant.clone(),
-            queue: sublane.queue.clone(),
-            kind: sublane.kind.clone(),
+            tenant: flow_key.tenant.clone(),
+            queue: flow_key.queue.clone(),
+            kind: flow_key.kind.clone(),
         }
     }
 }

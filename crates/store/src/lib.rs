@@ -25,7 +25,6 @@
 pub mod limits;
 mod store;
 
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod caller;
 mod claim;
 mod clock;
@@ -62,15 +61,15 @@ pub use rusqlite;
 pub use steadfast_core::CommitResult;
 pub use store::{
     Allowance, AttemptCursor, AttemptOwner, AuditFilter, BaseStore, BatchCreateResult, BatchFilter,
-    BatchRecord, ClaimRequest, ClaimResult, CounterDifference, Document, DocumentKind,
-    DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes, DueSchedule, DueSchedules,
-    EnqueueResult, FailureCursor, FailureFilter, FailureStore, FireRequest, FireResult,
-    FollowedLinks, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutes,
-    LaneMinutesList, LaneStats, LinkStore, MinuteStats, OperationBatch, OperationChange,
-    OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox, Page,
-    PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult,
-    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartReading, Store, TickRecord,
-    WaitingMinute,
+    BatchRecord, ClaimRequest, ClaimResult, CounterDifference, DependencyStore, Document,
+    DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
+    DueSchedule, DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FailureStore,
+    FireRequest, FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutes,
+    LaneMinutesList, LaneStats, MinuteStats, OperationBatch, OperationChange, OperationFilter,
+    OperationJobFilter, OperationRecord, OperationStore, Outbox, Page, PageRequest, PrunedRecords,
+    QueryStore, ReleasedDependants, RenewResult, Renewal, RetentionTimes, SaveStepResult,
+    ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery,
+    StartSnapshot, Store, TickRecord, WaitingMinute,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

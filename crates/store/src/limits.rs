@@ -40,7 +40,7 @@ pub const PRESENT_ROWS_MAX: i64 = 200_000;
 pub const PRESENT_ROWS_OF_LANE_MAX: i64 = 10_000;
 /// However many lanes there are, so many rows of each are counted.
 pub const PRESENT_ROWS_OF_LANE_MIN: i64 = 100;
-/// Of one lane, statistics look at so many sublanes and levels; a lane that has more shows a share of
+/// Of one lane, statistics look at so many flow keys and levels; a lane that has more shows a share of
 /// the present minute.
 pub const RANGES_OF_LANE_MAX: usize = 256;
 /// Waiting jobs whose minute is past by so much are counted together. A clock that is set back
@@ -99,12 +99,14 @@ pub const PROBE_LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// A job that is too late to start and keeps back others of its ordered key is looked at again after
 /// this: the sweeper ends it.
 pub const LATE_JOB_LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Dependants of a job that are named with their count.
+pub const FIRST_DEPENDANTS_MAX: usize = 20;
 /// Jobs before another one that are counted for people: more are not worth the time.
 pub const JOBS_AHEAD_MAX: u64 = 1_000;
 /// Places where jobs of one tenant wait that are looked at to find those before a job.
 pub const RANGES_AHEAD_MAX: usize = 1_000;
-/// Sublanes of a tenant that are looked at to find those places: some milliseconds.
-pub const SUBLANES_LOOKED_MAX: usize = 10_000;
+/// Flow keys of a tenant that are looked at to find those places: some milliseconds.
+pub const FLOW_KEYS_LOOKED_MAX: usize = 10_000;
 /// Places that are looked at to find the first job of a queue.
 pub const FIRST_RANGES_MAX: usize = 32;
 /// Counters of a minute that a forecast reads: a day of seventy lanes, or two hours of eight hundred.
@@ -136,7 +138,7 @@ pub const VIEW_PAUSE: Duration = Duration::from_secs(1);
 pub const LANES_PER_TENANT_MAX: usize = 5_000;
 /// Places where jobs of a tenant wait: pairs of queue and kind, apart by destination and concurrency
 /// key. Every node keeps them in memory, about 700 bytes each.
-pub const SUBLANES_PER_TENANT_MAX: usize = 100_000;
+pub const FLOW_KEYS_PER_TENANT_MAX: usize = 100_000;
 /// How often such places are looked through for those in which nothing waits any more, if a tenant has
 /// all that it may: that takes some milliseconds.
 pub const ROOM_SEARCH_EVERY: Duration = Duration::from_secs(1);
@@ -275,7 +277,7 @@ pub const SQLITE_VERSION_MIN: (i32, &str) = (3_051_003, "3.51.3");
 // PostgreSQL.
 
 /// Where schema versions begin. Previews counted from 1; their stores cannot be read.
-pub const SCHEMA_VERSION_FIRST: i64 = 101;
+pub const SCHEMA_VERSION_FIRST: i64 = 102;
 /// The first version that the migrations run on.
 pub const POSTGRES_VERSION_MIN: i32 = 130_000;
 /// Default number of connections for queries and changes.

@@ -6,7 +6,7 @@
 //! * [`ScheduleStore`]: schedules and their ticks.
 //! * [`DocumentStore`]: small records beside the jobs, such as endpoints and keys.
 //! * [`OperationStore`]: work on many jobs, and who did what.
-//! * [`LinkStore`]: jobs that wait for others.
+//! * [`DependencyStore`]: jobs that wait for others.
 //! * [`BaseStore`]: the time and the wake-ups that all of them share.
 //!
 //! Stores write what core decides and decide nothing themselves; [`JobStore::claim`] is the one
@@ -20,8 +20,6 @@ mod failures;
 mod forward;
 mod jobs;
 mod lane_minutes;
-#[cfg(feature = "_testing")]
-mod layer;
 mod links;
 mod operations;
 mod queries;
@@ -35,21 +33,22 @@ use crate::wake::{WakeInterest, Wakeups};
 pub(crate) use batches::{BatchCallback, added_event, check_batch, requested_batches};
 pub use batches::{BatchCreateResult, BatchFilter, BatchRecord};
 pub use documents::{
-    Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, Outbox,
+    Document, DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions,
+    Outbox,
 };
 pub use failures::{FailureCursor, FailureFilter, FailureStore};
+#[cfg(feature = "_testing")]
+pub use forward::{LayeredStore, StoreLayer};
 pub use jobs::{
     Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult,
     Renewal, SaveStepResult,
 };
 pub use lane_minutes::{DueMinutes, LaneMinutes, LaneMinutesList, WaitingMinute};
 pub(crate) use lane_minutes::{LaneMinutesSum, WaitingSum};
-#[cfg(feature = "_testing")]
-pub use layer::{LayeredStore, StoreLayer};
-pub use links::{FollowedLinks, JobLinks, LinkStore};
+pub use links::{DependencyStore, JobLinks, ReleasedDependants};
 pub use operations::{
     AuditFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, OperationStore,
+    OperationRecord, OperationStore, PrunedRecords, RetentionTimes,
 };
 pub use queries::{
     AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, LaneStats, MinuteStats, Page,
@@ -59,7 +58,7 @@ pub use schedules::{
     DueSchedule, DueSchedules, FireRequest, FireResult, ScheduleCreateResult, ScheduleFilter,
     ScheduleSaveResult, ScheduleStore, TickRecord,
 };
-pub use start::{StartQuery, StartReading};
+pub use start::{StartQuery, StartSnapshot};
 
 /// What all parts of a store share: its time, and its wake-ups.
 pub trait BaseStore: Send + Sync + 'static {
@@ -80,7 +79,13 @@ pub trait BaseStore: Send + Sync + 'static {
 /// A whole store. Whatever implements the contracts is one; engines hold an
 /// `Arc<dyn Store>`, which is a store itself.
 pub trait Store:
-    JobStore + QueryStore + FailureStore + ScheduleStore + DocumentStore + OperationStore + LinkStore
+    JobStore
+    + QueryStore
+    + FailureStore
+    + ScheduleStore
+    + DocumentStore
+    + OperationStore
+    + DependencyStore
 {
 }
 
@@ -91,7 +96,7 @@ impl<
         + ScheduleStore
         + DocumentStore
         + OperationStore
-        + LinkStore,
+        + DependencyStore,
 > Store for S
 {
 }

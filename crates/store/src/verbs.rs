@@ -1,6 +1,6 @@
 //! Verbs that are written once, over [`Transaction`](crate::drivers::transaction::Transaction).
 
-mod audit;
+pub(crate) mod audit;
 pub(crate) mod batches;
 pub(crate) mod dependencies;
 mod documents;

@@ -430,6 +430,8 @@ type ListDeadLettersParams struct {
 	Text string
 	// Jobs whose last failure has this class.
 	Class string
+	// With this tag, as `order:4711`; of several, with all of them.
+	Tag []string
 	// Jobs whose last failure has this fingerprint.
 	Fingerprint string
 	// Jobs that ended for this reason.
@@ -455,6 +457,7 @@ func (p ListDeadLettersParams) values() url.Values {
 	addTime(v, "failedBefore", p.FailedBefore)
 	addText(v, "text", string(p.Text))
 	addText(v, "class", string(p.Class))
+	addTexts(v, "tag", p.Tag)
 	addText(v, "fingerprint", string(p.Fingerprint))
 	addText(v, "reason", string(p.Reason))
 	addInt(v, "limit", p.Limit)
@@ -882,6 +885,8 @@ type ListJobsParams struct {
 	Text string
 	// Jobs whose last failure has this class.
 	Class string
+	// With this tag, as `order:4711`; of several, with all of them.
+	Tag []string
 	// Jobs whose last failure has this fingerprint.
 	Fingerprint string
 	// Jobs that ended for this reason.
@@ -907,6 +912,7 @@ func (p ListJobsParams) values() url.Values {
 	addTime(v, "failedBefore", p.FailedBefore)
 	addText(v, "text", string(p.Text))
 	addText(v, "class", string(p.Class))
+	addTexts(v, "tag", p.Tag)
 	addText(v, "fingerprint", string(p.Fingerprint))
 	addText(v, "reason", string(p.Reason))
 	addInt(v, "limit", p.Limit)

@@ -105,6 +105,15 @@ func (c *Client) Call(ctx context.Context, method, path string, query url.Values
 	return c.send(ctx, method, path, text, answer, method != http.MethodPost)
 }
 
+// CallOnce posts a request to a path under /api/v1 and reads its answer, without repeating it.
+func (c *Client) CallOnce(ctx context.Context, path string, body, answer any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("failed to write the body of the request: %w", err)
+	}
+	return c.sendOnce(ctx, http.MethodPost, path, text, answer)
+}
+
 // CreateJob creates a job. The request is repeated like any that is not a POST, provided that it has
 // an idempotency key.
 func (c *Client) CreateJob(ctx context.Context, request CreateJobRequest) (*Job, error) {
@@ -126,6 +135,9 @@ func (c *Client) CreateJobs(ctx context.Context, requests []CreateJobRequest) ([
 	repeatable := !slices.ContainsFunc(requests, func(r CreateJobRequest) bool { return r.IdempotencyKey == "" })
 	list := new(JobList)
 	err = c.send(ctx, http.MethodPost, "/jobs", text, list, repeatable)
+	if err == nil && len(list.Jobs) != len(requests) {
+		err = fmt.Errorf("the server answered with %d of %d jobs", len(list.Jobs), len(requests))
+	}
 	return list.Jobs, err
 }
 
@@ -191,11 +203,22 @@ func (c *Client) sendOnce(ctx context.Context, method, path string, body []byte,
 	if response.StatusCode >= 300 {
 		return readError(response, text)
 	}
-	if answer == nil || len(text) == 0 {
+	if answer == nil {
 		return nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
 		return fmt.Errorf("failed to read the answer to %s %s: %w", method, path, err)
+	}
+	// A proxy, or a server that is broken, may answer anything.
+	switch answer := answer.(type) {
+	case *Job:
+		if answer.ID == "" {
+			return fmt.Errorf("the answer to %s %s is no job", method, path)
+		}
+	case *JobList:
+		if answer.Jobs == nil {
+			return fmt.Errorf("the answer to %s %s is no list of jobs", method, path)
+		}
 	}
 	return nil
 }
@@ -239,6 +262,12 @@ func pages[Item any](page func(after string) ([]Item, string, error)) iter.Seq2[
 func addText(v url.Values, name, value string) {
 	if value != "" {
 		v.Set(name, value)
+	}
+}
+
+func addTexts(v url.Values, name string, values []string) {
+	for _, value := range values {
+		v.Add(name, value)
 	}
 }
 

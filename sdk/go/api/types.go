@@ -346,6 +346,12 @@ type ClaimJobsRequest struct {
 	Max *int `json:"max,omitzero"`
 	// Queues to claim from, at most 100; all by default.
 	Queues []string `json:"queues,omitzero"`
+	// Which responses have arrived. Claims of a response that did not arrive are released without
+	// counting the attempt.
+	Session *ClaimSession `json:"session,omitzero"`
+	// Settlements of earlier attempts, up to 1,000, written together with the claim. The response has
+	// one result for each and does not wait for jobs.
+	Settlements []SettlementRequest `json:"settlements,omitzero"`
 	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string `json:"tenant,omitzero"`
 	// How long to wait for a job, up to 30s; no wait by default.
@@ -360,6 +366,19 @@ type ClaimJobsRequest struct {
 type ClaimList struct {
 	// The claims; may be empty.
 	Claims []Claim `json:"claims"`
+	// One result per settlement of the request, in its order.
+	Settled []SettlementResult `json:"settled,omitzero"`
+}
+
+// ClaimSession: The claim requests of one worker process, one after the other.
+type ClaimSession struct {
+	// Random text of the process, up to 64 bytes; a restarted worker has another one.
+	ID string `json:"id"`
+	// The highest `sequence` whose response has arrived, with all its claims; 0 by default.
+	Received *int `json:"received,omitzero"`
+	// Number of this request: higher than that of every earlier request of the session. A lower one is
+	// refused, because it was overtaken.
+	Sequence int `json:"sequence"`
 }
 
 // Clock: The time of the store.

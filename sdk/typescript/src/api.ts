@@ -1,7 +1,7 @@
 // The rest of the API, grouped by what it is about. Each method is one operation of docs/openapi.json,
 // whose types it has; `each` walks through all pages of a list.
 
-import { jobsOf, withKey } from "./gathering.js";
+import { checkJob, jobsOf, withKey } from "./gathering.js";
 import type {
   Attempt,
   Batch,
@@ -63,13 +63,18 @@ function jobsApi(http: Http) {
     /** Creates a job. It gets an idempotency key unless it has one, so that it can be repeated. */
     create: async (job: JobRequest): Promise<Job> => {
       const input = { body: withKey(job) };
-      return (await http.call("createJob", input, { isRepeatable: true })) as Job;
+      const options = { isRepeatable: true, check: checkJob };
+      return (await http.call("createJob", input, options)) as Job;
     },
     /** Creates up to 1,000 jobs, all of them or none. */
     createMany: async (jobs: readonly JobRequest[]): Promise<Job[]> => {
       if (jobs.length === 0) return [];
       const input = { body: { jobs: jobs.map(withKey) } };
-      return jobsOf(await http.call("createJob", input, { isRepeatable: true }), jobs.length);
+      const check = (answer: unknown) => jobsOf(answer, jobs.length);
+      return jobsOf(
+        await http.call("createJob", input, { isRepeatable: true, check }),
+        jobs.length,
+      );
     },
     get: (id: string) => http.call("getJob", { path: { id } }),
     /** The job, once it has ended or the time is over. */

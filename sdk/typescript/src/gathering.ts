@@ -7,7 +7,6 @@ import { afterThisTurn } from "./runtime.js";
 const JOBS_MAX = 1_000;
 /** At most three bytes each in UTF-8: below the server's limit of 1 MiB for a request. */
 const LENGTH_MAX = 300_000;
-const REPEATABLE = { isRepeatable: true };
 
 interface Entry {
   request: CreateJobRequest;
@@ -71,10 +70,20 @@ export class Gathering {
   async #create(part: Entry[]): Promise<Job[]> {
     const [first] = part;
     if (first && part.length === 1) {
-      return [await this.#http.request<Job>("POST", "/jobs", first.text, REPEATABLE)];
+      const options = { isRepeatable: true, check: checkJob };
+      return [await this.#http.request<Job>("POST", "/jobs", first.text, options)];
     }
     const body = `{"jobs":[${part.map(({ text }) => text).join(",")}]}`;
-    return jobsOf(await this.#http.request("POST", "/jobs", body, REPEATABLE), part.length);
+    const check = (answer: unknown) => jobsOf(answer, part.length);
+    const options = { isRepeatable: true, check };
+    return jobsOf(await this.#http.request("POST", "/jobs", body, options), part.length);
+  }
+}
+
+/** A proxy, or a server that is broken, may answer anything. */
+export function checkJob(answer: unknown): void {
+  if (typeof (answer as Partial<Job> | undefined)?.id !== "string") {
+    throw new ConnectionError("an unexpected answer: not a job");
   }
 }
 
@@ -84,6 +93,7 @@ export function jobsOf(answer: unknown, count: number): Job[] {
   if (!Array.isArray(jobs) || jobs.length !== count) {
     throw new ConnectionError("an unexpected answer: not one job for each request");
   }
+  for (const job of jobs) checkJob(job);
   return jobs;
 }
 

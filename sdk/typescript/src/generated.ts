@@ -268,6 +268,16 @@ export interface ClaimJobsRequest {
   max?: number | null | undefined;
   /** Queues to claim from, at most 100; all by default. */
   queues?: Name[] | undefined;
+  /**
+   * Which responses have arrived. Claims of a response that did not arrive are released without
+   * counting the attempt.
+   */
+  session?: ClaimSession | null | undefined;
+  /**
+   * Settlements of earlier attempts, up to 1,000, written together with the claim. The response
+   * has one result for each and does not wait for jobs.
+   */
+  settlements?: SettlementRequest[] | undefined;
   /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
   tenant?: Name | null | undefined;
   /** How long to wait for a job, up to 30s; no wait by default. */
@@ -282,6 +292,21 @@ export interface ClaimJobsRequest {
 export interface ClaimList {
   /** The claims; may be empty. */
   claims: Claim[];
+  /** One result per settlement of the request, in its order. */
+  settled?: SettlementResult[] | undefined;
+}
+
+/** The claim requests of one worker process, one after the other. */
+export interface ClaimSession {
+  /** Random text of the process, up to 64 bytes; a restarted worker has another one. */
+  id: string;
+  /** The highest `sequence` whose response has arrived, with all its claims; 0 by default. */
+  received?: number | undefined;
+  /**
+   * Number of this request: higher than that of every earlier request of the session. A lower
+   * one is refused, because it was overtaken.
+   */
+  sequence: number;
 }
 
 /** The time of the store. */
@@ -2467,6 +2492,8 @@ export interface Operations {
       text?: string | undefined;
       /** Jobs whose last failure has this class. */
       class?: string | undefined;
+      /** With this tag, as `order:4711`; of several, with all of them. */
+      tag?: string[] | undefined;
       /** Jobs whose last failure has this fingerprint. */
       fingerprint?: Fingerprint | undefined;
       /** Jobs that ended for this reason. */
@@ -2754,6 +2781,8 @@ export interface Operations {
       text?: string | undefined;
       /** Jobs whose last failure has this class. */
       class?: string | undefined;
+      /** With this tag, as `order:4711`; of several, with all of them. */
+      tag?: string[] | undefined;
       /** Jobs whose last failure has this fingerprint. */
       fingerprint?: Fingerprint | undefined;
       /** Jobs that ended for this reason. */

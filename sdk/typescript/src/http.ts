@@ -36,6 +36,8 @@ export interface CallOptions {
   timeoutMs?: number | undefined;
   /** Whether the request may be sent again if its response was lost. By default all but POST may. */
   isRepeatable?: boolean | undefined;
+  /** Throws if the answer has another shape than expected, which is like no answer. */
+  check?: ((answer: unknown) => void) | undefined;
 }
 
 /** The input of an operation: path, query and body. */
@@ -101,7 +103,7 @@ export class Http {
     method: string,
     path: string,
     body: string | undefined,
-    { signal, timeoutMs = TIMEOUT_MS }: CallOptions = {},
+    { signal, timeoutMs = TIMEOUT_MS, check }: CallOptions = {},
   ): Promise<Answer> {
     const { url, apiKey, fetch } = this.settings;
     const headers: Record<string, string> = { accept: "application/json" };
@@ -135,13 +137,16 @@ export class Http {
       signal?.removeEventListener("abort", abort);
     }
     if (!response.ok) throw apiError(response, text);
+    let answer: unknown;
     try {
-      return (text === "" ? undefined : JSON.parse(text)) as Answer;
+      answer = text === "" ? undefined : JSON.parse(text);
     } catch (cause) {
       throw new ConnectionError(`${method} ${url}/api/v1${path}: the response is not JSON`, {
         cause,
       });
     }
+    check?.(answer);
+    return answer as Answer;
   }
 }
 
@@ -178,7 +183,12 @@ function apiError(response: HttpResponse, text: string): ApiError {
 }
 
 function queryText(query: Record<string, unknown> | undefined): string {
-  const entries = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
-  if (entries.length === 0) return "";
-  return `?${new URLSearchParams(entries.map(([name, value]) => [name, String(value)]))}`;
+  // A list repeats its name.
+  const pairs = Object.entries(query ?? {}).flatMap(([name, value]) =>
+    [value]
+      .flat()
+      .filter((one) => one !== undefined)
+      .map((one) => [name, String(one)]),
+  );
+  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
 }

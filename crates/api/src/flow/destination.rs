@@ -310,7 +310,8 @@ impl IncidentBody {
         Self {
             began_at: incident.began_at,
             ended_at: incident.ended_at,
-            cause: describe_cause(&incident.cause, is_for_tenant),
+            // The newest failure may quote what another tenant was answered.
+            cause: incident.cause.describe(!is_for_tenant),
             failed_probes: incident.failed_probes,
             failed_attempts: incident.failed_attempts,
             jobs_delayed: incident.jobs_delayed,
@@ -323,32 +324,6 @@ impl IncidentBody {
                 false => incident.tenants.iter().cloned().collect(),
             },
         }
-    }
-}
-
-/// The newest failure may quote what another tenant was answered.
-fn describe_cause(cause: &IncidentCause, is_for_tenant: bool) -> String {
-    match cause {
-        IncidentCause::Failures {
-            attempts,
-            failed,
-            jobs,
-            newest,
-        } => {
-            let text = format!("{failed} of {attempts} attempts of {jobs} jobs failed");
-            match newest.as_ref().filter(|_| !is_for_tenant) {
-                Some(newest) => format!("{text}; most recent: {newest}"),
-                None => text,
-            }
-        }
-        IncidentCause::ByHand { by, reason } => {
-            let by = by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
-            match reason {
-                Some(reason) => format!("held{by}: {reason}"),
-                None => format!("held{by}"),
-            }
-        }
-        _ => "unknown to this version".to_owned(),
     }
 }
 

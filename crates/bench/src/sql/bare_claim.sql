@@ -3,7 +3,7 @@
 -- they are free.
 WITH due AS MATERIALIZED (
     SELECT id FROM steadfast.job
-    WHERE state = 0 AND lane = $1 AND sublane = 0 AND level = 10 AND run_at <= $2::bigint
+    WHERE state = 0 AND lane = $1 AND flow_key = 0 AND level = 10 AND run_at <= $2::bigint
     ORDER BY run_at
     LIMIT $3
     FOR UPDATE SKIP LOCKED

@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use steadfast_api::{ClaimJobsRequest, ClaimList};
+use steadfast_api::{ClaimBody, ClaimJobsRequest, ClaimList, ClaimSession};
 use tokio::{
     sync::watch,
     time::{Instant, timeout},
@@ -10,12 +10,13 @@ use tokio::{
 
 use super::{
     held::{HeldClaim, HeldClaims},
+    settler::{self, Settlement, Settler},
     slots::Slots,
 };
 use crate::{
     backoff::Backoff,
     client::Client,
-    error::ClientError,
+    error::{ClientError, ErrorKind},
     limits::{CLAIM_EARLY, CLAIM_MARGIN, CLAIM_WAIT, LAST_ANSWER_WAIT},
     transport::NewestConnection,
 };
@@ -30,6 +31,9 @@ pub struct Claimer {
     pub lease: Option<Duration>,
     pub held: Arc<HeldClaims>,
     pub slots: Arc<Slots>,
+    pub settler: Arc<Settler>,
+    /// Names this process, so that claims of a response that got lost go back at once.
+    pub session: ClaimSession,
 }
 
 impl Claimer {
@@ -39,7 +43,7 @@ impl Claimer {
     /// does not trust: a wrong key, name or certificate would not get better. Later, the server may
     /// be replaced.
     pub async fn run(
-        &self,
+        &mut self,
         stop: &watch::Receiver<bool>,
         mut start: impl FnMut(Vec<Arc<HeldClaim>>),
     ) -> Result<Vec<Arc<HeldClaim>>, ClientError> {
@@ -48,18 +52,24 @@ impl Claimer {
         loop {
             let room = tokio::select! {
                 biased;
-                () = stopping(stop) => return Ok(Vec::new()),
+                () = stopping(stop) => {
+                    self.settler.wake();
+                    return Ok(Vec::new());
+                }
                 room = self.slots.room() => room,
             };
             let sent_at = Instant::now();
-            let answer = self.claim(room, stop).await;
+            let outcomes = self.settler.take_along();
+            let has_outcomes = !outcomes.is_empty();
+            let answer = self.claim(room, outcomes, stop).await;
             if *stop.borrow() {
                 return Ok(answer.unwrap_or_default());
             }
             let failure = match answer {
                 Ok(claims) => {
                     is_accepted = true;
-                    let is_early = claims.is_empty() && sent_at.elapsed() < CLAIM_EARLY;
+                    let is_empty = claims.is_empty() && !has_outcomes;
+                    let is_early = is_empty && sent_at.elapsed() < CLAIM_EARLY;
                     if !claims.is_empty() {
                         start(claims);
                     }
@@ -86,38 +96,71 @@ impl Claimer {
         }
     }
 
-    /// Sends one request. If the worker stops meanwhile, the server is asked to stop waiting in a
-    /// way that does not lose jobs which are already on their way.
+    /// Sends one request, which reports outcomes as well; with outcomes, the server does not wait.
     async fn claim(
-        &self,
+        &mut self,
         most: usize,
+        outcomes: Vec<Settlement>,
         stop: &watch::Receiver<bool>,
     ) -> Result<Vec<Arc<HeldClaim>>, ClientError> {
+        self.session.sequence += 1;
         let request = ClaimJobsRequest {
             max: Some(most),
+            session: Some(self.session.clone()),
             ..self.request.clone()
         };
-        let call = self
-            .client
-            .claim_jobs(&request)
-            .timeout(CLAIM_WAIT + CLAIM_MARGIN);
+        let answer = match self.exchange(&request, &outcomes, stop).await {
+            Ok(Some(answer)) if answer.settled.len() == outcomes.len() => answer,
+            Ok(answer) => {
+                if let Some(answer) = answer {
+                    let (taken, sent) = (answer.settled.len(), outcomes.len());
+                    tracing::warn!("the server returned results for {taken} of {sent} outcomes");
+                }
+                self.settler.finish_along(outcomes, None);
+                return Ok(Vec::new());
+            }
+            Err(error) => {
+                self.settler.finish_along(outcomes, None);
+                return Err(error);
+            }
+        };
+        self.session.received = self.session.sequence;
+        self.settler.finish_along(outcomes, Some(answer.settled));
+        Ok(self.accept(answer.claims))
+    }
+
+    /// Sends a request. If the worker stops meanwhile, the server is asked to stop waiting in a way
+    /// that does not lose jobs which are already on their way.
+    async fn exchange(
+        &self,
+        request: &ClaimJobsRequest,
+        outcomes: &[Settlement],
+        stop: &watch::Receiver<bool>,
+    ) -> Result<Option<ClaimList>, ClientError> {
+        let encode = |error| ClientError::new("claimJobs", ErrorKind::Encode(Box::new(error)));
+        let mut body = serde_json::to_string(request).map_err(encode)?;
+        if !outcomes.is_empty() {
+            body.pop();
+            body = format!("{body},{}}}", settler::field_of(outcomes));
+        }
+        let call = self.client.post("claimJobs", "/claims").json_text(body);
+        let call = call.timeout(CLAIM_WAIT + CLAIM_MARGIN);
         let mut call = pin!(call.into_future());
-        let answer = tokio::select! {
-            answer = &mut call => answer?,
+        tokio::select! {
+            answer = &mut call => answer.map(Some),
             () = stopping(stop) => {
                 self.connection.end_sending();
                 match timeout(LAST_ANSWER_WAIT, call).await {
-                    Ok(answer) => answer?,
-                    Err(_) => return Ok(Vec::new()),
+                    Ok(answer) => answer.map(Some),
+                    Err(_) => Ok(None),
                 }
             }
-        };
-        Ok(self.accept(answer))
+        }
     }
 
-    fn accept(&self, answer: ClaimList) -> Vec<Arc<HeldClaim>> {
+    fn accept(&self, claims: Vec<ClaimBody>) -> Vec<Arc<HeldClaim>> {
         let received = Instant::now();
-        let claims = answer.claims.into_iter();
+        let claims = claims.into_iter();
         claims
             .map(|claim| {
                 self.held

@@ -29,7 +29,7 @@ pub struct Session {
     pub grace: Duration,
     pub held: Arc<HeldClaims>,
     pub slots: Arc<Slots>,
-    pub settler: Settler,
+    pub settler: Arc<Settler>,
     pub heartbeats: Heartbeats,
     /// True once the grace is over.
     pub cut_off: watch::Sender<bool>,
@@ -39,7 +39,7 @@ impl Session {
     /// Works until the worker stops, and then stops in order.
     pub async fn run(
         self: Arc<Self>,
-        claimer: Claimer,
+        mut claimer: Claimer,
         stop: watch::Receiver<bool>,
     ) -> Result<(), ClientError> {
         let services = [

@@ -1,5 +1,5 @@
-//! Reports outcomes: what waits goes in one request, at once if none is under way. A request whose
-//! answer was lost is repeated; the server lets it take effect once.
+//! Reports outcomes: what waits goes in one request, at once if none is under way, or with the claim
+//! that is about to be sent. A request whose answer was lost is repeated; the server lets it take effect once.
 
 use std::{
     collections::VecDeque,
@@ -34,9 +34,12 @@ pub struct Settler {
 struct Queue {
     waiting: VecDeque<Settlement>,
     under_way: usize,
+    /// Under way with a claim.
+    along: usize,
 }
 
-struct Settlement {
+/// An outcome on its way to the server.
+pub struct Settlement {
     held: Arc<HeldClaim>,
     text: String,
     /// It already says that the server refused the first one.
@@ -100,33 +103,52 @@ impl Settler {
     /// Reports outcomes for as long as the worker lives.
     pub async fn run(&self) {
         loop {
-            let batch = self.take();
+            let batch = match self.slots.is_claim_due() {
+                true => Vec::new(),
+                false => take(&mut self.queue(), |queue| &mut queue.under_way),
+            };
             if batch.is_empty() {
                 self.changed.notified().await;
                 continue;
             }
             self.settle(batch).await;
-            let mut queue = self.queue();
-            queue.under_way = 0;
-            self.slots.set_unsettled(queue.len());
-            if queue.len() == 0 {
-                self.emptied.notify_one();
-            }
+            self.update(|queue| queue.under_way = 0);
         }
     }
 
-    fn take(&self) -> Vec<Settlement> {
-        let mut queue = self.queue();
-        let (mut count, mut bytes) = (0, 0);
-        for settlement in queue.waiting.iter().take(BATCH_MAX) {
-            bytes += settlement.text.len() + 1;
-            if count > 0 && bytes > SETTLE_BYTES_MAX {
-                break;
+    /// Outcomes for a claim to take along; [`finish_along`](Self::finish_along) follows.
+    pub fn take_along(&self) -> Vec<Settlement> {
+        take(&mut self.queue(), |queue| &mut queue.along)
+    }
+
+    /// Acts on the results of a claim that took outcomes along. Without results, they are reported
+    /// by themselves.
+    pub fn finish_along(&self, batch: Vec<Settlement>, results: Option<Vec<SettlementResult>>) {
+        match results {
+            Some(results) => self.finish(batch, results),
+            None => {
+                let mut queue = self.queue();
+                for entry in batch.into_iter().rev() {
+                    queue.waiting.push_front(entry);
+                }
             }
-            count += 1;
         }
-        queue.under_way = count;
-        queue.waiting.drain(..count).collect()
+        self.update(|queue| queue.along = 0);
+        self.wake();
+    }
+
+    /// The claimer no longer takes outcomes along.
+    pub fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Queue)) {
+        let mut queue = self.queue();
+        change(&mut queue);
+        self.slots.set_unsettled(queue.len());
+        if queue.len() == 0 {
+            self.emptied.notify_one();
+        }
     }
 
     /// Reports a batch until every one of it is taken, refused or pointless.
@@ -162,8 +184,7 @@ impl Settler {
     }
 
     async fn send(&self, batch: &[Settlement]) -> Result<SettlementList, ClientError> {
-        let texts: Vec<&str> = batch.iter().map(|entry| entry.text.as_str()).collect();
-        let body = format!("{{\"settlements\":[{}]}}", texts.join(","));
+        let body = format!("{{{}}}", field_of(batch));
         let request = self.client.post("settleAttempts", "/claims/settle");
         request.json_text(body).timeout(SETTLE_TIMEOUT).await
     }
@@ -229,8 +250,28 @@ impl Settler {
 
 impl Queue {
     fn len(&self) -> usize {
-        self.waiting.len() + self.under_way
+        self.waiting.len() + self.under_way + self.along
     }
+}
+
+/// The outcomes of one request, which are counted as under way.
+fn take(queue: &mut Queue, under_way: fn(&mut Queue) -> &mut usize) -> Vec<Settlement> {
+    let (mut count, mut bytes) = (0, 0);
+    for settlement in queue.waiting.iter().take(BATCH_MAX) {
+        bytes += settlement.text.len() + 1;
+        if count > 0 && bytes > SETTLE_BYTES_MAX {
+            break;
+        }
+        count += 1;
+    }
+    *under_way(queue) = count;
+    queue.waiting.drain(..count).collect()
+}
+
+/// The field of a request that reports these outcomes.
+pub fn field_of(batch: &[Settlement]) -> String {
+    let texts: Vec<&str> = batch.iter().map(|entry| entry.text.as_str()).collect();
+    format!("\"settlements\":[{}]", texts.join(","))
 }
 
 /// The number in `settlements[3].result`.

@@ -1,6 +1,6 @@
 //! How many handlers may run at once, and when it is worth claiming more jobs.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::{
     sync::Notify,
@@ -13,7 +13,25 @@ pub struct Slots {
     total: usize,
     running: AtomicUsize,
     unsettled: AtomicUsize,
+    /// The claimer waits for room.
+    is_awaited: AtomicBool,
     changed: Notify,
+}
+
+/// The claimer waits for room until this is dropped.
+struct Awaiting<'a>(&'a AtomicBool);
+
+impl<'a> Awaiting<'a> {
+    fn begin(is_awaited: &'a AtomicBool) -> Self {
+        is_awaited.store(true, Ordering::Release);
+        Self(is_awaited)
+    }
+}
+
+impl Drop for Awaiting<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 impl Slots {
@@ -22,6 +40,7 @@ impl Slots {
             total,
             running: AtomicUsize::new(0),
             unsettled: AtomicUsize::new(0),
+            is_awaited: AtomicBool::new(false),
             changed: Notify::new(),
         }
     }
@@ -52,10 +71,20 @@ impl Slots {
         self.total.saturating_sub(self.running()).min(BATCH_MAX)
     }
 
+    fn enough(&self) -> usize {
+        (self.total / ROOM_SHARE).clamp(1, BATCH_MAX)
+    }
+
+    /// Whether the claimer is about to send a request.
+    pub fn is_claim_due(&self) -> bool {
+        self.is_awaited.load(Ordering::Acquire) && self.free() >= self.enough()
+    }
+
     /// How many slots are free, once it is worth a request: a share of them, or fewer that have
     /// been free for a moment.
     pub async fn room(&self) -> usize {
-        let enough = (self.total / ROOM_SHARE).clamp(1, BATCH_MAX);
+        let _awaiting = Awaiting::begin(&self.is_awaited);
+        let enough = self.enough();
         let mut deadline = None;
         loop {
             let free = self.free();

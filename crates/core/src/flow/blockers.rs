@@ -21,12 +21,12 @@ use crate::{
 };
 
 use super::{
+    flow_key::FlowKey,
     gate::{GateId, GateLimits, GateScope},
     gate_state::{ClosedBy, GateState},
     gates::{AppliedGate, Gates},
     health::{IncidentCause, SharedRetryAfter},
     room::Room,
-    sublane::Sublane,
 };
 
 pub use queue::{QueueExplanation, QueueFacts};
@@ -371,7 +371,7 @@ impl Gates {
         if job.progress.state != JobState::Waiting || job.progress.run_at > now {
             return Vec::new();
         }
-        let gates = self.applying_to(&Sublane::from(job)).into_iter();
+        let gates = self.applying_to(&FlowKey::from(job)).into_iter();
         let facts = StartFacts {
             job,
             last_attempt: None,

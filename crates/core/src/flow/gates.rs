@@ -10,9 +10,9 @@ use crate::values::{Destination, Tenant, Timestamp, hash_number};
 
 use super::{
     fair::Weight,
+    flow_key::FlowKey,
     gate::{Gate, GateId, GateLimits, GateScope},
     hold::{HoldMode, Pause},
-    sublane::Sublane,
 };
 
 use health::KnownHealth;
@@ -47,7 +47,7 @@ impl GateNumber {
     }
 }
 
-/// A gate that limits the jobs of a sublane.
+/// A gate that limits the jobs of a flow key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AppliedGate {
     /// Its number.
@@ -113,13 +113,13 @@ impl Gates {
         self.set.is_empty() && self.defaults == GateDefaults::default()
     }
 
-    /// The gates that limit the jobs of a sublane: none for most. What follows from the health of
+    /// The gates that limit the jobs of a flow key: none for most. What follows from the health of
     /// the destination is one of them, with the destination's id and a number of its own.
-    pub fn applying_to(&self, sublane: &Sublane) -> Vec<AppliedGate> {
+    pub fn applying_to(&self, flow_key: &FlowKey) -> Vec<AppliedGate> {
         if self.is_empty() {
             return Vec::new();
         }
-        let ids = self.possible_ids(sublane);
+        let ids = self.possible_ids(flow_key);
         let set = ids.filter_map(|id| {
             let default = self.defaults.of(id.scope);
             let limits = match self.set.get(&id) {
@@ -133,7 +133,7 @@ impl Gates {
                 limits,
             })
         });
-        set.chain(self.health_gates(sublane)).collect()
+        set.chain(self.health_gates(flow_key)).collect()
     }
 
     /// Whether a person, or the health of a destination, holds back any jobs now.
@@ -169,14 +169,14 @@ impl Gates {
         set.or(self.defaults.tenant.weight).unwrap_or_default()
     }
 
-    fn possible_ids(&self, sublane: &Sublane) -> impl Iterator<Item = GateId> {
-        let Sublane {
+    fn possible_ids(&self, flow_key: &FlowKey) -> impl Iterator<Item = GateId> {
+        let FlowKey {
             tenant,
             queue,
             kind,
             destination,
             concurrency_key,
-        } = sublane;
+        } = flow_key;
         let both = |scope, key: &str| both(tenant, scope, key);
         let mut ids = Vec::new();
         if !self.has_none_set() {

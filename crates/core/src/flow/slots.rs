@@ -10,7 +10,7 @@
 //! timeouts it invents, and a tenant that has more than its fair part gets no more of them. The last
 //! few slots are for webhooks: an alert is sent although all jobs hang.
 
-use super::Sublane;
+use super::FlowKey;
 use crate::{
     limits,
     values::{Destination, Kind, Tenant},
@@ -28,11 +28,11 @@ pub enum CallOwner {
 }
 
 impl CallOwner {
-    /// The owners of the calls of a sublane.
-    pub fn all_of(sublane: &Sublane) -> impl Iterator<Item = Self> + use<> {
-        let kind = Self::Kind(sublane.kind.clone());
-        let tenant = Self::Tenant(sublane.tenant.clone(), sublane.kind.clone());
-        let destination = sublane.destination.clone().map(Self::Destination);
+    /// The owners of the calls of a flow key.
+    pub fn all_of(flow_key: &FlowKey) -> impl Iterator<Item = Self> + use<> {
+        let kind = Self::Kind(flow_key.kind.clone());
+        let tenant = Self::Tenant(flow_key.tenant.clone(), flow_key.kind.clone());
+        let destination = flow_key.destination.clone().map(Self::Destination);
         [kind, tenant].into_iter().chain(destination)
     }
 }

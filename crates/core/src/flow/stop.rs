@@ -1,11 +1,11 @@
-//! Gates that let no job of a sublane start, however few run: people and destinations close them.
+//! Gates that let no job of a flow key start, however few run: people and destinations close them.
 
 use super::{
+    flow_key::FlowKey,
     gate::GateId,
     gate_state::{ClosedBy, GateState},
     gates::Gates,
     room::Room,
-    sublane::Sublane,
 };
 use crate::values::Timestamp;
 
@@ -21,10 +21,10 @@ pub enum GateStop {
 }
 
 impl Gates {
-    /// The first gate that stops the jobs of a sublane. Limits do not: jobs behind them start one
+    /// The first gate that stops the jobs of a flow key. Limits do not: jobs behind them start one
     /// after the other, and so they do while a destination recovers.
-    pub fn stop_of(&self, sublane: &Sublane, now: Timestamp) -> Option<(GateId, GateStop)> {
-        let gates = self.applying_to(sublane).into_iter();
+    pub fn stop_of(&self, flow_key: &FlowKey, now: Timestamp) -> Option<(GateId, GateStop)> {
+        let gates = self.applying_to(flow_key).into_iter();
         let mut stops = gates.filter_map(|gate| {
             let stop = match gate.limits.room(&GateState::default(), false, now) {
                 Room::Closed(ClosedBy::Pause(_)) => GateStop::Paused,

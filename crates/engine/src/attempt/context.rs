@@ -153,10 +153,10 @@ impl<S> Context<S> {
     {
         let step = StepName::new(step)?;
         let store = self.client().store();
-        if let Some(result) = self
-            .retry_while_away(|| store.step_result(self.id(), step.clone()))
-            .await?
-        {
+        let done = self
+            .retry_while_away(|| store.list_steps(self.id(), Some(step.clone()), 1))
+            .await?;
+        if let Some((_, result)) = done.into_iter().next() {
             return Ok(result.decode()?);
         }
         let result = work.await.map_err(Into::into)?;
@@ -167,9 +167,9 @@ impl<S> Context<S> {
             return Err(JobError::permanent(message));
         }
         let saved = self
-            .retry_while_away(|| store.save_step(self.id(), step.clone(), result.clone()))
+            .retry_while_away(|| store.save_step(self.id(), None, step.clone(), result.clone()))
             .await?;
-        Ok(saved.decode()?)
+        Ok(saved.stored().unwrap_or(result).decode()?)
     }
 
     /// Repeats a call to a store that is away, for as long as this attempt holds its lease.

@@ -306,7 +306,8 @@ impl Settler {
 
     fn on_stale(&self, ended: &EndedAttempt) {
         // A sweeper that came second has lost nothing, and the attempt it saw may well be running.
-        if *ended.outcome() == Outcome::Lost {
+        // Nor has a claim that no worker got.
+        if let Outcome::Lost | Outcome::Released { started: false } = ended.outcome() {
             return;
         }
         let job = ended.job();

@@ -1,7 +1,7 @@
 //! Reading alerts, and what people answer to them.
 
 use steadfast_core::{AlertCommand, AlertState, Payload, Tenant};
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult};
+use steadfast_store::{Document, DocumentKind, DocumentPage, DocumentSaveResult};
 
 use super::{Client, ClientError};
 use crate::{documents::cache::decode_documents, limits::REVISION_TRIES_MAX};
@@ -9,15 +9,16 @@ use crate::{documents::cache::decode_documents, limits::REVISION_TRIES_MAX};
 impl Client {
     /// The alerts of a tenant, or of all, ordered by tenant: firing, pending and resolved ones.
     pub async fn alerts(&self, tenant: Option<&Tenant>) -> Result<Vec<AlertState>, ClientError> {
-        let store = self.store();
-        let documents = match tenant {
-            // What one tenant asks for must not cost more with each tenant that there is.
-            Some(tenant) => {
-                let prefix = format!("{tenant}/");
-                store.page_documents(DocumentKind::Alert, prefix, None, usize::MAX)
-            }
-            None => store.list_documents(DocumentKind::Alert),
+        let page = match tenant {
+            // What one tenant asks for must not cost more with each existing tenant.
+            Some(tenant) => DocumentPage::Some {
+                prefix: format!("{tenant}/"),
+                after: None,
+                limit: usize::MAX,
+            },
+            None => DocumentPage::All,
         };
+        let documents = self.store().list_documents(DocumentKind::Alert, page);
         let documents = documents.await?;
         Ok(decode_documents::<AlertState>(documents)
             .map(|(_, state)| state)

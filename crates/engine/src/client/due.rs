@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::{
-    Destination, GateId, GateScope, GateStop, Gates, JobLabel, Kind, Queue, Sublane, Tenant,
+    Destination, FlowKey, GateId, GateScope, GateStop, Gates, JobLabel, Kind, Queue, Tenant,
     Timestamp,
 };
 use steadfast_store::{JobFilter, LaneStats};
@@ -68,7 +68,7 @@ impl Client {
         let mut found = Vec::new();
         for lane in lanes.iter().filter(|lane| lane.ready > 0) {
             let mut due = LaneDue::of(lane);
-            if let Some((gate, _)) = gates.stop_of(&sublane(lane, None), now) {
+            if let Some((gate, _)) = gates.stop_of(&flow_key(lane, None), now) {
                 due.stop_all(DueStop::Paused(gate));
             } else if !is_served(lane) {
                 due.stop_all(DueStop::NoWorker(lane.kind.clone()));
@@ -76,7 +76,7 @@ impl Client {
                 due.is_at_most = has_paused_key.contains(&lane.tenant);
                 for destination in &stoppable {
                     let to = Some(destination.clone());
-                    let Some((gate, stop)) = gates.stop_of(&sublane(lane, to), now) else {
+                    let Some((gate, stop)) = gates.stop_of(&flow_key(lane, to), now) else {
                         continue;
                     };
                     if counts_left == 0 || due.startable == 0 {
@@ -193,8 +193,8 @@ fn paused_keys(gates: &Gates, now: Timestamp) -> BTreeSet<Tenant> {
     paused.filter_map(|(id, _)| id.tenant.clone()).collect()
 }
 
-fn sublane(lane: &LaneStats, destination: Option<Destination>) -> Sublane {
-    Sublane {
+fn flow_key(lane: &LaneStats, destination: Option<Destination>) -> FlowKey {
+    FlowKey {
         tenant: lane.tenant.clone(),
         queue: lane.queue.clone(),
         kind: lane.kind.clone(),

@@ -8,8 +8,8 @@ use steadfast_core::{
     WebhookEvent, WebhookSecret, tag_text,
 };
 use steadfast_store::{
-    CommandError, Document, DocumentKind, DocumentSaveResult, JobFilter, JobPageRequest, Outbox,
-    Page, StoreError,
+    CommandError, Document, DocumentKind, DocumentPage, DocumentSaveResult, JobFilter,
+    JobPageRequest, Outbox, Page, StoreError,
 };
 
 use super::{Client, ClientError, OperationRequest};
@@ -18,7 +18,10 @@ use crate::{documents::cache::decode_documents, limits::REVISION_TRIES_MAX};
 impl Client {
     /// The endpoints of a tenant, or of all, oldest first.
     pub async fn endpoints(&self, tenant: Option<&Tenant>) -> Result<Vec<Endpoint>, ClientError> {
-        let documents = self.store().list_documents(DocumentKind::Endpoint).await?;
+        let documents = self
+            .store()
+            .list_documents(DocumentKind::Endpoint, DocumentPage::All)
+            .await?;
         Ok(decode_documents::<Endpoint>(documents)
             .map(|(_, endpoint)| endpoint)
             .filter(|endpoint| tenant.is_none_or(|tenant| *tenant == endpoint.tenant))

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use steadfast_core::{
-    Blocker, BlockerKind, Endpoint, Job, JobId, JobSnapshot, JobState, Kind, Queue,
-    QueueExplanation, QueueFacts, StartExplanation, StartFacts, Sublane, Tenant, Timestamp,
-    WorkerName, WorkerSnapshot,
+    Blocker, BlockerKind, Endpoint, FlowKey, Job, JobId, JobSnapshot, JobState, Kind, Queue,
+    QueueExplanation, QueueFacts, StartExplanation, StartFacts, Tenant, Timestamp, WorkerName,
+    WorkerSnapshot,
 };
-use steadfast_store::{JobLinks, MinuteStats, PageRequest, StartQuery, StartReading};
+use steadfast_store::{JobLinks, MinuteStats, PageRequest, StartQuery, StartSnapshot};
 
 use super::{Client, ClientError};
 use crate::{
@@ -64,7 +64,10 @@ impl Client {
         request: &ExplainRequest,
     ) -> Result<Option<StartExplanation>, ClientError> {
         let gates = self.gate_cache().get().await?;
-        let reading = self.store().read_start(StartQuery::Job(id), gates).await?;
+        let reading = self
+            .store()
+            .explain_start(StartQuery::Job(id), gates)
+            .await?;
         let Some(reading) = reading else {
             return Ok(None);
         };
@@ -84,7 +87,7 @@ impl Client {
         let counts: Stats = lanes.collect();
         let gates = self.gate_cache().get().await?;
         let first = StartQuery::FirstOf(tenant.clone(), queue.clone());
-        let first = self.store().read_start(first, gates).await?;
+        let first = self.store().explain_start(first, gates).await?;
         let next_run_at = first.as_ref().map(|first| first.job.progress.run_at);
         let due = first.filter(|first| first.job.progress.run_at <= now);
         let next = match &due {
@@ -107,7 +110,7 @@ impl Client {
 
     async fn explain_reading(
         &self,
-        reading: &StartReading,
+        reading: &StartSnapshot,
         request: &ExplainRequest,
     ) -> Result<StartExplanation, ClientError> {
         let job = &reading.job;
@@ -238,7 +241,7 @@ impl Client {
     ) -> Result<Vec<Blocker>, ClientError> {
         let now = self.now();
         if job.is_blocked() {
-            let reading = StartReading::new(job.clone());
+            let reading = StartSnapshot::new(job.clone());
             let facts = StartFacts {
                 runs_after: self.runs_after(job, now).await?,
                 ..reading.facts()
@@ -248,7 +251,7 @@ impl Client {
             return Ok(blockers);
         }
         if let endpoint @ Some(_) = self.endpoint_of(job).await? {
-            let reading = StartReading::new(job.clone());
+            let reading = StartSnapshot::new(job.clone());
             let facts = StartFacts {
                 endpoint,
                 ..reading.facts()
@@ -261,12 +264,12 @@ impl Client {
         }
         let gates = self.gate_cache().get().await?;
         let is_due = job.progress.state == JobState::Waiting && job.progress.run_at <= now;
-        if !is_due || gates.applying_to(&Sublane::from(job)).is_empty() {
+        if !is_due || gates.applying_to(&FlowKey::from(job)).is_empty() {
             return Ok(Vec::new());
         }
         let reading = self
             .store()
-            .read_start(StartQuery::Job(job.id), gates)
+            .explain_start(StartQuery::Job(job.id), gates)
             .await?;
         let Some(reading) = reading else {
             return Ok(Vec::new());

@@ -15,7 +15,7 @@ use super::{Client, ClientError, CreateResult};
 use crate::{
     client::{
         request::JobRequest,
-        schedule_request::{ScheduleEdit, ScheduleRequest},
+        request::schedule::{ScheduleEdit, ScheduleRequest},
     },
     limits::{REVISION_TRIES_MAX, SCHEDULES_PER_TENANT_MAX},
 };

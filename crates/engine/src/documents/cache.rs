@@ -11,7 +11,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
-use steadfast_store::{Document, DocumentKind, DocumentVersions, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, DocumentPage, DocumentVersions, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -118,7 +118,10 @@ impl<T: Send + Sync> DocumentCache<T> {
     /// The version was read first, so the documents are at least as new as it.
     async fn read(&self, version: u64) -> Result<Arc<T>, StoreError> {
         let read = self.reads.fetch_add(1, Ordering::Relaxed);
-        let documents = self.store.list_documents(self.kind).await?;
+        let documents = self
+            .store
+            .list_documents(self.kind, DocumentPage::All)
+            .await?;
         let value = Arc::new((self.index)(documents, version));
         let mut latest = self.latest.write().unwrap_or_else(PoisonError::into_inner);
         // One that began later and was quicker has what was changed in between. Versions do not tell:

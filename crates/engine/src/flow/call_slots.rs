@@ -11,7 +11,7 @@ use std::{
 };
 
 use steadfast_core::{
-    CallOwner, CallWindow, Destination, FailureClass, Kind, Outcome, Sublane, Tenant,
+    CallOwner, CallWindow, Destination, FailureClass, FlowKey, Kind, Outcome, Tenant,
     call_allowance, tenant_call_allowance, tenant_webhook_allowance, webhook_slots,
 };
 use steadfast_store::Allowance;
@@ -115,26 +115,26 @@ impl CallSlots {
     }
 
     /// A call begins. `free` slots are left after it.
-    pub fn begin(self: &Arc<Self>, sublane: &Sublane, free: usize) -> Call {
+    pub fn begin(self: &Arc<Self>, flow_key: &FlowKey, free: usize) -> Call {
         let free = u32::try_from(free).unwrap_or(u32::MAX);
-        let is_webhook = sublane.kind == Kind::webhook();
+        let is_webhook = flow_key.kind == Kind::webhook();
         let mut state = self.lock();
-        if let Some(destination) = &sublane.destination {
+        if let Some(destination) = &flow_key.destination {
             let calls = state.calls.entry(destination.clone()).or_default();
             calls.in_flight += 1;
         }
-        let calls = state.tenants.entry(sublane.tenant.clone()).or_default();
+        let calls = state.tenants.entry(flow_key.tenant.clone()).or_default();
         calls.in_flight += 1;
         calls.webhooks += u32::from(is_webhook);
         // The claim has taken all that it might, and more may wait.
         let has_its_share =
-            CallOwner::all_of(sublane).any(|owner| state.allowance(self.slots, free, &owner) == 0);
+            CallOwner::all_of(flow_key).any(|owner| state.allowance(self.slots, free, &owner) == 0);
         state.has_left_out |= has_its_share;
         Call {
             slots: self.clone(),
-            tenant: sublane.tenant.clone(),
+            tenant: flow_key.tenant.clone(),
             is_webhook,
-            destination: sublane.destination.clone(),
+            destination: flow_key.destination.clone(),
             end: CallEnd::Unknown,
         }
     }
@@ -266,8 +266,8 @@ mod tests {
         Destination::new(&format!("https://{name}.example.com")).unwrap()
     }
 
-    fn job(tenant: &str, name: &str, kind: Kind) -> Sublane {
-        Sublane {
+    fn job(tenant: &str, name: &str, kind: Kind) -> FlowKey {
+        FlowKey {
             tenant: Tenant::new(tenant).unwrap(),
             queue: Queue::default(),
             kind,
@@ -276,14 +276,14 @@ mod tests {
         }
     }
 
-    fn http_to(name: &str) -> Sublane {
+    fn http_to(name: &str) -> FlowKey {
         job("default", name, Kind::http())
     }
 
-    /// How many calls of a sublane a claim may take.
-    fn allowed(slots: &Arc<CallSlots>, free: usize, sublane: &Sublane) -> usize {
+    /// How many calls of a flow key a claim may take.
+    fn allowed(slots: &Arc<CallSlots>, free: usize, flow_key: &FlowKey) -> usize {
         let allowance = slots.allowance(free);
-        let owners = CallOwner::all_of(sublane).map(|owner| allowance.of(&owner));
+        let owners = CallOwner::all_of(flow_key).map(|owner| allowance.of(&owner));
         owners.min().unwrap()
     }
 
@@ -338,9 +338,9 @@ mod tests {
         let slots = CallSlots::new(512);
         let mut hanging = Vec::new();
         for number in 0..600 {
-            let sublane = job("evil", &format!("d{number}"), Kind::http());
-            if allowed(&slots, 512 - hanging.len(), &sublane) > 0 {
-                hanging.push(slots.begin(&sublane, 511 - hanging.len()));
+            let flow_key = job("evil", &format!("d{number}"), Kind::http());
+            if allowed(&slots, 512 - hanging.len(), &flow_key) > 0 {
+                hanging.push(slots.begin(&flow_key, 511 - hanging.len()));
             }
         }
         let free = 512 - hanging.len();

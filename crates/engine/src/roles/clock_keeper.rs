@@ -212,7 +212,9 @@ impl ClockKeeper {
             run_at: Some(now.plus(delay)),
             ..JobEdit::default()
         });
-        let edited = self.store.run_command(vec![job.id], edit, Arc::default());
+        let edited = self
+            .store
+            .run_command(vec![job.id], edit, Arc::default(), None);
         Ok(edited.await?.iter().all(Result::is_ok))
     }
 }

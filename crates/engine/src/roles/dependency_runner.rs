@@ -29,7 +29,7 @@ impl DependencyRunner {
         let endpoints = self.endpoints.refresh_if_changed().await?;
         let followed = self
             .store
-            .follow_links(limits::LINK_BATCH_MAX, endpoints.subscriptions())
+            .release_dependants(limits::LINK_BATCH_MAX, endpoints.subscriptions())
             .await?;
         let changed = followed.changed.len();
         if changed > 0 {

@@ -9,7 +9,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use steadfast_core::{Claim, EndedAttempt, Outcome, Sublane, Timestamp};
+use steadfast_core::{Claim, EndedAttempt, FlowKey, Outcome, Timestamp};
 use steadfast_store::{ClaimRequest, Store, StoreError, Wakeups};
 use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -130,7 +130,7 @@ impl Fetcher {
     fn begin_call(&self, claim: &Claim) -> Option<Call> {
         let free = self.slots.available_permits();
         let calls = self.calls.as_ref()?;
-        Some(calls.begin(&Sublane::from(claim.job()), free))
+        Some(calls.begin(&FlowKey::from(claim.job()), free))
     }
 
     /// Returns a claim that was not started as if it had never been taken.

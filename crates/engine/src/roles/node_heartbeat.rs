@@ -7,7 +7,9 @@ use std::sync::{
 
 use async_trait::async_trait;
 use steadfast_core::{Kind, Payload, Queue, Timestamp, WorkerName};
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store, StoreError};
+use steadfast_store::{
+    Document, DocumentKind, DocumentPage, DocumentSaveResult, Outbox, Store, StoreError,
+};
 
 use crate::{
     documents::node_state::NodeState,
@@ -64,7 +66,10 @@ impl NodeHeartbeat {
     /// heartbeat would keep a database busy with nothing else.
     async fn forget_silent_nodes(&self) -> Result<(), StoreError> {
         let now = self.store.now();
-        let documents = self.store.list_documents(DocumentKind::Node).await?;
+        let documents = self
+            .store
+            .list_documents(DocumentKind::Node, DocumentPage::All)
+            .await?;
         for Document { id, body, .. } in documents {
             // One that cannot be read tells nothing. If its node is alive, it is written again.
             let is_silent = match body.decode::<NodeState>() {
@@ -150,7 +155,10 @@ mod tests {
             heartbeats: AtomicU64::new(0),
         };
         let names = async || {
-            let documents = store.list_documents(DocumentKind::Node).await.unwrap();
+            let documents = store
+                .list_documents(DocumentKind::Node, DocumentPage::All)
+                .await
+                .unwrap();
             let names = documents.into_iter().map(|document| document.id);
             names.collect::<Vec<_>>()
         };

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::Timestamp;
-use steadfast_store::{Store, StoreError};
+use steadfast_store::{RetentionTimes, Store, StoreError};
 
 use crate::{
     limits,
@@ -37,15 +37,15 @@ impl Pruner {
     /// Deletes batches, operations and audit records whose retention is over.
     async fn prune_records(&self) -> Result<(), StoreError> {
         let now = self.store.now();
+        let before = RetentionTimes {
+            operations: now.minus(self.operation_retention),
+            batches: now.minus(self.retention),
+            audit: now.minus(self.audit_retention),
+        };
         let most = limits::PRUNE_BATCH_MAX;
         for _ in 0..limits::PRUNE_ROUNDS_MAX {
-            let ended_before = now.minus(self.operation_retention);
-            let operations = self.store.prune_operations(ended_before, most).await?;
-            let before = now.minus(self.audit_retention);
-            let records = self.store.prune_audit(before, most).await?;
-            let ended_before = now.minus(self.retention);
-            let batches = self.store.prune_batches(ended_before, most).await?;
-            if operations.max(records).max(batches) < most {
+            let gone = self.store.prune_records(before, most).await?;
+            if gone.operations.max(gone.batches).max(gone.audit) < most {
                 break;
             }
         }

@@ -37,11 +37,11 @@ impl Role for ScheduleRunner {
 
     /// Fires one batch of due schedules; [`Next::AtOnce`] if there were any.
     async fn tick(&self) -> Result<Next, StoreError> {
-        let set_aside = self.set_aside();
-        let limit = limits::SCHEDULE_BATCH_MAX + set_aside.len();
+        let postponed = self.postponed();
+        let limit = limits::SCHEDULE_BATCH_MAX + postponed.len();
         let mut found = self.store.due_schedules(limit).await?;
-        let is_set_aside = |due: &DueSchedule| set_aside.contains_key(&due.schedule.id);
-        found.due.retain(|due| !is_set_aside(due));
+        let is_postponed = |due: &DueSchedule| postponed.contains_key(&due.schedule.id);
+        found.due.retain(|due| !is_postponed(due));
         found.due.truncate(limits::SCHEDULE_BATCH_MAX);
         if found.due.is_empty() {
             let wait = found.next_due.map_or(limits::POLL, |due| {
@@ -97,7 +97,7 @@ fn may_cancel(due: &DueSchedule) -> bool {
 
 impl ScheduleRunner {
     /// The schedules that have failed lately, and are passed over.
-    fn set_aside(&self) -> HashMap<ScheduleId, Timestamp> {
+    fn postponed(&self) -> HashMap<ScheduleId, Timestamp> {
         let now = self.store.now();
         let mut failed_at = self
             .failed_at

@@ -15,7 +15,7 @@ use steadfast_core::{
     Room, Subscriptions, Tenant, Timestamp,
 };
 use steadfast_store::{
-    Document, DocumentKind, DocumentSaveResult, LaneStats, StartQuery, StartReading, Store,
+    Document, DocumentKind, DocumentSaveResult, LaneStats, StartQuery, StartSnapshot, Store,
     StoreError,
 };
 
@@ -126,7 +126,7 @@ impl Watcher {
         let queues: BTreeSet<(Tenant, Queue)> = queues.collect();
         for (tenant, queue) in queues.into_iter().take(limits::OVERDUE_QUEUES_MAX) {
             let first = StartQuery::FirstOf(tenant.clone(), queue.clone());
-            let Some(reading) = self.store.read_start(first, gates.clone()).await? else {
+            let Some(reading) = self.store.explain_start(first, gates.clone()).await? else {
                 continue;
             };
             let due = match is_kept_back(&reading, now) {
@@ -199,7 +199,7 @@ impl Watcher {
 
 /// Whether a person, or the health of its destination, keeps a job from starting. A limit that is
 /// reached does not: jobs behind it are late.
-fn is_kept_back(reading: &StartReading, now: Timestamp) -> bool {
+fn is_kept_back(reading: &StartSnapshot, now: Timestamp) -> bool {
     let is_retry = reading.job.progress.is_retry();
     let mut rooms = reading
         .gates

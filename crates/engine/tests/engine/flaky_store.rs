@@ -11,8 +11,9 @@ use std::{
 use async_trait::async_trait;
 use steadfast_core::{Claim, CommitResult, JobId, JobLabel, Timestamp, Transition};
 use steadfast_store::{
-    ClaimRequest, ClaimResult, Document, DocumentKind, JobFilter, JobPageRequest, LayeredStore,
-    MemoryStore, QueryStore as _, RenewResult, Renewal, Store, StoreError, StoreLayer,
+    ClaimRequest, ClaimResult, Document, DocumentKind, DocumentPage, JobFilter, JobPageRequest,
+    LayeredStore, MemoryStore, QueryStore as _, RenewResult, Renewal, Store, StoreError,
+    StoreLayer,
 };
 use tokio::sync::{Barrier, Notify};
 
@@ -177,8 +178,12 @@ impl StoreLayer for FlakyLayer {
         self.inner().expired_leases(limit).await
     }
 
-    async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError> {
-        let read = self.inner().list_documents(kind).await;
+    async fn list_documents(
+        &self,
+        kind: DocumentKind,
+        page: DocumentPage,
+    ) -> Result<Vec<Document>, StoreError> {
+        let read = self.inner().list_documents(kind, page).await;
         let readers = self.0.alert_readers.lock().unwrap().clone();
         if let Some(readers) = readers.filter(|_| kind == DocumentKind::Alert) {
             readers.wait().await;

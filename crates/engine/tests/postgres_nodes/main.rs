@@ -250,7 +250,7 @@ impl Cluster {
     /// Stores jobs, however often it takes; the same ids are stored once.
     async fn enqueue(&self, jobs: Vec<NewJob>) {
         let deadline = Instant::now() + Duration::from_secs(60);
-        while let Err(error) = self.store.enqueue(jobs.clone()).await {
+        while let Err(error) = self.store.enqueue(jobs.clone(), None).await {
             assert!(Instant::now() < deadline, "cannot enqueue: {error}");
         }
     }

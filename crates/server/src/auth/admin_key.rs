@@ -74,7 +74,10 @@ mod tests {
             let keys = Keys::cache(store.clone()).get().await.unwrap();
             assert_eq!(keys.find(text).unwrap().key.scope, Scope::Admin);
             assert!(keys.find(&text[1..]).is_none());
-            let stored = store.list_documents(DocumentKind::Key).await.unwrap();
+            let stored = store
+                .list_documents(DocumentKind::Key, DocumentPage::All)
+                .await
+                .unwrap();
             assert!(stored.iter().all(|it| !it.body.as_str().contains(text)));
         }
         assert_eq!(keys::list(&*store).await.unwrap().len(), 2);

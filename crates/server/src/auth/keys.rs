@@ -18,7 +18,8 @@ mod tests {
 
     use steadfast_core::{KeyId, Payload, Tenant, Timestamp};
     use steadfast_store::{
-        BaseStore as _, Document, DocumentKind, DocumentStore as _, MemoryStore, Outbox, Store,
+        BaseStore as _, Document, DocumentKind, DocumentPage, DocumentStore as _, MemoryStore,
+        Outbox, Store,
     };
 
     use super::*;
@@ -44,7 +45,10 @@ mod tests {
         ] {
             assert!(keys.find(bad).is_none(), "{bad}");
         }
-        let stored = store.list_documents(DocumentKind::Key).await.unwrap();
+        let stored = store
+            .list_documents(DocumentKind::Key, DocumentPage::All)
+            .await
+            .unwrap();
         let (_, secret) = token.reveal().rsplit_once('_').unwrap();
         assert!(!stored[0].body.as_str().contains(secret));
     }

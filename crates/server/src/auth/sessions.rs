@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use steadfast_core::{KeyId, Payload, Timestamp};
 use steadfast_engine::{DocumentCache, decode_documents};
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store, StoreError};
+use steadfast_store::{
+    Document, DocumentKind, DocumentPage, DocumentSaveResult, Outbox, Store, StoreError,
+};
 use tokio::{sync::Mutex, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -229,8 +231,14 @@ impl Sessions {
     /// Deletes the sessions that have ended, and those of keys that are gone.
     async fn prune(&self) -> Result<(), StoreError> {
         // Before the keys: a session whose key is not there afterwards has none.
-        let documents = self.store.list_documents(DocumentKind::Session).await?;
-        let keys = self.store.list_documents(DocumentKind::Key).await?;
+        let documents = self
+            .store
+            .list_documents(DocumentKind::Session, DocumentPage::All)
+            .await?;
+        let keys = self
+            .store
+            .list_documents(DocumentKind::Key, DocumentPage::All)
+            .await?;
         let keys: std::collections::HashSet<String> = keys.into_iter().map(|it| it.id).collect();
         let now = self.store.now();
         for document in documents {
@@ -298,7 +306,10 @@ mod tests {
         let keys = known_keys(&store).await;
         let token = sessions.start(key).await.unwrap();
         let (_, secret) = token.split_once('_').unwrap();
-        let kept = store.list_documents(DocumentKind::Session).await.unwrap();
+        let kept = store
+            .list_documents(DocumentKind::Session, DocumentPage::All)
+            .await
+            .unwrap();
         assert!(!kept[0].id.contains(secret) && !kept[0].body.as_str().contains(secret));
         assert_eq!(sessions.find(&token, &keys).await.unwrap(), Some(key));
         for wrong in ["", "x", &token[1..], secret, &format!("{token}0")] {
@@ -325,7 +336,10 @@ mod tests {
             let node = if round % 2 == 0 { &one } else { &other };
             tokens.push(node.start(key).await.unwrap());
         }
-        let documents = store.list_documents(DocumentKind::Session).await.unwrap();
+        let documents = store
+            .list_documents(DocumentKind::Session, DocumentPage::All)
+            .await
+            .unwrap();
         assert_eq!(documents.len(), 1);
         let kept = KeySessions::of(&documents[0]).sessions;
         assert_eq!(kept.len(), SESSIONS_PER_KEY_MAX);
@@ -364,7 +378,10 @@ mod tests {
         clock.advance(SESSION_TIME_MAX / 2);
         let token = sessions.start(key).await.unwrap();
         let stored = async || {
-            let documents = store.list_documents(DocumentKind::Session).await.unwrap();
+            let documents = store
+                .list_documents(DocumentKind::Session, DocumentPage::All)
+                .await
+                .unwrap();
             let document = documents.first().unwrap();
             (document.revision, KeySessions::of(document).sessions.len())
         };
@@ -395,7 +412,10 @@ mod tests {
         };
         store.save_document(old, Outbox::default()).await.unwrap();
         sessions.prune().await.unwrap();
-        let kept = store.list_documents(DocumentKind::Session).await.unwrap();
+        let kept = store
+            .list_documents(DocumentKind::Session, DocumentPage::All)
+            .await
+            .unwrap();
         assert_eq!(kept.len(), 1);
         assert_eq!(kept[0].id, key.to_string());
     }

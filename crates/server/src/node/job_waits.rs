@@ -149,7 +149,7 @@ mod tests {
         let kind = Kind::new("sum").unwrap();
         let job = NewJob::new(JobId::new(own.now(), 4), kind, payload, policy);
         // In the store that is asked, it never ends.
-        asked.enqueue(vec![job.clone()]).await.unwrap();
+        asked.enqueue(vec![job.clone()], None).await.unwrap();
         let asked = Engine::builder(asked).start().unwrap();
         let engine = Engine::builder(own.clone()).handler(add).start().unwrap();
         let waits = JobWaits::default();
@@ -157,7 +157,7 @@ mod tests {
         let ended = wait.ended();
         let (client, node) = (asked.client(), engine.node());
         let create = async {
-            own.enqueue(vec![job]).await.unwrap();
+            own.enqueue(vec![job], None).await.unwrap();
             std::future::pending::<()>().await;
         };
         tokio::select! {

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use steadfast_api::WorkerInfo;
 use steadfast_core::{Job, Tenant, Timestamp, WorkerName};
-use steadfast_store::{DocumentKind, Store, StoreError};
+use steadfast_store::{DocumentKind, DocumentPage, Store, StoreError};
 use tokio::sync::Notify;
 
 use crate::limits;
@@ -172,7 +172,10 @@ impl Workers {
         let now = store.now();
         let is_over =
             |state: &WorkerState| now.since(state.last_seen) > limits::WORKER_FORGOTTEN_AFTER;
-        for document in store.list_documents(DocumentKind::Worker).await? {
+        for document in store
+            .list_documents(DocumentKind::Worker, DocumentPage::All)
+            .await?
+        {
             // One that cannot be read, too: its worker writes it anew.
             let state = document.body.decode::<WorkerState>();
             if state.is_ok_and(|state| !is_over(&state)) {

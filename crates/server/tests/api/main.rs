@@ -30,6 +30,7 @@ mod work {
     mod unique;
 }
 mod worker {
+    mod claim_sessions;
     mod claims;
     mod manual_clock;
     mod on_success;

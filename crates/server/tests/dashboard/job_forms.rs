@@ -296,7 +296,7 @@ async fn a_job_shows_its_progress_its_steps_and_the_jobs_that_run_after_it() {
     store.renew(vec![renewal]).await.unwrap();
     let step = StepName::new("charge").unwrap();
     let receipt = Payload::encode(&json!({"receipt": "<17>"})).unwrap();
-    store.save_step(first, step, receipt).await.unwrap();
+    store.save_step(first, None, step, receipt).await.unwrap();
     let page = node.get(&format!("/jobs/{first}")).await.body;
     for part in [
         "<progress value=\"40\" max=\"100\"></progress>",

@@ -10,8 +10,8 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, Claim, ClosedBy, GateLimits, GateNumber, GateState, Gates, JobId, JobState,
-    Priority, Rate, Room, Sublane, Tenant, Timestamp, limits,
+    AppliedGate, Claim, ClosedBy, FlowKey, GateLimits, GateNumber, GateState, Gates, JobId,
+    JobState, Priority, Rate, Room, Tenant, Timestamp, limits,
 };
 use steadfast_store::ClaimRequest;
 
@@ -29,7 +29,7 @@ pub struct ExpectedFlow {
     /// Those of the newest version that the store was asked with: they hold.
     pub(super) gates: Arc<Gates>,
     /// Which of them apply, for the keys that were asked for.
-    applied: BTreeMap<Sublane, Arc<[AppliedGate]>>,
+    applied: BTreeMap<FlowKey, Arc<[AppliedGate]>>,
     known: BTreeMap<GateNumber, ExpectedGate>,
     /// How much more than its share the second tenant has had while the first one waited, times
     /// both weights.
@@ -62,12 +62,12 @@ enum GateStatus {
 }
 
 impl ExpectedFlow {
-    fn applied(&mut self, sublane: &Sublane) -> Arc<[AppliedGate]> {
-        if let Some(applied) = self.applied.get(sublane) {
+    fn applied(&mut self, flow_key: &FlowKey) -> Arc<[AppliedGate]> {
+        if let Some(applied) = self.applied.get(flow_key) {
             return applied.clone();
         }
-        let applied: Arc<[AppliedGate]> = self.gates.applying_to(sublane).into();
-        self.applied.insert(sublane.clone(), applied.clone());
+        let applied: Arc<[AppliedGate]> = self.gates.applying_to(flow_key).into();
+        self.applied.insert(flow_key.clone(), applied.clone());
         applied
     }
 
@@ -168,7 +168,7 @@ impl History {
         let runs = |known: &&ExpectedJob| known.state == JobState::Running && !known.gone;
         let mut running = RunningCounts::new();
         for known in self.jobs.values().filter(runs) {
-            for gate in &*self.flow.applied(&known.sublane) {
+            for gate in &*self.flow.applied(&known.flow_key) {
                 *running.entry(gate.number).or_default() += 1;
             }
         }
@@ -186,7 +186,7 @@ impl History {
         let Some(known) = self.jobs.get(&id).cloned() else {
             return;
         };
-        for gate in &*self.flow.applied(&known.sublane) {
+        for gate in &*self.flow.applied(&known.flow_key) {
             let run = running.entry(gate.number).or_default();
             let count = *run;
             *run += 1;
@@ -258,7 +258,7 @@ impl History {
         id: JobId,
         known: &'h ExpectedJob,
     ) -> impl Iterator<Item = (JobId, &'h ExpectedJob)> {
-        let key = |known: &ExpectedJob| known.sublane.concurrency_key.clone();
+        let key = |known: &ExpectedJob| known.flow_key.concurrency_key.clone();
         let others = self.jobs.iter().filter(move |(other, _)| **other != id);
         others
             .map(|(other, known)| (*other, known))
@@ -274,7 +274,7 @@ impl History {
         now: Timestamp,
     ) -> GateStatus {
         let mut status = GateStatus::Open;
-        for gate in &*self.flow.applied(&known.sublane) {
+        for gate in &*self.flow.applied(&known.flow_key) {
             if gate.limits.ordered {
                 let others = self.others_of_key(id, known);
                 let before = others.map(|(_, other)| match other.is_before(known) {
@@ -313,7 +313,7 @@ impl History {
 
     /// How the gates of a job stand, for a person who looks for the reason.
     fn describe_gates(&mut self, known: &ExpectedJob, running: &RunningCounts) -> String {
-        let applied = self.flow.applied(&known.sublane);
+        let applied = self.flow.applied(&known.flow_key);
         let gates = applied.iter().map(|gate| {
             let running = running.get(&gate.number).copied().unwrap_or(0);
             let state = self.flow.known.get(&gate.number).map(|known| known.state);
@@ -350,7 +350,7 @@ impl History {
             let Some(known) = self.jobs.get(&id).cloned() else {
                 continue;
             };
-            if has_room && !self.flow.applied(&known.sublane).is_empty() {
+            if has_room && !self.flow.applied(&known.flow_key).is_empty() {
                 self.count_check(Invariant::OpenGates);
             }
             if self.gate_status(id, &known, running, now) != GateStatus::Open {
@@ -457,8 +457,9 @@ impl History {
         let has_room = claims.len() < request.max && request.allowance.is_none();
         for ((id, was_claimable), (_, is_claimable)) in before.iter().zip(after) {
             let is_taken = claims.iter().any(|claim| claim.job().id == *id);
-            let sublane = self.jobs.get(id).map(|known| known.sublane.clone());
-            let is_limited = sublane.is_none_or(|sublane| !self.flow.applied(&sublane).is_empty());
+            let flow_key = self.jobs.get(id).map(|known| known.flow_key.clone());
+            let is_limited =
+                flow_key.is_none_or(|flow_key| !self.flow.applied(&flow_key).is_empty());
             // Jobs that this claim does not want may stand before it at its gates.
             let (is_checked, is_wrong) = match is_taken {
                 true => (!is_limited, !was_claimable),

@@ -46,7 +46,7 @@ impl Replay {
             }
             job.with_lease(STEP * u32::from(LEASE)).unwrap()
         });
-        at_once(store.enqueue(jobs.collect())).unwrap();
+        at_once(store.enqueue(jobs.collect(), None)).unwrap();
         Self {
             clock,
             start,
@@ -136,7 +136,7 @@ impl Replay {
     fn command(&self, job: usize, command: JobCommand) -> Answer {
         let done = self
             .store
-            .run_command(vec![self.ids[job]], command, Arc::default());
+            .run_command(vec![self.ids[job]], command, Arc::default(), None);
         match at_once(done).unwrap()[0] {
             Ok(_) => Answer::Done,
             Err(_) => Answer::Refused,

@@ -20,7 +20,7 @@ impl BuggyStore {
         if self.bug == Bug::OutboxFirst {
             for transition in &mut transitions {
                 let outbox = std::mem::take(&mut transition.outbox);
-                if let Err(EnqueueError::Store(error)) = self.inner.enqueue(outbox).await {
+                if let Err(EnqueueError::Store(error)) = self.inner.enqueue(outbox, None).await {
                     return Err(error);
                 }
             }
@@ -106,7 +106,10 @@ impl BuggyStore {
         subscriptions: Arc<Subscriptions>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
         if self.bug != Bug::CancelForgotten || command != JobCommand::Cancel {
-            return self.inner.run_command(jobs, command, subscriptions).await;
+            return self
+                .inner
+                .run_command(jobs, command, subscriptions, None)
+                .await;
         }
         let mut answers = Vec::new();
         for (id, job) in jobs.iter().zip(self.inner.get_jobs(jobs.clone()).await?) {
@@ -121,6 +124,7 @@ impl BuggyStore {
                         vec![*id],
                         JobCommand::Cancel,
                         subscriptions.clone(),
+                        None,
                     );
                     answers.extend(one.await?);
                 }

@@ -7,8 +7,8 @@ use steadfast_core::{
     PrerequisiteState, Subscriptions,
 };
 use steadfast_store::{
-    BatchFilter, CommandError, EnqueueError, EnqueueResult, FollowedLinks, JobFilter,
-    OperationBatch, PageRequest, StoreError,
+    BatchFilter, CommandError, EnqueueError, EnqueueResult, JobFilter, OperationBatch, PageRequest,
+    ReleasedDependants, StoreError,
 };
 
 use super::{Bug, BuggyStore};
@@ -29,7 +29,7 @@ impl BuggyStore {
         }
         let asked = jobs.clone();
         let jobs = jobs.into_iter().map(|job| self.forget(job)).collect();
-        let answers = self.inner.enqueue(jobs).await?;
+        let answers = self.inner.enqueue(jobs, None).await?;
         if self.bug == Bug::DebounceWithoutEnd {
             for (job, answer) in asked.iter().zip(&answers) {
                 let is_debounced = job.extras().is_some_and(|extras| extras.debounce.is_some());
@@ -71,7 +71,7 @@ impl BuggyStore {
         };
         let edit = JobCommand::Edit(edit);
         self.inner
-            .run_command(vec![id], edit, Arc::default())
+            .run_command(vec![id], edit, Arc::default(), None)
             .await?;
         Ok(())
     }
@@ -80,13 +80,13 @@ impl BuggyStore {
         &self,
         limit: usize,
         subscriptions: Arc<Subscriptions>,
-    ) -> Result<FollowedLinks, StoreError> {
+    ) -> Result<ReleasedDependants, StoreError> {
         match self.bug {
-            Bug::NothingFollows => return Ok(FollowedLinks::default()),
+            Bug::NothingFollows => return Ok(ReleasedDependants::default()),
             Bug::FirstReleases => self.release_too_early().await?,
             _ => {}
         }
-        let followed = self.inner.follow_links(limit, subscriptions).await?;
+        let followed = self.inner.release_dependants(limit, subscriptions).await?;
         if self.bug == Bug::CallbackTwice && self.every(4) {
             self.call_again().await?;
         }
@@ -110,7 +110,7 @@ impl BuggyStore {
             let id = JobId::from_bits(job.id.bits() ^ 1);
             let mut again = NewJob::new(id, job.kind, job.payload, job.policy);
             (again.tenant, again.queue) = (job.tenant, job.queue);
-            if let Err(EnqueueError::Store(error)) = self.inner.enqueue(vec![again]).await {
+            if let Err(EnqueueError::Store(error)) = self.inner.enqueue(vec![again], None).await {
                 return Err(error);
             }
         }
@@ -131,7 +131,7 @@ impl BuggyStore {
             if states.any(|state| state == PrerequisiteState::Succeeded) {
                 let release = JobCommand::Follow(DependantDecision::Release);
                 self.inner
-                    .run_command(vec![job.id], release, Arc::default())
+                    .run_command(vec![job.id], release, Arc::default(), None)
                     .await?;
             }
         }
@@ -160,18 +160,18 @@ impl BuggyStore {
         match self.bug {
             Bug::CancelForgotten => self.command_wrongly(jobs, command, subscriptions).await,
             Bug::AuditForgotten if self.every(5) => {
-                self.inner.run_command(jobs, command, subscriptions).await
+                self.inner
+                    .run_command(jobs, command, subscriptions, None)
+                    .await
             }
             _ => {
                 let answers = self
                     .inner
-                    .run_audited_command(jobs, command, subscriptions, audit.clone())
+                    .run_command(jobs, command, subscriptions, Some(audit.clone()))
                     .await?;
                 if self.bug == Bug::AuditOfRefused && answers.iter().all(Result::is_err) {
-                    let stored = self.inner.enqueue_audited(Vec::new(), audit).await;
-                    stored.map_err(|error| {
-                        StoreError::broken("enqueue_audited", error.to_string())
-                    })?;
+                    let stored = self.inner.enqueue(Vec::new(), Some(audit)).await;
+                    stored.map_err(|error| StoreError::broken("enqueue", error.to_string()))?;
                 }
                 Ok(answers)
             }

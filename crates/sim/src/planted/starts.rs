@@ -26,12 +26,12 @@ impl BuggyStore {
                 for job in &mut jobs {
                     job.idempotency_key = None;
                 }
-                self.inner.enqueue(jobs).await
+                self.inner.enqueue(jobs, None).await
             }
             Bug::NotStored if self.every(7) => {
                 let now = self.inner.now();
                 let lost = jobs.pop().map(|job| EnqueueResult::Created(job.id, now));
-                let mut answers = self.inner.enqueue(jobs).await?;
+                let mut answers = self.inner.enqueue(jobs, None).await?;
                 answers.extend(lost);
                 Ok(answers)
             }
@@ -50,7 +50,7 @@ impl BuggyStore {
                 let ids = retrying.into_iter().chain(scheduled).collect();
                 let now = self
                     .inner
-                    .run_command(ids, JobCommand::RunNow, Default::default());
+                    .run_command(ids, JobCommand::RunNow, Default::default(), None);
                 now.await?;
             }
             Bug::TenantIgnored => request.tenant = None,
@@ -125,7 +125,7 @@ impl BuggyStore {
         if self.bug == Bug::TickTwice {
             let again = runs.into_iter().filter_map(again).collect();
             // A run of this very tick is refused by any store; one beside it is not.
-            if let Err(EnqueueError::Store(error)) = self.inner.enqueue(again).await {
+            if let Err(EnqueueError::Store(error)) = self.inner.enqueue(again, None).await {
                 return Err(error);
             }
         }

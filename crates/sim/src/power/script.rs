@@ -62,7 +62,7 @@ impl Play {
         let first = held[0].0;
         self.call("remember a step", async |store| {
             let step = StepName::new(STEP).unwrap();
-            store.save_step(first, step, payload(round)).await
+            store.save_step(first, None, step, payload(round)).await
         })
         .await;
         let cancelled = held[4].0;
@@ -212,7 +212,7 @@ impl Play {
 
     async fn enqueue(&mut self, jobs: &[NewJob]) {
         self.call("enqueue", async |store| {
-            match store.enqueue(jobs.to_vec()).await {
+            match store.enqueue(jobs.to_vec(), None).await {
                 Err(EnqueueError::Store(error)) => Err(error),
                 answer => Ok(answer.unwrap()),
             }
@@ -253,7 +253,7 @@ impl Play {
         let _answered = self
             .call("command", async |store| {
                 store
-                    .run_command(vec![id], command.clone(), Arc::default())
+                    .run_command(vec![id], command.clone(), Arc::default(), None)
                     .await
             })
             .await;

@@ -244,7 +244,7 @@ async fn go_on(store: &SqliteStore, now: Timestamp) -> Result<(), String> {
     let kind = Kind::new("mail").unwrap();
     let policy = Arc::new(Preset::Queue.policy());
     let job = NewJob::new(id, kind, Payload::default(), policy);
-    store.enqueue(vec![job]).await.map_err(text)?;
+    store.enqueue(vec![job], None).await.map_err(text)?;
     let claims = store.claim(request(3)).await.map_err(text)?.claims;
     let ids: Vec<JobId> = claims.iter().map(|claim| claim.job().id).collect();
     let transitions: Vec<Transition> = claims

@@ -8,8 +8,8 @@ use std::{
 
 use steadfast_core::{JobId, StepName, Timestamp};
 use steadfast_store::{
-    AttemptOwner, AuditFilter, DocumentKind, JobFilter, JobPageRequest, LaneStats, PageRequest,
-    ScheduleFilter, Store, StoreError,
+    AttemptOwner, AuditFilter, DocumentKind, DocumentPage, JobFilter, JobPageRequest, LaneStats,
+    PageRequest, ScheduleFilter, Store, StoreError,
 };
 
 const PAGE: usize = 100;
@@ -42,7 +42,7 @@ impl World {
             }
         }
         for kind in [DocumentKind::Endpoint, DocumentKind::Alert] {
-            for document in store.list_documents(kind).await? {
+            for document in store.list_documents(kind, DocumentPage::All).await? {
                 world.add(&format!("document {}", document.id), &document);
             }
         }
@@ -64,7 +64,7 @@ impl World {
             self.add(&format!("{job} attempt {}", attempt.fence.0), &attempt);
         }
         let step = StepName::new(STEP).unwrap();
-        if let Some(kept) = store.step_result(job, step).await? {
+        for (_, kept) in store.list_steps(job, Some(step), 1).await? {
             self.add(&format!("{job} step"), &kept);
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use steadfast_core::{Gate, JobCommand, JobState, OperationId};
-use steadfast_store::{Clock as _, DocumentKind, Outbox};
+use steadfast_store::{Clock as _, DocumentKind, DocumentPage, Outbox};
 
 use super::Simulation;
 use crate::{Invariant, tasks::at_once, workload};
@@ -127,7 +127,12 @@ impl Simulation {
 
     /// What a person has closed for good would keep jobs from their end; other limits stay.
     fn open_gates(&self) {
-        for stored in at_once(self.store.list_documents(DocumentKind::Gate)).unwrap() {
+        for stored in at_once(
+            self.store
+                .list_documents(DocumentKind::Gate, DocumentPage::All),
+        )
+        .unwrap()
+        {
             let mut gate: Gate = stored.body.decode().unwrap();
             let pause = gate.limits.paused.take();
             if pause.is_some_and(|pause| pause.until.is_none()) {

@@ -11,7 +11,7 @@ use steadfast_engine::{
     DestinationFilter, EngineConfig, NodeHandle, Settlement, UndeliveredClaims, testing::Roles,
 };
 use steadfast_store::{
-    ClaimRequest, Clock as _, DocumentKind, EnqueueError, JobStore as _, LinkStore as _,
+    ClaimRequest, Clock as _, DependencyStore as _, DocumentKind, EnqueueError, JobStore as _,
     OperationFilter, Outbox, PageRequest, Renewal, Store, StoreError,
 };
 
@@ -114,7 +114,7 @@ impl Nodes {
         let (node, _) = self.any(random);
         inbox.spawn(node, async move {
             for _ in 0..backoff {
-                match store.enqueue(jobs.clone()).await {
+                match store.enqueue(jobs.clone(), None).await {
                     Err(EnqueueError::Store(_)) => pause().await,
                     Ok(_)
                     | Err(
@@ -309,7 +309,7 @@ impl Nodes {
     pub fn enqueue_mass(&self, random: &mut StdRng, inbox: &Inbox, now: Timestamp) {
         let (jobs, store) = (workload::mass(random, now), self.store.clone());
         let (node, _) = self.any(random);
-        inbox.spawn(node, async move { drop(store.enqueue(jobs).await) });
+        inbox.spawn(node, async move { drop(store.enqueue(jobs, None).await) });
     }
 
     /// A destination stops working or works again, and there are jobs that call it.
@@ -318,7 +318,7 @@ impl Nodes {
         let jobs = workload::calls(random, &destination, now);
         self.script.toggle(destination);
         let (store, (node, _)) = (self.store.clone(), self.any(random));
-        inbox.spawn(node, async move { drop(store.enqueue(jobs).await) });
+        inbox.spawn(node, async move { drop(store.enqueue(jobs, None).await) });
     }
 
     /// A person sets a gate, or deletes it.

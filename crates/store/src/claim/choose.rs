@@ -8,7 +8,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use steadfast_core::{
-    AppliedGate, CallOwner, ClosedBy, GateLimits, GateNumber, GateState, Room, Sublane, Tenant,
+    AppliedGate, CallOwner, ClosedBy, FlowKey, GateLimits, GateNumber, GateState, Room, Tenant,
     Timestamp,
 };
 
@@ -21,7 +21,7 @@ pub(crate) struct SentJobs(HashMap<CallOwner, usize>);
 
 impl SentJobs {
     pub(crate) fn add(&mut self, pick: &Pick, taken: usize) {
-        for owner in CallOwner::all_of(&pick.sublane) {
+        for owner in CallOwner::all_of(&pick.flow_key) {
             *self.0.entry(owner).or_default() += taken;
         }
     }
@@ -35,7 +35,7 @@ impl SentJobs {
 #[derive(Debug)]
 pub(crate) struct Pick {
     pub range: DueRange,
-    pub sublane: Arc<Sublane>,
+    pub flow_key: Arc<FlowKey>,
     /// No job is earlier.
     #[cfg_attr(
         not(any(feature = "postgres", test)),
@@ -106,11 +106,11 @@ impl<'s> Search<'s> {
         allowance.saturating_sub(self.sent.of(owner).saturating_add(reserved))
     }
 
-    /// How many more jobs of a sublane the caller takes, or which allowance is used up.
-    fn allowance_of(&self, sublane: &Sublane) -> Result<usize, CallOwner> {
+    /// How many more jobs of a flow key the caller takes, or which allowance is used up.
+    fn allowance_of(&self, flow_key: &FlowKey) -> Result<usize, CallOwner> {
         let mut most = usize::MAX;
         if self.request.allowance.is_some() {
-            for owner in CallOwner::all_of(sublane) {
+            for owner in CallOwner::all_of(flow_key) {
                 match self.allowance(&owner) {
                     0 => return Err(owner),
                     allowance => most = most.min(allowance),
@@ -154,7 +154,7 @@ impl ReservedStarts {
 impl Reserved {
     #[cfg(any(feature = "postgres", test))]
     pub(super) fn add(&mut self, pick: &Pick) {
-        for owner in CallOwner::all_of(&pick.sublane) {
+        for owner in CallOwner::all_of(&pick.flow_key) {
             let sent = self.sent.entry(owner).or_default();
             *sent = sent.saturating_add(pick.most);
         }
@@ -322,19 +322,19 @@ impl DueIndex {
                 self.views[search.view].place(range, tenant, share, run_at, false);
                 continue;
             }
-            let known = self.sublanes.get(&range.sublane);
+            let known = self.flow_keys.get(&range.flow_key);
             let Some((entry, bound)) = known.and_then(|it| Some((it, *it.bound(range.level)?)))
             else {
                 self.views[search.view].remove(range);
                 continue;
             };
-            let (gates, sublane) = (entry.gates.clone(), entry.sublane.clone());
-            match self.room(&sublane, &gates, range.level, search) {
+            let (gates, flow_key) = (entry.gates.clone(), entry.flow_key.clone());
+            match self.room(&flow_key, &gates, range.level, search) {
                 Ok(room) => {
                     self.views[search.view].remove(range);
                     return NextRange::Start(Pick {
                         range,
-                        sublane,
+                        flow_key,
                         bound: bound.run_at,
                         oldest_live: bound.oldest_live,
                         most: room.min(count),
@@ -360,13 +360,13 @@ impl DueIndex {
     /// How many jobs of a range may start, or where it must wait.
     fn room(
         &mut self,
-        sublane: &Sublane,
+        flow_key: &FlowKey,
         gates: &[AppliedGate],
         level: Level,
         search: &Search<'_>,
     ) -> Result<usize, Obstacle> {
         let mut room = search
-            .allowance_of(sublane)
+            .allowance_of(flow_key)
             .map_err(|owner| Obstacle::Closed(BlockedBy::Allowance(owner)))?;
         for gate in gates {
             let Some(known) = self.states.get(&gate.number) else {
@@ -435,14 +435,14 @@ impl DueIndex {
     }
 
     fn count_starts(&mut self, pick: &Pick, taken: usize, now: Timestamp) {
-        let Some(entry) = self.sublanes.get_mut(&pick.range.sublane) else {
+        let Some(entry) = self.flow_keys.get_mut(&pick.range.flow_key) else {
             return;
         };
         if taken == 0 {
             return;
         }
         self.shares
-            .charge(&entry.sublane.tenant, taken, &self.gates);
+            .charge(&entry.flow_key.tenant, taken, &self.gates);
         // Where there are many writers, the database counts.
         if self.writers == Writers::Many {
             return;

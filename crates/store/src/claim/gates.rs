@@ -3,24 +3,24 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    AppliedGate, ClosedBy, GateNumber, GateState, Gates, GatesChange, Room, Sublane, Timestamp,
+    AppliedGate, ClosedBy, FlowKey, GateNumber, GateState, Gates, GatesChange, Room, Timestamp,
 };
 
-use super::{DueIndex, DueRange, NEVER, SublaneId, Writers, view::BlockedBy};
+use super::{DueIndex, DueRange, FlowKeyId, NEVER, Writers, view::BlockedBy};
 use crate::limits::GATE_POLL;
 
-/// A gate that limits a known sublane.
+/// A gate that limits a known flow key.
 pub(super) struct GateEntry {
     pub gate: AppliedGate,
     pub state: GateState,
-    /// How many sublanes pass it; without any, it is forgotten.
-    pub sublanes: usize,
+    /// How many flow keys pass it; without any, it is forgotten.
+    pub flow_keys: usize,
 }
 
 impl DueIndex {
     /// The gates that hold from now on. Answers whether gates were set, changed or deleted.
     ///
-    /// Only sublanes that pass a changed gate are examined: the health of a few destinations changes
+    /// Only flow keys that pass a changed gate are examined: the health of a few destinations changes
     /// from second to second during an outage.
     pub(crate) fn set_gates(&mut self, gates: &Arc<Gates>) -> bool {
         if gates.version() <= self.gates.version() {
@@ -37,10 +37,10 @@ impl DueIndex {
         change.changes_set()
     }
 
-    /// The sublanes that pass a changed gate.
-    pub(super) fn affected(&self, change: &GatesChange) -> Vec<SublaneId> {
+    /// The flow keys that pass a changed gate.
+    pub(super) fn affected(&self, change: &GatesChange) -> Vec<FlowKeyId> {
         if change.defaults {
-            return self.sublanes.keys().copied().collect();
+            return self.flow_keys.keys().copied().collect();
         }
         let mut affected = Vec::new();
         for id in &change.set {
@@ -54,22 +54,22 @@ impl DueIndex {
         affected
     }
 
-    /// Applies the gates anew to one sublane.
-    fn apply_gates(&mut self, id: SublaneId) {
-        let Some(entry) = self.sublanes.get_mut(&id) else {
+    /// Applies the gates anew to one flow key.
+    fn apply_gates(&mut self, id: FlowKeyId) {
+        let Some(entry) = self.flow_keys.get_mut(&id) else {
             return;
         };
-        let after: Arc<[AppliedGate]> = self.gates.applying_to(&entry.sublane).into();
+        let after: Arc<[AppliedGate]> = self.gates.applying_to(&entry.flow_key).into();
         let before = std::mem::replace(&mut entry.gates, after.clone());
         let has = |gates: &[AppliedGate], number| gates.iter().any(|gate| gate.number == number);
         for gate in &*after {
             let known = self.states.entry(gate.number).or_insert_with(|| GateEntry {
                 gate: gate.clone(),
                 state: self.idle_states.remove(&gate.number).unwrap_or_default(),
-                sublanes: 0,
+                flow_keys: 0,
             });
             known.gate = gate.clone();
-            known.sublanes += 1;
+            known.flow_keys += 1;
             if !has(&before, gate.number) && counts_running(gate) {
                 known.state.running = known.state.running.saturating_add(entry.running);
             }
@@ -104,7 +104,10 @@ impl DueIndex {
             }
         }
         for level in levels {
-            let range = DueRange { sublane: id, level };
+            let range = DueRange {
+                flow_key: id,
+                level,
+            };
             for view in &mut self.views {
                 view.remove(range);
             }
@@ -117,7 +120,7 @@ impl DueIndex {
         &self.gates
     }
 
-    /// A sublane no longer passes these gates. The state of one that no other sublane passes is kept
+    /// A flow key no longer passes these gates. The state of one that no other flow key passes is kept
     /// if it still counts; where there are many writers, the database has it.
     pub(super) fn leave_gates(&mut self, gates: &[AppliedGate]) {
         let now = self.now.unwrap_or(Timestamp::EPOCH);
@@ -125,8 +128,8 @@ impl DueIndex {
             let Some(known) = self.states.get_mut(&gate.number) else {
                 continue;
             };
-            known.sublanes = known.sublanes.saturating_sub(1);
-            if known.sublanes > 0 {
+            known.flow_keys = known.flow_keys.saturating_sub(1);
+            if known.flow_keys > 0 {
                 continue;
             }
             let state = GateState {
@@ -172,11 +175,11 @@ impl DueIndex {
     )]
     pub(crate) fn add_running(
         &mut self,
-        id: SublaneId,
-        sublane: impl FnOnce() -> Sublane,
+        id: FlowKeyId,
+        flow_key: impl FnOnce() -> FlowKey,
         count: u32,
     ) {
-        let entry = self.entry(id, sublane);
+        let entry = self.entry(id, flow_key);
         entry.running = entry.running.saturating_add(count);
         for gate in &*entry.gates.clone() {
             if let Some(known) = self.states.get_mut(&gate.number) {
@@ -186,8 +189,8 @@ impl DueIndex {
     }
 
     /// An attempt ended.
-    pub(crate) fn remove_running(&mut self, id: SublaneId, now: Timestamp) {
-        let Some(entry) = self.sublanes.get_mut(&id) else {
+    pub(crate) fn remove_running(&mut self, id: FlowKeyId, now: Timestamp) {
+        let Some(entry) = self.flow_keys.get_mut(&id) else {
             return;
         };
         entry.running = entry.running.saturating_sub(1);
@@ -209,8 +212,8 @@ impl DueIndex {
     }
 
     /// A job that waits was ended or changed: another one may be the first of an ordered key.
-    pub(crate) fn order_changed(&mut self, id: SublaneId, now: Timestamp) {
-        let Some(entry) = self.sublanes.get(&id) else {
+    pub(crate) fn order_changed(&mut self, id: FlowKeyId, now: Timestamp) {
+        let Some(entry) = self.flow_keys.get(&id) else {
             return;
         };
         let gates = entry.gates.clone();
@@ -224,7 +227,7 @@ impl DueIndex {
         }
         // Its ranges may wait for the time of a job that has gone.
         let now = self.now.unwrap_or(now);
-        let Some(entry) = self.sublanes.get_mut(&id) else {
+        let Some(entry) = self.flow_keys.get_mut(&id) else {
             return;
         };
         let mut ranges = Vec::new();
@@ -236,7 +239,10 @@ impl DueIndex {
             }
         }
         for level in ranges {
-            self.place(DueRange { sublane: id, level });
+            self.place(DueRange {
+                flow_key: id,
+                level,
+            });
         }
     }
 
@@ -252,7 +258,7 @@ impl DueIndex {
     /// The same, and callers are woken, however many write.
     fn open(&mut self, number: GateNumber, now: Timestamp) {
         let unblocked = self.unblock(number, now);
-        let woken = unblocked.iter().map(|range| (range.sublane, now));
+        let woken = unblocked.iter().map(|range| (range.flow_key, now));
         self.wake_list.extend(woken);
     }
 
@@ -299,7 +305,7 @@ impl DueIndex {
             let Room::Closed(by) = room else { continue };
             let Some(until) = by.until() else { continue };
             let waiting = self.views.iter().filter_map(|view| view.first_at(&at));
-            let woken = waiting.map(|range| (range.sublane, until));
+            let woken = waiting.map(|range| (range.flow_key, until));
             self.wake_list.extend(woken);
         }
     }

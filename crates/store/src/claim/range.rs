@@ -2,16 +2,16 @@
 
 use steadfast_core::Timestamp;
 
-/// A sublane, as rows name it.
+/// A flow key, as rows name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct SublaneId {
+pub(crate) struct FlowKeyId {
     /// The number of its lane.
     pub lane: i64,
-    /// As [`Sublane::number`] says.
+    /// As [`FlowKey::number`] says.
     pub number: i64,
 }
 
-impl SublaneId {
+impl FlowKeyId {
     pub(super) const MIN: Self = Self {
         lane: i64::MIN,
         number: i64::MIN,
@@ -49,10 +49,10 @@ impl Level {
     }
 }
 
-/// One level of one sublane: a range of the index of waiting jobs.
+/// One level of one flow key: a range of the index of waiting jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct DueRange {
-    pub sublane: SublaneId,
+    pub flow_key: FlowKeyId,
     pub level: Level,
 }
 

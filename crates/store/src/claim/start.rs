@@ -3,19 +3,19 @@
 use std::{cmp::Ordering, collections::HashSet};
 
 use steadfast_core::{
-    AppliedGate, Destination, GateNumber, GateState, Job, Queue, Room, Sublane, Tenant, Timestamp,
+    AppliedGate, Destination, FlowKey, GateNumber, GateState, Job, Queue, Room, Tenant, Timestamp,
 };
 
-use super::{DueIndex, DueRange, Entry, Level, SublaneId};
+use super::{DueIndex, DueRange, Entry, FlowKeyId, Level};
 use crate::lane::Lane;
 use crate::limits::{
-    DESTINATION_RANGES_MAX, FIRST_RANGES_MAX, RANGES_AHEAD_MAX, SUBLANES_LOOKED_MAX,
+    DESTINATION_RANGES_MAX, FIRST_RANGES_MAX, FLOW_KEYS_LOOKED_MAX, RANGES_AHEAD_MAX,
 };
 
 /// A waiting job, and the range in which it waits.
 pub(crate) struct WaitingJob {
     pub range: DueRange,
-    pub sublane: Sublane,
+    pub flow_key: FlowKey,
     pub run_at: Timestamp,
 }
 
@@ -24,13 +24,13 @@ impl From<&Job> for WaitingJob {
         let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
         Self {
             range: DueRange {
-                sublane: SublaneId {
+                flow_key: FlowKeyId {
                     lane: Lane::from(job).number(),
-                    number: Sublane::number(destination, key),
+                    number: FlowKey::number(destination, key),
                 },
                 level: Level::new(job.priority.get(), job.progress.is_retry()),
             },
-            sublane: Sublane::from(job),
+            flow_key: FlowKey::from(job),
             run_at: job.progress.run_at,
         }
     }
@@ -56,7 +56,7 @@ pub(crate) struct RangeAhead {
     /// Of those of exactly that time, only those that were stored before it are.
     pub is_by_order: bool,
     /// It is the job's own.
-    pub is_alike: bool,
+    pub is_same_class: bool,
     /// How many of them may start, as far as gates decide that the job itself does not pass.
     pub most: u64,
     /// The gates that it passes as well.
@@ -66,7 +66,7 @@ pub(crate) struct RangeAhead {
 impl DueIndex {
     /// What is known of the start of a job.
     pub(crate) fn start(&self, job: &WaitingJob, now: Timestamp) -> IndexedStart {
-        let gates = self.gates.applying_to(&job.sublane);
+        let gates = self.gates.applying_to(&job.flow_key);
         let (before, is_cut) = match job.run_at <= now {
             true => self.before(job, &gates, now),
             false => (Vec::new(), false),
@@ -93,15 +93,15 @@ impl DueIndex {
     ) -> Vec<Destination> {
         let of_tenant = self.lists.of_tenant(tenant);
         let entries = of_tenant
-            .take(SUBLANES_LOOKED_MAX)
-            .filter_map(|id| self.sublanes.get(id));
+            .take(FLOW_KEYS_LOOKED_MAX)
+            .filter_map(|id| self.flow_keys.get(id));
         let is_waiting = |entry: &&Entry| {
             let mut bounds = entry.ranges.iter().map(|(_, bound)| bound);
             bounds.any(|bound| bound.run_at != super::NEVER)
         };
         let used: HashSet<_> = entries
             .filter(is_waiting)
-            .filter_map(|entry| entry.sublane.destination.as_ref())
+            .filter_map(|entry| entry.flow_key.destination.as_ref())
             .collect();
         let among = among.iter().filter(|it| used.contains(it));
         among.cloned().collect()
@@ -113,16 +113,16 @@ impl DueIndex {
         gates: &[AppliedGate],
         now: Timestamp,
     ) -> (Vec<RangeAhead>, bool) {
-        let own = job.range.sublane;
-        let of_tenant = self.lists.of_tenant(&job.sublane.tenant);
+        let own = job.range.flow_key;
+        let of_tenant = self.lists.of_tenant(&job.flow_key.tenant);
         let others = of_tenant.filter(|id| **id != own);
         let (mut before, mut looked) = (Vec::new(), 0);
         for id in std::iter::once(&own).chain(others) {
-            let Some(entry) = self.sublanes.get(id) else {
+            let Some(entry) = self.flow_keys.get(id) else {
                 continue;
             };
             looked += 1;
-            if looked > SUBLANES_LOOKED_MAX || before.len() >= RANGES_AHEAD_MAX {
+            if looked > FLOW_KEYS_LOOKED_MAX || before.len() >= RANGES_AHEAD_MAX {
                 return (before, true);
             }
             before.extend(self.ranges_before(*id, entry, job, gates, now));
@@ -132,7 +132,7 @@ impl DueIndex {
 
     fn ranges_before(
         &self,
-        id: SublaneId,
+        id: FlowKeyId,
         entry: &Entry,
         job: &WaitingJob,
         gates: &[AppliedGate],
@@ -141,7 +141,7 @@ impl DueIndex {
         let own = job.range;
         entry.ranges.iter().filter_map(move |(level, bound)| {
             let range = DueRange {
-                sublane: id,
+                flow_key: id,
                 level: *level,
             };
             let (until, is_by_order) = match level.priority().cmp(&own.level.priority()) {
@@ -162,7 +162,7 @@ impl DueIndex {
                 oldest_live: bound.oldest_live,
                 until,
                 is_by_order,
-                is_alike: range == own,
+                is_same_class: range == own,
                 most,
                 shared: shared.map(|gate| gate.number).collect(),
             })
@@ -186,9 +186,9 @@ impl DueIndex {
     ) -> Vec<FirstRange> {
         let of_tenant = self.lists.of_tenant(tenant);
         let mut found = Vec::new();
-        for id in of_tenant.take(SUBLANES_LOOKED_MAX) {
-            let entry = self.sublanes.get(id);
-            let Some(entry) = entry.filter(|entry| entry.sublane.queue == *queue) else {
+        for id in of_tenant.take(FLOW_KEYS_LOOKED_MAX) {
+            let entry = self.flow_keys.get(id);
+            let Some(entry) = entry.filter(|entry| entry.flow_key.queue == *queue) else {
                 continue;
             };
             for (level, bound) in &entry.ranges {
@@ -201,7 +201,7 @@ impl DueIndex {
                     .map(|gate| self.room_at(gate, *level, now));
                 let first = FirstRange {
                     range: DueRange {
-                        sublane: *id,
+                        flow_key: *id,
                         level: *level,
                     },
                     is_open: rooms.min().is_none_or(|room| room > 0),
@@ -226,9 +226,9 @@ impl DueIndex {
     ) -> (Vec<(DueRange, Timestamp)>, bool) {
         let mut found = Vec::new();
         for id in self.lists.of_destination(destination) {
-            let entry = self.sublanes.get(id);
+            let entry = self.flow_keys.get(id);
             let wanted =
-                entry.filter(|entry| tenant.is_none_or(|tenant| entry.sublane.tenant == *tenant));
+                entry.filter(|entry| tenant.is_none_or(|tenant| entry.flow_key.tenant == *tenant));
             for (level, bound) in wanted.into_iter().flat_map(|entry| &entry.ranges) {
                 if bound.run_at > now {
                     continue;
@@ -237,7 +237,7 @@ impl DueIndex {
                     return (found, true);
                 }
                 let range = DueRange {
-                    sublane: *id,
+                    flow_key: *id,
                     level: *level,
                 };
                 found.push((range, bound.oldest_live));

@@ -1,12 +1,12 @@
 use steadfast_core::{
-    Gate, GateDefaults, GateId, GateLimits, GateScope, Kind, Queue, Rate, Sublane, Tenant,
+    FlowKey, Gate, GateDefaults, GateId, GateLimits, GateScope, Kind, Queue, Rate, Tenant,
     Timestamp, WorkerName,
 };
 
 use super::*;
 use crate::limits::{DUE_VIEWS_MAX, DUE_VIEWS_PER_TENANT_FREE, TENANT_SHARES_MAX, VIEW_CREDIT_MAX};
 
-const RANGE: SublaneId = SublaneId { lane: 1, number: 0 };
+const RANGE: FlowKeyId = FlowKeyId { lane: 1, number: 0 };
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros(seconds * 1_000_000)
@@ -14,13 +14,13 @@ fn at(seconds: i64) -> Timestamp {
 
 fn range() -> DueRange {
     DueRange {
-        sublane: RANGE,
+        flow_key: RANGE,
         level: Level::new(5, false),
     }
 }
 
-fn sublane() -> Sublane {
-    Sublane {
+fn flow_key() -> FlowKey {
+    FlowKey {
         tenant: Tenant::default(),
         queue: Queue::default(),
         kind: Kind::http(),
@@ -44,7 +44,7 @@ fn oldest_live(index: &mut DueIndex, now: i64) -> Timestamp {
 
 fn index() -> DueIndex {
     let mut index = DueIndex::new(Writers::Many);
-    index.add(range(), sublane, at(1));
+    index.add(range(), flow_key, at(1));
     index
 }
 
@@ -110,7 +110,7 @@ fn the_most_urgent_range_comes_first_however_many_there_are() {
     let mut order = order::TenantOrder::default();
     let tenant = Tenant::default();
     let range = |number: i64| DueRange {
-        sublane: SublaneId { lane: 1, number },
+        flow_key: FlowKeyId { lane: 1, number },
         level: Level::new(u8::try_from(number % 10).unwrap(), false),
     };
     let (share, count) = (steadfast_core::Share::default(), 300);
@@ -159,13 +159,13 @@ fn how_a_gate_stands_is_known_while_jobs_pass_it_or_it_counts() {
         let id = GateId::new(None, GateScope::Queue, "default").unwrap();
         let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
         index.set_gates(&Arc::new(gates));
-        index.add(range(), sublane, at(1));
+        index.add(range(), flow_key, at(1));
         let picks = plan(&mut index, 100);
         index.finish(&picks[0], 1, Head::None, at(100));
         assert_eq!(index.states.len(), 1);
         index.remove_running(RANGE, at(101));
         assert_eq!((index.states.len(), index.idle_states.len()), (0, counted));
-        index.add(range(), sublane, at(102));
+        index.add(range(), flow_key, at(102));
         assert_eq!((index.states.len(), index.idle_states.len()), (1, 0));
         assert_eq!(plan(&mut index, 103).len(), 1 - counted);
     }
@@ -177,7 +177,7 @@ struct SharedGate {
 }
 
 impl SharedGate {
-    const RUNNING: SublaneId = SublaneId { lane: 9, number: 0 };
+    const RUNNING: FlowKeyId = FlowKeyId { lane: 9, number: 0 };
 
     /// All of the gate is in use. What the loud tenant has waiting there is let through first, because
     /// the quiet one has had more so far.
@@ -209,13 +209,13 @@ impl SharedGate {
     }
 
     fn add(&mut self, tenant: &str, kind: &Kind, priority: u8) {
-        let sublane = of(tenant, kind);
+        let flow_key = of(tenant, kind);
         let lane = i64::from(tenant == "loud") * 2 + i64::from(*kind == other());
         let range = DueRange {
-            sublane: SublaneId { lane, number: 0 },
+            flow_key: FlowKeyId { lane, number: 0 },
             level: Level::new(priority, false),
         };
-        self.index.add(range, || sublane, at(1));
+        self.index.add(range, || flow_key, at(1));
     }
 
     /// The range that a claim of one job takes from.
@@ -232,7 +232,7 @@ impl SharedGate {
     fn start(&mut self) -> (String, Kind, u8) {
         let pick = self.choose();
         self.index.finish(&pick, 1, Head::At(at(1)), at(100));
-        let Sublane { tenant, kind, .. } = &*pick.sublane;
+        let FlowKey { tenant, kind, .. } = &*pick.flow_key;
         let priority = pick.range.level.priority();
         (tenant.to_string(), kind.clone(), priority)
     }
@@ -242,11 +242,11 @@ fn other() -> Kind {
     Kind::new("other").unwrap()
 }
 
-fn of(tenant: &str, kind: &Kind) -> Sublane {
-    Sublane {
+fn of(tenant: &str, kind: &Kind) -> FlowKey {
+    FlowKey {
         tenant: Tenant::new(tenant).unwrap(),
         kind: kind.clone(),
-        ..sublane()
+        ..flow_key()
     }
 }
 
@@ -290,20 +290,20 @@ fn what_waits_at_a_rate_is_not_passed_by_what_is_less_urgent() {
         gate(GateScope::Queue, "default", at_most),
     ];
     index.set_gates(&Arc::new(Gates::new(1, gates, GateDefaults::default())));
-    let of_queue = |name: &str| Sublane {
+    let of_queue = |name: &str| FlowKey {
         queue: Queue::new(name).unwrap(),
-        ..sublane()
+        ..flow_key()
     };
     let add = |index: &mut DueIndex, lane, queue, priority| {
         let range = DueRange {
-            sublane: SublaneId { lane, number: 0 },
+            flow_key: FlowKeyId { lane, number: 0 },
             level: Level::new(priority, false),
         };
         index.add(range, || of_queue(queue), at(1));
     };
     add(&mut index, 1, "default", 9);
     add(&mut index, 1, "default", 7);
-    index.add_running(RANGE, sublane, 1);
+    index.add_running(RANGE, flow_key, 1);
     let by_rate = index.states.iter();
     let by_rate = by_rate.filter(|(_, entry)| entry.gate.limits.rate.is_some());
     let by_rate: Vec<GateNumber> = by_rate.map(|(number, _)| *number).collect();
@@ -327,19 +327,19 @@ fn what_waits_at_a_rate_is_not_passed_by_what_is_less_urgent() {
 }
 
 #[test]
-fn a_changed_gate_concerns_only_the_sublanes_that_pass_it() {
+fn a_changed_gate_concerns_only_the_flow_keys_that_pass_it() {
     let mut index = DueIndex::new(Writers::One);
     let key = steadfast_core::ConcurrencyKey::new("k").unwrap();
-    let of = |tenant: &str, queue: &str| Sublane {
+    let of = |tenant: &str, queue: &str| FlowKey {
         tenant: Tenant::new(tenant).unwrap(),
         queue: Queue::new(queue).unwrap(),
         concurrency_key: (queue == "keyed").then(|| key.clone()),
-        ..sublane()
+        ..flow_key()
     };
-    let sublanes = [("a", "x"), ("a", "keyed"), ("b", "x"), ("b", "keyed")];
-    for (number, (tenant, queue)) in (0..).zip(sublanes) {
+    let flow_keys = [("a", "x"), ("a", "keyed"), ("b", "x"), ("b", "keyed")];
+    for (number, (tenant, queue)) in (0..).zip(flow_keys) {
         let range = DueRange {
-            sublane: SublaneId { lane: 1, number },
+            flow_key: FlowKeyId { lane: 1, number },
             level: Level::new(5, false),
         };
         index.add(range, || of(tenant, queue), at(1));
@@ -368,14 +368,21 @@ fn a_tenant_that_names_ever_new_kinds_is_told_to_come_later_and_others_keep_thei
     let mut index = DueIndex::new(Writers::One);
     let tenant = |name: &str| Tenant::new(name).unwrap();
     let add = |index: &mut DueIndex, name: &str, number: i64| {
-        let sublane = Sublane {
+        let flow_key = FlowKey {
             tenant: tenant(name),
             concurrency_key: steadfast_core::ConcurrencyKey::new(&number.to_string()).ok(),
-            ..sublane()
+            ..flow_key()
         };
-        let id = SublaneId { lane: 1, number };
+        let id = FlowKeyId { lane: 1, number };
         let level = Level::new(5, false);
-        index.add(DueRange { sublane: id, level }, || sublane, at(1));
+        index.add(
+            DueRange {
+                flow_key: id,
+                level,
+            },
+            || flow_key,
+            at(1),
+        );
     };
     for number in 1..=10_000 {
         add(&mut index, "evil", number);

@@ -10,7 +10,7 @@ use std::{
     hash::Hash,
 };
 
-use steadfast_core::{CallOwner, GateNumber, Kind, Queue, Share, Sublane, Tenant, Timestamp};
+use steadfast_core::{CallOwner, FlowKey, GateNumber, Kind, Queue, Share, Tenant, Timestamp};
 
 use super::{DueRange, order::TenantOrder};
 use crate::{limits::GATES_WITH_ROOM_EXAMINED_MAX, store::ClaimRequest};
@@ -50,13 +50,13 @@ impl ClaimFilter {
     }
 
     /// As [`ClaimRequest::wants`] says.
-    fn contains(&self, sublane: &Sublane) -> bool {
+    fn contains(&self, flow_key: &FlowKey) -> bool {
         self.tenant
             .as_ref()
-            .is_none_or(|tenant| *tenant == sublane.tenant)
-            && (self.queues.is_empty() || self.queues.contains(&sublane.queue))
-            && (self.kinds.is_empty() || self.kinds.contains(&sublane.kind))
-            && !self.except_kinds.contains(&sublane.kind)
+            .is_none_or(|tenant| *tenant == flow_key.tenant)
+            && (self.queues.is_empty() || self.queues.contains(&flow_key.queue))
+            && (self.kinds.is_empty() || self.kinds.contains(&flow_key.kind))
+            && !self.except_kinds.contains(&flow_key.kind)
     }
 }
 
@@ -133,8 +133,8 @@ impl View {
         self.filter.is_of(request)
     }
 
-    pub(super) fn wants(&self, sublane: &Sublane) -> bool {
-        self.filter.contains(sublane)
+    pub(super) fn wants(&self, flow_key: &FlowKey) -> bool {
+        self.filter.contains(flow_key)
     }
 
     /// Puts a range where its time belongs. One that is due and blocked stays blocked.

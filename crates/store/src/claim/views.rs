@@ -63,7 +63,7 @@ impl DueIndex {
             self.views[index].used = self.uses;
             return Ok(index);
         }
-        let ranges = self.lists.count(request).unwrap_or(self.sublanes.len());
+        let ranges = self.lists.count(request).unwrap_or(self.flow_keys.len());
         if ranges == 0 {
             return Err(NoView::Nothing);
         }
@@ -88,11 +88,11 @@ impl DueIndex {
     fn make_view(&self, request: &ClaimRequest, now: Timestamp) -> View {
         let mut view = View::new(request, self.uses);
         let candidates = self.lists.candidates(request);
-        for id in candidates.unwrap_or_else(|| self.sublanes.keys().copied().collect()) {
-            let Some(entry) = self.sublanes.get(&id) else {
+        for id in candidates.unwrap_or_else(|| self.flow_keys.keys().copied().collect()) {
+            let Some(entry) = self.flow_keys.get(&id) else {
                 continue;
             };
-            if !view.wants(&entry.sublane) {
+            if !view.wants(&entry.flow_key) {
                 continue;
             }
             for (level, bound) in &entry.ranges {
@@ -100,12 +100,12 @@ impl DueIndex {
                     continue;
                 }
                 let range = DueRange {
-                    sublane: id,
+                    flow_key: id,
                     level: *level,
                 };
-                let share = self.shares.get(&entry.sublane.tenant);
+                let share = self.shares.get(&entry.flow_key.tenant);
                 let is_due = bound.run_at <= now;
-                view.place(range, &entry.sublane.tenant, share, bound.run_at, is_due);
+                view.place(range, &entry.flow_key.tenant, share, bound.run_at, is_due);
             }
         }
         view
@@ -115,7 +115,7 @@ impl DueIndex {
     /// views or ranges, the one that was not used for longest. Views of all tenants come last, because
     /// every tenant needs them.
     fn make_room_for(&mut self, ranges: usize) {
-        let most = DUE_VIEW_RANGES_MAX.max(4 * self.sublanes.len());
+        let most = DUE_VIEW_RANGES_MAX.max(4 * self.flow_keys.len());
         let size = |view: &View| view.len() + 1;
         let mut all = ranges + self.views.iter().map(size).sum::<usize>();
         while !self.views.is_empty() && (self.views.len() >= DUE_VIEWS_MAX || all > most) {

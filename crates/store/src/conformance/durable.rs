@@ -42,12 +42,12 @@ pub async fn schedules_and_ticks_are_there_after_reopening(mut f: Fixture, harne
 pub async fn keys_and_steps_are_there_after_reopening(mut f: Fixture, harness: &dyn Durable) {
     let keyed = |f: &Fixture| f.job_with(|job| job.idempotency_key = key("k"));
     let id = f.enqueue_one(keyed(&f)).await;
-    f.store.save_step(id, step("s"), json("1")).await.unwrap();
+    f.save_step(id, step("s"), json("1")).await;
 
     reopen(&mut f, harness).await;
-    let answers = f.store.enqueue(vec![keyed(&f)]).await.unwrap();
+    let answers = f.store.enqueue(vec![keyed(&f)], None).await.unwrap();
     assert_eq!(answers, [EnqueueResult::Existing(id)]);
-    let kept = f.store.save_step(id, step("s"), json("2")).await.unwrap();
+    let kept = f.save_step(id, step("s"), json("2")).await;
     assert_eq!(kept, json("1"));
 }
 
@@ -82,7 +82,7 @@ pub async fn two_stores_agree_on_lanes(f: Fixture, harness: &dyn Durable) {
     for (number, name) in ["a", "b", "a", "c", "b", "d"].into_iter().enumerate() {
         let [ours, theirs] = [&stores[number % 2], &stores[(number + 1) % 2]];
         let job = job_in(name);
-        ours.enqueue(vec![job.clone()]).await.unwrap();
+        ours.enqueue(vec![job.clone()], None).await.unwrap();
         let claims = claim_soon(theirs).await;
         assert_eq!(ids_of(&claims), [job.id], "{name}");
         assert_eq!(claims[0].job().queue, job.queue);

@@ -20,7 +20,7 @@ use steadfast_core::{
 
 use crate::{
     AttemptOwner, ClaimRequest, Clock, CommitResult, EnqueueResult, JobFilter, ManualClock, Page,
-    PageRequest, Store, StoreError,
+    PageRequest, PrunedRecords, RetentionTimes, Store, StoreError,
 };
 
 /// How a driver is made for a test.
@@ -95,7 +95,7 @@ impl Fixture {
     /// Stores jobs that are all new.
     pub(super) async fn enqueue(&self, jobs: Vec<NewJob>) -> Vec<JobId> {
         let ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
-        let answers = self.store.enqueue(jobs).await.unwrap();
+        let answers = self.store.enqueue(jobs, None).await.unwrap();
         let created = ids.iter().map(|id| EnqueueResult::Created(*id, self.now()));
         let created: Vec<_> = created.collect();
         assert_eq!(answers, created);
@@ -189,7 +189,7 @@ impl Fixture {
     pub(super) async fn command(&self, id: JobId, command: JobCommand) -> Job {
         let mut answers = self
             .store
-            .run_command(vec![id], command, Arc::default())
+            .run_command(vec![id], command, Arc::default(), None)
             .await
             .unwrap();
         answers.remove(0).unwrap()
@@ -201,6 +201,29 @@ impl Fixture {
 
     pub(super) async fn read(&self, id: JobId) -> Job {
         self.find(id).await.unwrap()
+    }
+
+    /// The stored result of a step, if it ever succeeded.
+    pub(super) async fn step_result(&self, job: JobId, step: StepName) -> Option<Payload> {
+        let found = self.store.list_steps(job, Some(step), 9).await.unwrap();
+        assert!(found.len() <= 1, "{found:?}");
+        found.into_iter().next().map(|(_, result)| result)
+    }
+
+    /// Stores the result of a step without a claim, and reads what is stored.
+    pub(super) async fn save_step(&self, job: JobId, step: StepName, result: Payload) -> Payload {
+        let saved = self.store.save_step(job, None, step, result).await;
+        saved.unwrap().stored().unwrap()
+    }
+
+    /// Deletes records of all kinds from before a time.
+    pub(super) async fn prune_records(&self, before: Timestamp, limit: usize) -> PrunedRecords {
+        let times = RetentionTimes {
+            operations: before,
+            batches: before,
+            audit: before,
+        };
+        self.store.prune_records(times, limit).await.unwrap()
     }
 
     pub(super) async fn count_all(&self) -> u64 {

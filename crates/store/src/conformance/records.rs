@@ -2,6 +2,7 @@
 
 pub mod after;
 pub mod audit;
+pub mod batch_requests;
 pub mod batches;
 pub mod documents;
 pub mod failures;

@@ -177,7 +177,7 @@ impl<'a> Workload<'a> {
         // Many are refused; that they are refused rightly is another case's question.
         self.f
             .store
-            .run_command(vec![*id], command, Arc::default())
+            .run_command(vec![*id], command, Arc::default(), None)
             .await
             .unwrap()
             .clear();

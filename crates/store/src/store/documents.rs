@@ -19,17 +19,11 @@ pub trait DocumentStore: BaseStore {
         outbox: Outbox,
     ) -> Result<DocumentSaveResult, StoreError>;
 
-    /// All documents of a kind, by id.
-    async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError>;
-
-    /// Documents of a kind whose ids begin with a prefix, by id: at most `limit` of those that come
-    /// after an id.
-    async fn page_documents(
+    /// Documents of a kind, by id.
+    async fn list_documents(
         &self,
         kind: DocumentKind,
-        prefix: String,
-        after: Option<String>,
-        limit: usize,
+        page: DocumentPage,
     ) -> Result<Vec<Document>, StoreError>;
 
     /// One document, if it is stored.
@@ -53,6 +47,22 @@ pub trait DocumentStore: BaseStore {
         revision: Option<u64>,
         audit: Option<AuditRecord>,
     ) -> Result<bool, StoreError>;
+}
+
+/// Which documents of a kind are listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DocumentPage {
+    /// All of them, for a node that keeps them in memory.
+    All,
+    /// Some of them, for a caller.
+    Some {
+        /// Their ids begin with this.
+        prefix: String,
+        /// Their ids come after this one.
+        after: Option<String>,
+        /// No more than this.
+        limit: usize,
+    },
 }
 
 /// What is stored together with a change, or not at all.

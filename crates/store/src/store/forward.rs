@@ -1,11 +1,15 @@
-//! A shared store is a store: `Arc<S>` forwards every verb.
+//! Stores made of other stores: `Arc<S>`, and for tests and the simulator a store with a difference.
 //!
 //! The table of verbs is written down here once, and compared with the contracts by the
-//! compiler. The futures of the inner store are passed on as they are, so that forwarding
+//! compiler. `Arc<S>` passes the futures of the inner store on as they are, so that forwarding
 //! allocates nothing.
 
+#[cfg(feature = "_testing")]
+use std::ops::Deref;
 use std::{pin::Pin, sync::Arc};
 
+#[cfg(feature = "_testing")]
+use async_trait::async_trait;
 use steadfast_core::{
     Attempt, AuditId, AuditRecord, BatchId, Claim, CommitResult, Destination, FailureGroup,
     FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState,
@@ -13,16 +17,18 @@ use steadfast_core::{
     Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
+#[cfg(feature = "_testing")]
+use super::Store;
 use super::{
     AttemptCursor, AttemptOwner, AuditFilter, BaseStore, BatchCreateResult, BatchFilter,
-    BatchRecord, ClaimRequest, ClaimResult, CounterDifference, Document, DocumentKind,
-    DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes, DueSchedules, EnqueueResult,
-    FailureCursor, FailureFilter, FailureStore, FireRequest, FireResult, FollowedLinks, JobCount,
-    JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutesList, LaneStats, LinkStore,
-    MinuteStats, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, OperationStore, Outbox, Page, PageRequest, QueryStore, RenewResult, Renewal,
-    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
-    StartQuery, StartReading, TickRecord,
+    BatchRecord, ClaimRequest, ClaimResult, CounterDifference, DependencyStore, Document,
+    DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
+    DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FailureStore, FireRequest,
+    FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutesList,
+    LaneStats, MinuteStats, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
+    OperationRecord, OperationStore, Outbox, Page, PageRequest, PrunedRecords, QueryStore,
+    ReleasedDependants, RenewResult, Renewal, RetentionTimes, SaveStepResult, ScheduleCreateResult,
+    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartSnapshot, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -35,18 +41,16 @@ macro_rules! for_each_verb {
     ($then:ident) => {
         $then! {
             JobStore {
-                enqueue(jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError>;
+                enqueue(jobs: Vec<NewJob>, audit: Option<AuditRecord>) -> Result<Vec<EnqueueResult>, EnqueueError>;
                 claim(request: ClaimRequest) -> Result<ClaimResult, StoreError>;
                 renew(renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError>;
                 cancel_requests(worker: WorkerName, limit: usize) -> Result<Vec<(JobId, Fence)>, StoreError>;
-                step_result(job: JobId, step: StepName) -> Result<Option<Payload>, StoreError>;
-                list_steps(job: JobId, limit: usize) -> Result<Vec<(StepName, Payload)>, StoreError>;
-                save_step(job: JobId, step: StepName, result: Payload) -> Result<Payload, StoreError>;
-                save_claimed_step(job: JobId, fence: Fence, step: StepName, result: Payload) -> Result<SaveStepResult, StoreError>;
+                list_steps(job: JobId, only: Option<StepName>, limit: usize) -> Result<Vec<(StepName, Payload)>, StoreError>;
+                save_step(job: JobId, fence: Option<Fence>, step: StepName, result: Payload) -> Result<SaveStepResult, StoreError>;
                 commit(transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError>;
                 expired_leases(limit: usize) -> Result<Vec<Claim>, StoreError>;
                 expired_starts(limit: usize) -> Result<Vec<JobId>, StoreError>;
-                run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
+                run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>, audit: Option<AuditRecord>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
                 prune(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
                 prune_names(keep: usize) -> Result<usize, StoreError>;
                 recount(repair: bool) -> Result<Vec<CounterDifference>, StoreError>;
@@ -65,7 +69,7 @@ macro_rules! for_each_verb {
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
                 lane_minutes(tenant: Option<Tenant>, since: Timestamp, until: Timestamp) -> Result<LaneMinutesList, StoreError>;
                 list_damaged() -> Result<DamagedRows, StoreError>;
-                read_start(of: StartQuery, gates: Arc<Gates>) -> Result<Option<StartReading>, StoreError>;
+                explain_start(of: StartQuery, gates: Arc<Gates>) -> Result<Option<StartSnapshot>, StoreError>;
                 count_due(destination: Destination, tenant: Option<Tenant>, most: u64) -> Result<JobCount, StoreError>;
                 due_minutes(destination: Destination, tenant: Option<Tenant>, until: Timestamp, most: u64) -> Result<DueMinutes, StoreError>;
                 gate_states(of: Vec<GateId>, gates: Arc<Gates>) -> Result<Vec<GateState>, StoreError>;
@@ -88,8 +92,7 @@ macro_rules! for_each_verb {
             }
             DocumentStore {
                 save_document(document: Document, outbox: Outbox) -> Result<DocumentSaveResult, StoreError>;
-                list_documents(kind: DocumentKind) -> Result<Vec<Document>, StoreError>;
-                page_documents(kind: DocumentKind, prefix: String, after: Option<String>, limit: usize) -> Result<Vec<Document>, StoreError>;
+                list_documents(kind: DocumentKind, page: DocumentPage) -> Result<Vec<Document>, StoreError>;
                 get_document(kind: DocumentKind, id: String) -> Result<Option<Document>, StoreError>;
                 document_versions() -> Result<DocumentVersions, StoreError>;
                 delete_document(kind: DocumentKind, id: String, revision: Option<u64>, audit: Option<AuditRecord>) -> Result<bool, StoreError>;
@@ -103,27 +106,20 @@ macro_rules! for_each_verb {
                 save_outcomes(id: OperationId, outcomes: Vec<(JobId, OperationOutcome)>) -> Result<OperationChange, StoreError>;
                 list_operation_jobs(id: OperationId, filter: OperationJobFilter, page: PageRequest<JobId>) -> Result<Page<OperationJob, JobId>, StoreError>;
                 operations_of_job(job: JobId, limit: usize) -> Result<Vec<OperationRecord>, StoreError>;
-                prune_operations(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
-                enqueue_audited(jobs: Vec<NewJob>, audit: AuditRecord) -> Result<Vec<EnqueueResult>, EnqueueError>;
-                run_audited_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>, audit: AuditRecord) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
                 list_audit(filter: AuditFilter, page: PageRequest<AuditId>) -> Result<Page<AuditRecord, AuditId>, StoreError>;
-                prune_audit(before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+                prune_records(before: RetentionTimes, limit: usize) -> Result<PrunedRecords, StoreError>;
             }
-            LinkStore {
-                follow_links(limit: usize, subscriptions: Arc<Subscriptions>) -> Result<FollowedLinks, StoreError>;
+            DependencyStore {
+                release_dependants(limit: usize, subscriptions: Arc<Subscriptions>) -> Result<ReleasedDependants, StoreError>;
                 job_links(job: JobId, dependants_max: u64) -> Result<JobLinks, StoreError>;
-                list_dependants(job: JobId, limit: usize) -> Result<Vec<JobId>, StoreError>;
                 create_batch(batch: NewBatch, unfinished_max: usize) -> Result<BatchCreateResult, EnqueueError>;
                 close_batch(id: BatchId, audit: Option<AuditRecord>) -> Result<Option<BatchRecord>, StoreError>;
                 get_batch(id: BatchId) -> Result<Option<BatchRecord>, StoreError>;
                 list_batches(filter: BatchFilter, page: PageRequest<BatchId>) -> Result<Page<BatchRecord, BatchId>, StoreError>;
-                prune_batches(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
             }
         }
     };
 }
-#[cfg(feature = "_testing")]
-pub(super) use for_each_verb;
 
 impl<S: BaseStore + ?Sized> BaseStore for Arc<S> {
     fn now(&self) -> Timestamp {
@@ -155,3 +151,72 @@ macro_rules! forward {
 }
 
 for_each_verb!(forward);
+
+/// A layer as a store.
+#[cfg(feature = "_testing")]
+#[derive(Clone, Debug, Default)]
+pub struct LayeredStore<L>(pub L);
+
+#[cfg(feature = "_testing")]
+impl<L> Deref for LayeredStore<L> {
+    type Target = L;
+
+    fn deref(&self) -> &L {
+        &self.0
+    }
+}
+
+#[cfg(feature = "_testing")]
+impl<L: StoreLayer> BaseStore for LayeredStore<L> {
+    fn now(&self) -> Timestamp {
+        self.0.inner().now()
+    }
+
+    fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
+        self.0.inner().wakeups_for(interest)
+    }
+}
+
+#[cfg(feature = "_testing")]
+macro_rules! layer {
+    ($($contract:ident {
+        $($verb:ident($($name:ident: $type:ty),*) -> $answer:ty;)+
+    })+) => {
+        /// Does everything as an inner store does it, but for the methods that are overridden.
+        /// [`LayeredStore`] makes a store of it.
+        #[async_trait]
+        pub trait StoreLayer: Send + Sync + 'static {
+            /// The store below.
+            fn inner(&self) -> &dyn Store;
+
+            /// Every call passes through here, by the name of its verb; an override can refuse
+            /// it, delay it or lose its answer.
+            async fn around<T: Send, E: From<StoreError> + Send>(
+                &self,
+                verb: &'static str,
+                call: impl Future<Output = Result<T, E>> + Send,
+            ) -> Result<T, E> {
+                let _ = verb;
+                call.await
+            }
+
+            $($(
+                #[doc = concat!("[`", stringify!($contract), "::", stringify!($verb), "`]")]
+                async fn $verb(&self, $($name: $type),*) -> $answer {
+                    self.inner().$verb($($name),*).await
+                }
+            )+)+
+        }
+
+        $(#[async_trait]
+        impl<L: StoreLayer> $contract for LayeredStore<L> {
+            $(async fn $verb(&self, $($name: $type),*) -> $answer {
+                let call = StoreLayer::$verb(&self.0, $($name),*);
+                self.0.around(stringify!($verb), call).await
+            })+
+        })+
+    };
+}
+
+#[cfg(feature = "_testing")]
+for_each_verb!(layer);

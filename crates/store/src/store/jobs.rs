@@ -4,8 +4,9 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    CallOwner, Claim, CommitResult, Fence, Gates, Job, JobCommand, JobId, Kind, NewJob, Payload,
-    Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, UniqueResult, WorkerName,
+    AuditRecord, CallOwner, Claim, CommitResult, Fence, Gates, Job, JobCommand, JobId, Kind,
+    NewJob, Payload, Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, UniqueResult,
+    WorkerName,
 };
 
 use super::BaseStore;
@@ -23,7 +24,14 @@ pub trait JobStore: BaseStore {
     ///
     /// What becomes of a unique job is decided as [`Unique::decide`](steadfast_core::Unique::decide)
     /// says, in the transaction that stores it; of callers at once, one comes first.
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError>;
+    ///
+    /// The audit record is stored in the same transaction if the jobs are not refused; one that is
+    /// stored already stays as it is.
+    async fn enqueue(
+        &self,
+        jobs: Vec<NewJob>,
+        audit: Option<AuditRecord>,
+    ) -> Result<Vec<EnqueueResult>, EnqueueError>;
 
     /// Claims due jobs, each as [`Job::claim`] says, durably before it returns, and by one caller
     /// only. The answer says when to ask again.
@@ -53,30 +61,24 @@ pub trait JobStore: BaseStore {
         limit: usize,
     ) -> Result<Vec<(JobId, Fence)>, StoreError>;
 
-    /// The stored result of a step of a job's handler, if the step ever succeeded.
-    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError>;
-
-    /// The steps of a job that were done, in the order of their names, up to `limit`.
+    /// The finished steps of a job's handler with their results, in the order of their names, up to
+    /// `limit`: all of them, or only one.
     async fn list_steps(
         &self,
         job: JobId,
+        only: Option<StepName>,
         limit: usize,
     ) -> Result<Vec<(StepName, Payload)>, StoreError>;
 
     /// Stores the result of a step, and answers with the one that is stored: the first.
+    ///
+    /// With a fence, its claim must hold when it is written, and at most
+    /// [`limits::STEPS_MAX`](steadfast_core::limits::STEPS_MAX) steps of a job are stored. Without
+    /// one, nothing is stored for a job that was deleted, and the answer is the given result.
     async fn save_step(
         &self,
         job: JobId,
-        step: StepName,
-        result: Payload,
-    ) -> Result<Payload, StoreError>;
-
-    /// The same for a worker, whose claim must hold when it is written. At most
-    /// [`limits::STEPS_MAX`](steadfast_core::limits::STEPS_MAX) steps of a job are stored this way.
-    async fn save_claimed_step(
-        &self,
-        job: JobId,
-        fence: Fence,
+        fence: Option<Fence>,
         step: StepName,
         result: Payload,
     ) -> Result<SaveStepResult, StoreError>;
@@ -102,7 +104,8 @@ pub trait JobStore: BaseStore {
 
     /// Carries out a command on jobs, one after the other, as [`on_command`] decides, and answers
     /// with the job as it then is. Its outbox is written with it or not at all. A job whose unique
-    /// key another one has meanwhile is not retried.
+    /// key another one has meanwhile is not retried. The audit record is stored if any job was
+    /// changed, with all of them or not at all.
     ///
     /// [`on_command`]: steadfast_core::on_command
     async fn run_command(
@@ -110,6 +113,7 @@ pub trait JobStore: BaseStore {
         jobs: Vec<JobId>,
         command: JobCommand,
         subscriptions: Arc<Subscriptions>,
+        audit: Option<AuditRecord>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
 
     /// Deletes up to `limit` jobs that [`Job::may_be_pruned`], with their attempts and steps,
@@ -276,7 +280,7 @@ pub struct Renewal {
     pub within_timeout: bool,
 }
 
-/// The answer to a worker that stores the result of a step.
+/// The answer to a [`save_step`](JobStore::save_step).
 #[derive(Clone, Debug, PartialEq)]
 pub enum SaveStepResult {
     /// What is stored: the result that came first.
@@ -285,6 +289,16 @@ pub enum SaveStepResult {
     Stale,
     /// The job has as many steps as it may have: nothing is written.
     Full,
+}
+
+impl SaveStepResult {
+    /// The stored result, unless it was refused.
+    pub fn stored(self) -> Option<Payload> {
+        match self {
+            Self::Stored(result) => Some(result),
+            Self::Stale | Self::Full => None,
+        }
+    }
 }
 
 /// The answer to a [`Renewal`].

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, BatchId, Job, JobId, NewBatch, PrerequisiteState, Subscriptions, Timestamp,
+    AuditRecord, BatchId, Job, JobId, NewBatch, PrerequisiteState, Subscriptions,
 };
 
 use super::{BaseStore, BatchCreateResult, BatchFilter, BatchRecord, JobCount, Page, PageRequest};
@@ -15,23 +15,21 @@ use crate::error::{EnqueueError, StoreError};
 /// What happens to a job that others wait for, or that is of a batch, is noted in the transaction that
 /// writes it.
 #[async_trait]
-pub trait LinkStore: BaseStore {
+pub trait DependencyStore: BaseStore {
     /// Does what follows from what has happened to jobs that others wait for, as
     /// [`OnFailure::decide`](steadfast_core::OnFailure::decide) says, for up to `limit` dependants.
     /// Batches count up to as many ends of their jobs, as
     /// [`BatchCounts::step`](steadfast_core::BatchCounts::step) says, and make the jobs that follow.
     /// What is done and that it was noted go in one transaction, so any number of callers may do it.
-    async fn follow_links(
+    async fn release_dependants(
         &self,
         limit: usize,
         subscriptions: Arc<Subscriptions>,
-    ) -> Result<FollowedLinks, StoreError>;
+    ) -> Result<ReleasedDependants, StoreError>;
 
-    /// The jobs that a job was created to wait for, and how many wait for it, or did.
+    /// The jobs that a job was created to wait for, and those that wait for it, or did, counted up to
+    /// `dependants_max`.
     async fn job_links(&self, job: JobId, dependants_max: u64) -> Result<JobLinks, StoreError>;
-
-    /// The jobs that wait for a job, or did, in the order of their ids, up to `limit`.
-    async fn list_dependants(&self, job: JobId, limit: usize) -> Result<Vec<JobId>, StoreError>;
 
     /// Stores a batch with its jobs, all or nothing, unless the tenant has `unfinished_max` batches
     /// that have not ended. One that is stored already, by its id or its idempotency key, stays as it
@@ -62,20 +60,11 @@ pub trait LinkStore: BaseStore {
         filter: BatchFilter,
         page: PageRequest<BatchId>,
     ) -> Result<Page<BatchRecord, BatchId>, StoreError>;
-
-    /// Deletes up to `limit` batches that have ended before a time and whose jobs are all deleted, and
-    /// answers how many. As of a job, an idempotency key lives for
-    /// [a while](steadfast_core::limits::IDEMPOTENCY_KEY_RETENTION_MIN) at least.
-    async fn prune_batches(
-        &self,
-        ended_before: Timestamp,
-        limit: usize,
-    ) -> Result<usize, StoreError>;
 }
 
 /// What was done about jobs that wait for others.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FollowedLinks {
+pub struct ReleasedDependants {
     /// Jobs that were released or have ended, as they are now.
     pub changed: Vec<Job>,
     /// There is more to do.
@@ -89,4 +78,8 @@ pub struct JobLinks {
     pub after: Vec<(JobId, PrerequisiteState)>,
     /// How many jobs wait for it, or did.
     pub dependants: JobCount,
+    /// The first of them in the order of their ids: no more than
+    /// [`limits::FIRST_DEPENDANTS_MAX`](crate::limits::FIRST_DEPENDANTS_MAX), and none if none are
+    /// counted.
+    pub first_dependants: Vec<JobId>,
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Actor, AuditId, AuditRecord, Job, JobCommand, JobId, NewJob, Operation, OperationEvent,
-    OperationId, OperationJob, OperationOutcome, OperationRefusal, OperationResult,
-    OperationStatus, Subscriptions, Tenant, Timestamp,
+    Actor, AuditId, AuditRecord, Job, JobId, Operation, OperationEvent, OperationId, OperationJob,
+    OperationOutcome, OperationRefusal, OperationResult, OperationStatus, Subscriptions, Tenant,
+    Timestamp,
 };
 
-use super::{BaseStore, EnqueueResult, JobFilter, Page, PageRequest};
-use crate::error::{CommandError, EnqueueError, StoreError};
+use super::{BaseStore, JobFilter, Page, PageRequest};
+use crate::error::{CommandError, StoreError};
 
 /// The verbs of operations, and of the records that commands leave.
 #[async_trait]
@@ -79,32 +79,6 @@ pub trait OperationStore: BaseStore {
         limit: usize,
     ) -> Result<Vec<OperationRecord>, StoreError>;
 
-    /// Deletes up to `limit` operations that have ended before a time, and jobs of them. Answers how
-    /// many rows that were; an operation whose jobs are many goes in several calls.
-    async fn prune_operations(
-        &self,
-        ended_before: Timestamp,
-        limit: usize,
-    ) -> Result<usize, StoreError>;
-
-    /// As [`enqueue`](super::JobStore::enqueue), and stores an audit record in the same transaction
-    /// if the jobs are not refused; one that is stored already stays as it is.
-    async fn enqueue_audited(
-        &self,
-        jobs: Vec<NewJob>,
-        audit: AuditRecord,
-    ) -> Result<Vec<EnqueueResult>, EnqueueError>;
-
-    /// As [`run_command`](super::JobStore::run_command), and stores an audit record in the same
-    /// transaction if any job was changed.
-    async fn run_audited_command(
-        &self,
-        jobs: Vec<JobId>,
-        command: JobCommand,
-        subscriptions: Arc<Subscriptions>,
-        audit: AuditRecord,
-    ) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
-
     /// Audit records that match, newest first.
     async fn list_audit(
         &self,
@@ -112,8 +86,39 @@ pub trait OperationStore: BaseStore {
         page: PageRequest<AuditId>,
     ) -> Result<Page<AuditRecord, AuditId>, StoreError>;
 
-    /// Deletes up to `limit` audit records from before a time, and answers how many.
-    async fn prune_audit(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+    /// Deletes operations, batches and audit records whose retention is over: `limit` rows of each at
+    /// most.
+    ///
+    /// An operation whose jobs are many goes in several calls, and a batch only when its jobs are all
+    /// deleted. As of a job, its idempotency key lives for
+    /// [a while](steadfast_core::limits::IDEMPOTENCY_KEY_RETENTION_MIN) at least.
+    async fn prune_records(
+        &self,
+        before: RetentionTimes,
+        limit: usize,
+    ) -> Result<PrunedRecords, StoreError>;
+}
+
+/// What is older than this is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetentionTimes {
+    /// Operations that ended before it.
+    pub operations: Timestamp,
+    /// Batches that ended before it.
+    pub batches: Timestamp,
+    /// Audit records from before it.
+    pub audit: Timestamp,
+}
+
+/// How many rows were deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PrunedRecords {
+    /// Of operations and their jobs.
+    pub operations: usize,
+    /// Of batches.
+    pub batches: usize,
+    /// Of audit records.
+    pub audit: usize,
 }
 
 /// A stored operation.

@@ -10,7 +10,7 @@ use steadfast_core::{
     ScheduleId, Tally, Tenant, Timestamp, explain::whole_second,
 };
 
-use super::{BaseStore, DueMinutes, LaneMinutesList, StartQuery, StartReading};
+use super::{BaseStore, DueMinutes, LaneMinutesList, StartQuery, StartSnapshot};
 use crate::{damage::DamagedRows, error::StoreError};
 
 /// The verbs that only look.
@@ -101,11 +101,11 @@ pub trait QueryStore: BaseStore {
     ///
     /// Reads a bounded number of rows: of the jobs before it no more than
     /// [`limits::JOBS_AHEAD_MAX`](crate::limits::JOBS_AHEAD_MAX) are counted.
-    async fn read_start(
+    async fn explain_start(
         &self,
         of: StartQuery,
         gates: Arc<Gates>,
-    ) -> Result<Option<StartReading>, StoreError>;
+    ) -> Result<Option<StartSnapshot>, StoreError>;
 
     /// How many jobs for a destination wait and are due, of one tenant or of all, whatever keeps them
     /// from starting; counts no further than `most`, and looks at no more than
@@ -139,7 +139,7 @@ pub trait QueryStore: BaseStore {
 
     /// Those of some destinations for which jobs of a tenant wait, in their order; one whose last job
     /// has just gone may be among them. Of a tenant whose jobs wait in very many places
-    /// ([`limits::SUBLANES_LOOKED_MAX`](crate::limits::SUBLANES_LOOKED_MAX)) only some are looked at.
+    /// ([`limits::FLOW_KEYS_LOOKED_MAX`](crate::limits::FLOW_KEYS_LOOKED_MAX)) only some are looked at.
     async fn waiting_destinations(
         &self,
         tenant: Tenant,

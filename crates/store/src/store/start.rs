@@ -18,7 +18,7 @@ pub enum StartQuery {
 /// What stands between a job and its start.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct StartReading {
+pub struct StartSnapshot {
     /// The job.
     pub job: Job,
     /// The gates that apply to it, if it waits.
@@ -29,7 +29,7 @@ pub struct StartReading {
     pub place: Option<PlaceSnapshot>,
 }
 
-impl StartReading {
+impl StartSnapshot {
     /// Of a job with nothing in its way.
     pub fn new(job: Job) -> Self {
         Self {
@@ -70,12 +70,12 @@ impl StartReading {
     pub(crate) fn add_before(
         &mut self,
         count: u64,
-        is_alike: bool,
+        is_same_class: bool,
         shared: &[steadfast_core::GateNumber],
     ) {
         if let Some(place) = &mut self.place {
             place.ahead += count;
-            place.alike += if is_alike { count } else { 0 };
+            place.alike += if is_same_class { count } else { 0 };
         }
         for gate in &mut self.gates {
             if shared.contains(&gate.gate.number) {

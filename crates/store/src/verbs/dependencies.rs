@@ -17,9 +17,10 @@ use crate::{
     drivers::transaction::{Dependency, Lock, Reads, StoredState, Transaction, WakeReason},
     drivers::{Asker, Driver},
     error::{EnqueueError, StoreError},
+    limits::FIRST_DEPENDANTS_MAX,
     store::{
-        BatchCreateResult, BatchFilter, BatchRecord, FollowedLinks, JobCount, JobLinks, LinkStore,
-        Page, PageRequest,
+        BatchCreateResult, BatchFilter, BatchRecord, DependencyStore, JobCount, JobLinks, Page,
+        PageRequest, ReleasedDependants,
     },
     verbs::links::{
         HAS_DEPENDANTS, HAS_PREREQUISITES, NewDependant, Prerequisite, asks_prerequisites, decide,
@@ -28,12 +29,12 @@ use crate::{
 };
 
 #[async_trait]
-impl<D: Driver> LinkStore for D {
-    async fn follow_links(
+impl<D: Driver> DependencyStore for D {
+    async fn release_dependants(
         &self,
         limit: usize,
         subscriptions: Arc<Subscriptions>,
-    ) -> Result<FollowedLinks, StoreError> {
+    ) -> Result<ReleasedDependants, StoreError> {
         let released = release(self, limit, subscriptions).await;
         // A dependency that fails does not hold up batches.
         let counted = batches::count_events(self, limit).await;
@@ -52,17 +53,6 @@ impl<D: Driver> LinkStore for D {
         self.read("job_links", Asker::Caller, arguments, |tx, (job, most)| {
             Box::pin(links_of(tx, *job, *most))
         })
-        .await
-    }
-
-    async fn list_dependants(&self, job: JobId, limit: usize) -> Result<Vec<JobId>, StoreError> {
-        let arguments = (job, limit);
-        self.read(
-            "list_dependants",
-            Asker::Caller,
-            arguments,
-            |tx, (job, limit)| Box::pin(tx.dependants(*job, None, *limit)),
-        )
         .await
     }
 
@@ -109,18 +99,6 @@ impl<D: Driver> LinkStore for D {
         )
         .await
     }
-
-    async fn prune_batches(
-        &self,
-        ended_before: Timestamp,
-        limit: usize,
-    ) -> Result<usize, StoreError> {
-        let arguments = (ended_before, limit);
-        self.transact("prune_batches", limit, arguments, |tx, (before, limit)| {
-            Box::pin(batches::prune(tx, *before, *limit))
-        })
-        .await
-    }
 }
 
 async fn links_of(
@@ -130,10 +108,16 @@ async fn links_of(
 ) -> Result<JobLinks, DriverError> {
     let most = usize::try_from(dependants_max).unwrap_or(usize::MAX);
     let count = tx.count_dependants(job, most.saturating_add(1)).await?;
+    let shown = count.min(most).min(FIRST_DEPENDANTS_MAX);
+    let first_dependants = match shown {
+        0 => Vec::new(),
+        shown => tx.dependants(job, None, shown).await?,
+    };
     let mut after = prerequisites(tx, &[job]).await?;
     Ok(JobLinks {
         after: after.remove(&job).unwrap_or_default(),
         dependants: JobCount::up_to(count as u64, dependants_max),
+        first_dependants,
     })
 }
 
@@ -311,14 +295,14 @@ async fn release<D: Driver>(
     driver: &D,
     limit: usize,
     subscriptions: Arc<Subscriptions>,
-) -> Result<FollowedLinks, StoreError> {
+) -> Result<ReleasedDependants, StoreError> {
     const OPERATION: &str = "release_dependants";
     // Most looks find nothing, and need no transaction.
     let has_none = driver.read(OPERATION, Asker::Node, (), |tx, ()| {
         Box::pin(async move { Ok(tx.dependency_events(1, Lock::None).await?.is_empty()) })
     });
     if has_none.await? {
-        return Ok(FollowedLinks::default());
+        return Ok(ReleasedDependants::default());
     }
     driver
         .transact(OPERATION, limit, (limit, subscriptions), |tx, it| {
@@ -331,7 +315,7 @@ async fn release_some(
     tx: &mut dyn Transaction,
     limit: usize,
     subscriptions: &Subscriptions,
-) -> Result<FollowedLinks, DriverError> {
+) -> Result<ReleasedDependants, DriverError> {
     let events = tx.dependency_events(limit, Lock::SkipLocked).await?;
     let mut has_more = events.len() == limit;
     let ended: Vec<JobId> = events.iter().map(|event| event.job).collect();
@@ -378,7 +362,7 @@ async fn release_some(
         let results = tx.run_command(&jobs, &command, subscriptions, &|_| true);
         changed.extend(results.await?.into_iter().flatten());
     }
-    Ok(FollowedLinks { changed, has_more })
+    Ok(ReleasedDependants { changed, has_more })
 }
 
 /// What those do that wait for others: the ones to release, and the ones to fail.

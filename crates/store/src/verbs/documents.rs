@@ -12,7 +12,10 @@ use crate::{
     },
     drivers::{Asker, Driver},
     error::StoreError,
-    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, Outbox},
+    store::{
+        Document, DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions,
+        Outbox,
+    },
 };
 
 #[async_trait]
@@ -32,23 +35,22 @@ impl<D: Driver> DocumentStore for D {
         .await
     }
 
-    async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError> {
-        self.read("list_documents", Asker::Node, kind, |tx, kind| {
-            Box::pin(list(tx, *kind, "", "", usize::MAX))
-        })
-        .await
-    }
-
-    async fn page_documents(
+    async fn list_documents(
         &self,
         kind: DocumentKind,
-        prefix: String,
-        after: Option<String>,
-        limit: usize,
+        page: DocumentPage,
     ) -> Result<Vec<Document>, StoreError> {
-        let arguments = (kind, prefix, after.unwrap_or_default(), limit);
-        self.read("page_documents", Asker::Caller, arguments, |tx, it| {
-            Box::pin(list(tx, it.0, &it.1, &it.2, it.3))
+        let (asker, arguments) = match page {
+            DocumentPage::All => (Asker::Node, (kind, String::new(), None, usize::MAX)),
+            DocumentPage::Some {
+                prefix,
+                after,
+                limit,
+            } => (Asker::Caller, (kind, prefix, after, limit)),
+        };
+        self.read("list_documents", asker, arguments, |tx, it| {
+            let after = it.2.as_deref().unwrap_or_default();
+            Box::pin(list(tx, it.0, &it.1, after, it.3))
         })
         .await
     }

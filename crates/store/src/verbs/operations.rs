@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditId, AuditRecord, Job, JobCommand, JobId, NewJob, OperationEvent, OperationId,
-    OperationJob, OperationOutcome, Subscriptions, Timestamp,
+    AuditId, AuditRecord, Job, JobId, OperationEvent, OperationId, OperationJob, OperationOutcome,
+    Subscriptions, Timestamp,
 };
 
 use super::{
     audit::{self, save_audit},
+    batches,
     records::{newest_page, skip_corrupt},
 };
 use crate::{
@@ -18,12 +19,12 @@ use crate::{
         Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState,
         StoredRecord, Transaction,
     },
-    drivers::{Asker, Driver},
-    error::{CommandError, EnqueueError, StoreError},
+    drivers::{Asker, Driver, Verb},
+    error::StoreError,
     paging::page_of,
     store::{
-        AuditFilter, EnqueueResult, OperationBatch, OperationChange, OperationFilter,
-        OperationJobFilter, OperationRecord, OperationStore, Page, PageRequest,
+        AuditFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
+        OperationRecord, OperationStore, Page, PageRequest, PrunedRecords, RetentionTimes,
     },
 };
 
@@ -149,56 +150,6 @@ impl<D: Driver> OperationStore for D {
         .await
     }
 
-    async fn prune_operations(
-        &self,
-        ended_before: Timestamp,
-        limit: usize,
-    ) -> Result<usize, StoreError> {
-        let arguments = (ended_before, limit);
-        self.transact("prune_operations", limit, arguments, |tx, it| {
-            Box::pin(prune(tx, it.0, it.1))
-        })
-        .await
-    }
-
-    async fn enqueue_audited(
-        &self,
-        jobs: Vec<NewJob>,
-        audit: AuditRecord,
-    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
-        let (rows, arguments) = (jobs.len() + 1, (jobs, audit));
-        self.transact("enqueue_audited", rows, arguments, |tx, (jobs, audit)| {
-            Box::pin(async move {
-                let results = tx.enqueue(jobs).await?;
-                save_audit(tx, Some(audit).filter(|_| results.is_ok())).await?;
-                Ok(results)
-            })
-        })
-        .await?
-    }
-
-    async fn run_audited_command(
-        &self,
-        jobs: Vec<JobId>,
-        command: JobCommand,
-        subscriptions: Arc<Subscriptions>,
-        audit: AuditRecord,
-    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        let (rows, arguments) = (jobs.len() + 1, (jobs, command, subscriptions, audit));
-        self.transact("run_audited_command", rows, arguments, |tx, it| {
-            Box::pin(async move {
-                let (jobs, command, subscriptions, audit) = it;
-                let results = tx
-                    .run_command(jobs, command, subscriptions, &|_| true)
-                    .await?;
-                let is_changed = results.iter().any(Result::is_ok);
-                save_audit(tx, Some(audit).filter(|_| is_changed)).await?;
-                Ok(results)
-            })
-        })
-        .await
-    }
-
     async fn list_audit(
         &self,
         filter: AuditFilter,
@@ -213,11 +164,28 @@ impl<D: Driver> OperationStore for D {
         .await
     }
 
-    async fn prune_audit(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
-        self.transact("prune_audit", limit, (before, limit), |tx, it| {
-            Box::pin(tx.delete_audit(it.0, it.1))
+    async fn prune_records(
+        &self,
+        before: RetentionTimes,
+        limit: usize,
+    ) -> Result<PrunedRecords, StoreError> {
+        // In short transactions, so that the requests of others come in between.
+        let delete = |before: Timestamp, verb: Verb<(Timestamp, usize), usize>| {
+            self.transact("prune_records", limit, (before, limit), verb)
+        };
+        let operations = delete(before.operations, |tx, it| Box::pin(prune(tx, it.0, it.1)));
+        let operations = operations.await?;
+        let batches = delete(before.batches, |tx, it| {
+            Box::pin(batches::prune(tx, it.0, it.1))
+        });
+        let batches = batches.await?;
+        let audit = delete(before.audit, |tx, it| Box::pin(tx.delete_audit(it.0, it.1)));
+        let audit = audit.await?;
+        Ok(PrunedRecords {
+            operations,
+            batches,
+            audit,
         })
-        .await
     }
 }
 

@@ -1,6 +1,6 @@
-//! How many lanes and sublanes tenants may have.
+//! How many lanes and flow keys tenants may have.
 //!
-//! Counts are made of lanes, and nodes keep sublanes in memory, so there is an end to both: for jobs
+//! Counts are made of lanes, and nodes keep flow keys in memory, so there is an end to both: for jobs
 //! that callers create. What follows from a job by itself is stored whatever there is.
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::Tenant;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-use steadfast_core::{NewJob, Sublane, Timestamp};
+use steadfast_core::{FlowKey, NewJob, Timestamp};
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 use crate::{
-    claim::{DueIndex, SublaneId},
+    claim::{DueIndex, FlowKeyId},
     lane::{Lane, LaneId},
-    limits::SUBLANES_PER_TENANT_MAX,
+    limits::FLOW_KEYS_PER_TENANT_MAX,
 };
 use crate::{error::EnqueueError, limits::LANES_PER_TENANT_MAX};
 
@@ -52,9 +52,9 @@ pub(crate) fn check_lanes(tenant: &Tenant, stored: usize, new: usize) -> Result<
     }
 }
 
-/// Refuses a job that waits in another sublane than those of its tenant, if these are all it may have.
+/// Refuses a job that waits in another flow key than those of its tenant, if these are all it may have.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub(crate) fn check_sublanes(
+pub(crate) fn check_flow_keys(
     jobs: &[NewJob],
     index: &mut DueIndex,
     now: Timestamp,
@@ -69,15 +69,15 @@ pub(crate) fn check_sublanes(
             continue;
         }
         let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
-        let sublane = SublaneId {
+        let flow_key = FlowKeyId {
             lane: Lane::from(job).number(),
-            number: Sublane::number(destination, key),
+            number: FlowKey::number(destination, key),
         };
-        if !index.knows(sublane) {
+        if !index.knows(flow_key) {
             return Err(EnqueueError::TenantFull {
                 tenant: job.tenant.clone(),
                 what: "queues, destinations and concurrency keys with unfinished jobs",
-                most: SUBLANES_PER_TENANT_MAX,
+                most: FLOW_KEYS_PER_TENANT_MAX,
             });
         }
     }

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::{collections::HashSet, sync::Arc};
 
 #[cfg(feature = "postgres")]
-use steadfast_core::Sublane;
+use steadfast_core::FlowKey;
 use steadfast_core::{Kind, Queue, Tenant, Timestamp};
 
 #[cfg(feature = "postgres")]
 use crate::{
-    claim::{DueRange, SublaneId},
+    claim::{DueRange, FlowKeyId},
     limits::RANGE_HINTS_MAX,
 };
 use crate::{lane::Lane, limits::WAKE_LANES_MAX, store::ClaimRequest};
@@ -89,17 +89,17 @@ pub(crate) struct WakeReasons {
     /// Jobs that do not wait there any more, which only this node has to know.
     #[cfg(feature = "postgres")]
     pub(super) left: Vec<(DueRange, Timestamp)>,
-    /// Sublanes of which attempts have ended, or the order of whose jobs has changed.
+    /// Flow keys of which attempts have ended, or the order of whose jobs has changed.
     #[cfg(feature = "postgres")]
-    pub(super) ended: HashSet<SublaneId>,
+    pub(super) ended: HashSet<FlowKeyId>,
 }
 
 /// A job waits in a range.
 #[cfg(feature = "postgres")]
 #[derive(Clone, Debug)]
 pub(crate) struct StripHint {
-    /// What the range's sublane is, if the hint is of this node.
-    pub sublane: Option<Arc<Sublane>>,
+    /// What the range's flow key is, if the hint is of this node.
+    pub flow_key: Option<Arc<FlowKey>>,
     pub run_at: Timestamp,
 }
 
@@ -133,13 +133,13 @@ impl WakeReasons {
     pub(crate) fn range_waits(
         &mut self,
         range: DueRange,
-        sublane: Option<Arc<Sublane>>,
+        flow_key: Option<Arc<FlowKey>>,
         run_at: Timestamp,
     ) {
         if let Some(hint) = self.ranges.get_mut(&range) {
             hint.run_at = hint.run_at.min(run_at);
         } else if self.ranges.len() < RANGE_HINTS_MAX {
-            self.ranges.insert(range, StripHint { sublane, run_at });
+            self.ranges.insert(range, StripHint { flow_key, run_at });
         } else {
             self.everything = true;
         }
@@ -158,9 +158,9 @@ impl WakeReasons {
 
     /// An attempt has ended, or the order of jobs has changed.
     #[cfg(feature = "postgres")]
-    pub(crate) fn attempt_ended(&mut self, sublane: SublaneId) {
+    pub(crate) fn attempt_ended(&mut self, flow_key: FlowKeyId) {
         match self.ended.len() < RANGE_HINTS_MAX {
-            true => drop(self.ended.insert(sublane)),
+            true => drop(self.ended.insert(flow_key)),
             false => self.everything = true,
         }
     }
@@ -171,7 +171,7 @@ impl WakeReasons {
     }
 
     #[cfg(feature = "postgres")]
-    pub(crate) fn ended(&self) -> &HashSet<SublaneId> {
+    pub(crate) fn ended(&self) -> &HashSet<FlowKeyId> {
         &self.ended
     }
 
@@ -207,10 +207,10 @@ impl WakeReasons {
             self.jobs_wait(lane, waiting.count, waiting.earliest);
         }
         for (range, hint) in &other.ranges {
-            self.range_waits(*range, hint.sublane.clone(), hint.run_at);
+            self.range_waits(*range, hint.flow_key.clone(), hint.run_at);
         }
-        for sublane in &other.ended {
-            self.attempt_ended(*sublane);
+        for flow_key in &other.ended {
+            self.attempt_ended(*flow_key);
         }
     }
 

@@ -5,7 +5,7 @@ use steadfast_core::{Kind, Queue, Tenant, Timestamp};
 
 use super::interest::WakeReasons;
 use crate::{
-    claim::{DueRange, Level, SublaneId},
+    claim::{DueRange, FlowKeyId, Level},
     lane::Lane,
     limits::MESSAGE_RANGES,
 };
@@ -15,10 +15,10 @@ use crate::{
 struct SentReasons {
     jobs: SentJobs,
     schedules: bool,
-    /// Lane, sublane, level, and the earliest time. Nodes of the version before send none, and then
+    /// Lane, flow key, level, and the earliest time. Nodes of the version before send none, and then
     /// nothing is known.
     ranges: Vec<(i64, i64, i64, i64)>,
-    /// Lane and sublane.
+    /// Lane and flow key.
     ended: Vec<(i64, i64)>,
 }
 
@@ -49,7 +49,7 @@ impl WakeReasons {
             .ranges
             .iter()
             .map(|(range, hint)| {
-                let SublaneId { lane, number } = range.sublane;
+                let FlowKeyId { lane, number } = range.flow_key;
                 (lane, number, range.level.number(), hint.run_at.as_micros())
             })
             .collect();
@@ -137,13 +137,13 @@ impl WakeReasons {
             }
             for (lane, number, level, run_at) in sent.ranges {
                 let range = DueRange {
-                    sublane: SublaneId { lane, number },
+                    flow_key: FlowKeyId { lane, number },
                     level: Level::from_number(level)?,
                 };
                 reasons.range_waits(range, None, Timestamp::from_micros(run_at));
             }
             for (lane, number) in sent.ended {
-                reasons.attempt_ended(SublaneId { lane, number });
+                reasons.attempt_ended(FlowKeyId { lane, number });
             }
             Some(reasons)
         };

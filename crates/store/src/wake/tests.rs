@@ -181,20 +181,20 @@ fn another_node_receives_the_same_or_everything() {
 #[cfg(feature = "postgres")]
 #[test]
 fn what_one_message_cannot_hold_goes_out_in_several() {
-    use crate::claim::{DueRange, Level, SublaneId};
+    use crate::claim::{DueRange, FlowKeyId, Level};
 
     let mut reasons = WakeReasons::default();
     let mut ranges = std::collections::HashSet::new();
     for number in 0..1_000 {
         reasons.jobs_wait(&lane("acme", &format!("q{number}"), "mail"), 1, NOW);
-        let sublane = SublaneId {
+        let flow_key = FlowKeyId {
             lane: number,
             number: i64::MIN + number,
         };
         let level = Level::new(9, true);
-        let range = DueRange { sublane, level };
+        let range = DueRange { flow_key, level };
         reasons.range_waits(range, None, Timestamp::MAX);
-        reasons.attempt_ended(sublane);
+        reasons.attempt_ended(flow_key);
         ranges.insert(range);
     }
     assert!(!reasons.is_unknown(), "where jobs wait is known");

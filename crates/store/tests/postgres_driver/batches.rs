@@ -6,8 +6,8 @@ use steadfast_core::{
     BatchId, Claim, Dependencies, JobId, NewBatch, NewJob, NewJobExtras, OnFailure, Tenant,
 };
 use steadfast_store::{
-    BaseStore as _, BatchCreateResult, BatchFilter, JobStore as _, LinkStore as _, PageRequest,
-    PostgresStore, QueryStore as _, WakeInterest, limits::EVENT_COMMIT_MARGIN,
+    BaseStore as _, BatchCreateResult, BatchFilter, DependencyStore as _, JobStore as _,
+    PageRequest, PostgresStore, QueryStore as _, WakeInterest, limits::EVENT_COMMIT_MARGIN,
 };
 
 use crate::common::{TestDatabase, job, request, success, woken};
@@ -77,11 +77,11 @@ fn job_after(store: &PostgresStore, other: JobId) -> NewJob {
 
 /// A job that runs, and one that waits for it.
 async fn linked(store: &PostgresStore) -> (Claim, JobId) {
-    store.enqueue(vec![job(store)]).await.unwrap();
+    store.enqueue(vec![job(store)], None).await.unwrap();
     let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
     let job = job_after(store, claim.job().id);
     let id = job.id;
-    store.enqueue(vec![job]).await.unwrap();
+    store.enqueue(vec![job], None).await.unwrap();
     (claim, id)
 }
 
@@ -109,14 +109,14 @@ async fn a_batch_that_a_user_holds_does_not_hold_up_the_others() {
     let transaction = client.transaction().await.unwrap();
     let added = vec![member(&store, held)];
     store.enqueue_in(&transaction, added).await.unwrap();
-    let followed = store.follow_links(3, Arc::default()).await.unwrap();
+    let followed = store.release_dependants(3, Arc::default()).await.unwrap();
     assert!(!followed.has_more, "the same again would not help");
     assert_eq!(succeeded(&store, held).await, 0);
     assert_eq!(succeeded(&store, other).await, 1);
     assert!(is_made(&store, made).await);
     transaction.commit().await.unwrap();
     while store
-        .follow_links(3, Arc::default())
+        .release_dependants(3, Arc::default())
         .await
         .unwrap()
         .has_more
@@ -136,9 +136,9 @@ async fn small_batches_are_counted_together_and_each_tenant_has_its_turn() {
     }
     succeed(&store, BATCHES).await;
     let (_, made) = ended_batch(&store, 1, false).await;
-    let followed = store.follow_links(5, Arc::default()).await.unwrap();
+    let followed = store.release_dependants(5, Arc::default()).await.unwrap();
     assert!(followed.has_more && is_made(&store, made).await);
-    let followed = store.follow_links(99, Arc::default()).await.unwrap();
+    let followed = store.release_dependants(99, Arc::default()).await.unwrap();
     assert!(!followed.has_more);
     let left = "SELECT count(*) FROM steadfast.record WHERE kind = 'batch' AND state = 'open'";
     assert_eq!(database.number(left).await, 0);
@@ -155,10 +155,10 @@ async fn what_was_counted_is_not_walked_over_again() {
     let store = database.open().await;
     let (batch, _) = ended_batch(&store, 0, true).await;
     let members = (0..JOBS).map(|_| member(&store, batch)).collect();
-    store.enqueue(members).await.unwrap();
+    store.enqueue(members, None).await.unwrap();
     succeed(&store, JOBS).await;
     while store
-        .follow_links(JOBS, Arc::default())
+        .release_dependants(JOBS, Arc::default())
         .await
         .unwrap()
         .has_more
@@ -167,7 +167,7 @@ async fn what_was_counted_is_not_walked_over_again() {
     // sleep: until no transaction is expected to commit an event with a lower number
     tokio::time::sleep(EVENT_COMMIT_MARGIN).await;
     for _ in 0..LOOKS {
-        store.follow_links(1, Arc::default()).await.unwrap();
+        store.release_dependants(1, Arc::default()).await.unwrap();
     }
     drop(store);
     let searches = i64::try_from(LOOKS).unwrap();
@@ -197,13 +197,13 @@ async fn what_is_committed_late_is_counted() {
     for _ in 0..3 {
         succeed(&store, 1).await;
         for _ in 0..2 {
-            store.follow_links(9, Arc::default()).await.unwrap();
+            store.release_dependants(9, Arc::default()).await.unwrap();
         }
     }
     let left = "SELECT count(*) FROM steadfast.record WHERE kind = 'batch' AND state = 'open'";
     assert_eq!(database.number(left).await, 1);
     transaction.commit().await.unwrap();
-    store.follow_links(9, Arc::default()).await.unwrap();
+    store.release_dependants(9, Arc::default()).await.unwrap();
     assert_eq!(succeeded(&store, late).await, 1);
     assert!(is_made(&store, made).await);
 }
@@ -221,7 +221,7 @@ async fn a_callback_that_cannot_be_read_is_made_once_it_can_be_and_holds_up_no_o
     };
     change("'{' || body").await;
     for _ in 0..3 {
-        store.follow_links(1, Arc::default()).await.unwrap();
+        store.release_dependants(1, Arc::default()).await.unwrap();
     }
     assert_eq!(succeeded(&store, other).await, 1);
     assert!(is_made(&store, made).await);
@@ -233,7 +233,7 @@ async fn a_callback_that_cannot_be_read_is_made_once_it_can_be_and_holds_up_no_o
     );
 
     change("substr(body, 2)").await;
-    store.follow_links(9, Arc::default()).await.unwrap();
+    store.release_dependants(9, Arc::default()).await.unwrap();
     assert_eq!(succeeded(&store, damaged).await, 1);
     assert!(is_made(&store, late).await);
     assert_eq!(store.list_damaged().await.unwrap().rows, []);
@@ -248,7 +248,7 @@ async fn a_job_that_cannot_be_read_holds_up_none_but_those_that_need_it() {
     let (batch, _) = ended_batch(&store, 1, true).await;
     let member = member(&store, batch);
     let member_id = member.id;
-    store.enqueue(vec![member]).await.unwrap();
+    store.enqueue(vec![member], None).await.unwrap();
     let set_state = async |state: i16| {
         let ids = [broken, member_id].map(|id| format!("'{:032x}'", id.bits()));
         let sql = format!("UPDATE steadfast.job SET state = {state} WHERE id IN ");
@@ -261,8 +261,8 @@ async fn a_job_that_cannot_be_read_holds_up_none_but_those_that_need_it() {
     // One more may name it, and waits.
     let late = job_after(&store, broken);
     let late_id = late.id;
-    store.enqueue(vec![late]).await.unwrap();
-    store.follow_links(9, Arc::default()).await.unwrap();
+    store.enqueue(vec![late], None).await.unwrap();
+    store.release_dependants(9, Arc::default()).await.unwrap();
     assert!(!is_blocked(&store, free).await);
     assert!(is_blocked(&store, held).await && is_blocked(&store, late_id).await);
     assert_eq!(succeeded(&store, batch).await, 1);
@@ -270,7 +270,7 @@ async fn a_job_that_cannot_be_read_holds_up_none_but_those_that_need_it() {
     let damaged: Vec<_> = damaged.iter().map(|row| (row.table, &*row.id)).collect();
     assert_eq!(damaged, [("job", &*broken.to_string())]);
     set_state(2).await;
-    store.follow_links(9, Arc::default()).await.unwrap();
+    store.release_dependants(9, Arc::default()).await.unwrap();
     assert!(!is_blocked(&store, held).await && !is_blocked(&store, late_id).await);
     assert_eq!(succeeded(&store, batch).await, 2);
     assert_eq!(store.list_damaged().await.unwrap().rows, []);
@@ -291,7 +291,10 @@ async fn batches_are_counted_while_links_fail() {
              FOR EACH ROW WHEN (OLD.kind = 0) EXECUTE FUNCTION steadfast.fail()",
         )
         .await;
-    store.follow_links(9, Arc::default()).await.unwrap_err();
+    store
+        .release_dependants(9, Arc::default())
+        .await
+        .unwrap_err();
     assert!(is_blocked(&store, held).await);
     assert_eq!(succeeded(&store, batch).await, 1);
     assert!(is_made(&store, made).await);
@@ -319,19 +322,22 @@ async fn what_was_counted_before_a_batch_that_fails_wakes_those_who_wait() {
         ))
         .await;
     let mut wakeups = store.wakeups_for(WakeInterest::of(&request(1)));
-    let followed = store.follow_links(9, Arc::default()).await.unwrap();
+    let followed = store.release_dependants(9, Arc::default()).await.unwrap();
     assert!(followed.has_more, "there is one that was not counted");
     woken(&mut wakeups).await;
     assert_eq!(succeeded(&store, first).await, 1);
     let claims = store.claim(request(9)).await.unwrap().claims;
     assert_eq!(claims.len(), 1);
     assert_eq!(claims[0].job().id, made);
-    store.follow_links(9, Arc::default()).await.unwrap_err();
+    store
+        .release_dependants(9, Arc::default())
+        .await
+        .unwrap_err();
     database
         .execute("DROP TRIGGER fail ON steadfast.record")
         .await;
     while store
-        .follow_links(9, Arc::default())
+        .release_dependants(9, Arc::default())
         .await
         .unwrap()
         .has_more

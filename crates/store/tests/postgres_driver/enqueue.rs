@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    Claim, ConcurrencyKey, Destination, IdempotencyKey, JobId, Preset, Priority, RetryPolicy,
-    Sublane, Timestamp,
+    Claim, ConcurrencyKey, Destination, FlowKey, IdempotencyKey, JobId, Preset, Priority,
+    RetryPolicy, Timestamp,
 };
 use steadfast_store::{
     BaseStore as _, EnqueueError, EnqueueResult, JobFilter, JobPageRequest, JobStore as _,
@@ -89,7 +89,7 @@ async fn jobs_of_a_transaction_that_is_rolled_back_never_were() {
             .count,
         0
     );
-    let again = store.enqueue(vec![keyed.clone()]).await.unwrap();
+    let again = store.enqueue(vec![keyed.clone()], None).await.unwrap();
     let is_created = matches!(again[..], [EnqueueResult::Created(id, _)] if id == keyed.id);
     assert!(is_created, "its key is free");
 }
@@ -101,7 +101,7 @@ async fn a_conflict_leaves_the_users_transaction_usable() {
     let key = Some(IdempotencyKey::new("k").unwrap());
     let mut first = job(&store);
     first.idempotency_key = key.clone();
-    store.enqueue(vec![first]).await.unwrap();
+    store.enqueue(vec![first], None).await.unwrap();
 
     let mut client = database.client().await;
     let transaction = client.transaction().await.unwrap();
@@ -235,7 +235,7 @@ async fn sql_and_the_library_find_the_same_numbers() {
         new.destination = destination.map(|text| Destination::new(text).unwrap());
         new.concurrency_key = key.map(|text| ConcurrencyKey::new(text).unwrap());
         let id = new.id;
-        store.enqueue(vec![new]).await.unwrap();
+        store.enqueue(vec![new], None).await.unwrap();
         let sql = database
             .sql("SELECT steadfast.enqueue('mail', destination => $1, concurrency_key => $2)");
         let row = client.query_one(&*sql, &[&destination, &key]).await;
@@ -248,7 +248,7 @@ async fn sql_and_the_library_find_the_same_numbers() {
         );
     }
     let sql = database.sql(
-        "SELECT count(DISTINCT (sublane, key_number, destination, concurrency_key)) FROM steadfast.job",
+        "SELECT count(DISTINCT (flow_key, key_number, destination, concurrency_key)) FROM steadfast.job",
     );
     let distinct: i64 = client.query_one(&*sql, &[]).await.unwrap().get(0);
     assert_eq!(distinct, i64::try_from(cases.len()).unwrap());
@@ -272,7 +272,7 @@ async fn nodes_learn_where_a_job_from_sql_waits() {
         serde_json::json!([["default", "default", "mail", 1]])
     );
     let range = &message["ranges"][0];
-    let number = Sublane::number(Some(&Destination::new("https://a.example").unwrap()), None);
+    let number = FlowKey::number(Some(&Destination::new("https://a.example").unwrap()), None);
     assert_eq!(
         (range[1].as_i64(), range[2].as_i64()),
         (Some(number), Some(18))
@@ -396,7 +396,7 @@ async fn application(database: &TestDatabase) -> (String, Client) {
 async fn an_application_can_enqueue_and_do_nothing_else() {
     let database = TestDatabase::new();
     let store = database.open().await;
-    store.enqueue(jobs(&store, 1)).await.unwrap();
+    store.enqueue(jobs(&store, 1), None).await.unwrap();
     let (role, app) = application(&database).await;
     let run = async |sql: &str| app.batch_execute(&database.sql(sql)).await;
     let enqueue = "SELECT steadfast.enqueue('mail', '1', idempotency_key => 'k')";

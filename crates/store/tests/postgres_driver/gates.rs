@@ -29,7 +29,7 @@ async fn what_has_ended_is_not_walked_over_at_a_gate() {
     let (database, _holder) = TestDatabase::with_old_snapshot().await;
     let store = database.open().await;
     for _ in 0..ROUNDS {
-        store.enqueue(jobs(&store, JOBS)).await.unwrap();
+        store.enqueue(jobs(&store, JOBS), None).await.unwrap();
         let mut left = JOBS;
         while left > 0 {
             let claims = store.claim(gated(left)).await.unwrap().claims;
@@ -54,7 +54,7 @@ async fn gates_that_were_not_used_for_long_are_deleted_and_come_back() {
     let (database, clock) = (TestDatabase::new(), ManualClock::default());
     let options = database.options().clock(clock.clone());
     let store = PostgresStore::open(&database.url, options).await.unwrap();
-    store.enqueue(vec![job(&store)]).await.unwrap();
+    store.enqueue(vec![job(&store)], None).await.unwrap();
     let mut claims = store.claim(gated(1)).await.unwrap().claims;
     let rows = "SELECT (SELECT count(*) FROM steadfast.gate) + (SELECT count(*) FROM steadfast.gate_state)";
     let search = async || {
@@ -77,7 +77,7 @@ async fn gates_that_were_not_used_for_long_are_deleted_and_come_back() {
     let end = success(&store, claims.remove(0));
     store.commit(vec![end]).await.unwrap();
     assert_eq!(search().await, 0);
-    store.enqueue(vec![job(&store)]).await.unwrap();
+    store.enqueue(vec![job(&store)], None).await.unwrap();
     assert_eq!(store.claim(gated(1)).await.unwrap().claims.len(), 1);
     assert_eq!(database.number(rows).await, 2);
 }
@@ -86,7 +86,7 @@ async fn gates_that_were_not_used_for_long_are_deleted_and_come_back() {
 async fn what_was_counted_while_it_ended_is_taken_out() {
     let database = TestDatabase::new();
     let store = database.open().await;
-    store.enqueue(vec![job(&store)]).await.unwrap();
+    store.enqueue(vec![job(&store)], None).await.unwrap();
     let claims = store.claim(request(1)).await.unwrap().claims;
     // It is counted because the gate is new.
     assert!(store.claim(gated(1)).await.unwrap().claims.is_empty());

@@ -26,8 +26,8 @@ async fn use_names(store: &PostgresStore, clock: &ManualClock, numbers: std::ops
     let new: Vec<NewJob> = numbers.map(|number| own_job(store, number)).collect();
     let ids = new.iter().map(|job| job.id).collect();
     let count = new.len();
-    store.enqueue(new).await.unwrap();
-    let cancelled = store.run_command(ids, JobCommand::Cancel, Arc::default());
+    store.enqueue(new, None).await.unwrap();
+    let cancelled = store.run_command(ids, JobCommand::Cancel, Arc::default(), None);
     assert!(cancelled.await.unwrap().iter().all(Result::is_ok));
     clock.advance(Duration::from_secs(60 * 60 * 2));
     assert_eq!(store.prune(store.now(), 100).await.unwrap(), count);
@@ -52,7 +52,7 @@ async fn a_node_stores_a_name_again_that_another_node_deleted() {
     let (database, clock) = (TestDatabase::new(), ManualClock::default());
     let (store, other) = (open(&database, &clock).await, open(&database, &clock).await);
     use_names(&other, &clock, 1..4).await;
-    store.enqueue(vec![own_job(&store, 9)]).await.unwrap();
+    store.enqueue(vec![own_job(&store, 9)], None).await.unwrap();
     clock.advance(DAY * 3);
     assert_eq!(store.prune_names(0).await.unwrap(), 0, "they are marked");
     clock.advance(DAY);
@@ -61,7 +61,7 @@ async fn a_node_stores_a_name_again_that_another_node_deleted() {
 
     let again = own_job(&other, 2);
     let (id, policy) = (again.id, again.policy.clone());
-    other.enqueue(vec![again]).await.unwrap();
+    other.enqueue(vec![again], None).await.unwrap();
     for store in [&store, &other] {
         let found = store.get_jobs(vec![id]).await.unwrap().remove(0).unwrap();
         assert_eq!((found.queue.as_str(), &found.policy), ("q2", &policy));
@@ -123,7 +123,10 @@ async fn the_new_lanes_of_a_batch_are_stored_in_one_transaction() {
     const LANES: u32 = 50;
     let (database, clock) = (TestDatabase::new(), ManualClock::default());
     let store = open(&database, &clock).await;
-    store.enqueue(vec![own_job(&store, 10)]).await.unwrap();
+    store
+        .enqueue(vec![own_job(&store, 10)], None)
+        .await
+        .unwrap();
     // Two jobs of each, and one whose lane is known.
     let numbers = (10..=10 + LANES).chain(11..=10 + LANES);
     let new: Vec<NewJob> = numbers
@@ -131,7 +134,7 @@ async fn the_new_lanes_of_a_batch_are_stored_in_one_transaction() {
         .map(|number| own_job(&store, number))
         .collect();
     let queues: Vec<(JobId, Queue)> = new.iter().map(|job| (job.id, job.queue.clone())).collect();
-    store.enqueue(new).await.unwrap();
+    store.enqueue(new, None).await.unwrap();
     let sql =
         "SELECT count(*), count(DISTINCT xmin::text) FROM steadfast.lane WHERE queue <> 'q10'";
     let client = database.client().await;

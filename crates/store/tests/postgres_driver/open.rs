@@ -14,7 +14,7 @@ async fn nodes_that_start_at_once_migrate_once() {
         nodes.spawn(async move { PostgresStore::open(&url, options).await.unwrap() });
     }
     let stores = nodes.join_all().await;
-    let stored = stores[0].enqueue(jobs(&stores[0], 1)).await.unwrap();
+    let stored = stores[0].enqueue(jobs(&stores[0], 1), None).await.unwrap();
     let claims = stores[5].claim(request(1)).await.unwrap().claims;
     assert_eq!(claims[0].job().id, stored[0].id());
 }
@@ -66,12 +66,12 @@ async fn a_node_needs_no_right_to_create_anything() {
         .url
         .replace("user=postgres", &format!("user=node_{schema}"));
     let store = PostgresStore::open(&url, database.options()).await.unwrap();
-    store.enqueue(jobs(&store, 1)).await.unwrap();
+    store.enqueue(jobs(&store, 1), None).await.unwrap();
     let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
     store.commit(vec![success(&store, claim)]).await.unwrap();
     assert_eq!(store.prune(store.now(), 10).await.unwrap(), 1);
     let mut wakeups = store.wakeups();
-    store.enqueue(vec![job(&store)]).await.unwrap();
+    store.enqueue(vec![job(&store)], None).await.unwrap();
     woken(&mut wakeups).await;
 }
 

@@ -68,7 +68,7 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     ),
     (
         sql!("queries/damage", "damaged_find"),
-        &["job_set_aside on job"],
+        &["job_quarantine on job"],
     ),
     (
         shared!("batches", "batch_changes"),
@@ -107,7 +107,7 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         &["job_pkey on job"],
     ),
     (sql!("queries/get", "jobs"), &["job_pkey on job"]),
-    (sql!("claim", "set_aside"), &["job_pkey on job"]),
+    (sql!("claim", "quarantine"), &["job_pkey on job"]),
     (
         sql!("queries/get", "expired_leases"),
         &["job_running on job"],
@@ -221,7 +221,7 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         sql!("jobs/enqueue", "keys_find"),
         &["idempotency_pkey on idempotency"],
     ),
-    (sql!("queries/get", "step_result"), &["once_pkey on once"]),
+    (sql!("queries/get", "steps"), &["once_pkey on once"]),
 ];
 
 /// A connection that plans as those of a store do.
@@ -321,7 +321,7 @@ async fn the_cost_of_a_claim_is_flat() {
     for rows in [1_000, 100_000] {
         fill(&database, rows, rows).await;
         // Work that leaves dead rows behind.
-        store.enqueue(jobs(&store, 500)).await.unwrap();
+        store.enqueue(jobs(&store, 500), None).await.unwrap();
         let claims = store.claim(request(500)).await.unwrap().claims;
         let ends = claims.into_iter().map(|claim| success(&store, claim));
         store.commit(ends.collect()).await.unwrap();
@@ -348,14 +348,14 @@ async fn the_cost_of_a_claim_is_flat() {
 async fn a_search_for_missed_starts_reads_no_job_that_still_may_start() {
     let database = TestDatabase::new();
     let store = database.open().await;
-    store.enqueue(jobs(&store, 200)).await.unwrap();
+    store.enqueue(jobs(&store, 200), None).await.unwrap();
     let soon = NewJobExtras {
         start_before: Some((StartBefore::After(HOUR), ExpiryAction::Fail)),
         ..NewJobExtras::default()
     };
     let late = jobs(&store, 200).into_iter();
     let late = late.map(|job| job.with_extras(soon.clone()));
-    store.enqueue(late.collect()).await.unwrap();
+    store.enqueue(late.collect(), None).await.unwrap();
     let with_deadline = "SELECT count(*) FROM steadfast.job WHERE start_before IS NOT NULL";
     assert_eq!(database.number(with_deadline).await, 200);
 
@@ -422,7 +422,7 @@ async fn to_count_an_attempt_at_a_gate_costs_one_entry() {
     let client = planner(&database).await;
     prepare(&client, &database, "claim", sql!("claim", "claim").1).await;
     let new = jobs(&store, usize::try_from(JOBS).unwrap());
-    store.enqueue(new).await.unwrap();
+    store.enqueue(new, None).await.unwrap();
     let lane = lane(&database).await;
     let claim = format!(
         "NULL, '{{1}}', '{{{lane}}}', '{{0}}', '{{10}}', '{{0}}', '{{{JOBS}}}', '{{NULL}}', \

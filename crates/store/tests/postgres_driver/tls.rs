@@ -61,7 +61,7 @@ async fn connections_are_encrypted_as_the_address_says() {
     ] {
         let words = format!("{words}&application_name={name}");
         let store = opens(&host, &words).await.unwrap();
-        store.enqueue(jobs(&store, 1)).await.unwrap();
+        store.enqueue(jobs(&store, 1), None).await.unwrap();
         let sql = "SELECT count(*) FILTER (WHERE ssl), count(*) FROM pg_stat_ssl \
             JOIN pg_stat_activity USING (pid) WHERE application_name = $1";
         let row = user(&host).await.query_one(sql, &[&name]).await.unwrap();

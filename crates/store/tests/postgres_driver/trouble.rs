@@ -41,7 +41,7 @@ async fn another_node_hears_of_new_jobs() {
     woken(&mut wakeups).await;
     woken(&mut named).await;
     for _ in 0..3 {
-        ours.enqueue(jobs(&ours, 1)).await.unwrap();
+        ours.enqueue(jobs(&ours, 1), None).await.unwrap();
         woken(&mut wakeups).await;
         woken(&mut named).await;
         theirs.claim(request(10)).await.unwrap();
@@ -57,10 +57,10 @@ async fn a_listener_that_lost_its_connection_wakes_everybody_and_listens_again()
     terminate_all(&database).await;
     // Notifications that were sent meanwhile are lost.
     woken(&mut wakeups).await;
-    let mut stored = ours.enqueue(jobs(&ours, 1)).await;
+    let mut stored = ours.enqueue(jobs(&ours, 1), None).await;
     // A connection of the pool may find out only now that it is gone.
     while stored.is_err() {
-        stored = ours.enqueue(jobs(&ours, 1)).await;
+        stored = ours.enqueue(jobs(&ours, 1), None).await;
     }
     woken(&mut wakeups).await;
 }
@@ -78,7 +78,7 @@ async fn a_restart_of_the_server_is_waited_out_and_nothing_is_lost() {
     let server = Server::start().unwrap();
     let options = PostgresOptions::default().timeout(Duration::from_secs(5));
     let store = PostgresStore::open(&server.url(), options).await.unwrap();
-    store.enqueue(jobs(&store, 2)).await.unwrap();
+    store.enqueue(jobs(&store, 2), None).await.unwrap();
     let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
     let transition = success(&store, claim);
     let before = store.now();
@@ -104,7 +104,7 @@ async fn a_standby_that_is_promoted_is_found_and_goes_on() {
     let store = PostgresStore::open(&url, PostgresOptions::default())
         .await
         .unwrap();
-    store.enqueue(jobs(&store, 10)).await.unwrap();
+    store.enqueue(jobs(&store, 10), None).await.unwrap();
     let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
     follows(&primary).await;
 
@@ -117,7 +117,7 @@ async fn a_standby_that_is_promoted_is_found_and_goes_on() {
     // A lane that the new primary has never seen.
     let mut other = job(&store);
     other.kind = steadfast_core::Kind::new("other").unwrap();
-    store.enqueue(vec![other]).await.unwrap();
+    store.enqueue(vec![other], None).await.unwrap();
     assert_eq!(
         store
             .count_jobs(JobFilter::default(), 99)
@@ -156,11 +156,11 @@ async fn a_server_that_lost_its_role_is_left_for_the_one_that_takes_writes() {
     while store.check_writable().await.is_ok() {}
     let error = store.check_writable().await.unwrap_err();
     assert!(error.is_transient(), "{error}");
-    assert!(store.enqueue(jobs(&store, 1)).await.is_err());
+    assert!(store.enqueue(jobs(&store, 1), None).await.is_err());
 
     standby.promote().unwrap();
     while store.check_writable().await.is_err() {}
-    store.enqueue(jobs(&store, 1)).await.unwrap();
+    store.enqueue(jobs(&store, 1), None).await.unwrap();
     assert_eq!(store.claim(request(9)).await.unwrap().claims.len(), 1);
     // The connection that listens moves as well.
     let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'node'";
@@ -208,13 +208,13 @@ async fn what_was_written_is_recognised_when_its_answer_was_lost() {
         .await
         .unwrap();
     // Statements are prepared by the first that needs them, and these are not to be lost.
-    store.enqueue(jobs(&store, 1)).await.unwrap();
+    store.enqueue(jobs(&store, 1), None).await.unwrap();
     let mut new = job(&store);
     new.payload = Payload::encode(LOST).unwrap();
-    let lost = store.enqueue(vec![new.clone()]).await.unwrap_err();
+    let lost = store.enqueue(vec![new.clone()], None).await.unwrap_err();
     assert!(lost.to_string().contains("is unavailable"), "{lost}");
     proxy.stop_losing();
-    let again = store.enqueue(vec![new.clone()]).await.unwrap();
+    let again = store.enqueue(vec![new.clone()], None).await.unwrap();
     assert_eq!(again, [EnqueueResult::Existing(new.id)]);
 
     let claims = store.claim(request(2)).await.unwrap().claims;
@@ -318,7 +318,7 @@ async fn a_caller_that_waits_too_long_for_a_lock_or_a_connection_gets_a_transien
     let options = database.options().connections(1);
     let options = options.timeout(Duration::from_secs(1));
     let store = PostgresStore::open(&database.url, options).await.unwrap();
-    let id = store.enqueue(jobs(&store, 1)).await.unwrap()[0].id();
+    let id = store.enqueue(jobs(&store, 1), None).await.unwrap()[0].id();
 
     let mut client = database.client().await;
     let transaction = client.transaction().await.unwrap();
@@ -326,7 +326,7 @@ async fn a_caller_that_waits_too_long_for_a_lock_or_a_connection_gets_a_transien
     transaction.query_one(&*sql, &[]).await.unwrap();
     // One waits for the lock, the others for its connection, which only one of them can get
     // before their patience ends.
-    let cancel = || store.run_command(vec![id], JobCommand::Cancel, Arc::default());
+    let cancel = || store.run_command(vec![id], JobCommand::Cancel, Arc::default(), None);
     let (first, second, third) = tokio::join!(cancel(), cancel(), cancel());
     let errors = [first, second, third].map(Result::unwrap_err);
     for error in &errors {
@@ -342,7 +342,7 @@ async fn a_caller_that_waits_too_long_for_a_lock_or_a_connection_gets_a_transien
     }
     transaction.rollback().await.unwrap();
     let commanded = store
-        .run_command(vec![id], JobCommand::Cancel, Arc::default())
+        .run_command(vec![id], JobCommand::Cancel, Arc::default(), None)
         .await
         .unwrap();
     assert!(commanded[0].is_ok());
@@ -369,7 +369,7 @@ async fn time_is_the_databases_however_wrong_a_node_is() {
     let apart = store.now().since(Timestamp::from_micros(theirs));
     assert!(apart < Duration::from_secs(5), "{apart:?}");
 
-    let id = store.enqueue(jobs(&store, 1)).await.unwrap()[0].id();
+    let id = store.enqueue(jobs(&store, 1), None).await.unwrap()[0].id();
     let created_at = store.get_jobs(vec![id]).await.unwrap()[0]
         .as_ref()
         .unwrap()
@@ -388,7 +388,7 @@ async fn time_is_the_databases_however_wrong_a_node_is() {
 async fn text_that_postgres_cannot_store_is_stored_all_the_same() {
     let database = TestDatabase::new();
     let store = database.open().await;
-    store.enqueue(jobs(&store, 1)).await.unwrap();
+    store.enqueue(jobs(&store, 1), None).await.unwrap();
     let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
     let mut ended = claim.end(
         steadfast_core::Outcome::Failure {
@@ -413,7 +413,7 @@ async fn text_that_postgres_cannot_store_is_stored_all_the_same() {
 async fn counters_that_drifted_are_reported_and_repaired() {
     let database = TestDatabase::new();
     let store = database.open().await;
-    store.enqueue(jobs(&store, 3)).await.unwrap();
+    store.enqueue(jobs(&store, 3), None).await.unwrap();
     let right = store.lane_stats(Timestamp::EPOCH).await.unwrap();
     let wrong = "DELETE FROM steadfast.count_change; DELETE FROM steadfast.waiting_count;
         DELETE FROM steadfast.lane_count; INSERT INTO steadfast.count_change (lane, waiting, failed)

@@ -6,8 +6,8 @@ use steadfast_core::{
     BatchId, Claim, Dependencies, JobId, NewBatch, NewJob, NewJobExtras, OnFailure, Tenant,
 };
 use steadfast_store::{
-    BatchCreateResult, BatchFilter, JobStore as _, LinkStore as _, PageRequest, QueryStore as _,
-    SqliteStore, rusqlite::Connection,
+    BatchCreateResult, BatchFilter, DependencyStore as _, JobStore as _, PageRequest,
+    QueryStore as _, SqliteStore, rusqlite::Connection,
 };
 
 use crate::common::{TestDatabase, job, request, success};
@@ -52,11 +52,11 @@ fn job_after(store: &SqliteStore, other: JobId) -> NewJob {
 
 /// A job that runs, and one that waits for it.
 async fn linked(store: &SqliteStore) -> (Claim, JobId) {
-    store.enqueue(vec![job(store)]).await.unwrap();
+    store.enqueue(vec![job(store)], None).await.unwrap();
     let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
     let job = job_after(store, claim.job().id);
     let id = job.id;
-    store.enqueue(vec![job]).await.unwrap();
+    store.enqueue(vec![job], None).await.unwrap();
     (claim, id)
 }
 
@@ -85,7 +85,7 @@ async fn a_callback_that_cannot_be_read_is_made_once_it_can_be_and_holds_up_no_o
     let spoil = "UPDATE steadfast_record SET body = '{' || body WHERE id LIKE ?1";
     conn.execute(spoil, [&key]).unwrap();
     for _ in 0..3 {
-        store.follow_links(1, Arc::default()).await.unwrap();
+        store.release_dependants(1, Arc::default()).await.unwrap();
     }
     let counted = store.get_batch(other).await.unwrap().unwrap().counts;
     assert!(counted.has_succeeded() && is_made(&store, made).await);
@@ -102,7 +102,7 @@ async fn a_callback_that_cannot_be_read_is_made_once_it_can_be_and_holds_up_no_o
 
     let mend = "UPDATE steadfast_record SET body = substr(body, 2) WHERE id LIKE ?1";
     conn.execute(mend, [&key]).unwrap();
-    store.follow_links(9, Arc::default()).await.unwrap();
+    store.release_dependants(9, Arc::default()).await.unwrap();
     let counted = store.get_batch(damaged).await.unwrap().unwrap().counts;
     assert!(counted.has_succeeded() && is_made(&store, late).await);
     assert_eq!(store.list_damaged().await.unwrap().rows, []);
@@ -117,7 +117,7 @@ async fn a_job_that_cannot_be_read_holds_up_none_but_those_that_need_it() {
     let (batch, _) = ended_batch(&store, true).await;
     let member = member(&store, batch);
     let member_id = member.id;
-    store.enqueue(vec![member]).await.unwrap();
+    store.enqueue(vec![member], None).await.unwrap();
     let conn = Connection::open(&database.file).unwrap();
     let set_state = |state: i64| {
         for id in [broken, member_id] {
@@ -131,8 +131,8 @@ async fn a_job_that_cannot_be_read_holds_up_none_but_those_that_need_it() {
     // One more may name it, and waits.
     let late = job_after(&store, broken);
     let late_id = late.id;
-    store.enqueue(vec![late]).await.unwrap();
-    store.follow_links(9, Arc::default()).await.unwrap();
+    store.enqueue(vec![late], None).await.unwrap();
+    store.release_dependants(9, Arc::default()).await.unwrap();
     assert!(!is_blocked(&store, free).await);
     assert!(is_blocked(&store, held).await && is_blocked(&store, late_id).await);
     assert_eq!(succeeded(&store, batch).await, 1);
@@ -140,7 +140,7 @@ async fn a_job_that_cannot_be_read_holds_up_none_but_those_that_need_it() {
     let damaged: Vec<_> = damaged.iter().map(|row| (row.table, &*row.id)).collect();
     assert_eq!(damaged, [("job", &*broken.to_string())]);
     set_state(2);
-    store.follow_links(9, Arc::default()).await.unwrap();
+    store.release_dependants(9, Arc::default()).await.unwrap();
     assert!(!is_blocked(&store, held).await && !is_blocked(&store, late_id).await);
     assert_eq!(succeeded(&store, batch).await, 2);
     assert_eq!(store.list_damaged().await.unwrap().rows, []);
@@ -157,7 +157,10 @@ async fn batches_are_counted_while_links_fail() {
     let fail = "CREATE TRIGGER fail BEFORE DELETE ON steadfast_event
          WHEN old.kind = 0 BEGIN SELECT RAISE(ABORT, 'no'); END";
     conn.execute_batch(fail).unwrap();
-    store.follow_links(9, Arc::default()).await.unwrap_err();
+    store
+        .release_dependants(9, Arc::default())
+        .await
+        .unwrap_err();
     assert!(is_blocked(&store, held).await);
     assert_eq!(succeeded(&store, batch).await, 1);
     assert!(is_made(&store, made).await);

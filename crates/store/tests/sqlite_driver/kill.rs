@@ -69,7 +69,7 @@ async fn write_until_killed(file: &Path) {
     let store = SqliteStore::open(file, SqliteOptions::default()).unwrap();
     loop {
         let batch = jobs(&store, 10);
-        let answers = store.enqueue(batch).await.unwrap();
+        let answers = store.enqueue(batch, None).await.unwrap();
         let mut out = std::io::stdout().lock();
         for answer in answers {
             writeln!(out, "{}", answer.id()).unwrap();

@@ -9,4 +9,5 @@ mod kill;
 mod open;
 mod plans;
 mod sql_constants;
+mod upkeep;
 mod writer;

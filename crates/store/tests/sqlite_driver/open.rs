@@ -92,7 +92,7 @@ async fn a_file_whose_first_commit_was_cut_short_begins_anew() {
                 .count,
             0
         );
-        let answers = store.enqueue(jobs(&store, 1)).await.unwrap();
+        let answers = store.enqueue(jobs(&store, 1), None).await.unwrap();
         assert_eq!(answers.len(), 1);
     }
 }
@@ -106,7 +106,7 @@ async fn a_file_that_a_checkpoint_left_torn_is_mended_by_its_log() {
     reader
         .execute_batch("BEGIN; SELECT count(*) FROM steadfast_job")
         .unwrap();
-    store.enqueue(jobs(&store, 3)).await.unwrap();
+    store.enqueue(jobs(&store, 3), None).await.unwrap();
     let mut file = fs::read(&open.file).unwrap();
     // The page that says which schema it has.
     file[PAGE + 100..].fill(0);
@@ -326,7 +326,10 @@ async fn copy_in_use(jobs_stored: usize, with_log: bool) -> TestDatabase {
     let (open, copy) = (TestDatabase::new(), TestDatabase::new());
     let store = open.open();
     if jobs_stored > 0 {
-        store.enqueue(jobs(&store, jobs_stored)).await.unwrap();
+        store
+            .enqueue(jobs(&store, jobs_stored), None)
+            .await
+            .unwrap();
     }
     fs::copy(&open.file, &copy.file).unwrap();
     if with_log {
@@ -352,7 +355,7 @@ async fn a_file_without_its_log_is_refused_unless_the_loss_is_accepted() {
     assert!(matches!(refusal(&copy), OpenError::LogMissing { .. }));
     let accepted = SqliteOptions::default().accept_loss(true);
     let store = SqliteStore::open(&copy.file, accepted).unwrap();
-    store.enqueue(jobs(&store, 1)).await.unwrap();
+    store.enqueue(jobs(&store, 1), None).await.unwrap();
     store.close();
     copy.open();
 }
@@ -396,7 +399,7 @@ async fn reopening_keeps_everything() {
     let store = database.open();
     let mut new = jobs(&store, 3);
     new.push(job(&store));
-    store.enqueue(new).await.unwrap();
+    store.enqueue(new, None).await.unwrap();
     let mut claims = store.claim(request(2)).await.unwrap().claims;
     let done = success(&store, claims.remove(0));
     let ended = done.job;
@@ -456,7 +459,7 @@ async fn a_new_file_and_its_log_are_for_their_owner_only_and_an_old_one_is_left_
     use std::os::unix::fs::PermissionsExt as _;
     let database = TestDatabase::new();
     let store = database.open();
-    store.enqueue(jobs(&store, 1)).await.unwrap();
+    store.enqueue(jobs(&store, 1), None).await.unwrap();
     let mode = |suffix: &str| {
         let path = format!("{}{suffix}", database.file.display());
         std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -466,7 +469,7 @@ async fn a_new_file_and_its_log_are_for_their_owner_only_and_an_old_one_is_left_
     let shared = std::fs::Permissions::from_mode(0o640);
     std::fs::set_permissions(&database.file, shared).unwrap();
     let store = database.open();
-    store.enqueue(jobs(&store, 1)).await.unwrap();
+    store.enqueue(jobs(&store, 1), None).await.unwrap();
     assert_eq!(["", "-wal", "-shm"].map(mode), [0o640; 3]);
 }
 
@@ -494,7 +497,7 @@ async fn how_gates_stood_long_ago_is_deleted() {
         let sql = "SELECT count(*) FROM steadfast_gate";
         conn.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap()
     };
-    store.enqueue(jobs(&store, 3)).await.unwrap();
+    store.enqueue(jobs(&store, 3), None).await.unwrap();
     store.prune_names(0).await.unwrap();
     clock.advance(DAY);
     assert_eq!(store.claim(gated()).await.unwrap().claims.len(), 1);

@@ -51,11 +51,11 @@ macro_rules! shared {
 const PLANS: &[((&str, &str), &str)] = &[
     (
         sql!("claim", "claim_due"),
-        "steadfast_job_waiting (lane=? AND sublane=? AND level=?)",
+        "steadfast_job_waiting (lane=? AND flow_key=? AND level=?)",
     ),
     (
         sql!("claim", "claim_next"),
-        "steadfast_job_waiting (lane=? AND sublane=? AND level=?)",
+        "steadfast_job_waiting (lane=? AND flow_key=? AND level=?)",
     ),
     (
         sql!("claim", "claim_ordered"),
@@ -63,15 +63,15 @@ const PLANS: &[((&str, &str), &str)] = &[
     ),
     (
         sql!("claim/start", "start_ahead"),
-        "steadfast_job_waiting (lane=? AND sublane=? AND level=? AND run_at<?)",
+        "steadfast_job_waiting (lane=? AND flow_key=? AND level=? AND run_at<?)",
     ),
     (
         sql!("claim/due_index", "due_range"),
-        "steadfast_job_waiting (lane=? AND sublane=? AND level>?)",
+        "steadfast_job_waiting (lane=? AND flow_key=? AND level>?)",
     ),
     (
         sql!("claim/due_index", "due_range"),
-        "steadfast_job_waiting (lane=? AND sublane>?)",
+        "steadfast_job_waiting (lane=? AND flow_key>?)",
     ),
     (
         sql!("claim/due_index", "due_range"),
@@ -201,7 +201,7 @@ const PLANS: &[((&str, &str), &str)] = &[
     ),
     (
         sql!("queries/lane_minutes", "due_by_minute"),
-        "steadfast_job_waiting (lane=? AND sublane=? AND level=? AND run_at<?)",
+        "steadfast_job_waiting (lane=? AND flow_key=? AND level=? AND run_at<?)",
     ),
     (
         sql!("queries/get", "attempts_of_jobs"),
@@ -237,11 +237,11 @@ const PLANS: &[((&str, &str), &str)] = &[
     ),
     (
         sql!("queries/stats", "stats_head"),
-        "steadfast_job_waiting (lane=? AND sublane=? AND level>?)",
+        "steadfast_job_waiting (lane=? AND flow_key=? AND level>?)",
     ),
     (
         sql!("queries/stats", "stats_waiting"),
-        "steadfast_job_waiting (lane=? AND sublane=? AND level=? AND run_at>? AND run_at<?)",
+        "steadfast_job_waiting (lane=? AND flow_key=? AND level=? AND run_at>? AND run_at<?)",
     ),
     (
         sql!("queries/stats", "stats_minutes"),
@@ -261,7 +261,7 @@ const PLANS: &[((&str, &str), &str)] = &[
 async fn hot_statements_use_the_indexes_made_for_them() {
     let database = TestDatabase::new();
     let store = database.open();
-    store.enqueue(jobs(&store, 50)).await.unwrap();
+    store.enqueue(jobs(&store, 50), None).await.unwrap();
     let claims = store.claim(request(20)).await.unwrap().claims;
     let ended = claims
         .into_iter()

@@ -106,6 +106,8 @@ func writeParams(out *strings.Builder, d *document, name string, query []paramet
 			fmt.Fprintf(&values, "\taddInt(v, %q, p.%s)\n", p.Name, field)
 		case "bool":
 			fmt.Fprintf(&values, "\taddBool(v, %q, p.%s)\n", p.Name, field)
+		case "[]string":
+			fmt.Fprintf(&values, "\taddTexts(v, %q, p.%s)\n", p.Name, field)
 		default:
 			fmt.Fprintf(&values, "\taddText(v, %q, string(p.%s))\n", p.Name, field)
 		}

@@ -14,7 +14,7 @@ from . import types
 from ._generated.options import JobOptions
 from .client import AsyncClient, Client
 from .context import Context
-from .gathering import JOBS, Gathering, jobs_of
+from .gathering import JOBS, Gathering, job_of, jobs_of
 from .jobs import JobDefinition
 from .steps import LocalSteps
 from .worker import Worker, WorkerOptions
@@ -171,7 +171,8 @@ class Steadfast:
             return []
         if self.creator:
             return self.creator.create(batch)
-        return jobs_of(self.client.request("POST", JOBS, **_create_many(batch)), len(batch))
+        check = functools.partial(jobs_of, count=len(batch))
+        return check(self.client.request("POST", JOBS, **_create_many(batch), check=check))
 
     async def enqueue_many_async(
         self, requests: Iterable[types.CreateJobRequest]
@@ -182,8 +183,9 @@ class Steadfast:
             return []
         if self.creator:
             return self.creator.create(batch)
-        answer = await self.async_client.request("POST", JOBS, **_create_many(batch))
-        return jobs_of(answer, len(batch))
+        check = functools.partial(jobs_of, count=len(batch))
+        answer = await self.async_client.request("POST", JOBS, **_create_many(batch), check=check)
+        return check(answer)
 
     def create_job(self, request: types.CreateJobRequest) -> types.Job:
         """Creates one job.
@@ -192,8 +194,9 @@ class Steadfast:
         """
         if self.creator:
             return self.creator.create([request])[0]
-        job = self.client.request("POST", JOBS, body=with_key(request), is_repeatable=True)
-        return typing.cast("types.Job", job)
+        body = with_key(request)
+        job = self.client.request("POST", JOBS, body=body, is_repeatable=True, check=job_of)
+        return job_of(job)
 
     async def create_job_async(self, request: types.CreateJobRequest) -> types.Job:
         """As `create_job`, without blocking the event loop.
@@ -206,8 +209,10 @@ class Steadfast:
             return await self._gathering.create(with_key(request))
         # The answer may be a job that exists, with another payload.
         body = with_key(request)
-        job = await self.async_client.request("POST", JOBS, body=body, is_repeatable=True)
-        return typing.cast("types.Job", job)
+        job = await self.async_client.request(
+            "POST", JOBS, body=body, is_repeatable=True, check=job_of
+        )
+        return job_of(job)
 
     def worker(self, **options: Unpack[WorkerOptions]) -> Worker:
         """A worker for the jobs of this application."""

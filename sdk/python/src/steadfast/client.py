@@ -13,7 +13,7 @@ import ssl
 import time
 import weakref
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -95,11 +95,13 @@ class Client(Operations):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         is_repeatable: bool | None = None,
+        check: Callable[[Any], object] | None = None,
     ) -> Any:
         """Sends a request and returns the JSON of the answer.
 
         `is_repeatable` says whether it may be sent again after its answer was lost; by default,
-        all but POST may.
+        all but POST may. `check` raises `ServerUnavailable` if the answer has another shape than
+        expected, which is like no answer.
         """
         call = Call(self.settings.url, method, path, query, body, headers, timeout, is_repeatable)
         while True:
@@ -113,9 +115,9 @@ class Client(Operations):
                     self._idle.append(connection)
                 else:
                     connection.close()
-                found = call.pause_after_response(response)
+                answer, found = call.read(response, check)
                 if found is None:
-                    return answer_of(response)
+                    return answer
                 pause = found
             time.sleep(pause)
 
@@ -173,11 +175,13 @@ class AsyncClient(AsyncOperations):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         is_repeatable: bool | None = None,
+        check: Callable[[Any], object] | None = None,
     ) -> Any:
         """Sends a request and returns the JSON of the answer.
 
         `is_repeatable` says whether it may be sent again after its answer was lost; by default,
-        all but POST may.
+        all but POST may. `check` raises `ServerUnavailable` if the answer has another shape than
+        expected, which is like no answer.
         """
         call = Call(self.settings.url, method, path, query, body, headers, timeout, is_repeatable)
         pool = self._pool()
@@ -187,9 +191,9 @@ class AsyncClient(AsyncOperations):
             except OSError as error:
                 pause = call.pause_after_error(error)
             else:
-                found = call.pause_after_response(response)
+                answer, found = call.read(response, check)
                 if found is None:
-                    return answer_of(response)
+                    return answer
                 pause = found
             await asyncio.sleep(pause)
 
@@ -254,7 +258,7 @@ class Call:
         timeout: float | None,
         is_repeatable: bool | None,
     ) -> None:
-        given = [(k, _query_text(v)) for k, v in (query or {}).items() if v is not None]
+        given = [pair for k, v in (query or {}).items() for pair in _query_pairs(k, v)]
         target = f"{path}?{urlencode(given, quote_via=quote)}" if given else path
         content = b"" if body is None else body
         if not isinstance(content, bytes):
@@ -278,6 +282,23 @@ class Call:
         ):
             raise unavailable(error, self._url) from error
         return self._backoff.pause()
+
+    def read(
+        self, response: Response, check: Callable[[Any], object] | None
+    ) -> tuple[Any, float | None]:
+        """The answer, or the pause before the next try."""
+        pause = self.pause_after_response(response)
+        if pause is not None:
+            return None, pause
+        try:
+            answer = answer_of(response)
+            if check is not None:
+                check(answer)
+        except ServerUnavailable:
+            if self._tries_left == 0 or not self._is_repeatable:
+                raise
+            return None, self._backoff.pause()
+        return answer, None
 
     def pause_after_response(self, response: Response) -> float | None:
         """The pause before the next try; `None` if this is the answer."""
@@ -339,6 +360,12 @@ def unavailable(error: OSError, url: str) -> ServerUnavailable:
     """An error of the connection as the caller gets it."""
     kind = CertificateNotTrusted if is_certificate_error(error) else ServerUnavailable
     return kind(f"no answer from {url}: {str(error) or type(error).__name__}")
+
+
+def _query_pairs(name: str, value: Any) -> list[tuple[str, str]]:
+    """A list repeats the name; None is left out."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [(name, _query_text(one)) for one in values if one is not None]
 
 
 def _query_text(value: Any) -> str:

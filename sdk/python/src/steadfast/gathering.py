@@ -7,6 +7,7 @@ a job costs a tenth of what it costs in a request of its own.
 from __future__ import annotations
 
 import asyncio
+import functools
 import typing
 import weakref
 from collections.abc import Sequence
@@ -79,11 +80,24 @@ class Gathering:
 
     async def _create(self, part: Sequence[Entry]) -> list[types.Job]:
         if len(part) == 1:
-            job = await self._client.request("POST", JOBS, body=part[0].text, is_repeatable=True)
-            return [typing.cast("types.Job", job)]
+            text = part[0].text
+            job = await self._client.request(
+                "POST", JOBS, body=text, is_repeatable=True, check=job_of
+            )
+            return [job_of(job)]
         body = b'{"jobs":[' + b",".join(entry.text for entry in part) + b"]}"
-        answer = await self._client.request("POST", JOBS, body=body, is_repeatable=True)
-        return jobs_of(answer, len(part))
+        check = functools.partial(jobs_of, count=len(part))
+        answer = await self._client.request(
+            "POST", JOBS, body=body, is_repeatable=True, check=check
+        )
+        return check(answer)
+
+
+def job_of(answer: Any) -> types.Job:
+    """The job that a request has created. A proxy, or a broken server, may answer anything."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("id"), str):
+        raise ServerUnavailable("an unexpected answer: not a job")
+    return typing.cast("types.Job", answer)
 
 
 def jobs_of(answer: Any, count: int) -> list[types.Job]:
@@ -91,7 +105,7 @@ def jobs_of(answer: Any, count: int) -> list[types.Job]:
     jobs: Any = answer.get("jobs") if isinstance(answer, dict) else None
     if not isinstance(jobs, list) or len(jobs) != count:
         raise ServerUnavailable("an unexpected answer: not one job for each request")
-    return typing.cast("list[types.Job]", jobs)
+    return [job_of(job) for job in jobs]
 
 
 def _parts(entries: Sequence[Entry]) -> list[list[Entry]]:

@@ -319,6 +319,14 @@ class ClaimJobsRequest(TypedDict):
     """Maximum number of jobs; 10 by default."""
     queues: NotRequired[list[Name]]
     """Queues to claim from, at most 100; all by default."""
+    session: NotRequired[ClaimSession | None]
+    """Which responses have arrived. Claims of a response that did not arrive are released
+    without counting the attempt.
+    """
+    settlements: NotRequired[list[SettlementRequest]]
+    """Settlements of earlier attempts, up to 1,000, written together with the claim. The
+    response has one result for each and does not wait for jobs.
+    """
     tenant: NotRequired[Name | None]
     """Only this tenant. Requires a key for all tenants; other keys always use their own tenant."""
     wait: NotRequired[Duration | None]
@@ -334,6 +342,21 @@ class ClaimList(TypedDict):
 
     claims: list[Claim]
     """The claims; may be empty."""
+    settled: NotRequired[list[SettlementResult]]
+    """One result per settlement of the request, in its order."""
+
+
+class ClaimSession(TypedDict):
+    """The claim requests of one worker process, one after the other."""
+
+    id: str
+    """Random text of the process, up to 64 bytes; a restarted worker has another one."""
+    received: NotRequired[int]
+    """The highest `sequence` whose response has arrived, with all its claims; 0 by default."""
+    sequence: int
+    """Number of this request: higher than that of every earlier request of the session. A lower
+    one is refused, because it was overtaken.
+    """
 
 
 class Clock(TypedDict):

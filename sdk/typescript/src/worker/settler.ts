@@ -16,7 +16,8 @@ const TIMEOUT_MS = 10_000;
 /** How long a report is repeated after the end of its lease: the server may have been away that long. */
 const PATIENCE_MS = 300_000;
 
-interface Entry {
+/** An outcome that is not reported yet. */
+export interface Entry {
   claim: HeldClaim;
   text: string;
   giveUpAt: number;
@@ -72,15 +73,27 @@ export class Settler {
     const giveUpAt = performance.now() + claim.leaseMs + PATIENCE_MS;
     this.#waiting.push({ claim, text, giveUpAt, isRefusal });
     this.#pending += 1;
+    this.#start();
+  }
+
+  /** Reports outcomes whose claim request failed. */
+  report(batch: Entry[]): void {
+    if (batch.length === 0) return;
+    this.#waiting.unshift(...batch);
+    this.#start();
+  }
+
+  #start(): void {
     this.#loop ??= new Promise<void>((resolve) => afterThisTurn(resolve)).then(() => this.#run());
   }
 
   async #run(): Promise<void> {
-    while (this.#waiting.length > 0) await this.#settle(this.#takeBatch());
+    while (this.#waiting.length > 0) await this.#settle(this.take());
     this.#loop = undefined;
   }
 
-  #takeBatch(): Entry[] {
+  /** The outcomes of the next request. A claim may take them along, before a request of their own. */
+  take(): Entry[] {
     let length = 0;
     let count = 0;
     for (const { text } of this.#waiting) {
@@ -106,7 +119,7 @@ export class Settler {
           body,
           options,
         );
-        return this.#finish(left, checkResults(answer?.settled, left.length, "settlements"));
+        return this.finish(left, checkResults(answer?.settled, left.length, "settlements"));
       } catch (error) {
         if (isRefused(error)) return this.#divide(left, error);
         const pauseMs = backoff.nextMs(error);
@@ -130,7 +143,8 @@ export class Settler {
     await this.#settle(batch.slice(half));
   }
 
-  #finish(batch: Entry[], results: SettlementResult[]): void {
+  /** Acts on the results of a request. */
+  finish(batch: Entry[], results: SettlementResult[]): void {
     const settled: HeldClaim[] = [];
     for (const [index, entry] of batch.entries()) {
       const result = results[index];

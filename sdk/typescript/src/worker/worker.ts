@@ -1,17 +1,17 @@
 import { Backoff, pause } from "../backoff.js";
 import type { Middleware } from "../context.js";
 import { type DurationInput, durationMs } from "../duration.js";
-import type { Claim, ClaimJobsRequest } from "../generated.js";
+import { type Claim, type ClaimJobsRequest, type ClaimList, OPERATIONS } from "../generated.js";
 import { type Http, isTransient } from "../http.js";
 import type { AnyJob } from "../job.js";
 import type { Logger } from "../logger.js";
 import { hostName, nodeProcess } from "../runtime.js";
 import { LIBRARY } from "../version.js";
-import { checkClaims } from "./answers.js";
+import { checkClaims, checkResults } from "./answers.js";
 import { Executor } from "./executor.js";
 import { Heartbeats } from "./heartbeats.js";
 import { HeldClaim } from "./held-claim.js";
-import { Settler } from "./settler.js";
+import { type Entry, Settler } from "./settler.js";
 import { listenForSignals } from "./signals.js";
 import { Slots } from "./slots.js";
 
@@ -72,6 +72,10 @@ export class Worker {
   #heartbeats!: Heartbeats;
   #stoppedAt = 0;
   #hasClaimed = false;
+  /** Names this process, so that claims of a response that got lost go back at once. */
+  readonly #session = crypto.randomUUID();
+  #sequence = 0;
+  #received = 0;
   #run: Promise<void> | undefined;
 
   constructor(http: Http, logger: Logger, options: WorkerOptions) {
@@ -149,10 +153,12 @@ export class Worker {
       if (signal.aborted) return;
       try {
         const sentAt = performance.now();
-        const claims = await this.#claim(this.#slots.free);
+        const outcomes = this.#settler.take();
+        const claims = await this.#claim(this.#slots.free, outcomes);
         this.#hasClaimed = true;
         this.#accept(claims);
-        const isTooEarly = claims.length === 0 && performance.now() < sentAt + EMPTY_MS_MIN;
+        const isEmpty = claims.length === 0 && outcomes.length === 0;
+        const isTooEarly = isEmpty && performance.now() < sentAt + EMPTY_MS_MIN;
         if (isTooEarly) await pause(backoff.nextMs(), signal);
         else backoff.reset();
       } catch (error) {
@@ -167,8 +173,15 @@ export class Worker {
     }
   }
 
-  async #claim(free: number): Promise<Claim[]> {
-    const body = { ...this.#request, max: Math.min(free, CLAIMS_MAX) };
+  /** Claims jobs, and reports outcomes in the same request; with outcomes, the server does not wait. */
+  async #claim(free: number, outcomes: Entry[]): Promise<Claim[]> {
+    this.#sequence += 1;
+    const sequence = this.#sequence;
+    const session = { id: this.#session, sequence, received: this.#received };
+    const max = Math.min(free, CLAIMS_MAX);
+    const head = JSON.stringify({ ...this.#request, max, session } satisfies ClaimJobsRequest);
+    const texts = outcomes.map((entry) => entry.text).join(",");
+    const body = texts === "" ? head : `${head.slice(0, -1)},"settlements":[${texts}]}`;
     const sentAt = performance.now();
     const request = new AbortController();
     // A stop cuts off a claim that waits for a job. One that was sent just now may be answered with
@@ -180,7 +193,16 @@ export class Worker {
     this.#stop.signal.addEventListener("abort", cutOff);
     try {
       const options = { signal: request.signal, timeoutMs: WAIT_MS + 10_000 };
-      return checkClaims((await this.#http.call("claimJobs", { body }, options))?.claims);
+      const path = OPERATIONS.claimJobs[1];
+      const answer = await this.#http.requestOnce<ClaimList>("POST", path, body, options);
+      const claims = checkClaims(answer?.claims);
+      const results = checkResults(answer.settled ?? [], outcomes.length, "settlements");
+      this.#received = sequence;
+      if (outcomes.length > 0) this.#settler.finish(outcomes, results);
+      return claims;
+    } catch (error) {
+      this.#settler.report(outcomes);
+      throw error;
     } finally {
       request.abort();
       this.#stop.signal.removeEventListener("abort", cutOff);

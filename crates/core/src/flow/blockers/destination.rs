@@ -3,7 +3,7 @@
 
 use super::{Blocker, BlockerKind, GateSnapshot, StartFacts, subject};
 use crate::{
-    explain::{brief, count_of, whole_second},
+    explain::{brief, whole_second},
     flow::{GateId, Incident, IncidentCause, Rate, SharedRetryAfter},
     limits,
     state::Guarantee,
@@ -123,19 +123,7 @@ pub(super) fn ramp(
 
 fn cause(cause: &IncidentCause) -> String {
     match cause {
-        IncidentCause::Failures {
-            attempts,
-            failed,
-            jobs,
-            newest,
-        } => {
-            let newest = newest.as_ref();
-            let newest = newest.map_or(String::new(), |newest| {
-                format!(", most recently with {newest}")
-            });
-            let jobs = count_of((*jobs).into(), "job", "jobs");
-            format!("{failed} of {attempts} attempts of {jobs} failed{newest}")
-        }
+        IncidentCause::Failures { .. } => cause.describe(true),
         IncidentCause::ByHand { by, .. } => match by {
             Some(by) => format!("it was held by {by}"),
             None => "it was held manually".to_owned(),

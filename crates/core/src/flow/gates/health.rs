@@ -6,10 +6,10 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use super::{AppliedGate, GateNumber, Gates, both};
 use crate::{
     flow::{
+        flow_key::FlowKey,
         gate::{GateId, GateLimits, GateScope},
         health::{DestinationHealth, DestinationLimit, HealthRules, HealthSubject, Incident},
         hold::{HoldMode, RetryAfterScope},
-        sublane::Sublane,
     },
     job::Job,
     values::{Destination, Kind, Tenant, Timestamp},
@@ -117,7 +117,7 @@ impl Gates {
         self.of_destination(destination).health.rules()
     }
 
-    /// What follows for the jobs of a sublane if their destination is found unhealthy. What a tenant
+    /// What follows for the jobs of a flow key if their destination is found unhealthy. What a tenant
     /// sets for its own jobs comes before what is set for the destination, and both before defaults.
     pub fn hold_mode(&self, tenant: &Tenant, destination: &Destination) -> HoldMode {
         let set = match self.holds.is_empty() {
@@ -214,22 +214,22 @@ impl Gates {
         set.unwrap_or(&self.defaults.destination)
     }
 
-    /// What follows from the health of their destination for the jobs of a sublane: for all tenants,
+    /// What follows from the health of their destination for the jobs of a flow key: for all tenants,
     /// and for its own. While it is held for all, no second probe is sent for the tenant alone; what
     /// the tenant was asked to wait for, or holds by hand, counts all the same.
-    pub(super) fn health_gates(&self, sublane: &Sublane) -> impl Iterator<Item = AppliedGate> {
-        let destination = sublane.destination.as_ref();
+    pub(super) fn health_gates(&self, flow_key: &FlowKey) -> impl Iterator<Item = AppliedGate> {
+        let destination = flow_key.destination.as_ref();
         let known = destination.and_then(|destination| self.health.get_key_value(destination));
         let gates = known.map(|(destination, known)| {
-            let mode = self.hold_mode(&sublane.tenant, destination);
-            let scope = self.retry_after_scope(Some(&sublane.tenant), destination);
+            let mode = self.hold_mode(&flow_key.tenant, destination);
+            let scope = self.retry_after_scope(Some(&flow_key.tenant), destination);
             let heeds_retry_after = scope != RetryAfterScope::Job;
-            let mode_for_all = mode_for_all(&sublane.kind, mode);
+            let mode_for_all = mode_for_all(&flow_key.kind, mode);
             let for_all = known.get(None);
             let is_held_for_all = for_all.is_some_and(|health| health.keeps_back(mode_for_all));
-            let own = known.get(Some(&sublane.tenant));
+            let own = known.get(Some(&flow_key.tenant));
             let own_mode = if is_held_for_all { HoldMode::Off } else { mode };
-            let tenant = Some(&sublane.tenant);
+            let tenant = Some(&flow_key.tenant);
             [
                 for_all.and_then(|it| Some((None, it.limit(mode_for_all, heeds_retry_after)?))),
                 own.and_then(|it| Some((tenant, it.limit(own_mode, heeds_retry_after)?))),

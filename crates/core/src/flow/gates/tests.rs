@@ -12,8 +12,8 @@ use crate::{
     values::{ConcurrencyKey, Destination, JobId, Kind, Payload, Queue, WorkerName},
 };
 
-fn sublane(tenant: &str) -> Sublane {
-    Sublane {
+fn flow_key(tenant: &str) -> FlowKey {
+    FlowKey {
         tenant: Tenant::new(tenant).unwrap(),
         queue: Queue::default(),
         kind: Kind::http(),
@@ -37,7 +37,7 @@ fn gate(tenant: Option<&str>, scope: GateScope, key: &str, most: u32) -> Gate {
 }
 
 #[test]
-fn a_sublane_passes_the_gates_of_all_its_parts() {
+fn a_flow_key_passes_the_gates_of_all_its_parts() {
     let set = [
         gate(None, GateScope::Destination, "https://api.example.com", 5),
         gate(Some("a"), GateScope::Queue, "default", 4),
@@ -47,7 +47,7 @@ fn a_sublane_passes_the_gates_of_all_its_parts() {
     ];
     let gates = Gates::new(1, set, GateDefaults::default());
     let most = |tenant| {
-        let applied = gates.applying_to(&sublane(tenant));
+        let applied = gates.applying_to(&flow_key(tenant));
         let mut most: Vec<_> = applied
             .iter()
             .filter_map(|gate| gate.limits.max_running)
@@ -66,7 +66,7 @@ fn a_default_holds_for_every_key_that_has_no_gate_of_its_own() {
     defaults.destination.max_running = Some(7);
     let set = [gate(Some("a"), GateScope::Key, "customer 7", 3)];
     let gates = Gates::new(1, set, defaults);
-    let applied = gates.applying_to(&sublane("a"));
+    let applied = gates.applying_to(&flow_key("a"));
     let limits: Vec<_> = applied
         .iter()
         .map(|gate| (gate.id.scope, gate.limits.max_running, gate.limits.ordered))
@@ -80,7 +80,7 @@ fn a_default_holds_for_every_key_that_has_no_gate_of_its_own() {
     );
     assert!(!gates.is_empty());
     let none = Gates::new(7, [], GateDefaults::default());
-    assert!(none.is_empty() && none.applying_to(&sublane("a")).is_empty());
+    assert!(none.is_empty() && none.applying_to(&flow_key("a")).is_empty());
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_held_destination_closes_a_gate_of_its_own_for_those_who_hold() {
     let known = Gates::default().with_health([(destination.clone(), health.clone())]);
     assert!(!known.is_empty());
     let gates = gates.with_health([(destination.clone(), health)]);
-    let applied = gates.applying_to(&sublane("a"));
+    let applied = gates.applying_to(&flow_key("a"));
     let [own, of_health] = applied.as_slice() else {
         panic!("{applied:?}");
     };
@@ -239,11 +239,11 @@ fn failures_of_all_hold_calls_and_failures_of_a_tenant_hold_its_jobs() {
     let own = HealthSubject::of_tenant(&destination, &Tenant::new("a").unwrap());
     let applied = |gates: &Gates, tenant: &str, kind: &str| {
         let kind = Kind::new(kind).unwrap();
-        let sublane = Sublane {
+        let flow_key = FlowKey {
             kind,
-            ..sublane(tenant)
+            ..flow_key(tenant)
         };
-        let applied = gates.applying_to(&sublane).into_iter();
+        let applied = gates.applying_to(&flow_key).into_iter();
         let ids = applied.map(|gate| gate.id.tenant.map(|tenant| tenant.to_string()));
         ids.collect::<Vec<_>>()
     };

@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::values::{JobId, Tenant, Timestamp};
+use crate::{
+    explain::count_of,
+    values::{JobId, Tenant, Timestamp},
+};
 
 /// A time in which a destination did not work, or was held by a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,6 +67,34 @@ pub enum IncidentCause {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+}
+
+impl IncidentCause {
+    /// The cause in words, with or without the newest failure.
+    pub fn describe(&self, shows_newest: bool) -> String {
+        match self {
+            Self::Failures {
+                attempts,
+                failed,
+                jobs,
+                newest,
+            } => {
+                let jobs = count_of((*jobs).into(), "job", "jobs");
+                let text = format!("{failed} of {attempts} attempts of {jobs} failed");
+                match newest.as_ref().filter(|_| shows_newest) {
+                    Some(newest) => format!("{text}; most recent: {newest}"),
+                    None => text,
+                }
+            }
+            Self::ByHand { by, reason } => {
+                let by = by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
+                match reason {
+                    Some(reason) => format!("held{by}: {reason}"),
+                    None => format!("held{by}"),
+                }
+            }
+        }
+    }
 }
 
 impl Incident {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    AppliedGate, ConcurrencyKey, Destination, DestinationHealth, Gate, GateDefaults, GateId,
-    GatePatch, GateScope, GateSnapshot, GateState, Gates, HealthInput, HealthRules, HealthTally,
-    HoldCommand, HoldMode, Job, JobId, JobLabel, JobSnapshot, Kind, Outcome, PlaceSnapshot,
-    SharedRetryAfter, StartFacts, Sublane, Tenant, Timestamp, WorkerName, WorkerSnapshot,
+    AppliedGate, ConcurrencyKey, Destination, DestinationHealth, FlowKey, Gate, GateDefaults,
+    GateId, GatePatch, GateScope, GateSnapshot, GateState, Gates, HealthInput, HealthRules,
+    HealthTally, HoldCommand, HoldMode, Job, JobId, JobLabel, JobSnapshot, Kind, Outcome,
+    PlaceSnapshot, SharedRetryAfter, StartFacts, Tenant, Timestamp, WorkerName, WorkerSnapshot,
 };
 
 use super::{T0, at, job, steady};
@@ -45,7 +45,7 @@ pub fn applied(job: &Job, scope: GateScope, key: &str, patch: GatePatch) -> Appl
         .over(&id, &Default::default(), Some("ann"), T0)
         .unwrap();
     let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
-    gates.applying_to(&Sublane::from(job)).remove(0)
+    gates.applying_to(&FlowKey::from(job)).remove(0)
 }
 
 pub fn at_gate(gate: AppliedGate, state: GateState) -> Vec<GateSnapshot> {
@@ -83,7 +83,7 @@ pub fn health_gate(job: &Job, health: DestinationHealth) -> AppliedGate {
     let mut defaults = GateDefaults::default();
     defaults.destination.hold = Some(HoldMode::Auto);
     let gates = Gates::new(1, [], defaults).with_health([(destination, Arc::new(health))]);
-    let mut call = Sublane::from(job);
+    let mut call = FlowKey::from(job);
     call.kind = Kind::http();
     gates.applying_to(&call).remove(0)
 }

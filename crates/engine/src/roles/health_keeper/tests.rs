@@ -1,8 +1,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use steadfast_core::{
-    Claim, Destination, Failure, FailureClass, GateDefaults, GateState, HoldMode, JobId, Kind,
-    NewJob, Outcome, Payload, Preset, Queue, Room, Sublane, Tenant, WorkerName,
+    Claim, Destination, Failure, FailureClass, FlowKey, GateDefaults, GateState, HoldMode, JobId,
+    Kind, NewJob, Outcome, Payload, Preset, Queue, Room, Tenant, WorkerName,
 };
 use steadfast_store::{
     ClaimRequest, Document, DocumentSaveResult, JobStore as _, LayeredStore, ManualClock,
@@ -123,7 +123,7 @@ async fn end_calls(parts: &Parts, tenant: &str, outcome: &Outcome, is_reported: 
 async fn are_kept(parts: &Parts, tenant: &str) -> [bool; 2] {
     let gates = parts.gates.refresh_all().await.unwrap();
     ["http", "call"].map(|kind| {
-        let gates = gates.applying_to(&Sublane {
+        let gates = gates.applying_to(&FlowKey {
             tenant: Tenant::new(tenant).unwrap(),
             queue: Queue::default(),
             kind: Kind::new(kind).unwrap(),

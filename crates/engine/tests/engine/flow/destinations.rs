@@ -17,7 +17,7 @@ use steadfast_engine::{
     ClientError, Context, DestinationFilter, DestinationState, JobError, JobKind, JobRequest,
     testing::TestEngine,
 };
-use steadfast_store::{DocumentKind, DocumentStore as _, ManualClock, MemoryStore};
+use steadfast_store::{DocumentKind, DocumentPage, DocumentStore as _, ManualClock, MemoryStore};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -303,7 +303,12 @@ async fn destinations_are_listed_by_name_and_forgotten_a_week_after_their_last_i
     }
     let kept = async || {
         let kind = DocumentKind::Destination;
-        fixture.store.list_documents(kind).await.unwrap().len()
+        fixture
+            .store
+            .list_documents(kind, DocumentPage::All)
+            .await
+            .unwrap()
+            .len()
     };
     for _ in 0..5 {
         node.advance(MINUTE).await.unwrap();

@@ -10,7 +10,7 @@ use steadfast_core::{
 use steadfast_engine::{
     Client, ClientError, Context, CreateResult, Engine, JobError, JobKind as _, testing::TestEngine,
 };
-use steadfast_store::{DocumentKind, DocumentStore as _, MemoryStore, Outbox};
+use steadfast_store::{DocumentKind, DocumentPage, DocumentStore as _, MemoryStore, Outbox};
 use tokio::sync::Semaphore;
 
 use crate::common::{Flaky, fails, test_engine};
@@ -93,7 +93,7 @@ async fn a_change_that_always_comes_second_is_given_up() {
     // Another program writes between each reading and writing. A store in memory never waits.
     let overtake = |endpoint: &mut Endpoint| {
         endpoint.description.push('x');
-        let documents = store.list_documents(DocumentKind::Endpoint);
+        let documents = store.list_documents(DocumentKind::Endpoint, DocumentPage::All);
         let mut documents = documents.now_or_never().unwrap().unwrap();
         let saved = store.save_document(documents.remove(0), Outbox::default());
         saved.now_or_never().unwrap().unwrap();

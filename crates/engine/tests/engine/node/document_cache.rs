@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use steadfast_core::Payload;
 use steadfast_engine::DocumentCache;
 use steadfast_store::{
-    Document, DocumentKind, DocumentStore as _, LayeredStore, MemoryStore, Outbox, Store,
-    StoreError, StoreLayer,
+    Document, DocumentKind, DocumentPage, DocumentStore as _, LayeredStore, MemoryStore, Outbox,
+    Store, StoreError, StoreLayer,
 };
 use tokio::sync::Notify;
 
@@ -29,8 +29,12 @@ impl StoreLayer for SlowAnswer {
         &self.memory
     }
 
-    async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError> {
-        let documents = self.inner().list_documents(kind).await;
+    async fn list_documents(
+        &self,
+        kind: DocumentKind,
+        page: DocumentPage,
+    ) -> Result<Vec<Document>, StoreError> {
+        let documents = self.inner().list_documents(kind, page).await;
         if !self.is_asked.swap(true, Ordering::SeqCst) {
             self.has_read.notify_one();
             self.may_go_on.notified().await;

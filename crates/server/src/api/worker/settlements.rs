@@ -117,48 +117,78 @@ pub async fn settle(
     Works { app, caller }: Works,
     Body(body): Body<SettleRequest>,
 ) -> Answer<SettlementList> {
-    let most = limits::SETTLE_MAX;
-    if body.settlements.is_empty() || body.settlements.len() > most {
-        let count = body.settlements.len();
-        let detail = format!("settlements contains {count}: must be 1 to {most}");
+    if body.settlements.is_empty() {
+        let most = limits::SETTLE_MAX;
+        let detail = format!("settlements contains 0: must be 1 to {most}");
         return Err(Problem::invalid("settlements", detail));
     }
-    let created: usize = body.settlements.iter().map(|it| it.on_success.len()).sum();
-    let most = core_limits::BULK_JOBS_MAX;
-    if created > most {
-        let detail =
-            format!("onSuccess of all settlements contains {created} jobs: must be at most {most}");
-        return Err(Problem::invalid("settlements", detail));
-    }
-    let ids: Vec<String> = body.settlements.iter().map(|it| it.id.clone()).collect();
-    let creators = body
-        .settlements
-        .iter()
-        .filter(|it| !it.on_success.is_empty());
-    let creators = creators.filter_map(|it| it.id.parse().ok()).collect();
-    let reader = OnSuccessReader::new(&app, &caller, creators).await?;
-    let mut sound = Vec::with_capacity(ids.len());
-    let mut read: Vec<Result<(), Problem>> = Vec::with_capacity(ids.len());
-    for body in body.settlements {
-        read.push(settlement(body, &reader).map(|settlement| sound.push(settlement)));
-    }
+    let (batch, sound) = SettlementBatch::read(&app, &caller, body.settlements).await?;
     let version = |job: &Job| app.workers.version(job);
     let settled = app
         .node
         .settle_as(sound, |job| caller.may_settle(job), version)
         .await?;
-    let mut settled = settled.into_iter();
-    let now = app.client.now();
-    let results = ids.into_iter().zip(read).map(|(id, read)| {
-        let result = read.and_then(|()| {
-            let settled = settled.next();
-            Ok(settled.ok_or_else(|| Problem::not_found(shorten_id(&id)))??)
-        });
-        settlement_result(id, result.map(|job: Job| job.label(now)))
-    });
     Ok(Json(SettlementList {
-        settled: results.collect(),
+        settled: batch.results(&app, settled),
     }))
+}
+
+/// The settlements of one request, each with what is wrong with it.
+pub struct SettlementBatch {
+    ids: Vec<String>,
+    read: Vec<Result<(), Problem>>,
+}
+
+impl SettlementBatch {
+    /// Reads settlements, and returns the sound ones beside the batch.
+    pub async fn read(
+        app: &App,
+        caller: &Caller,
+        bodies: Vec<SettlementRequest>,
+    ) -> Result<(Self, Vec<Settlement>), Problem> {
+        let most = limits::SETTLE_MAX;
+        if bodies.len() > most {
+            let count = bodies.len();
+            let detail = format!("settlements contains {count}: must be 1 to {most}");
+            return Err(Problem::invalid("settlements", detail));
+        }
+        let created: usize = bodies.iter().map(|it| it.on_success.len()).sum();
+        let most = core_limits::BULK_JOBS_MAX;
+        if created > most {
+            let detail = format!(
+                "onSuccess of all settlements contains {created} jobs: must be at most {most}"
+            );
+            return Err(Problem::invalid("settlements", detail));
+        }
+        let ids: Vec<String> = bodies.iter().map(|it| it.id.clone()).collect();
+        let creators = bodies.iter().filter(|it| !it.on_success.is_empty());
+        let creators = creators.filter_map(|it| it.id.parse().ok()).collect();
+        let reader = OnSuccessReader::new(app, caller, creators).await?;
+        let mut sound = Vec::with_capacity(ids.len());
+        let mut read = Vec::with_capacity(ids.len());
+        for body in bodies {
+            read.push(settlement(body, &reader).map(|settlement| sound.push(settlement)));
+        }
+        Ok((Self { ids, read }, sound))
+    }
+
+    /// One result per settlement of the request, from those of the sound ones.
+    pub fn results(
+        self,
+        app: &App,
+        settled: Vec<Result<Job, SettleError>>,
+    ) -> Vec<SettlementResult> {
+        let now = app.client.now();
+        let mut settled = settled.into_iter();
+        let results = self.ids.into_iter().zip(self.read).map(|(id, read)| {
+            let result = read.and_then(|()| {
+                let settled = settled.next();
+                Ok(settled.ok_or_else(|| Problem::not_found(shorten_id(&id)))??)
+            });
+            settlement_result(id, result.map(|job: Job| job.label(now)))
+        });
+        results.collect()
+    }
 }
 
 fn settlement_result(id: String, result: Result<JobLabel, Problem>) -> SettlementResult {

@@ -36,8 +36,8 @@ pub async fn read(
     let found = caller.job(app.client.job(job).await?, job)?;
     let claim = steadfast_core::Claim::resume(found, query.fence);
     claim.map_err(SettleError::from)?;
-    let result = app.node.store().step_result(job, step).await?;
-    let result = result.ok_or_else(|| {
+    let found = app.node.store().list_steps(job, Some(step), 1).await?;
+    let (_, result) = found.into_iter().next().ok_or_else(|| {
         let detail = format!("no attempt of {job} has completed step {name} yet");
         Problem::new(StatusCode::NOT_FOUND, "step_not_found", detail)
     })?;
@@ -70,7 +70,7 @@ pub async fn save(
     require_visible(&app, &caller, job).await?;
     let store = app.node.store();
     match store
-        .save_claimed_step(job, body.fence, step, body.result)
+        .save_step(job, Some(body.fence), step, body.result)
         .await?
     {
         SaveStepResult::Stored(result) => Ok(Json(StepBody::new(name, result))),

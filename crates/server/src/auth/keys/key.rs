@@ -7,7 +7,9 @@ use sha2::{Digest, Sha256};
 use steadfast_api::{KeyBody, Scope};
 use steadfast_core::{Actor, AuditId, AuditRecord, Invalid, KeyId, Payload, Tenant, Timestamp};
 use steadfast_engine::decode_documents;
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store, StoreError};
+use steadfast_store::{
+    Document, DocumentKind, DocumentPage, DocumentSaveResult, Outbox, Store, StoreError,
+};
 
 use crate::limits::{
     KEY_NAME_CHARS_MAX, KEY_TRIES_MAX, KEYS_MAX, KEYS_PER_TENANT_MAX, SECRET_BYTES,
@@ -257,7 +259,9 @@ async fn create_at(
 
 /// All keys, oldest first.
 pub async fn list(store: &dyn Store) -> Result<Vec<Key>, StoreError> {
-    let documents = store.list_documents(DocumentKind::Key).await?;
+    let documents = store
+        .list_documents(DocumentKind::Key, DocumentPage::All)
+        .await?;
     Ok(decode_documents(documents).map(|(_, key)| key).collect())
 }
 

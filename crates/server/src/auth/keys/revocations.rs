@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use steadfast_api::Scope;
 use steadfast_core::{Actor, AuditRecord, KeyId, Payload};
 use steadfast_engine::decode_documents;
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store, StoreError};
+use steadfast_store::{
+    Document, DocumentKind, DocumentPage, DocumentSaveResult, Outbox, Store, StoreError,
+};
 
 use super::key::{Key, KeyError, audit_record, list};
 use crate::limits::DOCUMENT_TRIES_MAX;
@@ -80,7 +82,9 @@ pub async fn revoke(
 }
 
 async fn read(store: &dyn Store) -> Result<(Revocations, Document), StoreError> {
-    let documents = store.list_documents(DocumentKind::Revocations).await?;
+    let documents = store
+        .list_documents(DocumentKind::Revocations, DocumentPage::All)
+        .await?;
     let found = decode_documents::<Revocations>(documents).next();
     Ok(match found {
         Some((document, revocations)) => (revocations, document),

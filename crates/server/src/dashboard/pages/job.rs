@@ -200,7 +200,7 @@ async fn detail_page(
         commands,
         operations,
         steps: steps(viewer, &job).await?,
-        dependants: dependants(viewer, &links, &job, &layout).await?,
+        dependants: dependants(viewer, &links, &layout).await?,
         links,
         job,
         layout,
@@ -326,15 +326,13 @@ async fn deliveries(app: &App, job: &Job, layout: &Layout) -> Result<Vec<JobRow>
 async fn dependants(
     viewer: &Viewer,
     links: &JobLinks,
-    job: &Job,
     layout: &Layout,
 ) -> Result<Vec<JobRow>, PageError> {
     if links.dependants.count == 0 {
         return Ok(Vec::new());
     }
-    let store = viewer.app.node.store();
-    let ids = store.list_dependants(job.id, limits::JOB_LINKS_SHOWN);
-    let found = store.get_listed_jobs(ids.await?).await?;
+    let ids = links.first_dependants.clone();
+    let found = viewer.app.node.store().get_listed_jobs(ids).await?;
     let mut found: Vec<Job> = found.into_iter().flatten().collect();
     summary::read_payloads(&viewer.app, &viewer.caller, &mut found).await;
     Ok(found.iter().map(|job| JobRow::of(job, layout)).collect())
@@ -345,7 +343,9 @@ async fn steps(viewer: &Viewer, job: &Job) -> Result<Vec<(String, Excerpt)>, Pag
         return Ok(Vec::new());
     }
     let store = viewer.app.node.store();
-    let found = store.list_steps(job.id, limits::JOB_STEPS_SHOWN).await?;
+    let found = store
+        .list_steps(job.id, None, limits::JOB_STEPS_SHOWN)
+        .await?;
     let shown = found.into_iter().map(|(name, result)| {
         let result = match viewer.caller.sees_payloads() {
             true => Excerpt::json(result.as_str()),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use steadfast_api::WorkerInfo;
 use steadfast_core::{Kind, Queue, Tenant, Timestamp, WorkerName};
 use steadfast_engine::WorkerPresence;
-use steadfast_store::{Document, DocumentKind, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, DocumentPage, Store, StoreError};
 
 use crate::limits;
 
@@ -62,9 +62,12 @@ pub async fn page(
 ) -> Result<Vec<WorkerState>, StoreError> {
     let prefix = tenant.map(|tenant| document_prefix(Some(tenant)));
     let prefix = prefix.unwrap_or_default();
-    let documents = store
-        .page_documents(DocumentKind::Worker, prefix, after, limit)
-        .await?;
+    let page = DocumentPage::Some {
+        prefix,
+        after,
+        limit,
+    };
+    let documents = store.list_documents(DocumentKind::Worker, page).await?;
     let decoded = documents.iter();
     Ok(decoded
         .filter_map(|document| document.body.decode().ok())
@@ -75,9 +78,12 @@ pub async fn page(
 pub async fn serving(store: &dyn Store, tenant: &Tenant) -> Result<Vec<WorkerState>, StoreError> {
     let mut workers = Vec::new();
     for of in [Some(tenant), None] {
-        let prefix = document_prefix(of);
-        let most = limits::WORKERS_PER_TENANT_MAX;
-        let documents = store.page_documents(DocumentKind::Worker, prefix, None, most);
+        let page = DocumentPage::Some {
+            prefix: document_prefix(of),
+            after: None,
+            limit: limits::WORKERS_PER_TENANT_MAX,
+        };
+        let documents = store.list_documents(DocumentKind::Worker, page);
         let documents = documents.await?;
         workers.extend(documents.iter().filter_map(|it| it.body.decode().ok()));
     }
@@ -113,7 +119,9 @@ pub fn presences(states: Vec<WorkerState>, now: Timestamp) -> Vec<WorkerPresence
 
 /// All workers that are stored, with their documents.
 pub async fn list(store: &dyn Store) -> Result<Vec<(Document, WorkerState)>, StoreError> {
-    let documents = store.list_documents(DocumentKind::Worker).await?;
+    let documents = store
+        .list_documents(DocumentKind::Worker, DocumentPage::All)
+        .await?;
     let decoded = documents.into_iter().filter_map(|document| {
         let state = document.body.decode().ok()?;
         Some((document, state))

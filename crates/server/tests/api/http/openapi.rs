@@ -255,6 +255,61 @@ fn the_description_that_is_checked_in_is_that_of_the_code() {
     );
 }
 
+/// A path with values that the server accepts.
+fn path_of(operation: &Operation) -> String {
+    let id = |prefix: &str| format!("{prefix}_06f00000000000000000000000");
+    let mut path = operation.path.replace("{name}", "default");
+    let values = [("{key}", "https%3A%2F%2Fa.example"), ("{scope}", "key")];
+    for (name, value) in values
+        .into_iter()
+        .chain([("{fingerprint}", "0000000000000000")])
+    {
+        path = path.replace(name, value);
+    }
+    let prefixes = [
+        ("batches", "bat"),
+        ("endpoints", "end"),
+        ("keys", "key"),
+        ("operations", "opr"),
+        ("schedules", "sch"),
+    ];
+    let group = path.trim_start_matches("/api/v1/").split('/').next();
+    let prefix = prefixes.into_iter().find(|(name, _)| Some(*name) == group);
+    path.replace("{id}", &id(prefix.map_or("job", |(_, prefix)| prefix)))
+}
+
+#[tokio::test]
+async fn the_document_has_every_query_field_that_the_server_reads() {
+    let server = Server::start().await;
+    let mut operations_with_query = 0;
+    for operation in operations() {
+        let parameters = operation.value["parameters"].as_array();
+        let in_query = parameters.into_iter().flatten();
+        let in_query = in_query.filter(|parameter| parameter["in"] == "query");
+        let documented: BTreeSet<String> = in_query
+            .map(|parameter| parameter["name"].as_str().unwrap().to_owned())
+            .collect();
+        let path = format!("{}?nowhere=1", path_of(&operation));
+        let method = operation.method.to_uppercase();
+        let headers = [("content-type", "application/json")];
+        let reply = server
+            .http
+            .send(&method, &path, &headers, "{}")
+            .await
+            .json();
+        let detail = reply["detail"].as_str().unwrap_or_default();
+        let known = detail.split_once("known fields: ").map(|(_, names)| names);
+        let is_query = reply["field"] == "nowhere";
+        let read: BTreeSet<String> = match known.filter(|_| is_query) {
+            Some(names) => names.split(", ").map(str::to_owned).collect(),
+            None => BTreeSet::new(),
+        };
+        assert_eq!(documented, read, "{}: {reply}", operation.id);
+        operations_with_query += usize::from(!read.is_empty());
+    }
+    assert!(operations_with_query > 30, "{operations_with_query}");
+}
+
 #[tokio::test]
 async fn the_description_that_is_served_is_the_same_with_the_address_of_the_server() {
     let server = Server::start().await;

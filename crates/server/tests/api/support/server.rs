@@ -147,7 +147,7 @@ impl Server {
             NewJob::new(id, kind.clone(), payload.clone(), policy.clone())
         };
         let jobs = (1_u64..).map(job).take(count).collect();
-        self.store.enqueue(jobs).await.unwrap();
+        self.store.enqueue(jobs, None).await.unwrap();
         let mut request = ClaimRequest::new(WorkerName::new("w1").unwrap(), count);
         request.kinds = vec![kind.clone()];
         let claims = self.store.claim(request).await.unwrap().claims;

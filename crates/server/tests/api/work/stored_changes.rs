@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use steadfast_core::AuditRecord;
 use steadfast_store::{
-    Document, DocumentKind, DocumentSaveResult, LayeredStore, MemoryStore, Outbox, Store,
-    StoreError, StoreLayer,
+    Document, DocumentKind, DocumentPage, DocumentSaveResult, LayeredStore, MemoryStore, Outbox,
+    Store, StoreError, StoreLayer,
 };
 
 use crate::{
@@ -80,10 +80,14 @@ impl StoreLayer for UnreadableLayer {
         deleted
     }
 
-    async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError> {
+    async fn list_documents(
+        &self,
+        kind: DocumentKind,
+        page: DocumentPage,
+    ) -> Result<Vec<Document>, StoreError> {
         match self.is_unreadable.load(Ordering::SeqCst) {
             true => Err(StoreError::unavailable("list_documents", "for the test")),
-            false => self.inner().list_documents(kind).await,
+            false => self.inner().list_documents(kind, page).await,
         }
     }
 }

@@ -9,9 +9,9 @@ use std::{
 
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use steadfast_core::{
-    AppliedGate, Claim, ConcurrencyKey, Destination, Gate, GateDefaults, GateId, GateLimits,
-    GateNumber, GateScope, GateState, Gates, Job, JobCommand, JobEdit, JobId, JobState, NewJob,
-    Outcome, Pause, Rate, RetryShare, Room, RunAt, Sublane, Timestamp,
+    AppliedGate, Claim, ConcurrencyKey, Destination, FlowKey, Gate, GateDefaults, GateId,
+    GateLimits, GateNumber, GateScope, GateState, Gates, Job, JobCommand, JobEdit, JobId, JobState,
+    NewJob, Outcome, Pause, Rate, RetryShare, Room, RunAt, Timestamp,
 };
 
 use crate::conformance::fixture::{
@@ -215,7 +215,7 @@ impl<'f> World<'f> {
         for id in ids_of(claims) {
             let job = &before[&id];
             assert!(is_due(job, asked, now), "{what}: {job:?}");
-            for gate in self.gates.applying_to(&Sublane::from(job)) {
+            for gate in self.gates.applying_to(&FlowKey::from(job)) {
                 if gate.limits.ordered {
                     assert_eq!(first_of_key(before, job), Some(id), "{what}: in order");
                 }
@@ -257,7 +257,7 @@ impl<'f> World<'f> {
             let mut opens_at = job.progress.run_at;
             let mut is_open = true;
             let mut has_time = true;
-            for gate in self.gates.applying_to(&Sublane::from(job)) {
+            for gate in self.gates.applying_to(&FlowKey::from(job)) {
                 if gate.limits.ordered && first_of_key(jobs, job) != Some(job.id) {
                     (is_open, has_time) = (false, false);
                 }
@@ -285,7 +285,7 @@ impl<'f> World<'f> {
 
     fn state(&self, gate: &AppliedGate, jobs: &BTreeMap<JobId, Job>) -> GateState {
         let counts = |job: &&Job| {
-            let applied = self.gates.applying_to(&Sublane::from(*job));
+            let applied = self.gates.applying_to(&FlowKey::from(*job));
             job.progress.state == JobState::Running
                 && applied.iter().any(|applied| applied.number == gate.number)
         };
@@ -348,7 +348,7 @@ impl<'f> World<'f> {
         let done = self
             .f
             .store
-            .run_command(vec![id], command, Arc::default())
+            .run_command(vec![id], command, Arc::default(), None)
             .await;
         drop(done.unwrap());
     }

@@ -12,7 +12,7 @@ use crate::conformance::fixture::{
     Fixture, failure, ids_of, queue, request, secs, success, tenant,
 };
 use crate::{
-    ClaimRequest, StartQuery, StartReading,
+    ClaimRequest, StartQuery, StartSnapshot,
     limits::{GATE_HOLDERS_MAX, JOBS_AHEAD_MAX},
 };
 
@@ -302,7 +302,7 @@ pub async fn the_first_job_of_a_queue_is_the_one_that_a_claim_looks_at(f: Fixtur
     )]);
     let first = async || {
         let of = StartQuery::FirstOf(tenant("default"), queue("default"));
-        let reading = f.store.read_start(of, gates.clone()).await.unwrap();
+        let reading = f.store.explain_start(of, gates.clone()).await.unwrap();
         reading.map(|reading| reading.job.id)
     };
     assert_eq!(first().await, None);
@@ -330,7 +330,11 @@ pub async fn the_first_job_of_a_queue_is_the_one_that_a_claim_looks_at(f: Fixtur
 
 pub async fn a_job_that_does_not_wait_has_nothing_before_its_start(f: Fixture) {
     let unknown = StartQuery::Job(JobId::from_bits(7));
-    let found = f.store.read_start(unknown, Arc::default()).await.unwrap();
+    let found = f
+        .store
+        .explain_start(unknown, Arc::default())
+        .await
+        .unwrap();
     assert!(found.is_none());
     let gates = gates([gate(GateScope::Queue, "default", at_most(1))]);
     let id = f.enqueue_one(f.job()).await;
@@ -357,7 +361,7 @@ pub async fn due_jobs_of_a_destination_are_counted(f: Fixture) {
     }
     jobs.push(f.job_with(|job| job.destination = Some(to("b"))));
     jobs.push(f.job());
-    f.store.enqueue(jobs).await.unwrap();
+    f.store.enqueue(jobs, None).await.unwrap();
     let count = async |of: Option<&str>, most: u64| {
         let counted = f.store.count_due(to("a"), of.map(tenant), most).await;
         let counted = counted.unwrap();
@@ -422,7 +426,7 @@ pub async fn gates_say_how_many_run_and_when_the_next_may_start(f: Fixture) {
     }
     // No job passes it any more, and its starts count.
     let waiting = StartQuery::FirstOf(tenant("default"), queue("default"));
-    let waiting = f.store.read_start(waiting, gates.clone()).await.unwrap();
+    let waiting = f.store.explain_start(waiting, gates.clone()).await.unwrap();
     f.command(waiting.unwrap().job.id, JobCommand::Cancel).await;
     assert_eq!(read().await, (0, next));
 }
@@ -446,8 +450,8 @@ pub async fn destinations_are_found_for_which_jobs_of_a_tenant_wait(f: Fixture) 
     assert_eq!(read("other").await, among[2..]);
 }
 
-async fn read(f: &Fixture, id: JobId, gates: &Arc<Gates>) -> StartReading {
-    let reading = f.store.read_start(StartQuery::Job(id), gates.clone());
+async fn read(f: &Fixture, id: JobId, gates: &Arc<Gates>) -> StartSnapshot {
+    let reading = f.store.explain_start(StartQuery::Job(id), gates.clone());
     reading.await.unwrap().unwrap()
 }
 

@@ -22,7 +22,7 @@ pub async fn every_command_on_every_state_does_what_core_says(f: Fixture) {
             let after = expected.clone().unwrap_or(job.clone());
             let answers = f
                 .store
-                .run_command(vec![job.id], command.clone(), Arc::default())
+                .run_command(vec![job.id], command.clone(), Arc::default(), None)
                 .await
                 .unwrap();
             let context = format!("{command:?} on {job:?}");
@@ -40,7 +40,7 @@ pub async fn a_batch_is_answered_in_its_order(f: Fixture) {
     let batch = vec![ids[1], unknown, ids[0], ids[1]];
     let answers = f
         .store
-        .run_command(batch, JobCommand::Cancel, Arc::default())
+        .run_command(batch, JobCommand::Cancel, Arc::default(), None)
         .await
         .unwrap();
     let answers: Vec<_> = answers

@@ -58,7 +58,7 @@ pub async fn every_outcome_is_written_as_decided(f: Fixture) {
         assert_eq!(f.tally().await, counted, "{outcome:?}");
         // Out of the way of the next round.
         f.store
-            .run_command(vec![expected.id], JobCommand::Cancel, Arc::default())
+            .run_command(vec![expected.id], JobCommand::Cancel, Arc::default(), None)
             .await
             .unwrap();
     }
@@ -287,7 +287,7 @@ pub async fn a_repeated_commit_is_done_and_counted_once(f: Fixture) {
         assert_eq!(f.tally().await, tally, "{outcome:?}");
         assert_eq!(f.attempts_of(job.id).await.len(), 1, "{outcome:?}");
         f.store
-            .run_command(vec![job.id], JobCommand::Cancel, Arc::default())
+            .run_command(vec![job.id], JobCommand::Cancel, Arc::default(), None)
             .await
             .unwrap();
     }

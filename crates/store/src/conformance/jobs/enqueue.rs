@@ -103,7 +103,7 @@ pub async fn answers_come_in_the_order_of_the_batch(f: Fixture) {
     let old = f.enqueue_one(jobs[1].clone()).await;
     jobs.reverse();
     jobs.swap(0, 1);
-    let answers = f.store.enqueue(jobs.clone()).await.unwrap();
+    let answers = f.store.enqueue(jobs.clone(), None).await.unwrap();
     let created = |job: &steadfast_core::NewJob| Created(job.id, f.now());
     assert_eq!(
         answers,
@@ -130,7 +130,7 @@ pub async fn a_known_id_is_not_stored_again(f: Fixture) {
         job.kind = kind("other");
     });
     f.clock.advance(secs(1));
-    let answers = f.store.enqueue(vec![again]).await.unwrap();
+    let answers = f.store.enqueue(vec![again], None).await.unwrap();
     assert_eq!(answers, [Existing(first.id)]);
     assert_eq!(f.read(first.id).await, before);
 }
@@ -141,7 +141,11 @@ pub async fn an_id_twice_in_one_batch_is_stored_once(f: Fixture) {
         job.id = first.id;
         job.kind = kind("other");
     });
-    let answers = f.store.enqueue(vec![first.clone(), second]).await.unwrap();
+    let answers = f
+        .store
+        .enqueue(vec![first.clone(), second], None)
+        .await
+        .unwrap();
     assert_eq!(answers, [Created(first.id, f.now()), Existing(first.id)]);
     assert_eq!(f.read(first.id).await.kind, first.kind);
     assert_eq!(f.count_all().await, 1);
@@ -168,7 +172,7 @@ pub async fn each_answer_of_a_long_batch_is_that_of_its_job(f: Fixture) {
         }
     });
     let expected: Vec<_> = expected.collect();
-    assert_eq!(f.store.enqueue(jobs.clone()).await.unwrap(), expected);
+    assert_eq!(f.store.enqueue(jobs.clone(), None).await.unwrap(), expected);
     for (place, job) in jobs
         .iter()
         .enumerate()
@@ -221,7 +225,7 @@ pub async fn states_are_read_in_the_order_asked(f: Fixture) {
 
 pub async fn an_empty_batch_is_an_empty_answer(f: Fixture) {
     let store = &f.store;
-    assert!(store.enqueue(Vec::new()).await.unwrap().is_empty());
+    assert!(store.enqueue(Vec::new(), None).await.unwrap().is_empty());
     assert!(store.renew(Vec::new()).await.unwrap().is_empty());
     assert!(store.commit(Vec::new()).await.unwrap().is_empty());
     assert!(store.get_jobs(Vec::new()).await.unwrap().is_empty());
@@ -229,7 +233,7 @@ pub async fn an_empty_batch_is_an_empty_answer(f: Fixture) {
     let cancel = steadfast_core::JobCommand::Cancel;
     assert!(
         store
-            .run_command(Vec::new(), cancel, Arc::default())
+            .run_command(Vec::new(), cancel, Arc::default(), None)
             .await
             .unwrap()
             .is_empty()
@@ -287,7 +291,7 @@ pub async fn a_tenant_has_a_limited_number_of_lanes(f: Fixture) {
         f.enqueue(jobs.collect()).await;
     }
     let next = vec![of("loud", 0), of("loud", LANES_PER_TENANT_MAX)];
-    let refused = f.store.enqueue(next).await.unwrap_err();
+    let refused = f.store.enqueue(next, None).await.unwrap_err();
     assert!(
         matches!(&refused, EnqueueError::TenantFull { tenant: full, most, .. }
             if *full == tenant("loud") && *most == LANES_PER_TENANT_MAX),

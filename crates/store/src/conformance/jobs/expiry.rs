@@ -17,7 +17,7 @@ pub async fn a_job_that_is_late_is_not_started(f: Fixture) {
     assert_eq!(stored.start_deadline(), Some(deadline));
     assert_eq!(f.store.expired_starts(10).await.unwrap(), []);
     let start = async || {
-        let reading = f.store.read_start(StartQuery::Job(late), Arc::default());
+        let reading = f.store.explain_start(StartQuery::Job(late), Arc::default());
         let reading = reading.await.unwrap().unwrap();
         reading.facts().explain(f.now())
     };
@@ -44,7 +44,7 @@ pub async fn a_job_may_start_until_the_very_end_of_its_time(f: Fixture) {
     f.clock.advance(secs(60) - MICRO);
     let answers = f
         .store
-        .run_command(vec![id], JobCommand::Expire, Arc::default())
+        .run_command(vec![id], JobCommand::Expire, Arc::default(), None)
         .await
         .unwrap();
     assert!(answers[0].is_err(), "its time is not over");

@@ -17,7 +17,7 @@ pub async fn a_known_key_answers_with_its_job(f: Fixture) {
     let first = f.enqueue_one(keyed(&f, "k")).await;
     f.clock.advance(secs(3));
     let before = f.read(first).await;
-    let answers = f.store.enqueue(vec![keyed(&f, "k")]).await.unwrap();
+    let answers = f.store.enqueue(vec![keyed(&f, "k")], None).await.unwrap();
     assert_eq!(answers, [Existing(first)]);
     assert_eq!(f.read(first).await, before);
     assert_eq!(f.count_all().await, 1);
@@ -26,7 +26,7 @@ pub async fn a_known_key_answers_with_its_job(f: Fixture) {
 pub async fn a_repeated_create_with_its_own_id_is_the_same_job(f: Fixture) {
     let job = keyed(&f, "k");
     f.enqueue_one(job.clone()).await;
-    let answers = f.store.enqueue(vec![job.clone()]).await.unwrap();
+    let answers = f.store.enqueue(vec![job.clone()], None).await.unwrap();
     assert_eq!(answers, [Existing(job.id)]);
 }
 
@@ -59,7 +59,7 @@ pub async fn a_key_with_another_request_is_a_conflict(f: Fixture) {
     ] {
         let other_id = other.id;
         let batch = vec![f.job(), other];
-        match f.store.enqueue(batch).await.unwrap_err() {
+        match f.store.enqueue(batch, None).await.unwrap_err() {
             EnqueueError::Conflict { index, key, job } => {
                 assert_eq!((index, key.as_str(), job), (1, "k", first), "{field}");
             }
@@ -76,13 +76,13 @@ pub async fn a_conflict_leaves_nothing_of_its_batch(f: Fixture) {
     let mut conflicting = keyed(&f, "taken");
     conflicting.kind = kind("other");
     let batch = vec![early.clone(), f.job(), conflicting, f.job()];
-    assert!(f.store.enqueue(batch).await.is_err());
+    assert!(f.store.enqueue(batch, None).await.is_err());
     assert_eq!(f.count_all().await, 1);
 
     // The key of a job that was not stored is still free, for any request.
     let mut other = keyed(&f, "free");
     other.kind = kind("other");
-    let answers = f.store.enqueue(vec![other.clone()]).await.unwrap();
+    let answers = f.store.enqueue(vec![other.clone()], None).await.unwrap();
     assert_eq!(answers, [Created(other.id, f.now())]);
 }
 
@@ -96,7 +96,11 @@ pub async fn a_key_belongs_to_its_tenant(f: Fixture) {
     let mut again = keyed(&f, "k");
     again.tenant = tenant("acme");
     again.kind = kind("other");
-    let answers = f.store.enqueue(vec![keyed(&f, "k"), again]).await.unwrap();
+    let answers = f
+        .store
+        .enqueue(vec![keyed(&f, "k"), again], None)
+        .await
+        .unwrap();
     assert_eq!(answers, [Existing(ours), Existing(theirs)]);
 }
 
@@ -113,7 +117,7 @@ pub async fn keys_that_only_look_alike_are_different(f: Fixture) {
 pub async fn a_key_twice_in_one_batch_makes_one_job(f: Fixture) {
     let jobs = vec![keyed(&f, "k"), f.job(), keyed(&f, "k")];
     let (first, second) = (jobs[0].id, jobs[1].id);
-    let answers = f.store.enqueue(jobs).await.unwrap();
+    let answers = f.store.enqueue(jobs, None).await.unwrap();
     let created = |id| Created(id, f.now());
     assert_eq!(answers, [created(first), created(second), Existing(first)]);
     assert_eq!(f.count_all().await, 2);
@@ -124,7 +128,7 @@ pub async fn a_key_twice_in_one_batch_with_another_request_is_a_conflict(f: Fixt
     let mut second = keyed(&f, "k");
     second.priority = priority(9);
     let batch = vec![first.clone(), second];
-    match f.store.enqueue(batch).await.unwrap_err() {
+    match f.store.enqueue(batch, None).await.unwrap_err() {
         EnqueueError::Conflict { index, job, .. } => assert_eq!((index, job), (1, first.id)),
         error => panic!("{error}"),
     }
@@ -141,7 +145,7 @@ pub async fn a_key_stands_for_the_request_as_it_was_made(f: Fixture) {
     f.command(job, JobCommand::Edit(edit)).await;
     let claim = f.claim_of(job).await;
     f.end(claim, success()).await;
-    let answers = f.store.enqueue(vec![keyed(&f, "k")]).await.unwrap();
+    let answers = f.store.enqueue(vec![keyed(&f, "k")], None).await.unwrap();
     assert_eq!(answers, [Existing(job)]);
 }
 
@@ -157,9 +161,15 @@ pub async fn a_rule_in_place_of_a_time_stands_for_itself(f: Fixture) {
         .await;
     // The match that the first request stood for has passed.
     let later = f.now().plus(secs(86_460));
-    let answers = f.store.enqueue(vec![matching("0 3 * * *", later)]).await;
+    let answers = f
+        .store
+        .enqueue(vec![matching("0 3 * * *", later)], None)
+        .await;
     assert_eq!(answers.unwrap(), [Existing(first)]);
-    let other = f.store.enqueue(vec![matching("0 4 * * *", later)]).await;
+    let other = f
+        .store
+        .enqueue(vec![matching("0 4 * * *", later)], None)
+        .await;
     assert!(matches!(other, Err(EnqueueError::Conflict { .. })));
     assert_eq!(f.count_all().await, 1);
 }
@@ -240,7 +250,7 @@ pub async fn jobs_and_schedules_share_their_keys(f: Fixture) {
 
     let asked = keyed_schedule(&f, "nightly", "schedule");
     f.store.create_schedule(asked, [1; 16], None).await.unwrap();
-    let answer = f.store.enqueue(vec![keyed(&f, "schedule")]).await;
+    let answer = f.store.enqueue(vec![keyed(&f, "schedule")], None).await;
     assert!(matches!(answer, Err(EnqueueError::Conflict { .. })));
 }
 

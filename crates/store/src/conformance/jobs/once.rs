@@ -8,7 +8,7 @@ use crate::conformance::fixture::{Fixture, failure, json, step};
 
 pub async fn a_step_that_never_succeeded_left_nothing(f: Fixture) {
     let job = f.running(f.job()).await;
-    let recalled = f.store.step_result(job.id, step("charge")).await.unwrap();
+    let recalled = f.step_result(job.id, step("charge")).await;
     assert_eq!(recalled, None);
 }
 
@@ -16,13 +16,9 @@ pub async fn the_first_result_of_a_step_is_kept(f: Fixture) {
     let job = f.running(f.job()).await.id;
     let first = json(r#"{"receipt":  1.0}"#);
     for result in [first.clone(), json("2")] {
-        let kept = f
-            .store
-            .save_step(job, step("charge"), result)
-            .await
-            .unwrap();
+        let kept = f.save_step(job, step("charge"), result).await;
         assert_eq!(kept, first);
-        let recalled = f.store.step_result(job, step("charge")).await.unwrap();
+        let recalled = f.step_result(job, step("charge")).await;
         assert_eq!(recalled, Some(first.clone()));
     }
 }
@@ -32,44 +28,41 @@ pub async fn steps_are_apart_by_job_and_name(f: Fixture) {
     let places = [(ids[0], "a"), (ids[0], "A"), (ids[0], "b"), (ids[1], "a")];
     for (number, (job, name)) in places.into_iter().enumerate() {
         let result = json(&number.to_string());
-        f.store.save_step(job, step(name), result).await.unwrap();
+        f.save_step(job, step(name), result).await;
     }
     for (number, (job, name)) in places.into_iter().enumerate() {
-        let recalled = f.store.step_result(job, step(name)).await.unwrap();
+        let recalled = f.step_result(job, step(name)).await;
         assert_eq!(recalled, Some(json(&number.to_string())));
     }
-    assert_eq!(f.store.step_result(ids[1], step("b")).await.unwrap(), None);
+    assert_eq!(f.step_result(ids[1], step("b")).await, None);
 }
 
 pub async fn steps_are_listed_by_name(f: Fixture) {
     let ids = f.enqueue(f.jobs(2)).await;
     for name in ["b", "a", "B"] {
         let result = json(&format!("\"{name}\""));
-        f.store.save_step(ids[0], step(name), result).await.unwrap();
+        f.save_step(ids[0], step(name), result).await;
     }
-    let listed = f.store.list_steps(ids[0], 9).await.unwrap();
+    let listed = f.store.list_steps(ids[0], None, 9).await.unwrap();
     let shown = listed
         .iter()
         .map(|(name, result)| (name.as_str(), result.as_str()));
     let expected = [("B", "\"B\""), ("a", "\"a\""), ("b", "\"b\"")];
     assert_eq!(shown.collect::<Vec<_>>(), expected);
-    let first = f.store.list_steps(ids[0], 1).await.unwrap();
+    let first = f.store.list_steps(ids[0], None, 1).await.unwrap();
     assert_eq!(first, listed[..1]);
-    assert_eq!(f.store.list_steps(ids[1], 9).await.unwrap(), []);
+    assert_eq!(f.store.list_steps(ids[1], None, 9).await.unwrap(), []);
 }
 
 pub async fn a_step_outlives_its_attempt(f: Fixture) {
     let claim = f.claimed(f.job()).await;
     let id = claim.job().id;
     let receipt = json(&format!("\"{}\"", "r".repeat(limits::ONCE_BYTES_MAX - 2)));
-    f.store
-        .save_step(id, step("charge"), receipt.clone())
-        .await
-        .unwrap();
+    f.save_step(id, step("charge"), receipt.clone()).await;
     let job = f.end(claim, failure("later")).await;
     f.clock.set(job.progress.run_at);
     f.claim_of(id).await;
-    let recalled = f.store.step_result(id, step("charge")).await.unwrap();
+    let recalled = f.step_result(id, step("charge")).await;
     assert!(recalled == Some(receipt));
 }
 
@@ -79,11 +72,11 @@ pub async fn a_worker_stores_steps_while_its_claim_holds(f: Fixture) {
     let save = async |fence, result: &str| {
         let saved = f
             .store
-            .save_claimed_step(id, fence, step("charge"), json(result));
+            .save_step(id, Some(fence), step("charge"), json(result));
         saved.await.unwrap()
     };
     assert_eq!(save(fence.next(), "0").await, SaveStepResult::Stale);
-    assert_eq!(f.store.step_result(id, step("charge")).await.unwrap(), None);
+    assert_eq!(f.step_result(id, step("charge")).await, None);
     let first = SaveStepResult::Stored(json("1"));
     assert_eq!(save(fence, "1").await, first);
     assert_eq!(save(fence, "2").await, first);
@@ -93,9 +86,12 @@ pub async fn a_worker_stores_steps_while_its_claim_holds(f: Fixture) {
     let second = f.claim_of(id).await;
     assert_eq!(save(fence, "4").await, SaveStepResult::Stale);
     assert_eq!(save(second.fence(), "5").await, first);
-    let unknown =
-        f.store
-            .save_claimed_step(f.job().id, Fence::default(), step("charge"), json("1"));
+    let unknown = f.store.save_step(
+        f.job().id,
+        Some(Fence::default()),
+        step("charge"),
+        json("1"),
+    );
     assert_eq!(unknown.await.unwrap(), SaveStepResult::Stale);
 }
 
@@ -105,7 +101,7 @@ pub async fn a_job_has_a_bounded_number_of_steps(f: Fixture) {
     let save = |name: String| {
         let (store, fence) = (f.store.clone(), claim.fence());
         async move {
-            let saved = store.save_claimed_step(id, fence, step(&name), json("1"));
+            let saved = store.save_step(id, Some(fence), step(&name), json("1"));
             saved.await.unwrap()
         }
     };

@@ -198,7 +198,7 @@ async fn counts(f: &Fixture, id: BatchId) -> (u64, u64, BatchStatus) {
 async fn follow(f: &Fixture) {
     while f
         .store
-        .follow_links(10, Arc::default())
+        .release_dependants(10, Arc::default())
         .await
         .unwrap()
         .has_more

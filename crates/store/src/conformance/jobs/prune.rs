@@ -86,7 +86,7 @@ pub async fn a_key_lives_a_day_and_then_goes_with_its_job(f: Fixture) {
     let created_at = f.now();
     f.clock.set(created_at.plus(DAY).minus(MICRO));
     assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
-    let answers = f.store.enqueue(vec![keyed()]).await.unwrap();
+    let answers = f.store.enqueue(vec![keyed()], None).await.unwrap();
     assert_eq!(answers, [EnqueueResult::Existing(job.id)]);
 
     f.clock.set(created_at.plus(DAY));
@@ -106,14 +106,14 @@ pub async fn the_key_of_a_batch_lives_a_day_and_then_goes_with_it(f: Fixture) {
     let other_id = other.id;
     create(other).await;
     f.clock.set(created_at.plus(DAY).minus(MICRO));
-    assert_eq!(f.store.prune_batches(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.prune_records(f.now(), 10).await.batches, 1);
     assert_eq!(f.store.get_batch(other_id).await.unwrap(), None);
     batch.id = BatchId::new(f.now(), f.next_number());
     let answer = create(batch.clone()).await;
     assert_eq!(answer, BatchCreateResult::Existing(created));
 
     f.clock.set(created_at.plus(DAY));
-    assert_eq!(f.store.prune_batches(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.prune_records(f.now(), 10).await.batches, 1);
     (batch.on_end, batch.on_success) = (None, None);
     let answer = create(batch).await;
     assert!(matches!(answer, BatchCreateResult::Created(..)));
@@ -161,10 +161,7 @@ pub async fn attempts_and_steps_go_with_their_job(f: Fixture) {
     let tick = f.clock.advance(secs(60));
     let (_, run) = f.fired(&schedule, tick).await;
     let claim = f.claim_of(run.id).await;
-    f.store
-        .save_step(run.id, step("s"), json("1"))
-        .await
-        .unwrap();
+    f.save_step(run.id, step("s"), json("1")).await;
     f.end(claim, success()).await;
     f.clock.advance(secs(60));
     assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
@@ -183,7 +180,7 @@ pub async fn attempts_and_steps_go_with_their_job(f: Fixture) {
     f.enqueue(vec![other, again]).await;
     nothing_is_left_of(&f, &run).await;
     assert!(f.attempts_of(other_id).await.is_empty());
-    let recalled = f.store.step_result(other_id, step("s")).await.unwrap();
+    let recalled = f.step_result(other_id, step("s")).await;
     assert_eq!(recalled, None);
 }
 
@@ -316,6 +313,6 @@ pub async fn a_name_that_went_can_be_used_again(f: Fixture) {
 
 async fn nothing_is_left_of(f: &Fixture, job: &Job) {
     assert!(f.attempts_of(job.id).await.is_empty());
-    let recalled = f.store.step_result(job.id, step("s")).await.unwrap();
+    let recalled = f.step_result(job.id, step("s")).await;
     assert_eq!(recalled, None);
 }

@@ -45,7 +45,7 @@ pub async fn a_unique_job_is_the_only_one_until_it_ends_or_starts(f: Fixture) {
 pub async fn a_rejected_unique_job_leaves_nothing_of_its_batch(f: Fixture) {
     let first = f.enqueue_one(unique(&f, "a", KEEP)).await;
     let batch = vec![f.job(), unique(&f, "b", KEEP), unique(&f, "a", REJECT)];
-    let error = f.store.enqueue(batch).await.unwrap_err();
+    let error = f.store.enqueue(batch, None).await.unwrap_err();
     let EnqueueError::NotUnique {
         index,
         job,
@@ -57,7 +57,7 @@ pub async fn a_rejected_unique_job_leaves_nothing_of_its_batch(f: Fixture) {
     assert_eq!((index, job, conflict), (2, first, UniqueConflict::Exists));
     assert_eq!(f.count_all().await, 1);
     f.claim_of(first).await;
-    let error = f.store.enqueue(vec![unique(&f, "a", REPLACE)]).await;
+    let error = f.store.enqueue(vec![unique(&f, "a", REPLACE)], None).await;
     let conflict = match error.unwrap_err() {
         EnqueueError::NotUnique { conflict, .. } => conflict,
         error => panic!("{error}"),
@@ -66,7 +66,7 @@ pub async fn a_rejected_unique_job_leaves_nothing_of_its_batch(f: Fixture) {
     // Twice in one batch.
     let batch = vec![unique(&f, "c", REJECT), unique(&f, "c", REJECT)];
     let id = batch[0].id;
-    let error = f.store.enqueue(batch).await.unwrap_err();
+    let error = f.store.enqueue(batch, None).await.unwrap_err();
     assert!(matches!(error, EnqueueError::NotUnique { index: 1, job, .. } if job == id));
     assert_eq!(f.count_all().await, 1);
 }
@@ -94,7 +94,7 @@ pub async fn a_unique_job_is_not_replaced_by_one_of_another_kind(f: Fixture) {
     let mut other = unique(&f, "a", REPLACE);
     other.kind = kind("other");
     other.payload = json("2");
-    let error = f.store.enqueue(vec![other]).await.unwrap_err();
+    let error = f.store.enqueue(vec![other], None).await.unwrap_err();
     assert!(
         matches!(
             &error,
@@ -115,7 +115,7 @@ pub async fn a_key_twice_in_one_batch_is_one_unique_job(f: Fixture) {
         last.clone(),
     ];
     let (first, plain) = (batch[0].id, batch[2].id);
-    let answers = f.store.enqueue(batch).await.unwrap();
+    let answers = f.store.enqueue(batch, None).await.unwrap();
     let expected = [
         EnqueueResult::Created(first, f.now()),
         EnqueueResult::Unique(first, UniqueResult::Kept),
@@ -165,7 +165,7 @@ pub async fn a_dead_letter_whose_key_is_taken_is_not_requeued(f: Fixture) {
     let retry = JobCommand::Retry { payload: None };
     let answers = f
         .store
-        .run_command(vec![dead], retry.clone(), Arc::default())
+        .run_command(vec![dead], retry.clone(), Arc::default(), None)
         .await
         .unwrap();
     let Err(CommandError::Refused(refusal)) = &answers[0] else {
@@ -181,7 +181,7 @@ pub async fn a_dead_letter_whose_key_is_taken_is_not_requeued(f: Fixture) {
     assert_eq!(create(&f, unique(&f, "a", KEEP)).await, kept);
     let answers = f
         .store
-        .run_command(vec![second], retry, Arc::default())
+        .run_command(vec![second], retry, Arc::default(), None)
         .await
         .unwrap();
     assert!(answers[0].is_err());
@@ -193,7 +193,7 @@ pub async fn of_dead_letters_of_one_key_one_is_requeued(f: Fixture) {
         dead.push(f.ended(unique(&f, "a", KEEP), permanent("no")).await.id);
     }
     let retry = JobCommand::Retry { payload: None };
-    let answers = f.store.run_command(dead, retry, Arc::default()).await;
+    let answers = f.store.run_command(dead, retry, Arc::default(), None).await;
     let done = answers.unwrap().iter().filter(|it| it.is_ok()).count();
     assert_eq!(done, 1);
 }
@@ -202,7 +202,7 @@ pub async fn callers_at_once_make_one_unique_job(f: Fixture) {
     let mut callers = Vec::new();
     for _ in 0..8 {
         let (store, job) = (f.store.clone(), unique(&f, "a", KEEP));
-        let create = async move { store.enqueue(vec![job]).await.unwrap()[0] };
+        let create = async move { store.enqueue(vec![job], None).await.unwrap()[0] };
         callers.push(tokio::spawn(create));
     }
     let mut created = 0;
@@ -227,7 +227,7 @@ pub async fn a_request_that_changes_a_stored_job_leaves_an_audit_record(f: Fixtu
         by_kim(unique(&f, "a", REPLACE)),
         by_kim(unique(&f, "a", REJECT)),
     ];
-    f.store.enqueue(rejected).await.unwrap_err();
+    f.store.enqueue(rejected, None).await.unwrap_err();
     let records = async || {
         let page = PageRequest::first(10);
         let records = f.store.list_audit(AuditFilter::default(), page);
@@ -285,5 +285,5 @@ fn unique_while(f: &Fixture, key: &str, scope: UniqueScope, on_conflict: Conflic
 }
 
 async fn create(f: &Fixture, job: NewJob) -> EnqueueResult {
-    f.store.enqueue(vec![job]).await.unwrap()[0]
+    f.store.enqueue(vec![job], None).await.unwrap()[0]
 }

@@ -24,7 +24,12 @@ pub async fn a_cancelled_job_tells_in_the_same_step(f: Fixture) {
         .await;
     let answer = f
         .store
-        .run_command(vec![id], JobCommand::Cancel, Arc::new(subscriptions()))
+        .run_command(
+            vec![id],
+            JobCommand::Cancel,
+            Arc::new(subscriptions()),
+            None,
+        )
         .await;
     assert!(answer.unwrap()[0].is_ok());
     let deliveries = deliveries(&f).await;
@@ -45,7 +50,7 @@ pub async fn a_command_that_ends_nothing_tells_nothing(f: Fixture) {
     ] {
         let answer = f
             .store
-            .run_command(vec![job], command, Arc::new(subscriptions()));
+            .run_command(vec![job], command, Arc::new(subscriptions()), None);
         answer.await.unwrap();
     }
     assert!(deliveries(&f).await.is_empty());

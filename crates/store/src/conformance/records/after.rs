@@ -11,7 +11,7 @@ use steadfast_core::{
 use crate::conformance::fixture::{
     Fixture, MICRO, ids_of, permanent, request, secs, success, tenant,
 };
-use crate::{ClaimRequest, CommandError, EnqueueError, FollowedLinks};
+use crate::{ClaimRequest, CommandError, EnqueueError, ReleasedDependants};
 
 pub async fn a_job_starts_when_all_that_it_waits_for_have_succeeded(f: Fixture) {
     let first = f.claimed(f.job()).await;
@@ -44,10 +44,11 @@ pub async fn a_job_starts_when_all_that_it_waits_for_have_succeeded(f: Fixture) 
     f.end(claim, success()).await;
     let links = f.store.job_links(others[0], 10).await.unwrap();
     assert_eq!((links.after.len(), links.dependants.count), (0, 1));
-    let listed = async |id, limit| f.store.list_dependants(id, limit).await.unwrap();
-    assert_eq!(listed(others[0], 10).await, [waiting]);
-    assert_eq!(listed(others[0], 0).await, []);
-    assert_eq!(listed(waiting, 10).await, []);
+    assert_eq!(links.first_dependants, [waiting]);
+    for (id, most) in [(others[0], 0), (waiting, 10)] {
+        let links = f.store.job_links(id, most).await.unwrap();
+        assert_eq!(links.first_dependants, []);
+    }
 }
 
 pub async fn a_job_waits_for_its_time_as_well(f: Fixture) {
@@ -155,7 +156,7 @@ pub async fn many_that_wait_for_one_do_not_hold_up_those_of_another(f: Fixture) 
     f.end(second, success()).await;
     let mut released = Vec::new();
     for _ in 0..3 {
-        let round = f.store.follow_links(3, Arc::default()).await.unwrap();
+        let round = f.store.release_dependants(3, Arc::default()).await.unwrap();
         released.extend(round.changed.iter().map(|job| job.id));
     }
     assert!(released.contains(&other), "{} came first", released.len());
@@ -168,7 +169,9 @@ pub async fn commands_to_a_job_that_waits_for_others_are_as_its_table_says(f: Fi
     let id = first.job().id;
     let waiting = f.enqueue_one(after(&f, &[id], OnFailure::Fail)).await;
     let refusal = |job: JobId, command: JobCommand| {
-        let answers = f.store.run_command(vec![job], command, Arc::default());
+        let answers = f
+            .store
+            .run_command(vec![job], command, Arc::default(), None);
         async move {
             match answers.await.unwrap().remove(0) {
                 Err(CommandError::Refused(refusal)) => refusal.reason,
@@ -202,7 +205,7 @@ pub async fn a_job_must_wait_for_jobs_of_its_tenant_that_exist(f: Fixture) {
     for other in [foreign, unknown] {
         let jobs = vec![f.job(), after(&f, &[other], OnFailure::Run)];
         let first = jobs[0].id;
-        match f.store.enqueue(jobs).await.unwrap_err() {
+        match f.store.enqueue(jobs, None).await.unwrap_err() {
             EnqueueError::UnknownPrerequisite { index: 1, job } => assert_eq!(job, other),
             error => panic!("{error}"),
         }
@@ -246,7 +249,7 @@ pub async fn many_that_wait_for_one_are_released_in_batches(f: Fixture) {
     let mut released = Vec::new();
     let mut rounds = 0;
     loop {
-        let round = f.store.follow_links(3, Arc::default()).await.unwrap();
+        let round = f.store.release_dependants(3, Arc::default()).await.unwrap();
         assert!(round.changed.len() <= 3);
         released.extend(round.changed.iter().map(|job| job.id));
         rounds += 1;
@@ -283,7 +286,7 @@ pub async fn a_request_that_is_repeated_waits_once(f: Fixture) {
     let first = f.claimed(f.job()).await;
     let job = after(&f, &[first.job().id], OnFailure::Wait);
     let waiting = f.enqueue_one(job.clone()).await;
-    let again = f.store.enqueue(vec![job]).await.unwrap();
+    let again = f.store.enqueue(vec![job], None).await.unwrap();
     assert_eq!(again, [crate::EnqueueResult::Existing(waiting)]);
     let links = f.store.job_links(first.job().id, 10).await.unwrap();
     assert_eq!(links.dependants.count, 1);
@@ -373,10 +376,14 @@ fn retry() -> JobCommand {
 async fn follow(f: &Fixture) -> Vec<JobId> {
     let mut changed = Vec::new();
     loop {
-        let FollowedLinks {
+        let ReleasedDependants {
             changed: some,
             has_more,
-        } = f.store.follow_links(10, Arc::default()).await.unwrap();
+        } = f
+            .store
+            .release_dependants(10, Arc::default())
+            .await
+            .unwrap();
         changed.extend(some.into_iter().map(|job| job.id));
         if !has_more {
             changed.sort_unstable();

@@ -185,7 +185,7 @@ pub async fn jobs_and_the_record_of_who_made_them_are_stored_together(f: Fixture
         (vec![keyed.clone()], "delivery.resend", true),
         (vec![second.clone(), other], "its key is taken", false),
     ] {
-        let stored = f.store.enqueue_audited(jobs, record(&f, action)).await;
+        let stored = f.store.enqueue(jobs, Some(record(&f, action))).await;
         assert_eq!(stored.is_ok(), is_stored, "{action}");
     }
     f.read(plain.id).await;

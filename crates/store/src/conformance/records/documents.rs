@@ -3,7 +3,10 @@
 use steadfast_core::JobState;
 
 use crate::conformance::fixture::{Fixture, json, key, success};
-use crate::{CommitResult, Document, DocumentKind, DocumentSaveResult, DocumentVersions, Outbox};
+use crate::{
+    CommitResult, Document, DocumentKind, DocumentPage, DocumentSaveResult, DocumentVersions,
+    Outbox,
+};
 
 pub async fn a_document_is_kept_as_it_was_saved(f: Fixture) {
     let saved = f.save_document(document("a", r#"{"n":  1.0}"#)).await;
@@ -43,9 +46,12 @@ pub async fn documents_come_in_pages_by_what_their_ids_begin_with(f: Fixture) {
     let page = async |prefix: &str, after: Option<&str>, limit| {
         let after = after.map(str::to_owned);
         let kind = DocumentKind::Endpoint;
-        let page = f
-            .store
-            .page_documents(kind, prefix.to_owned(), after, limit);
+        let page = DocumentPage::Some {
+            prefix: prefix.to_owned(),
+            after,
+            limit,
+        };
+        let page = f.store.list_documents(kind, page);
         let page = page.await.unwrap().into_iter();
         page.map(|document| document.id).collect::<Vec<_>>()
     };
@@ -315,7 +321,10 @@ impl Fixture {
     }
 
     async fn documents(&self, kind: DocumentKind) -> Vec<Document> {
-        self.store.list_documents(kind).await.unwrap()
+        self.store
+            .list_documents(kind, DocumentPage::All)
+            .await
+            .unwrap()
     }
 }
 

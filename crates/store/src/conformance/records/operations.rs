@@ -316,7 +316,7 @@ pub async fn ended_operations_go_with_their_jobs(f: Fixture) {
     let open = create(f, requeue(f, 5), &[]).await;
     let at_its_end = f.now();
     f.clock.advance(secs(10));
-    let prune = async |before| f.store.prune_operations(before, 4).await.unwrap();
+    let prune = async |before| f.prune_records(before, 4).await.operations;
     assert_eq!(prune(at_its_end).await, 0);
     let mut gone = 0;
     loop {
@@ -347,7 +347,7 @@ pub async fn a_command_and_its_audit_record_are_stored_together(f: Fixture) {
         let subscriptions = Arc::default();
         let run = f
             .store
-            .run_audited_command(vec![job], command, subscriptions, record);
+            .run_command(vec![job], command, subscriptions, Some(record));
         run.await.unwrap().remove(0)
     };
     assert!(run("job.cancel", JobCommand::Cancel).await.is_ok());
@@ -386,7 +386,7 @@ pub async fn audit_records_are_found_by_what_is_asked(f: Fixture) {
         let mut record = audit(f, action, subject).of_tenant(name.map(tenant));
         record.actor = Actor::named(actor);
         for _ in 0..2 {
-            let stored = f.store.enqueue_audited(Vec::new(), record.clone());
+            let stored = f.store.enqueue(Vec::new(), Some(record.clone()));
             assert_eq!(stored.await.unwrap(), []);
         }
         all.push(record);
@@ -430,8 +430,8 @@ pub async fn audit_records_are_found_by_what_is_asked(f: Fixture) {
         assert_eq!(found.items, matching, "{filter:?}");
         assert_eq!(found.items.len(), count, "{filter:?}");
     }
-    let prune = f.store.prune_audit(begin.plus(secs(3)), 10);
-    assert_eq!(prune.await.unwrap(), 2);
+    let pruned = f.prune_records(begin.plus(secs(3)), 10).await;
+    assert_eq!(pruned.audit, 2);
     let kept = actions(f, AuditFilter::default()).await;
     assert_eq!(kept, ["job.retry", "gate.set"]);
 }

@@ -3,8 +3,8 @@
 use std::{cell::RefCell, cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use steadfast_core::{
-    AppliedGate, CallOwner, GateNumber, GateState, Gates, Guarantee, Job, JobId, Room, Share,
-    Sublane, Tenant, Timestamp,
+    AppliedGate, CallOwner, FlowKey, GateNumber, GateState, Gates, Guarantee, Job, JobId, Room,
+    Share, Tenant, Timestamp,
 };
 
 use super::tables::{DueRange, Tables};
@@ -19,7 +19,7 @@ pub(super) struct Flow {
     gates: Arc<Gates>,
     /// Which of them apply, as far as that was asked: every claim asks it of every place where jobs
     /// wait.
-    applied: RefCell<BTreeMap<Sublane, Arc<[AppliedGate]>>>,
+    applied: RefCell<BTreeMap<FlowKey, Arc<[AppliedGate]>>>,
     /// Without how many attempts run, which the jobs tell.
     states: BTreeMap<GateNumber, GateState>,
     shares: BTreeMap<Tenant, Share>,
@@ -28,17 +28,17 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// The gates that limit the jobs of a sublane.
-    pub(super) fn applying_to(&self, sublane: &Sublane) -> Arc<[AppliedGate]> {
+    /// The gates that limit the jobs of a flow key.
+    pub(super) fn applying_to(&self, flow_key: &FlowKey) -> Arc<[AppliedGate]> {
         let mut applied = self.applied.borrow_mut();
-        if let Some(gates) = applied.get(sublane) {
+        if let Some(gates) = applied.get(flow_key) {
             return gates.clone();
         }
         if applied.len() >= APPLIED_MAX {
             applied.clear();
         }
-        let gates: Arc<[AppliedGate]> = self.gates.applying_to(sublane).into();
-        applied.insert(sublane.clone(), gates.clone());
+        let gates: Arc<[AppliedGate]> = self.gates.applying_to(flow_key).into();
+        applied.insert(flow_key.clone(), gates.clone());
         gates
     }
 
@@ -107,7 +107,7 @@ impl Tables {
                 true => claim.within_timeout(),
                 false => claim,
             };
-            for gate in &*self.flow.applying_to(&range.sublane) {
+            for gate in &*self.flow.applying_to(&range.flow_key) {
                 let state = self.gate_state(gate);
                 let state = gate
                     .limits
@@ -115,8 +115,8 @@ impl Tables {
                 self.flow.states.insert(gate.number, state);
                 *counts.running.entry(gate.number).or_insert(0) += 1;
             }
-            self.flow.charge(&range.sublane.tenant);
-            for owner in CallOwner::all_of(&range.sublane) {
+            self.flow.charge(&range.flow_key.tenant);
+            for owner in CallOwner::all_of(&range.flow_key) {
                 *counts.sent.entry(owner).or_insert(0) += 1;
             }
             self.update(claim.job().clone());
@@ -143,10 +143,10 @@ impl Tables {
             let Next::Start(run_at, id) = self.next(range, request, counts, now) else {
                 return None;
             };
-            let share = self.flow.share(&range.sublane.tenant);
+            let share = self.flow.share(&range.flow_key.tenant);
             let order = (
                 share,
-                &range.sublane.tenant,
+                &range.flow_key.tenant,
                 Reverse(range.priority),
                 run_at,
                 id,
@@ -164,7 +164,7 @@ impl Tables {
         counts: &ClaimCounts,
         now: Timestamp,
     ) -> Next {
-        let gates = self.flow.applying_to(&range.sublane);
+        let gates = self.flow.applying_to(&range.flow_key);
         let is_probe = gates.iter().any(|gate| gate.limits.is_for_probes());
         let may_go = |id: JobId| {
             let job = self.job(id);
@@ -178,7 +178,7 @@ impl Tables {
             return Next::Blocked;
         };
         if gates.iter().any(|gate| gate.limits.ordered) {
-            let first = self.first_of_key(&range.sublane);
+            let first = self.first_of_key(&range.flow_key);
             let Some(job) = first.filter(|job| DueRange::of(job).as_ref() == Some(range)) else {
                 return Next::Blocked;
             };
@@ -192,7 +192,7 @@ impl Tables {
         }
         let sent = |owner: &CallOwner| counts.sent.get(owner).copied().unwrap_or(0);
         if let Some(allowance) = &request.allowance
-            && CallOwner::all_of(&range.sublane).any(|owner| allowance.of(&owner) <= sent(&owner))
+            && CallOwner::all_of(&range.flow_key).any(|owner| allowance.of(&owner) <= sent(&owner))
         {
             return Next::Blocked;
         }
@@ -209,8 +209,8 @@ impl Tables {
     }
 
     /// The oldest unfinished job of a concurrency key.
-    pub(super) fn first_of_key(&self, sublane: &Sublane) -> Option<&Job> {
-        let key = (&sublane.tenant, &sublane.concurrency_key);
+    pub(super) fn first_of_key(&self, flow_key: &FlowKey) -> Option<&Job> {
+        let key = (&flow_key.tenant, &flow_key.concurrency_key);
         self.jobs
             .values()
             .map(|entry| &entry.job)
@@ -221,7 +221,7 @@ impl Tables {
 
     /// Whether an attempt of a job that runs counts at a gate.
     pub(super) fn counts_at(&self, job: &Job, gate: &AppliedGate) -> bool {
-        self.flow.applying_to(&Sublane::from(job)).contains(gate)
+        self.flow.applying_to(&FlowKey::from(job)).contains(gate)
     }
 
     pub(super) fn gate_state(&self, gate: &AppliedGate) -> GateState {
@@ -239,8 +239,8 @@ impl Tables {
     pub(super) fn running(&self) -> BTreeMap<GateNumber, u32> {
         let mut running = BTreeMap::new();
         let jobs = self.leases.iter().filter_map(|(_, id)| self.jobs.get(id));
-        for sublane in jobs.map(|entry| Sublane::from(&entry.job)) {
-            for gate in &*self.flow.applying_to(&sublane) {
+        for flow_key in jobs.map(|entry| FlowKey::from(&entry.job)) {
+            for gate in &*self.flow.applying_to(&flow_key) {
                 *running.entry(gate.number).or_insert(0) += 1;
             }
         }
@@ -250,8 +250,8 @@ impl Tables {
     /// Where jobs wait that a claim may take.
     fn wanted<'a>(&'a self, request: &'a ClaimRequest) -> impl Iterator<Item = &'a DueRange> {
         let is_wanted =
-            |sublane: &Sublane| request.wants(&sublane.tenant, &sublane.queue, &sublane.kind);
+            |flow_key: &FlowKey| request.wants(&flow_key.tenant, &flow_key.queue, &flow_key.kind);
         let ranges = self.waiting.keys();
-        ranges.filter(move |range| is_wanted(&range.sublane))
+        ranges.filter(move |range| is_wanted(&range.flow_key))
     }
 }

@@ -8,9 +8,10 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    BatchId, Claim, CommandRefusal, CommandResult, CommitResult, Fence, Job, JobCommand, JobId,
-    JobState, NewJob, Payload, RefusalReason, StartDeadline, StepName, Subscriptions, Tenant,
-    Timestamp, Transition, Unique, WorkerName, limits::STEPS_MAX, on_command, on_dependant_command,
+    AuditRecord, BatchId, Claim, CommandRefusal, CommandResult, CommitResult, Fence, Job,
+    JobCommand, JobId, JobState, NewJob, Payload, RefusalReason, StartDeadline, StepName,
+    Subscriptions, Tenant, Timestamp, Transition, Unique, WorkerName, limits::STEPS_MAX,
+    on_command, on_dependant_command,
 };
 
 use super::{
@@ -32,14 +33,21 @@ use crate::{
     verbs::links::NewDependant,
     verbs::tenant_room::check_lanes,
     verbs::unique::UniquePlan,
-    verbs::{batches, dependencies, outbox},
+    verbs::{audit, batches, dependencies, outbox},
 };
 
 const LAST_ID: JobId = JobId::from_bits(u128::MAX);
 
 #[async_trait]
 impl JobStore for MemoryStore {
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
+    async fn enqueue(
+        &self,
+        jobs: Vec<NewJob>,
+        audit: Option<AuditRecord>,
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        if let Some(audit) = audit {
+            return audit::enqueue(self, jobs, audit).await;
+        }
         self.with(|tables, now| tables.enqueue(jobs, now))
     }
 
@@ -59,19 +67,18 @@ impl JobStore for MemoryStore {
         Ok(self.with(|tables, _| tables.cancel_requests(&worker, limit)))
     }
 
-    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
-        Ok(self.with(|tables, _| tables.jobs.get(&job)?.steps.get(&step).cloned()))
-    }
-
     async fn list_steps(
         &self,
         job: JobId,
+        only: Option<StepName>,
         limit: usize,
     ) -> Result<Vec<(StepName, Payload)>, StoreError> {
         Ok(self.with(|tables, _| {
             let steps = tables.jobs.get(&job).map(|stored| &stored.steps);
-            let steps = steps.into_iter().flatten().take(limit);
+            let steps = steps.into_iter().flatten();
             steps
+                .filter(|(name, _)| only.as_ref().is_none_or(|only| *name == only))
+                .take(limit)
                 .map(|(name, result)| (name.clone(), result.clone()))
                 .collect()
         }))
@@ -80,23 +87,19 @@ impl JobStore for MemoryStore {
     async fn save_step(
         &self,
         job: JobId,
-        step: StepName,
-        result: Payload,
-    ) -> Result<Payload, StoreError> {
-        Ok(self.with(|tables, _| match tables.jobs.get_mut(&job) {
-            Some(stored) => stored.steps.entry(step).or_insert(result).clone(),
-            None => result,
-        }))
-    }
-
-    async fn save_claimed_step(
-        &self,
-        job: JobId,
-        fence: Fence,
+        fence: Option<Fence>,
         step: StepName,
         result: Payload,
     ) -> Result<SaveStepResult, StoreError> {
-        Ok(self.with(|tables, _| tables.save_claimed_step(job, fence, step, result)))
+        Ok(
+            self.with(|tables, _| match (fence, tables.jobs.get_mut(&job)) {
+                (Some(fence), _) => tables.save_claimed_step(job, fence, step, result),
+                (None, Some(stored)) => {
+                    SaveStepResult::Stored(stored.steps.entry(step).or_insert(result).clone())
+                }
+                (None, None) => SaveStepResult::Stored(result),
+            }),
+        )
     }
 
     async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
@@ -116,7 +119,11 @@ impl JobStore for MemoryStore {
         jobs: Vec<JobId>,
         command: JobCommand,
         subscriptions: Arc<Subscriptions>,
+        audit: Option<AuditRecord>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
+        if let Some(audit) = audit {
+            return audit::run_command(self, jobs, command, subscriptions, audit).await;
+        }
         Ok(self.with(|tables, now| {
             each(jobs, |job| {
                 tables.run_command(job, &command, &subscriptions, now)

@@ -8,8 +8,8 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, GateId, GateState, Gates, Job, JobId, JobLabel, JobState, Payload,
-    Sublane, Tally, Tenant, Timestamp,
+    Attempt, Destination, FlowKey, GateId, GateState, Gates, Job, JobId, JobLabel, JobState,
+    Payload, Tally, Tenant, Timestamp,
 };
 
 use super::{
@@ -26,7 +26,7 @@ use crate::{
     store::{
         AttemptCursor, AttemptOwner, DueMinutes, JobCount, JobFilter, JobPageRequest,
         LaneMinutesList, LaneMinutesSum, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-        StartQuery, StartReading, WaitingSum,
+        StartQuery, StartSnapshot, WaitingSum,
     },
 };
 
@@ -97,14 +97,14 @@ impl QueryStore for MemoryStore {
         Ok(self.with(|tables, now| tables.lane_stats(since, now)))
     }
 
-    async fn read_start(
+    async fn explain_start(
         &self,
         of: StartQuery,
         gates: Arc<Gates>,
-    ) -> Result<Option<StartReading>, StoreError> {
+    ) -> Result<Option<StartSnapshot>, StoreError> {
         Ok(self.with(|tables, now| {
             tables.flow.set_gates(&gates);
-            tables.read_start(&of, now)
+            tables.explain_start(&of, now)
         }))
     }
 
@@ -309,12 +309,16 @@ impl Tables {
         now: Timestamp,
     ) -> DueMinutes {
         let mut sum = WaitingSum::at(now);
-        let is_wanted = |sublane: &Sublane| {
-            sublane.destination.as_ref() == Some(destination)
-                && tenant.is_none_or(|tenant| sublane.tenant == *tenant)
+        let is_wanted = |flow_key: &FlowKey| {
+            flow_key.destination.as_ref() == Some(destination)
+                && tenant.is_none_or(|tenant| flow_key.tenant == *tenant)
         };
         let mut left = most;
-        for (range, jobs) in self.waiting.iter().filter(|(of, _)| is_wanted(&of.sublane)) {
+        for (range, jobs) in self
+            .waiting
+            .iter()
+            .filter(|(of, _)| is_wanted(&of.flow_key))
+        {
             for (run_at, _) in jobs {
                 if minute(*run_at) > minute(until) {
                     break;

@@ -6,30 +6,30 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, Destination, GateHolder, GateSnapshot, GateState, Job, JobId, JobSnapshot,
-    JobState, PlaceSnapshot, Queue, Room, Sublane, Tenant, Timestamp,
+    AppliedGate, Destination, FlowKey, GateHolder, GateSnapshot, GateState, Job, JobId,
+    JobSnapshot, JobState, PlaceSnapshot, Queue, Room, Tenant, Timestamp,
 };
 
 use super::tables::{DueRange, Tables};
 use crate::{
     limits::{GATE_HOLDERS_MAX, JOBS_AHEAD_MAX},
-    store::{JobCount, StartQuery, StartReading},
+    store::{JobCount, StartQuery, StartSnapshot},
 };
 
 impl Tables {
-    pub(super) fn read_start(&self, of: &StartQuery, now: Timestamp) -> Option<StartReading> {
+    pub(super) fn explain_start(&self, of: &StartQuery, now: Timestamp) -> Option<StartSnapshot> {
         let id = match of {
             StartQuery::Job(id) => *id,
             StartQuery::FirstOf(tenant, queue) => self.first_of(tenant, queue, now)?,
         };
-        let mut reading = StartReading::new(self.job(id)?);
+        let mut reading = StartSnapshot::new(self.job(id)?);
         let Some(range) = DueRange::of(&reading.job) else {
             return Some(reading);
         };
-        let gates = self.flow.applying_to(&range.sublane);
+        let gates = self.flow.applying_to(&range.flow_key);
         let is_ordered = gates.iter().any(|gate| gate.limits.ordered);
         reading.before_in_key = self
-            .first_of_key(&range.sublane)
+            .first_of_key(&range.flow_key)
             .filter(|first| is_ordered && first.id != id)
             .map(|first| JobSnapshot {
                 job: first.id,
@@ -51,11 +51,14 @@ impl Tables {
         most: u64,
         now: Timestamp,
     ) -> JobCount {
-        let is_wanted = |sublane: &Sublane| {
-            sublane.destination.as_ref() == Some(destination)
-                && tenant.is_none_or(|tenant| sublane.tenant == *tenant)
+        let is_wanted = |flow_key: &FlowKey| {
+            flow_key.destination.as_ref() == Some(destination)
+                && tenant.is_none_or(|tenant| flow_key.tenant == *tenant)
         };
-        let wanted = self.waiting.iter().filter(|(of, _)| is_wanted(&of.sublane));
+        let wanted = self
+            .waiting
+            .iter()
+            .filter(|(of, _)| is_wanted(&of.flow_key));
         let last = (now, JobId::from_bits(u128::MAX));
         let counts = wanted.map(|(_, jobs)| jobs.range(..=last).count());
         JobCount::up_to(u64::try_from(counts.sum::<usize>()).unwrap_or(most), most)
@@ -84,9 +87,9 @@ impl Tables {
         let own = self
             .waiting
             .keys()
-            .filter(|range| range.sublane.tenant == *tenant);
+            .filter(|range| range.flow_key.tenant == *tenant);
         let used: BTreeSet<_> = own
-            .filter_map(|range| range.sublane.destination.as_ref())
+            .filter_map(|range| range.flow_key.destination.as_ref())
             .collect();
         among.retain(|destination| used.contains(destination));
         among
@@ -119,7 +122,7 @@ impl Tables {
         holders.take(GATE_HOLDERS_MAX).collect()
     }
 
-    fn count_before(&self, reading: &mut StartReading, own: &DueRange, now: Timestamp) {
+    fn count_before(&self, reading: &mut StartSnapshot, own: &DueRange, now: Timestamp) {
         let (run_at, id) = (reading.job.progress.run_at, reading.job.id);
         let mut place = PlaceSnapshot::default();
         for (range, jobs) in &self.waiting {
@@ -133,7 +136,7 @@ impl Tables {
             let count = u64::try_from(count).unwrap_or(u64::MAX).min(most);
             place.ahead += count;
             place.alike += if range == own { count } else { 0 };
-            let shared = self.flow.applying_to(&range.sublane);
+            let shared = self.flow.applying_to(&range.flow_key);
             for gate in &mut reading.gates {
                 gate.ahead += if shared.contains(&gate.gate) {
                     count
@@ -148,15 +151,15 @@ impl Tables {
     /// How many of a range's jobs may start as far as gates decide that the job does not pass.
     fn most_before(
         &self,
-        reading: &StartReading,
+        reading: &StartSnapshot,
         range: &DueRange,
         own: &DueRange,
         now: Timestamp,
     ) -> u64 {
-        if range.sublane.tenant != own.sublane.tenant {
+        if range.flow_key.tenant != own.flow_key.tenant {
             return 0;
         }
-        let gates = self.flow.applying_to(&range.sublane);
+        let gates = self.flow.applying_to(&range.flow_key);
         let others = gates
             .iter()
             .filter(|gate| !reading.gates.iter().any(|own| own.gate == **gate));
@@ -191,7 +194,7 @@ impl Tables {
     }
 
     fn is_open(&self, job: &Job, now: Timestamp) -> bool {
-        let gates = self.flow.applying_to(&Sublane::from(job));
+        let gates = self.flow.applying_to(&FlowKey::from(job));
         gates
             .iter()
             .all(|gate| self.room(gate, job.progress.is_retry(), now) > 0)

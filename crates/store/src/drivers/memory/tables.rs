@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::{
-    Attempt, AuditId, AuditRecord, BatchId, FailureGroup, FailureKey, Fence, IdempotencyKey, Job,
-    JobId, JobState, NewJob, OperationId, OperationJob, Payload, Priority, ScheduleId, StepName,
-    Sublane, Tally, Tenant, Timestamp,
+    Attempt, AuditId, AuditRecord, BatchId, FailureGroup, FailureKey, Fence, FlowKey,
+    IdempotencyKey, Job, JobId, JobState, NewJob, OperationId, OperationJob, Payload, Priority,
+    ScheduleId, StepName, Tally, Tenant, Timestamp,
 };
 
 use super::{claim::Flow, events::EventEntry, transaction::RecordEntry};
@@ -56,7 +56,7 @@ pub(super) struct Tables {
 /// are not in the way of due ones.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DueRange {
-    pub(super) sublane: Sublane,
+    pub(super) flow_key: FlowKey,
     pub(super) priority: Priority,
     pub(super) is_retry: bool,
 }
@@ -65,7 +65,7 @@ impl DueRange {
     /// Where a job waits, if it does.
     pub(super) fn of(job: &Job) -> Option<Self> {
         (job.progress.state == JobState::Waiting).then(|| Self {
-            sublane: Sublane::from(job),
+            flow_key: FlowKey::from(job),
             priority: job.priority,
             is_retry: job.progress.attempt > job.progress.attempts_before,
         })

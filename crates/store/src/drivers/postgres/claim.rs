@@ -28,7 +28,7 @@ use super::{
     values::{duration_micros, time, time_option},
 };
 use crate::{
-    claim::{DueRange, Head, Pick, SentJobs, SublaneId, TenantBatch},
+    claim::{DueRange, FlowKeyId, Head, Pick, SentJobs, TenantBatch},
     drivers::sql::{paging::row_limit, values::state},
     lane::LaneId,
     limits::{
@@ -102,7 +102,7 @@ async fn next_due(
         let (sql, oldest_live) = (include_str!("claim/claim_next.sql"), vec![0_i64]);
         let params: [&(dyn ToSql + Sync); 4] = [
             &columns.lanes,
-            &columns.sublanes,
+            &columns.flow_keys,
             &columns.levels,
             &oldest_live,
         ];
@@ -227,9 +227,9 @@ async fn find_first_of_keys(
     picks: &mut [SqlPick<'_>],
 ) -> Result<(), DriverError> {
     let key_of = |pick: &SqlPick<'_>| {
-        let sublane = &pick.pick.sublane;
-        let key = sublane.concurrency_key.as_ref()?;
-        Some(steadfast_core::Sublane::key_number(&sublane.tenant, key))
+        let flow_key = &pick.pick.flow_key;
+        let key = flow_key.concurrency_key.as_ref()?;
+        Some(steadfast_core::FlowKey::key_number(&flow_key.tenant, key))
     };
     let ordered = picks.iter().filter(|pick| pick.pick.is_ordered());
     let keys: HashSet<i64> = ordered.filter_map(key_of).collect();
@@ -290,7 +290,7 @@ async fn find_probes(session: &Session<'_>, picks: &mut [SqlPick<'_>]) -> Result
     let params: [&(dyn ToSql + Sync); 7] = [
         &now,
         &columns.lanes,
-        &columns.sublanes,
+        &columns.flow_keys,
         &columns.levels,
         &oldest_live,
         &only,
@@ -329,13 +329,13 @@ struct FirstOfKey {
 impl FirstOfKey {
     fn read(row: &Row) -> Result<Self, DriverError> {
         let lane: LaneId = row.try_get("lane")?;
-        let number = row.try_get("sublane")?;
+        let number = row.try_get("flow_key")?;
         let level: i32 = row.try_get("level")?;
         let level = crate::claim::Level::from_number(level.into());
         Ok(Self {
             id: row.try_get::<_, Key>("id")?.job(),
             range: level.map(|level| DueRange {
-                sublane: SublaneId { lane, number },
+                flow_key: FlowKeyId { lane, number },
                 level,
             }),
             run_at: time(row.try_get("run_at")?),
@@ -369,7 +369,7 @@ async fn take(
     let heads = async {
         let sql = include_str!("claim/claim_next.sql");
         let params: [&(dyn ToSql + Sync); 4] =
-            [&all.lanes, &all.sublanes, &all.levels, &oldest_live];
+            [&all.lanes, &all.flow_keys, &all.levels, &oldest_live];
         session.query(sql, &params).await
     };
     let (rows, heads) = future::join(rows, heads).await;
@@ -477,7 +477,7 @@ async fn take_rows(
                 &now,
                 &batches,
                 &columns.lanes,
-                &columns.sublanes,
+                &columns.flow_keys,
                 &columns.levels,
                 &oldest_live,
                 &most,
@@ -507,7 +507,7 @@ async fn read(session: &Session<'_>, taken: Vec<Row>) -> Result<Vec<Claim>, Driv
         }
     }
     if !unreadable.is_empty() {
-        set_aside(session, &unreadable).await?;
+        quarantine(session, &unreadable).await?;
     }
     jobs.sort_by_key(|job| (Reverse(job.priority), job.progress.run_at, job.id));
     let mut claims = Vec::with_capacity(jobs.len());
@@ -521,9 +521,9 @@ async fn read(session: &Session<'_>, taken: Vec<Row>) -> Result<Vec<Claim>, Driv
 }
 
 /// Without this, rows that cannot be read would be claimed again and again, before all others.
-async fn set_aside(session: &Session<'_>, ids: &[Key]) -> Result<(), DriverError> {
+async fn quarantine(session: &Session<'_>, ids: &[Key]) -> Result<(), DriverError> {
     let never = Timestamp::MAX.as_micros();
     session
-        .execute(include_str!("claim/set_aside.sql"), &[&ids, &never])
+        .execute(include_str!("claim/quarantine.sql"), &[&ids, &never])
         .await
 }

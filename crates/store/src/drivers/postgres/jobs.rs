@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, StepName, Subscriptions,
-    Timestamp, Transition, WorkerName,
+    AuditRecord, Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, StepName,
+    Subscriptions, Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -26,11 +26,19 @@ use crate::{
         BaseStore as _, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore,
         RenewResult, Renewal, SaveStepResult,
     },
+    verbs::audit,
 };
 
 #[async_trait]
 impl JobStore for PostgresStore {
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
+    async fn enqueue(
+        &self,
+        jobs: Vec<NewJob>,
+        audit: Option<AuditRecord>,
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        if let Some(audit) = audit {
+            return audit::enqueue(self, jobs, audit).await;
+        }
         with_wake_hints!(self, "enqueue", |conn, hints| enqueue::enqueue(
             conn, &jobs, hints
         ))?
@@ -59,22 +67,16 @@ impl JobStore for PostgresStore {
         ))
     }
 
-    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
-        on_connection!(self, "step_result", |conn| get::step_result(
-            &conn.session(),
-            job,
-            &step
-        ))
-    }
-
     async fn list_steps(
         &self,
         job: JobId,
+        only: Option<StepName>,
         limit: usize,
     ) -> Result<Vec<(StepName, Payload)>, StoreError> {
         on_connection!(self, "list_steps", |conn| get::steps(
             &conn.session(),
             job,
+            only.as_ref(),
             limit
         ))
     }
@@ -82,25 +84,11 @@ impl JobStore for PostgresStore {
     async fn save_step(
         &self,
         job: JobId,
-        step: StepName,
-        result: Payload,
-    ) -> Result<Payload, StoreError> {
-        on_connection!(self, "save_step", |conn| change::save_step(
-            &conn.session(),
-            job,
-            &step,
-            &result
-        ))
-    }
-
-    async fn save_claimed_step(
-        &self,
-        job: JobId,
-        fence: Fence,
+        fence: Option<Fence>,
         step: StepName,
         result: Payload,
     ) -> Result<SaveStepResult, StoreError> {
-        on_connection!(self, "save_claimed_step", |conn| change::save_claimed_step(
+        on_connection!(self, "save_step", |conn| change::save_step(
             &conn.session(),
             job,
             fence,
@@ -138,7 +126,11 @@ impl JobStore for PostgresStore {
         jobs: Vec<JobId>,
         command: JobCommand,
         subscriptions: Arc<Subscriptions>,
+        audit: Option<AuditRecord>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
+        if let Some(audit) = audit {
+            return audit::run_command(self, jobs, command, subscriptions, audit).await;
+        }
         with_wake_hints!(self, "run_command", |conn, hints| change::run_command(
             conn,
             &jobs,

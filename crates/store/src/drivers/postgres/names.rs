@@ -30,7 +30,7 @@ use crate::{
     error::EnqueueError,
     lane::{Lane, LaneId},
     limits::{LANES_PER_TENANT_MAX, NAME_TRIES_MAX, NUMBERS_REMEMBERED},
-    verbs::tenant_room::{check_lanes, check_sublanes, new_lanes},
+    verbs::tenant_room::{check_flow_keys, check_lanes, new_lanes},
 };
 
 columns! {
@@ -133,7 +133,7 @@ pub(super) async fn check_room(
         }
     }
     let now = shared.clock.now();
-    Ok(check_sublanes(jobs, &mut shared.due.lock().index, now))
+    Ok(check_flow_keys(jobs, &mut shared.due.lock().index, now))
 }
 
 /// Jobs with the numbers of their lanes and policies, whose rows are stored.

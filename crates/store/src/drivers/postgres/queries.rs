@@ -23,7 +23,7 @@ use crate::{
     store::{
         AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobFilter,
         JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-        StartQuery, StartReading,
+        StartQuery, StartSnapshot,
     },
     verbs::schedules,
 };
@@ -115,15 +115,15 @@ impl QueryStore for PostgresStore {
         ))
     }
 
-    async fn read_start(
+    async fn explain_start(
         &self,
         of: StartQuery,
         gates: Arc<Gates>,
-    ) -> Result<Option<StartReading>, StoreError> {
-        on_connection!(self, "read_start", |conn| async {
+    ) -> Result<Option<StartSnapshot>, StoreError> {
+        on_connection!(self, "explain_start", |conn| async {
             let session = conn.session();
             let reader = StartReader::new(&session, &gates).await?;
-            start::read_start(&reader, &of).await
+            start::explain_start(&reader, &of).await
         })
     }
 

@@ -4,14 +4,14 @@
 use std::{collections::HashMap, future::Future, sync::Arc};
 
 use steadfast_core::{
-    AppliedGate, Destination, GateHolder, GateId, GateNumber, GateSnapshot, GateState, Gates, Job,
-    JobId, JobSnapshot, JobState, PlaceSnapshot, Queue, Sublane, Tenant, Timestamp,
+    AppliedGate, Destination, FlowKey, GateHolder, GateId, GateNumber, GateSnapshot, GateState,
+    Gates, Job, JobId, JobSnapshot, JobState, PlaceSnapshot, Queue, Tenant, Timestamp,
 };
 
 use crate::{
     claim::{DueIndex, DueRange, RangeAhead, WaitingJob},
     limits::{JOBS_AHEAD_MAX, RANGES_COUNTED_TOGETHER},
-    store::{JobCount, StartQuery, StartReading},
+    store::{JobCount, StartQuery, StartSnapshot},
 };
 
 /// A range in which jobs are counted.
@@ -80,10 +80,10 @@ pub(crate) trait StartReads: Sync {
     ) -> impl Future<Output = Result<HashMap<GateNumber, Vec<GateHolder>>, Self::Error>> + Send;
 }
 
-pub(crate) async fn read_start<R: StartReads>(
+pub(crate) async fn explain_start<R: StartReads>(
     reads: &R,
     of: &StartQuery,
-) -> Result<Option<StartReading>, R::Error> {
+) -> Result<Option<StartSnapshot>, R::Error> {
     let id = match of {
         StartQuery::Job(id) => Some(*id),
         StartQuery::FirstOf(tenant, queue) => first_of(reads, tenant, queue).await?,
@@ -92,7 +92,7 @@ pub(crate) async fn read_start<R: StartReads>(
     let Some(job) = reads.job(id).await? else {
         return Ok(None);
     };
-    let mut reading = StartReading::new(job);
+    let mut reading = StartSnapshot::new(job);
     if reading.job.progress.state != JobState::Waiting {
         return Ok(Some(reading));
     }
@@ -201,13 +201,13 @@ async fn gate_snapshots<R: StartReads>(
 
 async fn before_in_key<R: StartReads>(
     reads: &R,
-    reading: &StartReading,
+    reading: &StartSnapshot,
     now: Timestamp,
 ) -> Result<Option<JobSnapshot>, R::Error> {
     let is_ordered = reading.gates.iter().any(|gate| gate.gate.limits.ordered);
     let key = reading.job.concurrency_key.as_ref().filter(|_| is_ordered);
     let Some(key) = key else { return Ok(None) };
-    let number = Sublane::key_number(&reading.job.tenant, key);
+    let number = FlowKey::key_number(&reading.job.tenant, key);
     let first = reads.first_of_key(number).await?;
     let first = first.filter(|first| first.id != reading.job.id);
     Ok(first.map(|first| JobSnapshot {
@@ -220,7 +220,7 @@ async fn before_in_key<R: StartReads>(
 /// Counts the jobs that are claimed before one, until there are enough for people.
 async fn count_before<R: StartReads>(
     reads: &R,
-    reading: &mut StartReading,
+    reading: &mut StartSnapshot,
     before: &[RangeAhead],
     mut is_cut: bool,
 ) -> Result<(), R::Error> {
@@ -244,7 +244,7 @@ async fn count_before<R: StartReads>(
             // Jobs of exactly its time that come after it may hide others.
             is_cut |= count.entries == most;
             left = left.saturating_sub(count.jobs);
-            reading.add_before(count.jobs, ahead.is_alike, &ahead.shared);
+            reading.add_before(count.jobs, ahead.is_same_class, &ahead.shared);
         }
     }
     reading.bound_counts(JOBS_AHEAD_MAX, is_cut);

@@ -10,7 +10,7 @@ pub(crate) mod start;
 use std::collections::HashSet;
 
 use rusqlite::{Statement, params};
-use steadfast_core::{Claim, GateNumber, Guarantee, Job, JobState, Sublane, Timestamp, WorkerName};
+use steadfast_core::{Claim, FlowKey, GateNumber, Guarantee, Job, JobState, Timestamp, WorkerName};
 
 use super::{
     counts::Bucket,
@@ -20,7 +20,7 @@ use super::{
     values::time,
 };
 use crate::{
-    claim::{DueRange, Head, Pick, SentJobs, SublaneId},
+    claim::{DueRange, FlowKeyId, Head, Pick, SentJobs},
     drivers::sql::paging::row_limit,
     limits::{
         CLAIM_EMPTY_RANGES_MAX, CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX, LATE_JOB_LOOK_AGAIN,
@@ -146,14 +146,14 @@ fn claim_range(
     let first = batch.claims.len();
     let (rows, head) = read_due(session, batch, range, until, most)?;
     for (row, claim) in rows.iter().zip(&batch.claims[first..]) {
-        write_claim(session, range.sublane, row, claim)?;
+        write_claim(session, range.flow_key, row, claim)?;
     }
     Ok((rows.len(), head))
 }
 
 fn write_claim(
     session: &mut Session<'_>,
-    sublane: SublaneId,
+    flow_key: FlowKeyId,
     row: &DueRow,
     claim: &Claim,
 ) -> Result<(), DriverError> {
@@ -170,10 +170,10 @@ fn write_claim(
     let from = Bucket::waiting(progress.run_at, row.is_retry);
     session
         .counts
-        .move_job(sublane.lane, Some(from), Some(Bucket::RUNNING));
+        .move_job(flow_key.lane, Some(from), Some(Bucket::RUNNING));
     let running = RunningRow {
         seq: row.seq,
-        sublane,
+        flow_key,
         priority: job.priority.get(),
         schedule: job.scheduled_run.map(|run| run.schedule),
     };
@@ -207,7 +207,7 @@ fn read_due(
     let conn = *conn;
     let select = hot.claim_due.on(conn)?;
     let columns = find_columns(claim_columns, select)?;
-    let SublaneId { lane, number } = range.sublane;
+    let FlowKeyId { lane, number } = range.flow_key;
     let most = most.min(batch.remaining());
     // One more, to know what is next.
     let limit = row_limit(most.saturating_add(1));
@@ -234,7 +234,7 @@ fn read_due(
         batch.push(job, *now);
     }
     drop(rows);
-    set_aside(session, range, &unreadable)?;
+    quarantine(session, range, &unreadable)?;
     if !unreadable.is_empty() {
         head = due_index::head(conn, range)?;
     }
@@ -261,7 +261,7 @@ fn claim_probe(
     let conn = session.conn;
     let mut select = conn.prepare_cached(include_str!("claim/claim_probe.sql"))?;
     let columns = find_columns(&mut session.claim_columns, &select)?;
-    let SublaneId { lane, number } = range.sublane;
+    let FlowKeyId { lane, number } = range.flow_key;
     let looked = row_limit(PROBE_JOBS_LOOKED_MAX);
     let at = session.now.as_micros();
     let mut rows = select.query(params![lane, number, range.level.number(), looked, at])?;
@@ -281,7 +281,7 @@ fn claim_probe(
     let is_retry = range.level.is_retry();
     batch.push(job, session.now);
     if let Some(claim) = batch.claims.last() {
-        write_claim(session, range.sublane, &DueRow { seq, is_retry }, claim)?;
+        write_claim(session, range.flow_key, &DueRow { seq, is_retry }, claim)?;
     }
     Ok((1, due_index::head(conn, range)?))
 }
@@ -294,7 +294,7 @@ fn claim_first_of_key(
 ) -> Result<(usize, Head), DriverError> {
     let conn = session.conn;
     let range = pick.range;
-    let Some(key) = session.due.index.key_number(range.sublane) else {
+    let Some(key) = session.due.index.key_number(range.flow_key) else {
         return Ok((0, due_index::head(conn, range)?));
     };
     let mut select = conn.prepare_cached(include_str!("claim/claim_ordered.sql"))?;
@@ -312,12 +312,12 @@ fn claim_first_of_key(
     };
     drop(rows);
     let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
-    let found = SublaneId {
+    let found = FlowKeyId {
         lane,
-        number: Sublane::number(destination, key),
+        number: FlowKey::number(destination, key),
     };
     let is_retry = job.progress.attempt > job.progress.attempts_before;
-    let is_here = found == range.sublane
+    let is_here = found == range.flow_key
         && job.priority.get() == range.level.priority()
         && is_retry == range.level.is_retry()
         && job.progress.state == JobState::Waiting;
@@ -338,7 +338,7 @@ fn claim_first_of_key(
     let row = DueRow { seq, is_retry };
     batch.push(job, session.now);
     if let Some(claim) = batch.claims.last() {
-        write_claim(session, range.sublane, &row, claim)?;
+        write_claim(session, range.flow_key, &row, claim)?;
     }
     Ok((1, due_index::head(conn, range)?))
 }
@@ -350,7 +350,7 @@ struct UnreadableRow {
 }
 
 /// Without this, rows that cannot be read would be due for ever, before all others.
-fn set_aside(
+fn quarantine(
     session: &mut Session<'_>,
     range: DueRange,
     unreadable: &[UnreadableRow],
@@ -359,13 +359,13 @@ fn set_aside(
     for row in unreadable {
         session
             .conn
-            .prepare_cached(include_str!("claim/set_aside.sql"))?
+            .prepare_cached(include_str!("claim/quarantine.sql"))?
             .execute(params![row.seq, Timestamp::MAX.as_micros()])?;
         let from = Bucket::waiting(row.run_at, is_retry);
         let to = Bucket::waiting(Timestamp::MAX, is_retry);
         session
             .counts
-            .move_job(range.sublane.lane, Some(from), Some(to));
+            .move_job(range.flow_key.lane, Some(from), Some(to));
     }
     Ok(())
 }

@@ -11,11 +11,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, StepName, Subscriptions,
-    Timestamp, Transition, WorkerName,
+    AuditRecord, Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, StepName,
+    Subscriptions, Timestamp, Transition, WorkerName,
 };
 
-use super::{SqliteStore, claim, each, get, session::Session, writer::EnqueueRequest};
+use super::{
+    SqliteStore, claim, each, get, readers::Reader, session::Session, writer::EnqueueRequest,
+};
 use crate::{
     error::{CommandError, EnqueueError, StoreError},
     limits::PRUNE_BATCHES_MAX,
@@ -23,11 +25,19 @@ use crate::{
         BaseStore as _, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore,
         RenewResult, Renewal, SaveStepResult,
     },
+    verbs::audit,
 };
 
 #[async_trait]
 impl JobStore for SqliteStore {
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
+    async fn enqueue(
+        &self,
+        jobs: Vec<NewJob>,
+        audit: Option<AuditRecord>,
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        if let Some(audit) = audit {
+            return audit::enqueue(self, jobs, audit).await;
+        }
         let rows = jobs.len();
         let request = |caller| EnqueueRequest {
             jobs,
@@ -67,45 +77,30 @@ impl JobStore for SqliteStore {
         .await
     }
 
-    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
-        self.read_for_node("step_result", move |reader| {
-            get::step_result(&reader.conn, job, &step)
-        })
-        .await
-    }
-
     async fn list_steps(
         &self,
         job: JobId,
+        only: Option<StepName>,
         limit: usize,
     ) -> Result<Vec<(StepName, Payload)>, StoreError> {
-        self.read("list_steps", move |reader| {
-            get::steps(&reader.conn, job, limit)
-        })
-        .await
+        let is_one = only.is_some();
+        let read = move |reader: &mut Reader| get::steps(&reader.conn, job, only.as_ref(), limit);
+        match is_one {
+            // A handler waits for it.
+            true => self.read_for_node("list_steps", read).await,
+            false => self.read("list_steps", read).await,
+        }
     }
 
     async fn save_step(
         &self,
         job: JobId,
-        step: StepName,
-        result: Payload,
-    ) -> Result<Payload, StoreError> {
-        self.write("save_step", 1, move |session| {
-            change::save_step(session, job, &step, &result)
-        })
-        .await
-    }
-
-    async fn save_claimed_step(
-        &self,
-        job: JobId,
-        fence: Fence,
+        fence: Option<Fence>,
         step: StepName,
         result: Payload,
     ) -> Result<SaveStepResult, StoreError> {
-        self.write("save_claimed_step", 1, move |session| {
-            change::save_claimed_step(session, job, fence, &step, &result)
+        self.write("save_step", 1, move |session| {
+            change::save_step(session, job, fence, &step, &result)
         })
         .await
     }
@@ -140,7 +135,11 @@ impl JobStore for SqliteStore {
         jobs: Vec<JobId>,
         command: JobCommand,
         subscriptions: Arc<Subscriptions>,
+        audit: Option<AuditRecord>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
+        if let Some(audit) = audit {
+            return audit::run_command(self, jobs, command, subscriptions, audit).await;
+        }
         self.write("run_command", jobs.len(), move |session| {
             each(&jobs, |job| {
                 change::run_command(session, *job, &command, &subscriptions)

@@ -23,7 +23,7 @@ use crate::{
     store::{
         AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobFilter,
         JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-        StartQuery, StartReading,
+        StartQuery, StartSnapshot,
     },
     verbs::schedules,
 };
@@ -110,13 +110,13 @@ impl QueryStore for SqliteStore {
         .await
     }
 
-    async fn read_start(
+    async fn explain_start(
         &self,
         of: StartQuery,
         gates: Arc<Gates>,
-    ) -> Result<Option<StartReading>, StoreError> {
-        let reader = self.start_reader("read_start", gates);
-        start::read_start(&reader, &of).await
+    ) -> Result<Option<StartSnapshot>, StoreError> {
+        let reader = self.start_reader("explain_start", gates);
+        start::explain_start(&reader, &of).await
     }
 
     async fn count_due(

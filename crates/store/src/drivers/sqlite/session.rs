@@ -17,7 +17,7 @@ use super::{
     transaction::{WriterTransaction, finish},
 };
 use crate::{
-    claim::{DueRange, SublaneId},
+    claim::{DueRange, FlowKeyId},
     failures::FailureTallies,
     lane::LaneId,
     limits::{RUNNING_ROWS_MAX, WAKE_LANES_MAX},
@@ -147,7 +147,7 @@ pub(super) struct RunningRows(HashMap<JobId, RunningRow>);
 #[derive(Clone, Copy)]
 pub(super) struct RunningRow {
     pub seq: i64,
-    pub sublane: SublaneId,
+    pub flow_key: FlowKeyId,
     pub priority: u8,
     pub schedule: Option<ScheduleId>,
 }
@@ -253,13 +253,14 @@ impl<'c> Session<'c> {
     /// A new job waits.
     pub(super) fn job_added(&mut self, range: DueRange, job: &NewJob, run_at: Timestamp) {
         let bucket = Bucket::waiting(run_at, range.level.is_retry());
-        self.counts.move_job(range.sublane.lane, None, Some(bucket));
+        self.counts
+            .move_job(range.flow_key.lane, None, Some(bucket));
         self.job_waits(range, Some(job), run_at);
     }
 
     /// A job has gone from one position to another.
     pub(super) fn job_moved(&mut self, from: JobPosition, to: JobPosition) {
-        let lane = from.range.sublane.lane;
+        let lane = from.range.flow_key.lane;
         self.counts
             .move_job(lane, Some(from.bucket), Some(to.bucket));
         if from.state == JobState::Waiting {
@@ -273,11 +274,11 @@ impl<'c> Session<'c> {
         let has_come = to.state == JobState::Waiting && from.state != JobState::Running;
         let is_elsewhere = from.state != JobState::Waiting || from.range != to.range;
         if has_left || (has_come && is_elsewhere) {
-            self.due.index.order_changed(from.range.sublane, self.now);
+            self.due.index.order_changed(from.range.flow_key, self.now);
             self.wake_opened();
         }
         if from.state == JobState::Running && to.state != JobState::Running {
-            self.due.index.remove_running(from.range.sublane, self.now);
+            self.due.index.remove_running(from.range.flow_key, self.now);
             self.wake_opened();
         }
         // The end of a run may let a queued tick fire.
@@ -289,14 +290,14 @@ impl<'c> Session<'c> {
     fn job_waits(&mut self, range: DueRange, job: Option<&NewJob>, run_at: Timestamp) {
         let is_earlier = self.due.add(range, job, run_at);
         if is_earlier || run_at <= self.now {
-            self.wakes.job_waits(range.sublane.lane, run_at);
+            self.wakes.job_waits(range.flow_key.lane, run_at);
         }
     }
 
     /// Callers may be waiting for what gates have let through.
     pub(super) fn wake_opened(&mut self) {
-        for (sublane, at) in self.due.index.take_wake_list() {
-            self.wakes.job_waits(sublane.lane, at);
+        for (flow_key, at) in self.due.index.take_wake_list() {
+            self.wakes.job_waits(flow_key.lane, at);
         }
     }
 

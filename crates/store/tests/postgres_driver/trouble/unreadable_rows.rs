@@ -10,7 +10,7 @@ use steadfast_store::{
 use crate::common::{TestDatabase, jobs, request, schedule};
 
 #[tokio::test]
-async fn a_row_that_was_set_aside_counts_at_no_gate() {
+async fn a_row_that_was_quarantined_counts_at_no_gate() {
     let database = TestDatabase::new();
     let store = database.open().await;
     let new = jobs(&store, 1);
@@ -25,7 +25,7 @@ async fn a_row_that_was_set_aside_counts_at_no_gate() {
         ..request(10)
     };
     let broken = new[0].id;
-    store.enqueue(new).await.unwrap();
+    store.enqueue(new, None).await.unwrap();
     database
         .execute(&format!(
             "UPDATE steadfast.job SET tags = '{{' WHERE id = '{:032x}'",
@@ -33,7 +33,7 @@ async fn a_row_that_was_set_aside_counts_at_no_gate() {
         ))
         .await;
     assert!(store.claim(gated.clone()).await.unwrap().claims.is_empty());
-    store.enqueue(jobs(&store, 1)).await.unwrap();
+    store.enqueue(jobs(&store, 1), None).await.unwrap();
     let claimed = async {
         while store.claim(gated.clone()).await.unwrap().claims.is_empty() {
             // sleep: a gate that was full is looked at again after a while.
@@ -50,7 +50,7 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
     let store = database.open().await;
     let new = jobs(&store, 3);
     let broken = new[0].id;
-    store.enqueue(new).await.unwrap();
+    store.enqueue(new, None).await.unwrap();
     database
         .execute(&format!(
             "UPDATE steadfast.job SET tags = '{{' WHERE id = '{:032x}'",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..errors import ApiError, CertificateNotTrusted, ServerUnavailable
 from ..payloads import to_json
 from .connection import Connection
 from .held import Registry
+from .settler import Settler, settlements_of
 
 log = logging.getLogger("steadfast.worker")
 
@@ -41,10 +43,13 @@ class Claimer:
         unsettled_max: int,
         request: Callable[[], dict[str, Any]],
         on_claims: Callable[[list[types.Claim]], None],
+        settler: Settler,
     ) -> None:
         self._connection = connection
         self._registry = registry
+        self._settler = settler
         self._concurrency = concurrency
+        self._enough = max(1, concurrency // SHARE)
         self._unsettled_max = unsettled_max
         self._request = request
         self._on_claims = on_claims
@@ -52,11 +57,16 @@ class Claimer:
         self._is_stopping = False
         self._has_worked = False
         self._has_info = True
+        self._session = uuid.uuid4().hex
+        """Names this process, so that claims of an answer that got lost go back at once."""
+        self._sequence = 0
+        self._received = 0
 
     async def run(self) -> None:
         """Claims until it is stopped."""
         while not self._is_stopping:
-            free = await self._free_slots()
+            with self._settler.leave_outcomes_to(self._has_room):
+                free = await self._free_slots()
             try:
                 await self._claim(min(free, CLAIM_MAX))
             except ServerUnavailable as error:
@@ -77,27 +87,44 @@ class Claimer:
         return self._connection.end_claim()
 
     async def _claim(self, most: int) -> None:
-        request = {**self._request(), "max": most, "wait": round(WAIT * 1000)}
+        """Claims jobs and reports outcomes in one request, which then does not wait for jobs."""
+        outcomes = self._settler.take()
+        self._sequence += 1
+        sequence = self._sequence
+        session = {"id": self._session, "sequence": sequence, "received": self._received}
+        request = {**self._request(), "max": most, "wait": round(WAIT * 1000), "session": session}
         if not self._has_info:
             del request["workerInfo"]
         body = to_json(request).encode()
+        if outcomes:
+            body = body[:-1] + b"," + settlements_of(outcomes) + b"}"
         asked_at = time.monotonic()
-        claims = await self._connection.claim(body, WAIT + ANSWER_TIME)
+        try:
+            await self._settler.send_news(outcomes)
+            answer = await self._connection.claim(body, WAIT + ANSWER_TIME, len(outcomes))
+        except BaseException:
+            self._settler.put_back(outcomes)
+            raise
+        claims, results = answer
+        self._received = sequence
+        self._settler.heed(outcomes, results)
         self._has_worked = True
         if claims:
             self._on_claims(claims)
-        elif time.monotonic() < asked_at + QUICK and not self._is_stopping:
+        elif not outcomes and time.monotonic() < asked_at + QUICK and not self._is_stopping:
             # A node that has too many waiting requests, or is about to stop, does not wait.
             await asyncio.sleep(self._backoff.pause())
             return
         self._backoff.reset()
 
+    def _has_room(self) -> bool:
+        return not self._is_stopping and self._free() >= self._enough
+
     async def _free_slots(self) -> int:
         while (free := self._free()) == 0:
             await self._next_change(None)
-        enough = max(1, self._concurrency // SHARE)
         end = asyncio.get_running_loop().time() + PATIENCE
-        while free < enough and (left := end - asyncio.get_running_loop().time()) > 0:
+        while free < self._enough and (left := end - asyncio.get_running_loop().time()) > 0:
             await self._next_change(left)
             free = max(free, self._free())
         return free

@@ -26,10 +26,13 @@ class Connection:
         self._heartbeats = AsyncConnection(target)
         self._settlements = AsyncConnection(target)
 
-    async def claim(self, body: bytes, timeout: float) -> list[types.Claim]:
-        """Asks for jobs, waiting for the first."""
+    async def claim(
+        self, body: bytes, timeout: float, settlements: int
+    ) -> tuple[list[types.Claim], list[dict[str, Any]]]:
+        """Asks for jobs, waiting for the first; returns them beside the results of settlements."""
         answer = await _post(self._url, self._claims, "/api/v1/claims", body, timeout)
         claims = _objects(answer, "claims")
+        results = _results(answer, "settled", settlements) if settlements else []
         for claim in claims:
             job = claim.get("job")
             if not (
@@ -39,7 +42,7 @@ class Connection:
                 and all(name in job for name in JOB_FIELDS)
             ):
                 raise _unexpected("a claim without its job")
-        return typing.cast("list[types.Claim]", claims)
+        return typing.cast("list[types.Claim]", claims), results
 
     async def heartbeat(self, body: bytes, timeout: float, count: int) -> list[dict[str, Any]]:
         """Renews leases; the answers are in the order of the request."""

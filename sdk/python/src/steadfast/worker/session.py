@@ -52,6 +52,7 @@ class Session:
             UNSETTLED_MAX,
             functools.partial(claim_request, worker),
             self._on_claims,
+            self._settler,
         )
         self._is_stopping = False
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..attempts import NONE, outcome
@@ -24,6 +25,11 @@ BYTES_MAX = 512 * 1024
 ANSWER_TIME = 15.0
 
 
+def settlements_of(batch: Sequence[Held]) -> bytes:
+    """The field of a request that reports these outcomes."""
+    return b'"settlements":[' + b",".join(held.settlement() for held in batch) + b"]"
+
+
 class Settler:
     """Keeps outcomes until the server has answered for each of them."""
 
@@ -35,6 +41,51 @@ class Settler:
         self._has_work = asyncio.Event()
         self._is_idle = asyncio.Event()
         self._is_idle.set()
+        self._is_sending = False
+        self._taken = 0
+        """Outcomes that are under way with a claim."""
+        self._is_left: Callable[[], bool] = lambda: False
+        """Whether the claimer is about to take what waits."""
+
+    @contextlib.contextmanager
+    def leave_outcomes_to(self, is_due: Callable[[], bool]) -> Iterator[None]:
+        """Meanwhile a claim that is due takes the outcomes along."""
+        self._is_left = is_due
+        try:
+            yield
+        finally:
+            self._is_left = lambda: False
+            self._wake()
+
+    def take(self) -> list[Held]:
+        """Outcomes for a claim to take along; `heed` or `put_back` follows."""
+        batch = self._take()
+        self._taken += len(batch)
+        return batch
+
+    async def send_news(self, batch: Sequence[Held]) -> None:
+        """Sends the last notes of these: after the report they would come too late."""
+        await self._heartbeats.send_news(batch)
+
+    def heed(self, batch: Sequence[Held], results: Sequence[dict[str, Any]]) -> None:
+        """Acts on the results of a claim that took outcomes along."""
+        self._taken -= len(batch)
+        for held, result in zip(batch, results, strict=True):
+            self._heed(held, result)
+        self._wake()
+        self._registry.changed.set()
+
+    def put_back(self, batch: Sequence[Held]) -> None:
+        """The claim failed: its outcomes are reported without one."""
+        self._taken -= len(batch)
+        self._waiting.extendleft(reversed(batch))
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting:
+            self._has_work.set()
+        elif not self._taken and not self._is_sending:
+            self._is_idle.set()
 
     def put(self, claims: Sequence[Held]) -> None:
         """These have ended and are to be reported."""
@@ -46,13 +97,15 @@ class Settler:
         """Reports outcomes for as long as the worker lives."""
         while True:
             await self._has_work.wait()
-            batch = self._take()
-            # A note after the report would come too late.
-            await self._heartbeats.send_news(batch)
-            await self._send(batch)
-            if not self._waiting:
+            if self._is_left() or not self._waiting:
                 self._has_work.clear()
-                self._is_idle.set()
+                continue
+            self._is_sending = True
+            batch = self._take()
+            await self.send_news(batch)
+            await self._send(batch)
+            self._is_sending = False
+            self._wake()
             # Slots may wait for reports to be answered.
             self._registry.changed.set()
 
@@ -74,7 +127,7 @@ class Settler:
         return batch
 
     async def _send(self, batch: Sequence[Held]) -> None:
-        body = b'{"settlements":[' + b",".join(held.settlement() for held in batch) + b"]}"
+        body = b"{" + settlements_of(batch) + b"}"
         backoff = Backoff()
         while True:
             try:

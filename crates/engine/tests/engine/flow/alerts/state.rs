@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use steadfast_core::{AlertRule, AlertSettings, AlertStatus, Payload};
-use steadfast_store::{Document, DocumentKind, DocumentStore as _, ManualClock, Outbox};
+use steadfast_store::{
+    Document, DocumentKind, DocumentPage, DocumentStore as _, ManualClock, Outbox,
+};
 
 use super::{
     ALERTS, Fixture, MINUTE, dead_letter, dlq_at_once, endpoint, engine_on, events, only, status,
@@ -54,7 +56,7 @@ async fn an_alert_of_a_tenant_without_data_resolves() {
     engine.watch().await.unwrap();
     let documents = fixture
         .store
-        .list_documents(DocumentKind::Alert)
+        .list_documents(DocumentKind::Alert, DocumentPage::All)
         .await
         .unwrap();
     assert_eq!(documents[0].id, "acme/jobs/dlq");

@@ -12,7 +12,7 @@
 -- Literals: attempts and fences go up to u32::MAX, and times to Timestamp::MAX. A lease as long as the
 -- timeout ends 1 microsecond after it, as core says.
 --
--- Parameters: 1 now or null; picks: 2 batch, 3 lane, 4 sublane, 5 level, 6 the time of
+-- Parameters: 1 now or null; picks: 2 batch, 3 lane, 4 flow key, 5 level, 6 the time of
 -- the oldest live row, 7 at most, 8 the only job, or null, 9 gates as an array in text, or null; 10 how many each batch may take;
 -- 11 worker, 12 lease in microseconds in place of each job's own, or null, 13 how many bytes of
 -- payloads are enough, 14 whether leases end with the timeout, which is in nanoseconds, at the
@@ -23,22 +23,22 @@ WITH clock AS MATERIALIZED (SELECT steadfast.time($1) AS now),
 gate_epoch AS MATERIALIZED (SELECT nextval('steadfast.gate_turn') AS number),
 pick AS MATERIALIZED (
     SELECT
-        pick.number, pick.lane, pick.sublane, pick.level, pick.oldest_live, pick.most, pick.chosen,
+        pick.number, pick.lane, pick.flow_key, pick.level, pick.oldest_live, pick.most, pick.chosen,
         pick.gates::bigint[] AS gates, pick.batch, ($10::bigint[])[pick.batch] AS size,
         count(*) OVER (PARTITION BY pick.batch) AS picks
     FROM unnest(
         $2::integer[], $3::bigint[], $4::bigint[], $5::integer[], $6::bigint[], $7::bigint[],
         $8::uuid[], $9::text[]
-    ) WITH ORDINALITY AS pick (batch, lane, sublane, level, oldest_live, most, chosen, gates, number)
+    ) WITH ORDINALITY AS pick (batch, lane, flow_key, level, oldest_live, most, chosen, gates, number)
 ),
 quota AS MATERIALIZED (
-    SELECT number, lane, sublane, level, oldest_live, gates, least(most, size) AS size
+    SELECT number, lane, flow_key, level, oldest_live, gates, least(most, size) AS size
     FROM pick
     WHERE picks = 1 AND chosen IS NULL
     UNION ALL
-    SELECT number, lane, sublane, level, oldest_live, gates, count(*) FROM (
+    SELECT number, lane, flow_key, level, oldest_live, gates, count(*) FROM (
         SELECT
-            pick.number, pick.lane, pick.sublane, pick.level, pick.oldest_live, pick.gates, pick.size,
+            pick.number, pick.lane, pick.flow_key, pick.level, pick.oldest_live, pick.gates, pick.size,
             row_number() OVER (
                 PARTITION BY pick.batch ORDER BY pick.level / 2 DESC, first.run_at
             ) AS place
@@ -46,7 +46,7 @@ quota AS MATERIALIZED (
         CROSS JOIN LATERAL (
             SELECT job.run_at FROM steadfast.job
             WHERE
-                job.state = 0 AND job.lane = pick.lane AND job.sublane = pick.sublane
+                job.state = 0 AND job.lane = pick.lane AND job.flow_key = pick.flow_key
                 AND job.level = pick.level
                 AND job.run_at >= pick.oldest_live AND job.run_at <= (SELECT now FROM clock)
                 AND (
@@ -59,7 +59,7 @@ quota AS MATERIALIZED (
         WHERE pick.picks > 1 AND pick.chosen IS NULL
     ) AS placed
     WHERE place <= size
-    GROUP BY number, lane, sublane, level, oldest_live, gates
+    GROUP BY number, lane, flow_key, level, oldest_live, gates
 ),
 held_in_order AS MATERIALIZED (
     SELECT first.*, quota.number, quota.gates
@@ -70,7 +70,7 @@ held_in_order AS MATERIALIZED (
             job.attempt > job.attempts_before AS is_retry, octet_length(job.payload) AS bytes
         FROM steadfast.job
         WHERE
-            job.state = 0 AND job.lane = quota.lane AND job.sublane = quota.sublane
+            job.state = 0 AND job.lane = quota.lane AND job.flow_key = quota.flow_key
             AND job.level = quota.level
             AND job.run_at >= quota.oldest_live AND job.run_at <= (SELECT now FROM clock)
             AND (

@@ -1,11 +1,11 @@
 -- Of the first due jobs of ranges, the earliest that is tried again if it fails; if one is named, that
 -- one or none.
--- Parameters: 1 now or null, 2 lanes, 3 sublanes, 4 levels, 5 the earliest times to look at, 6 the
+-- Parameters: 1 now or null, 2 lanes, 3 flow keys, 4 levels, 5 the earliest times to look at, 6 the
 -- only jobs, or null, 7 how many to look at in each range.
 -- Rows: number, id, for ranges that have one. Locks: none.
 SELECT due_range.number, first.id
 FROM unnest($2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], $6::uuid[])
-    WITH ORDINALITY AS due_range (lane, sublane, level, oldest_live, chosen, number)
+    WITH ORDINALITY AS due_range (lane, flow_key, level, oldest_live, chosen, number)
 CROSS JOIN LATERAL (
     SELECT due.id FROM (
         SELECT
@@ -15,7 +15,7 @@ CROSS JOIN LATERAL (
             ) IS TRUE AS may_not_probe
         FROM steadfast.job
         WHERE
-            job.state = 0 AND job.lane = due_range.lane AND job.sublane = due_range.sublane
+            job.state = 0 AND job.lane = due_range.lane AND job.flow_key = due_range.flow_key
             AND job.level = due_range.level
             AND job.run_at >= due_range.oldest_live AND job.run_at <= (SELECT steadfast.time($1))
         ORDER BY job.run_at

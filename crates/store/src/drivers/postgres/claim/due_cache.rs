@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use steadfast_core::{ConcurrencyKey, Destination, Gates, Sublane};
+use steadfast_core::{ConcurrencyKey, Destination, FlowKey, Gates};
 use tokio_postgres::Row;
 
 use crate::drivers::postgres::{
@@ -23,7 +23,7 @@ use crate::drivers::postgres::{
     values::{parse_option, time},
 };
 use crate::{
-    claim::{DueIndex, DueRange, Level, SublaneId, Writers},
+    claim::{DueIndex, DueRange, FlowKeyId, Level, Writers},
     lane::{Lane, LaneId},
     limits::{
         DUE_CACHE_RANGES_FEW, DUE_CACHE_SLICE, DUE_CACHE_STALE_COST_FACTOR,
@@ -41,7 +41,7 @@ pub(crate) struct DueCache {
 
 pub(crate) struct DueCacheState {
     pub index: DueIndex,
-    /// Ranges that other nodes have named, of sublanes that this node has yet to read.
+    /// Ranges that other nodes have named, of flow keys that this node has yet to read.
     unresolved: HashSet<DueRange>,
     /// Something changed, and it is not known where.
     is_stale: bool,
@@ -109,11 +109,13 @@ impl DueCache {
         let now = state.index.now();
         state.is_stale |= reasons.is_unknown();
         for (range, hint) in reasons.ranges() {
-            match &hint.sublane {
-                Some(sublane) => {
-                    state.index.add(*range, || (**sublane).clone(), hint.run_at);
+            match &hint.flow_key {
+                Some(flow_key) => {
+                    state
+                        .index
+                        .add(*range, || (**flow_key).clone(), hint.run_at);
                 }
-                None if state.index.knows(range.sublane) => {
+                None if state.index.knows(range.flow_key) => {
                     state.index.add_known(*range, hint.run_at);
                 }
                 None if state.unresolved.len() < DUE_CACHE_UNKNOWN_MAX => {
@@ -125,14 +127,14 @@ impl DueCache {
         for (range, run_at) in reasons.left() {
             state.index.remove(*range, *run_at);
         }
-        for sublane in reasons.ended() {
-            state.index.remove_running(*sublane, now);
-            state.index.order_changed(*sublane, now);
+        for flow_key in reasons.ended() {
+            state.index.remove_running(*flow_key, now);
+            state.index.order_changed(*flow_key, now);
         }
         let mut opened = WakeReasons::default();
-        for (sublane, at) in state.index.take_wake_list() {
-            if let Some(sublane) = state.index.sublane(sublane) {
-                opened.jobs_wait(&Lane::from(sublane), 1, at);
+        for (flow_key, at) in state.index.take_wake_list() {
+            if let Some(flow_key) = state.index.flow_key(flow_key) {
+                opened.jobs_wait(&Lane::from(flow_key), 1, at);
             }
         }
         opened
@@ -187,7 +189,7 @@ impl DueCache {
         let columns = RangeColumns::of(ranges.iter());
         let sql = include_str!("due_cache/due_found.sql");
         let rows = session
-            .query(sql, &[&columns.lanes, &columns.sublanes, &columns.levels])
+            .query(sql, &[&columns.lanes, &columns.flow_keys, &columns.levels])
             .await?;
         self.add_rows(session, &rows).await
     }
@@ -234,38 +236,38 @@ impl DueCache {
             };
             after = (
                 last.try_get("lane")?,
-                last.try_get("sublane")?,
+                last.try_get("flow_key")?,
                 last.try_get("level")?,
             );
         }
     }
 
     async fn add_rows(&self, session: &Session<'_>, rows: &[Row]) -> Result<(), DriverError> {
-        for (row, sublane) in self.read_sublanes(session, rows).await? {
+        for (row, flow_key) in self.read_flow_keys(session, rows).await? {
             let lane: LaneId = row.try_get("lane")?;
             let level: i32 = row.try_get("level")?;
             let Some(level) = Level::from_number(level.into()) else {
                 continue;
             };
             let range = DueRange {
-                sublane: SublaneId {
+                flow_key: FlowKeyId {
                     lane,
-                    number: row.try_get("sublane")?,
+                    number: row.try_get("flow_key")?,
                 },
                 level,
             };
             let run_at = time(row.try_get("run_at")?);
-            self.lock().index.add(range, || sublane, run_at);
+            self.lock().index.add(range, || flow_key, run_at);
         }
         Ok(())
     }
 
-    /// The sublanes of rows; those that cannot be read are left out.
-    pub(crate) async fn read_sublanes<'r>(
+    /// The flow keys of rows; those that cannot be read are left out.
+    pub(crate) async fn read_flow_keys<'r>(
         &self,
         session: &Session<'_>,
         rows: &'r [Row],
-    ) -> Result<Vec<(&'r Row, Sublane)>, DriverError> {
+    ) -> Result<Vec<(&'r Row, FlowKey)>, DriverError> {
         let names = &session.shared.names;
         let mut is_reloaded = false;
         let mut read = Vec::with_capacity(rows.len());
@@ -279,9 +281,9 @@ impl DueCache {
                 continue;
             };
             let id = format_args!("of lane {lane}");
-            let sublane = read_sublane(row, &known);
-            let sublane = pass_over(sublane, &session.shared.damage, "sublane", id)?;
-            read.extend(sublane.map(|sublane| (row, sublane)));
+            let flow_key = read_flow_key(row, &known);
+            let flow_key = pass_over(flow_key, &session.shared.damage, "flow key", id)?;
+            read.extend(flow_key.map(|flow_key| (row, flow_key)));
         }
         Ok(read)
     }
@@ -342,8 +344,8 @@ enum SyncState {
     NotDue,
 }
 
-fn read_sublane(row: &Row, lane: &crate::lane::Lane) -> Result<Sublane, DriverError> {
-    Ok(Sublane {
+fn read_flow_key(row: &Row, lane: &crate::lane::Lane) -> Result<FlowKey, DriverError> {
+    Ok(FlowKey {
         tenant: lane.tenant.clone(),
         queue: lane.queue.clone(),
         kind: lane.kind.clone(),
@@ -361,7 +363,7 @@ fn read_sublane(row: &Row, lane: &crate::lane::Lane) -> Result<Sublane, DriverEr
 #[derive(Default)]
 pub(crate) struct RangeColumns {
     pub lanes: Vec<LaneId>,
-    pub sublanes: Vec<i64>,
+    pub flow_keys: Vec<i64>,
     pub levels: Vec<i32>,
 }
 
@@ -369,9 +371,9 @@ impl RangeColumns {
     pub(crate) fn of<'s>(ranges: impl Iterator<Item = &'s DueRange>) -> Self {
         let mut columns = Self::default();
         for range in ranges {
-            let SublaneId { lane, number } = range.sublane;
+            let FlowKeyId { lane, number } = range.flow_key;
             columns.lanes.push(lane);
-            columns.sublanes.push(number);
+            columns.flow_keys.push(number);
             let level = i32::try_from(range.level.number());
             columns.levels.push(level.unwrap_or(i32::MAX));
         }

@@ -45,8 +45,8 @@ async fn count_running(session: &Session<'_>, gates: &Gates) -> Result<(), Drive
     let sql = include_str!("gates/gate_uncounted.sql");
     let rows = session.query(sql, &[]).await?;
     let (mut jobs, mut arrays) = (Vec::new(), Vec::new());
-    for (row, sublane) in session.shared.due.read_sublanes(session, &rows).await? {
-        let gates = gates.applying_to(&sublane);
+    for (row, flow_key) in session.shared.due.read_flow_keys(session, &rows).await? {
+        let gates = gates.applying_to(&flow_key);
         let Some(array) = gate_array(&gates) else {
             continue;
         };

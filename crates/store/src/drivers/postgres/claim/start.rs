@@ -64,7 +64,8 @@ impl StartReads for StartReader<'_> {
         ranges: Vec<DueRange>,
     ) -> Result<Vec<(usize, Timestamp, JobId)>, DriverError> {
         let columns = RangeColumns::of(ranges.iter());
-        let params: [&(dyn ToSql + Sync); 3] = [&columns.lanes, &columns.sublanes, &columns.levels];
+        let params: [&(dyn ToSql + Sync); 3] =
+            [&columns.lanes, &columns.flow_keys, &columns.levels];
         let sql = include_str!("start/start_first.sql");
         let mut heads = Vec::with_capacity(ranges.len());
         for row in self.session.query(sql, &params).await? {
@@ -95,7 +96,7 @@ impl StartReads for StartReader<'_> {
             .collect();
         let params: [&(dyn ToSql + Sync); 7] = [
             &columns.lanes,
-            &columns.sublanes,
+            &columns.flow_keys,
             &columns.levels,
             &oldest_live,
             &until,

@@ -3,8 +3,8 @@
 use std::{collections::HashMap, error::Error, sync::Arc};
 
 use steadfast_core::{
-    CommandRefusal, CommandResult, DependantDecision, Destination, Fence, Job, JobCommand, JobId,
-    JobState, NewJob, Payload, RefusalReason, StepName, Sublane, Subscriptions, Timestamp,
+    CommandRefusal, CommandResult, DependantDecision, Destination, Fence, FlowKey, Job, JobCommand,
+    JobId, JobState, NewJob, Payload, RefusalReason, StepName, Subscriptions, Timestamp,
     limits::STEPS_MAX, on_command, on_dependant_command,
 };
 use tokio_postgres::types::ToSql;
@@ -23,7 +23,7 @@ use crate::drivers::postgres::{
     values::{duration_micros, time, to_json},
 };
 use crate::{
-    claim::{DueRange, Level, SublaneId},
+    claim::{DueRange, FlowKeyId, Level},
     drivers::sql::{numbers::PolicyId, paging::row_limit},
     drivers::transaction::JobCondition,
     error::CommandError,
@@ -77,20 +77,25 @@ pub(crate) async fn renew(
 pub(crate) async fn save_step(
     session: &Session<'_>,
     job: JobId,
+    fence: Option<Fence>,
     step: &StepName,
     result: &Payload,
-) -> Result<Payload, DriverError> {
+) -> Result<SaveStepResult, DriverError> {
+    if let Some(fence) = fence {
+        return save_claimed_step(session, job, fence, step, result).await;
+    }
     let sql = include_str!("change/save_step.sql");
     session
         .execute(sql, &[&Key::from(job), &step.as_str(), &result.as_str()])
         .await?;
-    let stored = get::step_result(session, job, step).await?;
+    let stored = get::steps(session, job, Some(step), 1).await?.pop();
     // For a deleted job nothing is stored.
-    Ok(stored.unwrap_or_else(|| result.clone()))
+    let stored = stored.map_or_else(|| result.clone(), |(_, stored)| stored);
+    Ok(SaveStepResult::Stored(stored))
 }
 
 /// The same under a claim that must hold.
-pub(crate) async fn save_claimed_step(
+async fn save_claimed_step(
     session: &Session<'_>,
     job: JobId,
     fence: Fence,
@@ -309,7 +314,7 @@ impl LockedJobs {
                 without_deadline.push(job.id.into());
             }
             if before.destination != job.destination {
-                moved.add(job, locked.sublane(job));
+                moved.add(job, locked.flow_key(job));
             }
             counts.move_job(locked.lane, &before.progress, &job.progress);
             tallies.resolve(dead_letter_key(before), job);
@@ -333,15 +338,15 @@ impl LockedJobs {
 struct MovedJobs<'j> {
     ids: Vec<Key>,
     destinations: Vec<Option<&'j str>>,
-    sublanes: Vec<i64>,
+    flow_keys: Vec<i64>,
 }
 
 impl<'j> MovedJobs<'j> {
-    fn add(&mut self, job: &'j Job, sublane: SublaneId) {
+    fn add(&mut self, job: &'j Job, flow_key: FlowKeyId) {
         self.ids.push(job.id.into());
         let destination = job.destination.as_ref();
         self.destinations.push(destination.map(Destination::as_str));
-        self.sublanes.push(sublane.number);
+        self.flow_keys.push(flow_key.number);
     }
 
     async fn write(&self, session: &Session<'_>) -> Result<(), DriverError> {
@@ -349,7 +354,7 @@ impl<'j> MovedJobs<'j> {
             return Ok(());
         }
         let sql = include_str!("change/destination_set.sql");
-        let params: [&(dyn ToSql + Sync); 3] = [&self.ids, &self.destinations, &self.sublanes];
+        let params: [&(dyn ToSql + Sync); 3] = [&self.ids, &self.destinations, &self.flow_keys];
         session.execute(sql, &params).await
     }
 }
@@ -388,18 +393,18 @@ impl LockedJob {
         })
     }
 
-    fn sublane(&self, job: &Job) -> SublaneId {
+    fn flow_key(&self, job: &Job) -> FlowKeyId {
         let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
-        SublaneId {
+        FlowKeyId {
             lane: self.lane,
-            number: Sublane::number(destination, key),
+            number: FlowKey::number(destination, key),
         }
     }
 
     fn range(&self, job: &Job) -> DueRange {
         let is_retry = job.progress.attempt > job.progress.attempts_before;
         DueRange {
-            sublane: self.sublane(job),
+            flow_key: self.flow_key(job),
             level: Level::new(job.priority.get(), is_retry),
         }
     }
@@ -411,15 +416,15 @@ impl LockedJob {
         }
         if progress.state == JobState::Waiting {
             hints.jobs_wait(&Lane::from(&self.job), 1, progress.run_at);
-            let sublane = Arc::new(Sublane::from(&self.job));
-            hints.range_waits(self.range(&self.job), Some(sublane), progress.run_at);
+            let flow_key = Arc::new(FlowKey::from(&self.job));
+            hints.range_waits(self.range(&self.job), Some(flow_key), progress.run_at);
         }
         // Another job of an ordered key may be the first now, or this one again.
         let is_same =
             before.progress.state == progress.state && self.range(before) == self.range(&self.job);
         if self.job.concurrency_key.is_some() && !is_same {
-            hints.attempt_ended(self.sublane(before));
-            hints.attempt_ended(self.sublane(&self.job));
+            hints.attempt_ended(self.flow_key(before));
+            hints.attempt_ended(self.flow_key(&self.job));
         }
         // Others may wait for it, or a batch count it.
         if progress.state.is_final() || self.job.batch().is_some() {

@@ -20,7 +20,7 @@ use crate::drivers::postgres::{
     values::{micros, to_json},
 };
 use crate::{
-    claim::{DueRange, Level, SublaneId},
+    claim::{DueRange, FlowKeyId, Level},
     drivers::sql::values::unsigned,
     failures::FailureTallies,
     lane::LaneId,
@@ -168,15 +168,15 @@ async fn write(
     for row in rows {
         let job = row.try_get::<_, Key>("id")?.job();
         let (lane, priority): (LaneId, i16) = (row.try_get("lane")?, row.try_get("priority")?);
-        let sublane = SublaneId {
+        let flow_key = FlowKeyId {
             lane,
-            number: row.try_get("sublane")?,
+            number: row.try_get("flow_key")?,
         };
         if row.try_get("is_gated")? {
-            hints.attempt_ended(sublane);
+            hints.attempt_ended(flow_key);
         }
         let priority = u8::try_from(priority).unwrap_or(u8::MAX);
-        written.insert(job, (lane, sublane, priority));
+        written.insert(job, (lane, flow_key, priority));
         if row.try_get("is_run")? {
             runs.insert(job);
         }
@@ -185,14 +185,15 @@ async fn write(
         }
     }
     for Transition { job, to, .. } in batch {
-        if let (Some((lane, sublane, priority)), JobState::Waiting) = (written.get(job), to.state) {
+        if let (Some((lane, flow_key, priority)), JobState::Waiting) = (written.get(job), to.state)
+        {
             match session.shared.names.lane(*lane) {
                 Some(lane) => hints.jobs_wait(&lane, 1, to.run_at),
                 None => hints.wake_all(),
             }
             let level = Level::new(*priority, to.attempt > to.attempts_before);
             let range = DueRange {
-                sublane: *sublane,
+                flow_key: *flow_key,
                 level,
             };
             hints.range_waits(range, None, to.run_at);

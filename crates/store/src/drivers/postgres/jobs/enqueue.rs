@@ -7,8 +7,8 @@ use std::{
 };
 
 use steadfast_core::{
-    BatchId, ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobCommand, JobId, NewJob,
-    RunAt, StartBefore, Sublane, Subscriptions, Tenant, Timestamp, Traceparent,
+    BatchId, ConcurrencyKey, Destination, FlowKey, Guarantee, IdempotencyKey, JobCommand, JobId,
+    NewJob, RunAt, StartBefore, Subscriptions, Tenant, Timestamp, Traceparent,
 };
 
 use crate::drivers::postgres::{
@@ -23,7 +23,7 @@ use crate::drivers::postgres::{
     values::{duration_micros, time, to_json},
 };
 use crate::{
-    claim::{DueRange, Level, SublaneId},
+    claim::{DueRange, FlowKeyId, Level},
     drivers::sql::{extras::StoredExtras, values::nanos},
     drivers::transaction::{Reads as _, Transaction as _},
     error::EnqueueError,
@@ -241,24 +241,24 @@ async fn insert(
 }
 
 impl NumberedJob<'_> {
-    fn sublane(&self) -> SublaneId {
+    fn flow_key(&self) -> FlowKeyId {
         let (destination, key) = (
             self.job.destination.as_ref(),
             self.job.concurrency_key.as_ref(),
         );
-        SublaneId {
+        FlowKeyId {
             lane: self.lane,
-            number: Sublane::number(destination, key),
+            number: FlowKey::number(destination, key),
         }
     }
 
     fn add_hints(&self, hints: &mut WakeReasons, run_at: Timestamp) {
         hints.jobs_wait(&Lane::from(self.job), 1, run_at);
         let range = DueRange {
-            sublane: self.sublane(),
+            flow_key: self.flow_key(),
             level: Level::new(self.job.priority.get(), false),
         };
-        hints.range_waits(range, Some(Arc::new(Sublane::from(self.job))), run_at);
+        hints.range_waits(range, Some(Arc::new(FlowKey::from(self.job))), run_at);
     }
 }
 
@@ -288,10 +288,10 @@ impl Composite for NumberedJob<'_> {
         fields.put(&job.payload.as_str())?;
         fields.put(&job.webhook.as_deref().map(to_json).transpose()?)?;
         let key = job.concurrency_key.as_ref();
-        fields.put(&self.sublane().number)?;
+        fields.put(&self.flow_key().number)?;
         fields.put(&job.destination.as_ref().map(Destination::as_str))?;
         fields.put(&key.map(ConcurrencyKey::as_str))?;
-        fields.put(&key.map(|key| Sublane::key_number(&job.tenant, key)))?;
+        fields.put(&key.map(|key| FlowKey::key_number(&job.tenant, key)))?;
         fields.put(&job.traceparent().map(Traceparent::as_str))?;
         let start_before = job.extras().and_then(|extras| extras.start_before);
         let (start_before, start_within) = match start_before.map(|(before, _)| before) {

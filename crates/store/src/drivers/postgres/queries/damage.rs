@@ -37,7 +37,7 @@ pub(crate) async fn list(session: &Session<'_>) -> Result<DamagedRows, DriverErr
     let damage = &session.shared.damage;
     let known = damage.ids("job");
     let mut jobs: Vec<JobId> = known.iter().filter_map(|id| id.parse().ok()).collect();
-    jobs.extend(set_aside(session).await?);
+    jobs.extend(quarantined(session).await?);
     jobs.sort_unstable();
     jobs.dedup();
     let damaged = get::unreadable_jobs(session, &jobs).await?;
@@ -60,7 +60,7 @@ pub(crate) async fn list(session: &Session<'_>) -> Result<DamagedRows, DriverErr
 }
 
 /// Jobs that a claim could not read, which it moved to the end of time.
-async fn set_aside(session: &Session<'_>) -> Result<Vec<JobId>, DriverError> {
+async fn quarantined(session: &Session<'_>) -> Result<Vec<JobId>, DriverError> {
     let sql = include_str!("damage/damaged_find.sql");
     let limit = row_limit(DAMAGED_ROWS_MAX);
     let rows = session.query(sql, &[&limit]).await?;

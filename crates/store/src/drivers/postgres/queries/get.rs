@@ -198,27 +198,16 @@ pub(crate) async fn records(
     Ok(records.map(|record| (record.job, record)).collect())
 }
 
-pub(crate) async fn step_result(
-    session: &Session<'_>,
-    job: JobId,
-    step: &StepName,
-) -> Result<Option<Payload>, DriverError> {
-    let sql = include_str!("get/step_result.sql");
-    let found = session
-        .query(sql, &[&Key::from(job), &step.as_str()])
-        .await?;
-    let result = found.first().map(|row| row.try_get("result")).transpose()?;
-    Ok(result.map(Payload::from_stored))
-}
-
 pub(crate) async fn steps(
     session: &Session<'_>,
     job: JobId,
+    only: Option<&StepName>,
     limit: usize,
 ) -> Result<Vec<(StepName, Payload)>, DriverError> {
     let sql = include_str!("get/steps.sql");
+    let only = only.map(StepName::as_str);
     let rows = session
-        .query(sql, &[&Key::from(job), &row_limit(limit)])
+        .query(sql, &[&Key::from(job), &only, &row_limit(limit)])
         .await?;
     let mut found = Vec::new();
     for row in &rows {

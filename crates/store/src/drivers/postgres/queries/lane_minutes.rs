@@ -83,11 +83,11 @@ pub(crate) async fn due_minutes(
             .collect();
         // One more tells whether there are more.
         let limit = left.saturating_add(1);
-        let (lanes, sublanes, levels) = (&columns.lanes, &columns.sublanes, &columns.levels);
+        let (lanes, flow_keys, levels) = (&columns.lanes, &columns.flow_keys, &columns.levels);
         let rows = session
             .query(
                 sql,
-                &[lanes, sublanes, levels, &oldest_live, &until, &limit],
+                &[lanes, flow_keys, levels, &oldest_live, &until, &limit],
             )
             .await?;
         for row in rows {

@@ -48,7 +48,7 @@ CREATE TABLE steadfast.job (
     id uuid PRIMARY KEY,
     lane bigint NOT NULL,
     -- The lane's jobs of one destination and concurrency key; 0 without either.
-    sublane bigint NOT NULL DEFAULT 0,
+    flow_key bigint NOT NULL DEFAULT 0,
     policy bigint NOT NULL,
     run_at bigint NOT NULL,
     fence bigint NOT NULL DEFAULT 0,
@@ -109,10 +109,10 @@ CREATE TABLE steadfast.job (
     autovacuum_analyze_threshold = 5000
 );
 
--- Claims search one range for each sublane and level: a search passes over no running, ended or future job.
-CREATE INDEX job_due ON steadfast.job (lane, sublane, level, run_at) WHERE state = 0;
+-- Claims search one range for each flow key and level: a search passes over no running, ended or future job.
+CREATE INDEX job_due ON steadfast.job (lane, flow_key, level, run_at) WHERE state = 0;
 -- Jobs that a claim could not read wait until the end of time.
-CREATE INDEX job_set_aside ON steadfast.job (id) WHERE state = 0 AND run_at = 253402207200000000;
+CREATE INDEX job_quarantine ON steadfast.job (id) WHERE state = 0 AND run_at = 253402207200000000;
 -- Running jobs by the end of their lease, and those with a request to cancel.
 CREATE INDEX job_running ON steadfast.job (lease_until) WHERE state = 1;
 CREATE INDEX job_cancel ON steadfast.job (worker, id) WHERE state = 1 AND cancel_requested;
@@ -553,7 +553,7 @@ CREATE TYPE steadfast.new_job AS (
     tags text,
     payload text,
     webhook text,
-    sublane bigint,
+    flow_key bigint,
     destination text,
     concurrency_key text,
     key_number bigint,
@@ -794,7 +794,7 @@ DECLARE
     new_lane bigint;
     new_policy bigint;
     new_destination text := steadfast.origin(destination);
-    new_sublane bigint := 0;
+    new_flow_key bigint := 0;
     policy_body text := '{"maxRetries":3,"backoff":"exponential","baseDelay":"500ms","factor":2.0,"maxDelay":"30s","jitter":"full","jitterFactor":0.2}';
     asked bytea;
     known record;
@@ -847,7 +847,7 @@ BEGIN
             USING ERRCODE = 'check_violation';
     END IF;
     IF new_destination IS NOT NULL OR concurrency_key IS NOT NULL THEN
-        new_sublane := steadfast.hash_number(coalesce(new_destination, ''), coalesce(concurrency_key, '')) | 1;
+        new_flow_key := steadfast.hash_number(coalesce(new_destination, ''), coalesce(concurrency_key, '')) | 1;
     END IF;
     IF idempotency_key IS NOT NULL THEN
         IF octet_length(idempotency_key) NOT BETWEEN 1 AND 255 OR idempotency_key ~ '[[:cntrl:]]' THEN
@@ -855,7 +855,7 @@ BEGIN
                 USING ERRCODE = 'check_violation';
         END IF;
         asked := decode(md5((jsonb_build_array('sql', kind, payload, queue, extract(epoch FROM run_at), priority, max_retries, tags)
-            || CASE WHEN new_sublane = 0 THEN '[]' ELSE jsonb_build_array(new_destination, concurrency_key) END)::text), 'hex');
+            || CASE WHEN new_flow_key = 0 THEN '[]' ELSE jsonb_build_array(new_destination, concurrency_key) END)::text), 'hex');
         INSERT INTO steadfast.idempotency AS held (tenant, idempotency_key, job, fingerprint)
         VALUES (tenant, idempotency_key, new_job, asked)
         ON CONFLICT DO NOTHING;
@@ -873,10 +873,10 @@ BEGIN
     new_policy := steadfast.use_policy(policy_body);
     INSERT INTO steadfast.job (
         id, lane, policy, priority, run_at, created_at, at_most_once, lease, idempotency_key, tags, payload,
-        sublane, destination, concurrency_key, key_number
+        flow_key, destination, concurrency_key, key_number
     ) VALUES (
         new_job, new_lane, new_policy, priority, new_run_at, new_now, false, 30000000000, idempotency_key, nullif(tags, '{}')::text, payload::text,
-        new_sublane, new_destination, concurrency_key,
+        new_flow_key, new_destination, concurrency_key,
         CASE WHEN concurrency_key IS NOT NULL THEN steadfast.hash_number(tenant, concurrency_key) END
     );
     INSERT INTO steadfast.count_change (lane, due_minute, waiting)
@@ -885,7 +885,7 @@ BEGIN
     PERFORM pg_notify('steadfast', jsonb_build_object(
         'jobs', jsonb_build_array(jsonb_build_array(tenant, queue, kind, 1)),
         'schedules', false,
-        'ranges', jsonb_build_array(jsonb_build_array(new_lane, new_sublane, priority * 2, new_run_at)),
+        'ranges', jsonb_build_array(jsonb_build_array(new_lane, new_flow_key, priority * 2, new_run_at)),
         'ended', '[]'::jsonb
     )::text);
     RETURN steadfast.id_text(new_job);

@@ -1,9 +1,9 @@
--- The waiting jobs of one sublane and level, the earliest first, whether due or not.
--- Parameters: 1 lane, 2 sublane, 3 level, 4 limit, 5 now: what may not start
+-- The waiting jobs of one flow key and level, the earliest first, whether due or not.
+-- Parameters: 1 lane, 2 flow key, 3 level, 4 limit, 5 now: what may not start
 -- any more is left out. Rows: job_row. Locks: read.
 SELECT * FROM steadfast_job_row
 WHERE
-    state = 0 AND lane = ?1 AND sublane = ?2
+    state = 0 AND lane = ?1 AND flow_key = ?2
     AND level = ?3
     AND (start_before IS NULL OR start_before > ?5 OR attempt > 0 OR snoozes > 0)
 ORDER BY run_at

@@ -2,13 +2,13 @@
 //!
 //! The writer makes nearly all changes itself and notes them here. A write of another connection, or
 //! a transaction that was rolled back, makes this stale, and the next claim reads it anew: a few
-//! seeks for each sublane and level in which a job waits.
+//! seeks for each flow key and level in which a job waits.
 
 use std::{collections::HashSet, sync::Arc};
 
 use rusqlite::{Connection, Row, params};
 use steadfast_core::{
-    ConcurrencyKey, Destination, GateNumber, GateState, Gates, NewJob, Sublane, Timestamp,
+    ConcurrencyKey, Destination, FlowKey, GateNumber, GateState, Gates, NewJob, Timestamp,
 };
 
 use crate::drivers::sqlite::{
@@ -18,14 +18,14 @@ use crate::drivers::sqlite::{
     values::{parse_option, time},
 };
 use crate::{
-    claim::{DueIndex, DueRange, Head, Level, SublaneId, Writers},
+    claim::{DueIndex, DueRange, FlowKeyId, Head, Level, Writers},
     drivers::sql::columns::columns,
     limits::CLAIM_EMPTY_RANGES_MAX,
     store::ClaimRequest,
 };
 
 columns! {
-    struct RangeColumns { lane, sublane, level, run_at, destination, concurrency_key }
+    struct RangeColumns { lane, flow_key, level, run_at, destination, concurrency_key }
 }
 
 pub(crate) struct FileDueIndex {
@@ -48,13 +48,13 @@ impl FileDueIndex {
         self.is_loaded = false;
     }
 
-    /// A job waits: a new one, or one whose sublane is known. Answers whether that is earlier than was
+    /// A job waits: a new one, or one whose flow key is known. Answers whether that is earlier than was
     /// known.
     pub(crate) fn add(&mut self, range: DueRange, new: Option<&NewJob>, run_at: Timestamp) -> bool {
-        let is_known = self.index.knows(range.sublane);
+        let is_known = self.index.knows(range.flow_key);
         match new {
             _ if !self.is_loaded => true,
-            Some(job) => self.index.add(range, || Sublane::from(job), run_at),
+            Some(job) => self.index.add(range, || FlowKey::from(job), run_at),
             None if is_known => self.index.add_known(range, run_at),
             None => {
                 self.invalidate();
@@ -123,21 +123,24 @@ impl FileDueIndex {
             let Some(row) = rows.next()? else { break };
             after = (
                 row.get(columns.lane)?,
-                row.get(columns.sublane)?,
+                row.get(columns.flow_key)?,
                 row.get(columns.level)?,
             );
             let run_at = time(row.get(columns.run_at)?);
             let Some(level) = Level::from_number(after.2) else {
                 continue;
             };
-            let id = SublaneId {
+            let id = FlowKeyId {
                 lane: after.0,
                 number: after.1,
             };
             let texts = (columns.destination, columns.concurrency_key);
-            if let Some(sublane) = read_sublane(conn, names, id, texts, row)? {
-                let range = DueRange { sublane: id, level };
-                self.index.add(range, || sublane, run_at);
+            if let Some(flow_key) = read_flow_key(conn, names, id, texts, row)? {
+                let range = DueRange {
+                    flow_key: id,
+                    level,
+                };
+                self.index.add(range, || flow_key, run_at);
             }
         }
         self.load_running(conn, names)?;
@@ -148,14 +151,14 @@ impl FileDueIndex {
         let mut statement = conn.prepare_cached(include_str!("due_index/due_running.sql"))?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let id = SublaneId {
+            let id = FlowKeyId {
                 lane: row.get("lane")?,
-                number: row.get("sublane")?,
+                number: row.get("flow_key")?,
             };
             let texts = (2, 3);
             let running: u32 = row.get("running")?;
-            if let Some(sublane) = read_sublane(conn, names, id, texts, row)? {
-                self.index.add_running(id, || sublane, running);
+            if let Some(flow_key) = read_flow_key(conn, names, id, texts, row)? {
+                self.index.add_running(id, || flow_key, running);
             }
         }
         Ok(())
@@ -182,7 +185,7 @@ impl FileDueIndex {
 
 /// The earliest job of a range.
 pub(crate) fn head(conn: &Connection, range: DueRange) -> Result<Head, DriverError> {
-    let SublaneId { lane, number } = range.sublane;
+    let FlowKeyId { lane, number } = range.flow_key;
     let earliest: Option<i64> = conn
         .prepare_cached(include_str!("claim_next.sql"))?
         .query_row((lane, number, range.level.number()), |row| row.get(0))?;
@@ -211,14 +214,14 @@ pub(crate) fn save_gates(
     Ok(())
 }
 
-/// What a sublane is, by a row of it; `None` if that cannot be read.
-pub(crate) fn read_sublane(
+/// What a flow key is, by a row of it; `None` if that cannot be read.
+pub(crate) fn read_flow_key(
     conn: &Connection,
     names: &mut Names,
-    id: SublaneId,
+    id: FlowKeyId,
     (destination, concurrency_key): (usize, usize),
     row: &Row<'_>,
-) -> Result<Option<Sublane>, DriverError> {
+) -> Result<Option<FlowKey>, DriverError> {
     let damage = names.damage();
     let lane = match names.lane(conn, id.lane) {
         Ok(lane) => lane.clone(),
@@ -228,7 +231,7 @@ pub(crate) fn read_sublane(
     let read =
         parse_option(row, destination, "destination", Destination::new).and_then(|destination| {
             let key = "concurrency key";
-            Ok(Sublane {
+            Ok(FlowKey {
                 tenant: lane.tenant,
                 queue: lane.queue,
                 kind: lane.kind,
@@ -236,5 +239,5 @@ pub(crate) fn read_sublane(
                 concurrency_key: parse_option(row, concurrency_key, key, ConcurrencyKey::new)?,
             })
         });
-    pass_over(read, &damage, "sublane", format_args!("{id:?}"))
+    pass_over(read, &damage, "flow key", format_args!("{id:?}"))
 }

@@ -15,7 +15,7 @@ use steadfast_core::{
 use crate::drivers::sqlite::{
     SqliteStore,
     driver_error::DriverError,
-    due_index::read_sublane,
+    due_index::read_flow_key,
     get,
     readers::Reader,
     rows::{JobRow, JobRowColumns},
@@ -23,7 +23,7 @@ use crate::drivers::sqlite::{
     values::{job_id, job_key, parse_option, time},
 };
 use crate::{
-    claim::{DueIndex, DueRange, SublaneId},
+    claim::{DueIndex, DueRange, FlowKeyId},
     drivers::sql::{
         paging::row_limit,
         start::{CountedRange, RangeCount, StartReads},
@@ -157,7 +157,7 @@ impl StartReads for StartReader<'_> {
 }
 
 fn head(conn: &Connection, range: DueRange) -> Result<Option<(Timestamp, JobId)>, DriverError> {
-    let SublaneId { lane, number } = range.sublane;
+    let FlowKeyId { lane, number } = range.flow_key;
     let found = conn
         .prepare_cached(include_str!("start/start_first.sql"))?
         .query_row(params![lane, number, range.level.number()], |row| {
@@ -168,7 +168,7 @@ fn head(conn: &Connection, range: DueRange) -> Result<Option<(Timestamp, JobId)>
 }
 
 fn count_range(conn: &Connection, counted: &CountedRange) -> Result<RangeCount, DriverError> {
-    let SublaneId { lane, number } = counted.range.sublane;
+    let FlowKeyId { lane, number } = counted.range.flow_key;
     let (level, until) = (counted.range.level.number(), counted.until.as_micros());
     let limit = i64::try_from(counted.entries_max).unwrap_or(i64::MAX);
     let before = counted.before.map(job_key);
@@ -191,18 +191,18 @@ fn holders(
     let Reader { conn, names } = reader;
     let mut select = conn.prepare_cached(include_str!("start/start_holders.sql"))?;
     let mut rows = select.query([row_limit(HOLDERS_LOOKED_MAX)])?;
-    let mut applied: HashMap<SublaneId, Option<(Tenant, Vec<AppliedGate>)>> = HashMap::new();
+    let mut applied: HashMap<FlowKeyId, Option<(Tenant, Vec<AppliedGate>)>> = HashMap::new();
     let mut holders: HashMap<GateNumber, Vec<GateHolder>> = HashMap::new();
     while let Some(row) = rows.next()? {
-        let id = SublaneId {
+        let id = FlowKeyId {
             lane: row.get("lane")?,
-            number: row.get("sublane")?,
+            number: row.get("flow_key")?,
         };
         let applied = match applied.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                let sublane = read_sublane(conn, names, id, (3, 4), row)?;
-                let of = sublane.map(|of| (of.tenant.clone(), gates.applying_to(&of)));
+                let flow_key = read_flow_key(conn, names, id, (3, 4), row)?;
+                let of = flow_key.map(|of| (of.tenant.clone(), gates.applying_to(&of)));
                 new.insert(of)
             }
         };

@@ -2,8 +2,8 @@
 
 use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
-    CommandRefusal, CommandResult, Destination, Fence, Job, JobCommand, JobId, Payload,
-    RefusalReason, StepName, Sublane, Subscriptions, Timestamp, limits::STEPS_MAX, on_command,
+    CommandRefusal, CommandResult, Destination, Fence, FlowKey, Job, JobCommand, JobId, Payload,
+    RefusalReason, StepName, Subscriptions, Timestamp, limits::STEPS_MAX, on_command,
     on_dependant_command,
 };
 
@@ -20,7 +20,7 @@ use crate::drivers::sqlite::{
     values::job_key,
 };
 use crate::{
-    claim::{DueRange, Level, SublaneId},
+    claim::{DueRange, FlowKeyId, Level},
     drivers::sql::paging::row_limit,
     error::CommandError,
     failures::dead_letter_key,
@@ -61,20 +61,25 @@ pub(crate) fn renew(
 pub(crate) fn save_step(
     session: &mut Session<'_>,
     job: JobId,
+    fence: Option<Fence>,
     step: &StepName,
     result: &Payload,
-) -> Result<Payload, DriverError> {
+) -> Result<SaveStepResult, DriverError> {
+    if let Some(fence) = fence {
+        return save_claimed_step(session, job, fence, step, result);
+    }
     session
         .conn
         .prepare_cached(include_str!("change/save_step.sql"))?
         .execute(params![job_key(job), step.as_str(), result.as_str()])?;
-    let stored = get::step_result(session.conn, job, step)?;
+    let stored = get::steps(session.conn, job, Some(step), 1)?.pop();
     // For a deleted job nothing is stored.
-    Ok(stored.unwrap_or_else(|| result.clone()))
+    let stored = stored.map_or_else(|| result.clone(), |(_, stored)| stored);
+    Ok(SaveStepResult::Stored(stored))
 }
 
 /// The same under a claim that must hold.
-pub(crate) fn save_claimed_step(
+fn save_claimed_step(
     session: &mut Session<'_>,
     job: JobId,
     fence: Fence,
@@ -171,7 +176,7 @@ pub(crate) fn run_command_if(
     }
     let to = position(lane, &job);
     if job.priority != priority || job.policy != policy || job.payload != payload {
-        write_edit(session, seq, &job, to.range.sublane)?;
+        write_edit(session, seq, &job, to.range.flow_key)?;
     }
     session.job_moved(from, to);
     for new in &outbox {
@@ -185,7 +190,7 @@ fn write_edit(
     session: &mut Session<'_>,
     seq: i64,
     job: &Job,
-    sublane: SublaneId,
+    flow_key: FlowKeyId,
 ) -> Result<(), DriverError> {
     let Session { conn, names, .. } = session;
     let policy = names.policy_id(conn, &job.policy)?;
@@ -195,7 +200,7 @@ fn write_edit(
         policy,
         inline(&job.payload),
         job.destination.as_ref().map(Destination::as_str),
-        sublane.number
+        flow_key.number
     ];
     let sql = include_str!("change/command.sql");
     session.conn.prepare_cached(sql)?.execute(params)?;
@@ -204,11 +209,11 @@ fn write_edit(
 
 fn position(lane: LaneId, job: &Job) -> JobPosition {
     let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
-    let number = Sublane::number(destination, key);
+    let number = FlowKey::number(destination, key);
     let is_retry = job.progress.attempt > job.progress.attempts_before;
     JobPosition {
         range: DueRange {
-            sublane: SublaneId { lane, number },
+            flow_key: FlowKeyId { lane, number },
             level: Level::new(job.priority.get(), is_retry),
         },
         run_at: job.progress.run_at,

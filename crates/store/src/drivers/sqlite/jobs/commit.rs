@@ -14,7 +14,7 @@ use crate::drivers::sqlite::{
     values::{job_key, schedule_id, schedule_key, state_number, to_json},
 };
 use crate::{
-    claim::{DueRange, Level, SublaneId},
+    claim::{DueRange, FlowKeyId, Level},
     drivers::sql::values::{nanos, unsigned},
     store::DocumentKind,
     verbs::outbox,
@@ -88,7 +88,7 @@ fn commit<'t>(
         records.0.push((row, record));
         session
             .counts
-            .add_attempt(row.sublane.lane, record.finished_at, transition.tally);
+            .add_attempt(row.flow_key.lane, record.finished_at, transition.tally);
     }
     if let Some(Ok(plan)) = plan {
         let mut writer = WriterTransaction::new(session);
@@ -103,7 +103,7 @@ fn commit<'t>(
 
 fn positions(row: RunningRow, to: &JobProgress) -> (JobPosition, JobPosition) {
     let range = |is_retry| DueRange {
-        sublane: row.sublane,
+        flow_key: row.flow_key,
         level: Level::new(row.priority, is_retry),
     };
     let from = JobPosition {
@@ -134,9 +134,9 @@ fn find_row(session: &Session<'_>, job: JobId) -> Result<Option<RunningRow>, Dri
     };
     Ok(Some(RunningRow {
         seq: row.get("seq")?,
-        sublane: SublaneId {
+        flow_key: FlowKeyId {
             lane: row.get("lane")?,
-            number: row.get("sublane")?,
+            number: row.get("flow_key")?,
         },
         priority: row.get("priority")?,
         schedule: row.get::<_, Option<_>>("schedule")?.map(schedule_id),

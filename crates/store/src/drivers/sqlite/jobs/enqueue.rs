@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
-    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobId, NewJob, Payload, Sublane,
+    ConcurrencyKey, Destination, FlowKey, Guarantee, IdempotencyKey, JobId, NewJob, Payload,
     Tenant, Traceparent, tag_text,
 };
 
@@ -17,13 +17,13 @@ use crate::drivers::sqlite::{
     values::{job_id, job_key, schedule_key, to_json},
 };
 use crate::{
-    claim::{DueRange, Level, SublaneId},
+    claim::{DueRange, FlowKeyId, Level},
     drivers::sql::{extras::StoredExtras, values::nanos},
     error::EnqueueError,
     limits::PAYLOAD_INLINE_BYTES_MAX,
     store::EnqueueResult,
     verbs::links::NewDependant,
-    verbs::tenant_room::check_sublanes,
+    verbs::tenant_room::check_flow_keys,
     verbs::unique::UniquePlan,
     verbs::{batches, dependencies},
 };
@@ -114,13 +114,13 @@ pub(crate) fn enqueue_together(
     Ok(answers)
 }
 
-/// Refuses jobs in lanes and sublanes that their tenants may not have.
+/// Refuses jobs in lanes and flow keys that their tenants may not have.
 fn check_room(
     session: &mut Session<'_>,
     jobs: &[NewJob],
 ) -> Result<Result<(), EnqueueError>, DriverError> {
     match session.names.check_lanes(session.conn, jobs)? {
-        Ok(()) => Ok(check_sublanes(jobs, &mut session.due.index, session.now)),
+        Ok(()) => Ok(check_flow_keys(jobs, &mut session.due.index, session.now)),
         full => Ok(full),
     }
 }
@@ -236,7 +236,7 @@ fn newest_ids(session: &Session<'_>, count: usize) -> Result<HashSet<JobId>, Dri
 #[derive(Clone, Copy)]
 struct NewRow<'j> {
     job: &'j NewJob,
-    sublane: SublaneId,
+    flow_key: FlowKeyId,
     policy: i64,
 }
 
@@ -246,9 +246,9 @@ impl<'j> NewRow<'j> {
         let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
         Ok(Self {
             job,
-            sublane: SublaneId {
+            flow_key: FlowKeyId {
                 lane: names.lane_id(conn, job)?,
-                number: Sublane::number(destination, key),
+                number: FlowKey::number(destination, key),
             },
             policy: names.policy_id(conn, &job.policy)?,
         })
@@ -267,7 +267,7 @@ impl<'j> NewRow<'j> {
 
     fn wait_in_lane(self, session: &mut Session<'_>) {
         let range = DueRange {
-            sublane: self.sublane,
+            flow_key: self.flow_key,
             level: Level::new(self.job.priority.get(), false),
         };
         session.job_added(range, self.job, self.job.due(session.now));
@@ -284,13 +284,13 @@ fn insert_rows<'j, T>(
     hot.enqueue.insert_some(conn, all, |row, of| {
         let NewRow {
             job,
-            sublane,
+            flow_key,
             policy,
         } = row_of(of);
         let key = job.concurrency_key.as_ref();
         let tags = Some(job.tags()).filter(|tags| !tags.is_empty());
         row.bind(job_key(job.id))?;
-        row.bind(sublane.lane)?;
+        row.bind(flow_key.lane)?;
         row.bind(job.priority.get())?;
         row.bind(job.due(*now).as_micros())?;
         row.bind(policy)?;
@@ -304,10 +304,10 @@ fn insert_rows<'j, T>(
         row.bind(tags.map(to_json).transpose()?)?;
         row.bind(inline(&job.payload))?;
         row.bind(job.webhook.as_deref().map(to_json).transpose()?)?;
-        row.bind(sublane.number)?;
+        row.bind(flow_key.number)?;
         row.bind(job.destination.as_ref().map(Destination::as_str))?;
         row.bind(key.map(ConcurrencyKey::as_str))?;
-        row.bind(key.map(|key| Sublane::key_number(&job.tenant, key)))?;
+        row.bind(key.map(|key| FlowKey::key_number(&job.tenant, key)))?;
         row.bind(job.traceparent().map(Traceparent::as_str))?;
         let extras = StoredExtras::of(job);
         row.bind(extras.as_ref().map(to_json).transpose()?)?;

@@ -38,7 +38,7 @@ pub(crate) fn pass_over<T>(
 
 /// What is damaged now: rows that were mended or deleted meanwhile are left out.
 pub(crate) fn list(reader: &mut Reader) -> Result<DamagedRows, DriverError> {
-    for id in set_aside(reader)? {
+    for id in quarantined(reader)? {
         look_at_job(reader, id)?;
     }
     let damage = reader.names.damage();
@@ -64,7 +64,7 @@ pub(crate) fn list(reader: &mut Reader) -> Result<DamagedRows, DriverError> {
 }
 
 /// Jobs that a claim could not read, which it moved to the end of time.
-fn set_aside(reader: &Reader) -> Result<Vec<JobId>, DriverError> {
+fn quarantined(reader: &Reader) -> Result<Vec<JobId>, DriverError> {
     let mut statement = reader
         .conn
         .prepare_cached(include_str!("damage/damaged_find.sql"))?;

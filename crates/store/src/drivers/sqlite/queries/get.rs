@@ -136,27 +136,18 @@ pub(crate) fn cancel_requests(
     Ok(found)
 }
 
-pub(crate) fn step_result(
-    conn: &Connection,
-    job: JobId,
-    step: &StepName,
-) -> Result<Option<Payload>, DriverError> {
-    let result = conn
-        .prepare_cached(include_str!("get/step_result.sql"))?
-        .query_row(params![job_key(job), step.as_str()], |row| {
-            Ok(Payload::from_stored(row.get_ref("result")?.as_str()?))
-        })
-        .optional()?;
-    Ok(result)
-}
-
 pub(crate) fn steps(
     conn: &Connection,
     job: JobId,
+    only: Option<&StepName>,
     limit: usize,
 ) -> Result<Vec<(StepName, Payload)>, DriverError> {
     let mut statement = conn.prepare_cached(include_str!("get/steps.sql"))?;
-    let mut rows = statement.query(params![job_key(job), row_limit(limit)])?;
+    let mut rows = statement.query(params![
+        job_key(job),
+        only.map(StepName::as_str),
+        row_limit(limit)
+    ])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let name: String = row.get("step")?;

@@ -10,7 +10,7 @@ use crate::drivers::sqlite::{
     stats::{tally, tally_columns},
 };
 use crate::{
-    claim::{DueRange, SublaneId},
+    claim::{DueRange, FlowKeyId},
     drivers::sql::{paging::row_limit, start::StartReads as _},
     error::StoreError,
     limits::LANE_MINUTES_MAX,
@@ -89,7 +89,7 @@ fn count_ranges(
     // To the end of its minute.
     let until = minute_start(minute(until) + 1).as_micros();
     for range in ranges {
-        let SublaneId { lane, number } = range.sublane;
+        let FlowKeyId { lane, number } = range.flow_key;
         let level = range.level.number();
         // One more tells whether there are more.
         let limit = left.saturating_add(1);

@@ -3,37 +3,37 @@
 //! The best index narrows, and [`JobFilter::matches`] decides, so that no filter means one
 //! thing here and another elsewhere.
 
+mod sources;
+
 use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, VecDeque},
     ops::ControlFlow,
     time::{Duration, Instant},
 };
 
-use rusqlite::{Connection, OptionalExtension, Params, Row, params};
-use steadfast_core::{Attempt, BatchId, BatchJobFilter, Job, JobId, Tenant, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use steadfast_core::{Attempt, Job, JobId, Timestamp};
 
 use crate::drivers::sqlite::{
     driver_error::DriverError,
     readers::Reader,
     rows::{self, JobRow, JobRowColumns},
     stats,
-    values::{job_id, job_key, schedule_key, time},
+    values::{job_key, schedule_key},
 };
 use crate::{
     drivers::sql::{
-        columns::columns,
-        listing::{JobSummary, LanePart, ListSource, batch_filter_number},
+        listing::{JobSummary, ListSource},
         paging::{Readable, page_of, row_limit},
     },
     lane::LaneId,
     limits::{
         COUNT_STEP_JOBS_MAX, COUNT_TIME_MAX, JOBS_EXAMINED_MAX, LIST_ROWS_GROWTH, LIST_ROWS_MIN,
-        PAYLOAD_HEAD_CHARS, ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX, TAGGED_JOBS_COUNTED_MAX,
+        PAYLOAD_HEAD_CHARS, ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX,
     },
     listed_payload::{is_listed, listed_payload},
     store::{AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, Page, PageRequest},
 };
+use sources::{ListRow, Merge, rarest_tag, read_batch, read_rows, read_tagged, read_waiting};
 
 /// Longer than any id, so it sorts after all of them.
 pub(crate) const ABOVE_ALL: [u8; 17] = [0xff; 17];
@@ -342,180 +342,6 @@ fn job(reader: &mut Reader, id: JobId) -> Result<Option<Job>, DriverError> {
         show_payload(conn, job, seq)?;
     }
     Ok(job)
-}
-
-/// A row as lists look at it first.
-struct ListRow {
-    seq: i64,
-    id: JobId,
-    lane: LaneId,
-    state: i16,
-    run_at: Timestamp,
-    is_retry: bool,
-    created_at: Timestamp,
-    reason: Option<String>,
-    has_failure: bool,
-}
-
-columns! {
-    struct ListColumns { seq, id, lane, state, run_at, is_retry, created_at, reason, has_failure }
-}
-
-fn read_rows(
-    conn: &Connection,
-    sql: &str,
-    params: impl Params,
-) -> Result<Vec<ListRow>, DriverError> {
-    let mut statement = conn.prepare_cached(sql)?;
-    let columns = ListColumns::find(statement.column_names())?;
-    let mut rows = statement.query(params)?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(ListRow {
-            seq: row.get(columns.seq)?,
-            id: job_id(row.get(columns.id)?),
-            lane: row.get(columns.lane)?,
-            state: row.get(columns.state)?,
-            run_at: time(row.get(columns.run_at)?),
-            is_retry: row.get(columns.is_retry)?,
-            created_at: time(row.get(columns.created_at)?),
-            reason: row.get(columns.reason)?,
-            has_failure: row.get(columns.has_failure)?,
-        });
-    }
-    Ok(found)
-}
-
-/// Which of the tags of a filter the fewest jobs have, as far as that is worth finding out.
-fn rarest_tag(reader: &Reader, filter: &JobFilter) -> Result<usize, DriverError> {
-    if filter.tags.len() < 2 {
-        return Ok(0);
-    }
-    let tenant = filter.tenant.as_ref().map(Tenant::as_str);
-    let mut statement = reader
-        .conn
-        .prepare_cached(include_str!("list/tag_count.sql"))?;
-    let mut counts = Vec::with_capacity(filter.tags.len());
-    for (index, tag) in filter.tags.iter().enumerate() {
-        let params = params![tag, tenant, row_limit(TAGGED_JOBS_COUNTED_MAX)];
-        let count: i64 = statement.query_row(params, |row| row.get("found"))?;
-        counts.push((count, index));
-    }
-    Ok(counts.into_iter().min().map_or(0, |(_, index)| index))
-}
-
-fn read_tagged(
-    conn: &Connection,
-    filter: &JobFilter,
-    index: usize,
-    below: &[u8],
-    length: usize,
-) -> Result<Vec<ListRow>, DriverError> {
-    let sql = match filter.tenant {
-        Some(_) => include_str!("list/list_tagged_tenant.sql"),
-        None => include_str!("list/list_tagged.sql"),
-    };
-    let tenant = filter.tenant.as_ref().map(Tenant::as_str);
-    let tag = filter.tags.get(index);
-    read_rows(conn, sql, params![below, row_limit(length), tag, tenant])
-}
-
-fn read_batch(
-    conn: &Connection,
-    batch: BatchId,
-    part: Option<BatchJobFilter>,
-    below: &[u8],
-    length: usize,
-) -> Result<Vec<ListRow>, DriverError> {
-    let (batch, limit) = (batch.to_string(), row_limit(length));
-    match part.map(batch_filter_number) {
-        None => {
-            let sql = include_str!("list/list_batch.sql");
-            read_rows(conn, sql, params![below, limit, batch])
-        }
-        Some(state) => {
-            let sql = include_str!("list/list_batch_in_state.sql");
-            read_rows(conn, sql, params![below, limit, batch, state])
-        }
-    }
-}
-
-/// All waiting jobs of lanes, which are few, newest first.
-fn read_waiting(
-    conn: &Connection,
-    lanes: &[LaneId],
-    below: &[u8],
-) -> Result<Vec<ListRow>, DriverError> {
-    let mut all = Vec::new();
-    for lane in lanes {
-        let params = params![below, -1, lane];
-        all.extend(read_rows(
-            conn,
-            include_str!("list/list_waiting.sql"),
-            params,
-        )?);
-    }
-    all.sort_by_key(|row| Reverse(row.id));
-    Ok(all)
-}
-
-/// The rows of several lanes in one order.
-struct Merge<'c> {
-    conn: &'c Connection,
-    part: LanePart,
-    lanes: &'c [LaneId],
-}
-
-impl Merge<'_> {
-    fn rows(&self, below: &[u8], length: usize) -> Result<Vec<ListRow>, DriverError> {
-        // A few rows of each lane at first, and more of those that are used up.
-        let share = (length / self.lanes.len().max(1)).clamp(1, length.max(1));
-        let mut heads = BinaryHeap::new();
-        let mut lanes = Vec::with_capacity(self.lanes.len());
-        for (index, lane) in self.lanes.iter().enumerate() {
-            let rows = VecDeque::from(self.of_lane(*lane, below, share)?);
-            heads.extend(rows.front().map(|row| (row.id, index)));
-            let asked = if rows.len() < share { 0 } else { share };
-            lanes.push(LaneRows { rows, asked });
-        }
-        let mut merged = Vec::with_capacity(length.min(ROWS_EXAMINED_MAX));
-        while let Some((id, index)) = heads.pop() {
-            let lane = &mut lanes[index];
-            merged.extend(lane.rows.pop_front());
-            if merged.len() >= length {
-                break;
-            }
-            if lane.rows.is_empty() && lane.asked > 0 {
-                let more = lane.asked.saturating_mul(LIST_ROWS_GROWTH).min(length);
-                lane.rows = self.of_lane(self.lanes[index], &job_key(id), more)?.into();
-                // Fewer than were asked for are the last.
-                lane.asked = if lane.rows.len() < more { 0 } else { more };
-            }
-            heads.extend(lane.rows.front().map(|row| (row.id, index)));
-        }
-        Ok(merged)
-    }
-
-    fn of_lane(
-        &self,
-        lane: LaneId,
-        below: &[u8],
-        limit: usize,
-    ) -> Result<Vec<ListRow>, DriverError> {
-        let sql = match self.part {
-            LanePart::All => include_str!("list/list_lane.sql"),
-            LanePart::Failed => include_str!("list/list_lane_failed.sql"),
-            LanePart::Cancelled => include_str!("list/list_lane_cancelled.sql"),
-        };
-        read_rows(self.conn, sql, params![below, row_limit(limit), lane])
-    }
-}
-
-/// Rows of one lane that were read and not used yet.
-struct LaneRows {
-    rows: VecDeque<ListRow>,
-    /// How many were asked for last; 0 if there are no more.
-    asked: usize,
 }
 
 pub(crate) fn attempts(

@@ -98,14 +98,14 @@ fn waiting_minutes(
     Ok(waiting)
 }
 
-/// A sublane and level of a lane, with its earliest waiting job.
+/// A flow key and level of a lane, with its earliest waiting job.
 struct LaneHead {
-    sublane: i64,
+    flow_key: i64,
     level: i64,
     run_at: Timestamp,
 }
 
-/// The earliest waiting job of each sublane and level of a lane, up to a limit.
+/// The earliest waiting job of each flow key and level of a lane, up to a limit.
 fn heads(conn: &Connection, lane: LaneId) -> Result<Vec<LaneHead>, DriverError> {
     let mut statement = conn.prepare_cached(include_str!("stats/stats_head.sql"))?;
     let mut heads = Vec::new();
@@ -113,9 +113,9 @@ fn heads(conn: &Connection, lane: LaneId) -> Result<Vec<LaneHead>, DriverError> 
     while heads.len() < RANGES_OF_LANE_MAX {
         let mut rows = statement.query(params![lane, after.0, after.1])?;
         let Some(row) = rows.next()? else { break };
-        after = (row.get("sublane")?, row.get("level")?);
+        after = (row.get("flow_key")?, row.get("level")?);
         heads.push(LaneHead {
-            sublane: after.0,
+            flow_key: after.0,
             level: after.1,
             run_at: time(row.get("run_at")?),
         });
@@ -176,7 +176,7 @@ impl PresentCount<'_> {
                 .conn
                 .prepare_cached(include_str!("stats/stats_waiting.sql"))?
                 .query_row(
-                    params![self.lane, head.sublane, head.level, from, before, limit],
+                    params![self.lane, head.flow_key, head.level, from, before, limit],
                     |row| row.get::<_, i64>(0),
                 )?;
         }

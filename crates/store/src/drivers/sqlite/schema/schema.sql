@@ -45,7 +45,7 @@ CREATE TABLE steadfast_job (
     seq INTEGER PRIMARY KEY,
     lane INTEGER NOT NULL,
     -- The lane's jobs of one destination and concurrency key; 0 without either.
-    sublane INTEGER NOT NULL DEFAULT 0,
+    flow_key INTEGER NOT NULL DEFAULT 0,
     state INTEGER NOT NULL,
     priority INTEGER NOT NULL,
     run_at INTEGER NOT NULL,
@@ -95,10 +95,10 @@ CREATE TABLE steadfast_job (
     level INTEGER NOT NULL GENERATED ALWAYS AS (priority * 2 + (attempt > attempts_before)) VIRTUAL
 ) STRICT;
 
--- Claims search one range for each sublane and level.
-CREATE INDEX steadfast_job_waiting ON steadfast_job (lane, sublane, level, run_at) WHERE state = 0;
+-- Claims search one range for each flow key and level.
+CREATE INDEX steadfast_job_waiting ON steadfast_job (lane, flow_key, level, run_at) WHERE state = 0;
 -- Jobs that a claim could not read wait until the end of time.
-CREATE INDEX steadfast_job_set_aside ON steadfast_job (id)
+CREATE INDEX steadfast_job_quarantine ON steadfast_job (id)
 WHERE state = 0 AND run_at = 253402207200000000;
 -- Running jobs by the end of their lease, and those with a request to cancel.
 CREATE INDEX steadfast_job_running ON steadfast_job (lease_until) WHERE state = 1;
@@ -140,7 +140,7 @@ SELECT
     coalesce(payload, (
         SELECT body FROM steadfast_payload WHERE steadfast_payload.job = steadfast_job.seq
     )) AS payload,
-    webhook, sublane, destination, concurrency_key, key_number, traceparent, extras, unique_number,
+    webhook, flow_key, destination, concurrency_key, key_number, traceparent, extras, unique_number,
     start_before, level
 FROM steadfast_job;
 

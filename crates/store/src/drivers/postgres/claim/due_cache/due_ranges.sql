@@ -1,20 +1,20 @@
 -- Where jobs wait: the next ranges of the index, with the earliest job of each. A few seeks for each.
--- Parameters: 1 lane, 2 sublane, 3 level, after which to look, 4 limit. Rows: as named, in order.
+-- Parameters: 1 lane, 2 flow key, 3 level, after which to look, 4 limit. Rows: as named, in order.
 -- Locks: none.
 WITH RECURSIVE due_range AS (
-    SELECT $1::bigint AS lane, $2::bigint AS sublane, $3::integer AS level, NULL::uuid AS id, 0 AS number
+    SELECT $1::bigint AS lane, $2::bigint AS flow_key, $3::integer AS level, NULL::uuid AS id, 0 AS number
     UNION ALL
-    SELECT next.lane, next.sublane, next.level, next.id, due_range.number + 1
+    SELECT next.lane, next.flow_key, next.level, next.id, due_range.number + 1
     FROM due_range
     CROSS JOIN LATERAL (
         SELECT * FROM (
             (
                 SELECT
-                    job.lane, job.sublane,
+                    job.lane, job.flow_key,
                     job.level, job.id
                 FROM steadfast.job
                 WHERE
-                    job.state = 0 AND job.lane = due_range.lane AND job.sublane = due_range.sublane
+                    job.state = 0 AND job.lane = due_range.lane AND job.flow_key = due_range.flow_key
                     AND job.level > due_range.level
                 ORDER BY job.level, job.run_at
                 LIMIT 1
@@ -22,25 +22,25 @@ WITH RECURSIVE due_range AS (
             UNION ALL
             (
                 SELECT
-                    job.lane, job.sublane,
+                    job.lane, job.flow_key,
                     job.level, job.id
                 FROM steadfast.job
                 WHERE
-                    job.state = 0 AND job.lane = due_range.lane AND job.sublane > due_range.sublane
+                    job.state = 0 AND job.lane = due_range.lane AND job.flow_key > due_range.flow_key
                 ORDER BY
-                    job.sublane,
+                    job.flow_key,
                     job.level, job.run_at
                 LIMIT 1
             )
             UNION ALL
             (
                 SELECT
-                    job.lane, job.sublane,
+                    job.lane, job.flow_key,
                     job.level, job.id
                 FROM steadfast.job
                 WHERE job.state = 0 AND job.lane > due_range.lane
                 ORDER BY
-                    job.lane, job.sublane,
+                    job.lane, job.flow_key,
                     job.level, job.run_at
                 LIMIT 1
             )
@@ -49,7 +49,7 @@ WITH RECURSIVE due_range AS (
     ) AS next
     WHERE due_range.number < $4::bigint
 )
-SELECT due_range.lane, due_range.sublane, due_range.level, job.run_at, job.destination, job.concurrency_key
+SELECT due_range.lane, due_range.flow_key, due_range.level, job.run_at, job.destination, job.concurrency_key
 FROM due_range
 JOIN steadfast.job ON job.id = due_range.id
 WHERE due_range.id IS NOT NULL

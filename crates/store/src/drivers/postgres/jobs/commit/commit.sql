@@ -41,7 +41,7 @@ written AS (
         )
         AND (NOT new.must_have_expired OR job.lease_until <= (SELECT now FROM clock))
     RETURNING
-        job.id, job.lane, job.sublane, job.priority, job.gates, job.gate_turn,
+        job.id, job.lane, job.flow_key, job.priority, job.gates, job.gate_turn,
         job.schedule, job.links,
         job.state, job.resolved_at,
         CASE WHEN job.state = 0 THEN job.run_at / 60000000 END AS due_minute,
@@ -96,6 +96,6 @@ released AS (
     ))
 )
 SELECT
-    id, lane, sublane, priority, gates IS NOT NULL AS is_gated, schedule IS NOT NULL AS is_run,
+    id, lane, flow_key, priority, gates IS NOT NULL AS is_gated, schedule IS NOT NULL AS is_run,
     links IS NOT NULL AS has_links
 FROM written

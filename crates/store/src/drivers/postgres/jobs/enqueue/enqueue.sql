@@ -6,14 +6,14 @@ WITH clock AS (SELECT steadfast.time($1) AS now),
 added AS (
     INSERT INTO steadfast.job (
         id, lane, policy, priority, run_at, at_most_once, timeout, lease, created_at,
-        idempotency_key, schedule, tick, tags, payload, webhook, sublane, destination,
+        idempotency_key, schedule, tick, tags, payload, webhook, flow_key, destination,
         concurrency_key, key_number, traceparent, extras, unique_number, start_before
     )
     SELECT
         new.id, new.lane, new.policy, new.priority,
         coalesce(new.run_at, least(clock.now + new.delay, 253402207200000000)),
         new.at_most_once, new.timeout, new.lease, clock.now, new.idempotency_key, new.schedule,
-        new.tick, new.tags, new.payload, new.webhook, new.sublane, new.destination,
+        new.tick, new.tags, new.payload, new.webhook, new.flow_key, new.destination,
         new.concurrency_key, new.key_number, new.traceparent, new.extras, new.unique_number,
         CASE
             WHEN new.start_within IS NULL THEN new.start_before

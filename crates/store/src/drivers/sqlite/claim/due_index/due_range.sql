@@ -1,13 +1,13 @@
--- The next sublane and level in which a job waits, with the earliest one: a few seeks.
--- Parameters: 1 lane, 2 sublane, 3 level, after which to look. Rows: as named, at most one.
+-- The next flow key and level in which a job waits, with the earliest one: a few seeks.
+-- Parameters: 1 lane, 2 flow key, 3 level, after which to look. Rows: as named, at most one.
 -- Locks: read.
 SELECT * FROM (
     SELECT
-        lane, sublane,
+        lane, flow_key,
         level, run_at, destination, concurrency_key
     FROM steadfast_job
     WHERE
-        state = 0 AND lane = ?1 AND sublane = ?2
+        state = 0 AND lane = ?1 AND flow_key = ?2
         AND level > ?3
     ORDER BY level, run_at
     LIMIT 1
@@ -15,21 +15,21 @@ SELECT * FROM (
 UNION ALL
 SELECT * FROM (
     SELECT
-        lane, sublane,
+        lane, flow_key,
         level, run_at, destination, concurrency_key
     FROM steadfast_job
-    WHERE state = 0 AND lane = ?1 AND sublane > ?2
-    ORDER BY sublane, level, run_at
+    WHERE state = 0 AND lane = ?1 AND flow_key > ?2
+    ORDER BY flow_key, level, run_at
     LIMIT 1
 )
 UNION ALL
 SELECT * FROM (
     SELECT
-        lane, sublane,
+        lane, flow_key,
         level, run_at, destination, concurrency_key
     FROM steadfast_job
     WHERE state = 0 AND lane > ?1
-    ORDER BY lane, sublane, level, run_at
+    ORDER BY lane, flow_key, level, run_at
     LIMIT 1
 )
 LIMIT 1

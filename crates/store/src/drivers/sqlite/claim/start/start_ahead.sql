@@ -1,5 +1,5 @@
--- How many jobs of one sublane and level are due before another one: entries of the index alone.
--- Parameters: 1 lane, 2 sublane, 3 level, 4 until which time, 5 of those of exactly that time the
+-- How many jobs of one flow key and level are due before another one: entries of the index alone.
+-- Parameters: 1 lane, 2 flow key, 3 level, 4 until which time, 5 of those of exactly that time the
 -- rows before this job, or null for all, 6 how many entries to look at. Rows: ahead, looked.
 -- Locks: read.
 SELECT
@@ -11,7 +11,7 @@ SELECT
 FROM (
     SELECT run_at, seq FROM steadfast_job
     WHERE
-        state = 0 AND lane = ?1 AND sublane = ?2
+        state = 0 AND lane = ?1 AND flow_key = ?2
         AND level = ?3 AND run_at <= ?4
     ORDER BY run_at
     LIMIT ?6

@@ -4,7 +4,7 @@
 INSERT OR FAIL INTO steadfast_job (
     id, lane, state, priority, run_at, fence, attempt, attempts_before, cancel_requested,
     snoozes, policy, at_most_once, timeout, lease, created_at, idempotency_key, schedule, tick,
-    tags, payload, webhook, sublane, destination, concurrency_key, key_number, traceparent, extras,
+    tags, payload, webhook, flow_key, destination, concurrency_key, key_number, traceparent, extras,
     unique_number, start_before
 ) VALUES (?, ?, 0, ?, ?, 0, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO NOTHING

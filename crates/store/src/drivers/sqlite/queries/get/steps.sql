@@ -1,3 +1,5 @@
--- The steps of a job that were done.
--- Parameters: 1 job id, 2 limit. Rows: step, result. Locks: read.
-SELECT step, result FROM steadfast_once WHERE job = ?1 ORDER BY step LIMIT ?2
+-- The finished steps of a job: all, or one.
+-- Parameters: 1 job id, 2 step or null for all, 3 limit. Rows: step, result. Locks: read.
+SELECT step, result FROM steadfast_once
+WHERE job = ?1 AND (?2 IS NULL OR step = ?2)
+ORDER BY step LIMIT ?3

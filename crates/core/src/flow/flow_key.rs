@@ -7,7 +7,7 @@ use crate::{
 
 /// Jobs that are alike to every gate: of one tenant, queue, kind, destination and concurrency key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Sublane {
+pub struct FlowKey {
     /// The tenant.
     pub tenant: Tenant,
     /// Where they wait.
@@ -20,8 +20,8 @@ pub struct Sublane {
     pub concurrency_key: Option<ConcurrencyKey>,
 }
 
-impl Sublane {
-    /// What tells a sublane from others of the same tenant, queue and kind; 0 without destination
+impl FlowKey {
+    /// What tells a flow key from others of the same tenant, queue and kind; 0 without destination
     /// and concurrency key. Every node finds it by itself, so nothing is stored but the jobs.
     pub fn number(
         destination: Option<&Destination>,
@@ -42,7 +42,7 @@ impl Sublane {
     }
 }
 
-impl From<&Job> for Sublane {
+impl From<&Job> for FlowKey {
     fn from(job: &Job) -> Self {
         Self {
             tenant: job.tenant.clone(),
@@ -54,7 +54,7 @@ impl From<&Job> for Sublane {
     }
 }
 
-impl From<&NewJob> for Sublane {
+impl From<&NewJob> for FlowKey {
     fn from(job: &NewJob) -> Self {
         Self {
             tenant: job.tenant.clone(),

@@ -11,7 +11,7 @@ use steadfast_store::{JobCount, JobFilter, JobPageRequest};
 
 use tokio::time::Instant;
 
-use super::{Client, ClientError, operations::action_of};
+use crate::client::{Client, ClientError, operations::action_of};
 use crate::limits::{BULK_COUNT_MAX, BULK_COUNT_TIME_MAX, BULK_PAGE_MAX, BULK_RATE_DEFAULT};
 
 impl Client {

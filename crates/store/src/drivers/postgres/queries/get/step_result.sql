@@ -1,3 +1,0 @@
--- The result of a step of a job.
--- Parameters: 1 job id, 2 step. Rows: result, at most one. Locks: none.
-SELECT result FROM steadfast.once WHERE job = $1 AND step = $2
