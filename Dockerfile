@@ -4,7 +4,8 @@
 #   docker run -p 127.0.0.1:7373:7373 -v steadfast:/data steadfast
 #
 # It prints the first API key, once. To choose that yourself, so that it is in no log, give it as
-# STEADFAST_ADMIN_KEY.
+# STEADFAST_ADMIN_KEY. Its user has the number that the image of a release has, so that both can use
+# the same volume.
 FROM rust:1.95-slim-trixie AS build
 WORKDIR /build
 COPY . .
@@ -14,7 +15,7 @@ FROM debian:trixie-slim
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --home-dir /nonexistent steadfast \
+    && useradd --system --uid 65532 --user-group --home-dir /nonexistent steadfast \
     && install --directory --owner steadfast --group steadfast --mode 0700 /data
 COPY --from=build /build/target/dist/steadfast /usr/local/bin/steadfast
 USER steadfast

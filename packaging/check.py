@@ -1,7 +1,8 @@
 """Tries every package that `cargo xtask dist` writes and this machine has the tools for.
 
-PACKAGES is their directory, STEADFAST_BIN the program that is in them. It runs in an environment
-that has helm, kubernetes_validate and yaml. What a machine lacks is left out and named.
+PACKAGES is their directory, STEADFAST_BIN the program that is in those for this machine. Those for the
+processor STEADFAST_FOREIGN are tried with the emulator STEADFAST_EMULATOR. It runs in an environment that
+has helm, kubernetes_validate and yaml. What a machine lacks is left out and named.
 """
 
 import base64
@@ -14,6 +15,7 @@ import io
 import json
 import os
 import pathlib
+import platform
 import re
 import shlex
 import shutil
@@ -32,7 +34,12 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGES = pathlib.Path(os.environ["PACKAGES"])
-BINARY = os.environ["STEADFAST_BIN"]
+BINARY = os.environ.get("STEADFAST_BIN")
+FOREIGN = os.environ.get("STEADFAST_FOREIGN")
+MACHINE = platform.machine()
+# As Debian and containers, and as npm name the processor.
+DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
+NPM = {"x86_64": "x64", "aarch64": "arm64"}
 KEY = "0123456789abcdef0123456789abcdef"
 USER = 65532
 # Of a systemd unit, times ten: from 0, all is taken away, to 100.
@@ -54,7 +61,11 @@ def output(*command, **more):
     return done.stdout
 
 
-VERSION = output(BINARY, "--version").split()[1]
+VERSION = package("*-chart.tgz").name.removeprefix("steadfast-").removesuffix("-chart.tgz")
+
+
+def archive(machine=MACHINE):
+    return package(f"*-{machine}-unknown-linux-musl.tar.gz")
 
 
 def needs(program):
@@ -92,6 +103,14 @@ class Scratch(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.scratch = pathlib.Path(scratch.name)
 
+    def unpack(self, path):
+        """The directory that an archive unpacks to."""
+        with tarfile.open(path) as tar:
+            top = tar.getnames()[0].split("/")[0]
+            self.assertTrue(all(name.split("/")[0] == top for name in tar.getnames()))
+            tar.extractall(self.scratch, filter="data")
+        return self.scratch / top
+
     def assert_program(self, *command):
         self.assertEqual(output(*map(str, command), "--version").split(), ["steadfast", VERSION])
 
@@ -115,32 +134,85 @@ class Archives(Scratch):
         self.assertEqual(names, there)
 
     def test_the_archive_has_one_directory_with_a_program_that_runs(self):
-        path = package("*-linux-musl.tar.gz")
-        top = path.name.removesuffix(".tar.gz")
-        with tarfile.open(path) as tar:
-            self.assertTrue(all(name.split("/")[0] == top for name in tar.getnames()))
-            tar.extractall(self.scratch, filter="data")
-        self.assert_program(self.scratch / top / "steadfast")
+        path = archive()
+        top = self.unpack(path)
+        self.assertEqual(top.name, path.name.removesuffix(".tar.gz"))
+        self.assert_program(top / "steadfast")
         for name in ["LICENSE-MIT", "LICENSE-APACHE", "steadfast.example.toml", "steadfast.service"]:
-            self.assertTrue((self.scratch / top / name).stat().st_size > 0)
+            self.assertTrue((top / name).stat().st_size > 0)
         for name in ["man/steadfast-jobs-create.1", "completions/_steadfast"]:
-            self.assertTrue((self.scratch / top / name).stat().st_size > 0)
+            self.assertTrue((top / name).stat().st_size > 0)
 
-    def test_the_formula_has_the_sum_of_the_archive(self):
-        if not list(PACKAGES.glob("steadfast.rb")):
-            self.skipTest("no --url, no formula")
-        formula, archive = package("steadfast.rb").read_text(), package("*-linux-musl.tar.gz")
-        sum = hashlib.sha256(archive.read_bytes()).hexdigest()
-        self.assertIn(f'sha256 "{sum}"', formula)
-        self.assertIn(f'/{archive.name}"', formula)
+    def test_the_formula_of_the_tap_has_the_sum_of_the_archive(self):
+        if not list(PACKAGES.glob("*-homebrew-tap.tgz")):
+            self.skipTest("no --url, no tap")
+        formula = self.unpack(package("*-homebrew-tap.tgz")) / "Formula/steadfast.rb"
+        sum = hashlib.sha256(archive().read_bytes()).hexdigest()
+        self.assertIn(f'sha256 "{sum}"', formula.read_text())
+        self.assertIn(f'/{archive().name}"', formula.read_text())
         if shutil.which("ruby"):
-            output("ruby", "-c", package("steadfast.rb"))
+            output("ruby", "-c", formula)
+
+    @needs("curl")
+    def test_the_script_installs_the_program_and_refuses_a_damaged_one(self):
+        if not list(PACKAGES.glob("install.sh")):
+            self.skipTest("no --url, no script")
+        target = self.scratch / "bin"
+        environment = {**os.environ, "STEADFAST_INSTALL_DIR": str(target), "STEADFAST_DOWNLOADS": PACKAGES.as_uri()}
+        for _ in range(2):
+            self.assertIn(VERSION, output("sh", package("install.sh"), env=environment))
+        self.assert_program(target / "steadfast")
+        damaged = self.scratch / "damaged"
+        damaged.mkdir()
+        (damaged / archive().name).write_bytes(archive().read_bytes() + b"x")
+        shutil.copy(PACKAGES / "SHA256SUMS", damaged)
+        environment["STEADFAST_DOWNLOADS"] = damaged.as_uri()
+        refused = subprocess.run(["sh", package("install.sh")], env=environment, capture_output=True, text=True)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("its sum differs", refused.stderr)
+
+
+@unittest.skipUnless(FOREIGN, "there are no packages for another processor")
+class Foreign(Scratch):
+    """The program for another processor, in an emulator."""
+
+    def test_it_serves_and_runs_a_job(self):
+        emulator = shutil.which(os.environ["STEADFAST_EMULATOR"])
+        program = self.unpack(archive(FOREIGN)) / "steadfast"
+        self.assert_program(emulator, program)
+        self.assertIn("attempt", output(emulator, program, "policy", "preview", "patient"))
+        store = self.scratch / "jobs.db"
+        args = ["--store", f"sqlite:{store}", "--listen", "127.0.0.1:0"]
+        with Server([emulator, program], {}, args) as server:
+            self.assertEqual(server.get("/readyz")["status"], "ok")
+            create = [emulator, program, "jobs", "create", "http://127.0.0.1:9/", "--max-retries", "1"]
+            retry = ["--retry", '{"baseDelay": "10ms"}', "--watch", "--url", server.address]
+            watched = subprocess.run([*create, *retry], capture_output=True, text=True)
+            self.assertIn("no retries left", watched.stdout, watched.stderr)
+        self.assertGreater(store.stat().st_size, 0)
+
+    def test_all_packages_are_there(self):
+        for pattern in [f"*_{DEBIAN[FOREIGN]}.deb", f"*-image-{DEBIAN[FOREIGN]}.tar", f"*_{FOREIGN}.whl"]:
+            self.assertTrue(package(pattern).stat().st_size > 0)
+        self.assertTrue(package(f"*-npm-linux-{NPM[FOREIGN]}.tgz").stat().st_size > 0)
+
+    @unittest.skipUnless(BINARY, "there is only one processor")
+    def test_one_image_has_both_programs(self):
+        with tarfile.open(package("*-image.tar")) as tar:
+            read = lambda descriptor: json.load(tar.extractfile("blobs/" + descriptor["digest"].replace(":", "/")))
+            (entry,) = json.load(tar.extractfile("index.json"))["manifests"]
+            images = read(entry)["manifests"]
+            names = {image["platform"]["architecture"] for image in images}
+            self.assertEqual(names, {DEBIAN[MACHINE], DEBIAN[FOREIGN]})
+            for image in images:
+                config = read(read(image)["config"])
+                self.assertEqual(config["architecture"], image["platform"]["architecture"])
 
 
 class Debian(Scratch):
     @needs("dpkg-deb")
     def test_its_fields_and_files(self):
-        path = package("*.deb")
+        path = package(f"*_{DEBIAN[MACHINE]}.deb")
         field = lambda name: output("dpkg-deb", "--field", path, name).strip()
         self.assertEqual((field("Package"), field("Version")), ("steadfast", VERSION))
         listed = output("dpkg-deb", "--contents", path).splitlines()
@@ -163,7 +235,7 @@ class Debian(Scratch):
     @needs("dpkg-deb")
     @needs_namespaces
     def test_what_the_unit_starts_serves(self):
-        output("dpkg-deb", "--extract", package("*.deb"), self.scratch)
+        output("dpkg-deb", "--extract", package(f"*_{DEBIAN[MACHINE]}.deb"), self.scratch)
         unit = configparser.RawConfigParser(strict=False)
         unit.optionxform = str
         unit.read(self.scratch / "usr/lib/systemd/system/steadfast.service")
@@ -208,7 +280,7 @@ class Debian(Scratch):
 class Image(Scratch):
     def setUp(self):
         super().setUp()
-        self.tar = tarfile.open(package("*-image-*.tar"))
+        self.tar = tarfile.open(package(f"*-image-{DEBIAN[MACHINE]}.tar"))
         self.addCleanup(self.tar.close)
 
     def json(self, name):
@@ -289,7 +361,7 @@ class Image(Scratch):
 
 class PackageManagers(Scratch):
     def test_pip_installs_the_wheel_into_an_empty_environment(self):
-        path = package("*.whl")
+        path = package(f"*_{MACHINE}.whl")
         with zipfile.ZipFile(path) as wheel:
             self.assertIsNone(wheel.testzip())
             (record,) = [name for name in wheel.namelist() if name.endswith("/RECORD")]
@@ -315,7 +387,7 @@ class PackageManagers(Scratch):
         place.mkdir()
         environment = {**os.environ, "npm_config_cache": str(self.scratch / "cache")}
         install = ["npm", "install", "--offline", "--no-audit", "--no-fund", "--prefix", place]
-        output(*install, package("*-npm-*.tgz"), env=environment)
+        output(*install, package(f"*-npm-linux-{NPM[MACHINE]}.tgz"), env=environment)
         self.assert_program(place / "node_modules/.bin/steadfast")
         run = ["npm", "exec", "--offline", "--prefix", place, "--", "steadfast", "--version"]
         self.assertIn(VERSION, output(*run, env=environment, cwd=place))
@@ -558,10 +630,8 @@ def figures_of_a_server():
 
 def run_all():
     """All classes, two at the same time: most of it waits for other programs."""
-    suites = [
-        unittest.defaultTestLoader.loadTestsFromTestCase(case)
-        for case in (PackageManagers, Chart, Monitoring, Image, Archives, Debian)
-    ]
+    cases = (PackageManagers, Chart, Monitoring, Image, Archives, Debian, Foreign) if BINARY else (Foreign,)
+    suites = [unittest.defaultTestLoader.loadTestsFromTestCase(case) for case in cases]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda suite: suite.run(unittest.TestResult()), suites))
     for result in results:

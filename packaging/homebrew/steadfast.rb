@@ -1,13 +1,14 @@
 class Steadfast < Formula
   desc "Durable job queue and scheduler whose speciality is retry"
-  # A static program: no dependency, on any Linux of this architecture.
-  url "{{url}}"
+  homepage "{{repository}}"
   version "{{version}}"
-  sha256 "{{sha256}}"
   license any_of: ["MIT", "Apache-2.0"]
 
-  depends_on arch: :x86_64
   depends_on :linux
+
+  # A static program: no dependency, on any Linux of its architecture.
+  on_linux do
+{{archives}}  end
 
   def install
     bin.install "steadfast"

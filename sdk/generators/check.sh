@@ -18,6 +18,8 @@ if ! cmp -s package-lock.json node_modules/.package-lock.source; then
     step "packages"
     npm ci
     cp package-lock.json node_modules/.package-lock.source
+    # So that tools which search the tree leave it out.
+    echo "Signature: 8a477f597d28d172789f06886806bc55" >node_modules/CACHEDIR.TAG
 fi
 if [ "$(cat .venv/tools 2>/dev/null)" != "${tools[*]}" ]; then
     step "environment"

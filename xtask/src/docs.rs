@@ -103,7 +103,7 @@ fn check_pages(root: &Path, binary: &Path, only: &[String]) -> Result<Report, St
         if !only.is_empty() && !only.iter().any(|part| page.path.contains(part.as_str())) {
             continue;
         }
-        if page.path.starts_with("sdk/") {
+        if page.path.starts_with("sdk/") || page.path.starts_with("crates/") {
             // Each library has a test that runs what its page shows.
             findings.extend(commands.check_page(page));
             continue;

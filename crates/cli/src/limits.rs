@@ -61,6 +61,11 @@ pub const STORE_LOG_EVERY: Duration = Duration::from_secs(5);
 /// Causes that each have a line of their own; a flood of others has none.
 pub const STORE_LOG_CAUSES_MAX: usize = 64;
 
+/// How often `dev` looks for new workers and for jobs that no worker takes.
+pub const DEV_LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How many ready jobs `dev` looks at: a backlog is of a few kinds.
+pub const DEV_JOBS_MAX: usize = 100;
+
 /// After how many rounds `jobs watch ID` says that no worker asks for the kind of a ready job.
 pub const WATCH_EXPLAIN_AFTER: u32 = 4;
 /// How often `jobs watch ID` asks for the job: a person sees no shorter delay.

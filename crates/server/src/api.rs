@@ -38,12 +38,7 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(jobs::run_now))
         .routes(routes!(explain::job))
         .routes(routes!(explain::queue))
-        .routes(routes!(schedules::create, schedules::list))
-        .routes(routes!(schedules::read, schedules::edit, schedules::delete))
-        .routes(routes!(schedules::pause))
-        .routes(routes!(schedules::resume))
-        .routes(routes!(schedules::run_now))
-        .routes(routes!(schedules::ticks))
+        .merge(schedule_routes())
         .routes(routes!(claims::claim))
         .routes(routes!(heartbeats::heartbeats))
         .routes(routes!(heartbeats::heartbeat))
@@ -99,6 +94,16 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .split_for_parts();
     description::complete(&mut document);
     (router, document)
+}
+
+fn schedule_routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(schedules::create, schedules::list))
+        .routes(routes!(schedules::read, schedules::edit, schedules::delete))
+        .routes(routes!(schedules::pause))
+        .routes(routes!(schedules::resume))
+        .routes(routes!(schedules::run_now))
+        .routes(routes!(schedules::ticks))
 }
 
 fn batch_routes() -> OpenApiRouter<Arc<App>> {

@@ -5,7 +5,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
 
 use super::archive::{Compression, Entry, ar, gzip, hex, sha256, tar, with_directories, zip};
-use super::release::{Package, Release};
+use super::image;
+use super::release::{Package, Release, Target};
 
 const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 const EXAMPLE: &str = "steadfast.example.toml";
@@ -13,19 +14,28 @@ const UNIT: &str = "packaging/systemd/steadfast.service";
 const USERS: &str = "packaging/systemd/steadfast.sysusers";
 const ABOUT: &str = "packaging/package.md";
 
-/// All of them. Those that name the archive come after it.
-pub fn all(release: &Release) -> Result<Vec<Package>, String> {
-    let archive = archive(release)?;
-    let formula = formula(release, &archive)?;
-    let mut packages = vec![
-        archive,
-        debian(release)?,
-        super::image::build(release)?,
-        wheel(release)?,
-        npm(release)?,
-        chart(release)?,
-    ];
-    packages.extend(formula);
+/// All of them, of one version for some targets. Those that name archives come after them.
+pub fn all(releases: &[Release]) -> Result<Vec<Package>, String> {
+    let first = releases.first().ok_or("there is no target")?;
+    let (mut archives, mut packages) = (Vec::new(), Vec::new());
+    for release in releases {
+        archives.push((release.target, archive(release)?));
+        packages.extend([
+            debian(release)?,
+            image::build(release)?,
+            wheel(release)?,
+            npm(release)?,
+        ]);
+    }
+    if releases.len() > 1 {
+        packages.push(image::build_index(releases)?);
+    }
+    packages.push(chart(first)?);
+    if let Some(url) = &first.url {
+        packages.push(tap(first, url, &archives)?);
+        packages.push(script(first, url)?);
+    }
+    packages.extend(archives.into_iter().map(|(_, archive)| archive));
     packages.push(sums(&packages));
     Ok(packages)
 }
@@ -93,6 +103,7 @@ fn debian(release: &Release) -> Result<Package, String> {
     let values = [
         ("version", release.version.as_str()),
         ("architecture", release.target.debian),
+        ("repository", &release.repository),
         ("kilobytes", &size.div_ceil(1024).to_string()),
     ];
     let mut control = vec![
@@ -158,8 +169,9 @@ fn wheel(release: &Release) -> Result<Package, String> {
     let metadata = format!(
         "Metadata-Version: 2.1\nName: steadfast\nVersion: {version}\n\
          Summary: A durable job queue and scheduler whose speciality is retry: the server and its command line\n\
-         License: MIT OR Apache-2.0\nRequires-Python: >=3.8\n\
+         License: MIT OR Apache-2.0\nProject-URL: Repository, {}\nRequires-Python: >=3.8\n\
          Description-Content-Type: text/markdown\n\n{}",
+        release.repository,
         release.text(ABOUT)?
     );
     let wheel = format!(
@@ -200,6 +212,7 @@ fn npm(release: &Release) -> Result<Package, String> {
     let values = [
         ("version", release.version.as_str()),
         ("cpu", release.target.npm),
+        ("repository", &release.repository),
     ];
     let manifest = release.template("packaging/npm/package.json", &values)?;
     let mut entries = vec![
@@ -263,23 +276,48 @@ pub const CHART: &[&str] = &[
     "templates/dashboard.yaml",
 ];
 
-/// A Homebrew formula, if it is known where the archive will be.
-fn formula(release: &Release, archive: &Package) -> Result<Option<Package>, String> {
-    let Some(url) = &release.url else {
-        return Ok(None);
-    };
-    let sum = hex(&sha256(&archive.bytes));
-    let address = format!("{}/{}", url.trim_end_matches('/'), archive.name);
+/// A tap for Homebrew, which takes formulae from a tap only: the content of a repository named
+/// `homebrew-steadfast`.
+fn tap(release: &Release, url: &str, archives: &[(&Target, Package)]) -> Result<Package, String> {
+    let archives = archives.iter().map(|(target, archive)| {
+        format!(
+            "    on_{} do\n      url \"{}/{}\"\n      sha256 \"{}\"\n    end\n",
+            target.homebrew,
+            url.trim_end_matches('/'),
+            archive.name,
+            hex(&sha256(&archive.bytes))
+        )
+    });
     let values = [
         ("version", release.version.as_str()),
-        ("url", address.as_str()),
-        ("sha256", sum.as_str()),
+        ("repository", release.repository.as_str()),
+        ("archives", &archives.collect::<String>()),
     ];
-    let text = release.template("packaging/homebrew/steadfast.rb", &values)?;
-    Ok(Some(Package {
-        name: "steadfast.rb".to_owned(),
-        bytes: text.into_bytes(),
-    }))
+    let formula = release.template("packaging/homebrew/steadfast.rb", &values)?;
+    let entries = [
+        Entry::file("README.md", release.text("packaging/homebrew/README.md")?),
+        Entry::directory("Formula"),
+        Entry::file("Formula/steadfast.rb", formula),
+    ];
+    let tar = tar(&entries, "homebrew-steadfast/", release.epoch)?;
+    Ok(Package {
+        name: format!("steadfast-{}-homebrew-tap.tgz", release.version),
+        bytes: gzip(&tar, release.compression)?,
+    })
+}
+
+/// The script that finds the archive of a machine, checks its sum and installs the program.
+fn script(release: &Release, url: &str) -> Result<Package, String> {
+    let values = [
+        ("version", release.version.as_str()),
+        ("url", url.trim_end_matches('/')),
+    ];
+    Ok(Package {
+        name: "install.sh".to_owned(),
+        bytes: release
+            .template("packaging/install.sh", &values)?
+            .into_bytes(),
+    })
 }
 
 /// The file for `sha256sum --check`.

@@ -9,23 +9,63 @@ use super::archive::Compression;
 /// Where the program runs, in the words of each package format.
 pub struct Target {
     pub triple: &'static str,
+    /// As Rust and Linux name the processor.
+    pub arch: &'static str,
     pub debian: &'static str,
     pub container: &'static str,
     pub npm: &'static str,
+    pub homebrew: &'static str,
     /// A static program runs with every C library, so these are the oldest that pip knows.
     pub wheel: &'static str,
 }
 
-pub const TARGETS: &[Target] = &[Target {
-    triple: "x86_64-unknown-linux-musl",
-    debian: "amd64",
-    container: "amd64",
-    npm: "x64",
-    wheel: "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64",
-}];
+pub const TARGETS: &[Target] = &[
+    Target {
+        triple: "x86_64-unknown-linux-musl",
+        arch: "x86_64",
+        debian: "amd64",
+        container: "amd64",
+        npm: "x64",
+        homebrew: "intel",
+        wheel: "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64",
+    },
+    Target {
+        triple: "aarch64-unknown-linux-musl",
+        arch: "aarch64",
+        debian: "arm64",
+        container: "arm64",
+        npm: "arm64",
+        homebrew: "arm",
+        wheel: "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
+    },
+];
 
+impl Target {
+    /// Whether its programs run on this machine.
+    pub fn is_native(&self) -> bool {
+        self.arch == env::consts::ARCH
+    }
+
+    /// That of this machine.
+    pub fn native() -> Result<&'static Target, String> {
+        let mut targets = TARGETS.iter();
+        let found = targets.find(|target| target.is_native());
+        found.ok_or_else(|| format!("there are no packages for {}", env::consts::ARCH))
+    }
+
+    pub fn named(triple: &str) -> Result<&'static Target, String> {
+        let mut targets = TARGETS.iter();
+        let found = targets.find(|target| target.triple == triple);
+        let known: Vec<&str> = TARGETS.iter().map(|target| target.triple).collect();
+        found.ok_or_else(|| format!("there is no target {triple}: {}", known.join(", ")))
+    }
+}
+
+#[derive(Clone)]
 pub struct Release {
     pub version: String,
+    /// The address of the repository.
+    pub repository: String,
     /// Seconds since 1970: the time of the commit.
     pub epoch: u64,
     pub target: &'static Target,
@@ -49,10 +89,14 @@ pub struct Manual {
 }
 
 impl Manual {
-    /// Asks the program, which must run on this machine.
-    pub fn read(binary: &Path, scratch: &Path) -> Result<Manual, String> {
+    /// Asks the program; `emulator` starts it if it is of another processor.
+    pub fn read(emulator: Option<&str>, binary: &Path, scratch: &Path) -> Result<Manual, String> {
         let run = |args: &[&str]| -> Result<Vec<u8>, String> {
-            let mut command = Command::new(binary);
+            let mut command = match emulator {
+                Some(emulator) => Command::new(emulator),
+                None => Command::new(binary),
+            };
+            command.args(emulator.map(|_| binary));
             let names = env::vars_os().map(|(name, _)| name);
             for name in names.filter(|name| name.to_string_lossy().starts_with("STEADFAST_")) {
                 command.env_remove(name);
@@ -121,19 +165,30 @@ impl Release {
     }
 }
 
-/// The version of the workspace.
-pub fn version(root: &Path) -> Result<String, String> {
+/// A field of the workspace's manifest.
+fn field(root: &Path, name: &str) -> Result<String, String> {
     let manifest =
         fs::read_to_string(root.join("Cargo.toml")).map_err(|error| error.to_string())?;
-    let line = manifest
-        .lines()
-        .find_map(|line| line.strip_prefix("version = \""));
-    let version = line.and_then(|rest| rest.strip_suffix('"'));
-    let version = version.ok_or("the workspace has no version")?;
+    let start = format!("{name} = \"");
+    let mut lines = manifest.lines();
+    let line = lines.find_map(|line| line.strip_prefix(start.as_str()));
+    let value = line.and_then(|rest| rest.strip_suffix('"'));
+    let value = value.ok_or_else(|| format!("the workspace has no {name}"))?;
+    Ok(value.to_owned())
+}
+
+/// The address of the repository: the one place that says it. `cargo xtask repository` changes it.
+pub fn repository(root: &Path) -> Result<String, String> {
+    field(root, "repository")
+}
+
+/// The version of the workspace.
+pub fn version(root: &Path) -> Result<String, String> {
+    let version = field(root, "version")?;
     // It is part of names of files and of several formats that quote differently.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     if version.chars().all(is_plain) {
-        Ok(version.to_owned())
+        Ok(version)
     } else {
         Err(format!("the version `{version}` is not plain"))
     }

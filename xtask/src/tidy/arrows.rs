@@ -38,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "steadfast-core",
             "steadfast-api",
+            "steadfast-book",
             "steadfast-client",
             "steadfast-store",
             "steadfast-engine",

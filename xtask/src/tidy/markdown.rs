@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                "`cargo xtask fly` does not exist; the verbs are test, check, tidy, supply-chain, fuzz, libraries, dist, publish, docs, prove, bench"
+                "`cargo xtask fly` does not exist; the verbs are test, check, tidy, supply-chain, fuzz, libraries, dist, repository, publish, docs, prove, bench"
             ]
         );
         assert!(findings("`cargo xtask test -- claims`, `cargo xtask`").is_empty());

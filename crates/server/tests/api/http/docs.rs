@@ -149,6 +149,7 @@ async fn run(
 }
 
 /// Creates what a command needs, and returns the variable that names it.
+// long: a table
 async fn variable(server: &Server, operation: &str) -> (&'static str, String) {
     let http = &server.http;
     let waiting = json!({"kind": "k", "delay": "1h"});
