@@ -48,12 +48,12 @@ pub(crate) use lane_minutes::{LaneMinutesSum, WaitingSum};
 pub use layer::{LayeredStore, StoreLayer};
 pub use links::{FollowedLinks, JobLinks, LinkStore};
 pub use operations::{
-    AuditFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
+    AuditFilter, JobTraces, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
     OperationRecord, OperationStore,
 };
 pub use queries::{
-    AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, LaneStats, MinuteStats, Page,
-    PageRequest, QueryStore,
+    AttemptCursor, AttemptOwner, EndedJobs, JobCount, JobFilter, JobPageRequest, LaneStats,
+    MinuteStats, Page, PageRequest, QueryStore,
 };
 pub use schedules::{
     DueSchedule, DueSchedules, FireRequest, FireResult, ScheduleCreateResult, ScheduleFilter,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use steadfast_core::{
     DestinationHealth, HealthPatch, HealthRules, HealthStatus, HoldMode, Incident, IncidentCause,
     JobId, OutcomeCounts, RetryAfterScope, Tenant, Timestamp,
-    explain::{brief, thousands},
+    explain::{brief, thousands, with_most_recent},
 };
 
 #[cfg(feature = "openapi")]
@@ -151,6 +151,9 @@ impl DestinationBody {
     pub fn describe_status(&self) -> &'static str {
         match self.status {
             _ if self.held_by_hand.is_some() => "held manually",
+            HealthStatus::Healthy if self.attempts == 0 && self.minutes.is_empty() => {
+                "no recent attempts"
+            }
             HealthStatus::Healthy => "healthy",
             HealthStatus::Ramping if !self.holds_jobs => "recovering",
             _ if !self.holds_jobs => "unhealthy",
@@ -336,10 +339,7 @@ fn describe_cause(cause: &IncidentCause, is_for_tenant: bool) -> String {
             newest,
         } => {
             let text = format!("{failed} of {attempts} attempts of {jobs} jobs failed");
-            match newest.as_ref().filter(|_| !is_for_tenant) {
-                Some(newest) => format!("{text}; most recent: {newest}"),
-                None => text,
-            }
+            with_most_recent(&text, newest.as_deref().filter(|_| !is_for_tenant))
         }
         IncidentCause::ByHand { by, reason } => {
             let by = by.as_ref().map_or(String::new(), |by| format!(" by {by}"));

@@ -4,6 +4,7 @@ pub mod after;
 pub mod audit;
 pub mod batches;
 pub mod documents;
+pub mod erase;
 pub mod failures;
 pub mod fire;
 pub mod operations;

@@ -10,6 +10,7 @@ use steadfast_core::{
 
 use super::{
     audit::{self, save_audit},
+    erase::erase,
     records::{newest_page, skip_corrupt},
 };
 use crate::{
@@ -330,6 +331,10 @@ async fn work(
     let jobs = batch.jobs.iter().zip(&results);
     let jobs = jobs.map(|(id, result)| stored.job_after(*id, result));
     save_jobs(tx, &stored, jobs.collect()).await?;
+    if command == JobCommand::Erase {
+        let erased: Vec<&Job> = results.iter().flatten().collect();
+        erase(tx, &erased, &batch.traces, &stored.by).await?;
+    }
     let changed = results.iter().filter(|result| result.is_ok()).count();
     let next = stored.after_batch(batch, changed, now);
     let next = next.map_err(|refusal| DriverError::unreadable("operation", refusal))?;
