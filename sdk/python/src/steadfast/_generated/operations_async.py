@@ -43,6 +43,18 @@ class AsyncOperations:
             ),
         )
 
+    async def acknowledge_alerts(self, body: types.AcknowledgeAlertsRequest) -> types.AlertList:
+        """Acknowledge firing alerts: no reminders are sent until they fire again."""
+        return cast(
+            "types.AlertList", await self.request("POST", "/api/v1/alerts/acknowledge", body=body)
+        )
+
+    async def silence_alerts(self, body: types.SilenceAlertsRequest) -> types.AlertList:
+        """Silence alerts: no notifications are sent for them until then."""
+        return cast(
+            "types.AlertList", await self.request("POST", "/api/v1/alerts/silence", body=body)
+        )
+
     async def list_audit(
         self,
         *,
@@ -330,6 +342,7 @@ class AsyncOperations:
         label: types.JobLabel | None = None,
         queue: types.Name | None = None,
         kind: types.Kind | None = None,
+        not_kind: types.Kind | None = None,
         tenant: types.Name | None = None,
         schedule: str | None = None,
         destination: str | None = None,
@@ -340,6 +353,7 @@ class AsyncOperations:
         failed_before: str | None = None,
         text: str | None = None,
         class_: str | None = None,
+        status: int | None = None,
         fingerprint: types.Fingerprint | None = None,
         reason: types.EndReason | None = None,
         limit: int | None = None,
@@ -355,6 +369,7 @@ class AsyncOperations:
                     "label": label,
                     "queue": queue,
                     "kind": kind,
+                    "notKind": not_kind,
                     "tenant": tenant,
                     "schedule": schedule,
                     "destination": destination,
@@ -365,6 +380,7 @@ class AsyncOperations:
                     "failedBefore": failed_before,
                     "text": text,
                     "class": class_,
+                    "status": status,
                     "fingerprint": fingerprint,
                     "reason": reason,
                     "limit": limit,
@@ -632,6 +648,7 @@ class AsyncOperations:
         label: types.JobLabel | None = None,
         queue: types.Name | None = None,
         kind: types.Kind | None = None,
+        not_kind: types.Kind | None = None,
         tenant: types.Name | None = None,
         schedule: str | None = None,
         destination: str | None = None,
@@ -642,6 +659,7 @@ class AsyncOperations:
         failed_before: str | None = None,
         text: str | None = None,
         class_: str | None = None,
+        status: int | None = None,
         fingerprint: types.Fingerprint | None = None,
         reason: types.EndReason | None = None,
         limit: int | None = None,
@@ -657,6 +675,7 @@ class AsyncOperations:
                     "label": label,
                     "queue": queue,
                     "kind": kind,
+                    "notKind": not_kind,
                     "tenant": tenant,
                     "schedule": schedule,
                     "destination": destination,
@@ -667,6 +686,7 @@ class AsyncOperations:
                     "failedBefore": failed_before,
                     "text": text,
                     "class": class_,
+                    "status": status,
                     "fingerprint": fingerprint,
                     "reason": reason,
                     "limit": limit,

@@ -43,6 +43,16 @@ class Operations:
             ),
         )
 
+    def acknowledge_alerts(self, body: types.AcknowledgeAlertsRequest) -> types.AlertList:
+        """Acknowledge firing alerts: no reminders are sent until they fire again."""
+        return cast(
+            "types.AlertList", self.request("POST", "/api/v1/alerts/acknowledge", body=body)
+        )
+
+    def silence_alerts(self, body: types.SilenceAlertsRequest) -> types.AlertList:
+        """Silence alerts: no notifications are sent for them until then."""
+        return cast("types.AlertList", self.request("POST", "/api/v1/alerts/silence", body=body))
+
     def list_audit(
         self,
         *,
@@ -323,6 +333,7 @@ class Operations:
         label: types.JobLabel | None = None,
         queue: types.Name | None = None,
         kind: types.Kind | None = None,
+        not_kind: types.Kind | None = None,
         tenant: types.Name | None = None,
         schedule: str | None = None,
         destination: str | None = None,
@@ -333,6 +344,7 @@ class Operations:
         failed_before: str | None = None,
         text: str | None = None,
         class_: str | None = None,
+        status: int | None = None,
         fingerprint: types.Fingerprint | None = None,
         reason: types.EndReason | None = None,
         limit: int | None = None,
@@ -348,6 +360,7 @@ class Operations:
                     "label": label,
                     "queue": queue,
                     "kind": kind,
+                    "notKind": not_kind,
                     "tenant": tenant,
                     "schedule": schedule,
                     "destination": destination,
@@ -358,6 +371,7 @@ class Operations:
                     "failedBefore": failed_before,
                     "text": text,
                     "class": class_,
+                    "status": status,
                     "fingerprint": fingerprint,
                     "reason": reason,
                     "limit": limit,
@@ -618,6 +632,7 @@ class Operations:
         label: types.JobLabel | None = None,
         queue: types.Name | None = None,
         kind: types.Kind | None = None,
+        not_kind: types.Kind | None = None,
         tenant: types.Name | None = None,
         schedule: str | None = None,
         destination: str | None = None,
@@ -628,6 +643,7 @@ class Operations:
         failed_before: str | None = None,
         text: str | None = None,
         class_: str | None = None,
+        status: int | None = None,
         fingerprint: types.Fingerprint | None = None,
         reason: types.EndReason | None = None,
         limit: int | None = None,
@@ -643,6 +659,7 @@ class Operations:
                     "label": label,
                     "queue": queue,
                     "kind": kind,
+                    "notKind": not_kind,
                     "tenant": tenant,
                     "schedule": schedule,
                     "destination": destination,
@@ -653,6 +670,7 @@ class Operations:
                     "failedBefore": failed_before,
                     "text": text,
                     "class": class_,
+                    "status": status,
                     "fingerprint": fingerprint,
                     "reason": reason,
                     "limit": limit,
