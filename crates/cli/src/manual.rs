@@ -59,7 +59,7 @@ fn with_values(command: clap::Command) -> clap::Command {
         "reason" => arg.value_parser(words(EndReason::ALL.iter().map(|it| it.as_str()))),
         "retry" | "policy" => arg.value_parser(words(Preset::ALL.map(Preset::name))),
         "rule" => arg.value_parser(words(AlertRule::ALL.iter().map(|it| it.as_str()))),
-        _ if is_hinted(&arg) => arg,
+        _ if is_hinted(&arg) || !arg.get_action().takes_values() => arg,
         _ => arg.value_hint(ValueHint::Other),
     });
     command.mut_subcommands(with_values)

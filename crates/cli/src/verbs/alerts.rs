@@ -36,11 +36,13 @@ enum Verb {
     #[command(hide = true)]
     List,
     /// Acknowledge firing alerts: no reminders until they fire again.
+    #[command(after_help = "Example:\n  steadfast alerts acknowledge dlq --tenant acme")]
     Acknowledge {
         #[command(flatten)]
         selection: Selection,
     },
     /// Silence alerts: no notifications for a while.
+    #[command(after_help = "Example:\n  steadfast alerts silence dlq --for 2h")]
     Silence {
         #[command(flatten)]
         selection: Selection,
@@ -49,6 +51,7 @@ enum Verb {
         duration: DurationArg,
     },
     /// End a silence.
+    #[command(after_help = "Example:\n  steadfast alerts unsilence dlq")]
     Unsilence {
         #[command(flatten)]
         selection: Selection,

@@ -91,17 +91,15 @@ async fn fill(http: &Http, target: &Target) -> Full {
         .await
         .is(200);
     jobs.push(id_of(&deliveries["jobs"][0]));
+    let url = target.url();
+    let origin: Vec<&str> = url.split('/').take(3).collect();
     Full {
         jobs,
         schedule,
         batch,
         endpoint,
         operation,
-        origin: target
-            .url()
-            .trim_end_matches('/')
-            .replace(':', "%3A")
-            .replace('/', "%2F"),
+        origin: origin.join("/").replace(':', "%3A").replace('/', "%2F"),
     }
 }
 
