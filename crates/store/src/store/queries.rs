@@ -316,9 +316,7 @@ impl JobFilter {
             && self.tags.iter().all(|tag| job.has_tag(tag))
             && (!self.dead_letters || job.is_dead_letter())
             && !(self.unfinished && job.progress.state.is_final())
-            && self
-                .ended
-                .is_none_or(|ended| ended.contains(job.progress.state))
+            && self.ended.is_none_or(|it| it.contains(job.progress.state))
     }
 
     fn matches_failed_at(&self, job: &Job) -> bool {
