@@ -31,6 +31,7 @@ struct Full {
     origin: String,
 }
 
+// long: one list of everything that a store can hold
 async fn fill(http: &Http, target: &Target) -> Full {
     let url = format!("{}{MARKER}?token={MARKER}", target.url());
     let payload = json!({"patient": MARKER});
