@@ -102,7 +102,10 @@ pub use schedule::{
     TickBody, TickList, UpcomingTickBody,
 };
 pub use server::key::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
-pub use server::node::{AlertList, NodeBody, NodeList, WorkerBody, WorkerList};
+pub use server::node::{
+    AcknowledgeAlertsRequest, AlertList, NodeBody, NodeList, SilenceAlertsRequest, WorkerBody,
+    WorkerList,
+};
 pub use server::testing::{AdvanceClockRequest, ClockBody, IdleBody, RunUntilIdleRequest};
 pub use steadfast_core::{BatchJobFilter, BatchStatus, OperationKind, OperationStatus};
 pub use steadfast_core::{Blocker, QueueExplanation, StartExplanation};

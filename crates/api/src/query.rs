@@ -23,6 +23,10 @@ pub struct JobQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<KindSchema>))]
     pub kind: Option<String>,
+    /// Jobs of any other kind; `webhook` leaves deliveries out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<KindSchema>))]
+    pub not_kind: Option<String>,
     /// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
@@ -60,6 +64,9 @@ pub struct JobQuery {
     /// Jobs whose last failure has this class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// Jobs whose last failure has this HTTP status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
     /// With this tag, as `order:4711`; of several, with all of them.
     // Serializers of query strings cannot repeat a name, so the client adds the tags itself.
     #[serde(default, skip_serializing_if = "is_added_by_client")]

@@ -17,6 +17,9 @@ pub struct JobFilterArgs {
     /// Jobs of this kind, e.g. http.
     #[arg(long)]
     pub kind: Option<String>,
+    /// Jobs of any other kind; webhook leaves deliveries out.
+    #[arg(long, value_name = "KIND")]
+    pub not_kind: Option<String>,
     /// Only this tenant; requires a key for all tenants.
     #[arg(long)]
     pub tenant: Option<String>,
@@ -35,6 +38,9 @@ pub struct JobFilterArgs {
     /// Jobs whose last failure has this class, e.g. timeout.
     #[arg(long)]
     pub class: Option<String>,
+    /// Jobs whose last failure has this HTTP status, e.g. 503.
+    #[arg(long)]
+    pub status: Option<u16>,
     /// Jobs whose last failure has this fingerprint; see `failures list`.
     #[arg(long)]
     pub fingerprint: Option<FailureFingerprint>,
@@ -72,12 +78,14 @@ impl JobFilterArgs {
         JobQuery {
             queue: self.queue,
             kind: self.kind,
+            not_kind: self.not_kind,
             tenant: self.tenant,
             schedule,
             destination: self.destination,
             batch: self.batch,
             text: self.text,
             class: self.class,
+            status: self.status,
             fingerprint: self.fingerprint,
             reason: self.reason,
             tag: self.tags,

@@ -8,7 +8,9 @@ use std::{
 };
 
 use anyhow::Context as _;
+use clap::{ValueHint, builder::PossibleValuesParser};
 use clap_complete::Shell;
+use steadfast_core::{AlertRule, EndReason, JobLabel, Preset};
 
 use crate::{exit::usage, output::print_line, show::quantity};
 
@@ -35,8 +37,36 @@ pub struct ManArgs {
 pub fn print_completions(args: CompletionArgs, command: &mut clap::Command) -> anyhow::Result<()> {
     // The generator panics where its output is closed, so it writes into memory.
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, command, NAME, &mut script);
+    let mut command = with_values(command.clone());
+    clap_complete::generate(args.shell, &mut command, NAME, &mut script);
     Ok(std::io::stdout().lock().write_all(&script)?)
+}
+
+/// The commands with the values that their options take, as far as they are known. Names of files are
+/// offered only where a file is meant.
+fn with_values(command: clap::Command) -> clap::Command {
+    let is_hinted = |arg: &clap::Arg| {
+        let names = arg.get_value_names().unwrap_or_default();
+        let is_file = |name: &clap::builder::Str| {
+            ["FILE", "PATH", "DIRECTORY"]
+                .iter()
+                .any(|it| name.contains(it))
+        };
+        names.iter().any(is_file) || arg.get_value_hint() != ValueHint::Unknown
+    };
+    let command = command.mut_args(|arg| match arg.get_id().as_str() {
+        "label" => arg.value_parser(words(JobLabel::ALL.iter().map(|it| it.as_str()))),
+        "reason" => arg.value_parser(words(EndReason::ALL.iter().map(|it| it.as_str()))),
+        "retry" | "policy" => arg.value_parser(words(Preset::ALL.map(Preset::name))),
+        "rule" => arg.value_parser(words(AlertRule::ALL.iter().map(|it| it.as_str()))),
+        _ if is_hinted(&arg) || !arg.get_action().takes_values() => arg,
+        _ => arg.value_hint(ValueHint::Other),
+    });
+    command.mut_subcommands(with_values)
+}
+
+fn words(words: impl IntoIterator<Item = &'static str>) -> PossibleValuesParser {
+    PossibleValuesParser::new(words)
 }
 
 pub fn write_pages(args: &ManArgs, command: clap::Command) -> anyhow::Result<()> {
@@ -64,7 +94,9 @@ fn write_all(mut command: clap::Command, directory: &Path) -> io::Result<u64> {
     while let Some(command) = waiting.pop() {
         let subcommands = command.get_subcommands().filter(|it| !it.is_hide_set());
         waiting.extend(subcommands.cloned());
-        let man = clap_mangen::Man::new(command);
+        let man = clap_mangen::Man::new(command)
+            .source(concat!("Steadfast ", env!("CARGO_PKG_VERSION")))
+            .manual("Steadfast");
         let mut page = Vec::new();
         man.render(&mut page)?;
         let page = with_examples(&String::from_utf8_lossy(&page));

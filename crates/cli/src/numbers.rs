@@ -28,8 +28,15 @@ impl FromStr for Number {
     }
 }
 
+/// As the library writes the range of an option without one.
+const ALL_OF_U32: &str = "is not in 0..=4294967295";
+
 /// The expected value, where the library only says how parsing failed.
 pub fn expected(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    // A range that only says how many bits a number has says nothing to a person.
+    if error.to_string().contains(ALL_OF_U32) {
+        return Some("is too large");
+    }
     let error = error.downcast_ref::<ParseIntError>()?;
     Some(match error.kind() {
         IntErrorKind::Zero => "must be at least 1",

@@ -10,6 +10,7 @@ mod welcome;
 use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
+use clap::Args as _;
 use steadfast::{
     Engine, EngineConfig, Kind, Preset,
     http::{Outbound, OutboundRules},
@@ -66,6 +67,11 @@ pub struct Node {
 impl Node {
     pub async fn start(settings: Settings) -> anyhow::Result<Self> {
         log::start(&settings.log)?;
+        for name in
+            unknown_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
+        {
+            tracing::warn!("environment variable {name} is not a setting and is ignored");
+        }
         open_files::raise_limit(settings.connections.get());
         Access::check_before_opening(&settings)?;
         let test_clock = (settings.clock == ClockSetting::Manual).then(TestClock::new);
@@ -132,6 +138,32 @@ impl Node {
         Ok(())
     }
 }
+
+/// Variables that look like settings and are none, such as a misspelt one.
+fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
+    let command = Args::augment_args(clap::Command::new("serve"));
+    let known = command.get_arguments().filter_map(clap::Arg::get_env);
+    let known: Vec<_> = known.collect();
+    let is_unknown = |name: &String| {
+        // Kubernetes sets such variables for each service, and this program is often one of that name.
+        let is_service = name.contains("_SERVICE_") || name.starts_with("STEADFAST_PORT");
+        name.starts_with("STEADFAST_")
+            && !is_service
+            && !OTHER_VARIABLES.contains(&name.as_str())
+            && !known.iter().any(|it| *it == name.as_str())
+    };
+    names.filter(is_unknown).collect()
+}
+
+/// Those of the other commands, of the libraries and of the packages.
+const OTHER_VARIABLES: [&str; 6] = [
+    "STEADFAST_ADMIN_KEY",
+    "STEADFAST_API_KEY",
+    "STEADFAST_BIN",
+    "STEADFAST_CA_FILE",
+    "STEADFAST_PASSWORD",
+    "STEADFAST_URL",
+];
 
 fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let bind = || -> std::io::Result<TcpListener> {
@@ -212,4 +244,23 @@ fn outbound(settings: &Settings, rules: OutboundRules) -> anyhow::Result<Outboun
         builder = builder.trust(pem);
     }
     builder.build().context("outbound")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_variable_is_named_and_others_are_not() {
+        let names = [
+            "STEADFAST_RETENTOIN",
+            "STEADFAST_RETENTION",
+            "STEADFAST_ADMIN_KEY",
+            "STEADFAST_PORT_7373_TCP",
+            "STEADFAST_SERVICE_HOST",
+            "PATH",
+        ];
+        let names = names.into_iter().map(str::to_owned);
+        assert_eq!(unknown_variables(names), ["STEADFAST_RETENTOIN"]);
+    }
 }

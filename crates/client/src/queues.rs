@@ -3,10 +3,11 @@
 use http::Method;
 use serde::{Deserialize, Serialize};
 use steadfast_api::{
-    AlertList, BulkResult, DeadLettersRequest, ForecastBody, ForecastQuery, JobList, JobQuery,
-    MinuteList, MinutesQuery, NodeList, PageQuery, PauseQueueRequest, PolicyPreviewBody,
-    PolicyReplayBody, PreviewPolicyRequest, QueueExplanation, QueueList, ReplayPolicyRequest,
-    StatsBody, TenantPageQuery, TenantQuery, WorkerList,
+    AcknowledgeAlertsRequest, AlertList, BulkResult, DeadLettersRequest, ForecastBody,
+    ForecastQuery, JobList, JobQuery, MinuteList, MinutesQuery, NodeList, PageQuery,
+    PauseQueueRequest, PolicyPreviewBody, PolicyReplayBody, PreviewPolicyRequest, QueueExplanation,
+    QueueList, ReplayPolicyRequest, SilenceAlertsRequest, StatsBody, TenantPageQuery, TenantQuery,
+    WorkerList,
 };
 
 use crate::{
@@ -109,6 +110,17 @@ impl Client {
     /// Alerts that fire, are pending, or were resolved.
     pub fn list_alerts(&self, query: &TenantPageQuery) -> Request<AlertList> {
         self.get("listAlerts", "/alerts").query(query)
+    }
+
+    /// Acknowledges firing alerts: no reminders until they fire again.
+    pub fn acknowledge_alerts(&self, request: &AcknowledgeAlertsRequest) -> Request<AlertList> {
+        self.post("acknowledgeAlerts", "/alerts/acknowledge")
+            .json(request)
+    }
+
+    /// Silences alerts: no notifications until then.
+    pub fn silence_alerts(&self, request: &SilenceAlertsRequest) -> Request<AlertList> {
+        self.post("silenceAlerts", "/alerts/silence").json(request)
     }
 
     /// The nodes that serve the store.

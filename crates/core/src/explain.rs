@@ -12,6 +12,20 @@ use crate::{
     values::Timestamp,
 };
 
+/// Before the failure with which a sentence about many failures ends.
+const MOST_RECENT: &str = "; most recent: ";
+
+/// A sentence about many failures, with the newest of them.
+pub fn with_most_recent(text: &str, newest: Option<&str>) -> String {
+    let newest = newest.map_or(String::new(), |newest| format!("{MOST_RECENT}{newest}"));
+    format!("{text}{newest}")
+}
+
+/// The same sentence without the failure.
+pub fn without_most_recent(text: &str) -> &str {
+    text.find(MOST_RECENT).map_or(text, |at| &text[..at])
+}
+
 /// The decision after an attempt as a sentence; `None` for a success.
 pub fn decision(attempt: &Attempt) -> Option<String> {
     let decision = attempt.decision.as_ref()?;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     failure::FailureFingerprint,
     limits,
-    values::{Tenant, Timestamp, hash_number, string_enum},
+    values::{JobId, Tenant, Timestamp, hash_number, string_enum},
 };
 
 pub use observation::FailureObservation;
@@ -40,6 +40,8 @@ string_enum! {
     /// A person's mark on a group of failures.
     // Exhaustive on purpose: every part that takes a mark must handle each.
     FailureMark, "state" {
+        /// A mark was a mistake: nobody has looked at the cause.
+        New = "new",
         /// The cause is known.
         Known = "known",
         /// The cause is repaired: being seen again is worth an alert.
@@ -167,6 +169,7 @@ impl FailureGroup {
 
     fn marked(&self, mark: FailureMark, by: Option<String>, now: Timestamp) -> Option<FailureStep> {
         let state = match mark {
+            FailureMark::New => FailureState::New,
             FailureMark::Known => FailureState::Known,
             FailureMark::Fixed => FailureState::Fixed,
         };
@@ -228,6 +231,19 @@ impl FailureGroup {
         match (self.pattern(), &self.tally.example) {
             (pattern, Some(example)) if pattern.is_empty() => example.failure.class.to_string(),
             (pattern, _) => pattern,
+        }
+    }
+
+    /// Takes the text out of the example if it is of such a job, which is to be erased. Answers whether
+    /// it was.
+    pub fn remove_example(&mut self, is_erased: impl Fn(JobId) -> bool) -> bool {
+        match &mut self.tally.example {
+            Some(example) if is_erased(example.job) => {
+                example.failure.message = String::new();
+                example.failure.trace = None;
+                true
+            }
+            _ => false,
         }
     }
 

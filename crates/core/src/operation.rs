@@ -41,6 +41,8 @@ string_enum! {
         EditPolicy = "edit_policy",
         /// Do not let jobs wait for their time.
         RunNow = "run_now",
+        /// Delete jobs that have ended, with their payload, result and history.
+        Erase = "erase",
     }
 }
 
@@ -182,6 +184,7 @@ impl Operation {
             OperationKind::Discard => JobCommand::Discard,
             OperationKind::Cancel => JobCommand::Cancel,
             OperationKind::RunNow => JobCommand::RunNow,
+            OperationKind::Erase => JobCommand::Erase,
             OperationKind::EditPolicy => JobCommand::Edit(JobEdit {
                 policy: self.policy.clone(),
                 ..JobEdit::default()

@@ -17,6 +17,7 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use serde::Serialize;
 
 use crate::{
+    explain::brief,
     failure::{Failure, FailureFingerprint},
     job::{
         Job, NewJob,
@@ -179,7 +180,7 @@ impl fmt::Display for ReplayReport {
             );
         };
         let recorded = &self.recorded;
-        let time = |time: Option<Duration>| time.map_or("–".to_owned(), duration::format);
+        let time = |time: Option<Duration>| time.map_or("–".to_owned(), brief);
         write!(
             f,
             "{} jobs: {} attempts instead of {}, {} dead letters instead of {}, \

@@ -67,6 +67,9 @@ pub const OPERATION_PACE_STEP: Duration = Duration::from_millis(100);
 /// How long an operation is left to the node that was quicker. If that one dies, another goes on
 /// after this time.
 pub const OPERATION_ELSEWHERE: Duration = Duration::from_secs(2);
+/// Deliveries about a job, and attempts of it, that are erased with it. More deliveries than this end
+/// with their retention.
+pub const TRACES_PAGE: usize = 1_000;
 /// How often a canary looks how its jobs do.
 pub const OUTCOMES_POLL: Duration = Duration::from_millis(500);
 /// Jobs whose outcomes are looked at together; their payloads are in memory.

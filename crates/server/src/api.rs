@@ -79,6 +79,8 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(stats::minutes))
         .routes(routes!(forecast::read))
         .routes(routes!(alerts::list))
+        .routes(routes!(alerts::acknowledge))
+        .routes(routes!(alerts::silence))
         .merge(endpoint_routes())
         .routes(routes!(policies::preview))
         .routes(routes!(policies::replay))

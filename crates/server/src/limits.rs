@@ -283,6 +283,8 @@ pub const TENANTS_NAMED_MAX: usize = 5;
 pub const FAILURES_SORTED_MAX: usize = 500;
 /// The longest silence of an alert: a week of holidays.
 pub const SILENCE_HOURS_MAX: u32 = 7 * 24;
+/// Attempts of the deliveries on the page of an endpoint, whose durations it shows.
+pub const DELIVERY_ATTEMPTS_MAX: usize = 1_000;
 /// The newest jobs, among which the end of an id is searched for.
 pub const SHORT_ID_JOBS_MAX: usize = 500;
 /// How far the jobs are counted that a hold would stop.

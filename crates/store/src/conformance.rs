@@ -33,7 +33,7 @@ use jobs::{
     sweep, tags, unique, webhooks,
 };
 use records::{
-    after, audit, batch_requests, batches, documents, failures, fire, operations, schedules,
+    after, audit, batch_requests, batches, documents, erase, failures, fire, operations, schedules,
 };
 
 pub use fixture::{Durable, Fixture, Harness};
@@ -287,6 +287,13 @@ macro_rules! conformance_tests {
                 every_change_of_a_kind_moves_its_version
                 a_transition_is_sent_back_if_endpoints_changed_since
                 a_transition_that_no_endpoint_has_a_say_in_is_written_whatever_they_are
+            }
+            erase {
+                an_erased_job_leaves_only_its_id_in_the_audit
+                a_job_that_has_not_ended_is_not_erased
+                an_erased_dead_letter_is_counted_nowhere_and_is_no_example
+                deliveries_about_an_erased_job_go_with_it
+                erasing_a_prerequisite_decides_as_its_end_did
             }
             operations {
                 operations_are_kept_and_listed_newest_first

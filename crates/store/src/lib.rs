@@ -63,13 +63,13 @@ pub use store::{
     Allowance, AttemptCursor, AttemptOwner, AuditFilter, BaseStore, BatchCreateResult, BatchFilter,
     BatchRecord, ClaimRequest, ClaimResult, CounterDifference, DependencyStore, Document,
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
-    DueSchedule, DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FailureStore,
-    FireRequest, FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutes,
-    LaneMinutesList, LaneStats, MinuteStats, OperationBatch, OperationChange, OperationFilter,
-    OperationJobFilter, OperationRecord, OperationStore, Outbox, Page, PageRequest, PrunedRecords,
-    QueryStore, ReleasedDependants, RenewResult, Renewal, RetentionTimes, SaveStepResult,
-    ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery,
-    StartSnapshot, Store, TickRecord, WaitingMinute,
+    DueSchedule, DueSchedules, EndedJobs, EnqueueResult, FailureCursor, FailureFilter,
+    FailureStore, FireRequest, FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,
+    JobTraces, LaneMinutes, LaneMinutesList, LaneStats, MinuteStats, OperationBatch,
+    OperationChange, OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox,
+    Page, PageRequest, PrunedRecords, QueryStore, ReleasedDependants, RenewResult, Renewal,
+    RetentionTimes, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
+    ScheduleStore, StartQuery, StartSnapshot, Store, TickRecord, WaitingMinute,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -47,12 +47,12 @@ pub use lane_minutes::{DueMinutes, LaneMinutes, LaneMinutesList, WaitingMinute};
 pub(crate) use lane_minutes::{LaneMinutesSum, WaitingSum};
 pub use links::{DependencyStore, JobLinks, ReleasedDependants};
 pub use operations::{
-    AuditFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
+    AuditFilter, JobTraces, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
     OperationRecord, OperationStore, PrunedRecords, RetentionTimes,
 };
 pub use queries::{
-    AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, LaneStats, MinuteStats, Page,
-    PageRequest, QueryStore,
+    AttemptCursor, AttemptOwner, EndedJobs, JobCount, JobFilter, JobPageRequest, LaneStats,
+    MinuteStats, Page, PageRequest, QueryStore,
 };
 pub use schedules::{
     DueSchedule, DueSchedules, FireRequest, FireResult, ScheduleCreateResult, ScheduleFilter,

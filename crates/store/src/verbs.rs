@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod batches;
 pub(crate) mod dependencies;
 mod documents;
+mod erase;
 pub(crate) mod event_position;
 pub(crate) mod failures;
 pub(crate) mod links;

@@ -45,6 +45,20 @@ func (c *Client) AllAlerts(ctx context.Context, params ListAlertsParams) iter.Se
 	})
 }
 
+// AcknowledgeAlerts: Acknowledge firing alerts: no reminders are sent until they fire again.
+func (c *Client) AcknowledgeAlerts(ctx context.Context, request AcknowledgeAlertsRequest) (*AlertList, error) {
+	answer := new(AlertList)
+	err := c.Call(ctx, "POST", "/alerts/acknowledge", nil, request, answer)
+	return answer, err
+}
+
+// SilenceAlerts: Silence alerts: no notifications are sent for them until then.
+func (c *Client) SilenceAlerts(ctx context.Context, request SilenceAlertsRequest) (*AlertList, error) {
+	answer := new(AlertList)
+	err := c.Call(ctx, "POST", "/alerts/silence", nil, request, answer)
+	return answer, err
+}
+
 // ListAuditParams is the query of [Client.ListAudit]; what is left empty is not sent.
 type ListAuditParams struct {
 	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
@@ -446,6 +460,8 @@ type ListDeadLettersParams struct {
 	Queue string
 	// Jobs of this kind.
 	Kind string
+	// Jobs of any other kind; `webhook` leaves deliveries out.
+	NotKind string
 	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 	// Runs of this schedule.
@@ -466,8 +482,8 @@ type ListDeadLettersParams struct {
 	Text string
 	// Jobs whose last failure has this class.
 	Class string
-	// With this tag, as `order:4711`; of several, with all of them.
-	Tag []string
+	// Jobs whose last failure has this HTTP status.
+	Status int
 	// Jobs whose last failure has this fingerprint.
 	Fingerprint string
 	// Jobs that ended for this reason.
@@ -483,6 +499,7 @@ func (p ListDeadLettersParams) values() url.Values {
 	addText(v, "label", string(p.Label))
 	addText(v, "queue", string(p.Queue))
 	addText(v, "kind", string(p.Kind))
+	addText(v, "notKind", string(p.NotKind))
 	addText(v, "tenant", string(p.Tenant))
 	addText(v, "schedule", string(p.Schedule))
 	addText(v, "destination", string(p.Destination))
@@ -493,7 +510,7 @@ func (p ListDeadLettersParams) values() url.Values {
 	addTime(v, "failedBefore", p.FailedBefore)
 	addText(v, "text", string(p.Text))
 	addText(v, "class", string(p.Class))
-	addTexts(v, "tag", p.Tag)
+	addInt(v, "status", p.Status)
 	addText(v, "fingerprint", string(p.Fingerprint))
 	addText(v, "reason", string(p.Reason))
 	addInt(v, "limit", p.Limit)
@@ -901,6 +918,8 @@ type ListJobsParams struct {
 	Queue string
 	// Jobs of this kind.
 	Kind string
+	// Jobs of any other kind; `webhook` leaves deliveries out.
+	NotKind string
 	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string
 	// Runs of this schedule.
@@ -921,8 +940,8 @@ type ListJobsParams struct {
 	Text string
 	// Jobs whose last failure has this class.
 	Class string
-	// With this tag, as `order:4711`; of several, with all of them.
-	Tag []string
+	// Jobs whose last failure has this HTTP status.
+	Status int
 	// Jobs whose last failure has this fingerprint.
 	Fingerprint string
 	// Jobs that ended for this reason.
@@ -938,6 +957,7 @@ func (p ListJobsParams) values() url.Values {
 	addText(v, "label", string(p.Label))
 	addText(v, "queue", string(p.Queue))
 	addText(v, "kind", string(p.Kind))
+	addText(v, "notKind", string(p.NotKind))
 	addText(v, "tenant", string(p.Tenant))
 	addText(v, "schedule", string(p.Schedule))
 	addText(v, "destination", string(p.Destination))
@@ -948,7 +968,7 @@ func (p ListJobsParams) values() url.Values {
 	addTime(v, "failedBefore", p.FailedBefore)
 	addText(v, "text", string(p.Text))
 	addText(v, "class", string(p.Class))
-	addTexts(v, "tag", p.Tag)
+	addInt(v, "status", p.Status)
 	addText(v, "fingerprint", string(p.Fingerprint))
 	addText(v, "reason", string(p.Reason))
 	addInt(v, "limit", p.Limit)

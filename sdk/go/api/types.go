@@ -7,6 +7,18 @@ import (
 	"time"
 )
 
+// AcknowledgeAlertsRequest: A request to acknowledge firing alerts: all that match.
+type AcknowledgeAlertsRequest struct {
+	// Only the alert of this destination.
+	Destination string `json:"destination,omitzero"`
+	// The rule of the alerts.
+	Rule AlertRule `json:"rule"`
+	// Only alerts about these jobs.
+	Subject AlertSubject `json:"subject,omitzero"`
+	// Only alerts of this tenant.
+	Tenant string `json:"tenant,omitzero"`
+}
+
 // Actor: The caller of a command.
 type Actor struct {
 	// `key_…`; null while the server requires no key.
@@ -1012,6 +1024,7 @@ type FailureList struct {
 type FailureMark string
 
 const (
+	FailureMarkNew   FailureMark = "new"
 	FailureMarkKnown FailureMark = "known"
 	FailureMarkFixed FailureMark = "fixed"
 )
@@ -2148,6 +2161,21 @@ type SharedRetryAfter struct {
 	// HTTP status of the response.
 	Status int `json:"status"`
 	// End of the wait.
+	Until time.Time `json:"until"`
+}
+
+// SilenceAlertsRequest: A request to silence alerts: all that match.
+type SilenceAlertsRequest struct {
+	// Only the alert of this destination.
+	Destination string `json:"destination,omitzero"`
+	// The rule of the alerts.
+	Rule AlertRule `json:"rule"`
+	// Only alerts about these jobs.
+	Subject AlertSubject `json:"subject,omitzero"`
+	// Only alerts of this tenant.
+	Tenant string `json:"tenant,omitzero"`
+	// When notifications are sent again, at most a week from now. A time that has passed ends a
+	// silence.
 	Until time.Time `json:"until"`
 }
 

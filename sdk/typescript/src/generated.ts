@@ -1,5 +1,17 @@
 // Made from docs/openapi.json by scripts/generate.mjs; do not edit.
 
+/** A request to acknowledge firing alerts: all that match. */
+export interface AcknowledgeAlertsRequest {
+  /** Only the alert of this destination. */
+  destination?: string | null | undefined;
+  /** The rule of the alerts. */
+  rule: AlertRule;
+  /** Only alerts about these jobs. */
+  subject?: AlertSubject | null | undefined;
+  /** Only alerts of this tenant. */
+  tenant?: Name | null | undefined;
+}
+
 /** The caller of a command. */
 export interface Actor {
   /** `key_…`; null while the server requires no key. */
@@ -927,7 +939,7 @@ export interface FailureList {
   nextCursor?: string | null | undefined;
 }
 
-export type FailureMark = "known" | "fixed";
+export type FailureMark = "new" | "known" | "fixed";
 
 /** The failure as reported by the worker. */
 export interface FailureRequest {
@@ -2013,6 +2025,23 @@ export interface SharedRetryAfter {
   until: string;
 }
 
+/** A request to silence alerts: all that match. */
+export interface SilenceAlertsRequest {
+  /** Only the alert of this destination. */
+  destination?: string | null | undefined;
+  /** The rule of the alerts. */
+  rule: AlertRule;
+  /** Only alerts about these jobs. */
+  subject?: AlertSubject | null | undefined;
+  /** Only alerts of this tenant. */
+  tenant?: Name | null | undefined;
+  /**
+   * When notifications are sent again, at most a week from now. A time that has passed ends a
+   * silence.
+   */
+  until: string;
+}
+
 /** Why a tick created no job. */
 export type SkipReason = "overlap" | "missed" | "missedLimit" | "maxRuns";
 
@@ -2239,6 +2268,16 @@ export interface Operations {
       /** The `nextCursor` of the previous page. */
       after?: string | undefined;
     };
+    answer: AlertList;
+  };
+  /** Acknowledge firing alerts: no reminders are sent until they fire again. */
+  acknowledgeAlerts: {
+    body: AcknowledgeAlertsRequest;
+    answer: AlertList;
+  };
+  /** Silence alerts: no notifications are sent for them until then. */
+  silenceAlerts: {
+    body: SilenceAlertsRequest;
     answer: AlertList;
   };
   /** List audit records, newest first: one for every command that changed something. */
@@ -2516,6 +2555,8 @@ export interface Operations {
       queue?: Name | undefined;
       /** Jobs of this kind. */
       kind?: Kind | undefined;
+      /** Jobs of any other kind; `webhook` leaves deliveries out. */
+      notKind?: Kind | undefined;
       /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
       /** Runs of this schedule. */
@@ -2536,8 +2577,8 @@ export interface Operations {
       text?: string | undefined;
       /** Jobs whose last failure has this class. */
       class?: string | undefined;
-      /** With this tag, as `order:4711`; of several, with all of them. */
-      tag?: string[] | undefined;
+      /** Jobs whose last failure has this HTTP status. */
+      status?: number | undefined;
       /** Jobs whose last failure has this fingerprint. */
       fingerprint?: Fingerprint | undefined;
       /** Jobs that ended for this reason. */
@@ -2805,6 +2846,8 @@ export interface Operations {
       queue?: Name | undefined;
       /** Jobs of this kind. */
       kind?: Kind | undefined;
+      /** Jobs of any other kind; `webhook` leaves deliveries out. */
+      notKind?: Kind | undefined;
       /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
       tenant?: Name | undefined;
       /** Runs of this schedule. */
@@ -2825,8 +2868,8 @@ export interface Operations {
       text?: string | undefined;
       /** Jobs whose last failure has this class. */
       class?: string | undefined;
-      /** With this tag, as `order:4711`; of several, with all of them. */
-      tag?: string[] | undefined;
+      /** Jobs whose last failure has this HTTP status. */
+      status?: number | undefined;
       /** Jobs whose last failure has this fingerprint. */
       fingerprint?: Fingerprint | undefined;
       /** Jobs that ended for this reason. */
@@ -3202,6 +3245,8 @@ export interface Operations {
 /** The method and the path of each operation, below /api/v1. */
 export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method: string, path: string] } = {
   listAlerts: ["GET", "/alerts"],
+  acknowledgeAlerts: ["POST", "/alerts/acknowledge"],
+  silenceAlerts: ["POST", "/alerts/silence"],
   listAudit: ["GET", "/audit"],
   listBatches: ["GET", "/batches"],
   createBatch: ["POST", "/batches"],

@@ -151,6 +151,9 @@ impl DestinationBody {
     pub fn describe_status(&self) -> &'static str {
         match self.status {
             _ if self.held_by_hand.is_some() => "held manually",
+            HealthStatus::Healthy if self.attempts == 0 && self.minutes.is_empty() => {
+                "no recent attempts"
+            }
             HealthStatus::Healthy => "healthy",
             HealthStatus::Ramping if !self.holds_jobs => "recovering",
             _ if !self.holds_jobs => "unhealthy",

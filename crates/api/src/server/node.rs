@@ -1,10 +1,10 @@
 //! Alerts, the nodes that serve a store, and the workers that run its jobs.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{AlertState, Timestamp};
+use steadfast_core::{AlertRule, AlertState, AlertSubject, Timestamp};
 
 #[cfg(feature = "openapi")]
-use crate::schema::AlertSchema;
+use crate::schema::{AlertSchema, NameSchema};
 
 /// Alerts: firing, pending and resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +16,48 @@ pub struct AlertList {
     /// Cursor for the next page, sent as `after`; null at the end of the list.
     #[serde(default, rename = "nextCursor")]
     pub next_cursor: Option<String>,
+}
+
+/// A request to acknowledge firing alerts: all that match.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AcknowledgeAlertsRequest {
+    /// The rule of the alerts.
+    pub rule: AlertRule,
+    /// Only alerts of this tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
+    pub tenant: Option<String>,
+    /// Only alerts about these jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<AlertSubject>,
+    /// Only the alert of this destination.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<String>,
+}
+
+/// A request to silence alerts: all that match.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SilenceAlertsRequest {
+    /// The rule of the alerts.
+    pub rule: AlertRule,
+    /// Only alerts of this tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
+    pub tenant: Option<String>,
+    /// Only alerts about these jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<AlertSubject>,
+    /// Only the alert of this destination.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<String>,
+    /// When notifications are sent again, at most a week from now. A time that has passed ends a
+    /// silence.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub until: Timestamp,
 }
 
 /// All nodes.

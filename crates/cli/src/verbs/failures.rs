@@ -31,6 +31,9 @@ enum Verb {
     /// Show a failure: its frequency, first and last occurrence, and an example.
     #[command(after_help = "Example:\n  steadfast failures show 01725bb71d23924e")]
     Show(NamedArgs),
+    /// Take a mark back: the failure is new, if it was first seen lately.
+    #[command(after_help = "Example:\n  steadfast failures new 01725bb71d23924e")]
+    New(NamedArgs),
     /// Mark a failure as known.
     #[command(after_help = "Example:\n  steadfast failures known 01725bb71d23924e")]
     Known(NamedArgs),
@@ -102,6 +105,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             };
             client.get_failure(&named.fingerprint, &query)
         }
+        Verb::New(named) => mark(named, FailureMark::New),
         Verb::Known(named) => mark(named, FailureMark::Known),
         Verb::Fixed(named) => mark(named, FailureMark::Fixed),
     };

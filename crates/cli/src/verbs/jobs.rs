@@ -103,6 +103,11 @@ enum Verb {
         #[command(flatten)]
         selection: Box<JobBulkArgs>,
     },
+    /// Delete ended jobs for good, with payload, result, history and deliveries.
+    #[command(
+        after_help = "Jobs that have not ended are left alone: cancel them first. The audit keeps the ids of erased jobs.\n\nExamples:\n  steadfast jobs erase job_… --yes\n  steadfast jobs erase --tag customer=4711 --dry-run"
+    )]
+    Erase(Box<JobBulkArgs>),
     /// Edit a waiting job.
     #[command(
         after_help = "Examples:\n  steadfast jobs edit job_… --priority 9\n  steadfast jobs edit job_… --run-at 2026-12-24T18:00:00Z --retry patient"
@@ -167,6 +172,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             Some(id) => change(&server, client.run_job_now(id), "is due now").await,
             None => args.run(&server, OperationKind::RunNow).await,
         },
+        Verb::Erase(args) => args.run(&server, OperationKind::Erase).await,
         Verb::EditPolicy { policy, selection } => {
             let work = BulkWork {
                 retry: Some(policy.0),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 use steadfast_api::{PolicyPreviewBody, PolicyReplayBody, ReplayPolicyRequest};
-use steadfast_core::explain;
+use steadfast_core::{explain, limits::REPLAY_SPAN};
 
 use crate::{
     exit::usage,
@@ -135,6 +135,15 @@ fn preview(args: &PreviewArgs) -> anyhow::Result<()> {
 }
 
 async fn replay(args: ReplayArgs) -> anyhow::Result<()> {
+    if let Some(DurationArg(last)) = args.last
+        && !REPLAY_SPAN.contains(&last)
+    {
+        let [least, most] = [REPLAY_SPAN.start(), REPLAY_SPAN.end()].map(|it| brief(*it));
+        let last = brief(last);
+        return Err(usage(format!(
+            "--last is {last}: must be between {least} and {most}"
+        )));
+    }
     let request = ReplayPolicyRequest {
         retry: args.policy.patch()?.0,
         queue: args.queue,

@@ -5,7 +5,7 @@ use super::{
     ObservedDestination, format_seconds,
 };
 use crate::{
-    explain::{brief, whole_second},
+    explain::{brief, whole_second, with_most_recent},
     values::Timestamp,
 };
 
@@ -144,8 +144,8 @@ impl AlertSettings {
         }
         let value = state.format_value();
         let causes = if is_one { "cause" } else { "causes" };
-        let newest = newest.map_or(String::new(), |newest| format!("; most recent: {newest}"));
-        format!("jobs of tenant {tenant} fail for {value} {causes} {which}{newest}")
+        let text = format!("jobs of tenant {tenant} fail for {value} {causes} {which}");
+        with_most_recent(&text, newest.map(String::as_str))
     }
 
     /// What is wrong with a destination, or that nothing is.
@@ -162,12 +162,11 @@ impl AlertSettings {
         if state.status == AlertStatus::Ok {
             return format!("{destination} has recovered for tenant {tenant}");
         }
-        let newest = observed.newest_failure.as_deref();
-        let newest = newest.map_or(String::new(), |newest| format!("; most recent: {newest}"));
-        format!(
+        let text = format!(
             "{destination} is unhealthy: {share} of recent attempts failed, including attempts of \
-             tenant {tenant}{newest}"
-        )
+             tenant {tenant}"
+        );
+        with_most_recent(&text, observed.newest_failure.as_deref())
     }
 }
 

@@ -33,6 +33,9 @@ pub enum JobCommand {
     Edit(JobEdit),
     /// Resolve a dead letter without trying it again.
     Discard,
+    /// Delete a job that has ended, with everything that is stored of it. What remains of it here is
+    /// a job that no longer counts as a dead letter; the store deletes it in the same transaction.
+    Erase,
     /// End it because it did not start in time. The sweeper's own.
     Expire,
     /// Do what follows from the jobs that it waits for. The node's own.
@@ -203,6 +206,10 @@ impl Job {
                 may_have_started.then_some(RefusalReason::StartsAtMostOnce)
             }
 
+            (JobCommand::Erase, Waiting) => Some(RefusalReason::Waiting),
+            (JobCommand::Erase, Running) => Some(RefusalReason::Running),
+            (JobCommand::Erase, _) => None,
+
             (JobCommand::RunNow, Waiting) if self.is_blocked() => Some(RefusalReason::Blocked),
             (JobCommand::RunNow | JobCommand::Edit(_), Waiting) => None,
             (JobCommand::RunNow | JobCommand::Edit(_), Running) => Some(RefusalReason::Running),
@@ -258,6 +265,8 @@ fn apply(mut job: Job, command: &JobCommand, now: Timestamp) -> Job {
             job.priority = edit.priority.unwrap_or(job.priority);
         }
         JobCommand::Discard => progress.resolved_at = Some(now),
+        JobCommand::Erase if progress.is_dead_letter() => progress.resolved_at = Some(now),
+        JobCommand::Erase => {}
         JobCommand::Expire => {
             let deadline = job.extras.as_ref().and_then(|extras| extras.start_deadline);
             let on_expiry = deadline.map_or(ExpiryAction::Fail, StartDeadline::on_expiry);

@@ -32,6 +32,14 @@ string_enum! {
         NotADeadLetter = "not_a_dead_letter",
         /// The job starts at most once, and may have started.
         StartsAtMostOnce = "starts_at_most_once",
+        /// Another job has its unique key.
+        UniqueKeyTaken = "unique_key_taken",
+        /// The job waits for other jobs.
+        WaitsForOthers = "waits_for_others",
+        /// A job that it waits for has failed.
+        PrerequisiteFailed = "prerequisite_failed",
+        /// The endpoint of the delivery was deleted.
+        EndpointDeleted = "endpoint_deleted",
         /// The job did not allow it for another reason.
         Refused = "refused",
     }
@@ -46,6 +54,10 @@ impl From<RefusalReason> for OperationResult {
             RefusalReason::Succeeded => Self::Succeeded,
             RefusalReason::NotADeadLetter => Self::NotADeadLetter,
             RefusalReason::StartsAtMostOnce => Self::StartsAtMostOnce,
+            RefusalReason::UniqueKeyTaken => Self::UniqueKeyTaken,
+            RefusalReason::Blocked => Self::WaitsForOthers,
+            RefusalReason::PrerequisiteFailed => Self::PrerequisiteFailed,
+            RefusalReason::EndpointDeleted => Self::EndpointDeleted,
             _ => Self::Refused,
         }
     }

@@ -39,7 +39,7 @@ macro_rules! string_enum {
 
             fn from_str(text: &str) -> Result<Self, $crate::Invalid> {
                 Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or_else(|| {
-                    let expected = concat!("must be one of", $(" ", $word),+);
+                    let expected = format!("must be one of {}", [$($word),+].join(", "));
                     $crate::Invalid::new($field, format!("{text:?}"), expected)
                 })
             }

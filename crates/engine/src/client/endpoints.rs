@@ -30,17 +30,41 @@ impl Client {
 
     /// Stores a new endpoint.
     pub async fn create_endpoint(&self, endpoint: Endpoint) -> Result<Endpoint, ClientError> {
+        self.create_endpoint_within(endpoint, usize::MAX).await
+    }
+
+    /// The same, unless its tenant has `most` already, however many are created at once.
+    pub async fn create_endpoint_within(
+        &self,
+        endpoint: Endpoint,
+        most: usize,
+    ) -> Result<Endpoint, ClientError> {
         self.check_endpoint(&endpoint)?;
-        let document = Document {
-            kind: DocumentKind::Endpoint,
-            id: endpoint.id.to_string(),
-            body: Payload::encode(&endpoint)?,
-            revision: 0,
-        };
-        let record = self.endpoint_record("create", &endpoint);
-        self.store().save_document(document, record.into()).await?;
-        self.endpoint_cache().follow_change().await;
-        Ok(endpoint)
+        for _ in 0..REVISION_TRIES_MAX {
+            // Before anything is counted.
+            let version = self.store().document_versions().await?;
+            let version = version.of(DocumentKind::Endpoint);
+            if self.endpoints(Some(&endpoint.tenant)).await?.len() >= most {
+                let tenant = endpoint.tenant;
+                return Err(ClientError::TooManyEndpoints { tenant, most });
+            }
+            let document = Document {
+                kind: DocumentKind::Endpoint,
+                id: endpoint.id.to_string(),
+                body: Payload::encode(&endpoint)?,
+                revision: 0,
+            };
+            let outbox = Outbox {
+                at_version: Some(version),
+                ..self.endpoint_record("create", &endpoint).into()
+            };
+            let saved = self.store().save_document(document, outbox).await?;
+            if !matches!(saved, DocumentSaveResult::Outdated(None)) {
+                self.endpoint_cache().follow_change().await;
+                return Ok(endpoint);
+            }
+        }
+        Err(ClientError::contended(endpoint.id))
     }
 
     /// Changes an endpoint and returns it; `None` if there is no such endpoint of this tenant.
@@ -270,9 +294,14 @@ impl Client {
     pub async fn deliveries(
         &self,
         endpoint: &Endpoint,
+        label: Option<JobLabel>,
         page: JobPageRequest,
     ) -> Result<Page<Job, JobId>, ClientError> {
-        self.jobs(endpoint_deliveries(endpoint), page).await
+        let filter = JobFilter {
+            label,
+            ..endpoint_deliveries(endpoint)
+        };
+        self.jobs(filter, page).await
     }
 
     /// The endpoint of an id, if there is one of this tenant.

@@ -2,7 +2,7 @@
 
 use steadfast_core::{
     BatchId, IdempotencyKey, Invalid, JobId, OperationId, OperationRefusal, Queue, Schedule,
-    ScheduleId,
+    ScheduleId, Tenant,
 };
 use steadfast_store::{CommandError, EnqueueError, StoreError};
 
@@ -44,6 +44,17 @@ pub enum ClientError {
     Contended {
         /// The subject of the failed write, such as `schedule nightly`.
         what: String,
+    },
+    /// The tenant has as many endpoints as it may have.
+    #[error(
+        "tenant {tenant}: limit of {most} endpoints reached: delete one first, or ask the operator to \
+         raise endpointsPerTenant"
+    )]
+    TooManyEndpoints {
+        /// The tenant.
+        tenant: Tenant,
+        /// The limit.
+        most: usize,
     },
     /// There are as many gates as there may be.
     #[error("{whose} limit of {most} gates reached: delete some, or set a default for the scope")]
@@ -128,6 +139,7 @@ impl ClientError {
             | Self::ScheduleNotFound(_)
             | Self::KeyTaken { .. }
             | Self::NameTaken { .. }
+            | Self::TooManyEndpoints { .. }
             | Self::TooManyGates { .. }
             | Self::NoRoomForGates
             | Self::TooManySchedules { .. }

@@ -7,7 +7,7 @@ use steadfast_core::{
     OperationKind, OperationStatus, RetryPolicy, Tenant, check_operation_target,
 };
 use steadfast_store::{
-    AuditFilter, CommandError, JobCount, JobFilter, OperationChange, OperationFilter,
+    AuditFilter, CommandError, EndedJobs, JobCount, JobFilter, OperationChange, OperationFilter,
     OperationRecord, Page, PageRequest,
 };
 
@@ -75,8 +75,8 @@ impl OperationRequest {
         }
     }
 
-    /// What its jobs must match: of the tenant, and dead letters or unfinished ones where only those
-    /// make sense.
+    /// What its jobs must match: of the tenant, and dead letters, unfinished or ended ones where
+    /// only those make sense.
     fn filter(&self) -> JobFilter {
         let is_for_dead_letters =
             matches!(self.kind, OperationKind::Requeue | OperationKind::Discard);
@@ -84,10 +84,16 @@ impl OperationRequest {
             self.kind,
             OperationKind::Cancel | OperationKind::RunNow | OperationKind::EditPolicy
         );
+        let ended = match self.kind {
+            OperationKind::Retry => Some(EndedJobs::WithoutSuccess),
+            OperationKind::Erase => Some(EndedJobs::All),
+            _ => None,
+        };
         JobFilter {
             tenant: self.tenant.clone().or_else(|| self.filter.tenant.clone()),
             dead_letters: self.filter.dead_letters || is_for_dead_letters,
             unfinished: self.filter.unfinished || (is_for_unfinished && self.ids.is_none()),
+            ended: ended.filter(|_| self.ids.is_none()),
             ..self.filter.clone()
         }
     }
@@ -98,6 +104,7 @@ impl OperationRequest {
             tenant: filter.tenant.clone(),
             dead_letters: filter.dead_letters,
             unfinished: filter.unfinished,
+            ended: filter.ended,
             ..JobFilter::default()
         };
         filter == everything
@@ -370,6 +377,7 @@ pub(super) fn action_of(command: &JobCommand) -> &'static str {
         JobCommand::RunNow => "job.run_now",
         JobCommand::Edit(_) => "job.edit",
         JobCommand::Discard => "job.discard",
+        JobCommand::Erase => "job.erase",
         JobCommand::Expire => "job.expire",
         JobCommand::Follow(_) => "job.follow",
     }

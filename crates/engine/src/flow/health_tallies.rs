@@ -53,7 +53,7 @@ impl HealthTallies {
         if matches!(ended.outcome(), Outcome::Released { started: false }) {
             return;
         }
-        let is_watched = gates.hold_mode(&job.tenant, destination) != HoldMode::Off;
+        let is_watched = gates.hold_mode_of(&job.kind, &job.tenant, destination) != HoldMode::Off;
         let retry_after = SharedRetryAfter::of(ended, is_own_call);
         let health = |tenant| gates.health(destination, tenant).map(AsRef::as_ref);
         let for_all = HealthSubject::from(destination.clone());

@@ -13,11 +13,12 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    JobCommand, JobId, OperationEvent, OperationId, OperationRoom, OperationStatus, Tenant,
+    FailureKey, Job, JobCommand, JobId, Kind, OperationEvent, OperationId, OperationKind,
+    OperationRoom, OperationStatus, Tenant, tag_text,
 };
 use steadfast_store::{
-    OperationBatch, OperationChange, OperationFilter, OperationJobFilter, OperationRecord,
-    PageRequest, Store, StoreError,
+    JobFilter, JobTraces, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
+    OperationRecord, PageRequest, Store, StoreError,
 };
 use tokio::sync::Notify;
 
@@ -149,12 +150,54 @@ impl OperationRunner {
             let jobs: Vec<JobId> = page.items.iter().map(|job| job.id).collect();
             (jobs, page.next)
         };
+        let traces = match record.operation.kind {
+            OperationKind::Erase => self.traces_of(record, &jobs).await?,
+            _ => JobTraces::default(),
+        };
         Ok(OperationBatch {
             // A list that finds little stops early, and goes on from there.
             cursor: next.or(jobs.last().copied()),
             is_last: next.is_none(),
             jobs,
+            traces,
         })
+    }
+
+    /// Where else the data of jobs is that are to be erased.
+    async fn traces_of(
+        &self,
+        record: &OperationRecord,
+        ids: &[JobId],
+    ) -> Result<JobTraces, StoreError> {
+        let now = self.store.now();
+        let jobs = self.store.get_jobs(ids.to_vec()).await?;
+        let is_erased =
+            |job: &Job| record.filter.matches(job, now) && job.allows(&JobCommand::Erase).is_ok();
+        let jobs: Vec<Job> = jobs.into_iter().flatten().filter(is_erased).collect();
+        let mut traces = JobTraces::default();
+        for job in jobs {
+            let limit = limits::TRACES_PAGE;
+            let tenant = &job.tenant;
+            let filter = JobFilter {
+                tenant: Some(tenant.clone()),
+                kind: Some(Kind::webhook()),
+                tags: vec![tag_text("job", &job.id.to_string())],
+                ..JobFilter::default()
+            };
+            let page = PageRequest::first(limit);
+            let deliveries = self.store.list_jobs(filter, page).await?.items;
+            traces.deliveries.extend(deliveries.iter().map(|it| it.id));
+            let attempts = self.store.attempts_of_jobs(vec![job.id], limit).await?;
+            let failures = attempts.items.into_iter().filter_map(|it| it.failure);
+            let prints = failures.filter_map(|it| it.fingerprint);
+            let keys = prints.map(|it| FailureKey::new(tenant.clone(), it));
+            traces
+                .failures
+                .extend(keys.flat_map(|key| [key.other(), key]));
+        }
+        traces.failures.sort_unstable();
+        traces.failures.dedup();
+        Ok(traces)
     }
 
     /// Counts how the next attempts of some jobs of a canary have ended. Answers with the operation

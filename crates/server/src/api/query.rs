@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use steadfast_api::{JobQuery, MinutesQuery, ScheduleQuery, TenantQuery};
 use steadfast_core::{
-    Destination, FailureClass, Kind, Queue, ScheduleId, Tenant, limits as core_limits,
+    Destination, FailureClass, Invalid, Kind, Queue, ScheduleId, Tenant, limits as core_limits,
 };
 use steadfast_store::{JobFilter, JobPageRequest, PageRequest};
 
@@ -16,6 +16,7 @@ pub fn job_filter(query: &JobQuery, caller: &Caller) -> Result<JobFilter, Proble
         tenant: tenant(query.tenant.as_deref(), caller)?,
         queue: query.queue.as_deref().map(Queue::new).transpose()?,
         kind: query.kind.as_deref().map(Kind::new).transpose()?,
+        not_kind: not_kind(query.not_kind.as_deref())?,
         label: query.label,
         schedule: query.schedule,
         destination: destination(query.destination.as_deref())?,
@@ -24,13 +25,23 @@ pub fn job_filter(query: &JobQuery, caller: &Caller) -> Result<JobFilter, Proble
         created_before: query.before,
         failed_from: query.failed_from,
         failed_before: query.failed_before,
-        failure_text: query.text.clone(),
+        failure_text: caller.search_text(query.text.as_ref())?,
         failure_class: query.class.as_deref().map(FailureClass::named),
+        failure_status: query.status,
         fingerprint: query.fingerprint,
         reason: query.reason,
         tags: tags("tag", &query.tag)?,
         dead_letters: false,
         unfinished: false,
+        ended: None,
+    })
+}
+
+fn not_kind(name: Option<&str>) -> Result<Option<Kind>, Invalid> {
+    let kind = name.map(Kind::new).transpose();
+    kind.map_err(|error| Invalid {
+        field: "notKind".to_owned(),
+        ..error
     })
 }
 

@@ -25,6 +25,7 @@ pub fn action_message(fields: &Fields) -> Option<String> {
         "run-now" => format!("Scheduled {jobs} to run now."),
         "edit" => "Saved. Future attempts use the new values.".to_owned(),
         "discard" => format!("Discarded {jobs}."),
+        "erase" => format!("Erased {jobs}."),
         "nothing" => "No job was selected, so nothing was changed.".to_owned(),
         "create" => "Created.".to_owned(),
         "existing" => "A matching job already exists; nothing was created.".to_owned(),

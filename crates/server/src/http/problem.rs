@@ -204,7 +204,8 @@ impl From<ClientError> for Problem {
             ClientError::BatchJobsExist { .. } => {
                 Self::new(StatusCode::CONFLICT, "jobs_exist", error.to_string()).at("jobs")
             }
-            ClientError::TooManyGates { .. }
+            ClientError::TooManyEndpoints { .. }
+            | ClientError::TooManyGates { .. }
             | ClientError::NoRoomForGates
             | ClientError::TooManySchedules { .. } => {
                 Self::new(StatusCode::CONFLICT, "too_many", error.to_string())

@@ -20,6 +20,7 @@ mod work {
     mod copy_job;
     mod create;
     mod dead_letters;
+    mod erase;
     mod explain;
     mod failures;
     mod idempotency;
@@ -48,6 +49,7 @@ mod settings {
     mod audit;
     mod endpoints;
     mod policies;
+    mod readers;
     mod secrets;
     mod tenants;
     mod webhooks;

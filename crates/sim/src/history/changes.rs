@@ -23,6 +23,7 @@ impl History {
             JobCommand::RunNow => "run now",
             JobCommand::Edit(_) => "edit",
             JobCommand::Discard => "discard",
+            JobCommand::Erase => "erase",
             JobCommand::Expire => "expire",
             JobCommand::Follow(_) => "follow",
         };
@@ -67,6 +68,7 @@ impl History {
             JobCommand::RunNow
             | JobCommand::Edit(_)
             | JobCommand::Discard
+            | JobCommand::Erase
             | JobCommand::Follow(_) => {}
         }
         self.record_deliveries(id, deliveries, now);

@@ -34,7 +34,7 @@ impl History {
         let Some(destination) = &job.destination else {
             return;
         };
-        let mode = gates.hold_mode(&job.tenant, destination);
+        let mode = gates.hold_mode_of(&job.kind, &job.tenant, destination);
         let scope = gates.retry_after_scope(Some(&job.tenant), destination);
         let for_all = gates.health(destination, None);
         let own = gates.health(destination, Some(&job.tenant));
@@ -94,7 +94,7 @@ impl History {
         else {
             return Duration::ZERO;
         };
-        if gates.hold_mode(&job.tenant, destination) != HoldMode::Auto {
+        if gates.hold_mode_of(&job.kind, &job.tenant, destination) != HoldMode::Auto {
             return Duration::ZERO;
         }
         let for_all = gates.health(destination, None);

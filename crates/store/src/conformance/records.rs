@@ -5,6 +5,7 @@ pub mod audit;
 pub mod batch_requests;
 pub mod batches;
 pub mod documents;
+pub mod erase;
 pub mod failures;
 pub mod fire;
 pub mod operations;

@@ -162,6 +162,10 @@ pub(crate) trait Transaction: Reads + DependencyWrites + FailureWrites {
         condition: &JobCondition<'_>,
     ) -> Result<Vec<Result<Job, CommandError>>, DriverError>;
 
+    /// Deletes jobs that have ended and are no dead letters, with their payload, attempts, steps, tags
+    /// and idempotency key.
+    async fn delete_jobs(&mut self, jobs: &[JobId]) -> Result<(), DriverError>;
+
     /// Stores an audit record, unless it is stored already.
     async fn save_audit(&mut self, record: &AuditRecord) -> Result<(), DriverError>;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Actor, AuditId, AuditRecord, Job, JobId, Operation, OperationEvent, OperationId, OperationJob,
-    OperationOutcome, OperationRefusal, OperationResult, OperationStatus, Subscriptions, Tenant,
-    Timestamp,
+    Actor, AuditId, AuditRecord, FailureKey, Job, JobId, Operation, OperationEvent, OperationId,
+    OperationJob, OperationOutcome, OperationRefusal, OperationResult, OperationStatus,
+    Subscriptions, Tenant, Timestamp,
 };
 
 use super::{BaseStore, JobFilter, Page, PageRequest};
@@ -49,6 +49,7 @@ pub trait OperationStore: BaseStore {
     /// Carries out an operation's command on a batch of its jobs, and stores their results and the
     /// operation's progress in the same transaction. Nothing happens if the revision is not the
     /// stored one. Jobs that do not match the operation's filter at that moment are left alone.
+    /// Jobs that are erased are deleted, each with an audit record.
     async fn work_operation(
         &self,
         id: OperationId,
@@ -206,7 +207,7 @@ impl OperationRecord {
 }
 
 /// Jobs that an operation works on together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationBatch {
     /// The jobs, newest id first.
     pub jobs: Vec<JobId>,
@@ -214,6 +215,17 @@ pub struct OperationBatch {
     pub cursor: Option<JobId>,
     /// No jobs are left after these.
     pub is_last: bool,
+    /// What else tells of these jobs, if they are erased.
+    pub traces: JobTraces,
+}
+
+/// Where the data of jobs is found apart from their own rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobTraces {
+    /// Deliveries about the jobs.
+    pub deliveries: Vec<JobId>,
+    /// Groups of failures that the jobs were counted in. One of them may be its example.
+    pub failures: Vec<FailureKey>,
 }
 
 /// The answer to a change of an operation.

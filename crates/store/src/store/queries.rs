@@ -165,6 +165,9 @@ pub struct JobFilter {
     pub queue: Option<Queue>,
     /// Jobs of this kind.
     pub kind: Option<Kind>,
+    /// Jobs of any kind but this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_kind: Option<Kind>,
     /// Jobs with this label now.
     pub label: Option<JobLabel>,
     /// Runs of this schedule.
@@ -188,6 +191,9 @@ pub struct JobFilter {
     pub failure_text: Option<String>,
     /// The class of the newest failure.
     pub failure_class: Option<FailureClass>,
+    /// The HTTP status of the newest failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_status: Option<u16>,
     /// The fingerprint of the newest failure.
     pub fingerprint: Option<FailureFingerprint>,
     /// Why the job ended.
@@ -199,6 +205,25 @@ pub struct JobFilter {
     /// Only jobs that have not ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
+    /// Only jobs that have ended without success, or that have ended in any way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<EndedJobs>,
+}
+
+/// Jobs that have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedJobs {
+    /// All of them.
+    All,
+    /// Failed and cancelled ones.
+    WithoutSuccess,
+}
+
+impl EndedJobs {
+    pub(crate) fn contains(self, state: JobState) -> bool {
+        state.is_final() && (self == Self::All || state != JobState::Succeeded)
+    }
 }
 
 impl JobFilter {
@@ -236,7 +261,10 @@ impl JobFilter {
 
     /// Whether only jobs with a failure can match.
     pub(crate) fn wants_failure(&self) -> bool {
-        self.failure_text.is_some() || self.failure_class.is_some() || self.fingerprint.is_some()
+        self.failure_text.is_some()
+            || self.failure_class.is_some()
+            || self.failure_status.is_some()
+            || self.fingerprint.is_some()
     }
 
     /// Whether the filter's tenant, queue and kind are these, as far as it names any.
@@ -244,6 +272,7 @@ impl JobFilter {
         equal_or_any(&self.tenant, tenant)
             && equal_or_any(&self.queue, queue)
             && equal_or_any(&self.kind, kind)
+            && self.not_kind.as_ref() != Some(kind)
     }
 
     /// The reference meaning of the filter; drivers that can ask an index must agree with it.
@@ -275,6 +304,9 @@ impl JobFilter {
                 .failure_class
                 .as_ref()
                 .is_none_or(|class| failure.is_some_and(|failure| failure.class == *class))
+            && self.failure_status.is_none_or(|status| {
+                failure.is_some_and(|failure| failure.http_status == Some(status))
+            })
             && self.fingerprint.is_none_or(|fingerprint| {
                 failure.is_some_and(|failure| failure.fingerprint == Some(fingerprint))
             })
@@ -284,6 +316,7 @@ impl JobFilter {
             && self.tags.iter().all(|tag| job.has_tag(tag))
             && (!self.dead_letters || job.is_dead_letter())
             && !(self.unfinished && job.progress.state.is_final())
+            && self.ended.is_none_or(|it| it.contains(job.progress.state))
     }
 
     fn matches_failed_at(&self, job: &Job) -> bool {
@@ -315,11 +348,13 @@ impl fmt::Display for JobFilter {
             named("tenant", self.tenant.as_ref()),
             named("queue", self.queue.as_ref()),
             named("kind", self.kind.as_ref()),
+            named("not kind", self.not_kind.as_ref()),
             named("schedule", self.schedule.as_ref()),
             named("destination", self.destination.as_ref()),
             named("batch", self.batch.as_ref()),
             named("failure class", self.failure_class.as_ref()),
             text.map(|text| format!("failure contains {text:?}")),
+            named("status", self.failure_status.as_ref()),
             named("fingerprint", self.fingerprint.as_ref()),
             named("reason", self.reason.as_ref()),
             time("created from", self.created_from),
@@ -329,6 +364,10 @@ impl fmt::Display for JobFilter {
         ];
         parts.extend(self.tags.iter().map(|tag| named("tag", Some(tag))));
         parts.push(self.unfinished.then(|| "unfinished".to_owned()));
+        parts.push(self.ended.map(|ended| match ended {
+            EndedJobs::All => "ended".to_owned(),
+            EndedJobs::WithoutSuccess => "ended without success".to_owned(),
+        }));
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         match parts.is_empty() {
             true => f.write_str("all"),
@@ -527,6 +566,7 @@ mod tests {
             tenant: Tenant::new("acme").ok(),
             queue: Queue::new("mail").ok(),
             kind: Kind::new("receipt").ok(),
+            not_kind: Some(Kind::webhook()),
             label: Some(JobLabel::Failed),
             schedule: "sch_00000000000000000000000001".parse().ok(),
             destination: "https://a.example".parse().ok(),
@@ -537,21 +577,23 @@ mod tests {
             failed_before: Some(at),
             failure_text: Some("no disk".to_owned()),
             failure_class: Some(FailureClass::TIMEOUT),
+            failure_status: Some(503),
             fingerprint: "0000000000000007".parse().ok(),
             reason: Some(EndReason::Exhausted),
             tags: vec!["order:1".to_owned(), "order:2".to_owned()],
             dead_letters: true,
             unfinished: true,
+            ended: Some(EndedJobs::All),
         };
         assert_eq!(
             filter.to_string(),
-            "dead letters, label failed, tenant acme, queue mail, kind receipt, \
+            "dead letters, label failed, tenant acme, queue mail, kind receipt, not kind webhook, \
              schedule sch_00000000000000000000000001, destination https://a.example, \
              batch bat_00000000000000000000000001, \
-             failure class timeout, failure contains \"no disk\", fingerprint 0000000000000007, \
-             reason exhausted, created from 2026-01-01T00:00:00Z, \
+             failure class timeout, failure contains \"no disk\", status 503, \
+             fingerprint 0000000000000007, reason exhausted, created from 2026-01-01T00:00:00Z, \
              created before 2026-01-01T00:00:00Z, failed from 2026-01-01T00:00:00Z, \
-             failed before 2026-01-01T00:00:00Z, tag order:1, tag order:2, unfinished"
+             failed before 2026-01-01T00:00:00Z, tag order:1, tag order:2, unfinished, ended"
         );
     }
 }

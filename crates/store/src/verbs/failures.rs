@@ -3,10 +3,12 @@
 mod stored_groups;
 mod walk;
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, FailureEvent, FailureGroup, FailureKey, FailureMark, FailureState, Timestamp,
-    limits::FAILURE_NEW_FOR,
+    AuditRecord, FailureEvent, FailureGroup, FailureKey, FailureMark, FailureState, JobId,
+    Timestamp, limits::FAILURE_NEW_FOR,
 };
 
 use super::audit::save_audit;
@@ -111,6 +113,21 @@ async fn change(
         .await?;
     save_audit(tx, audit).await?;
     Ok(Some(step.group))
+}
+
+/// Takes the text of some jobs out of groups that have one of them as their example.
+pub(super) async fn remove_examples(
+    tx: &mut dyn Transaction,
+    keys: &[FailureKey],
+    jobs: &HashSet<JobId>,
+) -> Result<(), DriverError> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    while add_counts(tx).await? {}
+    let mut groups = tx.failure_groups(keys).await?;
+    groups.retain_mut(|group| group.remove_example(|job| jobs.contains(&job)));
+    tx.save_failure_groups(&groups).await
 }
 
 async fn list(

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditId, AuditRecord, Job, JobId, OperationEvent, OperationId, OperationJob, OperationOutcome,
-    Subscriptions, Timestamp,
+    AuditId, AuditRecord, Job, JobCommand, JobId, OperationEvent, OperationId, OperationJob,
+    OperationOutcome, Subscriptions, Timestamp,
 };
 
 use super::{
     audit::{self, save_audit},
     batches,
+    erase::erase,
     records::{newest_page, skip_corrupt},
 };
 use crate::{
@@ -298,6 +299,10 @@ async fn work(
     let jobs = batch.jobs.iter().zip(&results);
     let jobs = jobs.map(|(id, result)| stored.job_after(*id, result));
     save_jobs(tx, &stored, jobs.collect()).await?;
+    if command == JobCommand::Erase {
+        let erased: Vec<&Job> = results.iter().flatten().collect();
+        erase(tx, &erased, &batch.traces, &stored.by).await?;
+    }
     let changed = results.iter().filter(|result| result.is_ok()).count();
     let next = stored.after_batch(batch, changed, now);
     let next = next.map_err(|refusal| DriverError::unreadable("operation", refusal))?;

@@ -156,7 +156,10 @@ fn audit(
     now: Timestamp,
 ) -> Option<AuditRecord> {
     let actor = request.extras()?.requested_by.clone()?;
-    let id = AuditId::from_bits(request.id.bits());
+    // Requests that only move the start may come every second: they leave one record for the job.
+    let is_move = edit.payload.is_none();
+    let named = if is_move { stored.id } else { request.id };
+    let id = AuditId::from_bits(named.bits());
     let record = AuditRecord::new(id, now, actor, "job.replace", stored.id.to_string());
     let run_at = edit.run_at.unwrap_or(stored.progress.run_at);
     let what = match edit.payload {

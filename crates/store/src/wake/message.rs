@@ -114,40 +114,41 @@ impl WakeReasons {
         SentJobs::Lanes(lanes.collect())
     }
 
-    /// What another node sent, as jobs that are due; everything if it cannot be read.
-    pub(crate) fn from_message(text: &str) -> Self {
-        let read = || {
-            let sent: SentReasons = serde_json::from_str(text).ok()?;
-            let mut reasons = Self {
-                schedules: sent.schedules,
-                ..Self::default()
-            };
-            match sent.jobs {
-                SentJobs::All(all) => reasons.all_callers = all,
-                SentJobs::Lanes(lanes) => {
-                    for (tenant, queue, kind, count) in lanes {
-                        let lane = Lane {
-                            tenant: Tenant::new(&tenant).ok()?,
-                            queue: Queue::new(&queue).ok()?,
-                            kind: Kind::new(&kind).ok()?,
-                        };
-                        reasons.jobs_wait(&lane, count, Timestamp::EPOCH);
-                    }
+    /// What another node sent, as jobs that are due: everything if it is empty, and `None` if it is
+    /// no message of a node.
+    pub(crate) fn from_message(text: &str) -> Option<Self> {
+        if text.is_empty() {
+            return Some(Self::everything());
+        }
+        let sent: SentReasons = serde_json::from_str(text).ok()?;
+        let mut reasons = Self {
+            schedules: sent.schedules,
+            ..Self::default()
+        };
+        match sent.jobs {
+            SentJobs::All(all) => reasons.all_callers = all,
+            SentJobs::Lanes(lanes) => {
+                for (tenant, queue, kind, count) in lanes {
+                    let lane = Lane {
+                        tenant: Tenant::new(&tenant).ok()?,
+                        queue: Queue::new(&queue).ok()?,
+                        kind: Kind::new(&kind).ok()?,
+                    };
+                    reasons.jobs_wait(&lane, count, Timestamp::EPOCH);
                 }
             }
-            for (lane, number, level, run_at) in sent.ranges {
-                let range = DueRange {
-                    flow_key: FlowKeyId { lane, number },
-                    level: Level::from_number(level)?,
-                };
-                reasons.range_waits(range, None, Timestamp::from_micros(run_at));
-            }
-            for (lane, number) in sent.ended {
-                reasons.attempt_ended(FlowKeyId { lane, number });
-            }
-            Some(reasons)
-        };
-        read().unwrap_or_else(Self::everything)
+        }
+        for (lane, number, level, run_at) in sent.ranges {
+            let range = DueRange {
+                flow_key: FlowKeyId { lane, number },
+                level: Level::from_number(level)?,
+            };
+            reasons.range_waits(range, None, Timestamp::from_micros(run_at));
+        }
+        for (lane, number) in sent.ended {
+            reasons.attempt_ended(FlowKeyId { lane, number });
+        }
+        Some(reasons)
     }
 }
 

@@ -9,6 +9,19 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
 
+class AcknowledgeAlertsRequest(TypedDict):
+    """A request to acknowledge firing alerts: all that match."""
+
+    destination: NotRequired[str | None]
+    """Only the alert of this destination."""
+    rule: AlertRule
+    """The rule of the alerts."""
+    subject: NotRequired[AlertSubject | None]
+    """Only alerts about these jobs."""
+    tenant: NotRequired[Name | None]
+    """Only alerts of this tenant."""
+
+
 class Actor(TypedDict):
     """The caller of a command."""
 
@@ -1007,7 +1020,7 @@ class FailureList(TypedDict):
     """Cursor for the next page, sent as `after`; null at the end of the list."""
 
 
-FailureMark: TypeAlias = Literal["known", "fixed"]
+FailureMark: TypeAlias = Literal["new", "known", "fixed"]
 
 
 FailureRequest = TypedDict(
@@ -2157,6 +2170,23 @@ class SharedRetryAfter(TypedDict):
     """HTTP status of the response."""
     until: str
     """End of the wait."""
+
+
+class SilenceAlertsRequest(TypedDict):
+    """A request to silence alerts: all that match."""
+
+    destination: NotRequired[str | None]
+    """Only the alert of this destination."""
+    rule: AlertRule
+    """The rule of the alerts."""
+    subject: NotRequired[AlertSubject | None]
+    """Only alerts about these jobs."""
+    tenant: NotRequired[Name | None]
+    """Only alerts of this tenant."""
+    until: str
+    """When notifications are sent again, at most a week from now. A time that has passed ends a
+    silence.
+    """
 
 
 SkipReason: TypeAlias = Literal["overlap", "missed", "missedLimit", "maxRuns"]

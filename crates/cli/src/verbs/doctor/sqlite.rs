@@ -21,6 +21,14 @@ const MIB: u64 = 1 << 20; // not a limit: a unit
 
 pub async fn check_file(path: &Path, settings: &Settings, findings: &mut Findings) {
     check_disk(path, findings);
+    let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+    if let Some(directory) = directory.filter(|it| !it.is_dir()) {
+        let text = format!(
+            "{} is not a directory: create it first",
+            directory.display()
+        );
+        return findings.fail("store", text);
+    }
     if !path.exists() {
         return findings.ok(
             "store",

@@ -127,6 +127,7 @@ impl BulkWork {
             OperationKind::Retry => "retry",
             OperationKind::EditPolicy => "change the policy of",
             OperationKind::RunNow => "run now",
+            OperationKind::Erase => "erase",
         }
     }
 
@@ -138,6 +139,7 @@ impl BulkWork {
             OperationKind::Retry => "will be retried",
             OperationKind::EditPolicy => "changed to the new policy",
             OperationKind::RunNow => "made due now",
+            OperationKind::Erase => "erased",
         }
     }
 

@@ -117,16 +117,32 @@ impl Gates {
         self.of_destination(destination).health.rules()
     }
 
-    /// What follows for the jobs of a flow key if their destination is found unhealthy. What a tenant
-    /// sets for its own jobs comes before what is set for the destination, and both before defaults.
+    /// What follows for a tenant's HTTP jobs and webhooks if their destination is found unhealthy.
+    /// What a tenant sets for its own jobs comes before what is set for the destination, and both
+    /// before defaults.
     pub fn hold_mode(&self, tenant: &Tenant, destination: &Destination) -> HoldMode {
+        self.hold_mode_of(&Kind::http(), tenant, destination)
+    }
+
+    /// The same for jobs of any kind. Where nothing is set, only calls are held: what a worker calls
+    /// a destination may be a name for something that it can do without.
+    pub fn hold_mode_of(
+        &self,
+        kind: &Kind,
+        tenant: &Tenant,
+        destination: &Destination,
+    ) -> HoldMode {
         let set = match self.holds.is_empty() {
             true => None,
             false => self.hold_set(tenant, destination),
         };
         let defaults = [self.defaults.tenant.hold, self.defaults.destination.hold];
+        let usual = match kind.is_call() {
+            true => HoldMode::Auto,
+            false => HoldMode::Watch,
+        };
         set.or_else(|| defaults.into_iter().flatten().next())
-            .unwrap_or(HoldMode::Auto)
+            .unwrap_or(usual)
     }
 
     fn hold_set(&self, tenant: &Tenant, destination: &Destination) -> Option<HoldMode> {
@@ -184,7 +200,7 @@ impl Gates {
         else {
             return Duration::ZERO;
         };
-        let mode = self.hold_mode(&job.tenant, destination);
+        let mode = self.hold_mode_of(&job.kind, &job.tenant, destination);
         let for_all = known.get(None).into_iter();
         let for_all = for_all.flat_map(|it| it.holds(mode_for_all(&job.kind, mode)));
         let own = known.get(Some(&job.tenant)).into_iter();
@@ -221,7 +237,7 @@ impl Gates {
         let destination = flow_key.destination.as_ref();
         let known = destination.and_then(|destination| self.health.get_key_value(destination));
         let gates = known.map(|(destination, known)| {
-            let mode = self.hold_mode(&flow_key.tenant, destination);
+            let mode = self.hold_mode_of(&flow_key.kind, &flow_key.tenant, destination);
             let scope = self.retry_after_scope(Some(&flow_key.tenant), destination);
             let heeds_retry_after = scope != RetryAfterScope::Job;
             let mode_for_all = mode_for_all(&flow_key.kind, mode);

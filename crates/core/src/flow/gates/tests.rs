@@ -118,6 +118,21 @@ fn a_setting_of_the_tenant_overrides_that_of_the_destination() {
 }
 
 #[test]
+fn jobs_of_workers_are_held_only_where_somebody_has_set_it() {
+    let destination = Destination::of_url("https://api.example.com").unwrap();
+    let tenant = Tenant::new("a").unwrap();
+    let mode = |gates: &Gates, kind: Kind| gates.hold_mode_of(&kind, &tenant, &destination);
+    let charge = || Kind::new("charge").unwrap();
+    let none = Gates::default();
+    assert_eq!(mode(&none, charge()), HoldMode::Watch);
+    assert_eq!(mode(&none, Kind::http()), HoldMode::Auto);
+    assert_eq!(mode(&none, Kind::webhook()), HoldMode::Auto);
+    let mut defaults = GateDefaults::default();
+    defaults.destination.hold = Some(HoldMode::Auto);
+    assert_eq!(mode(&Gates::new(1, [], defaults), charge()), HoldMode::Auto);
+}
+
+#[test]
 fn a_held_destination_closes_a_gate_of_its_own_for_those_who_hold() {
     let hold = HoldCommand::Hold {
         by: None,

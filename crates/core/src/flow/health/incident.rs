@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    explain::count_of,
+    explain::{count_of, with_most_recent},
     values::{JobId, Tenant, Timestamp},
 };
 
@@ -81,10 +81,7 @@ impl IncidentCause {
             } => {
                 let jobs = count_of((*jobs).into(), "job", "jobs");
                 let text = format!("{failed} of {attempts} attempts of {jobs} failed");
-                match newest.as_ref().filter(|_| shows_newest) {
-                    Some(newest) => format!("{text}; most recent: {newest}"),
-                    None => text,
-                }
+                with_most_recent(&text, newest.as_deref().filter(|_| shows_newest))
             }
             Self::ByHand { by, reason } => {
                 let by = by.as_ref().map_or(String::new(), |by| format!(" by {by}"));

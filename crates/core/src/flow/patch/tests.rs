@@ -167,7 +167,7 @@ fn a_key_that_no_job_can_have_is_refused() {
     let error = "region".parse::<GateScope>().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "scope is \"region\": must be one of queue kind tenant destination key"
+        "scope is \"region\": must be one of queue, kind, tenant, destination, key"
     );
 }
 

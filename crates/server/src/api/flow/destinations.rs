@@ -230,5 +230,12 @@ pub fn body_of(state: &DestinationState, caller: &Caller, now: Timestamp) -> Des
         rules: state.rules,
     };
     let reader = caller.tenant.as_ref();
-    DestinationBody::new(&state.destination, &state.health, settings, reader, now)
+    let (destination, health) = (&state.destination, &state.health);
+    caller.redact_destination(DestinationBody::new(
+        destination,
+        health,
+        settings,
+        reader,
+        now,
+    ))
 }

@@ -46,15 +46,6 @@ pub async fn create(
     let tenant = query::tenant(body.tenant.as_deref(), &caller)?.unwrap_or_default();
     HttpRequest::new(&body.url)?;
     check_description(&body.description)?;
-    let known = app.client.endpoints(Some(&tenant)).await?.len();
-    let most = app.settings.endpoints_per_tenant;
-    if known >= most {
-        let detail = format!(
-            "tenant {tenant} has {known} endpoints, and the limit is {most}: delete one first, or ask \
-             the operator to raise endpointsPerTenant"
-        );
-        return Err(Problem::new(StatusCode::CONFLICT, "too_many", detail));
-    }
     let secret = secret_or_new(body.secret.as_deref())?;
     let now = app.client.now();
     let id = EndpointId::new(now, rand::random());
@@ -73,7 +64,9 @@ pub async fn create(
         ..Endpoint::new(id, tenant, body.url, now)
     };
     let client = caller.client(&app).await?;
-    let endpoint = client.create_endpoint(endpoint).await?;
+    let endpoint = client
+        .create_endpoint_within(endpoint, app.settings.endpoints_per_tenant)
+        .await?;
     let body = EndpointWithSecret::new(&endpoint, &secret, now);
     Ok((StatusCode::CREATED, Json(body)))
 }

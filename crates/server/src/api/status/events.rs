@@ -10,7 +10,7 @@ use steadfast_engine::{JobEvent, Notice};
 
 use crate::{
     api::query,
-    extract::{Params, Reads, stream},
+    extract::{Caller, Params, Reads, stream},
     http::{Problem, Problems},
 };
 
@@ -36,10 +36,12 @@ pub async fn events(
         let (app, caller) = (app_of_check.clone(), caller_of_check.clone());
         async move { caller.is_authorized(&app).await }
     });
-    stream::events(&app, &caller, tenant, revoked, sse_event)
+    let reader = caller.clone();
+    let render = move |notice: &Notice| sse_event(notice, &reader);
+    stream::events(&app, &caller, tenant, revoked, render)
 }
 
-fn sse_event(notice: &Notice) -> Option<SseEvent> {
+fn sse_event(notice: &Notice, reader: &Caller) -> Option<SseEvent> {
     let mut body = JobEventBody {
         job_id: notice.job,
         tenant: notice.tenant.clone(),
@@ -63,7 +65,7 @@ fn sse_event(notice: &Notice) -> Option<SseEvent> {
             failure,
             next_run_at,
         } => {
-            body.failure = Some(failure.clone());
+            body.failure = Some(reader.redact_failure(failure.clone()));
             body.next_run_at = Some(*next_run_at);
             "job.retrying"
         }
@@ -74,7 +76,7 @@ fn sse_event(notice: &Notice) -> Option<SseEvent> {
         JobEvent::Released => "job.released",
         JobEvent::Failed { reason, failure } => {
             body.reason = *reason;
-            body.failure = failure.clone();
+            body.failure = failure.clone().map(|it| reader.redact_failure(it));
             "job.failed"
         }
         JobEvent::Cancelled => "job.cancelled",

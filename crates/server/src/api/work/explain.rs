@@ -61,6 +61,6 @@ pub async fn request(
 ) -> Result<ExplainRequest, Problem> {
     let states = workers::serving(&*app.node.store(), tenant).await?;
     let workers = workers::presences(states, app.client.now());
-    let is_of_tenant = caller.tenant.is_some();
+    let is_of_tenant = caller.sees_own_jobs_only();
     Ok(ExplainRequest::new(workers, is_of_tenant))
 }

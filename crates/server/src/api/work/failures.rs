@@ -25,7 +25,7 @@ pub async fn list(
 ) -> Answer<FailureList> {
     let filter = filter(&query, &caller)?;
     let page = cursor::page(query.limit, limits::PAGE_DEFAULT, query.after.as_deref())?;
-    let page = app.client.failures(filter, page).await?;
+    let page = caller.failures(&app, filter, page).await?;
     let now = app.client.now();
     let body = |group| FailureGroupBody::new(group, now);
     Ok(Json(FailureList {
@@ -47,6 +47,7 @@ pub async fn read(
 ) -> Answer<FailureGroupBody> {
     let tenant = query::query_tenant(&query, &caller)?;
     let group = find(&app, &fingerprint, tenant.as_ref()).await?;
+    let group = caller.redact_group(group);
     Ok(Json(FailureGroupBody::new(group, app.client.now())))
 }
 
@@ -117,7 +118,7 @@ pub fn filter(query: &FailureQuery, caller: &Caller) -> Result<FailureFilter, Pr
         kind: query.kind.as_deref().map(Kind::new).transpose()?,
         queue: query.queue.as_deref().map(Queue::new).transpose()?,
         destination: destination.transpose()?,
-        text: query.text.clone(),
+        text: caller.search_text(query.text.as_ref())?,
         since: query.since,
         ..FailureFilter::default()
     })

@@ -60,7 +60,7 @@ pub async fn list_page(
     let found = find_page(&app.client, filter, page, limits::LIST_TIME_MAX).await?;
     let Page { items, next } = found;
     let now = app.client.now();
-    let is_of_tenant = caller.tenant.is_some();
+    let is_of_tenant = caller.sees_own_jobs_only();
     let waits = app.client.known_waits(&items, is_of_tenant).await?;
     let jobs = items.into_iter().zip(waits).map(|(job, waiting_for)| {
         let mut body = list_entry(app, caller.redact_job(job), now);
@@ -90,7 +90,7 @@ pub async fn read(
         job = wait_for_end(&app, &caller, id, wait.min(limits::JOB_WAIT_MAX)).await?;
     }
     let result = result_of(&app, &caller, &job).await?;
-    let is_of_tenant = caller.tenant.is_some();
+    let is_of_tenant = caller.sees_own_jobs_only();
     let waiting_for = app.client.waiting_for(&job, is_of_tenant).await?;
     let links = app.client.links(id).await?;
     let mut body = job_body(&app, job, app.client.now());
@@ -294,7 +294,7 @@ pub async fn run_now(Writes { app, caller }: Writes, Id(id): Id<JobId>) -> Answe
 
 /// A job that a command has made due, with its remaining blockers.
 pub async fn due_body(app: &App, caller: &Caller, job: Job) -> Answer<JobBody> {
-    let is_of_tenant = caller.tenant.is_some();
+    let is_of_tenant = caller.sees_own_jobs_only();
     let waiting_for = app.client.waiting_for(&job, is_of_tenant).await?;
     let mut body = job_body(app, job, app.client.now());
     body.waiting_for = waiting_for;

@@ -30,6 +30,7 @@ fn kind_of(action: &str, dead_letters: bool) -> Result<OperationKind, PageError>
         "retry" if dead_letters => OperationKind::Requeue,
         "retry" => OperationKind::Retry,
         "discard" => OperationKind::Discard,
+        "erase" => OperationKind::Erase,
         _ => return Err(no_such_action()),
     })
 }
@@ -106,6 +107,12 @@ async fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: &[JobId
             if dead_letters { "Requeue" } else { "Retry" },
             "main",
             "Each failed or cancelled job runs again with a new retry budget.",
+        ),
+        "erase" => (
+            "Erase",
+            "danger",
+            "Jobs that have ended are deleted for good, with payload, result, history and \
+             deliveries. The audit keeps their ids.",
         ),
         _ => (
             "Discard",

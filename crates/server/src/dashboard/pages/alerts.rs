@@ -23,7 +23,7 @@ struct AlertsPage {
 
 pub async fn page(viewer: Viewer) -> PageResult {
     let tenant = viewer.caller.tenant.as_ref();
-    let mut alerts = viewer.app.client.alerts(tenant).await?;
+    let mut alerts = viewer.caller.alerts(&viewer.app, tenant).await?;
     alerts.sort_by_key(|alert| {
         let rank = match alert.status {
             AlertStatus::Firing => 0,

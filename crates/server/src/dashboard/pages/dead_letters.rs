@@ -42,9 +42,11 @@ pub async fn page(viewer: Viewer) -> PageResult {
         ..query::job_filter(&viewer.fields.job_query()?, &viewer.caller)?
     };
     let layout = viewer.layout("/dead-letters", "Dead letters");
-    let client = &viewer.app.client;
     let groups = PageRequest::first(limits::FAILURES_SORTED_MAX);
-    let groups = client.failures(failure_filter(&filter), groups).await?;
+    let groups = viewer
+        .caller
+        .failures(&viewer.app, failure_filter(&filter), groups)
+        .await?;
     let (mut by_dead_letters, has_more) = (groups.items, groups.next.is_some());
     by_dead_letters.sort_by_key(|group| Reverse(group.tally.dead_letters));
     let groups = List::first(by_dead_letters, limits::PAGE_FAILURES_MAX, |group| {

@@ -1,10 +1,15 @@
 //! Endpoints. The secret of an endpoint is shown once, on the page that created or rotated it.
 
+use std::{collections::HashMap, time::Duration};
+
 use askama::Template;
 use axum::extract::Path;
 use serde_json::json;
 use steadfast_api::{EndpointBody, EndpointWithSecret, RotateSecretRequest};
-use steadfast_core::{BodyFormat, EndpointId, EventType, Job, JobId};
+use steadfast_core::{
+    BodyFormat, Endpoint, EndpointId, EventType, Job, JobId, JobState, explain::brief,
+};
+use steadfast_store::JobPageRequest;
 
 use crate::{
     api::settings::endpoints,
@@ -17,6 +22,7 @@ use crate::{
     },
     extract::{Id, MaybeBody, body::from_json},
     http::Json,
+    limits,
 };
 
 #[derive(Template)]
@@ -56,12 +62,22 @@ struct EndpointPage {
     events: Vec<(EventType, bool)>,
     formats: &'static [BodyFormat],
     list: List<DeliveryRow>,
+    /// How many of the newest deliveries that have ended succeeded; `None` if none has ended.
+    success: Option<String>,
+    /// The labels by which deliveries can be listed, each with its address and whether it is.
+    labels: Vec<(&'static str, String, bool)>,
 }
 
 /// A delivery on a page.
 struct DeliveryRow {
     row: JobRow,
     event: String,
+    /// The job that it is about.
+    about: Option<JobId>,
+    /// The status of the last response, if it was a failure.
+    status: Option<u16>,
+    /// How long the last attempt took.
+    duration: Option<String>,
     /// It has ended, and can be sent again.
     has_ended: bool,
 }
@@ -70,11 +86,17 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let id: EndpointId = parse_id(&id)?;
     let endpoint = endpoints::find(&viewer.app, &viewer.caller, id).await?;
     let page = viewer.fields.page::<JobId>()?;
-    let found = viewer.app.client.deliveries(&endpoint, page).await?;
+    let label = viewer.fields.get("label").map(str::parse).transpose()?;
+    let client = &viewer.app.client;
+    let found = client.deliveries(&endpoint, label, page).await?;
     let layout = viewer.layout("/endpoints", "Endpoint");
+    let durations = last_durations(&viewer, &found.items).await?;
     let delivery = |job: Job| DeliveryRow {
-        row: JobRow::of(&job, &layout),
+        row: JobRow::of(&viewer.caller.redact_job(job.clone()), &layout),
         event: job.tags.get("event").cloned().unwrap_or_default(),
+        about: job.tags.get("job").and_then(|id| id.parse().ok()),
+        status: job.progress.failure.as_ref().and_then(|it| it.http_status),
+        duration: durations.get(&job.id).map(|it| brief(*it)),
         has_ended: job.progress.state.is_final(),
     };
     let row = endpoints::body_for(&viewer.caller, &endpoint, layout.now);
@@ -88,7 +110,17 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
             .button(true, "danger", ["delete", "Delete"])
     };
     let events = EventType::subscribable();
+    let chosen = viewer.fields.value("label");
+    let labels = ["", "succeeded", "failed", "retrying", "ready"].map(|name| {
+        let address = viewer
+            .fields
+            .here(&detail.path, &[("label", name), ("after", "")]);
+        let shown = if name.is_empty() { "all" } else { name };
+        (shown, address, chosen == name)
+    });
     render(&EndpointPage {
+        success: success_share(&viewer, &endpoint).await?,
+        labels: labels.to_vec(),
         events: events
             .map(|it| (it, endpoint.events.contains(&it)))
             .collect(),
@@ -98,6 +130,31 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         row,
         layout,
     })
+}
+
+/// How long the last attempt of each delivery took.
+async fn last_durations(
+    viewer: &Viewer,
+    deliveries: &[Job],
+) -> Result<HashMap<JobId, Duration>, PageError> {
+    let ids = deliveries.iter().map(|job| job.id).collect();
+    let store = viewer.app.node.store();
+    let attempts = store.attempts_of_jobs(ids, limits::DELIVERY_ATTEMPTS_MAX);
+    let attempts = attempts.await?.items.into_iter();
+    Ok(attempts.map(|it| (it.job, it.duration())).collect())
+}
+
+/// How many of the newest deliveries that have ended succeeded.
+async fn success_share(viewer: &Viewer, endpoint: &Endpoint) -> Result<Option<String>, PageError> {
+    let newest = JobPageRequest::first(limits::PAGE_MAX);
+    let found = viewer.app.client.deliveries(endpoint, None, newest);
+    let states = found.await?.items.into_iter().map(|it| it.progress.state);
+    let ended: Vec<JobState> = states.filter(|state| state.is_final()).collect();
+    let succeeded = ended
+        .iter()
+        .filter(|it| **it == JobState::Succeeded)
+        .count();
+    Ok((!ended.is_empty()).then(|| format!("{succeeded} of the last {}", ended.len())))
 }
 
 /// Enables or disables an endpoint, or sends something to it.

@@ -46,7 +46,8 @@ pub async fn page(viewer: Viewer) -> PageResult {
             let fingerprint: FailureFingerprint = text.parse()?;
             let found = client.failures_of(fingerprint, filter.tenant.as_ref(), 1);
             let found = found.await?.pop();
-            Some(found.ok_or_else(|| Problem::not_found(text.to_owned()))?)
+            let found = found.ok_or_else(|| Problem::not_found(text.to_owned()))?;
+            Some(viewer.caller.redact_group(found))
         }
         None => None,
     };
@@ -57,7 +58,12 @@ pub async fn page(viewer: Viewer) -> PageResult {
             items: Vec::new(),
             next: None,
         },
-        None => client.failures(filter, page.clone()).await?,
+        None => {
+            viewer
+                .caller
+                .failures(&viewer.app, filter, page.clone())
+                .await?
+        }
     };
     let row = |group| FailureRow::of(group, &layout);
     let list = List::page(("/failures", fields), &page, listed, row);

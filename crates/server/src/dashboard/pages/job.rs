@@ -4,7 +4,7 @@ use askama::Template;
 use axum::{extract::Path, response::IntoResponse as _};
 use steadfast_core::{
     Attempt, AttemptForecast, Job, JobCommand, JobEdit, JobId, JobState, Kind, Note, Payload,
-    PolicyPatch, Priority, StartExplanation, Timestamp,
+    PolicyPatch, Priority, ScheduleId, StartExplanation, Timestamp,
     explain::{self, brief},
     tag_text,
 };
@@ -15,6 +15,7 @@ use crate::{
     app::App,
     dashboard::{
         charts::{Svg, timeline},
+        forms::bulk,
         page::{
             Countdown, Detail, Editor, Fields, Layout, PageError, PageResult, PageTime, Viewer,
             done, no_such_action, parse_id, render,
@@ -62,7 +63,8 @@ struct JobDetailPage {
     may_retry: bool,
     may_edit: bool,
     deliveries: Vec<JobRow>,
-    schedule: Option<String>,
+    /// The id of its schedule, and the name, unless it was deleted.
+    schedule: Option<(ScheduleId, Option<String>)>,
     finished: Option<PageTime>,
     /// The blockers of its next start, if it waits.
     start: Option<StartPanel>,
@@ -99,6 +101,11 @@ fn detail(job: &Job) -> Detail {
             allows(JobCommand::Discard),
             "danger-quiet",
             ["discard", "Discard"],
+        )
+        .button(
+            allows(JobCommand::Erase),
+            "danger-quiet",
+            ["erase", "Erase"],
         )
 }
 
@@ -192,8 +199,8 @@ async fn detail_page(
         edit_error,
         may_retry: job.allows(&JobCommand::Retry { payload: None }).is_ok(),
         may_edit: job.allows(&JobCommand::Edit(JobEdit::default())).is_ok(),
-        deliveries: deliveries(&viewer.app, &job, &layout).await?,
-        schedule: job.scheduled_run.map(|run| run.schedule.to_string()),
+        deliveries: deliveries(viewer, &job, &layout).await?,
+        schedule: schedule(&viewer.app, &job).await?,
         finished: job.progress.finished_at.map(|at| layout.time(at)),
         start: start
             .map(|it| StartPanel::of(it, (&layout, &viewer.caller), format!("/jobs/{}", job.id))),
@@ -302,8 +309,17 @@ fn segments(
     segments
 }
 
+async fn schedule(app: &App, job: &Job) -> Result<Option<(ScheduleId, Option<String>)>, PageError> {
+    let Some(run) = job.scheduled_run else {
+        return Ok(None);
+    };
+    let found = app.client.find_schedule(run.schedule).await?;
+    Ok(Some((run.schedule, found.map(|it| it.name.to_string()))))
+}
+
 /// The newest webhook deliveries about this job.
-async fn deliveries(app: &App, job: &Job, layout: &Layout) -> Result<Vec<JobRow>, PageError> {
+async fn deliveries(viewer: &Viewer, job: &Job, layout: &Layout) -> Result<Vec<JobRow>, PageError> {
+    let app = &viewer.app;
     if job.kind == Kind::webhook() || job.progress.attempt == 0 {
         return Ok(Vec::new());
     }
@@ -319,6 +335,7 @@ async fn deliveries(app: &App, job: &Job, layout: &Layout) -> Result<Vec<JobRow>
     };
     let page = JobPageRequest::first(limits::DELIVERIES_SHOWN_MAX);
     let listed = app.client.jobs(filter, page).await?.items.into_iter();
+    let listed = listed.map(|job| viewer.caller.redact_job(job));
     Ok(listed.map(|job| JobRow::of(&job, layout)).collect())
 }
 
@@ -335,7 +352,8 @@ async fn dependants(
     let found = viewer.app.node.store().get_listed_jobs(ids).await?;
     let mut found: Vec<Job> = found.into_iter().flatten().collect();
     summary::read_payloads(&viewer.app, &viewer.caller, &mut found).await;
-    Ok(found.iter().map(|job| JobRow::of(job, layout)).collect())
+    let found = found.into_iter().map(|job| viewer.caller.redact_job(job));
+    Ok(found.map(|job| JobRow::of(&job, layout)).collect())
 }
 
 async fn steps(viewer: &Viewer, job: &Job) -> Result<Vec<(String, Excerpt)>, PageError> {
@@ -385,6 +403,17 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
     let job = find(&viewer, &id).await?;
     let here = format!("/jobs/{}", job.id);
+    if form.get("action") == Some("erase") {
+        // Its page will be gone.
+        let form = [
+            ("action", "erase"),
+            ("scope", "selected"),
+            ("id", &job.id.to_string()),
+            ("back", "/jobs"),
+        ];
+        let form = Fields::from_iter(form.map(|(name, value)| (name, value.to_owned())));
+        return bulk::act(Editor { viewer, form }).await;
+    }
     let back = form.get("back").unwrap_or(&here);
     if form.get("action") == Some("discard") && !form.is_confirmed() {
         let (name, id) = (Summary::of(&job).title, job.id.to_string());

@@ -22,6 +22,7 @@ use crate::{
         },
         state::overview_facts::OverviewFacts,
     },
+    extract::Caller,
     limits,
     metrics::start_latency::LatencyCounts,
 };
@@ -100,7 +101,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let buckets = TimeBuckets::new(layout.now, length);
     let minutes = app.client.minutes(tenant.clone(), buckets.start()).await?;
     let lanes = app.dashboard.lanes(&app.client, tenant.as_ref()).await?;
-    let mut firing = app.client.alerts(tenant.as_ref()).await?;
+    let mut firing = viewer.caller.alerts(app, tenant.as_ref()).await?;
     firing.retain(|alert| alert.status == AlertStatus::Firing);
     let upcoming = app
         .dashboard
@@ -143,7 +144,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
             &markers,
         ),
         events: events(markers, buckets.start(), &layout),
-        failures: failure_rows(&facts, &layout),
+        failures: failure_rows(&facts, &viewer.caller, &layout),
         destinations: destination_rows(bodies, &layout),
         queues,
         hidden_queues,
@@ -206,8 +207,9 @@ fn events(
         .collect()
 }
 
-fn failure_rows(facts: &OverviewFacts, layout: &Layout) -> Vec<FailureRow> {
+fn failure_rows(facts: &OverviewFacts, caller: &Caller, layout: &Layout) -> Vec<FailureRow> {
     let groups = facts.failures.iter().cloned();
+    let groups = groups.map(|group| caller.redact_group(group));
     groups.map(|group| FailureRow::of(group, layout)).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use steadfast_api::FailureGroupBody;
-use steadfast_core::{FailureFingerprint, FailureGroup, FailureState};
+use steadfast_core::{FailureFingerprint, FailureGroup, FailureState, limits::FAILURE_NEW_FOR};
 
 use crate::{
     dashboard::{
@@ -30,6 +30,8 @@ pub struct FailureRow {
     pub last_seen: PageTime,
     /// Kinds and destinations.
     pub origin: String,
+    /// Whether a person's mark can be taken back.
+    pub is_marked: bool,
 }
 
 /// The query string of the group of a failure.
@@ -65,6 +67,11 @@ impl FailureRow {
             first_seen: layout.time(body.first_seen),
             last_seen: layout.time(body.last_seen),
             origin: shorten(&origin.join(", "), limits::CELL_CHARS_MAX),
+            is_marked: match body.state {
+                FailureState::Fixed => true,
+                FailureState::Known => layout.now.since(body.first_seen) < FAILURE_NEW_FOR,
+                FailureState::New | FailureState::Regressed => false,
+            },
             body,
         }
     }

@@ -208,6 +208,7 @@ fn stats_of(lanes: &[LaneStats], filter: &JobFilter) -> Option<Stats> {
         tenant: filter.tenant.clone(),
         queue: filter.queue.clone(),
         kind: filter.kind.clone(),
+        not_kind: filter.not_kind.clone(),
         label: filter.label,
         dead_letters: filter.dead_letters,
         ..JobFilter::default()

@@ -91,6 +91,7 @@ impl OperationRow {
             OperationKind::Retry => "retried",
             OperationKind::EditPolicy => "policy changed",
             OperationKind::RunNow => "made due",
+            OperationKind::Erase => "erased",
         }
     }
 

@@ -1,7 +1,7 @@
 //! One line of words as the conditions of a list, and back.
 //!
 //! A word is a label, kind or queue that there is, a condition such as `queue:mail`, a tag such as
-//! `order:4711`, or an id; the others are looked for in the newest failures. The address of a page has
+//! `order:4711`, a kind to leave out such as `-kind:webhook`, or an id; the others are looked for in the newest failures. The address of a page has
 //! the conditions and not the line, so that it means the same tomorrow, when there may be a queue of
 //! that name.
 
@@ -18,6 +18,7 @@ pub const JOB_CONDITIONS: &[&str] = &[
     "label",
     "queue",
     "kind",
+    "notKind",
     "tenant",
     "schedule",
     "destination",
@@ -26,10 +27,14 @@ pub const JOB_CONDITIONS: &[&str] = &[
     "before",
     "text",
     "class",
+    "status",
     "fingerprint",
     "reason",
     "tag",
 ];
+
+/// Before a kind that is left out.
+const NOT_KIND: &str = "-kind:";
 
 /// Those of failures, which have no tags.
 pub const FAILURE_CONDITIONS: &[&str] = &[
@@ -136,6 +141,9 @@ fn condition(
     names: &[&'static str],
 ) -> Option<(&'static str, String)> {
     let has_tags = names.contains(&"tag");
+    if let Some(kind) = word.strip_prefix(NOT_KIND).filter(|kind| !kind.is_empty()) {
+        return has_tags.then(|| ("notKind", kind.to_owned()));
+    }
     if let Some((name, value)) = word.split_once(':') {
         if name.is_empty() || value.is_empty() {
             return None;
@@ -193,6 +201,7 @@ fn words(line: &str) -> Vec<String> {
 pub fn line_of(conditions: &[(&'static str, String)]) -> String {
     let words = conditions.iter().map(|(name, value)| match *name {
         "tag" if is_plain_tag(value) => quoted_word(value),
+        "notKind" => quoted_word(&format!("{NOT_KIND}{value}")),
         name => quoted(name, value),
     });
     words.collect::<Vec<_>>().join(" ")
@@ -237,6 +246,7 @@ mod tests {
     fn words_are_labels_names_tags_conditions_and_text() {
         let cases = [
             ("failed", "label:failed"),
+            ("-kind:webhook status:503", "-kind:webhook status:503"),
             ("mail.send mail", "kind:mail.send queue:mail"),
             ("queue:other", "queue:other"),
             (

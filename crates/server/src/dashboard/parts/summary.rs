@@ -46,7 +46,11 @@ fn work(job: &Job) -> Summary {
     if job.kind == Kind::webhook()
         && let Some(event) = job.tags.get("event")
     {
-        return titled(&format!("{event} → {}", receiver(job)));
+        let about = job.tags.get("job").map(|id| format!("about {id}"));
+        return Summary {
+            detail: about.unwrap_or_default(),
+            ..titled(&format!("{event} → {}", receiver(job)))
+        };
     }
     let tags = tags(job);
     Summary {

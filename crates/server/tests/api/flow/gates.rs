@@ -147,7 +147,7 @@ async fn a_bad_gate_is_refused_with_the_field_at_fault() {
             "/color/red",
             json!({"maxRunning": 1}),
             "scope",
-            "queue kind tenant destination key",
+            "queue, kind, tenant, destination, key",
         ),
         (
             "/destination/api.example.com",

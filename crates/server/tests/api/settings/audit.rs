@@ -1,13 +1,17 @@
 //! The audit log: each command of the API and each form leaves one record.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
+use steadfast_core::Timestamp;
 use steadfast_server::keys::Scope;
 
 use crate::{
     client::{Http, Reply},
-    server::{Server, id_of},
+    server::{Server, Setup, id_of, time},
     target::Target,
 };
 
@@ -120,9 +124,16 @@ impl Commands {
 
 #[tokio::test]
 async fn each_command_leaves_one_record_and_one_that_changes_nothing_leaves_none() {
-    let server = Server::start().await;
+    let config = Setup::default().config;
+    let server = Server::with(Setup {
+        // Nothing but the commands changes alerts.
+        config: config.with_watch_every(Duration::from_secs(3_600)),
+        ..Setup::default()
+    })
+    .await;
     server.fail_jobs(3).await;
     let mut it = Commands::new(server.key(Scope::Admin, None).await);
+    answer_alerts(&mut it, &server.save_alert("dlq", "acme").await).await;
     limit_flow(&mut it).await;
     keep_keys(&mut it).await;
     run_endpoints(&mut it).await;
@@ -131,6 +142,35 @@ async fn each_command_leaves_one_record_and_one_that_changes_nothing_leaves_none
     work_on_many_jobs(&mut it).await;
     let forgotten: Vec<_> = it.left.into_iter().collect();
     assert_eq!(forgotten, [""; 0], "commands that this test does not send");
+}
+
+async fn answer_alerts(it: &mut Commands, id: &str) {
+    let line = |action: &str| json!([action, id, "acme"]);
+    let (acknowledge, silence) = ("acknowledgeAlerts", "silenceAlerts");
+    let rule = json!({"rule": "dlq", "tenant": "acme"});
+    let path = "alerts/acknowledge";
+    let done = it.done(acknowledge, path, rule.clone(), line("alert.acknowledge"));
+    let alert = &done.await["alerts"][0];
+    assert_eq!(alert["acknowledged"]["by"], "admin of None");
+    for other in [
+        json!({"rule": "overdue"}),
+        json!({"rule": "dlq", "tenant": "other"}),
+        json!({"rule": "dlq", "subject": "deliveries"}),
+        json!({"rule": "dlq", "destination": "https://api.example.com"}),
+    ] {
+        it.without_record(acknowledge, path, other, 200).await;
+    }
+    let until = |at: &str| json!({"rule": "dlq", "until": at});
+    let path = "alerts/silence";
+    it.without_record(silence, path, until("2999-01-01T00:00:00Z"), 422)
+        .await;
+    let at = Timestamp::from_micros(time(&alert["updatedAt"]).as_micros() + 3_600_000_000);
+    let body = until(&at.to_string());
+    let done = it.done(silence, path, body, line("alert.silence")).await;
+    assert_eq!(done["alerts"][0]["silencedUntil"], json!(at));
+    let body = until("2020-01-01T00:00:00Z");
+    let done = it.done(silence, path, body, line("alert.unsilence")).await;
+    assert!(done["alerts"][0]["silencedUntil"].is_null());
 }
 
 async fn limit_flow(it: &mut Commands) {

@@ -60,7 +60,7 @@ const SECRET: &str = "whsec_c2VjcmV0LW9mLXRoZS1qb2ItaXRzZWxm";
 const SHARED: &str = "whsec_c2VjcmV0LW9mLXRoZS1lbmRwb2ludC0x";
 
 /// What a person who has signed in with this key reads on these pages.
-async fn pages_of(http: &Http, token: &str, paths: &[String]) -> String {
+pub async fn pages_of(http: &Http, token: &str, paths: &[String]) -> String {
     let origin = format!("http://{}", http.address);
     let own_page = [("origin", origin.as_str())];
     let form = format!("key={token}");

@@ -190,10 +190,24 @@ async fn an_endpoint_limit_reveals_nothing_about_other_tenants() {
         .post("/api/v1/endpoints", another("alpha"))
         .await;
     refused.is_problem(409, "too_many", None);
-    let detail = "tenant alpha has 20 endpoints, and the limit is 20: delete one first, or ask the \
+    let detail = "tenant alpha: limit of 20 endpoints reached: delete one first, or ask the \
                   operator to raise endpointsPerTenant";
     assert_eq!(refused.is(409)["detail"], detail);
     endpoint(&server.http, another("beta")).await;
+}
+
+#[tokio::test]
+async fn endpoints_that_are_created_at_once_do_not_exceed_the_limit() {
+    let server = Server::start().await;
+    let create = async |number: usize| {
+        let body = json!({"url": format!("https://example.com/{number}"), "tenant": "alpha"});
+        server.http.post("/api/v1/endpoints", body).await.status
+    };
+    let all = futures_util::future::join_all((0..30).map(create)).await;
+    let list = server.http.get("/api/v1/endpoints?tenant=alpha").await;
+    let stored = list.is(200)["endpoints"].as_array().unwrap().len();
+    assert_eq!(stored, all.iter().filter(|status| **status == 201).count());
+    assert!(stored <= 20, "{all:?}");
 }
 
 #[tokio::test]

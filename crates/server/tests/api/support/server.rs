@@ -4,8 +4,8 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use serde_json::Value;
 use steadfast_core::{
-    Dice, Failure, FailureClass, JobId, Kind, NewJob, Outcome, Payload, PolicyPatch, Preset,
-    Subscriptions, Timestamp, WorkerName, after_attempt,
+    AlertState, Dice, Failure, FailureClass, JobId, Kind, NewJob, Outcome, Payload, PolicyPatch,
+    Preset, Subscriptions, Timestamp, WorkerName, after_attempt,
 };
 use steadfast_engine::{
     Engine, EngineConfig,
@@ -120,10 +120,28 @@ impl Server {
 
     /// Stores the health of a destination.
     pub async fn save_health(&self, origin: &str, health: &Value) {
+        self.save(DocumentKind::Destination, origin, health).await;
+    }
+
+    /// Stores a firing alert of this rule and tenant. Answers with its key.
+    pub async fn save_alert(&self, rule: &str, tenant: &str) -> String {
+        let now = self.store.now();
+        let alert = serde_json::json!({
+            "rule": rule, "tenant": tenant, "subject": "jobs", "status": "firing", "unit": "jobs",
+            "since": now, "updatedAt": now, "value": 9, "threshold": 0, "message": "trouble"
+        });
+        let id = serde_json::from_value::<AlertState>(alert.clone())
+            .unwrap()
+            .id();
+        self.save(DocumentKind::Alert, &id, &alert).await;
+        id
+    }
+
+    async fn save(&self, kind: DocumentKind, id: &str, body: &Value) {
         let document = Document {
-            kind: DocumentKind::Destination,
-            id: origin.to_owned(),
-            body: Payload::encode(health).unwrap(),
+            kind,
+            id: id.to_owned(),
+            body: Payload::encode(body).unwrap(),
             revision: 0,
         };
         let saved = self.store.save_document(document, Outbox::default()).await;

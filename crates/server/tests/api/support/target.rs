@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use scripted::{ReceivedRequest, Target, ok};
-use scripted::{Reply, answer};
+use scripted::Reply;
+pub use scripted::{ReceivedRequest, Target, answer, ok};
 
 /// An answer of this status, at once.
 pub fn says(status: u16) -> Reply {

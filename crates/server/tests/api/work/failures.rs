@@ -97,7 +97,9 @@ async fn a_failure_is_marked_by_a_key_and_bad_input_is_named() {
     assert_eq!(marked["state"], "fixed");
     assert!(marked["markedBy"].is_string(), "{marked}");
     assert_eq!(admin.get(&path).await.is(200), marked);
-    let reply = admin.patch(&path, json!({"state": "new"})).await;
+    let undone = admin.patch(&path, json!({"state": "new"})).await.is(200);
+    assert_eq!(undone["state"], "new", "a mark can be taken back");
+    let reply = admin.patch(&path, json!({"state": "regressed"})).await;
     reply.is_problem(422, "invalid", Some("state"));
     let reply = admin.patch(&path, json!({})).await;
     assert_eq!(reply.status, 422);

@@ -68,6 +68,7 @@ fn batch(jobs: &[JobId], is_last: bool) -> OperationBatch {
         jobs: jobs.to_vec(),
         cursor: jobs.last().copied(),
         is_last,
+        ..OperationBatch::default()
     }
 }
 
@@ -262,9 +263,8 @@ pub async fn a_batch_without_jobs_moves_an_operation_on(f: Fixture) {
     let f = &f;
     let record = create(f, requeue(f, 2), &[]).await;
     let nothing = OperationBatch {
-        jobs: Vec::new(),
         cursor: Some(JobId::from_bits(77)),
-        is_last: false,
+        ..OperationBatch::default()
     };
     let moved = worked(f, &record, nothing.clone()).await;
     assert_eq!(moved.operation.progress.cursor, nothing.cursor);

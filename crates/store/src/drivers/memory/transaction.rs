@@ -384,6 +384,13 @@ impl Transaction for MemoryTransaction<'_> {
         Ok(jobs.iter().map(run).collect())
     }
 
+    async fn delete_jobs(&mut self, jobs: &[JobId]) -> Result<(), DriverError> {
+        for id in jobs {
+            self.tables.remove(*id);
+        }
+        Ok(())
+    }
+
     async fn save_audit(&mut self, record: &AuditRecord) -> Result<(), DriverError> {
         self.tables.save_audit(Some(record.clone()));
         Ok(())

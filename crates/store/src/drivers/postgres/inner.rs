@@ -61,6 +61,7 @@ impl Inner {
         drop(Object::take(conn.client));
         if self.shared.trust.end(opened_at) {
             tracing::warn!("the server no longer accepts writes; looking for another one");
+            self.listener.due.forget();
             self.listener.reconnect.notify_one();
         }
     }

@@ -32,7 +32,7 @@ pub(super) const NOTIFY: &str = include_str!("listen/notify.sql");
 
 pub(super) struct Listener {
     pub waker: Waker,
-    due: Arc<DueCache>,
+    pub due: Arc<DueCache>,
     /// What other nodes are to be notified of.
     unsent: Mutex<WakeReasons>,
     notify_others: Notify,
@@ -90,6 +90,9 @@ pub(super) async fn run(address: Address, channel: String, listener: Arc<Listene
             Ok((client, connection)) => {
                 backoff = LISTEN_BACKOFF_FIRST;
                 let error = serve(client, connection, &channel, &listener).await;
+                // Connections of the pool may reach another server, whose rows may be older, before
+                // this one does. What is known of gates must not count there.
+                listener.due.forget();
                 tracing::warn!(%error, "lost the LISTEN connection");
             }
             Err(error) => {
@@ -117,10 +120,11 @@ async fn serve<S: TlsStream + Unpin>(
                 Ok(AsyncMessage::Notification(received))
                     if received.process_id() != own_id.load(Ordering::Relaxed) =>
                 {
-                    // A node of the version before, and SQL of users, say nothing of what it is.
-                    let reasons = WakeReasons::from_message(received.payload());
-                    listener.learn(&reasons);
-                    listener.waker.wake_for(&reasons, Timestamp::MAX);
+                    // Every role of the database may send anything.
+                    if let Some(reasons) = WakeReasons::from_message(received.payload()) {
+                        listener.learn(&reasons);
+                        listener.waker.wake_for(&reasons, Timestamp::MAX);
+                    }
                 }
                 Ok(_) => {}
                 Err(error) => return error.into(),

@@ -190,6 +190,10 @@ impl SqlWriter for SessionTransaction<'_, '_> {
         let Self { session, hints } = self;
         change::run_command_if(session, jobs, command, subscriptions, condition, hints).await
     }
+
+    async fn delete_jobs(&mut self, jobs: &[JobId]) -> Result<(), DriverError> {
+        super::jobs::prune::delete_ended(self.session, jobs).await
+    }
 }
 
 fn is_taken(error: &tokio_postgres::Error) -> bool {

@@ -10,7 +10,7 @@ use steadfast_core::{JobLabel, Tally};
 use super::{values::unsigned, waiting::WaitingCount};
 use crate::{
     limits::COUNTERS_WARN_EVERY,
-    store::{JobFilter, LaneStats},
+    store::{EndedJobs, JobFilter, LaneStats},
 };
 
 /// When this process last warned of a counter.
@@ -77,6 +77,13 @@ impl LaneCounters {
         let stats = &self.stats;
         match (filter.label, filter.dead_letters) {
             (None, false) if filter.unfinished => self.waiting() + stats.running,
+            (None, false) if filter.ended.is_some() => {
+                let succeeded = match filter.ended {
+                    Some(EndedJobs::All) => stats.succeeded,
+                    _ => 0,
+                };
+                succeeded + stats.failed + stats.cancelled
+            }
             (None | Some(JobLabel::Failed), true) => stats.dead_letters,
             (Some(_), true) => 0,
             (None, false) => self.all(),
@@ -96,16 +103,19 @@ pub(crate) fn can_count(filter: &JobFilter) -> bool {
         tenant: filter.tenant.clone(),
         queue: filter.queue.clone(),
         kind: filter.kind.clone(),
+        not_kind: filter.not_kind.clone(),
         label: filter.label,
         dead_letters: filter.dead_letters,
         unfinished: filter.unfinished,
+        ended: filter.ended,
         ..JobFilter::default()
     };
     let depends_on_time = matches!(
         filter.label,
         Some(JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying)
     );
-    let is_plain = !filter.unfinished || filter.label.is_none() && !filter.dead_letters;
+    let is_special = filter.unfinished || filter.ended.is_some();
+    let is_plain = !is_special || filter.label.is_none() && !filter.dead_letters;
     *filter == by_counters && is_plain && (!depends_on_time || filter.dead_letters)
 }
 

@@ -147,6 +147,9 @@ impl JobSummary<'_> {
             && (!filter.wants_failure() || self.has_failure)
             && !(filter.unfinished && state(self.state).is_some_and(JobState::is_final))
             && filter
+                .ended
+                .is_none_or(|ended| state(self.state).is_none_or(|state| ended.contains(state)))
+            && filter
                 .created_from
                 .is_none_or(|from| self.created_at >= from)
             && filter

@@ -43,6 +43,8 @@ pub(crate) trait SqlWriter: SqlSession {
         condition: &JobCondition<'_>,
     ) -> Result<Vec<Result<Job, CommandError>>, DriverError>;
 
+    async fn delete_jobs(&mut self, jobs: &[JobId]) -> Result<(), DriverError>;
+
     fn wake(&mut self, reason: WakeReason);
 }
 
@@ -100,6 +102,10 @@ impl<S: SqlWriter> Transaction for S {
         condition: &JobCondition<'_>,
     ) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
         SqlWriter::run_command(self, jobs, command, subscriptions, condition).await
+    }
+
+    async fn delete_jobs(&mut self, jobs: &[JobId]) -> Result<(), DriverError> {
+        SqlWriter::delete_jobs(self, jobs).await
     }
 
     async fn save_audit(&mut self, record: &AuditRecord) -> Result<(), DriverError> {

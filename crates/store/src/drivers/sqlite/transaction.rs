@@ -168,6 +168,10 @@ impl SqlWriter for WriterTransaction<'_, '_> {
         }
         Ok(results)
     }
+
+    async fn delete_jobs(&mut self, jobs: &[JobId]) -> Result<(), DriverError> {
+        super::jobs::prune::delete_jobs(self, jobs)
+    }
 }
 
 /// A reader does not leave its thread.

@@ -43,6 +43,18 @@ class AsyncOperations:
             ),
         )
 
+    async def acknowledge_alerts(self, body: types.AcknowledgeAlertsRequest) -> types.AlertList:
+        """Acknowledge firing alerts: no reminders are sent until they fire again."""
+        return cast(
+            "types.AlertList", await self.request("POST", "/api/v1/alerts/acknowledge", body=body)
+        )
+
+    async def silence_alerts(self, body: types.SilenceAlertsRequest) -> types.AlertList:
+        """Silence alerts: no notifications are sent for them until then."""
+        return cast(
+            "types.AlertList", await self.request("POST", "/api/v1/alerts/silence", body=body)
+        )
+
     async def list_audit(
         self,
         *,
@@ -343,6 +355,7 @@ class AsyncOperations:
         label: types.JobLabel | None = None,
         queue: types.Name | None = None,
         kind: types.Kind | None = None,
+        not_kind: types.Kind | None = None,
         tenant: types.Name | None = None,
         schedule: str | None = None,
         destination: str | None = None,
@@ -353,7 +366,7 @@ class AsyncOperations:
         failed_before: str | None = None,
         text: str | None = None,
         class_: str | None = None,
-        tag: list[str] | None = None,
+        status: int | None = None,
         fingerprint: types.Fingerprint | None = None,
         reason: types.EndReason | None = None,
         limit: int | None = None,
@@ -369,6 +382,7 @@ class AsyncOperations:
                     "label": label,
                     "queue": queue,
                     "kind": kind,
+                    "notKind": not_kind,
                     "tenant": tenant,
                     "schedule": schedule,
                     "destination": destination,
@@ -379,7 +393,7 @@ class AsyncOperations:
                     "failedBefore": failed_before,
                     "text": text,
                     "class": class_,
-                    "tag": tag,
+                    "status": status,
                     "fingerprint": fingerprint,
                     "reason": reason,
                     "limit": limit,
@@ -647,6 +661,7 @@ class AsyncOperations:
         label: types.JobLabel | None = None,
         queue: types.Name | None = None,
         kind: types.Kind | None = None,
+        not_kind: types.Kind | None = None,
         tenant: types.Name | None = None,
         schedule: str | None = None,
         destination: str | None = None,
@@ -657,7 +672,7 @@ class AsyncOperations:
         failed_before: str | None = None,
         text: str | None = None,
         class_: str | None = None,
-        tag: list[str] | None = None,
+        status: int | None = None,
         fingerprint: types.Fingerprint | None = None,
         reason: types.EndReason | None = None,
         limit: int | None = None,
@@ -673,6 +688,7 @@ class AsyncOperations:
                     "label": label,
                     "queue": queue,
                     "kind": kind,
+                    "notKind": not_kind,
                     "tenant": tenant,
                     "schedule": schedule,
                     "destination": destination,
@@ -683,7 +699,7 @@ class AsyncOperations:
                     "failedBefore": failed_before,
                     "text": text,
                     "class": class_,
-                    "tag": tag,
+                    "status": status,
                     "fingerprint": fingerprint,
                     "reason": reason,
                     "limit": limit,

@@ -43,6 +43,16 @@ class Operations:
             ),
         )
 
+    def acknowledge_alerts(self, body: types.AcknowledgeAlertsRequest) -> types.AlertList:
+        """Acknowledge firing alerts: no reminders are sent until they fire again."""
+        return cast(
+            "types.AlertList", self.request("POST", "/api/v1/alerts/acknowledge", body=body)
+        )
+
+    def silence_alerts(self, body: types.SilenceAlertsRequest) -> types.AlertList:
+        """Silence alerts: no notifications are sent for them until then."""
+        return cast("types.AlertList", self.request("POST", "/api/v1/alerts/silence", body=body))
+
     def list_audit(
         self,
         *,
@@ -336,6 +346,7 @@ class Operations:
         label: types.JobLabel | None = None,
         queue: types.Name | None = None,
         kind: types.Kind | None = None,
+        not_kind: types.Kind | None = None,
         tenant: types.Name | None = None,
         schedule: str | None = None,
         destination: str | None = None,
@@ -346,7 +357,7 @@ class Operations:
         failed_before: str | None = None,
         text: str | None = None,
         class_: str | None = None,
-        tag: list[str] | None = None,
+        status: int | None = None,
         fingerprint: types.Fingerprint | None = None,
         reason: types.EndReason | None = None,
         limit: int | None = None,
@@ -362,6 +373,7 @@ class Operations:
                     "label": label,
                     "queue": queue,
                     "kind": kind,
+                    "notKind": not_kind,
                     "tenant": tenant,
                     "schedule": schedule,
                     "destination": destination,
@@ -372,7 +384,7 @@ class Operations:
                     "failedBefore": failed_before,
                     "text": text,
                     "class": class_,
-                    "tag": tag,
+                    "status": status,
                     "fingerprint": fingerprint,
                     "reason": reason,
                     "limit": limit,
@@ -633,6 +645,7 @@ class Operations:
         label: types.JobLabel | None = None,
         queue: types.Name | None = None,
         kind: types.Kind | None = None,
+        not_kind: types.Kind | None = None,
         tenant: types.Name | None = None,
         schedule: str | None = None,
         destination: str | None = None,
@@ -643,7 +656,7 @@ class Operations:
         failed_before: str | None = None,
         text: str | None = None,
         class_: str | None = None,
-        tag: list[str] | None = None,
+        status: int | None = None,
         fingerprint: types.Fingerprint | None = None,
         reason: types.EndReason | None = None,
         limit: int | None = None,
@@ -659,6 +672,7 @@ class Operations:
                     "label": label,
                     "queue": queue,
                     "kind": kind,
+                    "notKind": not_kind,
                     "tenant": tenant,
                     "schedule": schedule,
                     "destination": destination,
@@ -669,7 +683,7 @@ class Operations:
                     "failedBefore": failed_before,
                     "text": text,
                     "class": class_,
-                    "tag": tag,
+                    "status": status,
                     "fingerprint": fingerprint,
                     "reason": reason,
                     "limit": limit,

@@ -1,11 +1,12 @@
 //! Retention: small batches, so that no transaction waits long for a lock or for vacuum.
 
-use steadfast_core::{Timestamp, limits};
+use steadfast_core::{JobId, Timestamp, limits};
 
 use crate::drivers::postgres::{
     counts,
     driver_error::DriverError,
     failures,
+    key::Key,
     session::{Conn, Session},
 };
 use crate::{
@@ -79,6 +80,13 @@ async fn delete_jobs(
         last_discarded: row.try_get("last_discarded")?,
     };
     Ok((deleted, found))
+}
+
+/// Deletes these jobs.
+pub(crate) async fn delete_ended(session: &Session<'_>, ids: &[JobId]) -> Result<(), DriverError> {
+    let keys: Vec<Key> = ids.iter().map(|id| Key::from(*id)).collect();
+    let sql = include_str!("prune/erase.sql");
+    session.execute(sql, &[&keys]).await
 }
 
 /// In short transactions, so that none waits long for a lock or for vacuum.

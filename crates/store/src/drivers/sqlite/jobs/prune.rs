@@ -55,6 +55,21 @@ pub(crate) fn prune(
     Ok((old.len(), position))
 }
 
+/// Deletes these jobs.
+pub(crate) fn delete_jobs(session: &mut Session<'_>, ids: &[JobId]) -> Result<(), DriverError> {
+    for id in ids {
+        let found = session
+            .conn
+            .prepare_cached(include_str!("prune/erase_find.sql"))?
+            .query_and_then([job_key(*id)], OldJob::read)?
+            .next();
+        if let Some(job) = found {
+            delete(session, &job?)?;
+        }
+    }
+    Ok(())
+}
+
 /// Deletes one batch of tick records. Answers how many it was.
 pub(crate) fn delete_ticks(
     session: &Session<'_>,

@@ -1,0 +1,29 @@
+-- Deletes jobs that have ended and are no dead letters, with all that belongs to them.
+-- Parameters: 1 job ids. Rows: none. Locks: the rows.
+WITH old AS MATERIALIZED (
+    SELECT id FROM steadfast.job WHERE id = ANY($1::uuid[]) AND state IN (2, 3, 4) FOR UPDATE
+),
+gone AS (
+    DELETE FROM steadfast.job USING old
+    WHERE job.id = old.id
+    RETURNING job.id, job.lane, job.state, job.idempotency_key
+),
+attempts AS (DELETE FROM steadfast.attempt USING old WHERE attempt.job = old.id),
+steps AS (DELETE FROM steadfast.once USING old WHERE once.job = old.id),
+keys AS (
+    DELETE FROM steadfast.idempotency AS held
+    USING gone, steadfast.lane
+    WHERE
+        gone.idempotency_key IS NOT NULL AND lane.id = gone.lane
+        AND held.tenant = lane.tenant AND held.idempotency_key = gone.idempotency_key
+        AND held.job = gone.id
+),
+counted AS (
+    INSERT INTO steadfast.count_change (lane, succeeded, failed, cancelled)
+    SELECT
+        lane, - count(*) FILTER (WHERE state = 2), - count(*) FILTER (WHERE state = 3),
+        - count(*) FILTER (WHERE state = 4)
+    FROM gone
+    GROUP BY lane
+)
+SELECT count(*) FROM gone
