@@ -251,6 +251,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let listed = viewer.app.client.schedules(tenant, page).await?;
     let mut rows = Vec::new();
     for schedule in listed.items {
+        let schedule = viewer.caller.redact_schedule(schedule);
         rows.push(schedule_row(&viewer, &layout, schedule).await?);
     }
     let listed = Page {
