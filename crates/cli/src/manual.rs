@@ -42,7 +42,7 @@ pub fn print_completions(args: CompletionArgs, command: &mut clap::Command) -> a
     Ok(std::io::stdout().lock().write_all(&script)?)
 }
 
-/// The commands with the values that their options take, as far as they are known. Names of files are
+/// The commands with the values that their options take, if they are known. Names of files are
 /// offered only where a file is meant.
 fn with_values(command: clap::Command) -> clap::Command {
     let is_hinted = |arg: &clap::Arg| {

@@ -40,7 +40,7 @@ string_enum! {
     /// A person's mark on a group of failures.
     // Exhaustive on purpose: every part that takes a mark must handle each.
     FailureMark, "state" {
-        /// A mark was a mistake: nobody has looked at the cause.
+        /// A mark was a mistake: the cause is still unknown.
         New = "new",
         /// The cause is known.
         Known = "known",

@@ -484,6 +484,8 @@ type ListDeadLettersParams struct {
 	Class string
 	// Jobs whose last failure has this HTTP status.
 	Status int
+	// With this tag, as `order:4711`; of several, with all of them.
+	Tag []string
 	// Jobs whose last failure has this fingerprint.
 	Fingerprint string
 	// Jobs that ended for this reason.
@@ -511,6 +513,7 @@ func (p ListDeadLettersParams) values() url.Values {
 	addText(v, "text", string(p.Text))
 	addText(v, "class", string(p.Class))
 	addInt(v, "status", p.Status)
+	addTexts(v, "tag", p.Tag)
 	addText(v, "fingerprint", string(p.Fingerprint))
 	addText(v, "reason", string(p.Reason))
 	addInt(v, "limit", p.Limit)
@@ -942,6 +945,8 @@ type ListJobsParams struct {
 	Class string
 	// Jobs whose last failure has this HTTP status.
 	Status int
+	// With this tag, as `order:4711`; of several, with all of them.
+	Tag []string
 	// Jobs whose last failure has this fingerprint.
 	Fingerprint string
 	// Jobs that ended for this reason.
@@ -969,6 +974,7 @@ func (p ListJobsParams) values() url.Values {
 	addText(v, "text", string(p.Text))
 	addText(v, "class", string(p.Class))
 	addInt(v, "status", p.Status)
+	addTexts(v, "tag", p.Tag)
 	addText(v, "fingerprint", string(p.Fingerprint))
 	addText(v, "reason", string(p.Reason))
 	addInt(v, "limit", p.Limit)

@@ -361,8 +361,8 @@ type ClaimJobsRequest struct {
 	// Which responses have arrived. Claims of a response that did not arrive are released without
 	// counting the attempt.
 	Session *ClaimSession `json:"session,omitzero"`
-	// Settlements of earlier attempts, up to 1,000, settled before the claim. The response has
-	// one result for each and does not wait for jobs.
+	// Settlements of earlier attempts, up to 1,000, settled before the claim. The response has one
+	// result for each and does not wait for jobs.
 	Settlements []SettlementRequest `json:"settlements,omitzero"`
 	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string `json:"tenant,omitzero"`

@@ -2579,6 +2579,8 @@ export interface Operations {
       class?: string | undefined;
       /** Jobs whose last failure has this HTTP status. */
       status?: number | undefined;
+      /** With this tag, as `order:4711`; of several, with all of them. */
+      tag?: string[] | undefined;
       /** Jobs whose last failure has this fingerprint. */
       fingerprint?: Fingerprint | undefined;
       /** Jobs that ended for this reason. */
@@ -2870,6 +2872,8 @@ export interface Operations {
       class?: string | undefined;
       /** Jobs whose last failure has this HTTP status. */
       status?: number | undefined;
+      /** With this tag, as `order:4711`; of several, with all of them. */
+      tag?: string[] | undefined;
       /** Jobs whose last failure has this fingerprint. */
       fingerprint?: Fingerprint | undefined;
       /** Jobs that ended for this reason. */

@@ -19,16 +19,16 @@ pub struct Slots {
 }
 
 /// The claimer waits for room until this is dropped.
-struct Awaiting<'a>(&'a AtomicBool);
+struct RoomWait<'a>(&'a AtomicBool);
 
-impl<'a> Awaiting<'a> {
+impl<'a> RoomWait<'a> {
     fn begin(is_awaited: &'a AtomicBool) -> Self {
         is_awaited.store(true, Ordering::Release);
         Self(is_awaited)
     }
 }
 
-impl Drop for Awaiting<'_> {
+impl Drop for RoomWait<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }
@@ -83,7 +83,7 @@ impl Slots {
     /// How many slots are free, once it is worth a request: a share of them, or fewer that have
     /// been free for a moment.
     pub async fn room(&self) -> usize {
-        let _awaiting = Awaiting::begin(&self.is_awaited);
+        let _wait = RoomWait::begin(&self.is_awaited);
         let enough = self.enough();
         let mut deadline = None;
         loop {

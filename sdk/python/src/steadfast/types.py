@@ -337,8 +337,8 @@ class ClaimJobsRequest(TypedDict):
     without counting the attempt.
     """
     settlements: NotRequired[list[SettlementRequest]]
-    """Settlements of earlier attempts, up to 1,000, settled before the claim. The
-    response has one result for each and does not wait for jobs.
+    """Settlements of earlier attempts, up to 1,000, settled before the claim. The response has
+    one result for each and does not wait for jobs.
     """
     tenant: NotRequired[Name | None]
     """Only this tenant. Requires a key for all tenants; other keys always use their own tenant."""

@@ -118,7 +118,7 @@ fn a_setting_of_the_tenant_overrides_that_of_the_destination() {
 }
 
 #[test]
-fn jobs_of_workers_are_held_only_where_somebody_has_set_it() {
+fn jobs_of_workers_are_held_only_if_a_hold_is_set() {
     let destination = Destination::of_url("https://api.example.com").unwrap();
     let tenant = Tenant::new("a").unwrap();
     let mode = |gates: &Gates, kind: Kind| gates.hold_mode_of(&kind, &tenant, &destination);

@@ -30,7 +30,7 @@ pub struct FailureRow {
     pub last_seen: PageTime,
     /// Kinds and destinations.
     pub origin: String,
-    /// Whether a person's mark can be taken back.
+    /// Whether a person's mark can be undone.
     pub is_marked: bool,
 }
 

@@ -98,7 +98,7 @@ async fn a_failure_is_marked_by_a_key_and_bad_input_is_named() {
     assert!(marked["markedBy"].is_string(), "{marked}");
     assert_eq!(admin.get(&path).await.is(200), marked);
     let undone = admin.patch(&path, json!({"state": "new"})).await.is(200);
-    assert_eq!(undone["state"], "new", "a mark can be taken back");
+    assert_eq!(undone["state"], "new", "a mark can be undone");
     let reply = admin.patch(&path, json!({"state": "regressed"})).await;
     reply.is_problem(422, "invalid", Some("state"));
     let reply = admin.patch(&path, json!({})).await;
