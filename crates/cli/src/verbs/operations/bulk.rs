@@ -197,12 +197,16 @@ pub async fn run(server: &Server, work: &BulkWork, args: &BulkArgs) -> anyhow::R
     if args.run.dry_run {
         return match server.json {
             true => output::print_json(&counted),
-            false => Ok(print_line!("would {verb} {amount}")?),
+            false => {
+                print_line!("would {verb} {amount}")?;
+                print_kept(server, work, &request).await
+            }
         };
     }
     if counted.count == 0 && request.ids.is_none() && !server.json {
         let many = work.nouns.1;
-        return Ok(print_line!("no matching {many}; nothing to {verb}")?);
+        print_line!("no matching {many}; nothing to {verb}")?;
+        return print_kept(server, work, &request).await;
     }
     if counted.count > 0 && request.ids.is_none() {
         confirm(&format!("{verb} {amount}?"), args.run.yes)?;
@@ -230,8 +234,32 @@ pub async fn run(server: &Server, work: &BulkWork, args: &BulkArgs) -> anyhow::R
             "{amount} not changed; see why: steadfast operations results {id} --not-changed"
         )?;
     }
+    print_kept(server, work, &request).await?;
     match operation.changed {
         0 if operation.worked > 0 || request.ids.is_some() => Err(ExitError::Reported.into()),
         _ => Ok(()),
     }
+}
+
+/// Who erases the data of a person must learn that jobs with that data remain.
+async fn print_kept(
+    server: &Server,
+    work: &BulkWork,
+    request: &CreateOperationRequest,
+) -> anyhow::Result<()> {
+    if work.kind != OperationKind::Erase || request.filter.is_none() {
+        return Ok(());
+    }
+    let unfinished = CreateOperationRequest {
+        kind: OperationKind::Cancel,
+        ..request.clone()
+    };
+    let counted = server
+        .fetch(server.client.count_operation(&unfinished))
+        .await?;
+    if counted.count > 0 {
+        let amount = work.amount(counted.count, counted.at_least);
+        print_line!("{amount} kept, because not ended: cancel first, then erase again")?;
+    }
+    Ok(())
 }
