@@ -100,7 +100,7 @@ async fn a_job_offers_the_actions_that_its_state_allows() {
     let page = node.get(&format!("/jobs/{waiting}")).await.body;
     assert_eq!(actions(&page), ["run-now", "cancel", "edit"]);
     let page = node.get(&format!("/jobs/{failed}")).await.body;
-    assert_eq!(actions(&page), ["retry", "discard", "retry"]);
+    assert_eq!(actions(&page), ["retry", "discard", "erase", "retry"]);
     node.stop().await;
 }
 
