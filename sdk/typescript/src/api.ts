@@ -326,6 +326,9 @@ export function groupsOf(http: Http) {
     },
     alerts: {
       list: (query: Query<"listAlerts"> = {}) => http.call("listAlerts", { query }),
+      acknowledge: (body: Operations["acknowledgeAlerts"]["body"]) =>
+        http.call("acknowledgeAlerts", { body }),
+      silence: (body: Operations["silenceAlerts"]["body"]) => http.call("silenceAlerts", { body }),
     },
     /** Processes that claim jobs over HTTP. */
     workers: {
