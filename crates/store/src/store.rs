@@ -18,6 +18,7 @@ mod batches;
 mod documents;
 mod failures;
 mod forward;
+mod job_filter;
 mod jobs;
 mod lane_minutes;
 mod links;
@@ -39,6 +40,7 @@ pub use documents::{
 pub use failures::{FailureCursor, FailureFilter, FailureStore};
 #[cfg(feature = "_testing")]
 pub use forward::{LayeredStore, StoreLayer};
+pub use job_filter::{EndedJobs, JobFilter};
 pub use jobs::{
     Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult,
     Renewal, SaveStepResult,
@@ -51,8 +53,8 @@ pub use operations::{
     OperationRecord, OperationStore, PrunedRecords, RetentionTimes,
 };
 pub use queries::{
-    AttemptCursor, AttemptOwner, EndedJobs, JobCount, JobFilter, JobPageRequest, LaneStats,
-    MinuteStats, Page, PageRequest, QueryStore,
+    AttemptCursor, AttemptOwner, JobCount, JobPageRequest, LaneStats, MinuteStats, Page,
+    PageRequest, QueryStore,
 };
 pub use schedules::{
     DueSchedule, DueSchedules, FireRequest, FireResult, ScheduleCreateResult, ScheduleFilter,
