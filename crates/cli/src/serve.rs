@@ -125,15 +125,25 @@ impl Node {
 
     /// Prints the start text, and runs until a signal.
     pub async fn run_until_signal(self) -> anyhow::Result<()> {
+        self.report_until_signal(async {}).await
+    }
+
+    /// As [`Self::run_until_signal`]; the reporter begins after the start text.
+    pub async fn report_until_signal(
+        self,
+        reporter: impl Future<Output = ()> + Send + 'static,
+    ) -> anyhow::Result<()> {
         // The reader of what it says may stop it at once.
         let running = self.engine.run_until_signal();
         welcome::print_welcome(&self.settings, &self.access, self.address);
+        let reporter = tokio::spawn(reporter);
         running.await?;
         drop(self.stop);
         // A client that never ends its request must not hold up the stop.
         if let Ok(served) = tokio::time::timeout(DRAIN_MAX, self.server).await {
             served??;
         }
+        reporter.abort();
         welcome::print_goodbye(&self.settings);
         Ok(())
     }
