@@ -36,8 +36,8 @@ pub use replay::{ReplayRecord, ReplayRequest};
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Actor, Attempt, Invalid, Job, JobId, JobState, Kind, NewJob, Tenant, Timestamp, UniqueResult,
-    duration, limits,
+    Actor, Attempt, AttemptLog, Fence, Invalid, Job, JobId, JobState, Kind, NewJob, Tenant,
+    Timestamp, UniqueResult, duration, limits,
 };
 use steadfast_store::{
     AttemptCursor, AttemptOwner, DamagedRows, JobCount, JobFilter, JobPageRequest, LaneStats,
@@ -290,6 +290,16 @@ impl Client {
         page: PageRequest<AttemptCursor>,
     ) -> Result<Page<Attempt, AttemptCursor>, ClientError> {
         Ok(self.store().list_attempts(owner.into(), page).await?)
+    }
+
+    /// The logs of the attempt with this number, oldest first. There are several if attempts were not
+    /// counted: they share their number with the next.
+    pub async fn attempt_logs(
+        &self,
+        job: JobId,
+        attempt: u32,
+    ) -> Result<Vec<(Fence, AttemptLog)>, ClientError> {
+        Ok(self.store().attempt_logs(job, attempt).await?)
     }
 
     /// A page of the dead letters, newest first.

@@ -100,6 +100,8 @@ pub const ON_SUCCESS_MAX: usize = 100;
 pub const JOB_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How soon a request that waits for a job learns that another node has ended it.
 pub const JOB_WAIT_CHECK_EVERY: Duration = Duration::from_secs(1);
+/// How soon a log that is followed shows what another node has stored.
+pub const LOG_FOLLOW_CHECK_EVERY: Duration = Duration::from_secs(1);
 /// How many of the jobs that are waited for are read at once: each may hold a payload.
 pub const JOB_WAITS_READ_AT_ONCE: usize = 100;
 /// A text that a worker tells of itself: a cell in a table.
@@ -230,6 +232,9 @@ pub const COMPLETIONS_OF_PAGE_MAX: usize = COMPLETIONS_MAX / 2;
 
 /// Attempts on the page of a job; the API has the rest.
 pub const PAGE_ATTEMPTS_MAX: usize = 50;
+/// Attempts whose logs are on the page of a job, and lines of each; the API has the rest.
+pub const LOG_ATTEMPTS_SHOWN: usize = 5;
+pub const LOG_LINES_SHOWN: usize = 200;
 /// Past attempts that fit into the timeline of a job without becoming unreadable.
 pub const TIMELINE_ATTEMPTS_MAX: usize = 14;
 /// Upcoming attempts in the timeline of a job, beside the past ones.

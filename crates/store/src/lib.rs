@@ -65,11 +65,11 @@ pub use store::{
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
     DueSchedule, DueSchedules, EndedJobs, EnqueueResult, FailureCursor, FailureFilter,
     FailureStore, FireRequest, FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,
-    JobTraces, LaneMinutes, LaneMinutesList, LaneStats, MinuteStats, OperationBatch,
-    OperationChange, OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox,
-    Page, PageRequest, PrunedRecords, QueryStore, ReleasedDependants, RenewResult, Renewal,
-    RetentionTimes, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
-    ScheduleStore, StartQuery, StartSnapshot, Store, TickRecord, WaitingMinute,
+    JobTraces, LaneMinutes, LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines,
+    OperationBatch, OperationChange, OperationFilter, OperationJobFilter, OperationRecord,
+    OperationStore, Outbox, Page, PageRequest, PrunedRecords, QueryStore, ReleasedDependants,
+    RenewResult, Renewal, RetentionTimes, SaveStepResult, ScheduleCreateResult, ScheduleFilter,
+    ScheduleSaveResult, ScheduleStore, StartQuery, StartSnapshot, Store, TickRecord, WaitingMinute,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

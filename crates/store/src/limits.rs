@@ -277,7 +277,7 @@ pub const SQLITE_VERSION_MIN: (i32, &str) = (3_051_003, "3.51.3");
 // PostgreSQL.
 
 /// Where schema versions begin. Previews counted from 1; their stores cannot be read.
-pub const SCHEMA_VERSION_FIRST: i64 = 102;
+pub const SCHEMA_VERSION_FIRST: i64 = 103;
 /// The first version that the migrations run on.
 pub const POSTGRES_VERSION_MIN: i32 = 130_000;
 /// Default number of connections for queries and changes.
@@ -297,6 +297,10 @@ pub const PEER_SILENCE_MAX: Duration = Duration::from_secs(30);
 pub const TRANSACTION_TRIES_MAX: usize = 10;
 /// Transitions written by one statement; callers send fewer.
 pub const COMMIT_BATCH_MAX: usize = 10_000;
+/// Logs that one transaction appends to: each is read and written again.
+pub const LOGS_AT_ONCE: usize = 100;
+/// The logs of a job that are kept, by claim; a job that is snoozed for years has no more.
+pub const LOGS_PER_JOB_MAX: u32 = 100;
 /// Jobs that one transaction of a command locks.
 pub const COMMAND_BATCH_MAX: usize = 1_000;
 /// Jobs that one transaction of retention deletes, so that locks and vacuum stay short.

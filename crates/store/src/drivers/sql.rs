@@ -14,6 +14,7 @@ mod dependencies;
 pub(crate) mod extras;
 mod failures;
 pub(crate) mod listing;
+mod logs;
 pub(crate) mod numbers;
 pub(crate) mod operations;
 pub(crate) mod prune_position;
