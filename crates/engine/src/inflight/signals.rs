@@ -2,12 +2,14 @@
 //! progress, and jobs to create if it succeeds.
 
 use std::sync::{
-    Mutex, MutexGuard, PoisonError,
+    Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicU8, Ordering},
 };
 
 use steadfast_core::{Invalid, NewJob, Note, limits};
 use tokio::sync::Notify;
+
+use crate::traces::AttemptSpan;
 
 /// Why a handler should stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +40,19 @@ pub struct AttemptSignals {
     stop_requested: Notify,
     note: Mutex<Option<Note>>,
     outbox: Mutex<Vec<NewJob>>,
+    span: OnceLock<AttemptSpan>,
 }
 
 impl AttemptSignals {
+    pub fn set_span(&self, span: AttemptSpan) {
+        self.span.get_or_init(|| span);
+    }
+
+    /// The span of the attempt, if it leaves one.
+    pub fn span(&self) -> Option<&AttemptSpan> {
+        self.span.get()
+    }
+
     pub fn add_to_outbox(&self, job: NewJob) -> Result<(), Invalid> {
         let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
         if outbox.len() >= limits::OUTBOX_MAX {

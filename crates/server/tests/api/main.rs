@@ -7,6 +7,7 @@
 
 mod support {
     pub mod client;
+    pub mod collector;
     pub mod schema;
     pub mod server;
     pub mod target;
@@ -59,6 +60,7 @@ mod status {
     mod events;
     mod forecast;
     mod metrics;
+    mod traces;
 }
 mod http {
     mod bad_input;
@@ -69,4 +71,4 @@ mod http {
     mod slow_clients;
 }
 
-use support::{client, schema, server, target};
+use support::{client, collector, schema, server, target};
