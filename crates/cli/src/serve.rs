@@ -16,7 +16,7 @@ use steadfast::{
     http::{Outbound, OutboundRules},
     store::Store,
 };
-use steadfast_server::{App, Metrics, TestClock};
+use steadfast_server::{App, Metrics, Telemetry, TelemetrySettings, TestClock, Tracer};
 use tokio::{
     net::{TcpListener, TcpSocket},
     sync::oneshot,
@@ -62,6 +62,7 @@ pub struct Node {
     /// Dropped when the node stops.
     stop: oneshot::Sender<()>,
     server: JoinHandle<std::io::Result<()>>,
+    telemetry: Option<Telemetry>,
 }
 
 impl Node {
@@ -85,7 +86,9 @@ impl Node {
 
         let metrics = Arc::new(Metrics::default());
         let rules = rules(&settings, &access)?;
-        let engine = start(&settings, rules, store, metrics.clone())?;
+        let telemetry = telemetry(&settings)?;
+        let tracer = telemetry.as_ref().and_then(Telemetry::tracer);
+        let engine = start(&settings, rules, store, metrics.clone(), tracer)?;
         let server_settings = steadfast_server::Settings {
             open: access.open,
             allowed_hosts: settings.allowed_hosts.clone(),
@@ -97,6 +100,7 @@ impl Node {
             bulk_rate: settings.bulk_rate,
             endpoints_per_tenant: settings.endpoints_per_tenant,
             test_clock,
+            metrics_push: telemetry.as_ref().and_then(Telemetry::metrics_push),
         };
         let app = App::new(engine.client(), engine.node(), metrics, server_settings);
         let (stop, stopped) = oneshot::channel();
@@ -111,6 +115,7 @@ impl Node {
             engine,
             stop,
             server,
+            telemetry,
         })
     }
 
@@ -144,6 +149,9 @@ impl Node {
             served??;
         }
         reporter.abort();
+        if let Some(telemetry) = self.telemetry {
+            telemetry.stop().await;
+        }
         welcome::print_goodbye(&self.settings);
         Ok(())
     }
@@ -196,6 +204,7 @@ fn start(
     rules: OutboundRules,
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
+    tracer: Option<Tracer>,
 ) -> anyhow::Result<Engine> {
     let mut config = EngineConfig::default()
         .with_queues(settings.queues.clone())
@@ -225,6 +234,9 @@ fn start(
             Kind::webhook().as_str(),
             complete(&retry.webhook, Preset::Webhook)?,
         );
+    if let Some(tracer) = tracer {
+        builder = builder.tracer(tracer);
+    }
     for (queue, retry) in &retry.queues {
         builder = builder.queue_retry(queue, retry.0.clone());
     }
@@ -233,6 +245,16 @@ fn start(
     }
     let started = builder.start();
     started.map_err(|error| usage(format!("invalid setting: {error}")))
+}
+
+fn telemetry(settings: &Settings) -> anyhow::Result<Option<Telemetry>> {
+    let telemetry = Telemetry::start(&TelemetrySettings {
+        endpoint: settings.otlp.endpoint.clone(),
+        metrics: settings.otlp.metrics,
+        node: settings.node.as_ref().map(ToString::to_string),
+        ..TelemetrySettings::default()
+    });
+    telemetry.map_err(|error| usage(format!("invalid setting: {error}")))
 }
 
 fn rules(settings: &Settings, access: &Access) -> anyhow::Result<OutboundRules> {

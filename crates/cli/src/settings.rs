@@ -96,6 +96,7 @@ pub struct Settings {
     /// The maximum number of endpoints per tenant.
     pub endpoints_per_tenant: usize,
     pub log: LogSettings,
+    pub otlp: OtlpSettings,
     pub outbound: OutboundSettings,
     pub retry: RetrySettings,
     /// The default limits per scope, for keys without a gate of their own.
@@ -128,6 +129,16 @@ pub enum ClockSetting {
     System,
     /// Moved by a test over HTTP.
     Manual,
+}
+
+/// Where traces go; the `OTEL_…` variables say more.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct OtlpSettings {
+    /// The OpenTelemetry collector; none means that nothing is sent.
+    pub endpoint: Option<String>,
+    /// Send metrics as well.
+    pub metrics: bool,
 }
 
 /// Addresses that jobs may connect to.
@@ -200,6 +211,7 @@ impl Default for Settings {
             retry_after_max: DurationArg(engine.retry_after_max),
             endpoints_per_tenant: server.endpoints_per_tenant,
             log: LogSettings::default(),
+            otlp: OtlpSettings::default(),
             outbound: OutboundSettings::default(),
             retry: RetrySettings::default(),
             gates: BTreeMap::new(),

@@ -6,7 +6,7 @@ use steadfast_core::{
     Attempt, AttemptStatus, EndReason, EndedAttempt, Failure, FailureClass, Job, JobId, JobState,
     Kind, Queue, Tenant, Timestamp, Transition,
 };
-use tokio::sync::broadcast;
+use tokio::{sync::broadcast, time::Instant};
 
 use crate::limits;
 
@@ -47,6 +47,10 @@ pub trait Observer: Send + Sync {
     /// Handles a notice. The engine waits meanwhile, so it must be quick. A panic is caught and
     /// logged.
     fn notice(&self, notice: &Notice);
+
+    /// The ends of `count` attempts were written in one transaction, which took this long. The same
+    /// holds for it.
+    fn committed(&self, _count: usize, _took: Duration) {}
 }
 
 /// An event of a job.
@@ -111,6 +115,16 @@ impl Announcer {
 
     pub fn has_listeners(&self) -> bool {
         self.observer.is_some() || self.sender.receiver_count() > 0
+    }
+
+    /// Tells the observer about a commit, which took the time since `started`.
+    pub fn committed(&self, count: usize, started: Instant) {
+        if let Some(observer) = &self.observer {
+            let observed = AssertUnwindSafe(|| observer.committed(count, started.elapsed()));
+            if std::panic::catch_unwind(observed).is_err() {
+                tracing::error!("the observer panicked");
+            }
+        }
     }
 
     /// Sends a notice. It is only built if there is a listener.

@@ -28,6 +28,7 @@ use crate::{
         test_clock::TestClock,
         workers::Workers,
     },
+    telemetry::MetricsPush,
 };
 
 /// Settings of the server.
@@ -55,6 +56,8 @@ pub struct Settings {
     pub endpoints_per_tenant: usize,
     /// The clock of the store, if tests may move it.
     pub test_clock: Option<TestClock>,
+    /// Pushes metrics to a collector.
+    pub metrics_push: Option<MetricsPush>,
 }
 
 impl Default for Settings {
@@ -70,6 +73,7 @@ impl Default for Settings {
             bulk_rate: BulkCommand::RATE_DEFAULT,
             endpoints_per_tenant: limits::ENDPOINTS_PER_TENANT_DEFAULT,
             test_clock: None,
+            metrics_push: None,
         }
     }
 }

@@ -9,7 +9,7 @@
 //! * `limits`: every number that was chosen.
 //! * `http`: how requests are read and responses written, and the connections that carry them.
 //! * `auth`: API keys, sessions, the admin key. `node`: workers, waiting requests, limits by tenant.
-//!   `metrics`: counters of the node.
+//!   `metrics`: counters of the node. `telemetry`: traces over OTLP.
 //! * `theme`: how pages look: assets, layout, navigation, error page, security headers.
 //! * `app`: what every request may use. The one exception to the order: it holds `dashboard::state`,
 //!   which knows no page, as a field.
@@ -35,6 +35,7 @@ mod monitoring;
 mod node;
 mod router;
 mod serve;
+mod telemetry;
 mod theme;
 
 pub use api::openapi_json;
@@ -45,3 +46,4 @@ pub use limits::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 pub use metrics::Metrics;
 pub use node::test_clock::TestClock;
 pub use serve::{mount, serve};
+pub use telemetry::{MetricsPush, Telemetry, TelemetrySettings, Tracer};

@@ -191,6 +191,21 @@ pub const ID_CHARS_MAX: usize = 64;
 pub const POLICY_JSON_MAX: usize = 8;
 /// Labels of metrics are names that users choose; past this many they are called `other`.
 pub const METRIC_LANES_MAX: usize = 500;
+/// Lists whose size is a metric are counted no further than this.
+pub const METRIC_LIST_MAX: usize = 100;
+
+// OTLP
+
+/// As the specification of OpenTelemetry has it.
+pub const TELEMETRY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
+/// A request that takes longer would only fill the queue behind it.
+pub const TELEMETRY_TIMEOUT_MAX: Duration = Duration::from_secs(60);
+/// As the specification has it, too.
+pub const METRICS_PUSH_EVERY_DEFAULT: Duration = Duration::from_secs(60);
+/// A push reads as much as a scrape.
+pub const METRICS_PUSH_EVERY_MIN: Duration = Duration::from_millis(100);
+/// A collector that is away must not hold up the stop of a node.
+pub const TELEMETRY_STOP_MAX: Duration = Duration::from_secs(2);
 
 // Dashboard
 

@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use crate::{
     app::App,
     http::{base_path, origin::OwnHosts},
+    monitoring::push,
     router::router,
 };
 
@@ -123,10 +124,16 @@ async fn run_background(app: Arc<App>) {
     let store = node.store();
     let workers = workers.run(&*store);
     let waits = job_waits.run(client, node);
+    let push = async {
+        if let Some(push) = &app.settings.metrics_push {
+            push::run(&app, push, closing).await;
+        }
+    };
     tokio::join!(
         keys.run(closing),
         sessions.run(closing),
         closing.run_until_cancelled(waits),
         closing.run_until_cancelled(workers),
+        push,
     );
 }

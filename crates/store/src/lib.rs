@@ -67,9 +67,10 @@ pub use store::{
     FailureStore, FireRequest, FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,
     JobTraces, LaneMinutes, LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines,
     OperationBatch, OperationChange, OperationFilter, OperationJobFilter, OperationRecord,
-    OperationStore, Outbox, Page, PageRequest, PrunedRecords, QueryStore, ReleasedDependants,
-    RenewResult, Renewal, RetentionTimes, SaveStepResult, ScheduleCreateResult, ScheduleFilter,
-    ScheduleSaveResult, ScheduleStore, StartQuery, StartSnapshot, Store, TickRecord, WaitingMinute,
+    OperationStore, Outbox, Page, PageRequest, PoolFigures, PrunedRecords, QueryStore,
+    ReleasedDependants, RenewResult, Renewal, RetentionTimes, SaveStepResult, ScheduleCreateResult,
+    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartSnapshot, Store,
+    StoreFigures, TickRecord, WaitingMinute,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -57,7 +57,7 @@ pub use operations::{
 };
 pub use queries::{
     AttemptCursor, AttemptOwner, JobCount, JobPageRequest, LaneStats, MinuteStats, Page,
-    PageRequest, QueryStore,
+    PageRequest, PoolFigures, QueryStore, StoreFigures,
 };
 pub use schedules::{
     DueSchedule, DueSchedules, FireRequest, FireResult, ScheduleCreateResult, ScheduleFilter,

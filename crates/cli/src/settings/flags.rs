@@ -114,6 +114,13 @@ pub struct Flags {
     /// Log level: error, warn, info, debug or trace [default: info].
     #[arg(long, env = "STEADFAST_LOG_LEVEL", value_name = "LEVEL")]
     pub log_level: Option<String>,
+    /// OpenTelemetry collector to send traces to, e.g. http://127.0.0.1:4318; other OTEL_ variables
+    /// apply as usual [default: none].
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    pub otlp_endpoint: Option<String>,
+    /// Send metrics to the collector as well.
+    #[arg(long, env = "STEADFAST_OTLP_METRICS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub otlp_metrics: Option<bool>,
     /// Addresses that jobs may connect to: public, or any, which includes private addresses
     /// [default: public; any on loopback without keys].
     #[arg(long, env = "STEADFAST_OUTBOUND", value_name = "POLICY")]
@@ -186,6 +193,8 @@ impl Flags {
         );
         set(&self.log_format, &mut settings.log.format);
         set(&self.log_level, &mut settings.log.level);
+        set_option(&self.otlp_endpoint, &mut settings.otlp.endpoint);
+        set(&self.otlp_metrics, &mut settings.otlp.metrics);
         set_option(&self.outbound, &mut settings.outbound.policy);
         set(&self.outbound_allow, &mut settings.outbound.allow);
         set_option(&self.outbound_ca_file, &mut settings.outbound.ca_file);

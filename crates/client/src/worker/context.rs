@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     backoff::Backoff, client::Client, error::ClientError, limits::ON_SUCCESS_MAX, request::Request,
+    traces::current_traceparent,
 };
 
 /// The context of a running handler; `S` is the state that all handlers of a worker share.
@@ -104,7 +105,8 @@ impl<S> Context<S> {
     pub async fn enqueue(&self, input: &impl JobKind) -> Result<JobBody, JobError> {
         let mut request = input.job()?;
         let own = || self.traceparent().map(str::to_owned);
-        request.traceparent = request.traceparent.or_else(own);
+        let current = || current_traceparent().or_else(own);
+        request.traceparent = request.traceparent.or_else(current);
         Ok(self.client().enqueue_request(request).await?)
     }
 

@@ -11,6 +11,7 @@ use crate::{
     client::{Client, request::JobRequest},
     inflight::signals::{AttemptSignals, StopReason},
     limits::STEP_RETRY_PAUSE,
+    traces::AttemptSpan,
 };
 
 /// One attempt, as the engine hands it to a handler.
@@ -142,8 +143,16 @@ impl<S> Context<S> {
     /// batch; the batch of this job takes it even if it is closed. If a job or batch does not exist,
     /// or another batch is closed, this attempt fails permanently and creates nothing.
     pub fn enqueue_on_success(&self, request: impl Into<JobRequest>) -> Result<JobId, JobError> {
-        let job = self.client().prepare_outbox(request)?;
+        let mut job = self.client().prepare_outbox(request)?;
         let id = job.id;
+        let trace = self
+            .attempt
+            .signals
+            .span()
+            .and_then(AttemptSpan::traceparent);
+        if let Some(trace) = trace.filter(|_| !job.has_traceparent()) {
+            job.set_traceparent(trace);
+        }
         self.attempt.signals.add_to_outbox(job)?;
         Ok(id)
     }

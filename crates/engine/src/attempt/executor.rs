@@ -4,6 +4,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
+use opentelemetry::context::FutureExt as _;
 use steadfast_core::{Claim, EndedAttempt, Failure, FailureClass, Outcome, explain};
 use steadfast_store::Store;
 use tokio::sync::mpsc;
@@ -62,6 +63,9 @@ impl Executor {
         let signals = self.inflight.enter(&claim);
         self.announcer.announce(|| started_notice(&claim));
         let job = claim.share();
+        if let Some(span) = self.client.traces().process(&job) {
+            signals.set_span(span);
+        }
         let outcome = match self.handlers.get(&job.kind) {
             Some(handler) => {
                 let attempt = AttemptContext {
@@ -77,9 +81,14 @@ impl Executor {
                     attempt = job.progress.attempt,
                 );
                 let timeout = job.timeout.filter(|_| !handler.has_own_timeout());
-                self.run_guarded(handler.as_ref(), attempt, timeout)
-                    .instrument(span)
-                    .await
+                let run = self.run_guarded(handler.as_ref(), attempt, timeout);
+                match signals.span() {
+                    None => run.instrument(span).await,
+                    Some(trace) => {
+                        let run = run.with_context(trace.context().clone());
+                        run.instrument(span).await
+                    }
+                }
             }
             None => Outcome::Released { started: false },
         };

@@ -2,14 +2,17 @@
 //! progress, its log, and jobs to create if it succeeds.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicU8, Ordering},
 };
 
 use steadfast_core::{AttemptLog, Invalid, Job, LogLine, LogLines, NewJob, Note, limits};
 use tokio::sync::Notify;
 
-use crate::notice::{self, Notice};
+use crate::{
+    notice::{self, Notice},
+    traces::AttemptSpan,
+};
 
 /// Why a handler should stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +46,7 @@ pub struct AttemptSignals {
     log: Mutex<UnstoredLog>,
     /// An attempt has logged.
     logged: Arc<Notify>,
+    span: OnceLock<AttemptSpan>,
 }
 
 /// The log of an attempt, and the number of the first line that is not stored.
@@ -89,6 +93,15 @@ impl AttemptSignals {
 
     fn lock_log(&self) -> MutexGuard<'_, UnstoredLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set_span(&self, span: AttemptSpan) {
+        self.span.get_or_init(|| span);
+    }
+
+    /// The span of the attempt, if it leaves one.
+    pub fn span(&self) -> Option<&AttemptSpan> {
+        self.span.get()
     }
 
     pub fn add_to_outbox(&self, job: NewJob) -> Result<(), Invalid> {

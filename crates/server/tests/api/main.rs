@@ -7,6 +7,7 @@
 
 mod support {
     pub mod client;
+    pub mod collector;
     pub mod schema;
     pub mod server;
     pub mod target;
@@ -60,6 +61,7 @@ mod status {
     pub mod events;
     mod forecast;
     mod metrics;
+    mod traces;
 }
 mod http {
     mod bad_input;
@@ -70,4 +72,4 @@ mod http {
     mod slow_clients;
 }
 
-use support::{client, schema, server, target};
+use support::{client, collector, schema, server, target};

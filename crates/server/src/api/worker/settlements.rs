@@ -16,6 +16,7 @@ use crate::{
     extract::{Body, Caller, Id, Works, body::shorten_id},
     http::{Answer, Json, Problem, Problems},
     limits,
+    metrics::ClientOperation,
 };
 
 /// Report that an attempt succeeded.
@@ -124,6 +125,7 @@ pub async fn settle(
         let detail = format!("settlements contains 0: must be 1 to {most}");
         return Err(Problem::invalid("settlements", detail));
     }
+    let _timer = app.metrics.time(ClientOperation::Settle);
     let (batch, sound) = SettlementBatch::read(&app, &caller, body.settlements).await?;
     let version = |job: &Job| app.workers.version(job);
     let settled = app
@@ -298,6 +300,7 @@ fn settlement_of(
 }
 
 async fn settle_one(app: &App, caller: &Caller, settlement: Settlement) -> Answer<JobBody> {
+    let _timer = app.metrics.time(ClientOperation::Settle);
     let job = settlement.job;
     let version = |job: &Job| app.workers.version(job);
     let results = app
