@@ -156,11 +156,12 @@ fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// Those of the other commands, of the libraries and of the packages.
-const OTHER_VARIABLES: [&str; 6] = [
+const OTHER_VARIABLES: [&str; 7] = [
     "STEADFAST_ADMIN_KEY",
     "STEADFAST_API_KEY",
     "STEADFAST_BIN",
     "STEADFAST_CA_FILE",
+    "STEADFAST_CONTEXT",
     "STEADFAST_PASSWORD",
     "STEADFAST_URL",
 ];

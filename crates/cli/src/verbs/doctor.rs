@@ -203,10 +203,8 @@ async fn check_store(settings: &Settings, findings: &mut Findings) {
 
 fn server_at(url: String, api_key: Option<String>) -> anyhow::Result<Server> {
     let args = ServerArgs {
-        url,
         api_key,
-        ca_file: None,
-        json: false,
+        ..ServerArgs::of_url(url)
     };
     args.connect()
 }
