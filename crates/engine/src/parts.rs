@@ -164,6 +164,7 @@ impl Parts {
             self.gates.clone(),
             self.client.shared_levels(),
             self.alerts.clone(),
+            self.health.clone(),
             every,
         )
     }
@@ -216,6 +217,7 @@ impl Parts {
             store: self.store.clone(),
             inflight: self.inflight.clone(),
             calls: self.calls.clone(),
+            health: self.health.clone(),
             name: self.request.worker.clone(),
             queues: self.request.queues.clone(),
             kinds: self.request.kinds.clone(),

@@ -8,6 +8,7 @@
 //!
 //! * `limits`: every number that was chosen.
 //! * `http`: how requests are read and responses written, and the connections that carry them.
+//! * `tls`: the certificate of a listener, read again when its files change.
 //! * `auth`: API keys, sessions, the admin key. `node`: workers, waiting requests, limits by tenant.
 //!   `metrics`: counters of the node.
 //! * `theme`: how pages look: assets, layout, navigation, error page, security headers.
@@ -36,6 +37,7 @@ mod node;
 mod router;
 mod serve;
 mod theme;
+mod tls;
 
 pub use api::openapi_json;
 pub use app::{App, Settings};
@@ -44,4 +46,5 @@ pub use http::base_path::is_base_path;
 pub use limits::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 pub use metrics::Metrics;
 pub use node::test_clock::TestClock;
-pub use serve::{mount, serve};
+pub use serve::{Listeners, mount, serve};
+pub use tls::{Tls, TlsError, TlsFiles};

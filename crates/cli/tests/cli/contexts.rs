@@ -221,7 +221,7 @@ fn in_terminal(
 }
 
 #[test]
-fn a_production_context_is_shown_in_colour_and_asks_before_something_is_destroyed() {
+fn a_production_context_asks_before_something_is_destroyed() {
     let node = start();
     let id = dead_letter(&node);
     let add = ["context", "add", "prod", "--url", &node.url, "--production"];
@@ -275,6 +275,23 @@ fn a_production_context_is_shown_in_colour_and_asks_before_something_is_destroye
         "nothing was changed"
     );
 
+    done(&node, &["schedules", "delete", "nightly", "--yes"]);
+    // Another context of the same server is not marked.
+    done(&node, &["context", "add", "test", "--url", &node.url]);
+    done(
+        &node,
+        &["gates", "delete", "queue", "mail", "--context", "test"],
+    );
+}
+
+#[test]
+fn a_person_at_a_terminal_is_asked_in_colour() {
+    let node = start();
+    let id = dead_letter(&node);
+    let add = ["context", "add", "prod", "--url", &node.url, "--production"];
+    done(&node, &add);
+    done(&node, &["context", "use", "prod"]);
+    let shown = format!("production: context prod, {}", node.url);
     let discard = format!("dlq discard {id}");
     let refused = in_terminal(&node, &discard, "n\n", &[]);
     assert_eq!(refused.code, 2, "{refused:?}");
@@ -290,11 +307,4 @@ fn a_production_context_is_shown_in_colour_and_asks_before_something_is_destroye
     );
     let agreed = in_terminal(&node, &discard, "y\n", &[]);
     assert_eq!(agreed.code, 0, "{agreed:?}");
-    done(&node, &["schedules", "delete", "nightly", "--yes"]);
-    // Another context of the same server is not marked.
-    done(&node, &["context", "add", "test", "--url", &node.url]);
-    done(
-        &node,
-        &["gates", "delete", "queue", "mail", "--context", "test"],
-    );
 }
