@@ -5,6 +5,7 @@
 //! * `serve`: a node, from its `settings`. `dev`: a node in memory whose attempts are printed.
 //!   `demo`: a node and a target that fails in many ways.
 //! * `verbs`: requests to a running server, printed through `show`.
+//! * `server_args`: the server that a verb calls. `context`: servers by name.
 //! * `output`, `exit`: output whose reader may close it, and exit codes.
 //! * `manual`: completions and man pages, from the commands themselves.
 //! * `bench`: a server for the measurements of `steadfast-bench`. `limits`: every limit, with its
@@ -15,6 +16,7 @@
 pub mod fuzzing;
 
 mod bench;
+mod context;
 mod demo;
 mod dev;
 mod exit;
@@ -98,6 +100,8 @@ enum Verb {
     Policy(policy::Args),
     /// Manage API keys.
     Keys(keys::Args),
+    /// Name the servers that you work with, and choose one.
+    Context(context::Args),
     /// Migrate a store to the schema of this release.
     Migrate(migrate::Args),
     /// Check settings, store and server for problems, without changing anything.
@@ -155,6 +159,7 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Endpoints(args) => endpoints::run(args).await,
         Verb::Policy(args) => policy::run(args).await,
         Verb::Keys(args) => keys::run(args).await,
+        Verb::Context(args) => context::run(args),
         Verb::Migrate(args) => migrate::run(args).await,
         Verb::Doctor(args) => doctor::run(*args).await,
         Verb::Bench(args) => bench::run(args).await,

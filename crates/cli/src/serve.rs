@@ -16,7 +16,9 @@ use steadfast::{
     http::{Outbound, OutboundRules},
     store::Store,
 };
-use steadfast_server::{App, Metrics, Telemetry, TelemetrySettings, TestClock, Tracer};
+use steadfast_server::{
+    App, Listeners, Metrics, Telemetry, TelemetrySettings, TestClock, Tls, Tracer,
+};
 use tokio::{
     net::{TcpListener, TcpSocket},
     sync::oneshot,
@@ -80,9 +82,19 @@ impl Node {
             Some(clock) => clock.store(),
             None => wait::open_store(&settings).await?,
         };
+        let tls = settings.tls.files().map(Tls::read).transpose();
+        let tls = tls.map_err(|error| usage(error.to_string()))?;
         let access = Access::decide(&settings, &*store).await?;
         let listener = listen(settings.listen)?;
         let address = listener.local_addr()?;
+        let listeners = match tls {
+            Some(tls) => Listeners::default().with_tls(listener, tls),
+            None => listener.into(),
+        };
+        let listeners = match settings.tls.plain_listen {
+            Some(address) => listeners.with_plain(listen(address)?),
+            None => listeners,
+        };
 
         let metrics = Arc::new(Metrics::default());
         let rules = rules(&settings, &access)?;
@@ -93,6 +105,7 @@ impl Node {
             open: access.open,
             allowed_hosts: settings.allowed_hosts.clone(),
             base_path: settings.base_path.clone(),
+            public_url: settings.public_url.as_deref().map(Into::into),
             body_bytes_max: settings.body_bytes_max,
             connections: open_files::connections(settings.connections.get()),
             connections_per_address: settings.connections_per_address.get(),
@@ -104,7 +117,7 @@ impl Node {
         };
         let app = App::new(engine.client(), engine.node(), metrics, server_settings);
         let (stop, stopped) = oneshot::channel();
-        let server = tokio::spawn(steadfast_server::serve(listener, app, async {
+        let server = tokio::spawn(steadfast_server::serve(listeners, app, async {
             // A dropped sender is a stop, too.
             let _stopped = stopped.await;
         }));
@@ -121,7 +134,7 @@ impl Node {
 
     /// The URL for clients on this machine.
     pub fn url(&self) -> String {
-        local_url(self.address)
+        local_url(self.address, self.settings.tls.cert.is_some())
     }
 
     pub fn engine(&self) -> &Engine {
@@ -174,11 +187,12 @@ fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// Those of the other commands, of the libraries and of the packages.
-const OTHER_VARIABLES: [&str; 6] = [
+const OTHER_VARIABLES: [&str; 7] = [
     "STEADFAST_ADMIN_KEY",
     "STEADFAST_API_KEY",
     "STEADFAST_BIN",
     "STEADFAST_CA_FILE",
+    "STEADFAST_CONTEXT",
     "STEADFAST_PASSWORD",
     "STEADFAST_URL",
 ];

@@ -52,9 +52,9 @@ pub mod limits;
 
 pub use alert::{
     AlertAcknowledgement, AlertChange, AlertCommand, AlertMetrics, AlertObservation, AlertRule,
-    AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, DestinationAlert, DlqAlert,
-    ExhaustedAlert, ForecastTrust, NewFailureAlert, ObservedDestination, OverdueAlert,
-    RegressedAlert, RetryRateAlert, StormAlert, UpcomingJobs,
+    AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, CertificateAlert,
+    DestinationAlert, DlqAlert, ExhaustedAlert, ForecastTrust, NewFailureAlert,
+    ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert, UpcomingJobs,
 };
 pub use audit::{Actor, AuditRecord};
 pub use batch::{

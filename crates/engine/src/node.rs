@@ -146,6 +146,12 @@ impl NodeHandle {
         self.health.states()
     }
 
+    /// Reports why this node cannot use the TLS certificate in its files, or that it can. It is
+    /// stored with the next heartbeat, and an alert on every node.
+    pub fn report_certificate(&self, problem: Option<String>) {
+        self.health.set_certificate_problem(problem);
+    }
+
     /// Whether it claims no more.
     pub fn is_stopping(&self) -> bool {
         self.stop.is_cancelled()

@@ -173,6 +173,7 @@ impl Parts {
             self.gates.clone(),
             self.client.shared_levels(),
             self.alerts.clone(),
+            self.health.clone(),
             every,
         )
     }
@@ -225,6 +226,7 @@ impl Parts {
             store: self.store.clone(),
             inflight: self.inflight.clone(),
             calls: self.calls.clone(),
+            health: self.health.clone(),
             name: self.request.worker.clone(),
             queues: self.request.queues.clone(),
             kinds: self.request.kinds.clone(),

@@ -14,6 +14,23 @@ pub const SIGN_IN_BYTES_MAX: usize = 8 * 1024;
 pub const BODY_DEPTH_MAX: usize = 100;
 /// A client that cannot send a megabyte in this time holds a connection for nothing.
 pub const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+/// A handshake is two round trips; a client that takes longer holds a connection for nothing.
+pub const TLS_HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
+/// How often the files of a certificate are read: new ones are used well before the old expire.
+pub const CERTIFICATE_READ_EVERY: Duration = Duration::from_secs(2);
+/// A chain of ten certificates has some 20 KiB.
+pub const CERTIFICATE_BYTES_MAX: u64 = 1024 * 1024;
+/// Requests at once on an HTTP/2 connection, which the protocol recommends as the least.
+pub const HTTP2_STREAMS_MAX: u32 = 100;
+/// The head of a request over HTTP/2; as over HTTP/1.
+#[expect(clippy::cast_possible_truncation, reason = "16 KiB")]
+pub const HTTP2_HEAD_BYTES_MAX: u32 = HEAD_BYTES_MAX as u32;
+/// What is held for a request over HTTP/2 whose client does not read.
+pub const HTTP2_SEND_BYTES_MAX: usize = 64 * 1024;
+/// How often an HTTP/2 client is asked whether it is there.
+pub const HTTP2_PING_EVERY: Duration = Duration::from_secs(20);
+/// An HTTP/2 connection without a request for this long is closed. Browsers keep them for later.
+pub const HTTP2_IDLE_MAX: Duration = Duration::from_secs(5 * 60);
 /// How long a client may take to send its headers, the wait for its next request included.
 pub const HEADER_TIME_MAX: Duration = Duration::from_secs(30);
 /// A client that reads nothing of its response for this long has gone away.

@@ -317,8 +317,8 @@ pub mod alert {
     #[doc(inline)]
     pub use steadfast_core::{
         AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit,
-        DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert, OverdueAlert, RegressedAlert,
-        RetryRateAlert, StormAlert,
+        CertificateAlert, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert,
+        OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
     };
 }
 

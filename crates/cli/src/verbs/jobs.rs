@@ -167,7 +167,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Verb::Logs(args) => logs::run(&server, args).await,
         Verb::Why { id } => why(&server, &id).await,
         Verb::Cancel(args) => match args.single_id() {
-            Some(id) => cancel(&server, id).await,
+            Some(id) => {
+                server.confirm_in_production(&format!("cancel {id}?"), args.bulk.run.yes)?;
+                cancel(&server, id).await
+            }
             None => args.run(&server, OperationKind::Cancel).await,
         },
         Verb::Retry {
