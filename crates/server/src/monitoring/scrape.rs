@@ -18,7 +18,7 @@ use steadfast_engine::{DestinationCounts, GateUse, IncidentCounts};
 use steadfast_store::LaneStats;
 
 use crate::{
-    extract::Reads,
+    extract::Monitors,
     http::Problem,
     limits::{self, RECENT_WINDOW},
 };
@@ -234,12 +234,9 @@ fn gauge(count: u64) -> i64 {
 }
 
 /// `GET /metrics`: of all tenants, or of the caller's own.
-pub async fn metrics(Reads { app, caller }: Reads) -> Result<Response, Problem> {
-    let mut lanes = app
-        .client
-        .lanes(app.client.now().minus(RECENT_WINDOW))
-        .await?;
-    lanes.retain(|lane| caller.sees(&lane.tenant));
+pub async fn metrics(Monitors { app, caller }: Monitors) -> Result<Response, Problem> {
+    let since = app.client.now().minus(RECENT_WINDOW);
+    let lanes = app.client.lanes(caller.tenant.clone(), since).await?;
     let mut registry = Registry::with_prefix("steadfast");
     if caller.tenant.is_none() {
         app.metrics.register(&mut registry);
