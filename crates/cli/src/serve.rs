@@ -3,6 +3,7 @@
 mod access;
 mod log;
 mod open_files;
+mod probes;
 mod repeats;
 mod wait;
 mod welcome;
@@ -78,14 +79,17 @@ impl Node {
         open_files::raise_limit(settings.connections.get());
         Access::check_before_opening(&settings)?;
         let test_clock = (settings.clock == ClockSetting::Manual).then(TestClock::new);
+        let listener = listen(settings.listen)?;
         let store = match &test_clock {
             Some(clock) => clock.store(),
-            None => wait::open_store(&settings).await?,
+            None => tokio::select! {
+                store = wait::open_store(&settings) => store?,
+                never = probes::answer(&listener) => match never {},
+            },
         };
         let tls = settings.tls.files().map(Tls::read).transpose();
         let tls = tls.map_err(|error| usage(error.to_string()))?;
         let access = Access::decide(&settings, &*store).await?;
-        let listener = listen(settings.listen)?;
         let address = listener.local_addr()?;
         let listeners = match tls {
             Some(tls) => Listeners::default().with_tls(listener, tls),
@@ -226,6 +230,7 @@ fn start(
         .with_grace(settings.grace.0)
         .with_sweep_every(settings.sweep_every.0)
         .with_retention(settings.retention.0)
+        .with_dead_letter_retention(settings.dead_letter_retention.map(|retention| retention.0))
         .with_operation_retention(settings.operation_retention.0)
         .with_audit_retention(settings.audit_retention.0)
         .with_retry_after_max(settings.retry_after_max.0)

@@ -82,6 +82,8 @@ pub struct Settings {
     pub grace: DurationArg,
     pub sweep_every: DurationArg,
     pub retention: DurationArg,
+    /// How long dead letters are kept before they are discarded; for ever if absent.
+    pub dead_letter_retention: Option<DurationArg>,
     /// How long operations are kept after their end.
     pub operation_retention: DurationArg,
     /// How long audit records are kept.
@@ -207,6 +209,7 @@ impl Default for Settings {
             grace: DurationArg(engine.grace),
             sweep_every: DurationArg(engine.sweep_every),
             retention: DurationArg(engine.retention),
+            dead_letter_retention: engine.dead_letter_retention.map(DurationArg),
             operation_retention: DurationArg(engine.operation_retention),
             audit_retention: DurationArg(engine.audit_retention),
             http_timeout: DurationArg(server.http_timeout),

@@ -330,7 +330,7 @@ impl Client {
 
     /// Counts over everything; [`Stats::recent`] counts from the minute of `since` on.
     pub async fn stats(&self, since: Timestamp) -> Result<Stats, ClientError> {
-        Ok(self.lanes(since).await?.into_iter().collect())
+        Ok(self.lanes(None, since).await?.into_iter().collect())
     }
 
     /// Attempts by the minute in which they ended, of a tenant or of all.
@@ -342,9 +342,13 @@ impl Client {
         Ok(self.store().minute_stats(tenant, since).await?)
     }
 
-    /// Counts by tenant, queue and kind; `recent` as in [`Client::stats`].
-    pub async fn lanes(&self, since: Timestamp) -> Result<Vec<LaneStats>, ClientError> {
-        let mut lanes = self.store().lane_stats(since).await?;
+    /// Counts by tenant, queue and kind, of a tenant or of all; `recent` as in [`Client::stats`].
+    pub async fn lanes(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<LaneStats>, ClientError> {
+        let mut lanes = self.store().lane_stats(tenant, since).await?;
         let gates = self.gate_cache().refresh_all().await?;
         mark_paused(&gates, &mut lanes, self.now());
         Ok(lanes)

@@ -25,8 +25,9 @@ use crate::{
     random::Random,
     role::{Role, health::NodeHealth},
     roles::{
-        clock_keeper::ClockKeeper, dependency_runner::DependencyRunner, expirer::Expirer,
-        fetcher::Fetcher, health_keeper::HealthKeeper, keeper::Keeper, log_writer::LogWriter,
+        clock_keeper::ClockKeeper, dead_letter_retention::DeadLetterRetention,
+        dependency_runner::DependencyRunner, expirer::Expirer, fetcher::Fetcher,
+        health_keeper::HealthKeeper, keeper::Keeper, log_writer::LogWriter,
         node_heartbeat::NodeHeartbeat, operation_runner::OperationRunner, pruner::Pruner,
         schedule_runner::ScheduleRunner, sweeper::Sweeper, watcher::Watcher,
     },
@@ -88,6 +89,11 @@ impl Parts {
             self.health_keeper.clone(),
         ];
         roles.extend(others);
+        if let Some(retention) = config.dead_letter_retention {
+            let every = config.prune_every;
+            let role = DeadLetterRetention::new(&self.client, retention, every);
+            roles.push(Arc::new(role));
+        }
         roles
     }
 

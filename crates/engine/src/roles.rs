@@ -1,6 +1,7 @@
 //! The roles of a node. Each is one file of one shape, and tests call its `tick`.
 
 pub mod clock_keeper;
+pub mod dead_letter_retention;
 pub mod dependency_runner;
 pub mod expirer;
 pub mod fetcher;

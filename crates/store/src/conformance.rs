@@ -486,6 +486,7 @@ macro_rules! conformance_tests {
                 creates_with_one_key_make_one_job
                 creates_with_one_id_make_one_job
                 a_busy_store_loses_nothing_and_counts_once
+                a_tenant_has_no_more_schedules_than_it_may
                 a_cancelled_job_was_claimed_or_never_will_be
                 one_of_several_ends_of_an_attempt_is_written
                 results_of_a_step_agree

@@ -136,6 +136,8 @@ pub const VIEW_PAUSE: Duration = Duration::from_secs(1);
 /// Different pairs of queue and kind that a tenant has used lately: counts of all tenants are made of
 /// them, and read often.
 pub const LANES_PER_TENANT_MAX: usize = 5_000;
+/// Schedules of a tenant: each makes jobs for ever, and one every second is much work already.
+pub const SCHEDULES_PER_TENANT_MAX: usize = 1_000;
 /// Places where jobs of a tenant wait: pairs of queue and kind, apart by destination and concurrency
 /// key. Every node keeps them in memory, about 700 bytes each.
 pub const FLOW_KEYS_PER_TENANT_MAX: usize = 100_000;

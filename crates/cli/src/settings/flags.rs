@@ -95,6 +95,9 @@ pub struct Flags {
     /// Retention of succeeded, cancelled and discarded jobs [default: 7d].
     #[arg(long, env = "STEADFAST_RETENTION", value_name = "DURATION")]
     pub retention: Option<DurationArg>,
+    /// Discard dead letters this long after they failed [default: never].
+    #[arg(long, env = "STEADFAST_DEAD_LETTER_RETENTION", value_name = "DURATION")]
+    pub dead_letter_retention: Option<DurationArg>,
     /// Retention of ended operations [default: 30d].
     #[arg(long, env = "STEADFAST_OPERATION_RETENTION", value_name = "DURATION")]
     pub operation_retention: Option<DurationArg>,
@@ -197,6 +200,10 @@ impl Flags {
         set(&self.grace, &mut settings.grace);
         set(&self.sweep_every, &mut settings.sweep_every);
         set(&self.retention, &mut settings.retention);
+        set_option(
+            &self.dead_letter_retention,
+            &mut settings.dead_letter_retention,
+        );
         set(&self.operation_retention, &mut settings.operation_retention);
         set(&self.audit_retention, &mut settings.audit_retention);
         set(&self.http_timeout, &mut settings.http_timeout);

@@ -67,7 +67,7 @@ macro_rules! for_each_verb {
                 count_jobs(filter: JobFilter, most: u64) -> Result<JobCount, StoreError>;
                 list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
                 attempts_of_jobs(jobs: Vec<JobId>, limit: usize) -> Result<Page<Attempt, JobId>, StoreError>;
-                lane_stats(since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
+                lane_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
                 lane_minutes(tenant: Option<Tenant>, since: Timestamp, until: Timestamp) -> Result<LaneMinutesList, StoreError>;
                 list_damaged() -> Result<DamagedRows, StoreError>;
