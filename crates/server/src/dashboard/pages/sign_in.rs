@@ -16,7 +16,7 @@ use crate::{
         page::{Fields, Layout, PageResult, redirect_back, redirect_to, render},
         viewer::SameOriginForm,
     },
-    extract::access,
+    extract::{Caller, access},
     http::Problem,
     limits,
 };
@@ -65,6 +65,7 @@ pub async fn sign_in(
         *response.status_mut() = StatusCode::UNAUTHORIZED;
         return Ok(response);
     };
+    Caller::of(&known.key).reads()?;
     let token = app.sessions.start(known.key.id).await?;
     let next = form.get("next").unwrap_or("/");
     Ok(with_cookie(
