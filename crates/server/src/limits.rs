@@ -304,6 +304,8 @@ pub const PAGE_RUNNING_JOBS_MAX: usize = 500;
 pub const OVERVIEW_ALERTS_MAX: usize = 20;
 /// Alerts on their page, those that fire first; the API has all of them.
 pub const PAGE_ALERTS_MAX: usize = 500;
+/// How long after its end an incident is mentioned beside its destination: the next morning.
+pub const INCIDENT_SHOWN: Duration = Duration::from_secs(24 * 60 * 60);
 /// Groups of failures, destinations and deploys on the overview: each has a page of its own.
 pub const OVERVIEW_ROWS_MAX: usize = 5;
 /// Queues on the overview, the busiest first.

@@ -51,6 +51,7 @@ fn sse_event(notice: &Notice, reader: &Caller) -> Option<SseEvent> {
         next_run_at: None,
         reason: None,
     };
+    let is_call = notice.kind.is_call();
     let name = match &notice.event {
         JobEvent::Started { late, .. } => {
             body.late_ms = Some(duration::millis(*late));
@@ -61,7 +62,7 @@ fn sse_event(notice: &Notice, reader: &Caller) -> Option<SseEvent> {
             failure,
             next_run_at,
         } => {
-            body.failure = Some(reader.redact_failure(failure.clone()));
+            body.failure = Some(reader.redact_failure(failure.clone(), is_call));
             body.next_run_at = Some(*next_run_at);
             "job.retrying"
         }
@@ -72,7 +73,8 @@ fn sse_event(notice: &Notice, reader: &Caller) -> Option<SseEvent> {
         JobEvent::Released => "job.released",
         JobEvent::Failed { reason, failure } => {
             body.reason = *reason;
-            body.failure = failure.clone().map(|it| reader.redact_failure(it));
+            let failure = failure.clone();
+            body.failure = failure.map(|it| reader.redact_failure(it, is_call));
             "job.failed"
         }
         JobEvent::Cancelled => "job.cancelled",
