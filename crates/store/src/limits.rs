@@ -218,6 +218,14 @@ pub const WRITER_QUEUE_MAX: usize = 4_096;
 pub const TRANSACTION_REQUESTS_MAX: usize = 512;
 /// Rows in one transaction, for the same reason.
 pub const TRANSACTION_ROWS_MAX: usize = 4_096;
+/// Rows of a table that are checked by one statement: it takes milliseconds, and nothing waits for it.
+pub const CHECKED_ROWS: usize = 5_000;
+/// Rows that are moved in one transaction: each may have a payload, and as many are read ahead.
+pub const MOVED_ROWS: usize = 256;
+/// Rows that one statement of a move inserts, the most that fit first.
+pub const MOVE_INSERT_ROWS: [usize; 3] = [128, 16, 1];
+/// Broken rows of one sort that a check keeps to show; the others are counted.
+pub const BROKEN_ROWS_KEPT: usize = 5;
 /// Rows that one statement inserts, the most that fit first. A statement with 32 rows takes 15,100
 /// instructions for each job, one with 8 takes 16,800, one with a single row 27,600; larger ones
 /// gain little more.
@@ -273,6 +281,8 @@ pub const WRITER_CACHE_BYTES_DEFAULT: usize = 32 * 1024 * 1024;
 pub const READERS_DEFAULT: usize = 4;
 /// Default wait for other processes that hold the write lock; backups hold it for seconds.
 pub const BUSY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+/// Pages of a copy of a file that are written at a time: about 4 MiB.
+pub const COPY_PAGES: i32 = 1_000;
 /// The first SQLite in which a checkpoint cannot race a writer into corrupting the file.
 pub const SQLITE_VERSION_MIN: (i32, &str) = (3_051_003, "3.51.3");
 
