@@ -46,4 +46,4 @@ pub use limits::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 pub use metrics::Metrics;
 pub use node::test_clock::TestClock;
 pub use serve::{mount, serve};
-pub use telemetry::{MetricsPush, Telemetry, TelemetrySettings, Tracer};
+pub use telemetry::{MetricsPush, Telemetry, TelemetrySettings, Tracer, VariableReader};
