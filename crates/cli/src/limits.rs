@@ -56,6 +56,10 @@ pub const DAMAGED_ROWS_SHOWN: usize = 10;
 pub const WAIT_FOR_STORE_DEFAULT: Duration = Duration::from_secs(30);
 /// Between two attempts to open such a database.
 pub const WAIT_FOR_STORE_PAUSE: Duration = Duration::from_millis(500);
+/// How long a probe may take while the store is not open yet.
+pub const PROBE_TIME_MAX: Duration = Duration::from_millis(250);
+/// The longest head of such a probe.
+pub const PROBE_HEAD_BYTES_MAX: usize = 8 * 1024;
 /// At most one line for each cause in this time, while the store is away.
 pub const STORE_LOG_EVERY: Duration = Duration::from_secs(5);
 /// Causes that each have a line of their own; a flood of others has none.
@@ -104,6 +108,9 @@ pub const DEMO_SLOW: Duration = Duration::from_secs(20);
 pub const DEMO_TICKS: u32 = 3;
 /// Webhooks that the demo's jobs ask for.
 pub const DEMO_WEBHOOKS: u32 = 2;
+
+/// Names of contexts are typed and stand in a column of a table.
+pub const CONTEXT_NAME_BYTES_MAX: usize = 64;
 
 /// `doctor`: the clocks of one machine and its file system are this far apart at most.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(2);

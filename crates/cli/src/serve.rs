@@ -3,6 +3,7 @@
 mod access;
 mod log;
 mod open_files;
+mod probes;
 mod repeats;
 mod wait;
 mod welcome;
@@ -16,7 +17,9 @@ use steadfast::{
     http::{Outbound, OutboundRules},
     store::Store,
 };
-use steadfast_server::{App, Metrics, Telemetry, TelemetrySettings, TestClock, Tracer};
+use steadfast_server::{
+    App, Listeners, Metrics, Telemetry, TelemetrySettings, TestClock, Tls, Tracer,
+};
 use tokio::{
     net::{TcpListener, TcpSocket},
     sync::oneshot,
@@ -76,13 +79,26 @@ impl Node {
         open_files::raise_limit(settings.connections.get());
         Access::check_before_opening(&settings)?;
         let test_clock = (settings.clock == ClockSetting::Manual).then(TestClock::new);
+        let listener = listen(settings.listen)?;
         let store = match &test_clock {
             Some(clock) => clock.store(),
-            None => wait::open_store(&settings).await?,
+            None => tokio::select! {
+                store = wait::open_store(&settings) => store?,
+                never = probes::answer(&listener) => match never {},
+            },
         };
+        let tls = settings.tls.files().map(Tls::read).transpose();
+        let tls = tls.map_err(|error| usage(error.to_string()))?;
         let access = Access::decide(&settings, &*store).await?;
-        let listener = listen(settings.listen)?;
         let address = listener.local_addr()?;
+        let listeners = match tls {
+            Some(tls) => Listeners::default().with_tls(listener, tls),
+            None => listener.into(),
+        };
+        let listeners = match settings.tls.plain_listen {
+            Some(address) => listeners.with_plain(listen(address)?),
+            None => listeners,
+        };
 
         let metrics = Arc::new(Metrics::default());
         let rules = rules(&settings, &access)?;
@@ -93,6 +109,7 @@ impl Node {
             open: access.open,
             allowed_hosts: settings.allowed_hosts.clone(),
             base_path: settings.base_path.clone(),
+            public_url: settings.public_url.as_deref().map(Into::into),
             body_bytes_max: settings.body_bytes_max,
             connections: open_files::connections(settings.connections.get()),
             connections_per_address: settings.connections_per_address.get(),
@@ -104,7 +121,7 @@ impl Node {
         };
         let app = App::new(engine.client(), engine.node(), metrics, server_settings);
         let (stop, stopped) = oneshot::channel();
-        let server = tokio::spawn(steadfast_server::serve(listener, app, async {
+        let server = tokio::spawn(steadfast_server::serve(listeners, app, async {
             // A dropped sender is a stop, too.
             let _stopped = stopped.await;
         }));
@@ -121,7 +138,7 @@ impl Node {
 
     /// The URL for clients on this machine.
     pub fn url(&self) -> String {
-        local_url(self.address)
+        local_url(self.address, self.settings.tls.cert.is_some())
     }
 
     pub fn engine(&self) -> &Engine {
@@ -130,15 +147,25 @@ impl Node {
 
     /// Prints the start text, and runs until a signal.
     pub async fn run_until_signal(self) -> anyhow::Result<()> {
+        self.report_until_signal(async {}).await
+    }
+
+    /// As [`Self::run_until_signal`]; the reporter begins after the start text.
+    pub async fn report_until_signal(
+        self,
+        reporter: impl Future<Output = ()> + Send + 'static,
+    ) -> anyhow::Result<()> {
         // The reader of what it says may stop it at once.
         let running = self.engine.run_until_signal();
         welcome::print_welcome(&self.settings, &self.access, self.address);
+        let reporter = tokio::spawn(reporter);
         running.await?;
         drop(self.stop);
         // A client that never ends its request must not hold up the stop.
         if let Ok(served) = tokio::time::timeout(DRAIN_MAX, self.server).await {
             served??;
         }
+        reporter.abort();
         if let Some(telemetry) = self.telemetry {
             telemetry.stop().await;
         }
@@ -164,11 +191,12 @@ fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// Those of the other commands, of the libraries and of the packages.
-const OTHER_VARIABLES: [&str; 6] = [
+const OTHER_VARIABLES: [&str; 7] = [
     "STEADFAST_ADMIN_KEY",
     "STEADFAST_API_KEY",
     "STEADFAST_BIN",
     "STEADFAST_CA_FILE",
+    "STEADFAST_CONTEXT",
     "STEADFAST_PASSWORD",
     "STEADFAST_URL",
 ];
@@ -202,6 +230,7 @@ fn start(
         .with_grace(settings.grace.0)
         .with_sweep_every(settings.sweep_every.0)
         .with_retention(settings.retention.0)
+        .with_dead_letter_retention(settings.dead_letter_retention.map(|retention| retention.0))
         .with_operation_retention(settings.operation_retention.0)
         .with_audit_retention(settings.audit_retention.0)
         .with_retry_after_max(settings.retry_after_max.0)

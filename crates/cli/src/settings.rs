@@ -8,6 +8,7 @@ pub mod file;
 mod flags;
 mod retry_arg;
 mod store_url;
+mod tls;
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +30,8 @@ use steadfast::{
 pub use duration_arg::DurationArg;
 pub use flags::{Flags, listen_address};
 pub use retry_arg::{RetryArg, RetrySettings};
-pub use store_url::StoreUrl;
+pub use store_url::{OpenTables, StoreUrl};
+pub use tls::TlsSettings;
 
 use steadfast_server::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 
@@ -52,6 +54,8 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// The path under which a proxy serves this node; empty for none.
     pub base_path: String,
+    /// Where people and programs reach this server, for links and cookies.
+    pub public_url: Option<String>,
     /// The maximum request body size in bytes.
     pub body_bytes_max: usize,
     pub connections: NonZeroUsize,
@@ -78,6 +82,8 @@ pub struct Settings {
     pub grace: DurationArg,
     pub sweep_every: DurationArg,
     pub retention: DurationArg,
+    /// How long dead letters are kept before they are discarded; for ever if absent.
+    pub dead_letter_retention: Option<DurationArg>,
     /// How long operations are kept after their end.
     pub operation_retention: DurationArg,
     /// How long audit records are kept.
@@ -95,6 +101,7 @@ pub struct Settings {
     pub retry_after_max: DurationArg,
     /// The maximum number of endpoints per tenant.
     pub endpoints_per_tenant: usize,
+    pub tls: TlsSettings,
     pub log: LogSettings,
     pub otlp: OtlpSettings,
     pub outbound: OutboundSettings,
@@ -186,6 +193,7 @@ impl Default for Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT)),
             allowed_hosts: server.allowed_hosts,
             base_path: server.base_path,
+            public_url: None,
             body_bytes_max: server.body_bytes_max,
             connections: nonzero(server.connections),
             connections_per_address: nonzero(server.connections_per_address),
@@ -201,6 +209,7 @@ impl Default for Settings {
             grace: DurationArg(engine.grace),
             sweep_every: DurationArg(engine.sweep_every),
             retention: DurationArg(engine.retention),
+            dead_letter_retention: engine.dead_letter_retention.map(DurationArg),
             operation_retention: DurationArg(engine.operation_retention),
             audit_retention: DurationArg(engine.audit_retention),
             http_timeout: DurationArg(server.http_timeout),
@@ -210,6 +219,7 @@ impl Default for Settings {
             bulk_rate: steadfast_server::Settings::default().bulk_rate,
             retry_after_max: DurationArg(engine.retry_after_max),
             endpoints_per_tenant: server.endpoints_per_tenant,
+            tls: TlsSettings::default(),
             log: LogSettings::default(),
             otlp: OtlpSettings::default(),
             outbound: OutboundSettings::default(),
@@ -225,6 +235,7 @@ impl Settings {
     pub fn read(flags: &Flags) -> anyhow::Result<Self> {
         let mut settings = file::read(flags.config.as_deref())?;
         flags.apply_to(&mut settings);
+        settings.follow_public_url();
         settings.check()?;
         Ok(settings)
     }
@@ -261,7 +272,8 @@ impl Settings {
                 self.base_path
             )));
         }
-        Ok(())
+        self.check_public_url()?;
+        self.tls.check()
     }
 
     pub fn check(&self) -> anyhow::Result<()> {

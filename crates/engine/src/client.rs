@@ -36,8 +36,8 @@ pub use replay::{ReplayRecord, ReplayRequest};
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Actor, Attempt, Invalid, Job, JobId, JobState, Kind, NewJob, Tenant, Timestamp, UniqueResult,
-    duration, limits,
+    Actor, Attempt, AttemptLog, Fence, Invalid, Job, JobId, JobState, Kind, NewJob, Tenant,
+    Timestamp, UniqueResult, duration, limits,
 };
 use steadfast_store::{
     AttemptCursor, AttemptOwner, DamagedRows, JobCount, JobFilter, JobPageRequest, LaneStats,
@@ -310,6 +310,16 @@ impl Client {
         Ok(self.store().list_attempts(owner.into(), page).await?)
     }
 
+    /// The logs of the attempt with this number, oldest first. There are several if attempts were not
+    /// counted: they share their number with the next.
+    pub async fn attempt_logs(
+        &self,
+        job: JobId,
+        attempt: u32,
+    ) -> Result<Vec<(Fence, AttemptLog)>, ClientError> {
+        Ok(self.store().attempt_logs(job, attempt).await?)
+    }
+
     /// A page of the dead letters, newest first.
     pub async fn dead_letters(
         &self,
@@ -320,7 +330,7 @@ impl Client {
 
     /// Counts over everything; [`Stats::recent`] counts from the minute of `since` on.
     pub async fn stats(&self, since: Timestamp) -> Result<Stats, ClientError> {
-        Ok(self.lanes(since).await?.into_iter().collect())
+        Ok(self.lanes(None, since).await?.into_iter().collect())
     }
 
     /// Attempts by the minute in which they ended, of a tenant or of all.
@@ -332,9 +342,13 @@ impl Client {
         Ok(self.store().minute_stats(tenant, since).await?)
     }
 
-    /// Counts by tenant, queue and kind; `recent` as in [`Client::stats`].
-    pub async fn lanes(&self, since: Timestamp) -> Result<Vec<LaneStats>, ClientError> {
-        let mut lanes = self.store().lane_stats(since).await?;
+    /// Counts by tenant, queue and kind, of a tenant or of all; `recent` as in [`Client::stats`].
+    pub async fn lanes(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<LaneStats>, ClientError> {
+        let mut lanes = self.store().lane_stats(tenant, since).await?;
         let gates = self.gate_cache().refresh_all().await?;
         mark_paused(&gates, &mut lanes, self.now());
         Ok(lanes)

@@ -47,6 +47,7 @@ mod process_signals;
 mod random;
 
 pub use attempt::{
+    abandoned::end_running_attempts,
     context::{AttemptContext, Context},
     handler::Handler,
     job_error::JobError,

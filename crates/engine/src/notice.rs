@@ -3,8 +3,8 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Attempt, AttemptStatus, EndReason, EndedAttempt, Failure, FailureClass, JobId, JobState, Kind,
-    Queue, Tenant, Timestamp, Transition,
+    Attempt, AttemptStatus, EndReason, EndedAttempt, Failure, FailureClass, Job, JobId, JobState,
+    Kind, Queue, Tenant, Timestamp, Transition,
 };
 use tokio::{sync::broadcast, time::Instant};
 
@@ -89,6 +89,8 @@ pub enum JobEvent {
     },
     /// The job was cancelled.
     Cancelled,
+    /// The running attempt has logged something.
+    Logged,
     /// A result came too late: the claim had expired.
     FenceLost,
 }
@@ -172,7 +174,16 @@ pub fn of(ended: &EndedAttempt, transition: &Transition) -> Notice {
 
 /// The notice of an attempt whose end changed nothing.
 pub fn about(ended: &EndedAttempt, event: JobEvent) -> Notice {
-    let job = ended.job();
+    of_running(ended.job(), event)
+}
+
+/// The notice of stored lines of a log.
+pub fn logged(job: &Job) -> Notice {
+    of_running(job, JobEvent::Logged)
+}
+
+/// The notice of an attempt that runs.
+pub fn of_running(job: &Job, event: JobEvent) -> Notice {
     Notice {
         job: job.id,
         tenant: job.tenant.clone(),

@@ -31,6 +31,20 @@ pub struct Flags {
     /// Path under which a proxy serves this server, such as /steadfast.
     #[arg(long, env = "STEADFAST_BASE_PATH", value_name = "PATH")]
     pub base_path: Option<String>,
+    /// URL under which people and programs reach this server, for links, sign-in and cookies, such
+    /// as https://jobs.example.com [default: what each request names].
+    #[arg(long, env = "STEADFAST_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Certificate for HTTPS with its chain, in PEM; requires --tls-key. Read again when it changes.
+    #[arg(long, env = "STEADFAST_TLS_CERT", value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, in PEM.
+    #[arg(long, env = "STEADFAST_TLS_KEY", value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// Additional address for plain HTTP beside HTTPS, e.g. for probes on this machine
+    /// [default: none].
+    #[arg(long, env = "STEADFAST_PLAIN_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
+    pub plain_listen: Option<SocketAddr>,
     /// Maximum request body size in bytes [default: 1048576].
     #[arg(long, env = "STEADFAST_BODY_BYTES_MAX", value_name = "BYTES")]
     pub body_bytes_max: Option<usize>,
@@ -81,6 +95,9 @@ pub struct Flags {
     /// Retention of succeeded, cancelled and discarded jobs [default: 7d].
     #[arg(long, env = "STEADFAST_RETENTION", value_name = "DURATION")]
     pub retention: Option<DurationArg>,
+    /// Discard dead letters this long after they failed [default: never].
+    #[arg(long, env = "STEADFAST_DEAD_LETTER_RETENTION", value_name = "DURATION")]
+    pub dead_letter_retention: Option<DurationArg>,
     /// Retention of ended operations [default: 30d].
     #[arg(long, env = "STEADFAST_OPERATION_RETENTION", value_name = "DURATION")]
     pub operation_retention: Option<DurationArg>,
@@ -161,6 +178,10 @@ impl Flags {
         set(&self.listen, &mut settings.listen);
         set(&self.allowed_hosts, &mut settings.allowed_hosts);
         set(&self.base_path, &mut settings.base_path);
+        set_option(&self.public_url, &mut settings.public_url);
+        set_option(&self.tls_cert, &mut settings.tls.cert);
+        set_option(&self.tls_key, &mut settings.tls.key);
+        set_option(&self.plain_listen, &mut settings.tls.plain_listen);
         set(&self.body_bytes_max, &mut settings.body_bytes_max);
         set(&self.connections, &mut settings.connections);
         set(
@@ -179,6 +200,10 @@ impl Flags {
         set(&self.grace, &mut settings.grace);
         set(&self.sweep_every, &mut settings.sweep_every);
         set(&self.retention, &mut settings.retention);
+        set_option(
+            &self.dead_letter_retention,
+            &mut settings.dead_letter_retention,
+        );
         set(&self.operation_retention, &mut settings.operation_retention);
         set(&self.audit_retention, &mut settings.audit_retention);
         set(&self.http_timeout, &mut settings.http_timeout);

@@ -1,12 +1,12 @@
 //! The context of a running handler.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_api::{
     CreateJobRequest, FenceQuery, JobBody, PrerequisiteQuery, PrerequisiteResult, SaveStepRequest,
 };
-use steadfast_core::{Invalid, JobId, Payload, limits};
+use steadfast_core::{Invalid, JobId, LogLevel, LogLine, Payload, Timestamp, limits};
 
 use super::{
     held::{HeldClaim, StopReason},
@@ -87,6 +87,14 @@ impl<S> Context<S> {
     pub fn progress(&self, percent: u8) {
         self.held
             .report(|report| report.percent = Some(percent.min(100)));
+    }
+
+    /// Adds a line to the log of this attempt, which people read on the job's page and with
+    /// `steadfast jobs logs`. The newest 1,000 lines or 64 KiB are kept.
+    pub fn log(&self, level: LogLevel, text: impl Into<String>) {
+        let at = Timestamp::from(SystemTime::now());
+        let text = text.into();
+        self.held.log(LogLine { at, level, text });
     }
 
     /// Creates another job now, as part of the trace of this one.

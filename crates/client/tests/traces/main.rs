@@ -69,7 +69,7 @@ async fn a_handler_runs_in_a_span_that_is_linked_to_the_creating_span() {
     let server = Server::start().await;
     let client = server.client();
     let worker = client.worker().handler(first).handler(second);
-    let worker = worker.start().await.unwrap();
+    let worker = worker.start().unwrap();
     client.enqueue(&First).await.unwrap();
     let spans = loop {
         let spans = kept.0.lock().unwrap().clone();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
-use steadfast_core::{Job, JobId, Payload, StepName, Timestamp, limits};
+use steadfast_core::{Job, JobId, LogLevel, LogLine, Payload, StepName, Timestamp, limits};
 use steadfast_store::StoreError;
 
 use crate::{
@@ -125,6 +125,15 @@ impl<S> Context<S> {
     /// The same in percent, beside the last note; more than 100 counts as 100.
     pub fn progress(&self, percent: u8) {
         self.attempt.signals.update_note(None, Some(percent));
+    }
+
+    /// Adds a line to the log of this attempt, which people read on the job's page and with
+    /// `steadfast jobs logs`. The newest 1,000 lines or 64 KiB are kept.
+    pub fn log(&self, level: LogLevel, text: impl Into<String>) {
+        let at = self.client().now();
+        let text = text.into();
+        let line = LogLine { at, level, text };
+        self.attempt.signals.log(line, self.job());
     }
 
     /// Creates another job if and only if this attempt succeeds: both are written in one

@@ -19,7 +19,7 @@ use crate::{
     client::Client,
     flow::call_slots::{CallEnd, Slot},
     inflight::Inflight,
-    notice::{Announcer, JobEvent, Notice},
+    notice::{self, Announcer, JobEvent, Notice},
 };
 
 pub struct Executor {
@@ -97,6 +97,7 @@ impl Executor {
         if let Some(note) = signals.note() {
             ended.set_note(&note);
         }
+        ended.set_log(signals.unstored_log());
         ended.set_outbox(signals.take_outbox());
         ended
     }
@@ -137,18 +138,11 @@ pub fn started_notice(claim: &Claim) -> Notice {
     let job = claim.job();
     let progress = &job.progress;
     let started_at = progress.started_at.unwrap_or(progress.run_at);
-    Notice {
-        job: job.id,
-        tenant: job.tenant.clone(),
-        queue: job.queue.clone(),
-        kind: job.kind.clone(),
-        attempt: progress.attempt,
-        ended: None,
-        event: JobEvent::Started {
-            late: started_at.since(progress.run_at),
-            backoff: progress.last_delay,
-        },
-    }
+    let event = JobEvent::Started {
+        late: started_at.since(progress.run_at),
+        backoff: progress.last_delay,
+    };
+    notice::of_running(job, event)
 }
 
 fn panic_failure(panic: &(dyn std::any::Any + Send)) -> Outcome {

@@ -17,7 +17,7 @@ use steadfast_core::{
     CommitResult, Dice, EndReason, EndedAttempt, Fence, JobId, JobState, OutboxRefusal, Outcome,
     Subscriptions, Timestamp, Transition, after_attempt, explain,
 };
-use steadfast_store::{PageRequest, ScheduleFilter, Store, StoreError};
+use steadfast_store::{NewLogLines, PageRequest, ScheduleFilter, Store, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -192,6 +192,7 @@ impl Settler {
             .iter()
             .map(|transition| self.is_announced(transition).then(|| transition.clone()))
             .collect();
+        self.store_logs(&open).await?;
         let (count, started) = (transitions.len(), Instant::now());
         let committed = self.store.commit(transitions).await?;
         self.announcer.committed(count, started);
@@ -218,6 +219,31 @@ impl Settler {
             }
         }
         Ok(endpoints_changed)
+    }
+
+    /// Stores the last lines of logs while the claims hold. Lines are stored once, however often
+    /// this is repeated.
+    async fn store_logs(&self, open: &[&mut PendingSettlement]) -> Result<(), StoreError> {
+        let logs = open.iter().filter_map(|pending| {
+            let (job, lines) = (pending.ended.job(), pending.ended.unstored_log());
+            (!lines.lines.is_empty()).then(|| NewLogLines {
+                job: job.id,
+                fence: job.progress.fence,
+                lines: lines.clone(),
+            })
+        });
+        let logs: Vec<NewLogLines> = logs.collect();
+        if logs.is_empty() {
+            return Ok(());
+        }
+        match self.store.append_logs(logs).await {
+            // The end of an attempt matters more than what it said.
+            Err(error) if !error.is_transient() => {
+                tracing::error!(%error, "cannot store the logs of attempts");
+                Ok(())
+            }
+            stored => stored.map(drop),
+        }
     }
 
     /// Settles attempts and waits for a store that is away. Something that it can never take is

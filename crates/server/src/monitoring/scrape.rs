@@ -19,7 +19,7 @@ use steadfast_store::{FailureFilter, LaneStats, OperationFilter, PageRequest, St
 
 use crate::{
     app::App,
-    extract::Reads,
+    extract::Monitors,
     http::Problem,
     limits::{self, RECENT_WINDOW},
     metrics::{LaneLabels, OTHER},
@@ -344,8 +344,9 @@ fn register_store(figures: StoreFigures, registry: &mut Registry) {
 pub async fn gather(app: &App, tenant: Option<&Tenant>) -> Result<Registry, ClientError> {
     let client = &app.client;
     let now = client.now();
-    let mut lanes = client.lanes(now.minus(RECENT_WINDOW)).await?;
-    lanes.retain(|lane| tenant.is_none_or(|tenant| lane.tenant == *tenant));
+    let lanes = client
+        .lanes(tenant.cloned(), now.minus(RECENT_WINDOW))
+        .await?;
     let mut registry = Registry::with_prefix("steadfast");
     if tenant.is_none() {
         app.metrics.register(&mut registry);
@@ -377,7 +378,7 @@ pub fn to_text(registry: &Registry) -> String {
 }
 
 /// `GET /metrics`: of all tenants, or of the caller's own.
-pub async fn metrics(Reads { app, caller }: Reads) -> Result<Response, Problem> {
+pub async fn metrics(Monitors { app, caller }: Monitors) -> Result<Response, Problem> {
     let text = to_text(&gather(&app, caller.tenant.as_ref()).await?);
     let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())

@@ -34,6 +34,7 @@ mod work {
 mod worker {
     mod claim_sessions;
     mod claims;
+    mod logs;
     mod manual_clock;
     mod on_success;
     mod undelivered_claims;
@@ -57,7 +58,7 @@ mod settings {
 }
 mod status {
     mod alerts;
-    mod events;
+    pub mod events;
     mod forecast;
     mod metrics;
     mod traces;

@@ -64,9 +64,13 @@ pub trait QueryStore: BaseStore {
         limit: usize,
     ) -> Result<Page<Attempt, JobId>, StoreError>;
 
-    /// Counts by tenant, queue and kind; `recent` counts attempts that ended in the minute of
-    /// `since` or later. A lane is listed while it holds jobs or has counts.
-    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
+    /// Counts by tenant, queue and kind, of a tenant or of all; `recent` counts attempts that ended
+    /// in the minute of `since` or later. A lane is listed while it holds jobs or has counts.
+    async fn lane_stats(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<LaneStats>, StoreError>;
 
     /// Counts of attempts by the minute in which they ended, of a tenant or of all, from the
     /// minute of `since` on, oldest first; minutes without any are left out.

@@ -95,7 +95,7 @@ async fn two_stores_on_one_file_never_claim_the_same_job() {
         .unwrap()
         .count;
     assert_eq!(u64::try_from(claimed.len()).unwrap(), all);
-    let lane = store.lane_stats(store.now()).await.unwrap().remove(0);
+    let lane = store.lane_stats(None, store.now()).await.unwrap().remove(0);
     assert_eq!((lane.succeeded, lane.ready, lane.running), (all, 0, 0));
 }
 
@@ -189,7 +189,7 @@ async fn jobs_of_a_users_transaction_exist_from_its_commit_on() {
         "the claim notices what another connection wrote"
     );
     assert_eq!(claims[0].job().id, new.id);
-    let lane = store.lane_stats(store.now()).await.unwrap().remove(0);
+    let lane = store.lane_stats(None, store.now()).await.unwrap().remove(0);
     assert_eq!((lane.running, lane.ready), (1, 0));
 }
 

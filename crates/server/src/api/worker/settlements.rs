@@ -5,7 +5,8 @@ use steadfast_api::{
     SettlementOutcome, SettlementRequest, SettlementResult, SnoozeRequest, SucceedRequest,
 };
 use steadfast_core::{
-    Failure, FailureClass, Fence, Job, JobId, JobLabel, Outcome, Payload, limits as core_limits,
+    Failure, FailureClass, Fence, Job, JobId, JobLabel, LogLines, Outcome, Payload,
+    limits as core_limits,
 };
 use steadfast_engine::{SettleError, Settlement};
 
@@ -36,6 +37,7 @@ pub async fn succeed(
     let settlement = Settlement {
         job: id,
         fence: body.fence,
+        log: body.log.unwrap_or_default(),
         outcome: success(body.result)?,
         on_success: if body.on_success.is_empty() {
             Vec::new()
@@ -62,7 +64,7 @@ pub async fn fail(
     Body(body): Body<FailRequest>,
 ) -> Answer<JobBody> {
     let outcome = failure(body.failure.unwrap_or_default())?;
-    let settlement = settlement_of(id, body.fence, outcome);
+    let settlement = settlement_of(id, (body.fence, body.log), outcome);
     settle_one(&app, &caller, settlement).await
 }
 
@@ -79,7 +81,7 @@ pub async fn snooze(
     Body(body): Body<SnoozeRequest>,
 ) -> Answer<JobBody> {
     let outcome = Outcome::Snoozed(body.delay.get());
-    let settlement = settlement_of(id, body.fence, outcome);
+    let settlement = settlement_of(id, (body.fence, body.log), outcome);
     settle_one(&app, &caller, settlement).await
 }
 
@@ -98,7 +100,7 @@ pub async fn release(
     Body(body): Body<ReleaseRequest>,
 ) -> Answer<JobBody> {
     let outcome = Outcome::Released { started: true };
-    let settlement = settlement_of(id, body.fence, outcome);
+    let settlement = settlement_of(id, (body.fence, body.log), outcome);
     settle_one(&app, &caller, settlement).await
 }
 
@@ -240,6 +242,7 @@ fn settlement(
     Ok(Settlement {
         job,
         fence: body.fence,
+        log: body.log.unwrap_or_default(),
         outcome,
         on_success: reader.read(job, body.on_success)?,
     })
@@ -282,10 +285,15 @@ fn failure(body: FailureRequest) -> Result<Outcome, Problem> {
     })
 }
 
-fn settlement_of(job: JobId, fence: Fence, outcome: Outcome) -> Settlement {
+fn settlement_of(
+    job: JobId,
+    (fence, log): (Fence, Option<LogLines>),
+    outcome: Outcome,
+) -> Settlement {
     Settlement {
         job,
         fence,
+        log: log.unwrap_or_default(),
         outcome,
         on_success: Vec::new(),
     }

@@ -267,7 +267,10 @@ fn enums_of_the_core_have_the_values_of_the_document() {
             "Backoff",
             json!(["exponential", "linear", "fixed", "fibonacci", "delays"]),
         ),
-        ("Scope", json!(["admin", "tenant", "worker", "read"])),
+        (
+            "Scope",
+            json!(["admin", "tenant", "worker", "read", "metrics"]),
+        ),
     ]);
     for (name, words) in expected {
         assert_eq!(schemas[name]["enum"], words, "{name}");

@@ -108,10 +108,17 @@ impl QueryStore for PostgresStore {
         ))
     }
 
-    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
+    async fn lane_stats(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<LaneStats>, StoreError> {
         let now = self.now();
         on_connection!(self, "lane_stats", |conn| stats::lane_stats(
-            conn, since, now
+            conn,
+            tenant.as_ref(),
+            since,
+            now
         ))
     }
 

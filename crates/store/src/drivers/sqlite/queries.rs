@@ -102,10 +102,14 @@ impl QueryStore for SqliteStore {
         .await
     }
 
-    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
+    async fn lane_stats(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<LaneStats>, StoreError> {
         let now = self.now();
         self.read("lane_stats", move |reader| {
-            stats::lane_stats(reader, since, now)
+            stats::lane_stats(reader, tenant.as_ref(), since, now)
         })
         .await
     }
