@@ -118,7 +118,9 @@ async fn each_scope_allows_its_own_requests_only() {
             .await
             .is_problem(403, "wrong_scope", None);
     }
-    let metrics = admin.post("/api/v1/keys", json!({"scope": "metrics"})).await;
+    let metrics = admin
+        .post("/api/v1/keys", json!({"scope": "metrics"}))
+        .await;
     let metrics = metrics.is(201);
     let metrics = server.http.with_key(metrics["token"].as_str().unwrap());
     for path in ["/metrics", "/healthz", "/readyz"] {
