@@ -104,13 +104,7 @@ async fn serve(store: SqliteStore, listen: SocketAddr) -> anyhow::Result<(Engine
     tokio::spawn(steadfast_server::serve(listener, app, async move {
         node.stopping().await;
     }));
-    let args = ServerArgs {
-        url,
-        api_key: None,
-        ca_file: None,
-        json: false,
-    };
-    Ok((engine, args.connect()?))
+    Ok((engine, ServerArgs::of_url(url).connect()?))
 }
 
 /// The input of a handler in Rust that panics at its first attempt.

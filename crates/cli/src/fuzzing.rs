@@ -6,7 +6,7 @@ use crate::settings::{Settings, StoreUrl, file};
 
 /// A settings file as a node reads it, and as it would print it again.
 pub fn settings(text: &str) -> Option<String> {
-    let settings: Settings = file::parse(text, Path::new("fuzz.toml")).ok()?;
+    let settings: Settings = file::parse_toml(text, Path::new("fuzz.toml"), file::EXAMPLE).ok()?;
     settings.check().ok()?;
     settings.to_toml().ok()
 }

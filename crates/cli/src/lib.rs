@@ -5,6 +5,7 @@
 //! * `serve`: a node, from its `settings`. `dev`: a node in memory whose attempts are printed.
 //!   `demo`: a node and a target that fails in many ways.
 //! * `verbs`: requests to a running server, printed through `show`.
+//! * `server_args`: the server that a verb calls. `context`: servers by name.
 //! * `output`, `exit`: output whose reader may close it, and exit codes.
 //! * `manual`: completions and man pages, from the commands themselves.
 //! * `bench`: a server for the measurements of `steadfast-bench`. `limits`: every limit, with its
@@ -15,6 +16,7 @@
 pub mod fuzzing;
 
 mod bench;
+mod context;
 mod demo;
 mod dev;
 mod exit;
@@ -36,7 +38,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use verbs::{
     alerts, audit, batches, destinations, dlq, doctor, endpoints, failures, forecast, gates, jobs,
-    keys, migrate, nodes, operations, policy, queues, schedules, stats, workers,
+    keys, nodes, operations, policy, queues, schedules, stats,
+    store::{backup, check, migrate, moving, restore},
+    workers,
 };
 
 /// A durable job scheduler and job queue whose speciality is retry.
@@ -98,6 +102,16 @@ enum Verb {
     Policy(policy::Args),
     /// Manage API keys.
     Keys(keys::Args),
+    /// Name the servers that you work with, and choose one.
+    Context(context::Args),
+    /// Copy an SQLite store to a file while its node runs.
+    Backup(backup::Args),
+    /// Create a store from a backup.
+    Restore(restore::Args),
+    /// Check a store: rows, states, counters.
+    Check(check::Args),
+    /// Move a store to another database.
+    Move(moving::Args),
     /// Migrate a store to the schema of this release.
     Migrate(migrate::Args),
     /// Check settings, store and server for problems, without changing anything.
@@ -155,6 +169,11 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Endpoints(args) => endpoints::run(args).await,
         Verb::Policy(args) => policy::run(args).await,
         Verb::Keys(args) => keys::run(args).await,
+        Verb::Context(args) => context::run(args),
+        Verb::Backup(args) => backup::run(args),
+        Verb::Restore(args) => restore::run(args).await,
+        Verb::Check(args) => check::run(args).await,
+        Verb::Move(args) => moving::run(args).await,
         Verb::Migrate(args) => migrate::run(args).await,
         Verb::Doctor(args) => doctor::run(*args).await,
         Verb::Bench(args) => bench::run(args).await,

@@ -109,6 +109,9 @@ pub const DEMO_TICKS: u32 = 3;
 /// Webhooks that the demo's jobs ask for.
 pub const DEMO_WEBHOOKS: u32 = 2;
 
+/// Names of contexts are typed and stand in a column of a table.
+pub const CONTEXT_NAME_BYTES_MAX: usize = 64;
+
 /// `doctor`: the clocks of one machine and its file system are this far apart at most.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(2);
 /// `doctor` warns below this much free space.

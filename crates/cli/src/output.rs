@@ -119,7 +119,21 @@ pub fn is_terminal() -> bool {
 
 /// Whether to use colours: on a terminal, unless `NO_COLOR` is set.
 pub fn has_colours() -> bool {
-    is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    is_terminal() && wants_colours()
+}
+
+fn wants_colours() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// A line for people that must not be overlooked, beside the output.
+pub fn warn_in_colour(sentence: &str) {
+    let sentence = escape(sentence);
+    if io::stderr().is_terminal() && wants_colours() {
+        eprintln!("\x1b[1;31m{sentence}\x1b[0m");
+    } else {
+        eprintln!("{sentence}");
+    }
 }
 
 /// Whether something went well, as one character.

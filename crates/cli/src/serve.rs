@@ -17,7 +17,9 @@ use steadfast::{
     http::{Outbound, OutboundRules},
     store::Store,
 };
-use steadfast_server::{App, Metrics, TestClock};
+use steadfast_server::{
+    App, Listeners, Metrics, Telemetry, TelemetrySettings, TestClock, Tls, Tracer,
+};
 use tokio::{
     net::{TcpListener, TcpSocket},
     sync::oneshot,
@@ -63,6 +65,7 @@ pub struct Node {
     /// Dropped when the node stops.
     stop: oneshot::Sender<()>,
     server: JoinHandle<std::io::Result<()>>,
+    telemetry: Option<Telemetry>,
 }
 
 impl Node {
@@ -84,16 +87,29 @@ impl Node {
                 never = probes::answer(&listener) => match never {},
             },
         };
+        let tls = settings.tls.files().map(Tls::read).transpose();
+        let tls = tls.map_err(|error| usage(error.to_string()))?;
         let access = Access::decide(&settings, &*store).await?;
         let address = listener.local_addr()?;
+        let listeners = match tls {
+            Some(tls) => Listeners::default().with_tls(listener, tls),
+            None => listener.into(),
+        };
+        let listeners = match settings.tls.plain_listen {
+            Some(address) => listeners.with_plain(listen(address)?),
+            None => listeners,
+        };
 
         let metrics = Arc::new(Metrics::default());
         let rules = rules(&settings, &access)?;
-        let engine = start(&settings, rules, store, metrics.clone())?;
+        let telemetry = telemetry(&settings)?;
+        let tracer = telemetry.as_ref().and_then(Telemetry::tracer);
+        let engine = start(&settings, rules, store, metrics.clone(), tracer)?;
         let server_settings = steadfast_server::Settings {
             open: access.open,
             allowed_hosts: settings.allowed_hosts.clone(),
             base_path: settings.base_path.clone(),
+            public_url: settings.public_url.as_deref().map(Into::into),
             body_bytes_max: settings.body_bytes_max,
             connections: open_files::connections(settings.connections.get()),
             connections_per_address: settings.connections_per_address.get(),
@@ -101,10 +117,11 @@ impl Node {
             bulk_rate: settings.bulk_rate,
             endpoints_per_tenant: settings.endpoints_per_tenant,
             test_clock,
+            metrics_push: telemetry.as_ref().and_then(Telemetry::metrics_push),
         };
         let app = App::new(engine.client(), engine.node(), metrics, server_settings);
         let (stop, stopped) = oneshot::channel();
-        let server = tokio::spawn(steadfast_server::serve(listener, app, async {
+        let server = tokio::spawn(steadfast_server::serve(listeners, app, async {
             // A dropped sender is a stop, too.
             let _stopped = stopped.await;
         }));
@@ -115,12 +132,13 @@ impl Node {
             engine,
             stop,
             server,
+            telemetry,
         })
     }
 
     /// The URL for clients on this machine.
     pub fn url(&self) -> String {
-        local_url(self.address)
+        local_url(self.address, self.settings.tls.cert.is_some())
     }
 
     pub fn engine(&self) -> &Engine {
@@ -129,14 +147,27 @@ impl Node {
 
     /// Prints the start text, and runs until a signal.
     pub async fn run_until_signal(self) -> anyhow::Result<()> {
+        self.report_until_signal(async {}).await
+    }
+
+    /// As [`Self::run_until_signal`]; the reporter begins after the start text.
+    pub async fn report_until_signal(
+        self,
+        reporter: impl Future<Output = ()> + Send + 'static,
+    ) -> anyhow::Result<()> {
         // The reader of what it says may stop it at once.
         let running = self.engine.run_until_signal();
         welcome::print_welcome(&self.settings, &self.access, self.address);
+        let reporter = tokio::spawn(reporter);
         running.await?;
         drop(self.stop);
         // A client that never ends its request must not hold up the stop.
         if let Ok(served) = tokio::time::timeout(DRAIN_MAX, self.server).await {
             served??;
+        }
+        reporter.abort();
+        if let Some(telemetry) = self.telemetry {
+            telemetry.stop().await;
         }
         welcome::print_goodbye(&self.settings);
         Ok(())
@@ -160,11 +191,12 @@ fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// Those of the other commands, of the libraries and of the packages.
-const OTHER_VARIABLES: [&str; 6] = [
+const OTHER_VARIABLES: [&str; 7] = [
     "STEADFAST_ADMIN_KEY",
     "STEADFAST_API_KEY",
     "STEADFAST_BIN",
     "STEADFAST_CA_FILE",
+    "STEADFAST_CONTEXT",
     "STEADFAST_PASSWORD",
     "STEADFAST_URL",
 ];
@@ -190,6 +222,7 @@ fn start(
     rules: OutboundRules,
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
+    tracer: Option<Tracer>,
 ) -> anyhow::Result<Engine> {
     let mut config = EngineConfig::default()
         .with_queues(settings.queues.clone())
@@ -220,6 +253,9 @@ fn start(
             Kind::webhook().as_str(),
             complete(&retry.webhook, Preset::Webhook)?,
         );
+    if let Some(tracer) = tracer {
+        builder = builder.tracer(tracer);
+    }
     for (queue, retry) in &retry.queues {
         builder = builder.queue_retry(queue, retry.0.clone());
     }
@@ -228,6 +264,16 @@ fn start(
     }
     let started = builder.start();
     started.map_err(|error| usage(format!("invalid setting: {error}")))
+}
+
+fn telemetry(settings: &Settings) -> anyhow::Result<Option<Telemetry>> {
+    let telemetry = Telemetry::start(&TelemetrySettings {
+        endpoint: settings.otlp.endpoint.clone(),
+        metrics: settings.otlp.metrics,
+        node: settings.node.as_ref().map(ToString::to_string),
+        ..TelemetrySettings::default()
+    });
+    telemetry.map_err(|error| usage(format!("invalid setting: {error}")))
 }
 
 fn rules(settings: &Settings, access: &Access) -> anyhow::Result<OutboundRules> {

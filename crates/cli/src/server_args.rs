@@ -1,25 +1,48 @@
-//! The server that a command calls, from flags and environment.
+//! The server that a command calls, from flags, environment and contexts.
 
-use std::{io, path::PathBuf};
+pub mod contexts;
+
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    path::PathBuf,
+};
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_api::TenantPageQuery;
-use steadfast_client::{BuildError, Client, ClientError, Request, Response};
+use steadfast_client::{Client, ClientError, Request, Response};
 
+use self::contexts::{Contexts, ServerContext};
 use crate::{exit, output, paged_list::PagedList};
 
-#[derive(Clone, Debug, clap::Args)]
+/// Where a server listens by default.
+const URL_DEFAULT: &str = "http://127.0.0.1:7373";
+const CONTEXT_VARIABLE: &str = "STEADFAST_CONTEXT";
+
+/// The answer to a question that a command would ask.
+#[derive(clap::Args)]
+pub struct ConfirmArgs {
+    /// Do not ask for confirmation, which a production context needs.
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct ServerArgs {
-    /// URL of the server.
+    /// URL of the server [default: that of the context, or http://127.0.0.1:7373].
     #[arg(
         long,
         env = "STEADFAST_URL",
-        default_value = "http://127.0.0.1:7373",
         global = true,
         help_heading = "Server",
         value_name = "SERVER"
     )]
-    pub url: String,
+    pub url: Option<String>,
+    /// Server by name, from `steadfast context add` [env: STEADFAST_CONTEXT] [default: the context
+    /// in use].
+    // Not read by clap, which does not tell a flag from a variable: a URL overrides the variable,
+    // and contradicts the flag.
+    #[arg(long, global = true, help_heading = "Server", value_name = "NAME")]
+    pub context: Option<String>,
     /// API key, if the server requires one.
     #[arg(
         long,
@@ -45,33 +68,96 @@ pub struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// A connection to the server, made with the first call.
+    /// A server that is known, whatever the contexts of the user are.
+    pub fn of_url(url: String) -> Self {
+        Self {
+            url: Some(url),
+            ..Self::default()
+        }
+    }
+
+    /// A connection to the server, made with the first call. Flags and environment win over the
+    /// context. A URL replaces it whole: its key must not reach another server.
     pub fn connect(self) -> anyhow::Result<Server> {
-        let mut builder = Client::builder(&self.url);
-        if let Some(key) = &self.api_key {
-            builder = builder.api_key(key);
-        }
-        if let Some(path) = &self.ca_file {
-            builder = builder.ca_file(path);
-        }
-        let client = builder.build().map_err(|error| match error {
-            BuildError::InvalidUrl { .. } => exit::usage(format!("--url {error}")),
-            _ => exit::usage(format!("{:#}", anyhow::Error::from(error))),
-        })?;
+        let context = self.choose_context()?;
+        let (name, context) = context.map_or((None, None), |(name, it)| (Some(name), Some(it)));
+        let of_context = context.as_ref();
+        let url = self.url.or_else(|| of_context.map(|it| it.url.clone()));
+        let url = url.unwrap_or_else(|| URL_DEFAULT.to_owned());
+        let api_key = match (self.api_key, of_context) {
+            (None, Some(context)) => context.read_key()?,
+            (key, _) => key,
+        };
+        let of_context = context.as_ref();
+        let ca_file = self.ca_file.or_else(|| of_context?.ca_file.clone());
+        let is_production = of_context.is_some_and(|it| it.production);
         Ok(Server {
-            client,
+            client: contexts::client(&url, api_key.as_deref(), ca_file.as_deref())?,
+            has_key: api_key.is_some(),
             json: self.json,
+            production: name.filter(|_| is_production),
         })
+    }
+
+    fn choose_context(&self) -> anyhow::Result<Option<(String, ServerContext)>> {
+        match (&self.url, &self.context) {
+            (Some(url), Some(name)) => Err(exit::usage(format!(
+                "--context {name} and the URL {url} (--url or STEADFAST_URL) both name a server; \
+                 use one of them"
+            ))),
+            (Some(_), None) => Ok(None),
+            (None, named) => {
+                let named = named.clone().or_else(|| {
+                    let variable = std::env::var(CONTEXT_VARIABLE).ok();
+                    variable.filter(|name| !name.is_empty())
+                });
+                Contexts::read()?.choose(named)
+            }
+        }
     }
 }
 
 /// A server, and whether its responses are printed as JSON.
 pub struct Server {
     pub client: Client,
+    pub has_key: bool,
     pub json: bool,
+    /// The context, if it is marked as production.
+    production: Option<String>,
 }
 
 impl Server {
+    /// Asks a person before many things are changed; a script must pass `--yes`.
+    pub fn confirm(&self, question: &str, yes: bool) -> anyhow::Result<()> {
+        if let Some(name) = &self.production {
+            let sentence = format!("production: context {name}, {}", self.client.url());
+            output::warn_in_colour(&sentence);
+        }
+        if yes {
+            return Ok(());
+        }
+        if !io::stdin().is_terminal() {
+            return Err(exit::usage(format!("{question} Pass --yes to confirm.")));
+        }
+        let mut err = io::stderr().lock();
+        write!(err, "{} [y/N] ", output::escape(question))?;
+        err.flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        match answer.trim().to_lowercase().as_str() {
+            "y" | "yes" => Ok(()),
+            _ => Err(exit::usage("nothing was changed")),
+        }
+    }
+
+    /// Asks before one thing is destroyed, if this is a production server.
+    pub fn confirm_in_production(&self, question: &str, yes: bool) -> anyhow::Result<()> {
+        match self.production {
+            Some(_) => self.confirm(question, yes),
+            None => Ok(()),
+        }
+    }
+
     /// Sends a request. With `--json` the response is printed as it came, and nothing is left to
     /// print.
     pub async fn call<T: DeserializeOwned>(

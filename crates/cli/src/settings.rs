@@ -8,6 +8,7 @@ pub mod file;
 mod flags;
 mod retry_arg;
 mod store_url;
+mod tls;
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +30,8 @@ use steadfast::{
 pub use duration_arg::DurationArg;
 pub use flags::{Flags, listen_address};
 pub use retry_arg::{RetryArg, RetrySettings};
-pub use store_url::StoreUrl;
+pub use store_url::{OpenTables, StoreUrl};
+pub use tls::TlsSettings;
 
 use steadfast_server::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 
@@ -52,6 +54,8 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// The path under which a proxy serves this node; empty for none.
     pub base_path: String,
+    /// Where people and programs reach this server, for links and cookies.
+    pub public_url: Option<String>,
     /// The maximum request body size in bytes.
     pub body_bytes_max: usize,
     pub connections: NonZeroUsize,
@@ -97,7 +101,9 @@ pub struct Settings {
     pub retry_after_max: DurationArg,
     /// The maximum number of endpoints per tenant.
     pub endpoints_per_tenant: usize,
+    pub tls: TlsSettings,
     pub log: LogSettings,
+    pub otlp: OtlpSettings,
     pub outbound: OutboundSettings,
     pub retry: RetrySettings,
     /// The default limits per scope, for keys without a gate of their own.
@@ -130,6 +136,16 @@ pub enum ClockSetting {
     System,
     /// Moved by a test over HTTP.
     Manual,
+}
+
+/// Where traces go; the `OTEL_…` variables say more.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct OtlpSettings {
+    /// The OpenTelemetry collector; none means that nothing is sent.
+    pub endpoint: Option<String>,
+    /// Send metrics as well.
+    pub metrics: bool,
 }
 
 /// Addresses that jobs may connect to.
@@ -177,6 +193,7 @@ impl Default for Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT)),
             allowed_hosts: server.allowed_hosts,
             base_path: server.base_path,
+            public_url: None,
             body_bytes_max: server.body_bytes_max,
             connections: nonzero(server.connections),
             connections_per_address: nonzero(server.connections_per_address),
@@ -202,7 +219,9 @@ impl Default for Settings {
             bulk_rate: steadfast_server::Settings::default().bulk_rate,
             retry_after_max: DurationArg(engine.retry_after_max),
             endpoints_per_tenant: server.endpoints_per_tenant,
+            tls: TlsSettings::default(),
             log: LogSettings::default(),
+            otlp: OtlpSettings::default(),
             outbound: OutboundSettings::default(),
             retry: RetrySettings::default(),
             gates: BTreeMap::new(),
@@ -216,6 +235,7 @@ impl Settings {
     pub fn read(flags: &Flags) -> anyhow::Result<Self> {
         let mut settings = file::read(flags.config.as_deref())?;
         flags.apply_to(&mut settings);
+        settings.follow_public_url();
         settings.check()?;
         Ok(settings)
     }
@@ -252,7 +272,8 @@ impl Settings {
                 self.base_path
             )));
         }
-        Ok(())
+        self.check_public_url()?;
+        self.tls.check()
     }
 
     pub fn check(&self) -> anyhow::Result<()> {

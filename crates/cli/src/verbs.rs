@@ -12,20 +12,16 @@ pub mod forecast;
 pub mod gates;
 pub mod jobs;
 pub mod keys;
-pub mod migrate;
 pub mod nodes;
 pub mod operations;
 pub mod policy;
 pub mod queues;
 pub mod schedules;
 pub mod stats;
+pub mod store;
 pub mod workers;
 
-use std::{
-    collections::BTreeMap,
-    fmt::Display,
-    io::{IsTerminal as _, Read as _, Write as _},
-};
+use std::{collections::BTreeMap, fmt::Display, io::Read as _};
 
 use serde::{
     Serialize,
@@ -122,24 +118,5 @@ fn the_only_one(
                 format!("more than one {noun} matches {name}: use its id, {others} or {last}");
             Err(usage(sentence))
         }
-    }
-}
-
-/// Asks a person; a script must pass `--yes`.
-fn confirm(question: &str, yes: bool) -> anyhow::Result<()> {
-    if yes {
-        return Ok(());
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(usage(format!("{question} Pass --yes to confirm.")));
-    }
-    let mut err = std::io::stderr().lock();
-    write!(err, "{question} [y/N] ")?;
-    err.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    match answer.trim().to_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(usage("nothing was changed")),
     }
 }

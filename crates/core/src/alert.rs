@@ -23,8 +23,8 @@ pub use observation::{
     AlertMetrics, AlertObservation, ForecastTrust, ObservedDestination, UpcomingJobs,
 };
 pub use settings::{
-    AlertSettings, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert, OverdueAlert,
-    RegressedAlert, RetryRateAlert, StormAlert,
+    AlertSettings, CertificateAlert, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert,
+    OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
 };
 pub use state::{AlertAcknowledgement, AlertCommand, AlertState};
 
@@ -48,6 +48,9 @@ string_enum! {
         Regressed = "regressed",
         /// More jobs are coming than can be worked off in time.
         Storm = "storm",
+        /// Nodes cannot use the TLS certificate in their files. Of the default tenant: nodes
+        /// belong to none.
+        Certificate = "certificate",
     }
 }
 
@@ -59,6 +62,7 @@ impl AlertRule {
             Self::RetryRate | Self::Destination => AlertUnit::Share,
             Self::Overdue | Self::Storm => AlertUnit::Seconds,
             Self::NewFailure | Self::Regressed => AlertUnit::Causes,
+            Self::Certificate => AlertUnit::Nodes,
         }
     }
 }
@@ -75,6 +79,8 @@ string_enum! {
         Seconds = "seconds",
         /// A number of causes of failures.
         Causes = "causes",
+        /// A number of nodes.
+        Nodes = "nodes",
     }
 }
 
@@ -82,7 +88,7 @@ impl AlertUnit {
     /// A figure, for people: `3`, `12.5%` or `7m`.
     pub fn format(self, figure: f64) -> String {
         match self {
-            Self::Jobs | Self::Causes => figure.to_string(),
+            Self::Jobs | Self::Causes | Self::Nodes => figure.to_string(),
             Self::Share => format!("{}%", (figure * 1_000.0).round() / 10.0),
             Self::Seconds => {
                 format_seconds(Duration::try_from_secs_f64(figure).unwrap_or_default())

@@ -52,9 +52,9 @@ pub mod limits;
 
 pub use alert::{
     AlertAcknowledgement, AlertChange, AlertCommand, AlertMetrics, AlertObservation, AlertRule,
-    AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, DestinationAlert, DlqAlert,
-    ExhaustedAlert, ForecastTrust, NewFailureAlert, ObservedDestination, OverdueAlert,
-    RegressedAlert, RetryRateAlert, StormAlert, UpcomingJobs,
+    AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, CertificateAlert,
+    DestinationAlert, DlqAlert, ExhaustedAlert, ForecastTrust, NewFailureAlert,
+    ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert, UpcomingJobs,
 };
 pub use audit::{Actor, AuditRecord};
 pub use batch::{
@@ -93,6 +93,7 @@ pub use job::{
         DependantDecision, Dependencies, OnFailure, PrerequisiteCounts, PrerequisiteState,
         blocked_run_at,
     },
+    log::{AttemptLog, LogLevel, LogLine, LogLines},
     start_deadline::{ExpiryAction, StartBefore, StartDeadline},
     tally::Tally,
     unique::{

@@ -180,6 +180,9 @@ pub const CALL_WINDOWS_KEPT_MAX: usize = 10_000;
 
 // Leases and nodes.
 
+/// Lines of logs are stored after this time, many together; a person who follows a log waits no
+/// longer.
+pub const LOG_WRITE_EVERY: Duration = Duration::from_millis(500);
 /// A renewal reveals a lost lease and survives a clock that jumps ahead, so even a long lease is
 /// renewed this often.
 pub const RENEW_EVERY_MAX: Duration = Duration::from_secs(10);

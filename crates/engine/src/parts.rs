@@ -27,9 +27,9 @@ use crate::{
     roles::{
         clock_keeper::ClockKeeper, dead_letter_retention::DeadLetterRetention,
         dependency_runner::DependencyRunner, expirer::Expirer, fetcher::Fetcher,
-        health_keeper::HealthKeeper, keeper::Keeper, node_heartbeat::NodeHeartbeat,
-        operation_runner::OperationRunner, pruner::Pruner, schedule_runner::ScheduleRunner,
-        sweeper::Sweeper, watcher::Watcher,
+        health_keeper::HealthKeeper, keeper::Keeper, log_writer::LogWriter,
+        node_heartbeat::NodeHeartbeat, operation_runner::OperationRunner, pruner::Pruner,
+        schedule_runner::ScheduleRunner, sweeper::Sweeper, watcher::Watcher,
     },
 };
 
@@ -72,8 +72,9 @@ impl Parts {
             roles.push(Arc::new(calls));
         }
         roles.push(Arc::new(self.fetcher(config.concurrency, ended, stop)));
-        let others: [Arc<dyn Role>; 13] = [
+        let others: [Arc<dyn Role>; 14] = [
             Arc::new(self.keeper()),
+            Arc::new(self.log_writer()),
             Arc::new(self.sweeper(config.sweep_every)),
             Arc::new(self.expirer(config.sweep_every)),
             Arc::new(self.clock_keeper()),
@@ -148,6 +149,14 @@ impl Parts {
         }
     }
 
+    pub fn log_writer(&self) -> LogWriter {
+        LogWriter {
+            store: self.store.clone(),
+            inflight: self.inflight.clone(),
+            announcer: self.announcer.clone(),
+        }
+    }
+
     pub fn sweeper(&self, every: Duration) -> Sweeper {
         Sweeper::new(self.store.clone(), self.settler.clone(), every)
     }
@@ -170,6 +179,7 @@ impl Parts {
             self.gates.clone(),
             self.client.shared_levels(),
             self.alerts.clone(),
+            self.health.clone(),
             every,
         )
     }
@@ -222,6 +232,7 @@ impl Parts {
             store: self.store.clone(),
             inflight: self.inflight.clone(),
             calls: self.calls.clone(),
+            health: self.health.clone(),
             name: self.request.worker.clone(),
             queues: self.request.queues.clone(),
             kinds: self.request.kinds.clone(),

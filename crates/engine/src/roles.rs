@@ -8,6 +8,7 @@ pub mod fetcher;
 pub mod forecast_recorder;
 pub mod health_keeper;
 pub mod keeper;
+pub mod log_writer;
 pub mod node_heartbeat;
 pub mod operation_runner;
 pub mod pruner;

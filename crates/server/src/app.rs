@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use axum::http::Uri;
 use steadfast_core::Tenant;
 use steadfast_engine::{BulkCommand, Client, DocumentCache, NodeHandle};
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,7 @@ use crate::{
         test_clock::TestClock,
         workers::Workers,
     },
+    telemetry::MetricsPush,
 };
 
 /// Settings of the server.
@@ -41,6 +43,9 @@ pub struct Settings {
     /// The path under which a proxy shows this server, such as `/steadfast`; empty for none. The
     /// proxy may pass it on or take it off.
     pub base_path: String,
+    /// The address under which people and other programs reach this server, such as
+    /// `https://jobs.example.com`; without a slash at the end. By default, what a request names.
+    pub public_url: Option<Arc<str>>,
     /// The largest body of a request, in bytes.
     pub body_bytes_max: usize,
     /// Maximum open connections; at most 75 % may wait for jobs or events.
@@ -55,6 +60,8 @@ pub struct Settings {
     pub endpoints_per_tenant: usize,
     /// The clock of the store, if tests may move it.
     pub test_clock: Option<TestClock>,
+    /// Pushes metrics to a collector.
+    pub metrics_push: Option<MetricsPush>,
 }
 
 impl Default for Settings {
@@ -63,6 +70,7 @@ impl Default for Settings {
             open: false,
             allowed_hosts: Vec::new(),
             base_path: String::new(),
+            public_url: None,
             body_bytes_max: limits::BODY_BYTES_DEFAULT,
             connections: limits::CONNECTIONS_DEFAULT,
             connections_per_address: limits::CONNECTIONS_PER_ADDRESS_DEFAULT,
@@ -70,7 +78,23 @@ impl Default for Settings {
             bulk_rate: BulkCommand::RATE_DEFAULT,
             endpoints_per_tenant: limits::ENDPOINTS_PER_TENANT_DEFAULT,
             test_clock: None,
+            metrics_push: None,
         }
+    }
+}
+
+impl Settings {
+    /// The host names that are this server's, with that of its public address.
+    pub(crate) fn own_names(&self) -> Vec<String> {
+        let url = self.public_url.as_ref().and_then(|url| url.parse().ok());
+        let public = url.and_then(|url: Uri| url.authority().map(ToString::to_string));
+        self.allowed_hosts.iter().cloned().chain(public).collect()
+    }
+
+    /// Whether browsers reach this server over HTTPS only.
+    pub(crate) fn is_public_https(&self) -> bool {
+        let url = self.public_url.as_ref();
+        url.is_some_and(|url| url.starts_with("https://"))
     }
 }
 
@@ -151,7 +175,7 @@ impl App {
             sessions: Sessions::new(node.store()),
             dashboard: DashboardState::default(),
             node,
-            own_hosts: OwnHosts::new(unknown_address, &settings.allowed_hosts),
+            own_hosts: OwnHosts::new(&[(unknown_address, false)], &settings.own_names()),
             settings,
             metrics,
             policy_json: PolicyJsonCache::default(),

@@ -8,8 +8,9 @@
 //!
 //! * `limits`: every number that was chosen.
 //! * `http`: how requests are read and responses written, and the connections that carry them.
+//! * `tls`: the certificate of a listener, read again when its files change.
 //! * `auth`: API keys, sessions, the admin key. `node`: workers, waiting requests, limits by tenant.
-//!   `metrics`: counters of the node.
+//!   `metrics`: counters of the node. `telemetry`: traces over OTLP.
 //! * `theme`: how pages look: assets, layout, navigation, error page, security headers.
 //! * `app`: what every request may use. The one exception to the order: it holds `dashboard::state`,
 //!   which knows no page, as a field.
@@ -35,7 +36,9 @@ mod monitoring;
 mod node;
 mod router;
 mod serve;
+mod telemetry;
 mod theme;
+mod tls;
 
 pub use api::openapi_json;
 pub use app::{App, Settings};
@@ -44,4 +47,6 @@ pub use http::base_path::is_base_path;
 pub use limits::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 pub use metrics::Metrics;
 pub use node::test_clock::TestClock;
-pub use serve::{mount, serve};
+pub use serve::{Listeners, mount, serve};
+pub use telemetry::{MetricsPush, Telemetry, TelemetrySettings, Tracer};
+pub use tls::{Tls, TlsError, TlsFiles};

@@ -14,6 +14,23 @@ pub const SIGN_IN_BYTES_MAX: usize = 8 * 1024;
 pub const BODY_DEPTH_MAX: usize = 100;
 /// A client that cannot send a megabyte in this time holds a connection for nothing.
 pub const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+/// A handshake is two round trips; a client that takes longer holds a connection for nothing.
+pub const TLS_HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
+/// How often the files of a certificate are read: new ones are used well before the old expire.
+pub const CERTIFICATE_READ_EVERY: Duration = Duration::from_secs(2);
+/// A chain of ten certificates has some 20 KiB.
+pub const CERTIFICATE_BYTES_MAX: u64 = 1024 * 1024;
+/// Requests at once on an HTTP/2 connection, which the protocol recommends as the least.
+pub const HTTP2_STREAMS_MAX: u32 = 100;
+/// The head of a request over HTTP/2; as over HTTP/1.
+#[expect(clippy::cast_possible_truncation, reason = "16 KiB")]
+pub const HTTP2_HEAD_BYTES_MAX: u32 = HEAD_BYTES_MAX as u32;
+/// What is held for a request over HTTP/2 whose client does not read.
+pub const HTTP2_SEND_BYTES_MAX: usize = 64 * 1024;
+/// How often an HTTP/2 client is asked whether it is there.
+pub const HTTP2_PING_EVERY: Duration = Duration::from_secs(20);
+/// An HTTP/2 connection without a request for this long is closed. Browsers keep them for later.
+pub const HTTP2_IDLE_MAX: Duration = Duration::from_secs(5 * 60);
 /// How long a client may take to send its headers, the wait for its next request included.
 pub const HEADER_TIME_MAX: Duration = Duration::from_secs(30);
 /// A client that reads nothing of its response for this long has gone away.
@@ -100,6 +117,8 @@ pub const ON_SUCCESS_MAX: usize = 100;
 pub const JOB_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How soon a request that waits for a job learns that another node has ended it.
 pub const JOB_WAIT_CHECK_EVERY: Duration = Duration::from_secs(1);
+/// How soon a log that is followed shows what another node has stored.
+pub const LOG_FOLLOW_CHECK_EVERY: Duration = Duration::from_secs(1);
 /// How many of the jobs that are waited for are read at once: each may hold a payload.
 pub const JOB_WAITS_READ_AT_ONCE: usize = 100;
 /// A text that a worker tells of itself: a cell in a table.
@@ -189,6 +208,21 @@ pub const ID_CHARS_MAX: usize = 64;
 pub const POLICY_JSON_MAX: usize = 8;
 /// Labels of metrics are names that users choose; past this many they are called `other`.
 pub const METRIC_LANES_MAX: usize = 500;
+/// Lists whose size is a metric are counted no further than this.
+pub const METRIC_LIST_MAX: usize = 100;
+
+// OTLP
+
+/// As the specification of OpenTelemetry has it.
+pub const TELEMETRY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
+/// A request that takes longer would only fill the queue behind it.
+pub const TELEMETRY_TIMEOUT_MAX: Duration = Duration::from_secs(60);
+/// As the specification has it, too.
+pub const METRICS_PUSH_EVERY_DEFAULT: Duration = Duration::from_secs(60);
+/// A push reads as much as a scrape.
+pub const METRICS_PUSH_EVERY_MIN: Duration = Duration::from_millis(100);
+/// A collector that is away must not hold up the stop of a node.
+pub const TELEMETRY_STOP_MAX: Duration = Duration::from_secs(2);
 
 // Dashboard
 
@@ -230,6 +264,9 @@ pub const COMPLETIONS_OF_PAGE_MAX: usize = COMPLETIONS_MAX / 2;
 
 /// Attempts on the page of a job; the API has the rest.
 pub const PAGE_ATTEMPTS_MAX: usize = 50;
+/// Attempts whose logs are on the page of a job, and lines of each; the API has the rest.
+pub const LOG_ATTEMPTS_SHOWN: usize = 5;
+pub const LOG_LINES_SHOWN: usize = 200;
 /// Past attempts that fit into the timeline of a job without becoming unreadable.
 pub const TIMELINE_ATTEMPTS_MAX: usize = 14;
 /// Upcoming attempts in the timeline of a job, beside the past ones.

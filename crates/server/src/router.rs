@@ -19,7 +19,7 @@ use crate::{
     dashboard, docs,
     http::{
         Problem,
-        base_path::{self, MountPath},
+        base_path::{self, MountPath, PublicUrl},
     },
     monitoring::{health, scrape},
     theme::error_page::error_page,
@@ -56,6 +56,9 @@ async fn put_base_path(State(app): State<Arc<App>>, mut request: Request, next: 
     let prefix = base_path::prefix_of(&app.settings.base_path, &request);
     if !prefix.is_empty() {
         request.extensions_mut().insert(MountPath(prefix.clone()));
+    }
+    if let Some(url) = &app.settings.public_url {
+        request.extensions_mut().insert(PublicUrl(url.clone()));
     }
     let response = share_store(next.run(request)).await;
     base_path::move_response(response, &prefix).await

@@ -2,6 +2,8 @@
 
 mod check;
 mod listen;
+mod listeners;
+mod protocol;
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -11,27 +13,31 @@ use axum::{
     middleware::{self, Next},
     response::Response,
 };
-use tokio::net::TcpListener;
 
+pub use self::listeners::Listeners;
 use crate::{
     app::App,
     http::{base_path, origin::OwnHosts},
+    monitoring::push,
     router::router,
+    tls::Tls,
 };
 
 /// Serves a node's HTTP side until `stop` is ready.
 pub async fn serve(
-    listener: TcpListener,
+    listeners: impl Into<Listeners>,
     app: App,
     stop: impl Future<Output = ()> + Send,
 ) -> std::io::Result<()> {
     let mut app = app;
-    app.own_hosts = OwnHosts::new(listener.local_addr()?, &app.settings.allowed_hosts);
+    let listeners = listeners.into();
+    app.own_hosts = OwnHosts::new(&listeners.addresses()?, &app.settings.own_names());
     let app = Arc::new(app);
     let closing = app.closing.clone();
-    let background = tokio::spawn(run_background(app.clone()));
+    let certificates = listeners.certificates();
+    let background = tokio::spawn(run_background(app.clone(), certificates));
     let router = router(app.clone());
-    let outcome = listen::listen(listener, app, router, async {
+    let outcome = listen::listen(listeners, app, router, async {
         stop.await;
         closing.cancel();
     })
@@ -68,9 +74,9 @@ pub async fn serve(
 /// background until the router is dropped.
 pub fn mount(mut app: App) -> Router {
     let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
-    app.own_hosts = OwnHosts::new(any_port, &app.settings.allowed_hosts);
+    app.own_hosts = OwnHosts::new(&[(any_port, false)], &app.settings.own_names());
     let app = Arc::new(app);
-    let background = tokio::spawn(run_background(app.clone()));
+    let background = tokio::spawn(run_background(app.clone(), Vec::new()));
     let ends_with_router = Arc::new(EndsBackground {
         app: app.clone(),
         task: background.abort_handle(),
@@ -109,7 +115,7 @@ async fn check(
 }
 
 /// The background tasks, until the server closes.
-async fn run_background(app: Arc<App>) {
+async fn run_background(app: Arc<App>, certificates: Vec<Arc<Tls>>) {
     let App {
         client,
         node,
@@ -123,10 +129,18 @@ async fn run_background(app: Arc<App>) {
     let store = node.store();
     let workers = workers.run(&*store);
     let waits = job_waits.run(client, node);
+    let push = async {
+        if let Some(push) = &app.settings.metrics_push {
+            push::run(&app, push, closing).await;
+        }
+    };
+    let certificates = certificates.iter().map(|it| it.watch(node, closing));
     tokio::join!(
+        futures_util::future::join_all(certificates),
         keys.run(closing),
         sessions.run(closing),
         closing.run_until_cancelled(waits),
         closing.run_until_cancelled(workers),
+        push,
     );
 }

@@ -90,6 +90,22 @@ impl Server {
         Ok(standby)
     }
 
+    /// A copy of the files of this server that does not run.
+    pub fn base_backup(&self) -> io::Result<Self> {
+        let copy = Self::prepare("")?;
+        copy.run("pg_basebackup", &["-c", "fast", "--no-sync"], |backup| {
+            backup.args(["-U", "postgres", "-h"]).arg(&self.directory);
+        })?;
+        Ok(copy)
+    }
+
+    /// Starts a copy as these settings for its recovery say, and waits until it can be written to.
+    pub fn recover(&mut self, settings: &str) -> io::Result<()> {
+        self.put("data/recovery.signal", "")?;
+        settings.clone_into(&mut self.settings);
+        self.resume()
+    }
+
     /// Makes a standby the primary.
     pub fn promote(&self) -> io::Result<()> {
         self.run("pg_ctl", &["promote", "-s", "-w"], |_| ())

@@ -86,6 +86,7 @@ const (
 	AlertRuleNewFailure  AlertRule = "new_failure"
 	AlertRuleRegressed   AlertRule = "regressed"
 	AlertRuleStorm       AlertRule = "storm"
+	AlertRuleCertificate AlertRule = "certificate"
 )
 
 // AlertStatus is one of a few words.
@@ -114,6 +115,7 @@ const (
 	AlertUnitShare   AlertUnit = "share"
 	AlertUnitSeconds AlertUnit = "seconds"
 	AlertUnitCauses  AlertUnit = "causes"
+	AlertUnitNodes   AlertUnit = "nodes"
 )
 
 // Attempt: One attempt and its retry decision.

@@ -67,13 +67,13 @@ export interface AlertList {
   nextCursor?: string | null | undefined;
 }
 
-export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue" | "destination" | "new_failure" | "regressed" | "storm";
+export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue" | "destination" | "new_failure" | "regressed" | "storm" | "certificate";
 
 export type AlertStatus = "ok" | "pending" | "firing";
 
 export type AlertSubject = "jobs" | "deliveries" | "notifications";
 
-export type AlertUnit = "jobs" | "share" | "seconds" | "causes";
+export type AlertUnit = "jobs" | "share" | "seconds" | "causes" | "nodes";
 
 /** One attempt and its retry decision. */
 export interface Attempt {

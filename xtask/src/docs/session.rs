@@ -397,6 +397,7 @@ impl Server {
             .current_dir(&self.directory)
             .env("PATH", search)
             .env("REPOSITORY", root)
+            .env("XDG_CONFIG_HOME", self.directory.join("config"))
             .env("STEADFAST_URL", format!("http://127.0.0.1:{}", self.port))
             .stdin(Stdio::null())
             .stdout(output.try_clone().map_err(at)?)

@@ -28,7 +28,7 @@ impl Access {
             StoreUrl::Postgres(_) => false,
         };
         let gets_one = settings.print_first_key || given_key()?.is_some();
-        if has_no_keys && !settings.listen.ip().is_loopback() && !gets_one {
+        if has_no_keys && !settings.is_loopback() && !gets_one {
             bail!(refusal(settings));
         }
         Ok(())
@@ -45,7 +45,7 @@ impl Access {
             make_first_key(settings, store).await?;
             has_keys = true;
         }
-        let is_loopback = settings.listen.ip().is_loopback();
+        let is_loopback = settings.is_loopback();
         if !is_loopback && !has_keys {
             bail!(refusal(settings));
         }
@@ -102,9 +102,16 @@ fn refusal(settings: &Settings) -> String {
             settings.store
         ),
     };
+    let plain = settings
+        .tls
+        .plain_listen
+        .filter(|it| !it.ip().is_loopback());
+    let (address, flag) = match plain {
+        Some(plain) if settings.listen.ip().is_loopback() => (plain, "--plain-listen"),
+        _ => (settings.listen, "--listen"),
+    };
     format!(
-        "refusing to listen on {}: other machines can connect there, and no API key exists yet\n  {what_to_do}\n  or listen on loopback only: --listen 127.0.0.1:{}",
-        settings.listen,
-        settings.listen.port(),
+        "refusing to listen on {address}: other machines can connect there, and no API key exists yet\n  {what_to_do}\n  or listen on loopback only: {flag} 127.0.0.1:{}",
+        address.port(),
     )
 }

@@ -14,7 +14,8 @@ use crate::{
 pub fn print_welcome(settings: &Settings, access: &Access, address: SocketAddr) {
     // A program that reads JSON lines must not find text before them.
     if settings.log.format == LogFormat::Json {
-        tracing::info!(url = %format!("http://{address}"), store = %settings.store, "listening");
+        let scheme = scheme(settings.tls.cert.is_some());
+        tracing::info!(url = %format!("{scheme}://{address}"), store = %settings.store, "listening");
         return;
     }
     for line in lines(settings, access, address) {
@@ -32,7 +33,9 @@ pub fn print_goodbye(settings: &Settings) {
 }
 
 fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<String> {
-    let url = local_url(address);
+    let is_tls = settings.tls.cert.is_some();
+    let local = local_url(address, is_tls);
+    let url = settings.public_url.clone().unwrap_or(local);
     let store = match settings.store {
         StoreUrl::Memory => "memory: (all data is lost when this process stops)".to_owned(),
         _ => format!("{} (durable)", settings.store),
@@ -56,15 +59,16 @@ fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<Strin
             " -H 'authorization: Bearer sf_…'",
         )
     };
-    let server = if address == Settings::default().listen {
+    let server = if url == local_url(Settings::default().listen, false) {
         String::new()
     } else {
         format!(" --url {url}")
     };
     vec![
         format!(
-            "Steadfast {} on http://{address}",
-            env!("CARGO_PKG_VERSION")
+            "Steadfast {} on {}://{address}",
+            env!("CARGO_PKG_VERSION"),
+            scheme(is_tls)
         ),
         format!("  store     {store}"),
         format!("  dashboard {url}/"),
@@ -84,12 +88,16 @@ fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<Strin
 
 /// The URL for a client on this machine: `0.0.0.0` accepts connections, but is no address to
 /// connect to.
-pub fn local_url(mut address: SocketAddr) -> String {
+pub fn local_url(mut address: SocketAddr, is_tls: bool) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(match address {
             SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
             SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         });
     }
-    format!("http://{address}")
+    format!("{}://{address}", scheme(is_tls))
+}
+
+fn scheme(is_tls: bool) -> &'static str {
+    if is_tls { "https" } else { "http" }
 }

@@ -5,17 +5,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::de::DeserializeOwned;
+
 use super::Settings;
 use crate::exit::usage;
 
 /// Read if it exists and no other file is named.
 const DEFAULT_FILE: &str = "steadfast.toml";
+/// Said after an error in a settings file.
+pub const EXAMPLE: &str = "steadfast.example.toml lists every setting";
 
 /// The settings of the named file, or of the default file, or the defaults.
 pub fn read(named: Option<&Path>) -> anyhow::Result<Settings> {
     let path = named.map_or_else(|| PathBuf::from(DEFAULT_FILE), Path::to_owned);
     match std::fs::read_to_string(&path) {
-        Ok(text) => parse(&text, &path),
+        Ok(text) => parse_toml(&text, &path, EXAMPLE),
         Err(error) if error.kind() == ErrorKind::NotFound && named.is_none() => {
             Ok(Settings::default())
         }
@@ -23,7 +27,8 @@ pub fn read(named: Option<&Path>) -> anyhow::Result<Settings> {
     }
 }
 
-pub fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
+/// Reads a file of this program; an error names the line, shows it, and ends with the advice.
+pub fn parse_toml<T: DeserializeOwned>(text: &str, path: &Path, advice: &str) -> anyhow::Result<T> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| {
             let before = text.get(..span.start).unwrap_or_default();
@@ -35,9 +40,6 @@ pub fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
         };
         let shown = line.and_then(|line| text.lines().nth(line - 1));
         let shown = shown.map_or(String::new(), |shown| format!("\n  {}", shown.trim()));
-        usage(format!(
-            "{place}: {}{shown}\n  steadfast.example.toml lists every setting",
-            error.message()
-        ))
+        usage(format!("{place}: {}{shown}\n  {advice}", error.message()))
     })
 }

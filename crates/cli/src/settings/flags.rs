@@ -31,6 +31,20 @@ pub struct Flags {
     /// Path under which a proxy serves this server, such as /steadfast.
     #[arg(long, env = "STEADFAST_BASE_PATH", value_name = "PATH")]
     pub base_path: Option<String>,
+    /// URL under which people and programs reach this server, for links, sign-in and cookies, such
+    /// as https://jobs.example.com [default: what each request names].
+    #[arg(long, env = "STEADFAST_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Certificate for HTTPS with its chain, in PEM; requires --tls-key. Read again when it changes.
+    #[arg(long, env = "STEADFAST_TLS_CERT", value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, in PEM.
+    #[arg(long, env = "STEADFAST_TLS_KEY", value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// Additional address for plain HTTP beside HTTPS, e.g. for probes on this machine
+    /// [default: none].
+    #[arg(long, env = "STEADFAST_PLAIN_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
+    pub plain_listen: Option<SocketAddr>,
     /// Maximum request body size in bytes [default: 1048576].
     #[arg(long, env = "STEADFAST_BODY_BYTES_MAX", value_name = "BYTES")]
     pub body_bytes_max: Option<usize>,
@@ -117,6 +131,13 @@ pub struct Flags {
     /// Log level: error, warn, info, debug or trace [default: info].
     #[arg(long, env = "STEADFAST_LOG_LEVEL", value_name = "LEVEL")]
     pub log_level: Option<String>,
+    /// OpenTelemetry collector to send traces to, e.g. http://127.0.0.1:4318; other OTEL_ variables
+    /// apply as usual [default: none].
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    pub otlp_endpoint: Option<String>,
+    /// Send metrics to the collector as well.
+    #[arg(long, env = "STEADFAST_OTLP_METRICS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub otlp_metrics: Option<bool>,
     /// Addresses that jobs may connect to: public, or any, which includes private addresses
     /// [default: public; any on loopback without keys].
     #[arg(long, env = "STEADFAST_OUTBOUND", value_name = "POLICY")]
@@ -157,6 +178,10 @@ impl Flags {
         set(&self.listen, &mut settings.listen);
         set(&self.allowed_hosts, &mut settings.allowed_hosts);
         set(&self.base_path, &mut settings.base_path);
+        set_option(&self.public_url, &mut settings.public_url);
+        set_option(&self.tls_cert, &mut settings.tls.cert);
+        set_option(&self.tls_key, &mut settings.tls.key);
+        set_option(&self.plain_listen, &mut settings.tls.plain_listen);
         set(&self.body_bytes_max, &mut settings.body_bytes_max);
         set(&self.connections, &mut settings.connections);
         set(
@@ -193,6 +218,8 @@ impl Flags {
         );
         set(&self.log_format, &mut settings.log.format);
         set(&self.log_level, &mut settings.log.level);
+        set_option(&self.otlp_endpoint, &mut settings.otlp.endpoint);
+        set(&self.otlp_metrics, &mut settings.otlp.metrics);
         set_option(&self.outbound, &mut settings.outbound.policy);
         set(&self.outbound_allow, &mut settings.outbound.allow);
         set_option(&self.outbound_ca_file, &mut settings.outbound.ca_file);

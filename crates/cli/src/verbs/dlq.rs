@@ -123,6 +123,10 @@ async fn apply(
         dry_run: run.dry_run,
         ..DeadLettersRequest::default()
     };
+    if work.kind == OperationKind::Discard && !run.dry_run {
+        let amount = quantity(selection.ids.len() as u64, "dead letter", "dead letters");
+        server.confirm_in_production(&format!("discard {amount}?"), run.yes)?;
+    }
     let result = server.fetch(request(server, work.kind, &body)).await?;
     if result.count == 0 {
         let sentence = "none of these jobs is a dead letter (not_found)";

@@ -6,17 +6,22 @@ mod recount;
 mod server;
 mod sqlite;
 
-use std::net::{SocketAddr, TcpListener};
+use std::{
+    net::{SocketAddr, TcpListener},
+    path::PathBuf,
+};
 
 use serde_json::json;
 use steadfast::http::OutboundRules;
+use steadfast_server::Tls;
 
 use crate::{
     exit::{ExitError, with_causes},
     output::{self, print_line},
     serve::local_url,
-    server_args::{Server, ServerArgs},
+    server_args::ServerArgs,
     settings::{Flags, Settings, StoreUrl},
+    show::now,
 };
 
 #[derive(clap::Args)]
@@ -37,6 +42,9 @@ pub struct Args {
         value_name = "KEY"
     )]
     api_key: Option<String>,
+    /// Additional CA certificates to trust, in PEM.
+    #[arg(long, env = "STEADFAST_CA_FILE", value_name = "FILE")]
+    ca_file: Option<PathBuf>,
     /// Recount all jobs, report wrong counters and repair them. Reads the whole store; servers keep
     /// running.
     #[arg(long)]
@@ -89,13 +97,19 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             };
             findings.ok("settings", from);
             check_outbound(&settings, &mut findings);
+            check_tls(&settings, &mut findings);
             check_store(&settings, &mut findings).await;
             if args.recount {
                 recount::recount(&settings, &mut findings).await;
             }
             let is_elsewhere = args.url.is_some();
-            let url = args.url.unwrap_or_else(|| local_url(settings.listen));
-            let server = server_at(url, args.api_key)?;
+            let local = || local_url(settings.listen, settings.tls.cert.is_some());
+            let server = ServerArgs {
+                api_key: args.api_key,
+                ca_file: args.ca_file,
+                ..ServerArgs::of_url(args.url.unwrap_or_else(local))
+            };
+            let server = server.connect()?;
             if !server::check_server(&server, &mut findings).await {
                 if is_elsewhere {
                     let url = server.client.url();
@@ -201,14 +215,18 @@ async fn check_store(settings: &Settings, findings: &mut Findings) {
     }
 }
 
-fn server_at(url: String, api_key: Option<String>) -> anyhow::Result<Server> {
-    let args = ServerArgs {
-        url,
-        api_key,
-        ca_file: None,
-        json: false,
+fn check_tls(settings: &Settings, findings: &mut Findings) {
+    let Some(files) = settings.tls.files() else {
+        return;
     };
-    args.connect()
+    let cert = files.cert.display().to_string();
+    match Tls::read(files) {
+        Ok(tls) => match tls.problem(now()) {
+            Some(problem) => findings.fail("tls", problem.to_string()),
+            None => findings.ok("tls", format!("{cert} and its key can be used")),
+        },
+        Err(error) => findings.fail("tls", error.to_string()),
+    }
 }
 
 fn check_port(address: SocketAddr, findings: &mut Findings) {

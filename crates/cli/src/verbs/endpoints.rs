@@ -16,7 +16,7 @@ use crate::{
     job_list::print_jobs,
     output::print_line,
     page::{PageArgs, print_rows},
-    server_args::{Server, ServerArgs},
+    server_args::{ConfirmArgs, Server, ServerArgs},
     settings::{DurationArg, RetryArg},
     show::{age, now},
 };
@@ -108,6 +108,8 @@ enum Verb {
         /// Id or URL of the endpoint.
         #[arg(value_name = "ENDPOINT")]
         id: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
     /// Rotate the signing secret; the old secret stays valid for a while.
     #[command(after_help = "Example:\n  steadfast endpoints rotate end_… --overlap 2d")]
@@ -177,7 +179,7 @@ impl Verb {
             | Verb::Disable { id }
             | Verb::Test { id, .. }
             | Verb::Deliveries { id, .. }
-            | Verb::Delete { id }
+            | Verb::Delete { id, .. }
             | Verb::Rotate { id, .. } => Some(id),
         }
     }
@@ -232,7 +234,8 @@ pub async fn run(mut args: Args) -> anyhow::Result<()> {
                 .await
         }
         Verb::Resend { id } => print_delivery(&server, client.resend_delivery(&id)).await,
-        Verb::Delete { id } => {
+        Verb::Delete { id, confirm } => {
+            server.confirm_in_production(&format!("delete endpoint {id}?"), confirm.yes)?;
             if server.call(client.delete_endpoint(&id)).await?.is_some() {
                 print_line!("{id} deleted")?;
             }

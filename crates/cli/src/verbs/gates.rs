@@ -13,7 +13,7 @@ use crate::{
     numbers::{Number, expected},
     output::print_line,
     page::print_rows,
-    server_args::{Server, ServerArgs},
+    server_args::{ConfirmArgs, Server, ServerArgs},
     settings::DurationArg,
     show::now,
 };
@@ -50,9 +50,8 @@ enum Verb {
     Delete {
         #[command(flatten)]
         gate: GateArgs,
-        /// Earlier versions asked for confirmation without it.
-        #[arg(long, short, hide = true)]
-        yes: bool,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
 }
 
@@ -170,8 +169,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             };
             print_answer(&server, server.call(request).await?)
         }
-        Verb::Delete { gate, yes: _ } => {
+        Verb::Delete { gate, confirm } => {
             let GateArgs { scope, key } = &gate;
+            let question = format!("delete the gate for {scope} {key}?");
+            server.confirm_in_production(&question, confirm.yes)?;
             let request = client.delete_gate(*scope, key, &query);
             if server.call(request).await?.is_some() {
                 print_line!("gate for {scope} {key} deleted")?;

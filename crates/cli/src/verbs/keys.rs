@@ -14,7 +14,7 @@ use crate::{
     exit::{ExitError, usage},
     output::{self, print_line},
     page::print_rows,
-    server_args::{Server, ServerArgs},
+    server_args::{ConfirmArgs, Server, ServerArgs},
     settings::{DurationArg, StoreUrl},
     show::{age, now},
 };
@@ -64,21 +64,22 @@ enum Verb {
         /// Id or name of the key.
         #[arg(value_name = "KEY")]
         id: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
 }
 
 const FIRST_KEY: &str = "This is the first key. From now on every request requires a key. After a restart, jobs may\nconnect only to public addresses unless the settings allow more.";
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
-    let was_open = args.store.is_none() && args.server.api_key.is_none();
     let is_json = args.server.json;
     match args.store {
         Some(store) => in_store(&*open(&store).await?, args.verb, is_json).await,
-        None => over_api(&args.server.connect()?, args.verb, was_open).await,
+        None => over_api(&args.server.connect()?, args.verb).await,
     }
 }
 
-async fn over_api(server: &Server, verb: Verb, was_open: bool) -> anyhow::Result<()> {
+async fn over_api(server: &Server, verb: Verb) -> anyhow::Result<()> {
     let client = &server.client;
     match verb {
         Verb::Create {
@@ -95,7 +96,7 @@ async fn over_api(server: &Server, verb: Verb, was_open: bool) -> anyhow::Result
             };
             if let Some(created) = server.call(client.create_key(&request)).await? {
                 print_token(&created)?;
-                if was_open {
+                if !server.has_key {
                     print_line!("{FIRST_KEY}")?;
                 }
             }
@@ -104,11 +105,12 @@ async fn over_api(server: &Server, verb: Verb, was_open: bool) -> anyhow::Result
             let list = all_keys(server).await?;
             server.print(&list, print_list)?;
         }
-        Verb::Delete { id } => {
+        Verb::Delete { id, confirm } => {
             let id = match id.starts_with("key_") {
                 true => id,
                 false => id_by_name(&all_keys(server).await?, &id)?,
             };
+            server.confirm_in_production(&format!("revoke {id}?"), confirm.yes)?;
             if server.call(client.revoke_key(&id)).await?.is_some() {
                 print_line!("{id} revoked")?;
             }
@@ -184,7 +186,7 @@ async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Resul
             }
             print_list(&list)
         }
-        Verb::Delete { id } => {
+        Verb::Delete { id, .. } => {
             let id = match id.starts_with("key_") {
                 true => id,
                 false => id_by_name(&stored_keys(store).await?, &id)?,

@@ -12,7 +12,7 @@ use crate::{
     limits::{FOLLOW_FIRST, PROGRESS_EVERY, WATCH_EVERY},
     output::{self, print_line},
     page::{PageArgs, print_rows},
-    server_args::{Server, ServerArgs},
+    server_args::{ConfirmArgs, Server, ServerArgs},
     show::{age, moment, now, status_cell, thousands},
 };
 
@@ -92,6 +92,8 @@ enum Verb {
     Cancel {
         /// Operation id, opr_….
         id: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
 }
 
@@ -128,7 +130,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         }
         Verb::Pause { id } => client.pause_operation(&id),
         Verb::Resume { id } => client.resume_operation(&id),
-        Verb::Cancel { id } => client.cancel_operation(&id),
+        Verb::Cancel { id, confirm } => {
+            server.confirm_in_production(&format!("cancel operation {id}?"), confirm.yes)?;
+            client.cancel_operation(&id)
+        }
     };
     if let Some(operation) = server.call(changed).await? {
         print_line!("{}: {}", operation.id, operation.report)?;

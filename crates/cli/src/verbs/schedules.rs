@@ -14,7 +14,7 @@ use crate::{
     limits::{TICKS_DEFAULT, UPCOMING_TICKS},
     output::print_line,
     page::{PageArgs, print_rows},
-    server_args::{Server, ServerArgs},
+    server_args::{ConfirmArgs, Server, ServerArgs},
     show::{local_time, moment_in, now, relative, status_cell, template_facts},
 };
 
@@ -82,6 +82,8 @@ enum Verb {
     Delete {
         /// Id or name of the schedule.
         schedule: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
 }
 
@@ -141,7 +143,11 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 print_ticks(&ticks, zone.as_ref())?;
             }
         }
-        Verb::Delete { schedule: id } => {
+        Verb::Delete {
+            schedule: id,
+            confirm,
+        } => {
+            server.confirm_in_production(&format!("delete schedule {id}?"), confirm.yes)?;
             if server.call(client.delete_schedule(&id)).await?.is_some() {
                 print_line!("{id} deleted")?;
             }

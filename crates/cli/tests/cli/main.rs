@@ -3,6 +3,7 @@
 
 mod bench;
 mod commands;
+mod contexts;
 mod demo;
 mod dev;
 mod doctor;

@@ -76,8 +76,10 @@ impl Node {
         let mut command = steadfast(&all, dir.path());
         command.envs(variables.iter().copied());
         let process = Process::start(command, drop);
+        let is_tls = args.contains(&"--tls-cert");
+        let scheme = if is_tls { "https" } else { "http" };
         Self {
-            url: format!("http://{}", process.address),
+            url: format!("{scheme}://{}", process.address),
             welcome: process.welcome.clone(),
             process,
             dir,

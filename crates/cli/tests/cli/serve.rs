@@ -2,6 +2,7 @@
 
 mod keys;
 mod settings;
+mod tls;
 
 use crate::node::{Node, dir, files, run};
 

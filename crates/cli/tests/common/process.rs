@@ -18,6 +18,8 @@ pub fn wrapped(mut command: Command, args: &[&str], dir: &Path) -> Command {
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("STEADFAST_")) {
         command.env_remove(name);
     }
+    // The contexts of the person who runs the tests are not those of the test.
+    command.env("XDG_CONFIG_HOME", dir.join("config"));
     command
 }
 
@@ -43,9 +45,9 @@ impl Process {
         let mut lines = BufReader::new(process.child.stdout.take().unwrap()).lines();
         for line in lines.by_ref() {
             let line = line.unwrap();
-            if let (true, Some((_, rest))) =
-                (process.address.is_empty(), line.split_once("http://"))
-            {
+            let url = line.split_once("http://");
+            let url = url.or_else(|| line.split_once("https://"));
+            if let (true, Some((_, rest))) = (process.address.is_empty(), url) {
                 let end = rest.find(|c: char| !c.is_ascii_digit() && !".:".contains(c));
                 rest[..end.unwrap_or(rest.len())].clone_into(&mut process.address);
             }

@@ -82,13 +82,7 @@ impl AlertRule {
             state.queue = queue.cloned();
             state.threshold = settings.threshold(self);
             let is_only = worst.is_some_and(|(_, is_only)| is_only);
-            state.message = match &observed.destination {
-                Some(observed) => settings.destination_message(&state, observed),
-                None if self.unit() == AlertUnit::Causes => {
-                    settings.cause_message(&state, observed.newest_causes.get(&self))
-                }
-                None => settings.message(&state, is_only, &observed.metrics, now),
-            };
+            state.message = settings.sentence(&state, observed, is_only, now);
         }
         (stored != Some(&state)).then_some(AlertChange { state, event })
     }

@@ -75,6 +75,13 @@ impl AlertObservation {
             .or_insert_with(|| format!("{} ({})", group.summary(), group.key.fingerprint));
     }
 
+    /// Adds a node that cannot use its certificate, and why.
+    pub fn add_certificate_problem(&mut self, problem: String) {
+        self.metrics.bad_certificates += 1;
+        let first = self.newest_causes.entry(AlertRule::Certificate);
+        first.or_insert(problem);
+    }
+
     /// The state of a system that a tenant's jobs call.
     pub fn of_destination(
         tenant: Tenant,
@@ -129,7 +136,10 @@ impl AlertObservation {
                 let worst = self.metrics.upcoming;
                 u64::from(worst.is_some() && metrics.upcoming == worst)
             }
-            AlertRule::Destination | AlertRule::NewFailure | AlertRule::Regressed => 0,
+            AlertRule::Destination
+            | AlertRule::NewFailure
+            | AlertRule::Regressed
+            | AlertRule::Certificate => 0,
         };
         let (mut worst, mut queues) = (None, 0_usize);
         for (queue, metrics) in &self.queues {
@@ -160,6 +170,8 @@ pub struct AlertMetrics {
     pub regressed_causes: u64,
     /// The upcoming jobs, if they are more than the throughput allows.
     pub upcoming: Option<UpcomingJobs>,
+    /// Nodes that cannot use the TLS certificate in their files.
+    pub bad_certificates: u64,
 }
 
 impl AddAssign for AlertMetrics {
@@ -172,6 +184,7 @@ impl AddAssign for AlertMetrics {
         self.new_causes += other.new_causes;
         self.regressed_causes += other.regressed_causes;
         self.upcoming = self.upcoming.max(other.upcoming);
+        self.bad_certificates += other.bad_certificates;
     }
 }
 

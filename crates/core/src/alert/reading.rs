@@ -1,8 +1,8 @@
 //! The value of a rule, computed from the counts, and its message.
 
 use super::{
-    AlertMetrics, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject,
-    ObservedDestination, format_seconds,
+    AlertMetrics, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
+    AlertSubject, AlertUnit, ObservedDestination, format_seconds,
 };
 use crate::{
     explain::{brief, whole_second, with_most_recent},
@@ -38,6 +38,7 @@ impl AlertSettings {
             AlertRule::Destination => metrics.failed_share,
             AlertRule::NewFailure => metrics.new_causes as f64,
             AlertRule::Regressed => metrics.regressed_causes as f64,
+            AlertRule::Certificate => metrics.bad_certificates as f64,
             AlertRule::Storm => metrics
                 .upcoming
                 .map_or(0, |upcoming| upcoming.wait.as_secs())
@@ -56,12 +57,32 @@ impl AlertSettings {
             AlertRule::Exhausted => self.exhausted.above as f64,
             AlertRule::Overdue => self.overdue.above.as_secs_f64(),
             AlertRule::Storm => self.storm.above.as_secs_f64(),
-            AlertRule::Destination | AlertRule::NewFailure | AlertRule::Regressed => 0.0,
+            AlertRule::Destination
+            | AlertRule::NewFailure
+            | AlertRule::Regressed
+            | AlertRule::Certificate => 0.0,
+        }
+    }
+
+    /// What is wrong, or that nothing is, in the words of the rule.
+    pub(super) fn sentence(
+        &self,
+        state: &AlertState,
+        observed: &AlertObservation,
+        is_only: bool,
+        now: Timestamp,
+    ) -> String {
+        let newest = observed.newest_causes.get(&state.rule);
+        match &observed.destination {
+            Some(observed) => self.destination_message(state, observed),
+            None if state.rule.unit() == AlertUnit::Causes => self.cause_message(state, newest),
+            None if state.rule == AlertRule::Certificate => self.certificate_message(state, newest),
+            None => self.message(state, is_only, &observed.metrics, now),
         }
     }
 
     /// What is wrong, or that nothing is. `is_only` says that all of it is in the state's queue.
-    pub(super) fn message(
+    fn message(
         &self,
         state: &AlertState,
         is_only: bool,
@@ -122,13 +143,16 @@ impl AlertSettings {
                 ),
                 None => format!("the upcoming jobs {location} can be completed in time"),
             },
-            // Their messages are `destination_message` and `cause_message`.
-            AlertRule::Destination | AlertRule::NewFailure | AlertRule::Regressed => String::new(),
+            // Their messages are `destination_message`, `cause_message` and `certificate_message`.
+            AlertRule::Destination
+            | AlertRule::NewFailure
+            | AlertRule::Regressed
+            | AlertRule::Certificate => String::new(),
         }
     }
 
     /// How many causes of failures are news, and the newest of them.
-    pub(super) fn cause_message(&self, state: &AlertState, newest: Option<&String>) -> String {
+    fn cause_message(&self, state: &AlertState, newest: Option<&String>) -> String {
         if !self.is_enabled(state.rule) {
             return "the rule is disabled".to_owned();
         }
@@ -148,12 +172,25 @@ impl AlertSettings {
         with_most_recent(&text, newest.map(String::as_str))
     }
 
+    /// The nodes that cannot use their certificate, and what one of them says.
+    fn certificate_message(&self, state: &AlertState, reason: Option<&String>) -> String {
+        if !self.is_enabled(state.rule) {
+            return "the rule is disabled".to_owned();
+        }
+        match (state.status, reason) {
+            (AlertStatus::Ok, _) | (_, None) => {
+                "all nodes can use their TLS certificates again".to_owned()
+            }
+            (_, Some(reason)) if state.value <= 1.0 => reason.clone(),
+            (_, Some(reason)) => {
+                let value = state.format_value();
+                format!("{value} nodes cannot use their TLS certificates; {reason}")
+            }
+        }
+    }
+
     /// What is wrong with a destination, or that nothing is.
-    pub(super) fn destination_message(
-        &self,
-        state: &AlertState,
-        observed: &ObservedDestination,
-    ) -> String {
+    fn destination_message(&self, state: &AlertState, observed: &ObservedDestination) -> String {
         if !self.is_enabled(state.rule) {
             return "the rule is disabled".to_owned();
         }

@@ -39,6 +39,8 @@ pub struct AlertSettings {
     pub regressed: RegressedAlert,
     /// More jobs are coming than can be worked off in time.
     pub storm: StormAlert,
+    /// Fires if nodes cannot use the TLS certificate in their files.
+    pub certificate: CertificateAlert,
 }
 
 /// Fires if a system that jobs call does not work; when that is so, its gate says.
@@ -149,6 +151,26 @@ pub struct StormAlert {
     pub after: Duration,
 }
 
+/// Fires if nodes cannot use the TLS certificate in their files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct CertificateAlert {
+    /// Whether the rule is checked; true by default.
+    pub enabled: bool,
+    /// How long the rule must be broken before the alert fires; at once by default.
+    #[serde(with = "duration::text")]
+    pub after: Duration,
+}
+
+impl Default for CertificateAlert {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            after: Duration::ZERO,
+        }
+    }
+}
+
 impl Default for StormAlert {
     fn default() -> Self {
         Self {
@@ -172,6 +194,7 @@ impl Default for AlertSettings {
             new_failure: NewFailureAlert::default(),
             regressed: RegressedAlert::default(),
             storm: StormAlert::default(),
+            certificate: CertificateAlert::default(),
         }
     }
 }
@@ -268,6 +291,7 @@ impl AlertSettings {
             AlertRule::NewFailure => self.new_failure.enabled,
             AlertRule::Regressed => self.regressed.enabled,
             AlertRule::Storm => self.storm.enabled,
+            AlertRule::Certificate => self.certificate.enabled,
         }
     }
 
@@ -281,6 +305,7 @@ impl AlertSettings {
             AlertRule::NewFailure => self.new_failure.after,
             AlertRule::Regressed => self.regressed.after,
             AlertRule::Storm => self.storm.after,
+            AlertRule::Certificate => self.certificate.after,
         }
     }
 }

@@ -26,6 +26,9 @@ pub struct NodeState {
     /// Tenants that had their share of the slots for calls at the last heartbeat.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub full_for: Vec<Tenant>,
+    /// Why it cannot use the TLS certificate in its files, if it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_problem: Option<String>,
     /// When it started, by the store's clock.
     pub started_at: Timestamp,
     /// The time of its last heartbeat.

@@ -48,21 +48,38 @@ impl RoleStatus {
     }
 }
 
-/// The health of every role of a node.
+/// The health of a node.
 #[derive(Default)]
-pub struct NodeHealth(Mutex<Vec<Arc<RoleHealth>>>);
+pub struct NodeHealth {
+    roles: Mutex<Vec<Arc<RoleHealth>>>,
+    certificate_problem: Mutex<Option<String>>,
+}
 
 impl NodeHealth {
+    /// Why the node cannot use the TLS certificate in its files, if it cannot.
+    pub fn certificate_problem(&self) -> Option<String> {
+        self.lock_problem().clone()
+    }
+
+    pub fn set_certificate_problem(&self, problem: Option<String>) {
+        *self.lock_problem() = problem;
+    }
+
+    fn lock_problem(&self) -> MutexGuard<'_, Option<String>> {
+        let problem = self.certificate_problem.lock();
+        problem.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Begins to watch a role.
     pub fn watch(&self, health: RoleHealth) -> Arc<RoleHealth> {
         let health = Arc::new(health);
-        let mut roles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
         roles.push(health.clone());
         health
     }
 
     pub fn states(&self) -> Vec<RoleState> {
-        let roles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
         roles.iter().map(|role| role.state()).collect()
     }
 }

@@ -16,13 +16,14 @@ use crate::{
     flow::call_slots::CallSlots,
     inflight::Inflight,
     limits::{HEARTBEAT_EVERY, NODE_FORGOTTEN_AFTER, NODES_CHECKED_EVERY},
-    role::{Next, Role},
+    role::{Next, Role, health::NodeHealth},
 };
 
 pub struct NodeHeartbeat {
     pub store: Arc<dyn Store>,
     pub inflight: Arc<Inflight>,
     pub calls: Arc<CallSlots>,
+    pub health: Arc<NodeHealth>,
     pub name: WorkerName,
     pub queues: Vec<Queue>,
     pub kinds: Vec<Kind>,
@@ -94,6 +95,7 @@ impl NodeHeartbeat {
             concurrency: self.concurrency,
             in_flight: self.inflight.len(),
             full_for: self.calls.tenants_without_slot(),
+            certificate_problem: self.health.certificate_problem(),
             started_at: self.started_at,
             last_seen: now,
         };
@@ -146,6 +148,7 @@ mod tests {
             store: store.clone(),
             inflight: Arc::default(),
             calls: CallSlots::new(1),
+            health: Arc::default(),
             name: WorkerName::new(name).unwrap(),
             queues: Vec::new(),
             kinds: Vec::new(),

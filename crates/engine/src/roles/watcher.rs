@@ -10,20 +10,25 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AlertChange, AlertMetrics, AlertObservation, AlertSettings, AlertState, AlertStatus,
+    AlertChange, AlertMetrics, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
     AlertSubject, ClosedBy, Destination, EventType, FailureGroup, Gates, Kind, Payload, Queue,
     Room, Subscriptions, Tenant, Timestamp,
 };
 use steadfast_store::{
-    Document, DocumentKind, DocumentSaveResult, LaneStats, StartQuery, StartSnapshot, Store,
-    StoreError,
+    Document, DocumentKind, DocumentPage, DocumentSaveResult, LaneStats, StartQuery, StartSnapshot,
+    Store, StoreError,
 };
 
 use crate::{
-    documents::{cache::DocumentCache, endpoints::Endpoints, policy_levels::PolicyLevels},
+    documents::{
+        cache::{DocumentCache, decode_documents},
+        endpoints::Endpoints,
+        node_state::NodeState,
+        policy_levels::PolicyLevels,
+    },
     flow::gates::{GateCache, mark_paused},
     limits,
-    role::{Next, Role},
+    role::{Next, Role, health::NodeHealth},
     roles::forecast_recorder::{ForecastRecorder, UpcomingByQueue},
 };
 
@@ -34,6 +39,7 @@ pub struct Watcher {
     states: DocumentCache<HashMap<String, StoredState>>,
     forecasts: ForecastRecorder,
     settings: AlertSettings,
+    health: Arc<NodeHealth>,
     every: Duration,
 }
 
@@ -56,6 +62,7 @@ impl Watcher {
         gates: Arc<GateCache>,
         levels: Arc<PolicyLevels>,
         settings: AlertSettings,
+        health: Arc<NodeHealth>,
         every: Duration,
     ) -> Self {
         Self {
@@ -65,6 +72,7 @@ impl Watcher {
             endpoints,
             gates,
             settings,
+            health,
             every,
         }
     }
@@ -88,8 +96,9 @@ impl Watcher {
         let destinations = destination_observations(states.clone(), &gates);
         let failures = self.store.new_failures(limits::NEW_FAILURES_MAX).await?;
         let upcoming = self.forecasts.refresh_or_keep(now).await;
-        let mut observed = observations(states, &lanes, &upcoming);
+        let mut observed = observations(states.clone(), &lanes, &upcoming);
         add_failures(&mut observed, &failures, &self.settings, now);
+        self.add_certificates(&mut observed, states, now).await?;
         for observation in observed.into_iter().chain(destinations) {
             for rule in observation.rules() {
                 let id = observation.state_id(rule);
@@ -103,6 +112,48 @@ impl Watcher {
             }
         }
         Ok(changed)
+    }
+
+    /// Adds the nodes that cannot use their certificates. Their records are only read while there
+    /// is such a node, or an alert of one: a thousand nodes must not read a thousand records at
+    /// every check.
+    async fn add_certificates<'a>(
+        &self,
+        observed: &mut Vec<AlertObservation>,
+        mut states: impl Iterator<Item = &'a AlertState>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let is_open = |state: &AlertState| {
+            state.rule == AlertRule::Certificate && state.status != AlertStatus::Ok
+        };
+        let has_own = self.health.certificate_problem().is_some();
+        if !has_own && !states.any(is_open) {
+            return Ok(());
+        }
+        let nodes = self
+            .store
+            .list_documents(DocumentKind::Node, DocumentPage::All)
+            .await?;
+        let nodes = decode_documents::<NodeState>(nodes).map(|(_, node)| node);
+        let tenant = Tenant::default();
+        let is_default =
+            |it: &AlertObservation| it.tenant == tenant && it.subject == AlertSubject::Jobs;
+        let place = observed.iter().position(is_default).unwrap_or_else(|| {
+            let observation = AlertObservation::new(tenant, AlertSubject::Jobs, BTreeMap::new());
+            observed.push(observation);
+            observed.len() - 1
+        });
+        for NodeState {
+            name,
+            certificate_problem,
+            ..
+        } in nodes.filter(|node| node.is_alive(now))
+        {
+            if let Some(problem) = certificate_problem {
+                observed[place].add_certificate_problem(format!("node {name}: {problem}"));
+            }
+        }
+        Ok(())
     }
 
     /// Jobs that a person, or the health of their destination, keeps back are not late: of queues

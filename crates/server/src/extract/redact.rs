@@ -151,6 +151,16 @@ impl Caller {
         Ok(text.cloned())
     }
 
+    /// Fails if this caller may not read the logs of attempts, which name what they work on.
+    pub fn require_logs(&self) -> Result<(), Problem> {
+        if self.sees_payloads() {
+            return Ok(());
+        }
+        let detail = "a key with scope read cannot read logs, because they may contain payloads; \
+                      use a key with scope tenant or admin";
+        Err(Problem::new(StatusCode::FORBIDDEN, "wrong_scope", detail))
+    }
+
     /// The address of an endpoint as this caller may see it. Its path may be a secret, as Slack's
     /// is; readers and workers see the host.
     pub fn endpoint_url(&self, url: &str) -> String {

@@ -4,18 +4,20 @@
 //! front of their addresses on the way out. So a page cannot forget it, and a form that sends an
 //! address back sends one that is known here.
 
+use std::sync::Arc;
+
 use axum::{
     body::{Body, to_bytes},
     extract::{OriginalUri, Request},
     http::{
-        HeaderMap, HeaderValue, StatusCode, Uri, header,
+        Extensions, HeaderMap, HeaderValue, StatusCode, Uri, header,
         request::Parts,
         uri::{Authority, PathAndQuery},
     },
     response::{IntoResponse as _, Response},
 };
 
-use crate::limits;
+use crate::{http::connections::Connection, limits};
 
 /// The prefix of the addresses of the server.
 const OWN_PARTS: &[&str] = &[
@@ -48,17 +50,30 @@ const OWN_PARTS: &[&str] = &[
 #[derive(Clone, Debug, Default)]
 pub struct MountPath(pub String);
 
-/// The address under which the browser sees this server.
+/// The address of the server from the settings, without a slash at the end.
+#[derive(Clone, Debug)]
+pub struct PublicUrl(pub Arc<str>);
+
+/// The address under which the browser sees this server: the public one of the settings, or what
+/// the request names.
 pub fn own_url(parts: &Parts) -> String {
+    if let Some(PublicUrl(url)) = parts.extensions.get() {
+        return url.to_string();
+    }
     let header = |name: &str| parts.headers.get(name).and_then(|it| it.to_str().ok());
     let host = header("host").filter(|host| host.parse::<Authority>().is_ok());
-    let scheme = match header("x-forwarded-proto") {
-        Some("https") => "https",
-        _ => "http",
-    };
+    let is_https = arrived_with_tls(&parts.extensions)
+        || header("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
+    let scheme = if is_https { "https" } else { "http" };
     let path = parts.extensions.get::<MountPath>();
     let path = path.map_or("", |path| &path.0);
     format!("{scheme}://{}{path}", host.unwrap_or("127.0.0.1"))
+}
+
+/// Whether the connection of a request has TLS.
+pub fn arrived_with_tls(extensions: &Extensions) -> bool {
+    let connection = extensions.get::<Arc<Connection>>();
+    connection.is_some_and(|connection| connection.is_tls)
 }
 
 /// Puts a path in front of the addresses in a response.

@@ -12,8 +12,8 @@ use std::{
     collections::HashMap,
     net::{IpAddr, Ipv6Addr},
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU8, AtomicU64, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -55,8 +55,9 @@ pub enum Admission {
 #[derive(Debug)]
 pub struct Connection {
     id: u64,
-    address: IpAddr,
-    phase: AtomicU8,
+    pub address: IpAddr,
+    pub is_tls: bool,
+    activity: Mutex<Activity>,
     /// When it came into its phase, in milliseconds since the server was started.
     since: AtomicU64,
     started: Instant,
@@ -64,9 +65,15 @@ pub struct Connection {
     pub closing: Notify,
 }
 
-/// The activity of a connection, in the order in which connections are closed.
+/// What a connection does. Over HTTP/2 it has many requests at once.
+#[derive(Debug)]
+struct Activity {
+    phase: Phase,
+    requests: usize,
+}
+
+/// The phase of a connection, in the order in which connections are closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
 enum Phase {
     /// It has not sent a request yet.
     New,
@@ -78,16 +85,6 @@ enum Phase {
     Working,
     /// It is being closed.
     Closing,
-}
-
-impl Phase {
-    const ALL: [Self; 5] = [
-        Self::New,
-        Self::Idle,
-        Self::Receiving,
-        Self::Working,
-        Self::Closing,
-    ];
 }
 
 impl Connections {
@@ -102,7 +99,7 @@ impl Connections {
     }
 
     /// Registers a new connection, and closes idle ones if there is no room for it.
-    pub fn admit(&self, address: IpAddr) -> Admission {
+    pub fn admit(&self, address: IpAddr, is_tls: bool) -> Admission {
         let address = network(address);
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let of_address = table.by_address.get(&address).copied().unwrap_or(0);
@@ -124,7 +121,11 @@ impl Connections {
         let connection = Arc::new(Connection {
             id: table.next_id,
             address,
-            phase: AtomicU8::new(Phase::New as u8),
+            is_tls,
+            activity: Mutex::new(Activity {
+                phase: Phase::New,
+                requests: 0,
+            }),
             since: AtomicU64::new(millis(self.started.elapsed())),
             started: self.started,
             closing: Notify::new(),
@@ -197,18 +198,36 @@ impl Table {
 }
 
 impl Connection {
+    fn activity(&self) -> MutexGuard<'_, Activity> {
+        let activity = self.activity.lock();
+        activity.unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn phase(&self) -> Phase {
-        let phase = usize::from(self.phase.load(Ordering::Acquire));
-        Phase::ALL.get(phase).copied().unwrap_or(Phase::Closing)
+        self.activity().phase
     }
 
     /// Changes its phase, if it is still that one.
     fn change(&self, from: Phase, to: Phase) -> bool {
-        let (order, failed) = (Ordering::AcqRel, Ordering::Acquire);
-        let changed = self
-            .phase
-            .compare_exchange(from as u8, to as u8, order, failed);
-        changed.is_ok()
+        let mut activity = self.activity();
+        let is_still = activity.phase == from;
+        if is_still {
+            activity.phase = to;
+        }
+        is_still
+    }
+
+    /// Ready when it has had no request for this long.
+    pub async fn idle(&self, most: Duration) {
+        loop {
+            let since = self.started + Duration::from_millis(self.since.load(Ordering::Relaxed));
+            let is_idle = self.phase() < Phase::Receiving;
+            if is_idle && since.elapsed() >= most {
+                return;
+            }
+            let until = if is_idle { since } else { Instant::now() };
+            tokio::time::sleep_until(until + most).await;
+        }
     }
 
     fn stamp(&self) {
@@ -219,18 +238,24 @@ impl Connection {
     /// A request has arrived. `None` if the connection is being closed: then nothing of the request
     /// may be done, because its response would be lost.
     pub fn begin(self: &Arc<Self>) -> Option<RequestUnderWay> {
-        let is_open = self.change(Phase::Idle, Phase::Working)
-            || self.change(Phase::New, Phase::Working)
-            // The rest of a refused body is read while the next request begins.
-            || self.change(Phase::Receiving, Phase::Working)
-            || self.phase() == Phase::Working;
-        is_open.then(|| RequestUnderWay(self.clone()))
+        let mut activity = self.activity();
+        if activity.phase == Phase::Closing {
+            return None;
+        }
+        // The rest of a refused body may be read while the next request begins.
+        activity.phase = Phase::Working;
+        activity.requests += 1;
+        Some(RequestUnderWay(self.clone()))
     }
 
     /// The body of a request is arriving, until this is dropped.
     pub fn receive(self: &Arc<Self>) -> BodyUnderWay {
         self.stamp();
-        self.change(Phase::Working, Phase::Receiving);
+        let mut activity = self.activity();
+        // Beside another request it stays open for that one.
+        if activity.phase == Phase::Working && activity.requests <= 1 {
+            activity.phase = Phase::Receiving;
+        }
         BodyUnderWay(self.clone())
     }
 }
@@ -241,8 +266,10 @@ pub struct RequestUnderWay(Arc<Connection>);
 impl Drop for RequestUnderWay {
     fn drop(&mut self) {
         self.0.stamp();
-        if !self.0.change(Phase::Working, Phase::Idle) {
-            self.0.change(Phase::Receiving, Phase::Idle);
+        let mut activity = self.0.activity();
+        activity.requests -= 1;
+        if activity.requests == 0 && activity.phase != Phase::Closing {
+            activity.phase = Phase::Idle;
         }
     }
 }
@@ -254,7 +281,11 @@ impl BodyUnderWay {
     /// The body has arrived. `false` if the connection is being closed: then nothing of the request
     /// may be done.
     pub fn end(self) -> bool {
-        self.0.change(Phase::Receiving, Phase::Working)
+        let mut activity = self.0.activity();
+        if activity.phase == Phase::Receiving {
+            activity.phase = Phase::Working;
+        }
+        activity.phase == Phase::Working
     }
 }
 
@@ -285,7 +316,7 @@ mod tests {
     use super::*;
 
     fn admit(connections: &Connections, address: &str) -> Arc<Connection> {
-        match connections.admit(address.parse().unwrap()) {
+        match connections.admit(address.parse().unwrap(), false) {
             Admission::Admitted(connection) => connection,
             other => panic!("{other:?}"),
         }
@@ -316,12 +347,35 @@ mod tests {
         }
         assert!(!body.end(), "the body came too late");
         drop(receiving);
-        let full = connections.admit("10.0.0.2".parse().unwrap());
+        let full = connections.admit("10.0.0.2".parse().unwrap(), false);
         assert!(matches!(full, Admission::Full));
         assert!(!is_closing(&open[0]));
         drop(working);
         admit(&connections, "10.0.0.2");
         assert!(is_closing(&open[0]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_with_several_requests_is_idle_after_the_last() {
+        let connections = Connections::new(1, 1);
+        let open = admit(&connections, "10.0.0.1");
+        let (first, second) = (open.begin().unwrap(), open.begin().unwrap());
+        let body = open.receive();
+        drop(first);
+        let full = || {
+            matches!(
+                connections.admit("10.0.0.2".parse().unwrap(), false),
+                Admission::Full
+            )
+        };
+        assert!(full(), "the second request is still under way");
+        assert!(body.end());
+        let most = Duration::from_secs(60);
+        let waited = tokio::time::timeout(3 * most, open.idle(most)).await;
+        assert!(waited.is_err(), "it is not idle");
+        drop(second);
+        open.idle(most).await;
+        assert!(!full() && is_closing(&open));
     }
 
     #[test]
@@ -330,7 +384,7 @@ mod tests {
         let one = admit(&connections, "2001:db8::1");
         let other = admit(&connections, "2001:db8::2");
         let (working, _also) = (one.begin(), other.begin());
-        let third = connections.admit("2001:db8::3".parse().unwrap());
+        let third = connections.admit("2001:db8::3".parse().unwrap(), false);
         assert!(matches!(third, Admission::Refused), "one network");
         admit(&connections, "2001:db9::1");
         drop(working);

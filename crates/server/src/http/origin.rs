@@ -37,19 +37,30 @@ pub fn check_form(version: Version, headers: &HeaderMap) -> Result<(), Problem> 
 /// The hosts and origins that are this server's own.
 #[derive(Clone, Debug)]
 pub struct OwnHosts {
-    address: SocketAddr,
-    /// The address as clients write it, which needs no closer look.
-    usual: String,
+    addresses: Vec<ListenAddress>,
     /// Names from the settings, in lower case, each with a port or for every port.
     allowed: Vec<String>,
 }
 
+#[derive(Clone, Debug)]
+struct ListenAddress {
+    address: SocketAddr,
+    is_tls: bool,
+    /// The address as clients write it, which needs no closer look.
+    usual: String,
+}
+
 impl OwnHosts {
-    pub fn new(address: SocketAddr, allowed: &[String]) -> Self {
+    /// The addresses, each with whether it has TLS, and the names from the settings.
+    pub fn new(addresses: &[(SocketAddr, bool)], allowed: &[String]) -> Self {
         let allowed = allowed.iter().map(|host| host.trim().to_ascii_lowercase());
-        Self {
+        let addresses = addresses.iter().map(|&(address, is_tls)| ListenAddress {
             address,
+            is_tls,
             usual: address.to_string(),
+        });
+        Self {
+            addresses: addresses.collect(),
             allowed: allowed.collect(),
         }
     }
@@ -63,11 +74,14 @@ impl OwnHosts {
         if named.all(|host| self.is_own(host)) {
             return Ok(());
         }
+        let own = self.addresses.first().map_or(String::new(), |it| {
+            let scheme = if it.is_tls { "https" } else { "http" };
+            format!("{scheme}://{}", it.address)
+        });
         let detail = format!(
             "this server has no API key, so it does not accept requests for host {host:?}: \
-             use http://{}, allow the host with --allowed-hosts, or create a key with \
-             `steadfast keys create`",
-            self.address
+             use {own}, allow the host with --allowed-hosts, or create a key with \
+             `steadfast keys create`"
         );
         let status = StatusCode::MISDIRECTED_REQUEST;
         Err(Problem::new(status, "wrong_host", detail))
@@ -115,25 +129,9 @@ impl OwnHosts {
     }
 
     fn is_own(&self, host: &str) -> bool {
-        if host == self.usual || self.names(host) {
-            return true;
-        }
-        let Ok(authority) = host.parse::<Authority>() else {
-            return false;
-        };
-        let port = authority.port_u16().unwrap_or(80);
-        // In a router of another program, the port is not known.
-        let is_own_port = self.address.port() == 0 || port == self.address.port();
-        if !is_own_port || host.contains('@') {
-            return false;
-        }
-        let name = authority.host();
-        let name = name.strip_suffix('.').unwrap_or(name);
-        let address = name.trim_start_matches('[').trim_end_matches(']');
-        match address.parse::<IpAddr>() {
-            Ok(ip) => ip.is_loopback() || ip == self.address.ip(),
-            Err(_) => name.eq_ignore_ascii_case("localhost"),
-        }
+        self.addresses.iter().any(|it| it.usual == host)
+            || self.names(host)
+            || self.addresses.iter().any(|it| it.is(host))
     }
 
     /// Whether the settings allow this host.
@@ -146,6 +144,28 @@ impl OwnHosts {
         let name = name.as_ref().map_or("", |authority| authority.host());
         let is_plain = !host.contains('@');
         is_plain && self.allowed.iter().any(|it| *it == host || it == name)
+    }
+}
+
+impl ListenAddress {
+    fn is(&self, host: &str) -> bool {
+        let Ok(authority) = host.parse::<Authority>() else {
+            return false;
+        };
+        let usual_port = if self.is_tls { 443 } else { 80 };
+        let port = authority.port_u16().unwrap_or(usual_port);
+        // In a router of another program, the port is not known.
+        let is_own_port = self.address.port() == 0 || port == self.address.port();
+        if !is_own_port || host.contains('@') {
+            return false;
+        }
+        let name = authority.host();
+        let name = name.strip_suffix('.').unwrap_or(name);
+        let address = name.trim_start_matches('[').trim_end_matches(']');
+        match address.parse::<IpAddr>() {
+            Ok(ip) => ip.is_loopback() || ip == self.address.ip(),
+            Err(_) => name.eq_ignore_ascii_case("localhost"),
+        }
     }
 }
 
@@ -175,7 +195,7 @@ mod tests {
 
     fn own(address: &str, allowed: &[&str]) -> OwnHosts {
         let allowed: Vec<String> = allowed.iter().map(|&host| host.to_owned()).collect();
-        OwnHosts::new(address.parse().unwrap(), &allowed)
+        OwnHosts::new(&[(address.parse().unwrap(), false)], &allowed)
     }
 
     type Pair = (&'static str, &'static str);

@@ -85,7 +85,15 @@ class AlertList(TypedDict):
 
 
 AlertRule: TypeAlias = Literal[
-    "dlq", "retry_rate", "exhausted", "overdue", "destination", "new_failure", "regressed", "storm"
+    "dlq",
+    "retry_rate",
+    "exhausted",
+    "overdue",
+    "destination",
+    "new_failure",
+    "regressed",
+    "storm",
+    "certificate",
 ]
 
 
@@ -95,7 +103,7 @@ AlertStatus: TypeAlias = Literal["ok", "pending", "firing"]
 AlertSubject: TypeAlias = Literal["jobs", "deliveries", "notifications"]
 
 
-AlertUnit: TypeAlias = Literal["jobs", "share", "seconds", "causes"]
+AlertUnit: TypeAlias = Literal["jobs", "share", "seconds", "causes", "nodes"]
 
 
 class Attempt(TypedDict):

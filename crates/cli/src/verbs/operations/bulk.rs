@@ -16,7 +16,6 @@ use crate::{
     output::{self, print_line},
     server_args::Server,
     show::quantity,
-    verbs::confirm,
 };
 
 /// The jobs, and how they are processed.
@@ -119,6 +118,11 @@ impl BulkWork {
         }
     }
 
+    fn is_destructive(&self) -> bool {
+        use OperationKind::{Cancel, Discard, Erase};
+        matches!(self.kind, Cancel | Discard | Erase)
+    }
+
     fn verb(&self) -> &'static str {
         match self.kind {
             OperationKind::Requeue => "requeue",
@@ -212,7 +216,9 @@ pub async fn run(server: &Server, work: &BulkWork, args: &BulkArgs) -> anyhow::R
         return print_kept(server, work, &request).await;
     }
     if counted.count > 0 && request.ids.is_none() {
-        confirm(&format!("{verb} {amount}?"), args.run.yes)?;
+        server.confirm(&format!("{verb} {amount}?"), args.run.yes)?;
+    } else if work.is_destructive() {
+        server.confirm_in_production(&format!("{verb} {amount}?"), args.run.yes)?;
     }
     let operation = server
         .fetch(server.client.create_operation(&request))

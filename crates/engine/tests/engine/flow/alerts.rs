@@ -90,6 +90,7 @@ pub fn only(rule: AlertRule) -> AlertSettings {
     settings.new_failure.enabled = rule == AlertRule::NewFailure;
     settings.regressed.enabled = rule == AlertRule::Regressed;
     settings.storm.enabled = rule == AlertRule::Storm;
+    settings.certificate.enabled = rule == AlertRule::Certificate;
     settings
 }
 

@@ -31,11 +31,7 @@ pub async fn events(
     Params(query): Params<TenantQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, Problem> {
     let tenant = query::query_tenant(&query, &caller)?;
-    let (app_of_check, caller_of_check) = (app.clone(), caller.clone());
-    let revoked = stream::revoked(move || {
-        let (app, caller) = (app_of_check.clone(), caller_of_check.clone());
-        async move { caller.is_authorized(&app).await }
-    });
+    let revoked = stream::caller_revoked(&app, &caller);
     let reader = caller.clone();
     let render = move |notice: &Notice| sse_event(notice, &reader);
     stream::events(&app, &caller, tenant, revoked, render)

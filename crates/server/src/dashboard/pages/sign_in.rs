@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::{
     extract::State,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{Extensions, HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
 
@@ -17,7 +17,7 @@ use crate::{
         viewer::SameOriginForm,
     },
     extract::{Caller, access},
-    http::Problem,
+    http::{Problem, base_path::arrived_with_tls},
     limits,
 };
 
@@ -49,6 +49,7 @@ fn sign_in_page(next: &str, is_wrong: bool) -> SignInPage {
 
 pub async fn sign_in(
     State(app): State<Arc<App>>,
+    extensions: Extensions,
     SameOriginForm(form): SameOriginForm,
 ) -> PageResult {
     let keys = app.keys.get().await?;
@@ -68,29 +69,39 @@ pub async fn sign_in(
     Caller::of(&known.key).reads()?;
     let token = app.sessions.start(known.key.id).await?;
     let next = form.get("next").unwrap_or("/");
+    let is_secure = is_secure(&app, &extensions);
     Ok(with_cookie(
         redirect_back(next, "", None),
         &token,
         limits::SESSION_TIME_MAX.as_secs(),
+        is_secure,
     ))
 }
 
 pub async fn sign_out(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
+    extensions: Extensions,
     _form: SameOriginForm,
 ) -> PageResult {
     if let Some(token) = sessions::token_of(&headers) {
         app.sessions.end(&token, &*app.keys.get().await?).await?;
     }
-    Ok(with_cookie(redirect_to("/sign-in"), "", 0))
+    let is_secure = is_secure(&app, &extensions);
+    Ok(with_cookie(redirect_to("/sign-in"), "", 0, is_secure))
 }
 
-/// Without `Secure`: a node serves plain HTTP, and a browser would not send such a cookie back.
-/// Behind a proxy with HTTPS the connection itself protects it.
-fn with_cookie(mut response: Response, token: &str, seconds: u64) -> Response {
+/// Whether the cookie may only travel over HTTPS. Over plain HTTP a browser would not send such a
+/// cookie back, so a proxy with HTTPS needs the public address in the settings.
+fn is_secure(app: &App, extensions: &Extensions) -> bool {
+    arrived_with_tls(extensions) || app.settings.is_public_https()
+}
+
+fn with_cookie(mut response: Response, token: &str, seconds: u64, is_secure: bool) -> Response {
     let name = sessions::COOKIE;
-    let cookie = format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}");
+    let secure = if is_secure { "; Secure" } else { "" };
+    let cookie =
+        format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }

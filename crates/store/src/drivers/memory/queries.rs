@@ -26,7 +26,7 @@ use crate::{
     store::{
         AttemptCursor, AttemptOwner, DueMinutes, JobCount, JobFilter, JobPageRequest,
         LaneMinutesList, LaneMinutesSum, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-        StartQuery, StartSnapshot, WaitingSum,
+        StartQuery, StartSnapshot, StoreFigures, WaitingSum,
     },
 };
 
@@ -176,8 +176,8 @@ impl QueryStore for MemoryStore {
         Ok(DamagedRows::default())
     }
 
-    async fn log_bytes(&self) -> Result<Option<u64>, StoreError> {
-        Ok(None)
+    async fn figures(&self) -> Result<StoreFigures, StoreError> {
+        Ok(StoreFigures::default())
     }
 }
 

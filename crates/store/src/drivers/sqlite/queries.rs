@@ -23,7 +23,7 @@ use crate::{
     store::{
         AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobFilter,
         JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-        StartQuery, StartSnapshot,
+        StartQuery, StartSnapshot, StoreFigures,
     },
     verbs::schedules,
 };
@@ -191,9 +191,12 @@ impl QueryStore for SqliteStore {
         self.read("list_damaged", damage::list).await
     }
 
-    async fn log_bytes(&self) -> Result<Option<u64>, StoreError> {
+    async fn figures(&self) -> Result<StoreFigures, StoreError> {
         let path = log_file::path(self.path());
-        self.read("log_bytes", move |_| Ok(log_file::bytes(&path)))
-            .await
+        let figures = move || StoreFigures {
+            log_bytes: log_file::bytes(&path),
+            pool: None,
+        };
+        self.read("figures", move |_| Ok(figures())).await
     }
 }
