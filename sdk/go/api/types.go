@@ -567,7 +567,7 @@ type CreateKeyRequest struct {
 	Name string `json:"name,omitzero"`
 	// Scope of the key.
 	Scope Scope `json:"scope"`
-	// Tenant of the key. A key with scope `worker` or `read` is for all tenants by default.
+	// Tenant of the key. A key with scope `worker`, `read` or `metrics` is for all tenants by default.
 	Tenant string `json:"tenant,omitzero"`
 }
 
@@ -592,7 +592,8 @@ type CreateOperationRequest struct {
 	Mode string `json:"mode,omitzero"`
 	// Maximum jobs per second; the setting `bulkRate` by default.
 	Pace *int `json:"pace,omitzero"`
-	// The new retry policy; only for `edit_policy`.
+	// Changes to the retry policy of each job, only for `edit_policy`: omitted fields stay as they
+	// are, a preset replaces the whole policy.
 	Retry RetryPolicyInput `json:"retry,omitzero"`
 	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string `json:"tenant,omitzero"`
@@ -2052,10 +2053,11 @@ type ScheduleList struct {
 type Scope string
 
 const (
-	ScopeAdmin  Scope = "admin"
-	ScopeTenant Scope = "tenant"
-	ScopeWorker Scope = "worker"
-	ScopeRead   Scope = "read"
+	ScopeAdmin   Scope = "admin"
+	ScopeTenant  Scope = "tenant"
+	ScopeWorker  Scope = "worker"
+	ScopeRead    Scope = "read"
+	ScopeMetrics Scope = "metrics"
 )
 
 // SetDestinationRequest: Settings of a destination. With `PUT`, omitted settings are reset to their

@@ -519,7 +519,10 @@ export interface CreateKeyRequest {
   name?: string | undefined;
   /** Scope of the key. */
   scope: Scope;
-  /** Tenant of the key. A key with scope `worker` or `read` is for all tenants by default. */
+  /**
+   * Tenant of the key. A key with scope `worker`, `read` or `metrics` is for all tenants by
+   * default.
+   */
   tenant?: Name | null | undefined;
 }
 
@@ -547,7 +550,10 @@ export interface CreateOperationRequest {
   mode?: string | null | undefined;
   /** Maximum jobs per second; the setting `bulkRate` by default. */
   pace?: number | null | undefined;
-  /** The new retry policy; only for `edit_policy`. */
+  /**
+   * Changes to the retry policy of each job, only for `edit_policy`: omitted fields stay as they
+   * are, a preset replaces the whole policy.
+   */
   retry?: RetryPolicyInput | null | undefined;
   /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
   tenant?: Name | null | undefined;
@@ -1910,7 +1916,7 @@ export interface ScheduleList {
   schedules: Schedule[];
 }
 
-export type Scope = "admin" | "tenant" | "worker" | "read";
+export type Scope = "admin" | "tenant" | "worker" | "read" | "metrics";
 
 /**
  * Settings of a destination. With `PUT`, omitted settings are reset to their defaults; with

@@ -576,7 +576,9 @@ class CreateKeyRequest(TypedDict):
     scope: Scope
     """Scope of the key."""
     tenant: NotRequired[Name | None]
-    """Tenant of the key. A key with scope `worker` or `read` is for all tenants by default."""
+    """Tenant of the key. A key with scope `worker`, `read` or `metrics` is for all tenants by
+    default.
+    """
 
 
 class CreateOperationRequest(TypedDict):
@@ -603,7 +605,9 @@ class CreateOperationRequest(TypedDict):
     pace: NotRequired[int | None]
     """Maximum jobs per second; the setting `bulkRate` by default."""
     retry: NotRequired[RetryPolicyInput | None]
-    """The new retry policy; only for `edit_policy`."""
+    """Changes to the retry policy of each job, only for `edit_policy`: omitted fields stay as
+    they are, a preset replaces the whole policy.
+    """
     tenant: NotRequired[Name | None]
     """Only this tenant. Requires a key for all tenants; other keys always use their own tenant."""
 
@@ -2062,7 +2066,7 @@ class ScheduleList(TypedDict):
     """Newest first."""
 
 
-Scope: TypeAlias = Literal["admin", "tenant", "worker", "read"]
+Scope: TypeAlias = Literal["admin", "tenant", "worker", "read", "metrics"]
 
 
 class SetDestinationRequest(TypedDict):

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     http::openapi::prepare,
-    server::{Server, Setup, id_of},
+    server::{Server, Setup, id_of, until},
 };
 
 /// The commands of a page, each with the operation that it is an example of.
@@ -225,7 +225,16 @@ async fn variable(server: &Server, operation: &str) -> (&'static str, String) {
             if operation == "resumeOperation" {
                 http.command("operations", &id, "pause").await.is(200);
             }
+            if operation == "listOperationJobs" {
+                let path = format!("/api/v1/operations/{id}/jobs");
+                until_listed(server, &path, "jobs").await;
+            }
             ("OPERATION", id)
+        }
+        "listAlerts" => {
+            prepare(server, "markFailure").await;
+            until_listed(server, "/api/v1/alerts", "alerts").await;
+            ("NONE", String::new())
         }
         "getGate" | "editGate" | "deleteGate" => {
             let gate = "/api/v1/gates/queue/mail";
@@ -254,6 +263,15 @@ async fn ended_delivery(server: &Server) -> String {
     http.wait_for_label(&delivery, "retrying").await;
     http.command("jobs", &delivery, "cancel").await.is(200);
     delivery
+}
+
+async fn until_listed(server: &Server, path: &str, list: &str) {
+    until("a list that is not empty", || async {
+        let listed = server.http.get(path).await.is(200);
+        let is_empty = listed[list].as_array().unwrap().is_empty();
+        (!is_empty).then_some(())
+    })
+    .await;
 }
 
 /// It takes a second for each of its jobs, so it goes on meanwhile.
