@@ -190,6 +190,13 @@ const SHARED: &[Table] = &[
         &[of_job!("steadfast_once")],
     ),
     Table::new(
+        "logs",
+        "steadfast_log",
+        &["job", "fence"],
+        &["job", "fence", "attempt", "body"],
+        &[of_job!("steadfast_log")],
+    ),
+    Table::new(
         "minutes",
         "steadfast_minute",
         &["minute", "lane"],
