@@ -480,7 +480,7 @@ mod tests {
         ("log_mark", "the log of the file"),
         ("count_change", "added to the totals before a move"),
         ("failure_change", "added to its groups before a move"),
-        ("gate", "a lock; its state is another table"),
+        ("gate", "in PostgreSQL a lock; its state is another table"),
         (
             "gate_running",
             "counted from running jobs when a node starts",
@@ -540,17 +540,13 @@ mod tests {
                     .tables()
                     .filter(|table| is_named(table.from))
                     .collect();
-                if LEFT_OUT.iter().any(|(left, _)| *left == name) {
+                if walked.is_empty() {
                     assert!(
-                        walked.is_empty(),
-                        "{dialect:?} {name} is walked and left out"
+                        LEFT_OUT.iter().any(|(left, _)| *left == name),
+                        "{dialect:?} {name} is neither walked nor left out"
                     );
                     continue;
                 }
-                assert!(
-                    !walked.is_empty(),
-                    "{dialect:?} {name} is neither walked nor left out"
-                );
                 let moved: Vec<&&Table> = walked.iter().filter(|it| it.is_moved()).collect();
                 for column in columns {
                     let is_left_out = COLUMNS_LEFT_OUT
