@@ -73,6 +73,7 @@ async fn on_loopback_no_key_is_needed_until_there_is_one() {
         .is_problem(409, "last_admin_key", None);
 }
 
+// long: one table of all scopes.
 #[tokio::test]
 async fn each_scope_allows_its_own_requests_only() {
     let server = Server::start().await;
