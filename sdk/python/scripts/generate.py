@@ -263,7 +263,7 @@ def method(path: str, verb: str, operation: Schema, is_async: bool) -> str:
     ]
     if keywords:
         arguments += ["*", *keywords]
-    target = re.sub(r"\{(\w+)\}", lambda m: "{quote(" + argument(m[1]) + ", safe='')}", path)
+    target = re.sub(r"\{(\w+)\}", lambda m: "{quote(str(" + argument(m[1]) + "), safe='')}", path)
     call = [repr(verb.upper()), f'f"{target}"' if in_path else f'"{path}"']
     if in_query:
         call.append(

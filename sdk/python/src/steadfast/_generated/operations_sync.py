@@ -129,12 +129,14 @@ class Operations:
 
     def get_batch(self, id: str) -> types.Batch:
         """Read a batch with its counts and callback jobs."""
-        return cast("types.Batch", self.request("GET", f"/api/v1/batches/{quote(id, safe='')}"))
+        return cast(
+            "types.Batch", self.request("GET", f"/api/v1/batches/{quote(str(id), safe='')}")
+        )
 
     def close_batch(self, id: str) -> types.Batch:
         """Close a batch: no more jobs can be added, and it ends when all its jobs have ended."""
         return cast(
-            "types.Batch", self.request("POST", f"/api/v1/batches/{quote(id, safe='')}/close")
+            "types.Batch", self.request("POST", f"/api/v1/batches/{quote(str(id), safe='')}/close")
         )
 
     def list_batch_jobs(
@@ -150,7 +152,7 @@ class Operations:
             "types.JobList",
             self.request(
                 "GET",
-                f"/api/v1/batches/{quote(id, safe='')}/jobs",
+                f"/api/v1/batches/{quote(str(id), safe='')}/jobs",
                 query={"state": state, "limit": limit, "after": after},
             ),
         )
@@ -163,7 +165,7 @@ class Operations:
             "types.JobList",
             self.request(
                 "POST",
-                f"/api/v1/batches/{quote(id, safe='')}/jobs",
+                f"/api/v1/batches/{quote(str(id), safe='')}/jobs",
                 body=body,
                 headers={
                     name: value
@@ -193,14 +195,14 @@ class Operations:
         """Report that an attempt failed; the job's retry policy decides what follows."""
         return cast(
             "types.Job",
-            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/fail", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(str(id), safe='')}/fail", body=body),
         )
 
     def send_heartbeat(self, id: str, body: types.HeartbeatRequest) -> types.Lease:
         """Renew the lease of a running attempt, starting from now."""
         return cast(
             "types.Lease",
-            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/heartbeat", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(str(id), safe='')}/heartbeat", body=body),
         )
 
     def list_prerequisites(
@@ -211,7 +213,7 @@ class Operations:
             "types.PrerequisiteList",
             self.request(
                 "GET",
-                f"/api/v1/claims/{quote(id, safe='')}/prerequisites",
+                f"/api/v1/claims/{quote(str(id), safe='')}/prerequisites",
                 query={"fence": fence, "limit": limit, "after": after},
             ),
         )
@@ -220,14 +222,14 @@ class Operations:
         """Release a job: it is due immediately, and this attempt is not counted."""
         return cast(
             "types.Job",
-            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/release", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(str(id), safe='')}/release", body=body),
         )
 
     def snooze_attempt(self, id: str, body: types.SnoozeRequest) -> types.Job:
         """Snooze a job: try again later without counting this attempt."""
         return cast(
             "types.Job",
-            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/snooze", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(str(id), safe='')}/snooze", body=body),
         )
 
     def get_step(self, id: str, name: str, *, fence: int) -> types.Step:
@@ -236,7 +238,7 @@ class Operations:
             "types.Step",
             self.request(
                 "GET",
-                f"/api/v1/claims/{quote(id, safe='')}/steps/{quote(name, safe='')}",
+                f"/api/v1/claims/{quote(str(id), safe='')}/steps/{quote(str(name), safe='')}",
                 query={"fence": fence},
             ),
         )
@@ -247,7 +249,7 @@ class Operations:
             "types.Step",
             self.request(
                 "PUT",
-                f"/api/v1/claims/{quote(id, safe='')}/steps/{quote(name, safe='')}",
+                f"/api/v1/claims/{quote(str(id), safe='')}/steps/{quote(str(name), safe='')}",
                 body=body,
             ),
         )
@@ -256,13 +258,14 @@ class Operations:
         """Report that an attempt succeeded."""
         return cast(
             "types.Job",
-            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/succeed", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(str(id), safe='')}/succeed", body=body),
         )
 
     def resend_delivery(self, id: str) -> types.Job:
         """Resend an ended delivery with the same body and event id."""
         return cast(
-            "types.Job", self.request("POST", f"/api/v1/deliveries/{quote(id, safe='')}/resend")
+            "types.Job",
+            self.request("POST", f"/api/v1/deliveries/{quote(str(id), safe='')}/resend"),
         )
 
     def list_destinations(
@@ -288,7 +291,7 @@ class Operations:
         return cast(
             "types.Destination",
             self.request(
-                "GET", f"/api/v1/destinations/{quote(key, safe='')}", query={"tenant": tenant}
+                "GET", f"/api/v1/destinations/{quote(str(key), safe='')}", query={"tenant": tenant}
             ),
         )
 
@@ -302,7 +305,7 @@ class Operations:
             "types.Destination",
             self.request(
                 "PUT",
-                f"/api/v1/destinations/{quote(key, safe='')}",
+                f"/api/v1/destinations/{quote(str(key), safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -316,7 +319,7 @@ class Operations:
             "types.Destination",
             self.request(
                 "PATCH",
-                f"/api/v1/destinations/{quote(key, safe='')}",
+                f"/api/v1/destinations/{quote(str(key), safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -330,14 +333,16 @@ class Operations:
         """
         return cast(
             "types.Destination",
-            self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/hold", body=body),
+            self.request(
+                "POST", f"/api/v1/destinations/{quote(str(key), safe='')}/hold", body=body
+            ),
         )
 
     def release_destination(self, key: str) -> types.Destination:
         """Release a destination; starts ramp up gradually."""
         return cast(
             "types.Destination",
-            self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/release"),
+            self.request("POST", f"/api/v1/destinations/{quote(str(key), safe='')}/release"),
         )
 
     def list_dead_letters(
@@ -429,18 +434,18 @@ class Operations:
     def get_endpoint(self, id: str) -> types.Endpoint:
         """Read an endpoint."""
         return cast(
-            "types.Endpoint", self.request("GET", f"/api/v1/endpoints/{quote(id, safe='')}")
+            "types.Endpoint", self.request("GET", f"/api/v1/endpoints/{quote(str(id), safe='')}")
         )
 
     def delete_endpoint(self, id: str) -> None:
         """Delete an endpoint; its waiting deliveries are cancelled."""
-        self.request("DELETE", f"/api/v1/endpoints/{quote(id, safe='')}")
+        self.request("DELETE", f"/api/v1/endpoints/{quote(str(id), safe='')}")
 
     def edit_endpoint(self, id: str, body: types.EditEndpointRequest) -> types.Endpoint:
         """Edit an endpoint; omitted fields stay unchanged."""
         return cast(
             "types.Endpoint",
-            self.request("PATCH", f"/api/v1/endpoints/{quote(id, safe='')}", body=body),
+            self.request("PATCH", f"/api/v1/endpoints/{quote(str(id), safe='')}", body=body),
         )
 
     def list_deliveries(
@@ -453,7 +458,7 @@ class Operations:
             "types.JobList",
             self.request(
                 "GET",
-                f"/api/v1/endpoints/{quote(id, safe='')}/deliveries",
+                f"/api/v1/endpoints/{quote(str(id), safe='')}/deliveries",
                 query={"limit": limit, "after": after},
             ),
         )
@@ -462,7 +467,7 @@ class Operations:
         """Disable an endpoint: its deliveries wait until it is enabled, for at most seven days."""
         return cast(
             "types.Endpoint",
-            self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/disable"),
+            self.request("POST", f"/api/v1/endpoints/{quote(str(id), safe='')}/disable"),
         )
 
     def enable_endpoint(self, id: str) -> types.Endpoint:
@@ -470,7 +475,8 @@ class Operations:
         `bulkRate`.
         """
         return cast(
-            "types.Endpoint", self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/enable")
+            "types.Endpoint",
+            self.request("POST", f"/api/v1/endpoints/{quote(str(id), safe='')}/enable"),
         )
 
     def rotate_endpoint_secret(
@@ -481,13 +487,13 @@ class Operations:
         """
         return cast(
             "types.EndpointWithSecret",
-            self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/rotate", body=body),
+            self.request("POST", f"/api/v1/endpoints/{quote(str(id), safe='')}/rotate", body=body),
         )
 
     def test_endpoint(self, id: str) -> types.Job:
         """Send an event of type `endpoint.test` to an endpoint as a normal delivery."""
         return cast(
-            "types.Job", self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/test")
+            "types.Job", self.request("POST", f"/api/v1/endpoints/{quote(str(id), safe='')}/test")
         )
 
     def list_failures(
@@ -534,7 +540,9 @@ class Operations:
         return cast(
             "types.FailureGroup",
             self.request(
-                "GET", f"/api/v1/failures/{quote(fingerprint, safe='')}", query={"tenant": tenant}
+                "GET",
+                f"/api/v1/failures/{quote(str(fingerprint), safe='')}",
+                query={"tenant": tenant},
             ),
         )
 
@@ -546,7 +554,7 @@ class Operations:
             "types.FailureGroup",
             self.request(
                 "PATCH",
-                f"/api/v1/failures/{quote(fingerprint, safe='')}",
+                f"/api/v1/failures/{quote(str(fingerprint), safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -586,7 +594,7 @@ class Operations:
             "types.Gate",
             self.request(
                 "GET",
-                f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
+                f"/api/v1/gates/{quote(str(scope), safe='')}/{quote(str(key), safe='')}",
                 query={"tenant": tenant},
             ),
         )
@@ -604,7 +612,7 @@ class Operations:
             "types.Gate",
             self.request(
                 "PUT",
-                f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
+                f"/api/v1/gates/{quote(str(scope), safe='')}/{quote(str(key), safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -616,7 +624,7 @@ class Operations:
         """Delete a gate; the jobs it held back may start."""
         self.request(
             "DELETE",
-            f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
+            f"/api/v1/gates/{quote(str(scope), safe='')}/{quote(str(key), safe='')}",
             query={"tenant": tenant},
         )
 
@@ -635,7 +643,7 @@ class Operations:
             "types.Gate",
             self.request(
                 "PATCH",
-                f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
+                f"/api/v1/gates/{quote(str(scope), safe='')}/{quote(str(key), safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -725,24 +733,39 @@ class Operations:
         """Read a job; with `wait`, wait until it has ended or the time is over."""
         return cast(
             "types.Job",
-            self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}", query={"wait": wait}),
+            self.request("GET", f"/api/v1/jobs/{quote(str(id), safe='')}", query={"wait": wait}),
         )
 
     def edit_job(self, id: str, body: types.EditJobRequest) -> types.Job:
         """Edit a waiting job: payload, policy, runAt, priority."""
         return cast(
-            "types.Job", self.request("PATCH", f"/api/v1/jobs/{quote(id, safe='')}", body=body)
+            "types.Job", self.request("PATCH", f"/api/v1/jobs/{quote(str(id), safe='')}", body=body)
+        )
+
+    def get_attempt_log(
+        self, id: str, attempt: int, *, from_: int | None = None, follow: bool | None = None
+    ) -> types.AttemptLog:
+        """Read the log of an attempt, or follow it."""
+        return cast(
+            "types.AttemptLog",
+            self.request(
+                "GET",
+                f"/api/v1/jobs/{quote(str(id), safe='')}/attempts/{quote(str(attempt), safe='')}/logs",
+                query={"from": from_, "follow": follow},
+            ),
         )
 
     def cancel_job(self, id: str) -> types.Job:
         """Cancel a job: immediately if it is waiting; a running attempt is asked to stop."""
-        return cast("types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/cancel"))
+        return cast(
+            "types.Job", self.request("POST", f"/api/v1/jobs/{quote(str(id), safe='')}/cancel")
+        )
 
     def explain_job(self, id: str) -> types.StartExplanation:
         """Explain why a job has not started."""
         return cast(
             "types.StartExplanation",
-            self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}/explain"),
+            self.request("GET", f"/api/v1/jobs/{quote(str(id), safe='')}/explain"),
         )
 
     def list_attempts(
@@ -753,7 +776,7 @@ class Operations:
             "types.AttemptList",
             self.request(
                 "GET",
-                f"/api/v1/jobs/{quote(id, safe='')}/history",
+                f"/api/v1/jobs/{quote(str(id), safe='')}/history",
                 query={"limit": limit, "after": after},
             ),
         )
@@ -761,12 +784,15 @@ class Operations:
     def retry_job(self, id: str, body: types.RetryJobRequest | None = None) -> types.Job:
         """Retry a failed or cancelled job with a new retry budget."""
         return cast(
-            "types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/retry", body=body)
+            "types.Job",
+            self.request("POST", f"/api/v1/jobs/{quote(str(id), safe='')}/retry", body=body),
         )
 
     def run_job_now(self, id: str) -> types.Job:
         """Run a waiting job now."""
-        return cast("types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/run-now"))
+        return cast(
+            "types.Job", self.request("POST", f"/api/v1/jobs/{quote(str(id), safe='')}/run-now")
+        )
 
     def list_keys(self, *, limit: int | None = None, after: str | None = None) -> types.KeyList:
         """List keys, oldest first, without their tokens."""
@@ -781,7 +807,7 @@ class Operations:
 
     def revoke_key(self, id: str) -> None:
         """Revoke a key. All nodes reject it within seconds."""
-        self.request("DELETE", f"/api/v1/keys/{quote(id, safe='')}")
+        self.request("DELETE", f"/api/v1/keys/{quote(str(id), safe='')}")
 
     def list_nodes(self, *, limit: int | None = None, after: str | None = None) -> types.NodeList:
         """List nodes by name, including nodes that recently stopped responding."""
@@ -817,14 +843,14 @@ class Operations:
     def get_operation(self, id: str) -> types.Operation:
         """Read an operation with its progress and report."""
         return cast(
-            "types.Operation", self.request("GET", f"/api/v1/operations/{quote(id, safe='')}")
+            "types.Operation", self.request("GET", f"/api/v1/operations/{quote(str(id), safe='')}")
         )
 
     def cancel_operation(self, id: str) -> types.Operation:
         """Cancel an operation. Completed changes stay; remaining jobs are not changed."""
         return cast(
             "types.Operation",
-            self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/cancel"),
+            self.request("POST", f"/api/v1/operations/{quote(str(id), safe='')}/cancel"),
         )
 
     def list_operation_jobs(
@@ -840,7 +866,7 @@ class Operations:
             "types.OperationJobList",
             self.request(
                 "GET",
-                f"/api/v1/operations/{quote(id, safe='')}/jobs",
+                f"/api/v1/operations/{quote(str(id), safe='')}/jobs",
                 query={"notChanged": not_changed, "limit": limit, "after": after},
             ),
         )
@@ -849,14 +875,14 @@ class Operations:
         """Pause an operation until it is resumed. Completed changes stay."""
         return cast(
             "types.Operation",
-            self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/pause"),
+            self.request("POST", f"/api/v1/operations/{quote(str(id), safe='')}/pause"),
         )
 
     def resume_operation(self, id: str) -> types.Operation:
         """Resume a paused operation."""
         return cast(
             "types.Operation",
-            self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/resume"),
+            self.request("POST", f"/api/v1/operations/{quote(str(id), safe='')}/resume"),
         )
 
     def preview_policy(self, body: types.PreviewPolicyRequest) -> types.PolicyPreview:
@@ -893,7 +919,9 @@ class Operations:
         return cast(
             "types.QueueExplanation",
             self.request(
-                "GET", f"/api/v1/queues/{quote(name, safe='')}/explain", query={"tenant": tenant}
+                "GET",
+                f"/api/v1/queues/{quote(str(name), safe='')}/explain",
+                query={"tenant": tenant},
             ),
         )
 
@@ -907,7 +935,7 @@ class Operations:
         """Pause a queue: no job starts until it is resumed; running jobs continue."""
         self.request(
             "POST",
-            f"/api/v1/queues/{quote(name, safe='')}/pause",
+            f"/api/v1/queues/{quote(str(name), safe='')}/pause",
             query={"tenant": tenant},
             body=body,
         )
@@ -915,7 +943,7 @@ class Operations:
     def resume_queue(self, name: types.Name, *, tenant: types.Name | None = None) -> None:
         """Resume a paused queue."""
         self.request(
-            "POST", f"/api/v1/queues/{quote(name, safe='')}/resume", query={"tenant": tenant}
+            "POST", f"/api/v1/queues/{quote(str(name), safe='')}/resume", query={"tenant": tenant}
         )
 
     def list_schedules(
@@ -940,24 +968,25 @@ class Operations:
     def get_schedule(self, id: str) -> types.Schedule:
         """Read a schedule."""
         return cast(
-            "types.Schedule", self.request("GET", f"/api/v1/schedules/{quote(id, safe='')}")
+            "types.Schedule", self.request("GET", f"/api/v1/schedules/{quote(str(id), safe='')}")
         )
 
     def delete_schedule(self, id: str) -> None:
         """Delete a schedule; its existing runs continue."""
-        self.request("DELETE", f"/api/v1/schedules/{quote(id, safe='')}")
+        self.request("DELETE", f"/api/v1/schedules/{quote(str(id), safe='')}")
 
     def edit_schedule(self, id: str, body: types.EditScheduleRequest) -> types.Schedule:
         """Edit a schedule. Only a changed rule or window restarts the timetable from now."""
         return cast(
             "types.Schedule",
-            self.request("PATCH", f"/api/v1/schedules/{quote(id, safe='')}", body=body),
+            self.request("PATCH", f"/api/v1/schedules/{quote(str(id), safe='')}", body=body),
         )
 
     def pause_schedule(self, id: str) -> types.Schedule:
         """Pause a schedule: it creates no runs until it is resumed."""
         return cast(
-            "types.Schedule", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/pause")
+            "types.Schedule",
+            self.request("POST", f"/api/v1/schedules/{quote(str(id), safe='')}/pause"),
         )
 
     def resume_schedule(self, id: str) -> types.Schedule:
@@ -965,13 +994,15 @@ class Operations:
         runs.
         """
         return cast(
-            "types.Schedule", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/resume")
+            "types.Schedule",
+            self.request("POST", f"/api/v1/schedules/{quote(str(id), safe='')}/resume"),
         )
 
     def run_schedule_now(self, id: str) -> types.Job:
         """Run a schedule now: one extra run outside its timetable."""
         return cast(
-            "types.Job", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/run-now")
+            "types.Job",
+            self.request("POST", f"/api/v1/schedules/{quote(str(id), safe='')}/run-now"),
         )
 
     def list_ticks(
@@ -982,7 +1013,7 @@ class Operations:
             "types.TickList",
             self.request(
                 "GET",
-                f"/api/v1/schedules/{quote(id, safe='')}/ticks",
+                f"/api/v1/schedules/{quote(str(id), safe='')}/ticks",
                 query={"limit": limit, "after": after},
             ),
         )
