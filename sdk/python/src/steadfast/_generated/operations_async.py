@@ -132,14 +132,13 @@ class AsyncOperations:
     async def get_batch(self, id: str) -> types.Batch:
         """Read a batch with its counts and callback jobs."""
         return cast(
-            "types.Batch", await self.request("GET", f"/api/v1/batches/{quote(str(id), safe='')}")
+            "types.Batch", await self.request("GET", f"/api/v1/batches/{quote(id, safe='')}")
         )
 
     async def close_batch(self, id: str) -> types.Batch:
         """Close a batch: no more jobs can be added, and it ends when all its jobs have ended."""
         return cast(
-            "types.Batch",
-            await self.request("POST", f"/api/v1/batches/{quote(str(id), safe='')}/close"),
+            "types.Batch", await self.request("POST", f"/api/v1/batches/{quote(id, safe='')}/close")
         )
 
     async def list_batch_jobs(
@@ -155,7 +154,7 @@ class AsyncOperations:
             "types.JobList",
             await self.request(
                 "GET",
-                f"/api/v1/batches/{quote(str(id), safe='')}/jobs",
+                f"/api/v1/batches/{quote(id, safe='')}/jobs",
                 query={"state": state, "limit": limit, "after": after},
             ),
         )
@@ -168,7 +167,7 @@ class AsyncOperations:
             "types.JobList",
             await self.request(
                 "POST",
-                f"/api/v1/batches/{quote(str(id), safe='')}/jobs",
+                f"/api/v1/batches/{quote(id, safe='')}/jobs",
                 body=body,
                 headers={
                     name: value
@@ -198,16 +197,14 @@ class AsyncOperations:
         """Report that an attempt failed; the job's retry policy decides what follows."""
         return cast(
             "types.Job",
-            await self.request("POST", f"/api/v1/claims/{quote(str(id), safe='')}/fail", body=body),
+            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/fail", body=body),
         )
 
     async def send_heartbeat(self, id: str, body: types.HeartbeatRequest) -> types.Lease:
         """Renew the lease of a running attempt, starting from now."""
         return cast(
             "types.Lease",
-            await self.request(
-                "POST", f"/api/v1/claims/{quote(str(id), safe='')}/heartbeat", body=body
-            ),
+            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/heartbeat", body=body),
         )
 
     async def list_prerequisites(
@@ -218,7 +215,7 @@ class AsyncOperations:
             "types.PrerequisiteList",
             await self.request(
                 "GET",
-                f"/api/v1/claims/{quote(str(id), safe='')}/prerequisites",
+                f"/api/v1/claims/{quote(id, safe='')}/prerequisites",
                 query={"fence": fence, "limit": limit, "after": after},
             ),
         )
@@ -227,18 +224,14 @@ class AsyncOperations:
         """Release a job: it is due immediately, and this attempt is not counted."""
         return cast(
             "types.Job",
-            await self.request(
-                "POST", f"/api/v1/claims/{quote(str(id), safe='')}/release", body=body
-            ),
+            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/release", body=body),
         )
 
     async def snooze_attempt(self, id: str, body: types.SnoozeRequest) -> types.Job:
         """Snooze a job: try again later without counting this attempt."""
         return cast(
             "types.Job",
-            await self.request(
-                "POST", f"/api/v1/claims/{quote(str(id), safe='')}/snooze", body=body
-            ),
+            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/snooze", body=body),
         )
 
     async def get_step(self, id: str, name: str, *, fence: int) -> types.Step:
@@ -247,7 +240,7 @@ class AsyncOperations:
             "types.Step",
             await self.request(
                 "GET",
-                f"/api/v1/claims/{quote(str(id), safe='')}/steps/{quote(str(name), safe='')}",
+                f"/api/v1/claims/{quote(id, safe='')}/steps/{quote(name, safe='')}",
                 query={"fence": fence},
             ),
         )
@@ -258,7 +251,7 @@ class AsyncOperations:
             "types.Step",
             await self.request(
                 "PUT",
-                f"/api/v1/claims/{quote(str(id), safe='')}/steps/{quote(str(name), safe='')}",
+                f"/api/v1/claims/{quote(id, safe='')}/steps/{quote(name, safe='')}",
                 body=body,
             ),
         )
@@ -267,16 +260,14 @@ class AsyncOperations:
         """Report that an attempt succeeded."""
         return cast(
             "types.Job",
-            await self.request(
-                "POST", f"/api/v1/claims/{quote(str(id), safe='')}/succeed", body=body
-            ),
+            await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/succeed", body=body),
         )
 
     async def resend_delivery(self, id: str) -> types.Job:
         """Resend an ended delivery with the same body and event id."""
         return cast(
             "types.Job",
-            await self.request("POST", f"/api/v1/deliveries/{quote(str(id), safe='')}/resend"),
+            await self.request("POST", f"/api/v1/deliveries/{quote(id, safe='')}/resend"),
         )
 
     async def list_destinations(
@@ -304,7 +295,7 @@ class AsyncOperations:
         return cast(
             "types.Destination",
             await self.request(
-                "GET", f"/api/v1/destinations/{quote(str(key), safe='')}", query={"tenant": tenant}
+                "GET", f"/api/v1/destinations/{quote(key, safe='')}", query={"tenant": tenant}
             ),
         )
 
@@ -318,7 +309,7 @@ class AsyncOperations:
             "types.Destination",
             await self.request(
                 "PUT",
-                f"/api/v1/destinations/{quote(str(key), safe='')}",
+                f"/api/v1/destinations/{quote(key, safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -332,7 +323,7 @@ class AsyncOperations:
             "types.Destination",
             await self.request(
                 "PATCH",
-                f"/api/v1/destinations/{quote(str(key), safe='')}",
+                f"/api/v1/destinations/{quote(key, safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -347,7 +338,7 @@ class AsyncOperations:
         return cast(
             "types.Destination",
             await self.request(
-                "POST", f"/api/v1/destinations/{quote(str(key), safe='')}/hold", body=body
+                "POST", f"/api/v1/destinations/{quote(key, safe='')}/hold", body=body
             ),
         )
 
@@ -355,7 +346,7 @@ class AsyncOperations:
         """Release a destination; starts ramp up gradually."""
         return cast(
             "types.Destination",
-            await self.request("POST", f"/api/v1/destinations/{quote(str(key), safe='')}/release"),
+            await self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/release"),
         )
 
     async def list_dead_letters(
@@ -451,19 +442,18 @@ class AsyncOperations:
     async def get_endpoint(self, id: str) -> types.Endpoint:
         """Read an endpoint."""
         return cast(
-            "types.Endpoint",
-            await self.request("GET", f"/api/v1/endpoints/{quote(str(id), safe='')}"),
+            "types.Endpoint", await self.request("GET", f"/api/v1/endpoints/{quote(id, safe='')}")
         )
 
     async def delete_endpoint(self, id: str) -> None:
         """Delete an endpoint; its waiting deliveries are cancelled."""
-        await self.request("DELETE", f"/api/v1/endpoints/{quote(str(id), safe='')}")
+        await self.request("DELETE", f"/api/v1/endpoints/{quote(id, safe='')}")
 
     async def edit_endpoint(self, id: str, body: types.EditEndpointRequest) -> types.Endpoint:
         """Edit an endpoint; omitted fields stay unchanged."""
         return cast(
             "types.Endpoint",
-            await self.request("PATCH", f"/api/v1/endpoints/{quote(str(id), safe='')}", body=body),
+            await self.request("PATCH", f"/api/v1/endpoints/{quote(id, safe='')}", body=body),
         )
 
     async def list_deliveries(
@@ -476,7 +466,7 @@ class AsyncOperations:
             "types.JobList",
             await self.request(
                 "GET",
-                f"/api/v1/endpoints/{quote(str(id), safe='')}/deliveries",
+                f"/api/v1/endpoints/{quote(id, safe='')}/deliveries",
                 query={"limit": limit, "after": after},
             ),
         )
@@ -485,7 +475,7 @@ class AsyncOperations:
         """Disable an endpoint: its deliveries wait until it is enabled, for at most seven days."""
         return cast(
             "types.Endpoint",
-            await self.request("POST", f"/api/v1/endpoints/{quote(str(id), safe='')}/disable"),
+            await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/disable"),
         )
 
     async def enable_endpoint(self, id: str) -> types.Endpoint:
@@ -494,7 +484,7 @@ class AsyncOperations:
         """
         return cast(
             "types.Endpoint",
-            await self.request("POST", f"/api/v1/endpoints/{quote(str(id), safe='')}/enable"),
+            await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/enable"),
         )
 
     async def rotate_endpoint_secret(
@@ -505,16 +495,13 @@ class AsyncOperations:
         """
         return cast(
             "types.EndpointWithSecret",
-            await self.request(
-                "POST", f"/api/v1/endpoints/{quote(str(id), safe='')}/rotate", body=body
-            ),
+            await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/rotate", body=body),
         )
 
     async def test_endpoint(self, id: str) -> types.Job:
         """Send an event of type `endpoint.test` to an endpoint as a normal delivery."""
         return cast(
-            "types.Job",
-            await self.request("POST", f"/api/v1/endpoints/{quote(str(id), safe='')}/test"),
+            "types.Job", await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/test")
         )
 
     async def list_failures(
@@ -561,9 +548,7 @@ class AsyncOperations:
         return cast(
             "types.FailureGroup",
             await self.request(
-                "GET",
-                f"/api/v1/failures/{quote(str(fingerprint), safe='')}",
-                query={"tenant": tenant},
+                "GET", f"/api/v1/failures/{quote(fingerprint, safe='')}", query={"tenant": tenant}
             ),
         )
 
@@ -575,7 +560,7 @@ class AsyncOperations:
             "types.FailureGroup",
             await self.request(
                 "PATCH",
-                f"/api/v1/failures/{quote(str(fingerprint), safe='')}",
+                f"/api/v1/failures/{quote(fingerprint, safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -617,7 +602,7 @@ class AsyncOperations:
             "types.Gate",
             await self.request(
                 "GET",
-                f"/api/v1/gates/{quote(str(scope), safe='')}/{quote(str(key), safe='')}",
+                f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
                 query={"tenant": tenant},
             ),
         )
@@ -635,7 +620,7 @@ class AsyncOperations:
             "types.Gate",
             await self.request(
                 "PUT",
-                f"/api/v1/gates/{quote(str(scope), safe='')}/{quote(str(key), safe='')}",
+                f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -647,7 +632,7 @@ class AsyncOperations:
         """Delete a gate; the jobs it held back may start."""
         await self.request(
             "DELETE",
-            f"/api/v1/gates/{quote(str(scope), safe='')}/{quote(str(key), safe='')}",
+            f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
             query={"tenant": tenant},
         )
 
@@ -666,7 +651,7 @@ class AsyncOperations:
             "types.Gate",
             await self.request(
                 "PATCH",
-                f"/api/v1/gates/{quote(str(scope), safe='')}/{quote(str(key), safe='')}",
+                f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -756,16 +741,14 @@ class AsyncOperations:
         """Read a job; with `wait`, wait until it has ended or the time is over."""
         return cast(
             "types.Job",
-            await self.request(
-                "GET", f"/api/v1/jobs/{quote(str(id), safe='')}", query={"wait": wait}
-            ),
+            await self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}", query={"wait": wait}),
         )
 
     async def edit_job(self, id: str, body: types.EditJobRequest) -> types.Job:
         """Edit a waiting job: payload, policy, runAt, priority."""
         return cast(
             "types.Job",
-            await self.request("PATCH", f"/api/v1/jobs/{quote(str(id), safe='')}", body=body),
+            await self.request("PATCH", f"/api/v1/jobs/{quote(id, safe='')}", body=body),
         )
 
     async def get_attempt_log(
@@ -776,7 +759,7 @@ class AsyncOperations:
             "types.AttemptLog",
             await self.request(
                 "GET",
-                f"/api/v1/jobs/{quote(str(id), safe='')}/attempts/{quote(str(attempt), safe='')}/logs",
+                f"/api/v1/jobs/{quote(id, safe='')}/attempts/{quote(str(attempt), safe='')}/logs",
                 query={"from": from_, "follow": follow},
             ),
         )
@@ -784,15 +767,14 @@ class AsyncOperations:
     async def cancel_job(self, id: str) -> types.Job:
         """Cancel a job: immediately if it is waiting; a running attempt is asked to stop."""
         return cast(
-            "types.Job",
-            await self.request("POST", f"/api/v1/jobs/{quote(str(id), safe='')}/cancel"),
+            "types.Job", await self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/cancel")
         )
 
     async def explain_job(self, id: str) -> types.StartExplanation:
         """Explain why a job has not started."""
         return cast(
             "types.StartExplanation",
-            await self.request("GET", f"/api/v1/jobs/{quote(str(id), safe='')}/explain"),
+            await self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}/explain"),
         )
 
     async def list_attempts(
@@ -803,7 +785,7 @@ class AsyncOperations:
             "types.AttemptList",
             await self.request(
                 "GET",
-                f"/api/v1/jobs/{quote(str(id), safe='')}/history",
+                f"/api/v1/jobs/{quote(id, safe='')}/history",
                 query={"limit": limit, "after": after},
             ),
         )
@@ -812,14 +794,13 @@ class AsyncOperations:
         """Retry a failed or cancelled job with a new retry budget."""
         return cast(
             "types.Job",
-            await self.request("POST", f"/api/v1/jobs/{quote(str(id), safe='')}/retry", body=body),
+            await self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/retry", body=body),
         )
 
     async def run_job_now(self, id: str) -> types.Job:
         """Run a waiting job now."""
         return cast(
-            "types.Job",
-            await self.request("POST", f"/api/v1/jobs/{quote(str(id), safe='')}/run-now"),
+            "types.Job", await self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/run-now")
         )
 
     async def list_keys(
@@ -837,7 +818,7 @@ class AsyncOperations:
 
     async def revoke_key(self, id: str) -> None:
         """Revoke a key. All nodes reject it within seconds."""
-        await self.request("DELETE", f"/api/v1/keys/{quote(str(id), safe='')}")
+        await self.request("DELETE", f"/api/v1/keys/{quote(id, safe='')}")
 
     async def list_nodes(
         self, *, limit: int | None = None, after: str | None = None
@@ -875,15 +856,14 @@ class AsyncOperations:
     async def get_operation(self, id: str) -> types.Operation:
         """Read an operation with its progress and report."""
         return cast(
-            "types.Operation",
-            await self.request("GET", f"/api/v1/operations/{quote(str(id), safe='')}"),
+            "types.Operation", await self.request("GET", f"/api/v1/operations/{quote(id, safe='')}")
         )
 
     async def cancel_operation(self, id: str) -> types.Operation:
         """Cancel an operation. Completed changes stay; remaining jobs are not changed."""
         return cast(
             "types.Operation",
-            await self.request("POST", f"/api/v1/operations/{quote(str(id), safe='')}/cancel"),
+            await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/cancel"),
         )
 
     async def list_operation_jobs(
@@ -899,7 +879,7 @@ class AsyncOperations:
             "types.OperationJobList",
             await self.request(
                 "GET",
-                f"/api/v1/operations/{quote(str(id), safe='')}/jobs",
+                f"/api/v1/operations/{quote(id, safe='')}/jobs",
                 query={"notChanged": not_changed, "limit": limit, "after": after},
             ),
         )
@@ -908,14 +888,14 @@ class AsyncOperations:
         """Pause an operation until it is resumed. Completed changes stay."""
         return cast(
             "types.Operation",
-            await self.request("POST", f"/api/v1/operations/{quote(str(id), safe='')}/pause"),
+            await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/pause"),
         )
 
     async def resume_operation(self, id: str) -> types.Operation:
         """Resume a paused operation."""
         return cast(
             "types.Operation",
-            await self.request("POST", f"/api/v1/operations/{quote(str(id), safe='')}/resume"),
+            await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/resume"),
         )
 
     async def preview_policy(self, body: types.PreviewPolicyRequest) -> types.PolicyPreview:
@@ -952,9 +932,7 @@ class AsyncOperations:
         return cast(
             "types.QueueExplanation",
             await self.request(
-                "GET",
-                f"/api/v1/queues/{quote(str(name), safe='')}/explain",
-                query={"tenant": tenant},
+                "GET", f"/api/v1/queues/{quote(name, safe='')}/explain", query={"tenant": tenant}
             ),
         )
 
@@ -968,7 +946,7 @@ class AsyncOperations:
         """Pause a queue: no job starts until it is resumed; running jobs continue."""
         await self.request(
             "POST",
-            f"/api/v1/queues/{quote(str(name), safe='')}/pause",
+            f"/api/v1/queues/{quote(name, safe='')}/pause",
             query={"tenant": tenant},
             body=body,
         )
@@ -976,7 +954,7 @@ class AsyncOperations:
     async def resume_queue(self, name: types.Name, *, tenant: types.Name | None = None) -> None:
         """Resume a paused queue."""
         await self.request(
-            "POST", f"/api/v1/queues/{quote(str(name), safe='')}/resume", query={"tenant": tenant}
+            "POST", f"/api/v1/queues/{quote(name, safe='')}/resume", query={"tenant": tenant}
         )
 
     async def list_schedules(
@@ -1001,26 +979,25 @@ class AsyncOperations:
     async def get_schedule(self, id: str) -> types.Schedule:
         """Read a schedule."""
         return cast(
-            "types.Schedule",
-            await self.request("GET", f"/api/v1/schedules/{quote(str(id), safe='')}"),
+            "types.Schedule", await self.request("GET", f"/api/v1/schedules/{quote(id, safe='')}")
         )
 
     async def delete_schedule(self, id: str) -> None:
         """Delete a schedule; its existing runs continue."""
-        await self.request("DELETE", f"/api/v1/schedules/{quote(str(id), safe='')}")
+        await self.request("DELETE", f"/api/v1/schedules/{quote(id, safe='')}")
 
     async def edit_schedule(self, id: str, body: types.EditScheduleRequest) -> types.Schedule:
         """Edit a schedule. Only a changed rule or window restarts the timetable from now."""
         return cast(
             "types.Schedule",
-            await self.request("PATCH", f"/api/v1/schedules/{quote(str(id), safe='')}", body=body),
+            await self.request("PATCH", f"/api/v1/schedules/{quote(id, safe='')}", body=body),
         )
 
     async def pause_schedule(self, id: str) -> types.Schedule:
         """Pause a schedule: it creates no runs until it is resumed."""
         return cast(
             "types.Schedule",
-            await self.request("POST", f"/api/v1/schedules/{quote(str(id), safe='')}/pause"),
+            await self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/pause"),
         )
 
     async def resume_schedule(self, id: str) -> types.Schedule:
@@ -1029,14 +1006,14 @@ class AsyncOperations:
         """
         return cast(
             "types.Schedule",
-            await self.request("POST", f"/api/v1/schedules/{quote(str(id), safe='')}/resume"),
+            await self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/resume"),
         )
 
     async def run_schedule_now(self, id: str) -> types.Job:
         """Run a schedule now: one extra run outside its timetable."""
         return cast(
             "types.Job",
-            await self.request("POST", f"/api/v1/schedules/{quote(str(id), safe='')}/run-now"),
+            await self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/run-now"),
         )
 
     async def list_ticks(
@@ -1047,7 +1024,7 @@ class AsyncOperations:
             "types.TickList",
             await self.request(
                 "GET",
-                f"/api/v1/schedules/{quote(str(id), safe='')}/ticks",
+                f"/api/v1/schedules/{quote(id, safe='')}/ticks",
                 query={"limit": limit, "after": after},
             ),
         )

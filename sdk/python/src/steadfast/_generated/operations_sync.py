@@ -129,14 +129,12 @@ class Operations:
 
     def get_batch(self, id: str) -> types.Batch:
         """Read a batch with its counts and callback jobs."""
-        return cast(
-            "types.Batch", self.request("GET", f"/api/v1/batches/{quote(str(id), safe='')}")
-        )
+        return cast("types.Batch", self.request("GET", f"/api/v1/batches/{quote(id, safe='')}"))
 
     def close_batch(self, id: str) -> types.Batch:
         """Close a batch: no more jobs can be added, and it ends when all its jobs have ended."""
         return cast(
-            "types.Batch", self.request("POST", f"/api/v1/batches/{quote(str(id), safe='')}/close")
+            "types.Batch", self.request("POST", f"/api/v1/batches/{quote(id, safe='')}/close")
         )
 
     def list_batch_jobs(
@@ -152,7 +150,7 @@ class Operations:
             "types.JobList",
             self.request(
                 "GET",
-                f"/api/v1/batches/{quote(str(id), safe='')}/jobs",
+                f"/api/v1/batches/{quote(id, safe='')}/jobs",
                 query={"state": state, "limit": limit, "after": after},
             ),
         )
@@ -165,7 +163,7 @@ class Operations:
             "types.JobList",
             self.request(
                 "POST",
-                f"/api/v1/batches/{quote(str(id), safe='')}/jobs",
+                f"/api/v1/batches/{quote(id, safe='')}/jobs",
                 body=body,
                 headers={
                     name: value
@@ -195,14 +193,14 @@ class Operations:
         """Report that an attempt failed; the job's retry policy decides what follows."""
         return cast(
             "types.Job",
-            self.request("POST", f"/api/v1/claims/{quote(str(id), safe='')}/fail", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/fail", body=body),
         )
 
     def send_heartbeat(self, id: str, body: types.HeartbeatRequest) -> types.Lease:
         """Renew the lease of a running attempt, starting from now."""
         return cast(
             "types.Lease",
-            self.request("POST", f"/api/v1/claims/{quote(str(id), safe='')}/heartbeat", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/heartbeat", body=body),
         )
 
     def list_prerequisites(
@@ -213,7 +211,7 @@ class Operations:
             "types.PrerequisiteList",
             self.request(
                 "GET",
-                f"/api/v1/claims/{quote(str(id), safe='')}/prerequisites",
+                f"/api/v1/claims/{quote(id, safe='')}/prerequisites",
                 query={"fence": fence, "limit": limit, "after": after},
             ),
         )
@@ -222,14 +220,14 @@ class Operations:
         """Release a job: it is due immediately, and this attempt is not counted."""
         return cast(
             "types.Job",
-            self.request("POST", f"/api/v1/claims/{quote(str(id), safe='')}/release", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/release", body=body),
         )
 
     def snooze_attempt(self, id: str, body: types.SnoozeRequest) -> types.Job:
         """Snooze a job: try again later without counting this attempt."""
         return cast(
             "types.Job",
-            self.request("POST", f"/api/v1/claims/{quote(str(id), safe='')}/snooze", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/snooze", body=body),
         )
 
     def get_step(self, id: str, name: str, *, fence: int) -> types.Step:
@@ -238,7 +236,7 @@ class Operations:
             "types.Step",
             self.request(
                 "GET",
-                f"/api/v1/claims/{quote(str(id), safe='')}/steps/{quote(str(name), safe='')}",
+                f"/api/v1/claims/{quote(id, safe='')}/steps/{quote(name, safe='')}",
                 query={"fence": fence},
             ),
         )
@@ -249,7 +247,7 @@ class Operations:
             "types.Step",
             self.request(
                 "PUT",
-                f"/api/v1/claims/{quote(str(id), safe='')}/steps/{quote(str(name), safe='')}",
+                f"/api/v1/claims/{quote(id, safe='')}/steps/{quote(name, safe='')}",
                 body=body,
             ),
         )
@@ -258,14 +256,13 @@ class Operations:
         """Report that an attempt succeeded."""
         return cast(
             "types.Job",
-            self.request("POST", f"/api/v1/claims/{quote(str(id), safe='')}/succeed", body=body),
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/succeed", body=body),
         )
 
     def resend_delivery(self, id: str) -> types.Job:
         """Resend an ended delivery with the same body and event id."""
         return cast(
-            "types.Job",
-            self.request("POST", f"/api/v1/deliveries/{quote(str(id), safe='')}/resend"),
+            "types.Job", self.request("POST", f"/api/v1/deliveries/{quote(id, safe='')}/resend")
         )
 
     def list_destinations(
@@ -291,7 +288,7 @@ class Operations:
         return cast(
             "types.Destination",
             self.request(
-                "GET", f"/api/v1/destinations/{quote(str(key), safe='')}", query={"tenant": tenant}
+                "GET", f"/api/v1/destinations/{quote(key, safe='')}", query={"tenant": tenant}
             ),
         )
 
@@ -305,7 +302,7 @@ class Operations:
             "types.Destination",
             self.request(
                 "PUT",
-                f"/api/v1/destinations/{quote(str(key), safe='')}",
+                f"/api/v1/destinations/{quote(key, safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -319,7 +316,7 @@ class Operations:
             "types.Destination",
             self.request(
                 "PATCH",
-                f"/api/v1/destinations/{quote(str(key), safe='')}",
+                f"/api/v1/destinations/{quote(key, safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -333,16 +330,14 @@ class Operations:
         """
         return cast(
             "types.Destination",
-            self.request(
-                "POST", f"/api/v1/destinations/{quote(str(key), safe='')}/hold", body=body
-            ),
+            self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/hold", body=body),
         )
 
     def release_destination(self, key: str) -> types.Destination:
         """Release a destination; starts ramp up gradually."""
         return cast(
             "types.Destination",
-            self.request("POST", f"/api/v1/destinations/{quote(str(key), safe='')}/release"),
+            self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/release"),
         )
 
     def list_dead_letters(
@@ -434,18 +429,18 @@ class Operations:
     def get_endpoint(self, id: str) -> types.Endpoint:
         """Read an endpoint."""
         return cast(
-            "types.Endpoint", self.request("GET", f"/api/v1/endpoints/{quote(str(id), safe='')}")
+            "types.Endpoint", self.request("GET", f"/api/v1/endpoints/{quote(id, safe='')}")
         )
 
     def delete_endpoint(self, id: str) -> None:
         """Delete an endpoint; its waiting deliveries are cancelled."""
-        self.request("DELETE", f"/api/v1/endpoints/{quote(str(id), safe='')}")
+        self.request("DELETE", f"/api/v1/endpoints/{quote(id, safe='')}")
 
     def edit_endpoint(self, id: str, body: types.EditEndpointRequest) -> types.Endpoint:
         """Edit an endpoint; omitted fields stay unchanged."""
         return cast(
             "types.Endpoint",
-            self.request("PATCH", f"/api/v1/endpoints/{quote(str(id), safe='')}", body=body),
+            self.request("PATCH", f"/api/v1/endpoints/{quote(id, safe='')}", body=body),
         )
 
     def list_deliveries(
@@ -458,7 +453,7 @@ class Operations:
             "types.JobList",
             self.request(
                 "GET",
-                f"/api/v1/endpoints/{quote(str(id), safe='')}/deliveries",
+                f"/api/v1/endpoints/{quote(id, safe='')}/deliveries",
                 query={"limit": limit, "after": after},
             ),
         )
@@ -467,7 +462,7 @@ class Operations:
         """Disable an endpoint: its deliveries wait until it is enabled, for at most seven days."""
         return cast(
             "types.Endpoint",
-            self.request("POST", f"/api/v1/endpoints/{quote(str(id), safe='')}/disable"),
+            self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/disable"),
         )
 
     def enable_endpoint(self, id: str) -> types.Endpoint:
@@ -475,8 +470,7 @@ class Operations:
         `bulkRate`.
         """
         return cast(
-            "types.Endpoint",
-            self.request("POST", f"/api/v1/endpoints/{quote(str(id), safe='')}/enable"),
+            "types.Endpoint", self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/enable")
         )
 
     def rotate_endpoint_secret(
@@ -487,13 +481,13 @@ class Operations:
         """
         return cast(
             "types.EndpointWithSecret",
-            self.request("POST", f"/api/v1/endpoints/{quote(str(id), safe='')}/rotate", body=body),
+            self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/rotate", body=body),
         )
 
     def test_endpoint(self, id: str) -> types.Job:
         """Send an event of type `endpoint.test` to an endpoint as a normal delivery."""
         return cast(
-            "types.Job", self.request("POST", f"/api/v1/endpoints/{quote(str(id), safe='')}/test")
+            "types.Job", self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/test")
         )
 
     def list_failures(
@@ -540,9 +534,7 @@ class Operations:
         return cast(
             "types.FailureGroup",
             self.request(
-                "GET",
-                f"/api/v1/failures/{quote(str(fingerprint), safe='')}",
-                query={"tenant": tenant},
+                "GET", f"/api/v1/failures/{quote(fingerprint, safe='')}", query={"tenant": tenant}
             ),
         )
 
@@ -554,7 +546,7 @@ class Operations:
             "types.FailureGroup",
             self.request(
                 "PATCH",
-                f"/api/v1/failures/{quote(str(fingerprint), safe='')}",
+                f"/api/v1/failures/{quote(fingerprint, safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -594,7 +586,7 @@ class Operations:
             "types.Gate",
             self.request(
                 "GET",
-                f"/api/v1/gates/{quote(str(scope), safe='')}/{quote(str(key), safe='')}",
+                f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
                 query={"tenant": tenant},
             ),
         )
@@ -612,7 +604,7 @@ class Operations:
             "types.Gate",
             self.request(
                 "PUT",
-                f"/api/v1/gates/{quote(str(scope), safe='')}/{quote(str(key), safe='')}",
+                f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -624,7 +616,7 @@ class Operations:
         """Delete a gate; the jobs it held back may start."""
         self.request(
             "DELETE",
-            f"/api/v1/gates/{quote(str(scope), safe='')}/{quote(str(key), safe='')}",
+            f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
             query={"tenant": tenant},
         )
 
@@ -643,7 +635,7 @@ class Operations:
             "types.Gate",
             self.request(
                 "PATCH",
-                f"/api/v1/gates/{quote(str(scope), safe='')}/{quote(str(key), safe='')}",
+                f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
                 query={"tenant": tenant},
                 body=body,
             ),
@@ -733,13 +725,13 @@ class Operations:
         """Read a job; with `wait`, wait until it has ended or the time is over."""
         return cast(
             "types.Job",
-            self.request("GET", f"/api/v1/jobs/{quote(str(id), safe='')}", query={"wait": wait}),
+            self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}", query={"wait": wait}),
         )
 
     def edit_job(self, id: str, body: types.EditJobRequest) -> types.Job:
         """Edit a waiting job: payload, policy, runAt, priority."""
         return cast(
-            "types.Job", self.request("PATCH", f"/api/v1/jobs/{quote(str(id), safe='')}", body=body)
+            "types.Job", self.request("PATCH", f"/api/v1/jobs/{quote(id, safe='')}", body=body)
         )
 
     def get_attempt_log(
@@ -750,22 +742,20 @@ class Operations:
             "types.AttemptLog",
             self.request(
                 "GET",
-                f"/api/v1/jobs/{quote(str(id), safe='')}/attempts/{quote(str(attempt), safe='')}/logs",
+                f"/api/v1/jobs/{quote(id, safe='')}/attempts/{quote(str(attempt), safe='')}/logs",
                 query={"from": from_, "follow": follow},
             ),
         )
 
     def cancel_job(self, id: str) -> types.Job:
         """Cancel a job: immediately if it is waiting; a running attempt is asked to stop."""
-        return cast(
-            "types.Job", self.request("POST", f"/api/v1/jobs/{quote(str(id), safe='')}/cancel")
-        )
+        return cast("types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/cancel"))
 
     def explain_job(self, id: str) -> types.StartExplanation:
         """Explain why a job has not started."""
         return cast(
             "types.StartExplanation",
-            self.request("GET", f"/api/v1/jobs/{quote(str(id), safe='')}/explain"),
+            self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}/explain"),
         )
 
     def list_attempts(
@@ -776,7 +766,7 @@ class Operations:
             "types.AttemptList",
             self.request(
                 "GET",
-                f"/api/v1/jobs/{quote(str(id), safe='')}/history",
+                f"/api/v1/jobs/{quote(id, safe='')}/history",
                 query={"limit": limit, "after": after},
             ),
         )
@@ -784,15 +774,12 @@ class Operations:
     def retry_job(self, id: str, body: types.RetryJobRequest | None = None) -> types.Job:
         """Retry a failed or cancelled job with a new retry budget."""
         return cast(
-            "types.Job",
-            self.request("POST", f"/api/v1/jobs/{quote(str(id), safe='')}/retry", body=body),
+            "types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/retry", body=body)
         )
 
     def run_job_now(self, id: str) -> types.Job:
         """Run a waiting job now."""
-        return cast(
-            "types.Job", self.request("POST", f"/api/v1/jobs/{quote(str(id), safe='')}/run-now")
-        )
+        return cast("types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/run-now"))
 
     def list_keys(self, *, limit: int | None = None, after: str | None = None) -> types.KeyList:
         """List keys, oldest first, without their tokens."""
@@ -807,7 +794,7 @@ class Operations:
 
     def revoke_key(self, id: str) -> None:
         """Revoke a key. All nodes reject it within seconds."""
-        self.request("DELETE", f"/api/v1/keys/{quote(str(id), safe='')}")
+        self.request("DELETE", f"/api/v1/keys/{quote(id, safe='')}")
 
     def list_nodes(self, *, limit: int | None = None, after: str | None = None) -> types.NodeList:
         """List nodes by name, including nodes that recently stopped responding."""
@@ -843,14 +830,14 @@ class Operations:
     def get_operation(self, id: str) -> types.Operation:
         """Read an operation with its progress and report."""
         return cast(
-            "types.Operation", self.request("GET", f"/api/v1/operations/{quote(str(id), safe='')}")
+            "types.Operation", self.request("GET", f"/api/v1/operations/{quote(id, safe='')}")
         )
 
     def cancel_operation(self, id: str) -> types.Operation:
         """Cancel an operation. Completed changes stay; remaining jobs are not changed."""
         return cast(
             "types.Operation",
-            self.request("POST", f"/api/v1/operations/{quote(str(id), safe='')}/cancel"),
+            self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/cancel"),
         )
 
     def list_operation_jobs(
@@ -866,7 +853,7 @@ class Operations:
             "types.OperationJobList",
             self.request(
                 "GET",
-                f"/api/v1/operations/{quote(str(id), safe='')}/jobs",
+                f"/api/v1/operations/{quote(id, safe='')}/jobs",
                 query={"notChanged": not_changed, "limit": limit, "after": after},
             ),
         )
@@ -875,14 +862,14 @@ class Operations:
         """Pause an operation until it is resumed. Completed changes stay."""
         return cast(
             "types.Operation",
-            self.request("POST", f"/api/v1/operations/{quote(str(id), safe='')}/pause"),
+            self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/pause"),
         )
 
     def resume_operation(self, id: str) -> types.Operation:
         """Resume a paused operation."""
         return cast(
             "types.Operation",
-            self.request("POST", f"/api/v1/operations/{quote(str(id), safe='')}/resume"),
+            self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/resume"),
         )
 
     def preview_policy(self, body: types.PreviewPolicyRequest) -> types.PolicyPreview:
@@ -919,9 +906,7 @@ class Operations:
         return cast(
             "types.QueueExplanation",
             self.request(
-                "GET",
-                f"/api/v1/queues/{quote(str(name), safe='')}/explain",
-                query={"tenant": tenant},
+                "GET", f"/api/v1/queues/{quote(name, safe='')}/explain", query={"tenant": tenant}
             ),
         )
 
@@ -935,7 +920,7 @@ class Operations:
         """Pause a queue: no job starts until it is resumed; running jobs continue."""
         self.request(
             "POST",
-            f"/api/v1/queues/{quote(str(name), safe='')}/pause",
+            f"/api/v1/queues/{quote(name, safe='')}/pause",
             query={"tenant": tenant},
             body=body,
         )
@@ -943,7 +928,7 @@ class Operations:
     def resume_queue(self, name: types.Name, *, tenant: types.Name | None = None) -> None:
         """Resume a paused queue."""
         self.request(
-            "POST", f"/api/v1/queues/{quote(str(name), safe='')}/resume", query={"tenant": tenant}
+            "POST", f"/api/v1/queues/{quote(name, safe='')}/resume", query={"tenant": tenant}
         )
 
     def list_schedules(
@@ -968,25 +953,24 @@ class Operations:
     def get_schedule(self, id: str) -> types.Schedule:
         """Read a schedule."""
         return cast(
-            "types.Schedule", self.request("GET", f"/api/v1/schedules/{quote(str(id), safe='')}")
+            "types.Schedule", self.request("GET", f"/api/v1/schedules/{quote(id, safe='')}")
         )
 
     def delete_schedule(self, id: str) -> None:
         """Delete a schedule; its existing runs continue."""
-        self.request("DELETE", f"/api/v1/schedules/{quote(str(id), safe='')}")
+        self.request("DELETE", f"/api/v1/schedules/{quote(id, safe='')}")
 
     def edit_schedule(self, id: str, body: types.EditScheduleRequest) -> types.Schedule:
         """Edit a schedule. Only a changed rule or window restarts the timetable from now."""
         return cast(
             "types.Schedule",
-            self.request("PATCH", f"/api/v1/schedules/{quote(str(id), safe='')}", body=body),
+            self.request("PATCH", f"/api/v1/schedules/{quote(id, safe='')}", body=body),
         )
 
     def pause_schedule(self, id: str) -> types.Schedule:
         """Pause a schedule: it creates no runs until it is resumed."""
         return cast(
-            "types.Schedule",
-            self.request("POST", f"/api/v1/schedules/{quote(str(id), safe='')}/pause"),
+            "types.Schedule", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/pause")
         )
 
     def resume_schedule(self, id: str) -> types.Schedule:
@@ -994,15 +978,13 @@ class Operations:
         runs.
         """
         return cast(
-            "types.Schedule",
-            self.request("POST", f"/api/v1/schedules/{quote(str(id), safe='')}/resume"),
+            "types.Schedule", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/resume")
         )
 
     def run_schedule_now(self, id: str) -> types.Job:
         """Run a schedule now: one extra run outside its timetable."""
         return cast(
-            "types.Job",
-            self.request("POST", f"/api/v1/schedules/{quote(str(id), safe='')}/run-now"),
+            "types.Job", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/run-now")
         )
 
     def list_ticks(
@@ -1013,7 +995,7 @@ class Operations:
             "types.TickList",
             self.request(
                 "GET",
-                f"/api/v1/schedules/{quote(str(id), safe='')}/ticks",
+                f"/api/v1/schedules/{quote(id, safe='')}/ticks",
                 query={"limit": limit, "after": after},
             ),
         )
