@@ -4,6 +4,7 @@
 //! environment are then applied over it.
 
 mod duration_arg;
+mod encryption;
 pub mod file;
 mod flags;
 mod retry_arg;
@@ -28,6 +29,7 @@ use steadfast::{
 };
 
 pub use duration_arg::DurationArg;
+pub use encryption::EncryptionArgs;
 pub use flags::{Flags, listen_address};
 pub use retry_arg::{RetryArg, RetrySettings};
 pub use store_url::{OpenTables, StoreUrl};
@@ -63,6 +65,8 @@ pub struct Settings {
     pub store: StoreUrl,
     /// Create the tables in an SQLite file that contains tables of another application.
     pub share: bool,
+    /// The keys with which the store is encrypted.
+    pub encryption_key_file: Option<PathBuf>,
     /// Open an SQLite file whose log is missing. A flag for one start, deliberately not a setting.
     #[serde(skip)]
     pub accept_loss: bool,
@@ -199,6 +203,7 @@ impl Default for Settings {
             connections_per_address: nonzero(server.connections_per_address),
             store: StoreUrl::Sqlite("steadfast.db".into()),
             share: false,
+            encryption_key_file: None,
             accept_loss: false,
             print_first_key: false,
             clock: ClockSetting::default(),

@@ -392,8 +392,9 @@ pub mod store {
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     #[doc(inline)]
     pub use steadfast_store::{
-        BrokenRows, InspectedRows, MoveError, MoveProgress, MoveSide, MovedTable, RowPosition,
-        StoreCheck, StoreMove, TablePage, TableStore, check_tables, release_moved,
+        BrokenRows, EncryptionKeyError, EncryptionKeys, InspectedRows, MoveError, MoveProgress,
+        MoveSide, MovedTable, RowPosition, StoreCheck, StoreMove, TablePage, TableStore,
+        check_tables, release_moved,
     };
     #[cfg(feature = "sqlite")]
     #[doc(inline)]

@@ -24,6 +24,7 @@ mod jobs;
 mod list;
 mod race;
 mod records;
+mod secrecy;
 mod stats;
 mod writable;
 

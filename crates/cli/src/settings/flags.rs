@@ -62,6 +62,10 @@ pub struct Flags {
     /// Allow an SQLite file that contains tables of another application.
     #[arg(long, env = "STEADFAST_SHARE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub share: Option<bool>,
+    /// File with keys to encrypt payloads, results, logs and secrets: one ID:KEY per line, the newest
+    /// first. STEADFAST_ENCRYPTION_KEY can contain the lines instead [default: not encrypted].
+    #[arg(long, env = "STEADFAST_ENCRYPTION_KEY_FILE", value_name = "FILE")]
+    pub encryption_key_file: Option<PathBuf>,
     /// Open an SQLite file whose log (FILE-wal) is missing, and accept the loss of the last
     /// acknowledged writes. Applies to this start only; deliberately not a setting.
     #[arg(long)]
@@ -190,6 +194,7 @@ impl Flags {
         );
         set(&self.store, &mut settings.store);
         set(&self.share, &mut settings.share);
+        set_option(&self.encryption_key_file, &mut settings.encryption_key_file);
         settings.accept_loss = self.accept_loss;
         set(&self.print_first_key, &mut settings.print_first_key);
         set(&self.clock, &mut settings.clock);

@@ -194,7 +194,7 @@ async fn check_store(settings: &Settings, findings: &mut Findings) {
     match &settings.store {
         StoreUrl::Sqlite(path) => sqlite::check_file(path, settings, findings).await,
         StoreUrl::Memory => findings.warn("store", "memory: all data is lost when the node stops"),
-        StoreUrl::Postgres(_) => match settings.store.open(false).await {
+        StoreUrl::Postgres(_) => match settings.open_store().await {
             Ok(store) => {
                 findings.ok(
                     "store",

@@ -1,5 +1,7 @@
 //! Rows of the logs of attempts.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use steadfast_core::{Fence, JobId};
 
@@ -7,9 +9,12 @@ use super::{
     session::{SqlSession, SqlValue},
     transaction::SqlWriter,
 };
-use crate::drivers::{
-    driver_error::DriverError,
-    transaction::{LogReads, LogWrites},
+use crate::{
+    drivers::{
+        driver_error::DriverError,
+        transaction::{LogReads, LogWrites},
+    },
+    encryption::Cell,
 };
 
 #[async_trait]
@@ -21,8 +26,9 @@ impl<S: SqlSession> LogReads for S {
     ) -> Result<Option<String>, DriverError> {
         let sql = include_str!("shared/logs/log_find.sql");
         let rows = self.rows(sql, &[job.into(), fence_value(fence)]).await?;
+        let cell = Cell::Log(job, fence);
         rows.first()
-            .map(|row| Ok(row.text(0)?.to_owned()))
+            .map(|row| Ok(self.cipher().open(cell, row.text(0)?)?.into_owned()))
             .transpose()
     }
 
@@ -38,7 +44,10 @@ impl<S: SqlSession> LogReads for S {
         let read = rows.iter().map(|row| {
             let fence = u32::try_from(row.int(0)?);
             let fence = fence.map_err(|error| DriverError::unreadable("fence", error))?;
-            Ok((Fence(fence), row.text(1).map(str::to_owned)))
+            let body = row.text(1);
+            let cell = Cell::Log(job, Fence(fence));
+            let body = body.and_then(|body| self.cipher().open(cell, body));
+            Ok((Fence(fence), body.map(Cow::into_owned)))
         });
         read.collect()
     }
@@ -53,7 +62,8 @@ impl<S: SqlWriter> LogWrites for S {
         body: &str,
     ) -> Result<bool, DriverError> {
         let sql = include_str!("shared/logs/log_save.sql");
-        let params = [job.into(), fence_value(fence), body.into()];
+        let body = self.cipher().seal(Cell::Log(job, fence), body)?;
+        let params = [job.into(), fence_value(fence), SqlValue::Text(body)];
         Ok(self.execute(sql, &params).await? > 0)
     }
 
