@@ -11,7 +11,7 @@ import { checkClaims, checkResults } from "./answers.js";
 import { Executor } from "./executor.js";
 import { Heartbeats } from "./heartbeats.js";
 import { HeldClaim } from "./held-claim.js";
-import { type Entry, Settler } from "./settler.js";
+import { type Entry, Settler, settlementsOf } from "./settler.js";
 import { listenForSignals } from "./signals.js";
 import { Slots } from "./slots.js";
 
@@ -180,8 +180,8 @@ export class Worker {
     const session = { id: this.#session, sequence, received: this.#received };
     const max = Math.min(free, CLAIMS_MAX);
     const head = JSON.stringify({ ...this.#request, max, session } satisfies ClaimJobsRequest);
-    const texts = outcomes.map((entry) => entry.text).join(",");
-    const body = texts === "" ? head : `${head.slice(0, -1)},"settlements":[${texts}]}`;
+    const isBare = outcomes.length === 0;
+    const body = isBare ? head : `${head.slice(0, -1)},${settlementsOf(outcomes)}}`;
     const sentAt = performance.now();
     const request = new AbortController();
     // A stop cuts off a claim that waits for a job. One that was sent just now may be answered with

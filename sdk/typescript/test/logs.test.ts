@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { JobContext, LogLines, WorkerOptions } from "steadfast-jobs";
+import { type Call, claims, never, scripted, settled, turn } from "./scripted.js";
+
+const REFUSED = { status: 422, code: "invalid", detail: "refused" };
+const texts = (log: LogLines | null | undefined) => log?.lines?.map(({ text }) => text);
+
+/** Runs one job on a server that answers everything but the first claim with a function. */
+async function runOne(
+  run: (context: JobContext, calls: Call[]) => unknown,
+  answer: (call: Call) => unknown,
+  options: Partial<WorkerOptions> = {},
+) {
+  const server = scripted((call, calls) => {
+    if (call.path === "/claims") return calls.length === 1 ? claims(1, "logs") : never;
+    return answer(call);
+  });
+  const job = server.client.job("logs", {
+    run: (_payload: number, context) => run(context, server.calls),
+  });
+  const worker = server.client.worker({ jobs: [job], signals: false, ...options });
+  const running = worker.run();
+  while (server.confirmed.length === 0) await turn();
+  await worker.stop();
+  await running;
+  return server;
+}
+
+test("a line of a log is text that the server can read, whatever was logged", async () => {
+  const odd: unknown[] = ["half \ud83d", 7, undefined, { a: 1 }, Symbol("s"), Object.create(null)];
+  const server = await runOne(({ log, logger }) => {
+    for (const value of odd) log("info", value as string);
+    log("loud" as "info", "unknown level");
+    logger.warn("half \ude00", { field: "\ud83d" });
+    logger.error(new TypeError("an error") as unknown as string);
+  }, settled);
+  const log = server.confirmed[0]?.log;
+  assert.deepEqual(texts(log)?.slice(0, 8), [
+    "half \ufffd",
+    "7",
+    "undefined",
+    '{"a":1}',
+    "Symbol(s)",
+    "{}",
+    "unknown level",
+    'half \ufffd {"field":"\\ud83d"}',
+  ]);
+  assert.match(texts(log)?.[8] ?? "", /^TypeError: an error/);
+  assert.equal(log?.lines?.[6]?.level, "info");
+});
+
+test("an outcome whose log is refused is reported without it", async () => {
+  const server = await runOne(
+    ({ log }) => log("info", "a line"),
+    (call) => {
+      const hasLog = call.body.settlements?.some((settlement) => settlement.log);
+      return hasLog ? Response.json(REFUSED, { status: 422 }) : settled(call);
+    },
+  );
+  assert.equal(server.of("/claims/settle").length, 2);
+  assert.deepEqual(texts(server.of("/claims/settle")[0]?.body.settlements?.[0]?.log), ["a line"]);
+  const [outcome] = server.confirmed;
+  assert.deepEqual([outcome?.outcome, outcome?.log], ["succeed", undefined]);
+});
+
+test("a log that does not fit beside a large result is left out", async () => {
+  const large = "x".repeat(600 * 1024);
+  const server = await runOne(({ log }) => {
+    for (let line = 0; line < 8; line += 1) log("info", "\u0001".repeat(8 * 1024));
+    return large;
+  }, settled);
+  const [outcome] = server.confirmed;
+  assert.equal(outcome?.result, large);
+  assert.equal(outcome?.log, undefined);
+});
+
+test("lines that the server refuses in a heartbeat are not sent again", async () => {
+  const server = await runOne(
+    async ({ log }, calls) => {
+      log("info", "refused");
+      while (!calls.some(({ path }) => path === "/claims/heartbeat")) await turn();
+      await turn();
+      log("info", "later");
+    },
+    (call) =>
+      call.path === "/claims/settle" ? settled(call) : Response.json(REFUSED, { status: 422 }),
+  );
+  assert.deepEqual(texts(server.of("/claims/heartbeat")[0]?.body.claims?.[0]?.log), ["refused"]);
+  assert.deepEqual(texts(server.confirmed[0]?.log), ["later"]);
+});
