@@ -89,3 +89,20 @@ test("lines that the server refuses in a heartbeat are not sent again", async ()
   assert.deepEqual(texts(server.of("/claims/heartbeat")[0]?.body.claims?.[0]?.log), ["refused"]);
   assert.deepEqual(texts(server.confirmed[0]?.log), ["later"]);
 });
+
+test("a line and a progress renew the lease of the worker, not the job's own", async () => {
+  const server = await runOne(
+    async ({ log, progress }, calls) => {
+      await progress(50, "half");
+      log("info", "a line");
+      while (calls.filter(({ path }) => path === "/claims/heartbeat").length < 2) await turn();
+    },
+    (call) => (call.path === "/claims/settle" ? settled(call) : { claims: [{ ok: true }] }),
+    { lease: "2m" },
+  );
+  const entries = server.of("/claims/heartbeat").flatMap(({ body }) => body.claims ?? []);
+  assert.deepEqual(
+    entries.map(({ lease }) => lease),
+    [120_000, 120_000],
+  );
+});
