@@ -8,7 +8,8 @@ import type { Logger } from "../logger.js";
 import { hostName, nodeProcess } from "../runtime.js";
 import { LIBRARY } from "../version.js";
 import { checkClaims, checkResults } from "./answers.js";
-import { Executor } from "./executor.js";
+import { Executor, type Outcome } from "./executor.js";
+import { failureOf } from "./failure.js";
 import { Heartbeats } from "./heartbeats.js";
 import { HeldClaim } from "./held-claim.js";
 import { type Entry, Settler, settlementsOf } from "./settler.js";
@@ -232,8 +233,15 @@ export class Worker {
 
   async #execute(claim: HeldClaim): Promise<void> {
     this.#slots.take();
-    const outcome = await this.#executor.execute(claim.context);
-    this.#slots.release();
+    let outcome: Outcome;
+    try {
+      outcome = await this.#executor.execute(claim.context);
+    } catch (error) {
+      // What is not the handler's, such as a logger that throws, must not end the worker.
+      outcome = { outcome: "fail", failure: failureOf(error) };
+    } finally {
+      this.#slots.release();
+    }
     if (claim.isReported) return;
     claim.isReported = true;
     if (!outcome || claim.isStale) return this.#forget([claim]);
