@@ -69,6 +69,8 @@ export class AttemptLog {
   #schedule(): void {
     if (this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setTimeout(() => void this.#flush(), PAUSE_MS);
+    // A log alone does not keep a process of Node alive.
+    (this.#timer as { unref?: () => void }).unref?.();
   }
 
   async #flush(): Promise<void> {

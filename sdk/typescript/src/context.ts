@@ -104,6 +104,8 @@ export class AttemptContext implements JobContext {
   }
 
   abort(why: AbortCause): void {
+    // Nothing of this attempt is accepted any more.
+    if (why === "lease_lost") this.#log.close();
     this.#controller.abort(new AbortedError(why));
   }
 

@@ -106,3 +106,35 @@ test("a line and a progress renew the lease of the worker, not the job's own", a
     [120_000, 120_000],
   );
 });
+
+test("an attempt that lost its lease sends no further lines", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const server = scripted((call, calls) => {
+    if (call.path === "/claims") return calls.length === 1 ? claims(1, "logs") : never;
+    return { claims: [{ ok: false, code: "stale_fence" }] };
+  });
+  let hasEnded = false;
+  const job = server.client.job("logs", {
+    run: async (_payload: number, { log, signal }) => {
+      log("info", "before");
+      t.mock.timers.tick(500);
+      while (!signal.aborted) await turn();
+      log("info", "after");
+      hasEnded = true;
+    },
+  });
+  const worker = server.client.worker({ jobs: [job], signals: false });
+  const running = worker.run();
+  while (!hasEnded) await turn();
+  for (let round = 0; round < 5; round += 1) {
+    t.mock.timers.tick(500);
+    await turn();
+  }
+  assert.equal(server.of("/claims/heartbeat").length, 1);
+  const stopped = worker.stop();
+  for (let round = 0; round < 5; round += 1) {
+    await turn();
+    t.mock.timers.tick(2_000);
+  }
+  await Promise.all([stopped, running]);
+});

@@ -244,7 +244,10 @@ export class Worker {
     }
     if (claim.isReported) return;
     claim.isReported = true;
-    if (!outcome || claim.isStale) return this.#forget([claim]);
+    if (!outcome || claim.isStale) {
+      claim.context.closeLog();
+      return this.#forget([claim]);
+    }
     const { logger } = claim.context;
     if (outcome.outcome === "fail") {
       const { class: failureClass, message } = outcome.failure ?? {};
