@@ -6,6 +6,7 @@ import type {
   Job,
   JobLabel,
   LogLine,
+  LogLines,
   RetryPolicyFields,
 } from "../generated.js";
 import type { Fetch, HttpRequest } from "../http.js";
@@ -182,6 +183,10 @@ export class TestEngine {
     job.startedAt = this.#now;
     job.firstStartedAt ??= this.#now;
     job.label = "running";
+    const before = job.log.length;
+    // By their numbers, so that lines which are stored twice are kept once.
+    const storeLog = ({ from = 0, lines = [] }: LogLines) =>
+      job.log.splice(before + from, lines.length, ...lines);
     const backend = {
       getStep: async (name: string) =>
         job.steps.has(name) ? { result: job.steps.get(name) } : undefined,
@@ -195,11 +200,11 @@ export class TestEngine {
       },
       // Jobs with `after` are refused here.
       listPrerequisites: async () => [],
-      storeLog: async () => {},
+      storeLog: async (lines: LogLines) => void storeLog(lines),
     };
     const context = new AttemptContext(this.#body(job), backend, this.#client.logger);
     const outcome = await this.#executor.execute(context);
-    job.log.push(...(context.closeLog()?.lines ?? []));
+    storeLog(context.closeLog() ?? {});
     this.#settle(job, outcome);
   }
 
