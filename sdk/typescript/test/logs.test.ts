@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JobContext, LogLines, WorkerOptions } from "steadfast-jobs";
-import { type Call, claims, never, scripted, settled, turn } from "./scripted.js";
+import { type Call, claims, never, quiet, scripted, settled, turn } from "./scripted.js";
 
 const REFUSED = { status: 422, code: "invalid", detail: "refused" };
 const texts = (log: LogLines | null | undefined) => log?.lines?.map(({ text }) => text);
@@ -137,4 +137,40 @@ test("an attempt that lost its lease sends no further lines", async (t) => {
     t.mock.timers.tick(2_000);
   }
   await Promise.all([stopped, running]);
+});
+
+test("what the worker says about an attempt is not part of the log of the job", async () => {
+  const said: [string, unknown][] = [];
+  const logger = {
+    ...quiet,
+    warn: (message: string, fields?: Record<string, unknown>) => {
+      said.push([message, fields?.["job"]]);
+    },
+  };
+  const server = await runOne(
+    ({ log }) => {
+      log("info", "from the handler");
+      throw new Error("broken");
+    },
+    settled,
+    { logger },
+  );
+  assert.deepEqual(texts(server.confirmed[0]?.log), ["from the handler"]);
+  assert.deepEqual(said, [["attempt failed", "job_0"]]);
+});
+
+test("a job of an unknown kind is given back without a log", async () => {
+  const server = scripted((call, calls) => {
+    if (calls.length === 1) return claims(1, "unknown");
+    return call.body.settlements ? { claims: [], ...settled(call) } : never;
+  });
+  const reported = () => server.calls.flatMap(({ body }) => body.settlements ?? []);
+  const job = server.client.job("logs", { run: () => null });
+  const worker = server.client.worker({ jobs: [job], signals: false });
+  const running = worker.run();
+  while (reported().length === 0) await turn();
+  await worker.stop();
+  await running;
+  const [outcome] = reported();
+  assert.deepEqual([outcome?.outcome, outcome?.log], ["release", undefined]);
 });

@@ -96,7 +96,7 @@ export class TestEngine {
     { jobs, middleware, now = "2026-01-01T00:00:00Z" }: TestEngineOptions,
   ) {
     this.#client = client;
-    this.#executor = new Executor(jobs, middleware);
+    this.#executor = new Executor(jobs, client.logger, middleware);
     this.#runnable = new Set(this.#executor.kinds);
     this.#now = new Date(now).getTime();
     const { settings } = client.http;

@@ -89,7 +89,7 @@ export class Worker {
     }
     this.#http = http;
     this.#logger = options.logger ?? logger;
-    this.#executor = new Executor(jobs, options.middleware);
+    this.#executor = new Executor(jobs, this.#logger, options.middleware);
     this.#slots = new Slots(concurrency);
     this.#graceMs = durationMs(grace, "grace");
     this.#leaseMs = lease === undefined ? undefined : Math.ceil(durationMs(lease, "lease"));
@@ -248,14 +248,14 @@ export class Worker {
       claim.context.closeLog();
       return this.#forget([claim]);
     }
-    const { logger } = claim.context;
-    if (outcome.outcome === "fail") {
-      const { class: failureClass, message } = outcome.failure ?? {};
-      logger.warn("attempt failed", { class: failureClass, error: message });
-    } else {
-      logger.debug("attempt ended", { outcome: outcome.outcome });
-    }
     this.#settler.add(claim, outcome);
+    const { id: job, kind, attempt } = claim.context.job;
+    if (outcome.outcome === "fail") {
+      const { class: failureClass, message: error } = outcome.failure ?? {};
+      this.#logger.warn("attempt failed", { job, kind, attempt, class: failureClass, error });
+    } else {
+      this.#logger.debug("attempt ended", { job, kind, attempt, outcome: outcome.outcome });
+    }
   }
 
   #giveBack(claim: HeldClaim): void {
