@@ -77,8 +77,7 @@ class JobLogger(logging.LoggerAdapter[logging.Logger]):
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
         """As `logging.Logger.log`. Everything from INFO on is kept with the attempt."""
         if level >= logging.INFO or self.isEnabledFor(level):
-            text = str(msg) % args if args else str(msg)
-            self._add(level, text)
+            self._add(level, _text_of(level, msg, args))
         kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1
         super().log(level, msg, *args, **kwargs)
 
@@ -86,7 +85,7 @@ class JobLogger(logging.LoggerAdapter[logging.Logger]):
         self, msg: Any, kwargs: MutableMapping[str, Any]
     ) -> tuple[Any, MutableMapping[str, Any]]:
         """Adds the fields of the job beside those of the call."""
-        kwargs["extra"] = {**(self.extra or {}), **kwargs.get("extra", {})}
+        kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
         return msg, kwargs
 
 
@@ -102,13 +101,27 @@ class AttemptLogHandler(logging.Handler):
 
         context = current_context()
         # What a job's own logger writes is there already; the worker's records are not the job's.
-        if context is not None and not record.name.startswith("steadfast."):
+        if context is None or record.name.startswith("steadfast."):
+            return
+        try:
             context.add_log_line(record.levelno, self.format(record))
+        except RecursionError:
+            raise
+        except Exception:
+            self.handleError(record)
 
 
 def next_number(lines: types.LogLines) -> int:
     """The number of the line after these."""
     return (lines.get("from") or 0) + len(lines.get("lines") or [])
+
+
+def _text_of(level: int, msg: object, args: tuple[object, ...]) -> str:
+    """The message as `logging` formats it; a mistake in a format does not fail the job."""
+    try:
+        return logging.LogRecord(JOB_LOGGER, level, "", 0, msg, args, None).getMessage()
+    except Exception:
+        return str(msg) if isinstance(msg, str) else f"a {type(msg).__name__} without text"
 
 
 def _level_name(level: int) -> types.LogLevel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 import socket
@@ -122,7 +123,9 @@ class Session:
 
     def _announce(self, held: Held) -> None:
         """On the handler's thread."""
-        self._loop.call_soon_threadsafe(self._heartbeats.announce, held)
+        # The worker may have stopped without waiting for this handler.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._heartbeats.announce, held)
 
     def _on_ends(self, ends: list[tuple[Held, Outcome]]) -> None:
         reports: list[Held] = []
