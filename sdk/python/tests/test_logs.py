@@ -117,12 +117,12 @@ def test_other_loggers_are_bridged_while_a_job_runs() -> None:
     context = new_context()
     set_current_context(context)
     handler = AttemptLogHandler()
-    logger = logging.getLogger("shop.mail")
-    logger.setLevel(logging.INFO)
-    logger.addHandler(handler)
+    root = logging.getLogger()
+    root.addHandler(handler)
     try:
-        logger.info("connected")
+        logging.getLogger("shop.mail").warning("connected")
         logging.getLogger("steadfast.worker").error("not the job's")
+        context.log.warning("there already")
     finally:
-        logger.removeHandler(handler)
-    assert texts(context) == ["connected"]
+        root.removeHandler(handler)
+    assert texts(context) == ["connected", "there already"]
