@@ -108,7 +108,7 @@ def test_a_handler_may_log_after_its_worker_has_ended() -> None:
     session._loop = loop
     session._heartbeats = cast("Any", SimpleNamespace(announce=None))
     context = new_context()
-    context.on_progress = lambda: session._announce(cast("Any", None))
+    context.on_progress = session._announce
     context.log.info("late")
     assert texts(context) == ["late"]
 

@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from . import types
+from .payloads import to_json
 
 LINES_MAX = 1_000
 BYTES_MAX = 64 * 1024
@@ -52,19 +53,23 @@ class AttemptLog:
         return self._stored < self._first + len(self._lines)
 
     def unsent(self, bytes_max: int) -> types.LogLines | None:
-        """The lines that the server has not stored, unless they are longer than that."""
+        """The lines that the server has not stored, unless they are longer than that as JSON."""
         with self._lock:
             start = max(self._first, self._stored)
             lines = list(self._lines)[start - self._first :]
-        if not lines or sum(map(_length, lines)) > bytes_max:
-            return None
-        return {"from": start, "lines": lines}
+        log: types.LogLines = {"from": start, "lines": lines}
+        return log if lines and json_length(log) <= bytes_max else None
 
     def mark_stored(self, sent: types.LogLines | None) -> None:
         """The server has stored these lines."""
         if sent is not None:
             with self._lock:
                 self._stored = max(self._stored, next_number(sent))
+
+    def drop(self) -> None:
+        """Leaves out the lines so far: the server refuses a request with them."""
+        with self._lock:
+            self._stored = self._first + len(self._lines)
 
 
 class JobLogger(logging.LoggerAdapter[logging.Logger]):
@@ -114,6 +119,11 @@ class AttemptLogHandler(logging.Handler):
 def next_number(lines: types.LogLines) -> int:
     """The number of the line after these."""
     return (lines.get("from") or 0) + len(lines.get("lines") or [])
+
+
+def json_length(log: types.LogLines) -> int:
+    """How many bytes of a request these take."""
+    return len(to_json(log).encode())
 
 
 def _text_of(level: int, msg: object, args: tuple[object, ...]) -> str:
