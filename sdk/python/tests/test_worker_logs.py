@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import time
@@ -15,8 +16,8 @@ from steadfast.attempts import outcome
 from steadfast.backoff import Backoff
 from steadfast.logs import BYTES_MAX, LINES_MAX
 from steadfast.payloads import to_json
-from steadfast.worker.heartbeats import unsent_logs
-from steadfast.worker.held import SETTLEMENT_BYTES_MAX, Held
+from steadfast.worker.heartbeats import Heartbeats, unsent_logs
+from steadfast.worker.held import SETTLEMENT_BYTES_MAX, Held, Registry
 
 from .faulty import Fault, FaultyServer, claim_of
 
@@ -137,3 +138,40 @@ def test_a_log_that_is_refused_does_not_turn_a_success_into_a_failure(
 
     settled = settlement_of(server, app.worker())
     assert (settled["outcome"], settled["result"], settled.get("log")) == ("succeed", "done", None)
+
+
+class LoggingConnection:
+    """Its heartbeats take long enough for another line."""
+
+    def __init__(self, held: Held) -> None:
+        self.held = held
+        self.heartbeats: Heartbeats | None = None
+        self.bodies: list[bytes] = []
+        self.has_second = asyncio.Event()
+
+    async def heartbeat(self, body: bytes, timeout: float, count: int) -> list[dict[str, Any]]:
+        self.bodies.append(body)
+        if len(self.bodies) == 1:
+            self.held.context.add_log_line(logging.INFO, "second")
+            await asyncio.sleep(0)
+        else:
+            self.has_second.set()
+        return [{"ok": True}] * count
+
+
+async def test_a_line_that_is_logged_while_others_are_sent_is_sent_soon() -> None:
+    held = new_held(lease=3_600)
+    registry = Registry()
+    registry.add(held)
+    connection = LoggingConnection(held)
+    heartbeats = Heartbeats(cast("Any", connection), registry, "worker", None)
+    heartbeats.watch([held])
+    held.context.on_progress = heartbeats.announce
+    task = asyncio.create_task(heartbeats.run())
+    held.context.add_log_line(logging.INFO, "first")
+    try:
+        await asyncio.wait_for(connection.has_second.wait(), 60)
+    finally:
+        task.cancel()
+    assert b"first" in connection.bodies[0]
+    assert b"second" in connection.bodies[1]

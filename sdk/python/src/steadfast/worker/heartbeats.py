@@ -82,8 +82,9 @@ class Heartbeats:
             await self._wait()
             now = time.monotonic()
             if now < self._due_at:
-                await self.send_news(list(self._registry.held.values()))
+                # Before the request: what comes while it is under way is sent soon after it.
                 self._news_at = NEVER
+                await self.send_news(list(self._registry.held.values()))
                 await asyncio.sleep(max(0, min(NEWS_PAUSE, self._due_at - time.monotonic())))
                 continue
             claims = list(self._registry.held.values())
