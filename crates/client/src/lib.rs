@@ -66,6 +66,7 @@ pub use error::{BuildError, ClientError, ErrorKind};
 pub use events::{Event, EventStream};
 pub use queues::HealthBody;
 pub use request::{Request, Response};
+pub use steadfast_core::LogLevel;
 pub use worker::{Context, JobError, JobKind, StopReason, Worker, WorkerBuilder, WorkerError};
 
 /// The types of requests and responses.

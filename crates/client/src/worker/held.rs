@@ -203,6 +203,12 @@ impl HeldClaim {
         state.log_stored = state.log_stored.max(next);
     }
 
+    /// Leaves out the lines so far: the server refuses a request with them.
+    pub fn leave_out_log(&self) {
+        let mut state = self.state();
+        state.log_stored = state.log.next();
+    }
+
     /// Adds a job to those that are made with the success, and says how many they are.
     pub fn add_on_success(&self, request: CreateJobRequest) -> usize {
         let mut state = self.state();
@@ -282,5 +288,37 @@ impl HeldClaims {
     /// Returns when a claim was added or has a report.
     pub async fn changed(&self) {
         self.changed.notified().await;
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use steadfast_core::{
+        Kind, LogLevel, NewJob, Payload, Preset, Timestamp, WorkerName, limits as core_limits,
+    };
+
+    use super::*;
+
+    /// A claim of a job with this number.
+    pub fn held_claim(number: u128) -> Arc<HeldClaim> {
+        let (kind, policy) = (Kind::new("mail").unwrap(), Preset::Http.policy());
+        let id = JobId::from_bits(number);
+        let job = NewJob::new(id, kind, Payload::default(), Arc::new(policy));
+        let (worker, now) = (WorkerName::new("w").unwrap(), Timestamp::EPOCH);
+        let claim = job.into_job(now).claim(worker, None, now);
+        let claim = ClaimBody::new(&claim, now);
+        let client = Client::builder("http://127.0.0.1:1").build().unwrap();
+        HeldClaims::default().claim(claim, None, &client, Instant::now())
+    }
+
+    /// Logs as many lines as are kept.
+    pub fn log_lines(held: &HeldClaim, text: &str) {
+        for _ in 0..core_limits::LOG_LINES_MAX {
+            held.log(LogLine {
+                at: Timestamp::EPOCH,
+                level: LogLevel::Error,
+                text: text.to_owned(),
+            });
+        }
     }
 }

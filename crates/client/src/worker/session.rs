@@ -106,7 +106,7 @@ impl Session {
     fn give_back(&self, claims: &[Arc<HeldClaim>]) {
         for held in claims {
             if let Some(settlement) = outcome::of_stop(held, StopReason::Stopping) {
-                self.settler.add(held, &settlement);
+                self.settler.add(held, settlement);
             }
         }
     }
@@ -155,7 +155,7 @@ impl Session {
         if held.unsent_report().is_some() {
             self.heartbeats.send(std::slice::from_ref(held)).await;
         }
-        self.settler.add(held, &settlement);
+        self.settler.add(held, settlement);
     }
 
     /// Lets a handler run until it ends, or has to be cut off.
