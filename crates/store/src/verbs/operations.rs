@@ -198,7 +198,7 @@ async fn create(
     audit: &AuditRecord,
 ) -> Result<bool, DriverError> {
     let tenant = tenant_of(operation);
-    tx.lock_name(&format!("operations of {tenant}")).await?;
+    tx.lock_names(&[format!("operations of {tenant}")]).await?;
     if find(tx, operation.id, Lock::None).await?.is_some() {
         return Ok(true);
     }

@@ -4,44 +4,57 @@ use async_trait::async_trait;
 use steadfast_core::{Fence, JobId};
 
 use super::{
-    session::{SqlSession, SqlValue},
+    session::{SqlRow, SqlSession, SqlValue, rows_of_lists},
     transaction::SqlWriter,
 };
 use crate::drivers::{
     driver_error::DriverError,
-    transaction::{LogReads, LogWrites},
+    transaction::{LogReads, LogWrites, StoredLog},
 };
 
 #[async_trait]
 impl<S: SqlSession> LogReads for S {
-    async fn attempt_log(
-        &mut self,
-        job: JobId,
-        fence: Fence,
-    ) -> Result<Option<String>, DriverError> {
-        let sql = include_str!("shared/logs/log_find.sql");
-        let rows = self.rows(sql, &[job.into(), fence_value(fence)]).await?;
-        rows.first()
-            .map(|row| Ok(row.text(0)?.to_owned()))
-            .transpose()
+    async fn newest_logs(&mut self, jobs: &[JobId]) -> Result<Vec<StoredLog>, DriverError> {
+        let sql = include_str!("shared/logs/logs_newest.sql");
+        let rows = rows_of_lists(self, sql, &[], jobs).await?;
+        let read = rows.iter().map(|row| {
+            let job = JobId::from_bits(row.id(0)?);
+            read_log(job, row, [1, 3, 4], row.int(2)? != 0)
+        });
+        read.collect()
     }
 
     async fn logs_of_attempt(
         &mut self,
         job: JobId,
         attempt: u32,
-    ) -> Result<Vec<(Fence, Result<String, DriverError>)>, DriverError> {
+        line: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredLog>, DriverError> {
         let sql = include_str!("shared/logs/logs_of_attempt.sql");
-        let rows = self
-            .rows(sql, &[job.into(), i64::from(attempt).into()])
-            .await?;
-        let read = rows.iter().map(|row| {
-            let fence = u32::try_from(row.int(0)?);
-            let fence = fence.map_err(|error| DriverError::unreadable("fence", error))?;
-            Ok((Fence(fence), row.text(1).map(str::to_owned)))
-        });
+        let attempt = SqlValue::from(i64::from(attempt));
+        let params = [job.into(), attempt, line.into(), limit.into()];
+        let rows = self.rows(sql, &params).await?;
+        let read = rows.iter().map(|row| read_log(job, row, [0, 1, 2], true));
         read.collect()
     }
+}
+
+fn read_log(
+    job: JobId,
+    row: &SqlRow,
+    [fence, first_line, body]: [usize; 3],
+    is_current: bool,
+) -> Result<StoredLog, DriverError> {
+    let fence = u32::try_from(row.int(fence)?);
+    let fence = fence.map_err(|error| DriverError::unreadable("fence", error))?;
+    Ok(StoredLog {
+        job,
+        fence: Fence(fence),
+        is_current,
+        first_line: u64::try_from(row.int(first_line)?).unwrap_or_default(),
+        body: row.text(body).map(str::to_owned),
+    })
 }
 
 #[async_trait]
@@ -50,10 +63,16 @@ impl<S: SqlWriter> LogWrites for S {
         &mut self,
         job: JobId,
         fence: Fence,
+        first_line: u64,
         body: &str,
     ) -> Result<bool, DriverError> {
         let sql = include_str!("shared/logs/log_save.sql");
-        let params = [job.into(), fence_value(fence), body.into()];
+        let params = [
+            job.into(),
+            fence_value(fence),
+            first_line.into(),
+            body.into(),
+        ];
         Ok(self.execute(sql, &params).await? > 0)
     }
 

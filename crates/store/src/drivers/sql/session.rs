@@ -164,6 +164,7 @@ pub(crate) fn postgres_text(sql: &str, schema: &str) -> String {
         .replace("/*lock*/", "FOR UPDATE")
         .replace("/*lock free*/", "FOR UPDATE SKIP LOCKED")
         .replace("/*lock job*/", "FOR UPDATE OF job")
+        .replace("/*lock share*/", "FOR SHARE")
         .replace("/*uuid*/", "::uuid")
 }
 

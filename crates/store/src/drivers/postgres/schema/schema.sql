@@ -219,6 +219,8 @@ CREATE TABLE steadfast.log (
     job uuid NOT NULL,
     fence bigint NOT NULL,
     attempt bigint NOT NULL,
+    -- Claims that were not counted share the number of the attempt, and the numbers of its lines go on.
+    first_line bigint NOT NULL,
     body text COLLATE "C" NOT NULL,
     PRIMARY KEY (job, fence)
 );
