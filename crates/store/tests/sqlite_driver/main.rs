@@ -6,6 +6,7 @@ mod common;
 
 mod batches;
 mod kill;
+mod moving;
 mod open;
 mod plans;
 mod sql_constants;

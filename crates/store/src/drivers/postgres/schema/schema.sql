@@ -810,6 +810,11 @@ DECLARE
     asked bytea;
     known record;
 BEGIN
+    -- What is stored after its row was copied would be lost.
+    IF EXISTS (SELECT 1 FROM steadfast.record AS mark WHERE mark.kind = 'move') THEN
+        RAISE 'this store is being moved, or was moved: enqueue in the other one'
+            USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
     -- These two send requests wherever their payload says, with headers that may hold secrets.
     IF kind IN ('http', 'webhook') THEN
         RAISE 'kind % cannot be enqueued from SQL: use the HTTP API', kind
