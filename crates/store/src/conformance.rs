@@ -493,6 +493,7 @@ macro_rules! conformance_tests {
                 results_of_a_step_agree
                 one_of_several_firings_of_a_tick_is_written
                 one_of_several_schedules_gets_a_name
+                edits_of_different_fields_of_a_policy_are_both_kept
             }
         }
     };
