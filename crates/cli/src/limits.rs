@@ -16,8 +16,8 @@ pub const AFTER_SHOWN_MAX: usize = 5;
 
 /// Sweeping without a pause would keep the store busy for nothing.
 pub const SWEEP_EVERY_MIN: Duration = Duration::from_millis(100);
-/// How long responses that were under way may take after the node has stopped.
-pub const DRAIN_MAX: Duration = Duration::from_secs(6);
+/// How long responses that were under way, and the last metrics, may take after the node has stopped.
+pub const DRAIN_MAX: Duration = Duration::from_secs(8);
 /// What still blocks a thread after a command has finished must not keep the process.
 pub const RUNTIME_SHUTDOWN_MAX: Duration = Duration::from_secs(1);
 /// Open files that a node asks for: connections of clients, connections to targets, and the store,

@@ -79,24 +79,30 @@ impl Node {
         open_files::raise_limit(settings.connections.get());
         Access::check_before_opening(&settings)?;
         let test_clock = (settings.clock == ClockSetting::Manual).then(TestClock::new);
-        let listener = listen(settings.listen)?;
+        // What is wrong with these shows before the store is waited for.
+        let tls = settings.tls.files().map(Tls::read).transpose();
+        let tls = tls.map_err(|error| usage(error.to_string()))?;
+        let listener = listen(settings.listen, "--listen")?;
+        let plain = settings.tls.plain_listen;
+        let plain = plain.map(|address| listen(address, "--plain-listen"));
+        let plain = plain.transpose()?;
+        // Behind TLS, connections wait until the store is open.
+        let for_probes = plain.as_ref().or(tls.is_none().then_some(&listener));
         let store = match &test_clock {
             Some(clock) => clock.store(),
             None => tokio::select! {
                 store = wait::open_store(&settings) => store?,
-                never = probes::answer(&listener) => match never {},
+                never = probes::answer(for_probes) => match never {},
             },
         };
-        let tls = settings.tls.files().map(Tls::read).transpose();
-        let tls = tls.map_err(|error| usage(error.to_string()))?;
         let access = Access::decide(&settings, &*store).await?;
         let address = listener.local_addr()?;
         let listeners = match tls {
             Some(tls) => Listeners::default().with_tls(listener, tls),
             None => listener.into(),
         };
-        let listeners = match settings.tls.plain_listen {
-            Some(address) => listeners.with_plain(listen(address)?),
+        let listeners = match plain {
+            Some(plain) => listeners.with_plain(plain),
             None => listeners,
         };
 
@@ -162,12 +168,13 @@ impl Node {
         running.await?;
         drop(self.stop);
         // A client that never ends its request must not hold up the stop.
-        if let Ok(served) = tokio::time::timeout(DRAIN_MAX, self.server).await {
-            served??;
-        }
+        let served = tokio::time::timeout(DRAIN_MAX, self.server).await;
         reporter.abort();
         if let Some(telemetry) = self.telemetry {
             telemetry.stop().await;
+        }
+        if let Ok(served) = served {
+            served??;
         }
         welcome::print_goodbye(&self.settings);
         Ok(())
@@ -201,7 +208,7 @@ const OTHER_VARIABLES: [&str; 7] = [
     "STEADFAST_URL",
 ];
 
-fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+fn listen(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
     let bind = || -> std::io::Result<TcpListener> {
         let socket = match address {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -213,7 +220,7 @@ fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
         socket.listen(LISTEN_QUEUE_MAX)
     };
     bind().with_context(|| {
-        format!("cannot listen on {address}: is another node running there? Choose another address with --listen")
+        format!("cannot listen on {address}: is another node running there? Choose another address with {flag}")
     })
 }
 

@@ -32,7 +32,7 @@ pub use duration_arg::DurationArg;
 pub use encryption::EncryptionArgs;
 pub use flags::{Flags, listen_address};
 pub use retry_arg::{RetryArg, RetrySettings};
-pub use store_url::{OpenTables, StoreUrl};
+pub use store_url::{OpenTables, StoreUrl, not_durable};
 pub use tls::TlsSettings;
 
 use steadfast_server::{BODY_BYTES_RANGE, CONNECTIONS_MIN};

@@ -299,6 +299,8 @@ pub const NOTE_BYTES_MAX: usize = 1024;
 pub const PERCENT_MAX: u8 = 100;
 /// Lines of the log of an attempt.
 pub const LOG_LINES_MAX: usize = 1000;
+/// The highest number that a writer can give to a line: far from what JSON readers round.
+pub const LOG_NUMBER_MAX: u64 = 1 << 52;
 /// The text of the log of an attempt.
 pub const LOG_BYTES_MAX: usize = 64 * 1024;
 /// A line of a log; the rest is cut.

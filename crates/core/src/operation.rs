@@ -120,7 +120,7 @@ impl Operation {
     ) -> Result<Self, Invalid> {
         match (kind, &retry) {
             (OperationKind::EditPolicy, None) => {
-                let expected = "must be the new retry policy";
+                let expected = "must be the changes to the retry policy";
                 return Err(Invalid::new("retry", "missing", expected));
             }
             (OperationKind::EditPolicy, Some(_)) | (_, None) => {}

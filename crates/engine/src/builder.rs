@@ -217,9 +217,9 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         self
     }
 
-    /// Where the spans of jobs go: one for each job that is created, for each attempt, for each
-    /// request to another system and for each report of a worker. The span of an attempt is the
-    /// current one while its handler runs.
+    /// Where the spans of jobs go: one for each job that is created, for each attempt that runs on this
+    /// engine, for each request of it to another system and for each report of a worker. The span of
+    /// an attempt is the current one while its handler runs.
     #[must_use]
     pub fn tracer<T>(mut self, tracer: T) -> Self
     where

@@ -36,12 +36,12 @@ pub use replay::{ReplayRecord, ReplayRequest};
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Actor, Attempt, AttemptLog, Fence, Invalid, Job, JobId, JobState, Kind, NewJob, Tenant,
-    Timestamp, UniqueResult, duration, limits,
+    Actor, Attempt, Invalid, Job, JobId, JobState, Kind, NewJob, Tenant, Timestamp, UniqueResult,
+    duration, limits,
 };
 use steadfast_store::{
-    AttemptCursor, AttemptOwner, DamagedRows, JobCount, JobFilter, JobPageRequest, LaneStats,
-    MinuteStats, Page, PageRequest, Store, StoreFigures,
+    AttemptCursor, AttemptOwner, ClaimLog, DamagedRows, JobCount, JobFilter, JobPageRequest,
+    LaneStats, MinuteStats, Page, PageRequest, Store, StoreFigures,
 };
 
 use tokio::sync::Notify;
@@ -310,14 +310,16 @@ impl Client {
         Ok(self.store().list_attempts(owner.into(), page).await?)
     }
 
-    /// The logs of the attempt with this number, oldest first. There are several if attempts were not
-    /// counted: they share their number with the next.
+    /// Logs of the attempt with this number, oldest first, from the one with a line on and a few at a
+    /// time. There are several if attempts were not counted: they share their number with the next, and
+    /// the numbers of its lines go on.
     pub async fn attempt_logs(
         &self,
         job: JobId,
         attempt: u32,
-    ) -> Result<Vec<(Fence, AttemptLog)>, ClientError> {
-        Ok(self.store().attempt_logs(job, attempt).await?)
+        line: u64,
+    ) -> Result<Vec<ClaimLog>, ClientError> {
+        Ok(self.store().attempt_logs(job, attempt, line).await?)
     }
 
     /// A page of the dead letters, newest first.

@@ -48,8 +48,8 @@ pub trait Observer: Send + Sync {
     /// logged.
     fn notice(&self, notice: &Notice);
 
-    /// The ends of `count` attempts were written in one transaction, which took this long. The same
-    /// holds for it.
+    /// A commit of the ends of `count` attempts took this long, those included that came too late. The
+    /// same holds for it.
     fn committed(&self, _count: usize, _took: Duration) {}
 }
 

@@ -10,7 +10,8 @@
 //! * `http`: how requests are read and responses written, and the connections that carry them.
 //! * `tls`: the certificate of a listener, read again when its files change.
 //! * `auth`: API keys, sessions, the admin key. `node`: workers, waiting requests, limits by tenant.
-//!   `metrics`: counters of the node. `telemetry`: traces over OTLP.
+//!   `metrics`: counters of the node. `telemetry`: traces and metrics over
+//!   OTLP.
 //! * `theme`: how pages look: assets, layout, navigation, error page, security headers.
 //! * `app`: what every request may use. The one exception to the order: it holds `dashboard::state`,
 //!   which knows no page, as a field.

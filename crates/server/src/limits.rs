@@ -266,7 +266,7 @@ pub const COMPLETIONS_OF_PAGE_MAX: usize = COMPLETIONS_MAX / 2;
 pub const PAGE_ATTEMPTS_MAX: usize = 50;
 /// Attempts whose logs are on the page of a job, and lines of each; the API has the rest.
 pub const LOG_ATTEMPTS_SHOWN: usize = 5;
-pub const LOG_LINES_SHOWN: usize = 200;
+pub const LOG_LINES_SHOWN: u64 = 200;
 /// Past attempts that fit into the timeline of a job without becoming unreadable.
 pub const TIMELINE_ATTEMPTS_MAX: usize = 14;
 /// Upcoming attempts in the timeline of a job, beside the past ones.

@@ -14,10 +14,13 @@ use axum::{
     response::Response,
 };
 
+use tokio::time::timeout;
+
 pub use self::listeners::Listeners;
 use crate::{
     app::App,
     http::{base_path, origin::OwnHosts},
+    limits::TELEMETRY_STOP_MAX,
     monitoring::push,
     router::router,
     tls::Tls,
@@ -35,14 +38,18 @@ pub async fn serve(
     let app = Arc::new(app);
     let closing = app.closing.clone();
     let certificates = listeners.certificates();
-    let background = tokio::spawn(run_background(app.clone(), certificates));
+    let mut background = tokio::spawn(run_background(app.clone(), certificates));
     let router = router(app.clone());
     let outcome = listen::listen(listeners, app, router, async {
         stop.await;
         closing.cancel();
     })
     .await;
-    background.abort();
+    closing.cancel();
+    // Metrics are pushed once more, but a collector that hangs does not hold up the stop.
+    if timeout(TELEMETRY_STOP_MAX, &mut background).await.is_err() {
+        background.abort();
+    }
     outcome
 }
 

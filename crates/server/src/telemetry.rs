@@ -1,21 +1,19 @@
 //! Traces and metrics over OTLP, the protocol of OpenTelemetry. Off unless a collector is named.
 //!
 //! * `settings`: the environment variables that every program with OpenTelemetry knows.
-//! * `transport`: gRPC or HTTP to the collector, one for both signals. `reach`: whether the collector
-//!   answers, logged once.
+//! * `transport`: gRPC or HTTP to the collector, one for both signals. `collector_status`: whether
+//!   the collector answers, logged once.
 //! * `metrics`: the registry that Prometheus scrapes, pushed.
 //! * `traces`: which traces are kept, and how their spans leave. The engine makes the spans.
 //!
 //! A collector that is away harms nothing: spans wait in a queue of limited length, and are dropped
 //! when it is full.
 
+mod collector_status;
 mod metrics;
-mod reach;
 mod settings;
 mod traces;
 mod transport;
-
-use std::time::Duration;
 
 use opentelemetry::{InstrumentationScope, trace::TracerProvider as _};
 use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -79,9 +77,4 @@ impl Telemetry {
         // Whether the collector took them is logged where they are sent.
         let _stopped = tokio::task::spawn_blocking(stop).await;
     }
-}
-
-/// A limit on one request, from a number of milliseconds.
-fn millis(text: &str) -> Option<Duration> {
-    text.parse().ok().map(Duration::from_millis)
 }

@@ -85,7 +85,7 @@ impl Tls {
             let mut reported = None;
             let mut last_read = None;
             loop {
-                let problem = self.check_files(node, &mut last_read).await;
+                let problem = self.check_files(node, &mut last_read, &reported).await;
                 if problem != reported {
                     match &problem {
                         Some(problem) => tracing::error!("{problem}; the certificate in use stays"),
@@ -101,15 +101,19 @@ impl Tls {
     }
 
     /// Uses what the files hold now; returns why not. Certificate and key are written one after
-    /// the other, so files that cannot be used count if they are the same when they are read again.
+    /// the other, so files that cannot be used count if they are the same when they are read again;
+    /// until then, what was reported before stays.
     async fn check_files(
         &self,
         node: &NodeHandle,
         last_read: &mut Option<Result<FileContents, TlsError>>,
+        reported: &Option<String>,
     ) -> Option<String> {
         let files = self.files.clone();
         let read = tokio::task::spawn_blocking(move || FileContents::read(&files)).await;
-        let read = read.ok()?;
+        let Ok(read) = read else {
+            return reported.clone();
+        };
         let now = node.store().now();
         let used = match &read {
             Ok(contents) if self.current.read().contents == *contents => {
@@ -120,9 +124,11 @@ impl Tls {
         };
         let is_stable = last_read.as_ref() == Some(&read);
         *last_read = Some(read);
-        used.err()
-            .filter(|_| is_stable)
-            .map(|error| error.to_string())
+        match used {
+            Ok(()) => None,
+            Err(error) if is_stable => Some(error.to_string()),
+            Err(_) => reported.clone(),
+        }
     }
 
     fn use_contents(&self, contents: &FileContents, now: Timestamp) -> Result<(), TlsError> {

@@ -188,6 +188,7 @@ macro_rules! conformance_tests {
                 lines_of_a_claim_that_holds_are_kept_in_order
                 an_attempt_that_is_not_counted_shares_its_number
                 the_newest_lines_and_logs_are_kept
+                one_request_may_name_a_claim_twice_and_others_that_do_not_hold
                 callers_at_once_lose_no_line
                 logs_go_with_their_job
             }
@@ -493,6 +494,7 @@ macro_rules! conformance_tests {
                 results_of_a_step_agree
                 one_of_several_firings_of_a_tick_is_written
                 one_of_several_schedules_gets_a_name
+                edits_of_different_fields_of_a_policy_are_both_kept
             }
         }
     };

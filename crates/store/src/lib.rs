@@ -68,7 +68,7 @@ pub use rusqlite;
 pub use steadfast_core::CommitResult;
 pub use store::{
     Allowance, AttemptCursor, AttemptOwner, AuditFilter, BaseStore, BatchCreateResult, BatchFilter,
-    BatchRecord, ClaimRequest, ClaimResult, CounterDifference, DependencyStore, Document,
+    BatchRecord, ClaimLog, ClaimRequest, ClaimResult, CounterDifference, DependencyStore, Document,
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
     DueSchedule, DueSchedules, EndedJobs, EnqueueResult, FailureCursor, FailureFilter,
     FailureStore, FireRequest, FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,

@@ -50,7 +50,7 @@ pub use jobs::{
 pub use lane_minutes::{DueMinutes, LaneMinutes, LaneMinutesList, WaitingMinute};
 pub(crate) use lane_minutes::{LaneMinutesSum, WaitingSum};
 pub use links::{DependencyStore, JobLinks, ReleasedDependants};
-pub use logs::{LogStore, NewLogLines};
+pub use logs::{ClaimLog, LogStore, NewLogLines};
 pub use operations::{
     AuditFilter, JobTraces, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
     OperationRecord, OperationStore, PrunedRecords, RetentionTimes,

@@ -33,7 +33,7 @@ pub trait TableStore: Send + Sync {
         limit: usize,
     ) -> Result<TablePage, StoreError>;
 
-    /// Holds rows of a table, after a position, against what every row must be.
+    /// Checks rows of a table, after a position, against the rules of the table.
     async fn inspect_table(
         &self,
         table: &'static str,
@@ -84,7 +84,7 @@ pub struct TablePage {
     pub(crate) next: Option<RowPosition>,
 }
 
-/// Rows that were held against what they must be.
+/// Rows that were checked against the rules of their table.
 #[derive(Debug)]
 pub struct InspectedRows {
     pub(crate) count: usize,

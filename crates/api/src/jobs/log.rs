@@ -11,11 +11,11 @@ use steadfast_core::{LogLevel, LogLine, Timestamp};
 pub struct AttemptLogBody {
     /// The number of the attempt.
     pub attempt: u32,
-    /// How many lines were dropped, the oldest first, because the log is full.
+    /// How many lines from `from` up to `next` are missing, because the log was full.
     pub dropped: u64,
     /// The lines, oldest first.
     pub lines: Vec<LogLineBody>,
-    /// The number of the next line: read on with `from`.
+    /// The number of the next line: read on with `from` until no lines come.
     pub next: u64,
 }
 

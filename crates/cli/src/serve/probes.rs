@@ -10,8 +10,12 @@ use tokio::{
 
 use crate::limits::{PROBE_HEAD_BYTES_MAX, PROBE_TIME_MAX};
 
-/// Answers one connection after the other, until it is dropped.
-pub async fn answer(listener: &TcpListener) -> Infallible {
+/// Answers one connection after the other, until it is dropped. Without a listener for plain HTTP there
+/// is nothing to answer.
+pub async fn answer(listener: Option<&TcpListener>) -> Infallible {
+    let Some(listener) = listener else {
+        return std::future::pending().await;
+    };
     loop {
         match listener.accept().await {
             // A client that left or hangs is its own affair.

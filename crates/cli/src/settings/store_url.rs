@@ -56,7 +56,7 @@ impl StoreUrl {
                     tables: Arc::new(store),
                 })
             }
-            Self::Memory => Err(usage("memory: has nothing that outlives its node")),
+            Self::Memory => Err(not_durable()),
             Self::Postgres(url) => {
                 let store = open_postgres(url, PostgresOptions::default().for_move(true)).await?;
                 Ok(OpenTables {
@@ -71,6 +71,11 @@ impl StoreUrl {
     pub fn is_durable(&self) -> bool {
         !matches!(self, Self::Memory)
     }
+}
+
+/// A store in memory cannot be copied, moved or checked.
+pub fn not_durable() -> anyhow::Error {
+    usage("memory: has nothing that outlives its node")
 }
 
 /// A store, and the same store as rows.

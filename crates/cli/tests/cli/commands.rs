@@ -3,6 +3,7 @@
 mod dead_letters;
 mod flow;
 mod jobs;
+mod logs;
 mod schedules;
 
 use std::process::Stdio;

@@ -220,14 +220,21 @@ fn in_terminal(
     output_of(command)
 }
 
-#[test]
-fn a_production_context_asks_before_something_is_destroyed() {
+/// A node behind the current context, which is marked: with a dead letter, and the sentence that
+/// names the context.
+fn production() -> (Node, String, String) {
     let node = start();
     let id = dead_letter(&node);
     let add = ["context", "add", "prod", "--url", &node.url, "--production"];
     done(&node, &add);
     done(&node, &["context", "use", "prod"]);
     let shown = format!("production: context prod, {}", node.url);
+    (node, id, shown)
+}
+
+#[test]
+fn a_production_context_asks_before_something_is_destroyed() {
+    let (node, id, shown) = production();
 
     // What only reads or creates does not ask.
     let listed = run(&node, &["dlq", "list"]);
@@ -286,12 +293,7 @@ fn a_production_context_asks_before_something_is_destroyed() {
 
 #[test]
 fn a_person_at_a_terminal_is_asked_in_colour() {
-    let node = start();
-    let id = dead_letter(&node);
-    let add = ["context", "add", "prod", "--url", &node.url, "--production"];
-    done(&node, &add);
-    done(&node, &["context", "use", "prod"]);
-    let shown = format!("production: context prod, {}", node.url);
+    let (node, id, shown) = production();
     let discard = format!("dlq discard {id}");
     let refused = in_terminal(&node, &discard, "n\n", &[]);
     assert_eq!(refused.code, 2, "{refused:?}");

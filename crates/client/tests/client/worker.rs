@@ -8,7 +8,7 @@ use steadfast_client::{
     Client, Context, JobError, JobKind, StopReason, WorkerError,
     api::{CreateJobRequest, JobBody, WaitQuery},
 };
-use steadfast_core::{Jitter, JobLabel, Payload, PolicyPatch};
+use steadfast_core::{Jitter, JobLabel, LogLevel, Payload, PolicyPatch};
 use tokio::sync::Notify;
 
 use crate::server::Server;
@@ -96,6 +96,26 @@ async fn a_job_is_retried_keeps_its_step_and_makes_another_when_it_succeeds() {
     assert_eq!(receipts[0].traceparent, order.traceparent);
     let receipt = end_of(&client, receipts[0].id).await;
     assert_eq!(receipt.label, JobLabel::Succeeded);
+    worker.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_lines_of_a_handler_are_stored_with_its_attempt() {
+    async fn log(_: Receipt, ctx: Context) -> Result<(), JobError> {
+        ctx.log(LogLevel::Info, "begins");
+        ctx.log(LogLevel::Warn, "ends");
+        Ok(())
+    }
+    let server = Server::start().await;
+    let client = server.client();
+    let worker = client.worker().handler(log).start().unwrap();
+    let made = client.enqueue(&Receipt { order: 1 }).await.unwrap();
+    let job = end_of(&client, made.id).await;
+    assert_eq!(job.label, JobLabel::Succeeded);
+    let log = client.get_attempt_log(made.id, 1, &Default::default());
+    let log = log.await.unwrap();
+    let lines: Vec<_> = log.lines.iter().map(|it| (it.number, &*it.text)).collect();
+    assert_eq!(lines, [(0, "begins"), (1, "ends")]);
     worker.stop().await.unwrap();
 }
 

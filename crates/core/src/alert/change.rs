@@ -74,7 +74,9 @@ impl AlertRule {
         let queue = worst.map(|(queue, _)| queue);
         let is_stale = !is_kept
             && now.since(state.updated_at) >= limits::ALERT_REFRESH
-            && (value != state.value || queue != state.queue.as_ref());
+            && (value != state.value
+                || queue != state.queue.as_ref()
+                || self.names_another_node(settings, &state, observed, now));
         if event.is_some() || state.status != before || is_stale {
             state.updated_at = now;
             state.unit = self.unit();
@@ -85,6 +87,19 @@ impl AlertRule {
             state.message = settings.sentence(&state, observed, is_only, now);
         }
         (stored != Some(&state)).then_some(AlertChange { state, event })
+    }
+}
+
+impl AlertRule {
+    /// Whether as many nodes as before cannot use their certificate, but not the same ones.
+    fn names_another_node(
+        self,
+        settings: &AlertSettings,
+        state: &AlertState,
+        observed: &AlertObservation,
+        now: Timestamp,
+    ) -> bool {
+        self == Self::Certificate && settings.sentence(state, observed, false, now) != state.message
     }
 }
 

@@ -107,7 +107,8 @@ impl AttemptLog {
 
     /// Adds lines of the same log; those that are here already are left out. After a gap, only
     /// the newer lines stay: the writer has dropped those between.
-    pub fn append(&mut self, newer: LogLines) {
+    pub fn append(&mut self, mut newer: LogLines) {
+        newer.from = newer.from.min(limits::LOG_NUMBER_MAX);
         let next = self.next();
         if newer.from > next {
             *self = Self {
@@ -207,7 +208,8 @@ mod tests {
             from: u64::MAX,
             lines,
         });
-        assert_eq!(log.next(), u64::MAX);
+        assert_eq!(log.dropped(), limits::LOG_NUMBER_MAX);
+        assert_eq!(log.next(), limits::LOG_NUMBER_MAX + 2);
     }
 
     proptest! {

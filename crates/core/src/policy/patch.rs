@@ -88,6 +88,12 @@ impl PolicyPatch {
         self.max_retries.is_some() || self.max_attempts.is_some()
     }
 
+    /// How many retries there are whatever the level below says, by a field or by the preset.
+    pub fn own_retries(&self) -> Option<u32> {
+        let preset = || self.preset.map(|preset| preset.policy().max_retries);
+        self.retries().ok().flatten().or_else(preset)
+    }
+
     /// A preset; the setters below change single fields of it.
     pub fn preset(preset: Preset) -> Self {
         Self {
@@ -190,6 +196,21 @@ impl PolicyPatch {
     /// The policy without any level below: over its own preset, or over `queue`.
     pub fn build(&self) -> Result<RetryPolicy, Invalid> {
         self.over(&self.preset.unwrap_or(Preset::Queue).policy())
+    }
+
+    /// Checks the fields that it names, without those that depend on the policy of the level below.
+    pub fn check_alone(&self) -> Result<(), Invalid> {
+        // Over a policy in which no field contradicts another, whatever the patch names.
+        let widest = Self {
+            base_delay: Some(self.base_delay.unwrap_or_default()),
+            max_delay: Some(self.max_delay.unwrap_or(limits::DELAY_MAX)),
+            delays: match (&self.delays, self.backoff) {
+                (None, Some(Backoff::Delays)) => Some(vec![Duration::ZERO]),
+                (delays, _) => delays.clone(),
+            },
+            ..self.clone()
+        };
+        widest.build().map(drop)
     }
 
     pub(super) fn retries(&self) -> Result<Option<u32>, Invalid> {
@@ -343,6 +364,36 @@ mod tests {
             .unwrap();
         assert_eq!(policy.backoff(), Backoff::Delays);
         assert_eq!(policy.delays[1], Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_patch_is_checked_alone_by_the_fields_that_it_names() {
+        let patch = |json| read(json).unwrap().check_alone();
+        for json in [
+            r#"{"maxDelay":"1s"}"#,
+            r#"{"backoff":"delays"}"#,
+            r#"{"baseDelay":"29d"}"#,
+            r#"{"maxRetries":7}"#,
+            "{}",
+        ] {
+            assert_eq!(patch(json), Ok(()), "{json}");
+        }
+        for (json, expected) in [
+            (
+                r#"{"maxRetries":101}"#,
+                "maxRetries is 101: must be between 0 and 100",
+            ),
+            (
+                r#"{"baseDelay":"2m","maxDelay":"1m"}"#,
+                "maxDelay is 1m: must be at least baseDelay (2m)",
+            ),
+            (
+                r#"{"delays":[]}"#,
+                "delays is a list of 0: must contain 1 to 100 delays",
+            ),
+        ] {
+            assert_eq!(patch(json).unwrap_err().to_string(), expected);
+        }
     }
 
     #[test]

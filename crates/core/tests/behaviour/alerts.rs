@@ -226,6 +226,20 @@ fn a_clock_that_is_set_back_fires_nothing_early_and_puts_nothing_off() {
 }
 
 #[test]
+fn a_certificate_alert_names_the_node_whose_certificate_is_bad_now() {
+    let bad = |node: &str| {
+        let mut observed = of_jobs(AlertMetrics::default());
+        observed.add_certificate_problem(format!("node {node}: expired"));
+        observed
+    };
+    let (first, second) = (bad("a"), bad("b"));
+    let all = minutely(0..5, &first).chain(minutely(5..9, &second));
+    let lines = changes(&AlertSettings::default(), AlertRule::Certificate, all);
+    let last = lines.last().unwrap();
+    assert_eq!(last, "00:05:00 firing, -: node b: expired", "{lines:#?}");
+}
+
+#[test]
 fn switching_a_rule_off_resolves_it_and_keeps_it_silent() {
     let mut settings = AlertSettings::default();
     settings.dlq.after = Duration::ZERO;

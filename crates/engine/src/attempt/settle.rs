@@ -192,7 +192,7 @@ impl Settler {
             .iter()
             .map(|transition| self.is_announced(transition).then(|| transition.clone()))
             .collect();
-        self.store_logs(&open).await?;
+        self.store_logs(&open[..transitions.len()]).await?;
         let (count, started) = (transitions.len(), Instant::now());
         let committed = self.store.commit(transitions).await?;
         self.announcer.committed(count, started);

@@ -186,8 +186,12 @@ impl Client {
             operation.clone().with_canary(canary)?;
         }
         if let Some(retry) = &request.retry {
-            let policy = retry.build().map_err(|error| error.within("retry"))?;
-            self.levels().check(&policy)?;
+            // Whether it fits the policy of a job is decided for each.
+            let checked = retry.check_alone();
+            checked.map_err(|error| error.within("retry"))?;
+            if let Some(retries) = retry.own_retries() {
+                self.levels().check_retries(retries)?;
+            }
         }
         let filter = request.filter();
         let Some(ids) = ids else {

@@ -86,11 +86,14 @@ impl PolicyLevels {
 
     /// Checks the limit of retries. Whatever gives a job a policy passes through here.
     pub fn check(&self, policy: &RetryPolicy) -> Result<(), Invalid> {
-        if policy.max_retries() <= self.max_retries {
+        self.check_retries(policy.max_retries())
+    }
+
+    pub fn check_retries(&self, requested: u32) -> Result<(), Invalid> {
+        if requested <= self.max_retries {
             return Ok(());
         }
         let expected = format!("must be at most {} here", self.max_retries);
-        let requested = policy.max_retries();
         Err(Invalid::new("retry.maxRetries", requested, expected))
     }
 

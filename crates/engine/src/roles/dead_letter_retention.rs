@@ -6,12 +6,13 @@
 //! one stopped, and begins again at the end.
 
 use std::{
+    collections::BTreeMap,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
-use steadfast_core::{Actor, JobCommand, JobId, Timestamp};
+use steadfast_core::{Actor, JobCommand, JobId, Tenant, Timestamp};
 use steadfast_store::{JobFilter, PageRequest, StoreError};
 
 use crate::{
@@ -54,10 +55,17 @@ impl DeadLetterRetention {
             ..JobFilter::dead_letters()
         };
         let page = self.client.jobs(filter, page).await.map_err(store_error)?;
-        let old: Vec<JobId> = page.items.iter().map(|job| job.id).collect();
-        if !old.is_empty() {
-            let discarded = self.client.command_each(old, JobCommand::Discard).await;
-            let discarded = discarded.map_err(store_error)?;
+        // Each tenant sees the audit record of its own.
+        let mut of_tenants: BTreeMap<Tenant, Vec<JobId>> = BTreeMap::new();
+        for job in page.items {
+            of_tenants.entry(job.tenant).or_default().push(job.id);
+        }
+        let mut discarded = 0;
+        for old in of_tenants.into_values() {
+            let changed = self.client.command_each(old, JobCommand::Discard).await;
+            discarded += changed.map_err(store_error)?;
+        }
+        if discarded > 0 {
             tracing::info!(discarded, "discarded dead letters after their retention");
         }
         *self.position.lock().unwrap_or_else(PoisonError::into_inner) = page.next;

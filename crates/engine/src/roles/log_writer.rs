@@ -9,7 +9,7 @@ use crate::{
     inflight::Inflight,
     limits::LOG_WRITE_EVERY,
     notice::Announcer,
-    role::{Next, Role},
+    role::{Next, Role, StopPhase},
 };
 
 pub struct LogWriter {
@@ -22,6 +22,11 @@ pub struct LogWriter {
 impl Role for LogWriter {
     fn name(&self) -> &'static str {
         "log writer"
+    }
+
+    /// Attempts that are still running log until they end.
+    fn stop_phase(&self) -> StopPhase {
+        StopPhase::Leases
     }
 
     async fn tick(&self) -> Result<Next, StoreError> {
@@ -45,10 +50,11 @@ impl LogWriter {
             return Ok(());
         }
         let written: Vec<_> = logs.iter().map(|log| log.lines.next()).collect();
-        self.store.append_logs(logs).await?;
-        for (next, signals) in written.into_iter().zip(signals) {
+        let held = self.store.append_logs(logs).await?;
+        for ((next, signals), held) in written.into_iter().zip(signals).zip(held) {
+            // Lines of a claim that has expired can never be stored.
             signals.note_stored_log(next);
-            if let Some(notice) = signals.log_notice() {
+            if held && let Some(notice) = signals.log_notice() {
                 self.announcer.announce(|| notice);
             }
         }

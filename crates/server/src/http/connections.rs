@@ -217,12 +217,13 @@ impl Connection {
         is_still
     }
 
-    /// Ready when it has had no request for this long.
+    /// Ready when it has had no request for this long. From then on it takes none.
     pub async fn idle(&self, most: Duration) {
         loop {
             let since = self.started + Duration::from_millis(self.since.load(Ordering::Relaxed));
-            let is_idle = self.phase() < Phase::Receiving;
-            if is_idle && since.elapsed() >= most {
+            let phase = self.phase();
+            let is_idle = phase < Phase::Receiving;
+            if is_idle && since.elapsed() >= most && self.change(phase, Phase::Closing) {
                 return;
             }
             let until = if is_idle { since } else { Instant::now() };
@@ -375,7 +376,9 @@ mod tests {
         assert!(waited.is_err(), "it is not idle");
         drop(second);
         open.idle(most).await;
-        assert!(!full() && is_closing(&open));
+        assert!(is_closing(&open) && open.begin().is_none());
+        connections.remove(&open);
+        assert!(!full());
     }
 
     #[test]

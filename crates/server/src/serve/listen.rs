@@ -74,7 +74,8 @@ pub async fn listen(
 /// its handshake is a part of its own task.
 async fn accept_all(listener: Listener, server: Arc<Server>, graceful: &GracefulShutdown) {
     let Listener { socket, tls } = listener;
-    let protocol = Protocol::new(tls.as_ref().map(|tls| tls.config()));
+    let closing = server.app.closing.clone();
+    let protocol = Protocol::new(tls.as_ref().map(|tls| tls.config()), closing);
     loop {
         if let Some((socket, connection)) =
             accept(&socket, &server.connections, protocol.is_tls()).await

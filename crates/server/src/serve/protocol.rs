@@ -16,6 +16,7 @@ use hyper_util::{
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     http::{
@@ -32,16 +33,19 @@ use crate::{
 pub struct Protocol {
     http1: http1::Builder,
     tls: Option<TlsAcceptor>,
+    /// The server is being stopped.
+    closing: CancellationToken,
 }
 
 impl Protocol {
-    pub fn new(tls: Option<Arc<ServerConfig>>) -> Self {
+    pub fn new(tls: Option<Arc<ServerConfig>>, closing: CancellationToken) -> Self {
         let mut http1 = http1::Builder::new();
         http1.header_read_timeout(limits::HEADER_TIME_MAX);
         http1.max_buf_size(limits::HEAD_BYTES_MAX);
         Self {
             http1,
             tls: tls.map(TlsAcceptor::from),
+            closing,
         }
     }
 
@@ -61,17 +65,27 @@ pub async fn serve<F>(
 where
     F: Future<Output = Result<Response, Infallible>> + Send + 'static,
 {
-    let Protocol { http1, tls } = protocol;
+    let Protocol {
+        http1,
+        tls,
+        closing,
+    } = protocol;
     let Some(tls) = tls else {
         return serve_http1(http1, socket, answer, watcher).await;
     };
     let handshake = tls.accept(socket);
-    let stream = tokio::time::timeout(limits::TLS_HANDSHAKE_TIME_MAX, handshake).await??;
+    let handshake = tokio::time::timeout(limits::TLS_HANDSHAKE_TIME_MAX, handshake);
+    let Some(stream) = closing.run_until_cancelled(handshake).await else {
+        return Ok(());
+    };
+    let stream = stream??;
     let (_, session) = stream.get_ref();
     if session.alpn_protocol() != Some(b"h2") {
         return serve_http1(http1, stream, answer, watcher).await;
     }
-    let mut http2 = http2::Builder::new(StreamExecutor(UNDELIVERED.get()));
+    let undelivered = UNDELIVERED.get();
+    undelivered.set_http2();
+    let mut http2 = http2::Builder::new(StreamExecutor(undelivered));
     http2
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits::HTTP2_STREAMS_MAX)

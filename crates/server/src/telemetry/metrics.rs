@@ -20,7 +20,7 @@ use opentelemetry_proto::{
 use steadfast_core::{Invalid, Timestamp};
 
 use super::{
-    reach::Reach,
+    collector_status::CollectorStatus,
     settings::{OtlpConfig, Target},
     transport::Transport,
 };
@@ -31,7 +31,7 @@ pub struct MetricsPush {
     transport: Arc<Transport>,
     resource: Resource,
     every: Duration,
-    reach: Arc<Reach>,
+    status: Arc<CollectorStatus>,
 }
 
 impl fmt::Debug for MetricsPush {
@@ -50,7 +50,7 @@ impl MetricsPush {
                 ..Resource::default()
             },
             every: settings.metrics_every,
-            reach: Arc::default(),
+            status: Arc::default(),
         })
     }
 
@@ -64,7 +64,7 @@ impl MetricsPush {
         let request = self.request(text, start, now);
         let result = self.transport.send_metrics(request).await;
         let endpoint = self.transport.endpoint();
-        self.reach.note("metrics", endpoint, &result);
+        self.status.record("metrics", endpoint, &result);
     }
 
     fn request(&self, text: &str, start: Timestamp, now: Timestamp) -> ExportMetricsServiceRequest {

@@ -8,7 +8,6 @@ use opentelemetry_sdk::{Resource, trace::Sampler};
 use percent_encoding::percent_decode_str;
 use steadfast_core::Invalid;
 
-use super::millis;
 use crate::limits;
 
 /// Reads an environment variable.
@@ -196,8 +195,7 @@ impl TelemetrySettings {
         };
         Ok(Some(Target {
             protocol,
-            endpoint: check_endpoint(&endpoint)
-                .ok_or_else(|| Invalid::new(variable, text, ENDPOINT_EXPECTED))?,
+            endpoint: check_endpoint(&endpoint, variable)?,
             headers: self.headers(signal)?,
             timeout: self.timeout(signal)?,
             certificate: self.certificate(signal)?,
@@ -307,12 +305,25 @@ impl TelemetrySettings {
     }
 }
 
-const ENDPOINT_EXPECTED: &str = "must be an http or https URL, e.g. http://127.0.0.1:4318";
+fn millis(text: &str) -> Option<Duration> {
+    text.parse().ok().map(Duration::from_millis)
+}
 
-fn check_endpoint(text: &str) -> Option<Uri> {
-    let endpoint: Uri = text.parse().ok()?;
-    let is_web = matches!(endpoint.scheme_str(), Some("http" | "https"));
-    (is_web && endpoint.host().is_some()).then_some(endpoint)
+fn check_endpoint(text: &str, variable: &str) -> Result<Uri, Invalid> {
+    // A password would be logged with the address.
+    if text.contains('@') {
+        let expected =
+            "must be a URL without them: put credentials into OTEL_EXPORTER_OTLP_HEADERS";
+        return Err(Invalid::new(variable, "a URL with credentials", expected));
+    }
+    let endpoint = text.parse::<Uri>().ok().filter(|endpoint| {
+        let is_web = matches!(endpoint.scheme_str(), Some("http" | "https"));
+        is_web && endpoint.host().is_some()
+    });
+    endpoint.ok_or_else(|| {
+        let expected = "must be an http or https URL, e.g. http://127.0.0.1:4318";
+        Invalid::new(variable, text, expected)
+    })
 }
 
 /// The pairs of a list such as `name=value,name2=value2`, whose values are percent-encoded.
@@ -416,6 +427,16 @@ mod tests {
             ("OTEL_TRACES_SAMPLER_ARG", "1 %"),
         ]);
         assert_eq!(ratio.read().err().unwrap().field, "OTEL_TRACES_SAMPLER_ARG");
+    }
+
+    #[test]
+    fn credentials_in_an_address_are_refused_and_not_shown() {
+        for url in ["http://me:hunter2@collector:4318", "me:hunter2@collector"] {
+            let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", url);
+            let refused = settings(&[endpoint]).read().err().unwrap().to_string();
+            assert!(refused.contains("OTEL_EXPORTER_OTLP_HEADERS"), "{refused}");
+            assert!(!refused.contains("hunter2"), "{refused}");
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ use steadfast_core::Invalid;
 use tokio::runtime::Handle;
 
 use super::{
-    reach::Reach,
+    collector_status::CollectorStatus,
     settings::{OtlpConfig, Target, TraceSampler},
     transport::Transport,
 };
@@ -39,7 +39,7 @@ pub fn provider(
         transport: Arc::new(Transport::new(target)?),
         runtime,
         resource: ResourceAttributesWithSchema::default(),
-        reach: Reach::default(),
+        status: CollectorStatus::default(),
     };
     Ok(SdkTracerProvider::builder()
         .with_sampler(settings.sampler.clone())
@@ -53,7 +53,7 @@ struct Exporter {
     transport: Arc<Transport>,
     runtime: Handle,
     resource: ResourceAttributesWithSchema,
-    reach: Reach,
+    status: CollectorStatus,
 }
 
 impl fmt::Debug for Exporter {
@@ -72,8 +72,8 @@ impl SpanExporter for Exporter {
             .runtime
             .spawn(async move { transport.send_traces(request).await });
         let result = sent.await.unwrap_or_else(|error| Err(error.to_string()));
-        self.reach
-            .note("traces", self.transport.endpoint(), &result);
+        self.status
+            .record("traces", self.transport.endpoint(), &result);
         result.map_err(OTelSdkError::InternalFailure)
     }
 

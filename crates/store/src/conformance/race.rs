@@ -3,15 +3,16 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use steadfast_core::{
-    Claim, Dice, JobCommand, JobId, JobLabel, JobState, Outcome, Schedule, ScheduleId,
-    after_attempt,
+    Actor, AuditId, AuditRecord, Claim, Dice, JobCommand, JobId, JobLabel, JobState, Operation,
+    OperationId, OperationKind, Outcome, PolicyPatch, Schedule, ScheduleId, after_attempt,
 };
 use tokio::task::JoinSet;
 
 use super::fixture::{Fixture, failure, held, json, key, request, secs, step, success, tenant};
 use crate::{
-    CommitResult, EnqueueResult, FireResult, JobFilter, SaveStepResult, ScheduleCreateResult,
-    ScheduleSaveResult, limits::SCHEDULES_PER_TENANT_MAX,
+    CommitResult, EnqueueResult, FireResult, JobFilter, OperationBatch, OperationChange,
+    OperationRecord, SaveStepResult, ScheduleCreateResult, ScheduleSaveResult,
+    limits::SCHEDULES_PER_TENANT_MAX,
 };
 
 const CALLERS: usize = 8;
@@ -237,6 +238,59 @@ pub async fn one_of_several_schedules_gets_a_name(f: Fixture) {
     }
     assert_eq!((done, winners.len()), (1, 1));
     assert!(ids.contains(winners.first().unwrap()));
+}
+
+pub async fn edits_of_different_fields_of_a_policy_are_both_kept(f: Fixture) {
+    let mut ids = f.enqueue(f.jobs(20)).await;
+    // Operations begin with the newest jobs.
+    ids.sort_unstable();
+    ids.reverse();
+    let patches = [
+        PolicyPatch::default().max_retries(77),
+        PolicyPatch::default().base_delay(secs(99)),
+    ];
+    let mut callers = JoinSet::new();
+    for patch in patches {
+        let kind = OperationKind::EditPolicy;
+        let operation = Operation::new(kind, Some(Arc::new(patch)), 20, f.now()).unwrap();
+        let record = OperationRecord {
+            id: OperationId::new(f.now(), f.next_number()),
+            tenant: None,
+            by: Actor::named("cli"),
+            created_at: f.now(),
+            finished_at: None,
+            filter: JobFilter::default(),
+            is_named: false,
+            operation,
+            revision: 0,
+        };
+        let id = record.id;
+        let audit = AuditId::new(f.now(), f.next_number());
+        let audit = AuditRecord::new(audit, f.now(), Actor::named("cli"), "edit", "policy");
+        f.store
+            .create_operation(record, Vec::new(), 10, audit)
+            .await
+            .unwrap();
+        let (store, jobs) = (f.store.clone(), ids.clone());
+        callers.spawn(async move {
+            for (revision, job) in (0..).zip(jobs) {
+                let batch = OperationBatch {
+                    jobs: vec![job],
+                    cursor: Some(job),
+                    ..OperationBatch::default()
+                };
+                let worked = store.work_operation(id, revision, batch, Arc::default());
+                let worked = worked.await.unwrap();
+                assert!(matches!(worked, OperationChange::Done(_)), "{worked:?}");
+            }
+        });
+    }
+    callers.join_all().await;
+    for job in f.store.get_jobs(ids).await.unwrap() {
+        let policy = &job.unwrap().policy;
+        assert_eq!(policy.max_retries(), 77);
+        assert_eq!(policy.base_delay(), secs(99));
+    }
 }
 
 fn succeeded() -> JobFilter {

@@ -60,8 +60,8 @@ impl Fixture {
         ));
         let attempts = self.attempts(AttemptOwner::Job(id)).await;
         assert!(attempts[0].output.as_ref().is_some_and(has_word));
-        let logs = self.store.attempt_logs(id, 1).await.unwrap();
-        let lines = LogLines::from(logs.into_iter().next().unwrap().1);
+        let logs = self.store.attempt_logs(id, 1, 0).await.unwrap();
+        let lines = LogLines::from(logs.into_iter().next().unwrap().log);
         assert_eq!(lines.lines[0].text, word);
         let large = self.claim(1).await.remove(0);
         assert!(has_word(&large.job().payload));

@@ -135,11 +135,14 @@ impl PostgresStore {
         if !options.for_move {
             inner.check_encryption(name).await?;
         }
-        let upkeep = upkeep::run(Arc::downgrade(&inner));
-        let background = BackgroundTasks(vec![tokio::spawn(listen), tokio::spawn(upkeep)]);
+        let mut background = vec![tokio::spawn(listen)];
+        // Rows that are moved must stay as they are until they are compared.
+        if !options.for_move {
+            background.push(tokio::spawn(upkeep::run(Arc::downgrade(&inner))));
+        }
         Ok(Self {
             inner,
-            _background: Arc::new(background),
+            _background: Arc::new(BackgroundTasks(background)),
         })
     }
 

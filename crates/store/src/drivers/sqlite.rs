@@ -170,7 +170,11 @@ impl SqliteStore {
 
     /// Brings a file to the schema this binary knows, or creates it, and does nothing else.
     pub fn migrate(path: impl AsRef<Path>) -> Result<(), OpenError> {
-        open::open(path.as_ref(), &SqliteOptions::default()).map(drop)
+        let path = path.as_ref();
+        let conn = open::open(path, &SqliteOptions::default())?;
+        // As for the writer: opening has made the numbers of the log equal.
+        log_mark::keep_log_on_close(&conn, false)
+            .map_err(|error| open::open_error(path, error.into()))
     }
 
     /// Whether any process has this file open, as a store or otherwise. It must exist.

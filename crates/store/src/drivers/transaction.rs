@@ -26,7 +26,7 @@ pub(crate) use dependencies::{
     StoredJob, StoredState,
 };
 pub(crate) use failures::{FailureReads, FailureRow, FailureWrites};
-pub(crate) use logs::{LogReads, LogWrites};
+pub(crate) use logs::{LogReads, LogWrites, StoredLog};
 
 /// Rows out: of one moment, or of the transaction.
 #[async_trait]
@@ -132,8 +132,9 @@ pub(crate) trait Reads: DependencyReads + FailureReads + LogReads {
 /// Rows in: all of them, or none if the verb ends with an error.
 #[async_trait]
 pub(crate) trait Transaction: Reads + DependencyWrites + FailureWrites + LogWrites {
-    /// Lets one transaction at a time go on with a name, so that what it counts stays so.
-    async fn lock_name(&mut self, name: &str) -> Result<(), DriverError>;
+    /// Lets one transaction at a time go on with a name, so that what it counts stays so. Transactions
+    /// that lock several name them in the same order.
+    async fn lock_names(&mut self, names: &[String]) -> Result<(), DriverError>;
 
     /// Writes a record, if the one that it replaces is stored. Answers whether it is.
     async fn save_record(&mut self, record: &Record<'_>) -> Result<bool, DriverError>;
@@ -164,8 +165,8 @@ pub(crate) trait Transaction: Reads + DependencyWrites + FailureWrites + LogWrit
         condition: &JobCondition<'_>,
     ) -> Result<Vec<Result<Job, CommandError>>, DriverError>;
 
-    /// Deletes jobs that have ended and are no dead letters, with their payload, attempts, steps, tags
-    /// and idempotency key.
+    /// Deletes jobs that have ended and are no dead letters, with their payload, attempts, steps, logs,
+    /// tags and idempotency key.
     async fn delete_jobs(&mut self, jobs: &[JobId]) -> Result<(), DriverError>;
 
     /// Stores an audit record, unless it is stored already.

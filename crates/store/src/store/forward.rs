@@ -11,18 +11,17 @@ use std::{pin::Pin, sync::Arc};
 #[cfg(feature = "_testing")]
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, AttemptLog, AuditId, AuditRecord, BatchId, Claim, CommitResult, Destination,
-    FailureGroup, FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId,
-    JobState, NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome,
-    Payload, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
-    WorkerName,
+    Attempt, AuditId, AuditRecord, BatchId, Claim, CommitResult, Destination, FailureGroup,
+    FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState,
+    NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome, Payload,
+    Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 #[cfg(feature = "_testing")]
 use super::Store;
 use super::{
     AttemptCursor, AttemptOwner, AuditFilter, BaseStore, BatchCreateResult, BatchFilter,
-    BatchRecord, ClaimRequest, ClaimResult, CounterDifference, DependencyStore, Document,
+    BatchRecord, ClaimLog, ClaimRequest, ClaimResult, CounterDifference, DependencyStore, Document,
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
     DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FailureStore, FireRequest,
     FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutesList,
@@ -101,7 +100,7 @@ macro_rules! for_each_verb {
             }
             LogStore {
                 append_logs(lines: Vec<NewLogLines>) -> Result<Vec<bool>, StoreError>;
-                attempt_logs(job: JobId, attempt: u32) -> Result<Vec<(Fence, AttemptLog)>, StoreError>;
+                attempt_logs(job: JobId, attempt: u32, line: u64) -> Result<Vec<ClaimLog>, StoreError>;
             }
             OperationStore {
                 create_operation(operation: OperationRecord, jobs: Vec<JobId>, open_max: usize, audit: AuditRecord) -> Result<bool, StoreError>;

@@ -16,13 +16,34 @@ pub trait LogStore: BaseStore {
     /// newest [`LOGS_PER_JOB_MAX`](crate::limits::LOGS_PER_JOB_MAX) claims.
     async fn append_logs(&self, lines: Vec<NewLogLines>) -> Result<Vec<bool>, StoreError>;
 
-    /// The logs of the attempt with this number, oldest first. There are several if attempts
-    /// were not counted: they share their number with the next.
+    /// Logs of the attempt with this number, oldest first, from the one with a line on and a few
+    /// at a time. There are several if attempts were not counted: they share their number with the
+    /// next, and the numbers of its lines go on.
     async fn attempt_logs(
         &self,
         job: JobId,
         attempt: u32,
-    ) -> Result<Vec<(Fence, AttemptLog)>, StoreError>;
+        line: u64,
+    ) -> Result<Vec<ClaimLog>, StoreError>;
+}
+
+/// The log of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClaimLog {
+    /// The fence of the claim.
+    pub fence: Fence,
+    /// The number that its line 0 has among those of the attempt. It never changes.
+    pub first_line: u64,
+    /// The lines, by the numbers of their writer.
+    pub log: AttemptLog,
+}
+
+impl ClaimLog {
+    /// The number of the attempt's next line.
+    pub fn next(&self) -> u64 {
+        self.first_line.saturating_add(self.log.next())
+    }
 }
 
 /// Lines of a running attempt.

@@ -1,4 +1,4 @@
-//! Holds every row of a store against what it must be.
+//! Checks every row of a store against the rules of its table.
 
 use super::TableStore;
 use crate::{

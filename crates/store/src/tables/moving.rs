@@ -138,6 +138,12 @@ impl<'s> StoreMove<'s> {
                 mark.other
             )));
         }
+        if let Some(mark) = read_mark(to, MoveSide::Source).await? {
+            return Err(MoveError::OtherMove(format!(
+                "{target} is the source of a move to {}: choose a new store",
+                mark.other
+            )));
+        }
         let of_source = read_mark(from, MoveSide::Source).await?;
         let of_target = read_mark(to, MoveSide::Target).await?;
         let mark = match (of_source, of_target) {
@@ -210,6 +216,7 @@ impl<'s> StoreMove<'s> {
             progress(MoveProgress::Verified(table, rows));
             moved.push(MovedTable { table, rows });
         }
+        self.check_not_released().await?;
         // The source first: a move that is killed in between is finished by the next.
         let mut mark = MoveMark::new(&self.mark.id, &self.target);
         mark.is_done = true;
@@ -250,6 +257,18 @@ impl<'s> StoreMove<'s> {
             progress(MoveProgress::Copied(table, rows));
             page = read?;
         }
+    }
+
+    /// Nodes may have worked on a source that was released meanwhile: its jobs would run twice.
+    async fn check_not_released(&self) -> Result<(), MoveError> {
+        let mark = read_mark(self.from, MoveSide::Source).await?;
+        if mark.is_some_and(|mark| mark.id == self.mark.id) {
+            return Ok(());
+        }
+        Err(MoveError::OtherMove(format!(
+            "{} was released while it was moved: delete {} and move again",
+            self.source, self.target
+        )))
     }
 
     async fn verify(&self, table: &'static str) -> Result<u64, MoveError> {

@@ -89,7 +89,7 @@ async fn refuse(
     unfinished_max: usize,
 ) -> Result<Option<BatchCreateResult>, DriverError> {
     let tenant = batch.tenant.as_str();
-    tx.lock_name(&format!("batches of {tenant}")).await?;
+    tx.lock_names(&[format!("batches of {tenant}")]).await?;
     if let Some(stored) = find(tx, batch.id).await? {
         return Ok(Some(BatchCreateResult::Existing(stored)));
     }

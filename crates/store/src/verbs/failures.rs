@@ -68,7 +68,7 @@ const LOCK: &str = "failure groups";
 
 /// Adds some of what was counted to its groups. Answers whether there was anything to add.
 pub(crate) async fn add_counts(tx: &mut dyn Transaction) -> Result<bool, DriverError> {
-    tx.lock_name(LOCK).await?;
+    tx.lock_names(&[LOCK.to_owned()]).await?;
     let tallies = tx.take_failure_counts().await?;
     if tallies.is_empty() {
         return Ok(false);

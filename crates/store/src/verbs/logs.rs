@@ -1,7 +1,9 @@
 //! The logs of attempts.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
-use steadfast_core::{AttemptLog, Fence, JobId};
+use steadfast_core::{AttemptLog, Fence, JobId, limits::LOG_NUMBER_MAX};
 
 use super::records::skip_corrupt;
 use crate::{
@@ -11,8 +13,8 @@ use crate::{
         transaction::{Reads, Transaction},
     },
     error::StoreError,
-    limits::{LOGS_AT_ONCE, LOGS_PER_JOB_MAX},
-    store::{LogStore, NewLogLines},
+    limits::{LOGS_AT_ONCE, LOGS_PER_JOB_MAX, LOGS_READ_AT_ONCE},
+    store::{ClaimLog, LogStore, NewLogLines},
 };
 
 #[async_trait]
@@ -32,39 +34,54 @@ impl<D: Driver> LogStore for D {
         &self,
         job: JobId,
         attempt: u32,
-    ) -> Result<Vec<(Fence, AttemptLog)>, StoreError> {
-        self.read("attempt_logs", Asker::Caller, (job, attempt), |tx, it| {
-            Box::pin(list(tx, it.0, it.1))
+        line: u64,
+    ) -> Result<Vec<ClaimLog>, StoreError> {
+        let arguments = (job, attempt, line);
+        self.read("attempt_logs", Asker::Caller, arguments, |tx, it| {
+            Box::pin(list(tx, it.0, it.1, it.2))
         })
         .await
     }
 }
 
 async fn append(tx: &mut dyn Transaction, logs: &[NewLogLines]) -> Result<Vec<bool>, DriverError> {
-    // Two requests of one attempt must not overwrite each other's lines. In one order, they do not
-    // wait for each other.
     let mut jobs: Vec<JobId> = logs.iter().map(|log| log.job).collect();
     jobs.sort_unstable();
     jobs.dedup();
-    for job in jobs {
-        tx.lock_name(&format!("log of {job}")).await?;
+    // Two requests of one attempt must not overwrite each other's lines. In one order, they do not
+    // wait for each other.
+    let names: Vec<String> = jobs.iter().map(|job| format!("log of {job}")).collect();
+    tx.lock_names(&names).await?;
+    let mut newest = HashMap::new();
+    for stored in tx.newest_logs(&jobs).await? {
+        let log = stored.body.and_then(|body| decode(&body));
+        let log = skip_corrupt(tx, log, "log", stored.job)?.unwrap_or_default();
+        let newest_log = (stored.is_current, stored.fence, stored.first_line, log);
+        newest.insert(stored.job, newest_log);
     }
-    let mut held = Vec::with_capacity(logs.len());
-    for NewLogLines { job, fence, lines } in logs {
-        let stored = tx.attempt_log(*job, *fence).await;
-        let stored = skip_corrupt(tx, stored, "log", job)?.flatten();
-        let mut log = match stored {
-            Some(body) => skip_corrupt(tx, decode(&body), "log", job)?.unwrap_or_default(),
-            None => AttemptLog::default(),
+    let mut in_order: Vec<(usize, &NewLogLines)> = logs.iter().enumerate().collect();
+    in_order.sort_by_key(|(_, log)| log.job);
+    let mut held = vec![false; logs.len()];
+    for (index, NewLogLines { job, fence, lines }) in in_order {
+        let (first_line, mut log) = match newest.get(job) {
+            Some((_, of, first_line, log)) if of == fence => (*first_line, log.clone()),
+            // That of a claim that was not counted, whose number this one shares.
+            Some((true, _, first_line, log)) => {
+                let first_line = first_line.saturating_add(log.next());
+                (first_line.min(LOG_NUMBER_MAX), AttemptLog::default())
+            }
+            _ => (0, AttemptLog::default()),
         };
         log.append(lines.clone());
         let body = serde_json::to_string(&log);
         let body = body.map_err(|error| DriverError::unreadable("log", error))?;
-        let is_held = tx.save_attempt_log(*job, *fence, &body).await?;
-        if is_held && let Some(oldest) = fence.0.checked_sub(LOGS_PER_JOB_MAX) {
-            tx.delete_attempt_logs(*job, Fence(oldest)).await?;
+        held[index] = tx.save_attempt_log(*job, *fence, first_line, &body).await?;
+        if held[index] {
+            if let Some(oldest) = fence.0.checked_sub(LOGS_PER_JOB_MAX) {
+                tx.delete_attempt_logs(*job, Fence(oldest)).await?;
+            }
+            newest.insert(*job, (true, *fence, first_line, log));
         }
-        held.push(is_held);
     }
     Ok(held)
 }
@@ -73,12 +90,20 @@ async fn list(
     tx: &mut dyn Reads,
     job: JobId,
     attempt: u32,
-) -> Result<Vec<(Fence, AttemptLog)>, DriverError> {
+    line: u64,
+) -> Result<Vec<ClaimLog>, DriverError> {
     let mut logs = Vec::new();
-    for (fence, body) in tx.logs_of_attempt(job, attempt).await? {
-        let log = body.and_then(|body| decode(&body));
+    for stored in tx
+        .logs_of_attempt(job, attempt, line, LOGS_READ_AT_ONCE)
+        .await?
+    {
+        let log = stored.body.and_then(|body| decode(&body));
         if let Some(log) = skip_corrupt(tx, log, "log", job)? {
-            logs.push((fence, log));
+            logs.push(ClaimLog {
+                fence: stored.fence,
+                first_line: stored.first_line,
+                log,
+            });
         }
     }
     Ok(logs)

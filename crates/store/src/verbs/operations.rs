@@ -1,6 +1,12 @@
 //! Work on many jobs.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use async_trait::async_trait;
 use steadfast_core::{
@@ -198,7 +204,7 @@ async fn create(
     audit: &AuditRecord,
 ) -> Result<bool, DriverError> {
     let tenant = tenant_of(operation);
-    tx.lock_name(&format!("operations of {tenant}")).await?;
+    tx.lock_names(&[format!("operations of {tenant}")]).await?;
     if find(tx, operation.id, Lock::None).await?.is_some() {
         return Ok(true);
     }
@@ -332,13 +338,23 @@ async fn run(
     let mut results = HashMap::new();
     for (policy, same) in of_policy {
         let command = operation.command_for(&policy);
+        // Jobs are locked by the command only: another transaction may have changed their policy.
+        let is_overtaken = AtomicBool::new(false);
+        let is_as_read = |job: &Job| {
+            let is_same = job.policy == policy;
+            is_overtaken.fetch_or(!is_same, Ordering::Relaxed);
+            is_same && matches(job)
+        };
         let changed = match &command {
             Some(command) => {
-                tx.run_command(&same, command, subscriptions, &matches)
+                tx.run_command(&same, command, subscriptions, &is_as_read)
                     .await?
             }
             None => same.iter().map(|id| Err(invalid_policy(*id))).collect(),
         };
+        if is_overtaken.into_inner() {
+            return Err(DriverError::Overtaken);
+        }
         results.extend(same.into_iter().zip(changed));
     }
     let mut result = |id: &JobId| {

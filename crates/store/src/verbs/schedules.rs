@@ -200,7 +200,7 @@ async fn create(
 
 /// Whether a tenant has as many schedules as it may have; no other transaction adds one meanwhile.
 async fn is_full(tx: &mut dyn Transaction, tenant: &Tenant) -> Result<bool, DriverError> {
-    tx.lock_name(&format!("schedules of {tenant}")).await?;
+    tx.lock_names(&[format!("schedules of {tenant}")]).await?;
     let states = [
         RecordState::Active,
         RecordState::Queued,

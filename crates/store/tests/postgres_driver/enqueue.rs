@@ -8,7 +8,7 @@ use steadfast_core::{
 };
 use steadfast_store::{
     BaseStore as _, EnqueueError, EnqueueResult, JobFilter, JobPageRequest, JobStore as _,
-    PostgresStore, QueryStore as _, Wakeups,
+    MoveSide, PostgresStore, QueryStore as _, TableStore as _, Wakeups,
     testing::Server,
     tokio_postgres::{self, Client, NoTls, error::SqlState},
 };
@@ -215,6 +215,22 @@ async fn sql_says_everything_a_job_can_be_asked() {
     assert_eq!(destination, Some("https://api.example.com"));
     let key = job.concurrency_key.as_ref().map(ConcurrencyKey::as_str);
     assert_eq!(key, Some("customer-7"));
+}
+
+#[tokio::test]
+async fn sql_enqueues_nothing_in_a_store_that_is_moved() {
+    let database = TestDatabase::new();
+    let options = database.options().for_move(true);
+    let store = PostgresStore::open(&database.url, options).await.unwrap();
+    let client = database.client().await;
+    let sql = database.sql("SELECT steadfast.enqueue('mail')");
+    let mark = |mark: Option<&str>| store.set_move_mark(MoveSide::Source, mark.map(str::to_owned));
+    mark(Some("{}")).await.unwrap();
+    let refused = client.query_one(&*sql, &[]).await.unwrap_err();
+    let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
+    assert_eq!(refused.code(), Some(&state), "{refused:?}");
+    mark(None).await.unwrap();
+    client.query_one(&*sql, &[]).await.unwrap();
 }
 
 /// Gates know jobs from SQL by the same numbers as those from the library.

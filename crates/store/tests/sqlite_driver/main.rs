@@ -7,6 +7,7 @@ mod common;
 mod batches;
 mod encryption;
 mod kill;
+mod moving;
 mod open;
 mod plans;
 mod sql_constants;

@@ -318,6 +318,8 @@ fn migrating_alone_makes_a_file_that_opens() {
     fs::write(&database.file, "").unwrap();
     SqliteStore::migrate(&database.file).unwrap();
     SqliteStore::migrate(&database.file).unwrap();
+    let log = format!("{}-wal", database.file.display());
+    assert!(!fs::exists(log).unwrap(), "everything is in the file");
     database.open();
 }
 

@@ -1,6 +1,6 @@
 //! `steadfast jobs logs`: what attempts logged, or log while they run.
 
-use steadfast_api::{LogEventBody, LogLineBody, LogQuery};
+use steadfast_api::{AttemptLogBody, LogEventBody, LogLineBody, LogQuery};
 use steadfast_core::JobLabel;
 
 use crate::{limits::WATCH_EVERY, output::print_line, server_args::Server, show::clock_time};
@@ -34,9 +34,7 @@ async fn print(server: &Server, id: &str, attempt: Option<u32>) -> anyhow::Resul
         eprintln!("{id} has not started yet");
         return Ok(());
     }
-    let query = LogQuery::default();
-    let log = server.client.get_attempt_log(id, attempt, &query);
-    let log = server.fetch(log).await?;
+    let log = read(server, id, attempt).await?;
     if server.json {
         return Ok(print_line!("{}", serde_json::to_string(&log)?)?);
     }
@@ -52,54 +50,76 @@ async fn print(server: &Server, id: &str, attempt: Option<u32>) -> anyhow::Resul
     Ok(())
 }
 
-/// Follows attempt after attempt until the job has ended.
+/// The whole log, which may be longer than one answer.
+async fn read(server: &Server, id: &str, attempt: u32) -> anyhow::Result<AttemptLogBody> {
+    let mut log = AttemptLogBody::new(attempt);
+    loop {
+        let query = LogQuery {
+            from: Some(log.next),
+            ..LogQuery::default()
+        };
+        let more = server.client.get_attempt_log(id, attempt, &query);
+        let more = server.fetch(more).await?;
+        log.dropped += more.dropped;
+        log.next = more.next;
+        if more.lines.is_empty() {
+            return Ok(log);
+        }
+        log.lines.extend(more.lines);
+    }
+}
+
+/// Follows attempt after attempt, from the newest on, until the job has ended.
 async fn follow_job(server: &Server, id: &str) -> anyhow::Result<()> {
-    let (mut attempt, mut next) = (0, 0);
+    let mut position = None;
     loop {
         let job = server.fetch(server.client.get_job(id)).await?;
         let has_ended = job.finished_at.is_some();
-        if job.label == JobLabel::Running || (has_ended && attempt != job.attempt) {
-            // An attempt that was not counted shares its number with the next.
-            if attempt != job.attempt {
-                (attempt, next) = (job.attempt, 0);
-                if attempt > 1 && !server.json {
-                    eprintln!("attempt {attempt}:");
-                }
+        let (attempt, next) = position.get_or_insert((job.attempt.saturating_sub(1), 0));
+        let is_open = has_ended || job.label == JobLabel::Running;
+        // An attempt that was not counted shares its number with the next.
+        if *attempt == job.attempt && *attempt > 0 && is_open {
+            *next = follow(server, id, *attempt, *next).await?;
+        }
+        // Those that came and went since the last look, too.
+        while *attempt < job.attempt {
+            *attempt += 1;
+            if *attempt > 1 && !server.json {
+                eprintln!("attempt {attempt}:");
             }
-            next = follow(server, id, attempt, next).await?;
-        } else if !has_ended {
-            tokio::time::sleep(WATCH_EVERY).await;
+            *next = follow(server, id, *attempt, 0).await?;
         }
         if has_ended {
             return Ok(());
         }
+        tokio::time::sleep(WATCH_EVERY).await;
     }
 }
 
-/// Follows one attempt until it has ended. Answers with the number of the next line.
+/// Follows one attempt until it has ended, on new connections if need be. Answers with the number of
+/// the next line.
 async fn follow(server: &Server, id: &str, attempt: u32, from: u64) -> anyhow::Result<u64> {
     let mut next = from;
-    let events = server.client.follow_attempt_log(id, attempt, from).await;
-    let mut events = events.map_err(|error| server.explain(error))?;
-    while let Some(event) = events.next().await {
-        let event = event.map_err(|error| server.explain(error))?.data;
-        if let LogEventBody::End { next, .. } = event {
-            return Ok(next);
-        }
-        if server.json {
-            print_line!("{}", serde_json::to_string(&event)?)?;
-            continue;
-        }
-        match event {
-            LogEventBody::Line(line) => {
-                next = line.number + 1;
-                print_log_line(&line)?;
+    loop {
+        let events = server.client.follow_attempt_log(id, attempt, next).await;
+        let mut events = events.map_err(|error| server.explain(error))?;
+        while let Some(event) = events.next().await {
+            let event = event.map_err(|error| server.explain(error))?.data;
+            match &event {
+                LogEventBody::End { next, .. } => return Ok(*next),
+                LogEventBody::Line(line) => next = line.number + 1,
+                _ => {}
             }
-            LogEventBody::Dropped { lines } => print_dropped(lines)?,
-            _ => {}
+            match &event {
+                event if server.json => print_line!("{}", serde_json::to_string(event)?)?,
+                LogEventBody::Line(line) => print_log_line(line)?,
+                LogEventBody::Dropped { lines } => print_dropped(*lines)?,
+                _ => {}
+            }
         }
+        // The node stops, and another may go on.
+        tokio::time::sleep(WATCH_EVERY).await;
     }
-    Ok(next)
 }
 
 fn print_log_line(line: &LogLineBody) -> anyhow::Result<()> {

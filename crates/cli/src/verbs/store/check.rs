@@ -7,7 +7,7 @@ use steadfast::{
 };
 
 use crate::{
-    exit::{ExitError, usage},
+    exit::ExitError,
     limits::{DAMAGED_ROWS_SHOWN, DIFFERENCES_SHOWN_MAX, SCAN_PAGE},
     output::{self, print_line},
     settings::StoreUrl,
@@ -53,9 +53,6 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         && !path.exists()
     {
         return Err(ExitError::NotFound(format!("{} does not exist", args.store)).into());
-    }
-    if !args.store.is_durable() {
-        return Err(usage("memory: has nothing that outlives its node"));
     }
     let opened = args.store.open_tables(args.share).await?;
     let check = check_tables(&*opened.tables).await?;

@@ -35,29 +35,31 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let from = with_full_path(args.from)?;
     check_exists(&from)?;
     check_free(&from)?;
-    let source = from.open_tables(true).await?;
     let Some(to) = args.to else {
-        return release(&from, &source).await;
+        return release(&from, &from.open_tables(true).await?).await;
     };
     let to = with_full_path(to)?;
     if from == to {
         return Err(usage("--from and --to are the same store"));
     }
     check_free(&to)?;
-    check_no_nodes(&from, &*source.store).await?;
-    let target = to.open_tables(false).await?;
-    check_no_nodes(&to, &*target.store).await?;
-    let ends = (
-        (&*source.tables, from.to_string()),
-        (&*target.tables, to.to_string()),
-    );
-    let begun = StoreMove::begin(ends.0, ends.1).await.map_err(refused)?;
-    // A node that started before the mark was there.
-    for (name, store) in [(&from, &source.store), (&to, &target.store)] {
-        if let Err(error) = check_no_nodes(name, &**store).await {
-            begun.give_up().await?;
-            return Err(error);
-        }
+    check_no_nodes(&from, &*from.open_tables(true).await?.store).await?;
+    let ends = Ends::open(&from, &to).await?;
+    ends.check_no_nodes().await?;
+    ends.begin().await?;
+    // A node may have started before the marks were there. Files tell of it once our own connections
+    // are closed.
+    drop(ends);
+    let are_free = check_free(&from).and_then(|()| check_free(&to));
+    let ends = Ends::open(&from, &to).await?;
+    let begun = ends.begin().await?;
+    let are_free = match are_free {
+        Ok(()) => ends.check_no_nodes().await,
+        in_use => in_use,
+    };
+    if let Err(error) = are_free {
+        begun.give_up().await?;
+        return Err(error);
     }
     let mut progress = ProgressLine::new();
     let moved = begun.run(|step| progress.show(step)).await;
@@ -70,6 +72,37 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let rows = quantity(rows, "row", "rows");
     print_line!("{from} was moved to {to}: {rows}, all compared")?;
     Ok(())
+}
+
+/// Both stores of a move.
+struct Ends<'u> {
+    from: &'u StoreUrl,
+    source: OpenTables,
+    to: &'u StoreUrl,
+    target: OpenTables,
+}
+
+impl<'u> Ends<'u> {
+    async fn open(from: &'u StoreUrl, to: &'u StoreUrl) -> anyhow::Result<Self> {
+        Ok(Self {
+            source: from.open_tables(true).await?,
+            target: to.open_tables(false).await?,
+            from,
+            to,
+        })
+    }
+
+    async fn check_no_nodes(&self) -> anyhow::Result<()> {
+        check_no_nodes(self.from, &*self.source.store).await?;
+        check_no_nodes(self.to, &*self.target.store).await
+    }
+
+    /// Marks both, or takes up the move that their marks tell of.
+    async fn begin(&self) -> anyhow::Result<StoreMove<'_>> {
+        let source = (&*self.source.tables, self.from.to_string());
+        let target = (&*self.target.tables, self.to.to_string());
+        StoreMove::begin(source, target).await.map_err(refused)
+    }
 }
 
 async fn release(from: &StoreUrl, source: &OpenTables) -> anyhow::Result<()> {

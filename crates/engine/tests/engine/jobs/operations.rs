@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
     Actor, CanaryRule, Failure, FailureClass, JobId, JobState, OperationKind, OperationOutcome,
-    OperationResult, OperationStatus, Outcome, PolicyPatch, Timestamp,
+    OperationResult, OperationStatus, Outcome, PolicyPatch, Tenant, Timestamp,
 };
 use steadfast_engine::{Client, ClientError, JobKind as _, OperationRequest, testing::Roles};
 use steadfast_store::{
@@ -146,6 +146,29 @@ async fn dead_letters_are_discarded_after_their_retention_and_leave_a_record() {
 }
 
 #[tokio::test]
+async fn each_tenant_sees_which_of_its_dead_letters_were_discarded() {
+    let world = World::new(1);
+    for name in ["acme", "other", "acme"] {
+        let job = fails(0).job().tenant(name);
+        world.client.enqueue(job).await.unwrap();
+    }
+    world.end_all(|_| permanent("no mailbox")).await;
+    let day = Duration::from_secs(24 * 60 * 60);
+    world.clock.advance(3 * day);
+    world.nodes[0].discard_dead_letters(day).await.unwrap();
+    for (name, subject) in [("acme", "2 jobs"), ("other", "job_")] {
+        let filter = AuditFilter {
+            tenant: Some(Tenant::new(name).unwrap()),
+            ..AuditFilter::default()
+        };
+        let audit = world.client.audit(filter, PageRequest::first(10)).await;
+        let records = audit.unwrap().items;
+        assert_eq!(records.len(), 1, "{name}: {records:?}");
+        assert!(records[0].subject.starts_with(subject), "{records:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_edited_policy_keeps_the_fields_that_are_not_named() {
     let world = World::new(1);
     let delays = [3, 5].map(Duration::from_secs);
@@ -162,6 +185,28 @@ async fn an_edited_policy_keeps_the_fields_that_are_not_named() {
     for job in jobs.items {
         assert!(expected.contains(&*job.policy), "{:?}", job.policy);
     }
+}
+
+#[tokio::test]
+async fn changes_to_a_policy_are_held_against_that_of_each_job() {
+    let world = World::new(1);
+    let delays = [100, 5_000].map(Duration::from_millis);
+    let own = delays.map(|delay| fails(0).job().retry(PolicyPatch::fixed(delay)));
+    world.client.enqueue_all(own).await.unwrap();
+    let mut edit = request(OperationKind::EditPolicy);
+    let cap = Duration::from_millis(500);
+    edit.retry = Some(Arc::new(PolicyPatch::default().max_delay(cap)));
+    let operation = world.client.create_operation(edit).await.unwrap();
+    let done = world.operate(&operation).await.operation;
+    assert_eq!((done.progress.worked, done.progress.changed), (2, 1));
+
+    let mut wrong = request(OperationKind::EditPolicy);
+    wrong.retry = Some(Arc::new(PolicyPatch::default().max_retries(101)));
+    let refused = world.client.create_operation(wrong).await.unwrap_err();
+    assert!(
+        refused.to_string().contains("maxRetries is 101"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]

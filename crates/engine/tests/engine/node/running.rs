@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::Duration, time::Instant};
 
-use steadfast_core::{AttemptStatus, JobState, Preset};
+use steadfast_core::{AttemptStatus, JobState, LogLevel, Preset};
 use steadfast_engine::{
     Client, Context, Engine, JobError, JobEvent, JobKind as _, Notice, Observer, StopReason,
 };
 use steadfast_store::{MemoryStore, Store};
+use tokio::sync::Semaphore;
 
 use crate::{
     common::{Calls, DEADLINE, GatedEngine, Wait, ends, fails, flaky, quick, starts, statuses},
@@ -106,6 +107,44 @@ async fn busy_jobs_do_not_have_schedules_looked_at_each_time() {
     // Once every 50 ms, however long the jobs took.
     let most = start.elapsed().as_millis() / 50 + 1;
     assert!(looks > 0 && looks <= most, "{looks} looks, not {most}");
+    engine.stop().await;
+}
+
+/// Logs a line whenever the test lets it, and one more before it ends.
+async fn log_lines(_: Wait, ctx: Context<Arc<Semaphore>>) -> Result<(), JobError> {
+    for text in ["one", "two"] {
+        ctx.log(LogLevel::Info, text);
+        ctx.state().acquire().await?.forget();
+    }
+    ctx.log(LogLevel::Warn, "three");
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_line_of_a_handler_is_stored_once_while_it_runs_and_when_it_ends() {
+    let gate = Arc::new(Semaphore::new(0));
+    let builder = Engine::builder(MemoryStore::default()).state(gate.clone());
+    let engine = builder.handler(log_lines).start().unwrap();
+    let client = engine.client();
+    let id = client.enqueue(Wait).await.unwrap();
+    let texts = async || {
+        let logs = client.attempt_logs(id, 1, 0).await.unwrap();
+        let lines = logs.into_iter().flat_map(|log| log.log.since(0).lines);
+        lines.map(|line| line.text).collect::<Vec<_>>()
+    };
+    for stored in [vec!["one"], vec!["one", "two"]] {
+        let wait = async {
+            while texts().await != stored {
+                // sleep: lines are stored in the background
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, wait).await.unwrap();
+        gate.add_permits(1);
+    }
+    let job = engine.finished(id).await.unwrap();
+    assert_eq!(job.progress.state, JobState::Succeeded);
+    assert_eq!(texts().await, ["one", "two", "three"]);
     engine.stop().await;
 }
 

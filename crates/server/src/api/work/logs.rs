@@ -12,7 +12,10 @@ use axum::{
 };
 use futures_util::{Stream, stream};
 use steadfast_api::{AttemptLogBody, LogEventBody, LogLineBody, LogQuery};
-use steadfast_core::{Job, JobId, JobState, LogLines};
+use steadfast_core::{
+    Job, JobId, JobState, LogLines,
+    limits::{LOG_BYTES_MAX, LOG_LINES_MAX},
+};
 use steadfast_engine::Notices;
 
 use crate::{
@@ -30,9 +33,13 @@ use crate::{
 /// Read the log of an attempt, or follow it.
 ///
 /// With `follow=true` the lines come as server-sent events of type `log`, with their number as id, until
-/// the attempt has ended, whichever node runs it; `dropped` says how many lines are missing, and
-/// `end` is the last event. A client that reconnects sends the last id as `Last-Event-ID` and misses
-/// nothing.
+/// the attempt has ended, whichever node runs it; `dropped` says how many lines are missing before the
+/// next one, and `end` is the last event. A client that reconnects sends the last id as `Last-Event-ID`
+/// and misses nothing.
+///
+/// Otherwise up to 1,000 lines or 64 KiB of text are returned. A log can be longer if attempts were not
+/// counted, for example because they were snoozed: they share the number of the next attempt, and the
+/// numbers of its lines continue. Read on with `from` until no lines come.
 ///
 /// The log of an attempt that does not exist yet is empty; followed, it is waited for. Keys with scope
 /// `read` cannot read logs.
@@ -78,8 +85,8 @@ fn after_last(headers: &HeaderMap) -> u64 {
     id.map_or(0, |id| id.saturating_add(1))
 }
 
-/// The lines of an attempt from a number on. Attempts that were not counted share the number of the
-/// next, and their lines come before its own.
+/// The lines of an attempt from a number on, as many as fit into an answer. Attempts that were not
+/// counted share the number of the next, and their lines come before its own.
 pub async fn log_of(
     app: &App,
     job: JobId,
@@ -87,15 +94,32 @@ pub async fn log_of(
     from: u64,
 ) -> Result<AttemptLogBody, Problem> {
     let mut body = AttemptLogBody::new(attempt);
-    for (_, log) in app.client.attempt_logs(job, attempt).await? {
-        body.dropped += log.dropped();
-        let before = body.next;
-        let LogLines { from: first, lines } = log.since(from.saturating_sub(before));
-        let numbered = (before.saturating_add(first)..).zip(lines);
-        body.lines
-            .extend(numbered.map(|(number, line)| LogLineBody::new(number, line)));
-        body.next = before.saturating_add(log.next());
+    let (mut next, mut bytes) = (from, 0);
+    'answer: loop {
+        let before = next;
+        for log in app.client.attempt_logs(job, attempt, next).await? {
+            let LogLines { from: first, lines } =
+                log.log.since(next.saturating_sub(log.first_line));
+            let numbered = (log.first_line.saturating_add(first)..).zip(lines);
+            for (number, line) in numbered {
+                bytes += line.text.len();
+                let is_full = body.lines.len() >= LOG_LINES_MAX || bytes > LOG_BYTES_MAX;
+                if is_full && !body.lines.is_empty() {
+                    break 'answer;
+                }
+                next = number.saturating_add(1);
+                body.lines.push(LogLineBody::new(number, line));
+            }
+            body.next = log.next();
+        }
+        // Only if lines came, more may follow.
+        if next == before {
+            break;
+        }
     }
+    body.next = body.next.min(next);
+    let kept = body.lines.len() as u64;
+    body.dropped = body.next.saturating_sub(from).saturating_sub(kept);
     Ok(body)
 }
 
@@ -154,20 +178,21 @@ impl Follower {
     /// stored.
     async fn read(&mut self) -> Result<(), Problem> {
         let job = self.app.client.job(self.job).await?;
-        self.is_over = job.is_none_or(|job| is_over(&job, self.attempt));
+        let is_over = job.is_none_or(|job| is_over(&job, self.attempt));
         let log = log_of(&self.app, self.job, self.attempt, self.next).await?;
-        let first = log.lines.first().map_or(log.next, |line| line.number);
-        if first > self.next {
-            let lines = first - self.next;
-            let dropped = LogEventBody::Dropped { lines };
-            self.events.push_back(event("dropped", &dropped));
-        }
+        // More lines than one answer has may follow.
+        self.is_over = is_over && log.lines.is_empty();
         for line in log.lines {
+            if line.number > self.next {
+                let lines = line.number - self.next;
+                let dropped = LogEventBody::Dropped { lines };
+                self.events.push_back(event("dropped", &dropped));
+            }
+            self.next = line.number.saturating_add(1);
             let id = line.number.to_string();
             let line = event("log", &LogEventBody::Line(line));
             self.events.push_back(line.id(id));
         }
-        self.next = log.next.max(self.next);
         if self.is_over {
             let (attempt, next) = (self.attempt, self.next);
             let end = LogEventBody::End { attempt, next };

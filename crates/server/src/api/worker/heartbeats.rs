@@ -151,7 +151,13 @@ async fn renew(
         let job = results[index].as_ref().ok()?;
         Some((job, log))
     });
-    app.node.append_logs(logs.collect()).await?;
+    match app.node.append_logs(logs.collect()).await {
+        // A lease matters more than what the attempt said.
+        Err(error) if !error.is_transient() => {
+            tracing::error!(%error, "cannot store the logs of attempts");
+        }
+        stored => stored?,
+    }
     let now = app.client.now();
     let leases = results.into_iter().map(|checked| {
         let job = checked?;

@@ -122,10 +122,7 @@ fn count(metric: &Metric) -> u64 {
 #[tokio::test]
 async fn a_collector_receives_the_same_metrics_over_http_and_grpc() {
     for protocol in ["http/protobuf", "grpc"] {
-        let (collector, address) = match protocol {
-            "grpc" => Collector::over_grpc(None).await,
-            _ => Collector::over_http().await,
-        };
+        let (collector, address) = Collector::over(protocol).await;
         let endpoint = format!("http://{address}");
         let telemetry = Telemetry::start(&settings(&[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
@@ -173,4 +170,33 @@ async fn a_collector_receives_the_same_metrics_over_http_and_grpc() {
         assert_eq!(families.count(), collector.metrics().len());
         server.stop().await;
     }
+}
+
+#[tokio::test]
+async fn metrics_are_pushed_once_more_when_the_node_stops() {
+    let (collector, address) = Collector::over_http().await;
+    let telemetry = Telemetry::start(&settings(&[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &format!("http://{address}")),
+        ("OTEL_TRACES_EXPORTER", "none"),
+        ("OTEL_METRICS_EXPORTER", "otlp"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "3600000"),
+    ]));
+    let telemetry = telemetry.unwrap().unwrap();
+    let server = Server::with(Setup {
+        settings: Settings {
+            metrics_push: telemetry.metrics_push(),
+            ..Settings::default()
+        },
+        ..Setup::default()
+    });
+    let server = server.await;
+    server.http.create_id(json!({"kind": "mail"})).await;
+    assert!(collector.metrics().is_empty());
+    server.stop().await;
+    let metrics = collector.metrics();
+    let sent = metrics.iter();
+    let sent: Vec<_> = sent
+        .filter(|it| it.name == "messaging.client.sent.messages")
+        .collect();
+    assert_eq!(sum(sent[0]), 1.0);
 }

@@ -123,10 +123,7 @@ fn check_worker_job(collector: &Collector) {
 #[tokio::test]
 async fn a_collector_receives_the_story_of_jobs_over_http_and_grpc() {
     for protocol in ["http/protobuf", "grpc"] {
-        let (collector, address) = match protocol {
-            "grpc" => Collector::over_grpc(None).await,
-            _ => Collector::over_http().await,
-        };
+        let (collector, address) = Collector::over(protocol).await;
         let endpoint = format!("http://{address}");
         let telemetry = Telemetry::start(&settings(&[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),

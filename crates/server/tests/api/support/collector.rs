@@ -66,6 +66,14 @@ impl SeenSpan {
 }
 
 impl Collector {
+    /// By the name of the protocol in `OTEL_EXPORTER_OTLP_PROTOCOL`.
+    pub async fn over(protocol: &str) -> (Self, SocketAddr) {
+        match protocol {
+            "grpc" => Self::over_grpc(None).await,
+            _ => Self::over_http().await,
+        }
+    }
+
     pub async fn over_http() -> (Self, SocketAddr) {
         async fn take(State(collector): State<Collector>, headers: HeaderMap, body: Bytes) {
             let request = ExportTraceServiceRequest::decode(body).unwrap();

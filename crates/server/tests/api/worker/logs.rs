@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use steadfast_server::keys::Scope;
-use steadfast_store::MemoryStore;
+use steadfast_store::{MemoryStore, limits::LOGS_PER_JOB_MAX};
 
 use crate::{
     server::{Server, Setup, each, id_of},
@@ -132,5 +132,74 @@ async fn logs_are_for_keys_that_see_payloads_and_numbers_are_checked() {
         .get(&zero)
         .await
         .is_problem(422, "invalid", Some("attempt"));
+    server.stop().await;
+}
+
+/// Attempts that are snoozed share one number, and only the newest logs of a job are kept.
+#[tokio::test]
+async fn lines_keep_their_numbers_when_the_logs_of_snoozed_attempts_go() {
+    let server = Server::start().await;
+    let http = &server.http;
+    let id = http.create_id(json!({"kind": "log"})).await;
+    let count = u64::from(LOGS_PER_JOB_MAX) + 2;
+    for number in 0..count {
+        let claim = http.claim("log", "10s").await.remove(0);
+        let snooze = json!({"delay": "0s", "log": lines(0, &[&number.to_string()])});
+        http.report(&claim, "snooze", snooze).await.is(200);
+    }
+    let all = log(&server, &id, 1).await;
+    assert_eq!(
+        (&all["dropped"], &all["next"]),
+        (&json!(2), &json!(count)),
+        "{all}"
+    );
+    for line in all["lines"].as_array().unwrap() {
+        assert_eq!(line["text"], line["number"].to_string());
+    }
+    let path = format!("/api/v1/jobs/{id}/attempts/1/logs?from=50");
+    let later = http.get(&path).await.is(200);
+    assert_eq!(
+        (&later["dropped"], &later["lines"][0]["number"]),
+        (&json!(0), &json!(50))
+    );
+    let claim = http.claim("log", "10s").await.remove(0);
+    http.report(&claim, "succeed", json!({})).await.is(200);
+    // A follower that has seen all but the last two.
+    let path = format!("{path}&follow=true").replace("from=50", &format!("from={}", count - 2));
+    let mut followed = Stream::open(http, &path).await;
+    for number in [count - 2, count - 1] {
+        let (name, line) = followed.next().await.unwrap();
+        assert_eq!((name.as_str(), &line["number"]), ("log", &json!(number)));
+    }
+    assert_eq!(followed.next().await.unwrap().0, "end");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_answer_is_bounded_and_numbers_are_too() {
+    let server = Server::start().await;
+    let http = &server.http;
+    let id = http.create_id(json!({"kind": "log"})).await;
+    let many = vec!["line"; 1_000];
+    for _ in 0..2 {
+        let claim = http.claim("log", "10s").await.remove(0);
+        let snooze = json!({"delay": "0s", "log": lines(0, &many)});
+        http.report(&claim, "snooze", snooze).await.is(200);
+    }
+    let first = log(&server, &id, 1).await;
+    assert_eq!(first["lines"].as_array().unwrap().len(), 1_000);
+    assert_eq!(first["next"], 1_000);
+    let path = format!("/api/v1/jobs/{id}/attempts/1/logs?from=1000");
+    let second = http.get(&path).await.is(200);
+    assert_eq!(second["lines"][0]["number"], 1_000);
+    assert_eq!(second["next"], 2_000);
+
+    let claim = http.claim("log", "10s").await.remove(0);
+    let end = json!({"log": lines(u64::MAX, &["far"])});
+    http.report(&claim, "succeed", end).await.is(200);
+    let path = format!("/api/v1/jobs/{id}/attempts/1/logs?from=2000");
+    let last = http.get(&path).await.is(200);
+    assert_eq!(last["lines"][0]["number"], 2_000 + (1_u64 << 52));
+    assert_eq!(last["dropped"], 1_u64 << 52);
     server.stop().await;
 }

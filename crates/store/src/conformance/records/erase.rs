@@ -1,14 +1,14 @@
 //! Jobs that are deleted because a person asks for it, with everything that tells of them.
 
 use steadfast_core::{
-    Actor, AuditId, AuditRecord, FailureKey, Job, JobCommand, JobId, JobState, OnFailure,
-    Operation, OperationId, OperationKind, OperationResult,
+    Actor, AuditId, AuditRecord, FailureKey, Job, JobCommand, JobId, JobState, LogLevel, LogLine,
+    LogLines, OnFailure, Operation, OperationId, OperationKind, OperationResult,
 };
 
 use super::after::after;
 use crate::conformance::fixture::{Fixture, json, key, permanent, step, success};
 use crate::{
-    AuditFilter, EnqueueResult, FailureFilter, JobFilter, JobTraces, OperationBatch,
+    AuditFilter, EnqueueResult, FailureFilter, JobFilter, JobTraces, NewLogLines, OperationBatch,
     OperationChange, OperationJobFilter, OperationRecord, PageRequest,
 };
 
@@ -73,11 +73,26 @@ pub async fn an_erased_job_leaves_only_its_id_in_the_audit(f: Fixture) {
     f.save_step(done.id, step("charge"), json(r#""Jane Roe""#))
         .await;
     let claim = f.held(done.id).await;
+    let line = LogLine {
+        at: f.now(),
+        level: LogLevel::Info,
+        text: "mailed Jane Roe".to_owned(),
+    };
+    let log = NewLogLines {
+        job: done.id,
+        fence: claim.fence(),
+        lines: LogLines {
+            from: 0,
+            lines: vec![line],
+        },
+    };
+    assert_eq!(f.store.append_logs(vec![log]).await.unwrap(), [true]);
     f.end(claim, success()).await;
 
     let results = erase(f, &[done.id], JobTraces::default()).await;
     assert_eq!(results, [Some(OperationResult::Changed)]);
     assert_eq!(f.find(done.id).await, None);
+    assert_eq!(f.store.attempt_logs(done.id, 1, 0).await.unwrap(), []);
     assert_eq!(f.attempts_of(done.id).await, []);
     assert_eq!(f.count_all().await, before);
     let tagged = JobFilter {

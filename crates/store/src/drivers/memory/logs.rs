@@ -3,35 +3,49 @@
 use async_trait::async_trait;
 use steadfast_core::{Fence, JobId, JobState};
 
-use super::transaction::MemoryTransaction;
+use super::{tables::MemoryLog, transaction::MemoryTransaction};
 use crate::drivers::{
     driver_error::DriverError,
-    transaction::{LogReads, LogWrites},
+    transaction::{LogReads, LogWrites, StoredLog},
 };
 
 #[async_trait]
 impl LogReads for MemoryTransaction<'_> {
-    async fn attempt_log(
-        &mut self,
-        job: JobId,
-        fence: Fence,
-    ) -> Result<Option<String>, DriverError> {
-        let stored = self.tables.jobs.get(&job);
-        let log = stored.and_then(|stored| stored.logs.get(&fence));
-        Ok(log.map(|(_, body)| body.clone()))
+    async fn newest_logs(&mut self, jobs: &[JobId]) -> Result<Vec<StoredLog>, DriverError> {
+        let logs = jobs.iter().filter_map(|id| {
+            let stored = self.tables.jobs.get(id)?;
+            let (fence, log) = stored.logs.last_key_value()?;
+            let is_current = log.attempt == stored.job.progress.attempt;
+            Some(read(*id, *fence, log, is_current))
+        });
+        Ok(logs.collect())
     }
 
     async fn logs_of_attempt(
         &mut self,
         job: JobId,
         attempt: u32,
-    ) -> Result<Vec<(Fence, Result<String, DriverError>)>, DriverError> {
+        line: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredLog>, DriverError> {
         let stored = self.tables.jobs.get(&job).into_iter();
         let logs = stored.flat_map(|stored| &stored.logs);
-        let logs = logs.filter(|(_, (number, _))| *number == attempt);
+        let logs: Vec<_> = logs.filter(|(_, log)| log.attempt == attempt).collect();
+        let first = logs.iter().rposition(|(_, log)| log.first_line <= line);
+        let logs = logs.into_iter().skip(first.unwrap_or_default()).take(limit);
         Ok(logs
-            .map(|(fence, (_, body))| (*fence, Ok(body.clone())))
+            .map(|(fence, log)| read(job, *fence, log, true))
             .collect())
+    }
+}
+
+fn read(job: JobId, fence: Fence, log: &MemoryLog, is_current: bool) -> StoredLog {
+    StoredLog {
+        job,
+        fence,
+        is_current,
+        first_line: log.first_line,
+        body: Ok(log.body.clone()),
     }
 }
 
@@ -41,6 +55,7 @@ impl LogWrites for MemoryTransaction<'_> {
         &mut self,
         job: JobId,
         fence: Fence,
+        first_line: u64,
         body: &str,
     ) -> Result<bool, DriverError> {
         let Some(stored) = self.tables.jobs.get_mut(&job) else {
@@ -49,9 +64,12 @@ impl LogWrites for MemoryTransaction<'_> {
         let progress = &stored.job.progress;
         let is_held = progress.state == JobState::Running && progress.fence == fence;
         if is_held {
-            stored
-                .logs
-                .insert(fence, (progress.attempt, body.to_owned()));
+            let log = stored.logs.entry(fence).or_insert(MemoryLog {
+                attempt: progress.attempt,
+                first_line,
+                body: String::new(),
+            });
+            body.clone_into(&mut log.body);
         }
         Ok(is_held)
     }

@@ -77,8 +77,15 @@ pub(super) struct JobEntry {
     pub(super) job: Job,
     pub(super) attempts: BTreeMap<Fence, Attempt>,
     pub(super) steps: BTreeMap<StepName, Payload>,
-    /// By claim: the number of the attempt, and its log.
-    pub(super) logs: BTreeMap<Fence, (u32, String)>,
+    /// By claim.
+    pub(super) logs: BTreeMap<Fence, MemoryLog>,
+}
+
+/// The log of a claim.
+pub(super) struct MemoryLog {
+    pub(super) attempt: u32,
+    pub(super) first_line: u64,
+    pub(super) body: String,
 }
 
 /// Which request an idempotency key stands for: the job may have been edited since. The key of a

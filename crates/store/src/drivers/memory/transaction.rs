@@ -321,7 +321,7 @@ impl Reads for MemoryTransaction<'_> {
 
 #[async_trait]
 impl Transaction for MemoryTransaction<'_> {
-    async fn lock_name(&mut self, _name: &str) -> Result<(), DriverError> {
+    async fn lock_names(&mut self, _names: &[String]) -> Result<(), DriverError> {
         // There is one lock for everything.
         Ok(())
     }

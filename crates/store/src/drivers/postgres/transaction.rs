@@ -195,9 +195,9 @@ impl SqlWriter for SessionTransaction<'_, '_> {
         failures::take(self.session).await
     }
 
-    async fn lock_name(&mut self, name: &str) -> Result<(), DriverError> {
-        let sql = include_str!("transaction/name_lock.sql");
-        self.session.execute(sql, &[&name]).await
+    async fn lock_names(&mut self, names: &[String]) -> Result<(), DriverError> {
+        let sql = include_str!("transaction/names_lock.sql");
+        self.session.execute(sql, &[&names]).await
     }
 
     fn wake(&mut self, reason: WakeReason) {

@@ -167,6 +167,7 @@ pub(crate) fn postgres_text(sql: &str, schema: &str) -> String {
         .replace("/*lock*/", "FOR UPDATE")
         .replace("/*lock free*/", "FOR UPDATE SKIP LOCKED")
         .replace("/*lock job*/", "FOR UPDATE OF job")
+        .replace("/*lock share*/", "FOR SHARE")
         .replace("/*uuid*/", "::uuid")
 }
 
@@ -202,9 +203,14 @@ pub(crate) fn value_lists<'v, T: Copy + Into<SqlValue<'v>>>(
 }
 
 /// Rows that are inserted together, in few sizes, because each is a statement of its own.
-pub(crate) fn insert_chunks<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
+pub(crate) fn insert_chunks<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+    chunks(rows, INSERT_ROWS)
+}
+
+/// Rows in chunks of these sizes, the largest that fit first.
+pub(crate) fn chunks<T>(mut rows: &[T], sizes: [usize; 3]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
-        let size = INSERT_ROWS.into_iter().find(|size| *size <= rows.len())?;
+        let size = sizes.into_iter().find(|size| *size <= rows.len())?;
         let (some, rest) = rows.split_at(size);
         rows = rest;
         Some(some)

@@ -145,9 +145,3 @@ impl<D: SqlDriver> TableStore for D {
         .await
     }
 }
-
-/// Values as the parameters `?1, ?2` from a number on.
-fn parameters(first: usize, count: usize) -> String {
-    let parameters = (first..first + count).map(|number| format!("?{number}"));
-    parameters.collect::<Vec<_>>().join(", ")
-}

@@ -24,7 +24,7 @@ use crate::{
 /// A connection that writes, with what each driver does by statements of its own.
 #[async_trait]
 pub(crate) trait SqlWriter: SqlSession {
-    async fn lock_name(&mut self, name: &str) -> Result<(), DriverError>;
+    async fn lock_names(&mut self, names: &[String]) -> Result<(), DriverError>;
 
     async fn take_failure_counts(&mut self) -> Result<FailureTallies, DriverError>;
 
@@ -50,8 +50,8 @@ pub(crate) trait SqlWriter: SqlSession {
 
 #[async_trait]
 impl<S: SqlWriter> Transaction for S {
-    async fn lock_name(&mut self, name: &str) -> Result<(), DriverError> {
-        SqlWriter::lock_name(self, name).await
+    async fn lock_names(&mut self, names: &[String]) -> Result<(), DriverError> {
+        SqlWriter::lock_names(self, names).await
     }
 
     async fn save_record(&mut self, record: &Record<'_>) -> Result<bool, DriverError> {

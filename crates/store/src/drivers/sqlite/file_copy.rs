@@ -14,13 +14,13 @@ use std::{
 };
 
 use rusqlite::{
-    Connection, OpenFlags,
+    Connection, ErrorCode, OpenFlags,
     backup::{Backup, StepResult},
 };
 
 use super::{
     driver_error::DriverError,
-    open::{self, connect, log_file, migrate, options::SqliteOptions, with_suffix},
+    open::{self, connect, log_file, log_mark, migrate, options::SqliteOptions, with_suffix},
 };
 use crate::{
     error::{ErrorSource, OpenError},
@@ -87,9 +87,9 @@ impl SqliteCopy {
         // What a process with the same number left behind when it was killed.
         copy.remove();
         create_private(&copy.path).map_err(|source| io_error(&copy.path, source))?;
-        copy_pages(&source, &copy.path).map_err(|error| failed(from, error))?;
+        copy_pages(&source, &copy.path).map_err(|error| copy.failed(from, error))?;
         drop(source);
-        copy.jobs = verify(&copy.path).map_err(|error| failed(from, error))?;
+        copy.jobs = verify(&copy.path).map_err(|error| copy.failed(from, error))?;
         Ok(copy)
     }
 
@@ -105,14 +105,49 @@ impl SqliteCopy {
 
     /// Gives the copy its name, durably. No connection to it may be open.
     pub fn publish(self) -> Result<(), CopyError> {
+        if !log_mark::is_log_empty(&self.path) {
+            let open = io::Error::other("a connection to it is open, or its log was not folded");
+            return Err(io_error(&self.path, open));
+        }
         check_target(&self.target)?;
         let sync = |path: &Path| File::open(path).and_then(|file| file.sync_all());
         sync(&self.path).map_err(|source| io_error(&self.path, source))?;
+        self.give_name()?;
         let parent = self.target.parent();
         let directory = parent.filter(|it| !it.as_os_str().is_empty());
-        fs::rename(&self.path, &self.target)
-            .and_then(|()| sync(directory.unwrap_or(Path::new("."))))
-            .map_err(|source| io_error(&self.target, source))
+        sync(directory.unwrap_or(Path::new("."))).map_err(|source| io_error(&self.target, source))
+    }
+
+    /// Never replaces a file that came into being meanwhile, where the file system has hard links.
+    fn give_name(&self) -> Result<(), CopyError> {
+        let (path, target) = (&self.path, &self.target);
+        if target.exists() {
+            // It is empty; a node that is opening it would write to a file without a name.
+            if is_in_use(target)? {
+                return Err(CopyError::InUse(target.clone()));
+            }
+            return fs::rename(path, target).map_err(|source| io_error(target, source));
+        }
+        match fs::hard_link(path, target) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(CopyError::NotEmpty(target.clone()))
+            }
+            Err(_) => fs::rename(path, target).map_err(|source| io_error(target, source)),
+            // The temporary name goes when this is dropped.
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Only what cannot be read is the fault of the source.
+    fn failed(&self, from: &Path, error: DriverError) -> CopyError {
+        let is_corrupt = matches!(
+            error.code(),
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)
+        );
+        match is_corrupt || error.is_unreadable() {
+            true => failed(from, error),
+            false => io_error(&self.target, io::Error::other(error)),
+        }
     }
 
     fn remove(&self) {

@@ -169,7 +169,7 @@ impl SqlWriter for WriterTransaction<'_, '_> {
         Ok(std::mem::take(&mut self.failures))
     }
 
-    async fn lock_name(&mut self, _name: &str) -> Result<(), DriverError> {
+    async fn lock_names(&mut self, _names: &[String]) -> Result<(), DriverError> {
         // There is one writer.
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The logs of a job's newest attempts.
 
-use steadfast_core::{Job, LogLevel};
+use steadfast_core::{Job, JobId, LogLevel};
 
 use crate::{
     api::work::logs::log_of,
@@ -31,22 +31,31 @@ impl LogView {
         }
         let newest = job.progress.attempt;
         for attempt in (1..=newest).rev().take(LOG_ATTEMPTS_SHOWN) {
-            let log = log_of(&viewer.app, job.id, attempt, 0).await?;
-            let skipped = log.lines.len().saturating_sub(LOG_LINES_SHOWN);
-            let lines = log.lines.into_iter().skip(skipped).map(|line| LogRow {
+            let view = Self::of_attempt(viewer, job.id, attempt).await?;
+            views.extend((view.total > 0).then_some(view));
+        }
+        Ok(views)
+    }
+
+    async fn of_attempt(viewer: &Viewer, job: JobId, attempt: u32) -> Result<Self, PageError> {
+        let end = log_of(&viewer.app, job, attempt, u64::MAX).await?.next;
+        let mut from = end.saturating_sub(LOG_LINES_SHOWN);
+        let mut rows = Vec::new();
+        while from < end {
+            let log = log_of(&viewer.app, job, attempt, from).await?;
+            let lines = log.lines.into_iter().map(|line| LogRow {
                 time: line.at.to_string(),
                 level: line.level,
                 text: line.text,
             });
-            if log.next > 0 {
-                views.push(Self {
-                    attempt,
-                    total: log.next,
-                    lines: lines.collect(),
-                });
-            }
+            rows.extend(lines);
+            from = log.next.max(from + 1);
         }
-        Ok(views)
+        Ok(Self {
+            attempt,
+            total: end,
+            lines: rows,
+        })
     }
 
     /// How many lines are not shown.

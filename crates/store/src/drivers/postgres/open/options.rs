@@ -21,7 +21,7 @@ pub struct PostgresOptions {
     /// How long to wait for a connection, and for an answer.
     pub timeout: Duration,
     /// Open a store that is being moved, or was moved, in order to move or check it. Without this, such
-    /// a database is refused.
+    /// a database is refused. No row is changed in the background.
     pub for_move: bool,
     /// The keys with which payloads, results, logs and settings are encrypted. Without any, they are
     /// stored as they are, and a store that has encrypted values is refused.

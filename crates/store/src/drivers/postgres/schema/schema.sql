@@ -219,6 +219,8 @@ CREATE TABLE steadfast.log (
     job uuid NOT NULL,
     fence bigint NOT NULL,
     attempt bigint NOT NULL,
+    -- Claims that were not counted share the number of the attempt, and the numbers of its lines go on.
+    first_line bigint NOT NULL,
     body text COLLATE "C" NOT NULL,
     PRIMARY KEY (job, fence)
 );
@@ -808,6 +810,11 @@ DECLARE
     asked bytea;
     known record;
 BEGIN
+    -- What is stored after its row was copied would be lost.
+    IF EXISTS (SELECT 1 FROM steadfast.record AS mark WHERE mark.kind = 'move') THEN
+        RAISE 'this store is being moved, or was moved: enqueue in the other one'
+            USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
     -- These two send requests wherever their payload says, with headers that may hold secrets.
     IF kind IN ('http', 'webhook') THEN
         RAISE 'kind % cannot be enqueued from SQL: use the HTTP API', kind

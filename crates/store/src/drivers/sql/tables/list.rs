@@ -62,7 +62,7 @@ const SHARED: &[Table] = &[
         "logs",
         "steadfast_log",
         &["job", "fence"],
-        &["job", "fence", "attempt", "body"],
+        &["job", "fence", "attempt", "first_line", "body"],
         &[of_job!("steadfast_log")],
     ),
     Table::new(

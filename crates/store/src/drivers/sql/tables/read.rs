@@ -1,10 +1,10 @@
 //! Pages of tables.
 
-use super::{Table, parameters};
+use super::Table;
 use crate::{
     drivers::{
         driver_error::DriverError,
-        sql::session::{SqlSession, SqlValue},
+        sql::session::{SqlSession, SqlValue, value_list},
     },
     tables::{BrokenRow, InspectedRows, MoveSide, RowPosition, TablePage},
 };
@@ -25,7 +25,7 @@ pub(super) async fn page(
     })
 }
 
-/// Holds rows against the rules of their table.
+/// Checks rows against the rules of their table.
 pub(super) async fn inspect(
     session: &mut dyn SqlSession,
     table: &'static Table,
@@ -78,7 +78,7 @@ async fn walk(
     let mut params: Vec<SqlValue<'_>> = Vec::new();
     let mut conditions: Vec<String> = condition.map(str::to_owned).into_iter().collect();
     if let Some(RowPosition(position)) = after {
-        conditions.push(format!("({key}) > ({})", parameters(1, position.len())));
+        conditions.push(format!("({key}) > {}", value_list(1, position.len())));
         params.extend(position.iter().cloned());
     }
     params.push(limit.into());
@@ -91,7 +91,7 @@ async fn walk(
         .replace("/*columns*/", columns)
         .replace("/*table*/", table.from)
         .replace("/*conditions*/", &conditions)
-        .replace("/*limit*/", &parameters(params.len(), 1));
+        .replace("/*limit*/", &format!("?{}", params.len()));
     let mut walked = WalkedRows {
         keys: Vec::new(),
         rows: Vec::new(),

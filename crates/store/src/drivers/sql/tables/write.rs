@@ -4,7 +4,7 @@ use super::{Dialect, Table};
 use crate::{
     drivers::{
         driver_error::DriverError,
-        sql::session::{SqlSession, SqlValue},
+        sql::session::{SqlSession, SqlValue, chunks},
     },
     limits::{MOVE_INSERT_ROWS, PAYLOAD_INLINE_BYTES_MAX},
     tables::MoveSide,
@@ -166,18 +166,13 @@ async fn insert(
     session: &mut dyn SqlSession,
     into: &str,
     targets: &[Target<'_>],
-    mut rows: &[Row],
+    rows: &[Row],
     conflict: &str,
 ) -> Result<(), DriverError> {
     let columns: Vec<&str> = targets.iter().map(|target| target.0).collect();
     let columns = columns.join(", ");
-    while let Some(size) = MOVE_INSERT_ROWS
-        .into_iter()
-        .find(|size| *size <= rows.len())
-    {
-        let (some, rest) = rows.split_at(size);
-        rows = rest;
-        let list: Vec<String> = (0..size)
+    for some in chunks(rows, MOVE_INSERT_ROWS) {
+        let list: Vec<String> = (0..some.len())
             .map(|row| {
                 let first = row * targets.len() + 1;
                 let values = targets.iter().zip(first..);

@@ -200,6 +200,8 @@ CREATE TABLE steadfast_log (
     job BLOB NOT NULL,
     fence INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
+    -- Claims that were not counted share the number of the attempt, and the numbers of its lines go on.
+    first_line INTEGER NOT NULL,
     body TEXT NOT NULL,
     PRIMARY KEY (job, fence)
 ) STRICT, WITHOUT ROWID;

@@ -7,13 +7,13 @@ use std::{
 
 /// Logs once when the collector stops answering, and once when it answers again.
 #[derive(Debug, Default)]
-pub struct Reach {
+pub struct CollectorStatus {
     is_away: AtomicBool,
 }
 
-impl Reach {
-    /// Notes how a request to the collector ended.
-    pub fn note(&self, signal: &str, endpoint: &dyn Display, result: &Result<(), String>) {
+impl CollectorStatus {
+    /// Records how a request to the collector ended.
+    pub fn record(&self, signal: &str, endpoint: &dyn Display, result: &Result<(), String>) {
         match result {
             Err(error) if !self.is_away.swap(true, Ordering::Relaxed) => {
                 tracing::warn!(
@@ -58,10 +58,10 @@ mod tests {
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone());
         tracing::subscriber::with_default(subscriber.finish(), || {
-            let reach = Reach::default();
+            let status = CollectorStatus::default();
             let away = Err("connection refused".to_owned());
             for result in [&away, &away, &away, &Ok(()), &Ok(())] {
-                reach.note("traces", &"http://collector:4318", result);
+                status.record("traces", &"http://collector:4318", result);
             }
         });
         let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
