@@ -83,7 +83,7 @@ func (s *settler) signal() {
 }
 
 func settlementText(c *claim, outcome Outcome) (json.RawMessage, error) {
-	body := api.SettlementRequest{ID: c.job.ID, Fence: c.fence, Outcome: outcome.Verb, Result: outcome.Result, OnSuccess: outcome.OnSuccess}
+	body := api.SettlementRequest{ID: c.job.ID, Fence: c.fence, Outcome: outcome.Verb, Result: outcome.Result, OnSuccess: outcome.OnSuccess, Log: c.unsentLog()}
 	if string(body.Result) == "null" {
 		body.Result = nil
 	}

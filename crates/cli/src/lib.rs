@@ -59,6 +59,7 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "a process parses one")]
 enum Verb {
     /// Run a server: API, HTTP jobs, schedules, webhooks, dead letters, alerts.
     Serve(Box<serve::Args>),

@@ -48,5 +48,5 @@ pub use limits::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 pub use metrics::Metrics;
 pub use node::test_clock::TestClock;
 pub use serve::{Listeners, mount, serve};
-pub use telemetry::{MetricsPush, Telemetry, TelemetrySettings, Tracer};
+pub use telemetry::{MetricsPush, Telemetry, TelemetrySettings, Tracer, VariableReader};
 pub use tls::{Tls, TlsError, TlsFiles};

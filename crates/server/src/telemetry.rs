@@ -25,7 +25,7 @@ use tokio::runtime::Handle;
 pub use metrics::MetricsPush;
 /// Makes the spans of a node; for [`EngineBuilder::tracer`](steadfast_engine::EngineBuilder::tracer).
 pub use opentelemetry_sdk::trace::SdkTracer as Tracer;
-pub use settings::TelemetrySettings;
+pub use settings::{TelemetrySettings, VariableReader};
 
 use crate::limits;
 

@@ -111,6 +111,24 @@ def test_a_job_carries_the_current_span(app: Steadfast, jobs: LocalQueue) -> Non
     assert jobs.jobs[0].request["traceparent"] == text_of(span)
 
 
+@pytest.mark.parametrize("moment", ["on_start", "on_end"])
+def test_errors_of_a_tracer_do_not_reach_the_attempt(
+    app: Steadfast, jobs: LocalQueue, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @app.job
+    def plain() -> str:
+        return "done"
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("the exporter has a bug")
+
+    plain.enqueue()
+    with monkeypatch.context() as patch:
+        patch.setattr(TRACERS._active_span_processor, moment, broken)
+        jobs.run_until_idle()
+    assert jobs.jobs[0].result == "done"
+
+
 def test_it_works_without_opentelemetry() -> None:
     program = """
 import sys

@@ -22,18 +22,18 @@ pub struct Heartbeats {
 }
 
 /// What a handler says, for one heartbeat.
-type News = (Option<Arc<Report>>, Option<LogLines>);
+type UnsentReport = (Option<Arc<Report>>, Option<LogLines>);
 
 /// What the handlers of some claims say. Logs that would make the request too large are sent with
 /// the next one.
-fn unsent_news(claims: &[Arc<HeldClaim>]) -> Vec<News> {
+fn unsent_reports(claims: &[Arc<HeldClaim>]) -> Vec<UnsentReport> {
     let mut room = LOG_BYTES_PER_REQUEST_MAX;
-    let news = claims.iter().map(|held| {
+    let reports = claims.iter().map(|held| {
         let log = held.unsent_log().filter(|log| log.text_bytes() <= room);
         room -= log.as_ref().map_or(0, LogLines::text_bytes);
         (held.unsent_report(), log)
     });
-    news.collect()
+    reports.collect()
 }
 
 impl Heartbeats {
@@ -84,11 +84,11 @@ impl Heartbeats {
     /// Renews some claims. The request is given up after a third of the shortest lease, so that
     /// there is time for another.
     pub async fn send(&self, claims: &[Arc<HeldClaim>]) {
-        let news = unsent_news(claims);
-        let entries = claims.iter().zip(&news);
+        let reports = unsent_reports(claims);
+        let entries = claims.iter().zip(&reports);
         let request = HeartbeatsRequest {
             worker: self.worker.clone(),
-            claims: entries.map(|(held, news)| self.entry(held, news)).collect(),
+            claims: entries.map(|(held, sent)| self.entry(held, sent)).collect(),
         };
         let shortest = claims.iter().map(|held| held.lease).min();
         let timeout = shortest.unwrap_or_default() / 3;
@@ -100,7 +100,7 @@ impl Heartbeats {
             .await;
         match answer {
             Ok(list) if list.claims.len() == claims.len() => {
-                let results = claims.iter().zip(&news).zip(&list.claims);
+                let results = claims.iter().zip(&reports).zip(&list.claims);
                 for ((held, (report, log)), result) in results {
                     self.heed(held, result, sent_at);
                     held.drop_report(report.as_ref());
@@ -112,7 +112,7 @@ impl Heartbeats {
         }
     }
 
-    fn entry(&self, held: &HeldClaim, (report, log): &News) -> HeartbeatEntry {
+    fn entry(&self, held: &HeldClaim, (report, log): &UnsentReport) -> HeartbeatEntry {
         let report = report.as_deref();
         HeartbeatEntry {
             id: held.job.id.to_string(),

@@ -5,8 +5,6 @@
 #[path = "../client/server.rs"]
 mod server;
 
-use std::sync::{Arc, Mutex};
-
 use opentelemetry::{
     Context as TraceContext, global,
     trace::{SpanKind, Status, TraceContextExt as _},
@@ -19,15 +17,18 @@ use serde::{Deserialize, Serialize};
 use steadfast_client::{Context, JobError, JobKind, api::CreateJobRequest};
 
 use server::Server;
+use tokio::sync::mpsc::{self, UnboundedSender};
 
 const CREATING: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-#[derive(Clone, Debug, Default)]
-struct Kept(Arc<Mutex<Vec<SpanData>>>);
+#[derive(Debug)]
+struct Exporter(UnboundedSender<SpanData>);
 
-impl SpanExporter for Kept {
+impl SpanExporter for Exporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
-        self.0.lock().unwrap().extend(batch);
+        batch
+            .into_iter()
+            .for_each(|span| self.0.send(span).unwrap());
         Ok(())
     }
 }
@@ -63,28 +64,19 @@ async fn a_handler_runs_in_a_span_that_is_linked_to_the_creating_span() {
     async fn second(_: Second, _: Context) -> Result<(), JobError> {
         Err(JobError::permanent("no"))
     }
-    let kept = Kept::default();
-    let provider = SdkTracerProvider::builder();
-    global::set_tracer_provider(provider.with_simple_exporter(kept.clone()).build());
+    let (sender, mut spans) = mpsc::unbounded_channel();
+    let provider = SdkTracerProvider::builder().with_simple_exporter(Exporter(sender));
+    global::set_tracer_provider(provider.build());
     let server = Server::start().await;
     let client = server.client();
     let worker = client.worker().handler(first).handler(second);
     let worker = worker.start().unwrap();
     client.enqueue(&First).await.unwrap();
-    let spans = loop {
-        let spans = kept.0.lock().unwrap().clone();
-        let ours = |span: &SpanData| {
-            let mut values = span.attributes.iter().map(|pair| pair.value.to_string());
-            values.any(|value| value.starts_with("traced-"))
-        };
-        let spans: Vec<SpanData> = spans.into_iter().filter(ours).collect();
-        if spans.len() == 2 {
-            break spans;
-        }
-        tokio::task::yield_now().await;
-    };
+    let mut both = [spans.recv().await.unwrap(), spans.recv().await.unwrap()];
+    // The second job may end before the one that creates it.
+    both.sort_by_key(|span| span.start_time);
+    let [first, second] = both;
     worker.stop().await.unwrap();
-    let (first, second) = (&spans[0], &spans[1]);
     assert_eq!(first.name, "process default");
     assert_eq!(first.span_kind, SpanKind::Consumer);
     let link = &first.links.links[0].span_context;

@@ -1,4 +1,4 @@
-//! Discards dead letters that nobody has looked at for their retention; the pruner deletes them when
+//! Discards dead letters that have been unresolved for their retention; the pruner deletes them when
 //! the retention of discarded jobs is over. It is a command like that of a person, so that counts and
 //! groups of failures follow, and it leaves an audit record.
 //!

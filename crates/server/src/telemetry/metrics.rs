@@ -21,7 +21,7 @@ use steadfast_core::{Invalid, Timestamp};
 
 use super::{
     reach::Reach,
-    settings::{Checked, Target},
+    settings::{OtlpConfig, Target},
     transport::Transport,
 };
 
@@ -41,7 +41,7 @@ impl fmt::Debug for MetricsPush {
 }
 
 impl MetricsPush {
-    pub fn new(settings: &Checked, target: &Target) -> Result<Self, Invalid> {
+    pub fn new(settings: &OtlpConfig, target: &Target) -> Result<Self, Invalid> {
         let resource = ResourceAttributesWithSchema::from(&settings.resource);
         Ok(Self {
             transport: Arc::new(Transport::new(target)?),

@@ -28,3 +28,45 @@ impl Reach {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::Write,
+        sync::{Arc, Mutex},
+    };
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_collector_that_is_away_is_logged_once() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone());
+        tracing::subscriber::with_default(subscriber.finish(), || {
+            let reach = Reach::default();
+            let away = Err("connection refused".to_owned());
+            for result in [&away, &away, &away, &Ok(()), &Ok(())] {
+                reach.note("traces", &"http://collector:4318", result);
+            }
+        });
+        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.contains("cannot send traces to http://collector:4318"));
+        assert!(text.contains("accepts traces again"));
+    }
+}

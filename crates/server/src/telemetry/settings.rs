@@ -11,6 +11,9 @@ use steadfast_core::Invalid;
 use super::millis;
 use crate::limits;
 
+/// Reads an environment variable.
+pub type VariableReader = dyn Fn(&str) -> Option<String> + Send + Sync;
+
 /// Where the telemetry of a node goes.
 #[derive(Clone)]
 pub struct TelemetrySettings {
@@ -21,7 +24,7 @@ pub struct TelemetrySettings {
     /// The name of the node, as `service.instance.id`.
     pub node: Option<String>,
     /// Reads an environment variable.
-    pub variable: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    pub variable: Arc<VariableReader>,
 }
 
 impl Default for TelemetrySettings {
@@ -71,17 +74,17 @@ pub struct Target {
 }
 
 /// The settings, checked.
-pub struct Checked {
+pub struct OtlpConfig {
     pub traces: Option<Target>,
     pub metrics: Option<Target>,
     pub metrics_every: Duration,
-    pub sampler: Sampling,
+    pub sampler: TraceSampler,
     pub resource: Resource,
 }
 
 /// Which traces are kept.
 #[derive(Clone, Debug)]
-pub struct Sampling {
+pub struct TraceSampler {
     pub sampler: Sampler,
     /// The decision of the span that created a job holds for its attempts, too.
     pub follows_creator: bool,
@@ -105,7 +108,7 @@ impl Signal {
 
 impl TelemetrySettings {
     /// Reads and checks all variables; `None` if no collector is named.
-    pub fn read(&self) -> Result<Option<Checked>, Invalid> {
+    pub fn read(&self) -> Result<Option<OtlpConfig>, Invalid> {
         if self.get("OTEL_SDK_DISABLED").as_deref() == Some("true") {
             return Ok(None);
         }
@@ -114,7 +117,7 @@ impl TelemetrySettings {
         if traces.is_none() && metrics.is_none() {
             return Ok(None);
         }
-        Ok(Some(Checked {
+        Ok(Some(OtlpConfig {
             traces,
             metrics,
             metrics_every: self.metrics_every()?,
@@ -243,7 +246,7 @@ impl TelemetrySettings {
         }
     }
 
-    fn sampling(&self) -> Result<Sampling, Invalid> {
+    fn sampling(&self) -> Result<TraceSampler, Invalid> {
         let name = self.get("OTEL_TRACES_SAMPLER");
         let name = name.as_deref().unwrap_or("parentbased_always_on");
         let (follows_creator, root) = match name.strip_prefix("parentbased_") {
@@ -264,7 +267,7 @@ impl TelemetrySettings {
             true => Sampler::ParentBased(Box::new(root)),
             false => root,
         };
-        Ok(Sampling {
+        Ok(TraceSampler {
             sampler,
             follows_creator,
         })

@@ -25,13 +25,13 @@ use tokio::runtime::Handle;
 
 use super::{
     reach::Reach,
-    settings::{Checked, Sampling, Target},
+    settings::{OtlpConfig, Target, TraceSampler},
     transport::Transport,
 };
 
 /// Makes tracers whose spans go to a collector, in batches and from a thread of their own.
 pub fn provider(
-    settings: &Checked,
+    settings: &OtlpConfig,
     target: &Target,
     runtime: Handle,
 ) -> Result<SdkTracerProvider, Invalid> {
@@ -84,7 +84,7 @@ impl SpanExporter for Exporter {
 
 /// An attempt is a trace of its own. If the sampler lets parents decide, the span that created the
 /// job decides for its attempts, so that the traces of a job are kept together or not at all.
-impl ShouldSample for Sampling {
+impl ShouldSample for TraceSampler {
     fn should_sample(
         &self,
         parent: Option<&Context>,

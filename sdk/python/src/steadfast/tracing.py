@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import typing
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,60 +20,74 @@ from . import types
 from .errors import class_of
 from .version import VERSION
 
+log = logging.getLogger("steadfast.worker")
+
 
 class AttemptSpan:
-    """The span of an attempt, which learns how the attempt ended."""
+    """The span of an attempt, which is the current one within and learns how the attempt ended.
 
-    def __init__(self, span: Any = None) -> None:
-        self._span = span
+    It begins a trace of its own, linked to the span that created the job. No error of a tracer or
+    an exporter reaches the attempt.
+    """
+
+    def __init__(self, job: types.Job) -> None:
+        self._job = job
+        self._stack = contextlib.ExitStack()
+        self._span: Any = None
+
+    def __enter__(self) -> AttemptSpan:
+        if _installed:
+            with _errors_logged():
+                self._span = self._stack.enter_context(_start(self._job))
+        return self
 
     def fail(self, error: BaseException | None) -> None:
         """The attempt failed with this error."""
         if self._span is None or error is None:
             return
-        name = class_of(error)
-        self._span.set_attribute("error.type", name)
-        self._span.set_status(trace.Status(trace.StatusCode.ERROR, name))
+        with _errors_logged():
+            name = class_of(error)
+            self._span.set_attribute("error.type", name)
+            self._span.set_status(trace.Status(trace.StatusCode.ERROR, name))
 
-
-_NO_SPAN = AttemptSpan()
+    def __exit__(self, *_: object) -> None:
+        with _errors_logged():
+            self._stack.close()
 
 
 @contextlib.contextmanager
-def attempt_span(job: types.Job) -> Iterator[AttemptSpan]:
-    """The span of an attempt is the current one within.
+def _errors_logged() -> Iterator[None]:
+    try:
+        yield
+    except Exception:
+        log.exception("an attempt is not traced")
 
-    It begins a trace of its own, linked to the span that created the job.
-    """
-    if not _installed:
-        yield _NO_SPAN
-        return
+
+def _start(job: types.Job) -> contextlib.AbstractContextManager[Any]:
     fields: Mapping[str, Any] = job
-    tracer = trace.get_tracer("steadfast-jobs", VERSION)
     creator = _span_context(fields.get("traceparent"))
     attributes = {
         "messaging.system": "steadfast",
         "messaging.operation.name": "process",
         "messaging.operation.type": "process",
-        "messaging.destination.name": job["queue"],
-        "messaging.message.id": job["id"],
-        "steadfast.job.kind": job["kind"],
-        "steadfast.job.tenant": job["tenant"],
-        "steadfast.job.attempt": job["attempt"],
+        "messaging.destination.name": fields.get("queue"),
+        "messaging.message.id": fields.get("id"),
+        "messaging.client.id": fields.get("worker"),
+        "steadfast.job.kind": fields.get("kind"),
+        "steadfast.job.tenant": fields.get("tenant"),
+        "steadfast.job.attempt": fields.get("attempt"),
     }
-    worker = fields.get("worker")
-    if worker:
-        attributes["messaging.client.id"] = worker
-    with tracer.start_as_current_span(
-        f"process {job['queue']}",
+    known = {name: value for name, value in attributes.items() if value is not None}
+    tracer = trace.get_tracer("steadfast-jobs", VERSION)
+    return tracer.start_as_current_span(
+        f"process {fields.get('queue', '')}",
         context=TraceContext(),
         kind=trace.SpanKind.CONSUMER,
-        attributes=typing.cast("Any", attributes),
+        attributes=known,
         links=[trace.Link(creator)] if creator else [],
         record_exception=False,
         set_status_on_exception=False,
-    ) as span:
-        yield AttemptSpan(span)
+    )
 
 
 def current_traceparent() -> str | None:

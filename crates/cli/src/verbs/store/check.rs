@@ -134,13 +134,11 @@ impl Report {
                 return Ok(());
             }
             (false, true) => {
-                print_line!("ok    counters  {count} did not match the jobs and were repaired")?;
+                print_line!("ok    counters  {count} did not match the jobs: repaired")?;
                 "was"
             }
             (false, false) => {
-                print_line!(
-                    "fail  counters  {count} do not match the jobs: repair them with --repair"
-                )?;
+                print_line!("fail  counters  {count} not matching the jobs: repair with --repair")?;
                 "is"
             }
         };

@@ -34,7 +34,7 @@ const DAMAGE: [(&str, &str); 5] = [
     ),
     (
         "DELETE FROM steadfast_job WHERE state = 3",
-        "do not match the jobs: repair them with --repair",
+        "not matching the jobs: repair with --repair",
     ),
 ];
 
@@ -75,7 +75,10 @@ fn planted_damage_is_found_and_counters_are_repaired() {
         }
         let repaired = run(&["check", "--store", store, "--repair"], dir.path());
         assert_eq!(repaired.code, 1, "broken rows stay: {repaired:?}");
-        assert!(repaired.out.contains("and were repaired"), "{repaired:?}");
+        assert!(
+            repaired.out.contains("did not match the jobs: repaired"),
+            "{repaired:?}"
+        );
         let after = run(&["check", "--store", store, "--json"], dir.path());
         let after: serde_json::Value = serde_json::from_str(&after.out).unwrap();
         assert_eq!(after["counters"], serde_json::json!([]), "{after}");

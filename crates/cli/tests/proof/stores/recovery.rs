@@ -58,8 +58,8 @@ fn postgresql_is_recovered_to_the_moment_before_a_mistake() {
     succeed(&["check", "--store", &store], dir.path());
     let node = Node::start_on(&store, dir.path());
     assert_eq!(
-        node.get(&format!("/api/v1/jobs/{before}"))["state"],
-        "waiting"
+        node.get(&format!("/api/v1/jobs/{before}"))["label"],
+        "ready"
     );
     // Its worker is gone, and its lease has expired.
     until("the attempt to be lost", || {

@@ -180,6 +180,16 @@ async fn variable(server: &Server, operation: &str) -> (&'static str, String) {
                 .is(200);
             ("JOB", id)
         }
+        "getAttemptLog" => {
+            let id = prepare(server, "failAttempt").await.unwrap();
+            let claim = json!({"id": id, "fence": 1});
+            let line = json!({
+                "at": "2026-11-18T09:00:00Z", "level": "info", "text": "importing orders.csv"
+            });
+            let log = json!({"log": {"from": 0, "lines": [line]}});
+            http.report(&claim, "heartbeat", log).await.is(200);
+            ("JOB", id)
+        }
         "listAttempts" => {
             let id = prepare(server, "failAttempt").await.unwrap();
             let claim = json!({"id": id, "fence": 1});

@@ -73,6 +73,7 @@ async fn on_loopback_no_key_is_needed_until_there_is_one() {
         .is_problem(409, "last_admin_key", None);
 }
 
+// long: one table of all scopes.
 #[tokio::test]
 async fn each_scope_allows_its_own_requests_only() {
     let server = Server::start().await;
@@ -118,7 +119,9 @@ async fn each_scope_allows_its_own_requests_only() {
             .await
             .is_problem(403, "wrong_scope", None);
     }
-    let metrics = admin.post("/api/v1/keys", json!({"scope": "metrics"})).await;
+    let metrics = admin
+        .post("/api/v1/keys", json!({"scope": "metrics"}))
+        .await;
     let metrics = metrics.is(201);
     let metrics = server.http.with_key(metrics["token"].as_str().unwrap());
     for path in ["/metrics", "/healthz", "/readyz"] {

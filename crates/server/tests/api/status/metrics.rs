@@ -152,8 +152,8 @@ async fn a_collector_receives_the_same_metrics_over_http_and_grpc() {
             .await
             .is(200);
         let find = |name: &str| {
-            let metrics = collector.metrics().into_iter();
-            metrics.filter(|metric| metric.name == name).next()
+            let mut metrics = collector.metrics().into_iter();
+            metrics.find(|metric| metric.name == name)
         };
         until("the attempt to be pushed", || async {
             let duration = find("messaging.process.duration")?;

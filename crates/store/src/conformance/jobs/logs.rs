@@ -1,6 +1,8 @@
 //! The logs of attempts.
 
-use steadfast_core::{Fence, JobId, LogLevel, LogLine, LogLines, Outcome, limits};
+use std::slice;
+
+use steadfast_core::{Fence, JobId, LogLevel, LogLine, LogLines, Outcome, Timestamp, limits};
 use tokio::task::JoinSet;
 
 use crate::conformance::fixture::{Fixture, failure, secs, success};
@@ -8,7 +10,7 @@ use crate::{NewLogLines, limits::LOGS_PER_JOB_MAX};
 
 fn lines(from: u64, texts: &[&str]) -> LogLines {
     let line = |text: &&str| LogLine {
-        at: steadfast_core::Timestamp::EPOCH,
+        at: Timestamp::EPOCH,
         level: LogLevel::Warn,
         text: (*text).to_owned(),
     };
@@ -37,7 +39,7 @@ pub async fn lines_of_a_claim_that_holds_are_kept_in_order(f: Fixture) {
     // The answer was lost, and there is one more.
     assert_eq!(append(fence, lines(1, &["b", "c"])).await.unwrap(), [true]);
     let kept = (0, ["a", "b", "c"].map(str::to_owned).to_vec());
-    assert_eq!(texts(&f, id, 1).await, [kept.clone()]);
+    assert_eq!(texts(&f, id, 1).await, slice::from_ref(&kept));
     assert_eq!(
         append(fence.next(), lines(3, &["d"])).await.unwrap(),
         [false]

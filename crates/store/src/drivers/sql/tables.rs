@@ -6,12 +6,14 @@
 
 mod list;
 mod read;
+mod rules;
+mod table;
 mod write;
 
 use async_trait::async_trait;
 
-pub(crate) use list::Dialect;
-use list::Table;
+pub(crate) use table::Dialect;
+use table::Table;
 
 use super::session::SqlSession;
 use crate::{

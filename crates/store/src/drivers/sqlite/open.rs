@@ -295,15 +295,21 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// A connection through the file system that is named, or the usual one.
+///
+/// It leaves the log where it is when it closes: a node that was killed may have left numbers in the
+/// log that differ ([`log_mark`]), and the file would be refused without it. Only the writer, which
+/// has made them equal, folds the log into the file.
 pub(super) fn connect(
     path: &Path,
     flags: OpenFlags,
     vfs: Option<&str>,
 ) -> rusqlite::Result<Connection> {
-    match vfs {
+    let conn = match vfs {
         Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
         None => Connection::open_with_flags(path, flags),
-    }
+    }?;
+    log_mark::keep_log_on_close(&conn, true)?;
+    Ok(conn)
 }
 
 /// Whether the file has a log, as far as the connection knows.

@@ -1,75 +1,16 @@
-//! The tables, and what must hold for their rows.
+//! The tables of both databases.
 //!
 //! Names are those of SQLite, as in all shared statements. Titles are for people, and the same in both
 //! databases for the same rows.
 
+#[cfg(test)]
+mod tests;
+
+use super::{
+    rules::{JOB_RULES, NO_JOB, of_job, of_lane},
+    table::{Dialect, Rule, Table},
+};
 use crate::error::StoreError;
-
-/// Which database a statement is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    Sqlite,
-    Postgres,
-}
-
-/// A table that is walked.
-pub(crate) struct Table {
-    pub title: &'static str,
-    /// Its name in a statement, perhaps with a table that is joined.
-    pub from: &'static str,
-    /// What it is walked by.
-    pub key: &'static [&'static str],
-    /// What is moved to another store, each as a name, or as an expression with a name. Nothing is, if
-    /// the rows follow from those of other tables.
-    pub columns: &'static [&'static str],
-    /// Which rows are moved.
-    pub moved_if: Option<&'static str>,
-    pub rules: &'static [Rule],
-}
-
-/// Something that no row should be.
-pub(crate) struct Rule {
-    /// What a row that breaks it does.
-    pub sentence: &'static str,
-    /// Whether a row breaks it.
-    pub broken: &'static str,
-}
-
-impl Table {
-    const fn new(
-        title: &'static str,
-        from: &'static str,
-        key: &'static [&'static str],
-        columns: &'static [&'static str],
-        rules: &'static [Rule],
-    ) -> Self {
-        Self {
-            title,
-            from,
-            key,
-            columns,
-            moved_if: None,
-            rules,
-        }
-    }
-
-    const fn moved_if(self, condition: &'static str) -> Self {
-        Self {
-            moved_if: Some(condition),
-            ..self
-        }
-    }
-
-    pub(super) fn is_moved(&self) -> bool {
-        !self.columns.is_empty()
-    }
-
-    /// The names of what is moved.
-    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
-        let name = |column: &&'static str| column.rsplit(" AS ").next().unwrap_or(column);
-        self.columns.iter().map(name)
-    }
-}
 
 impl Dialect {
     /// All tables, in an order in which their rows can be stored: attempts after jobs.
@@ -85,78 +26,6 @@ impl Dialect {
         let table = self.tables().find(|table| table.title == title);
         table.ok_or_else(|| StoreError::broken("tables", format!("there are no {title}")))
     }
-}
-
-const NO_JOB: &str = "belongs to a job that does not exist"; // not a limit: a sentence
-const NO_LANE: &str = "belongs to a queue and kind that do not exist"; // not a limit: a sentence
-
-const JOB_RULES: &[Rule] = &[
-    Rule {
-        sentence: "has a queue and kind that do not exist",
-        broken: "NOT EXISTS (SELECT 1 FROM steadfast_lane WHERE steadfast_lane.id = steadfast_job.lane)",
-    },
-    Rule {
-        sentence: "has a retry policy that does not exist",
-        broken: "NOT EXISTS (SELECT 1 FROM steadfast_policy WHERE steadfast_policy.id = steadfast_job.policy)",
-    },
-    Rule {
-        sentence: "has an unknown state",
-        broken: "steadfast_job.state NOT IN (0, 1, 2, 3, 4)",
-    },
-    Rule {
-        sentence: "is running without a lease, a worker or a start",
-        broken: "steadfast_job.state = 1 AND (steadfast_job.lease_until IS NULL OR steadfast_job.worker IS NULL OR steadfast_job.started_at IS NULL)",
-    },
-    Rule {
-        sentence: "has a lease although it is not running",
-        broken: "steadfast_job.state <> 1 AND steadfast_job.lease_until IS NOT NULL",
-    },
-    Rule {
-        sentence: "has ended without a time",
-        broken: "steadfast_job.state IN (2, 3, 4) AND steadfast_job.finished_at IS NULL",
-    },
-    Rule {
-        sentence: "has not ended and has a time at which it ended",
-        broken: "steadfast_job.state IN (0, 1) AND steadfast_job.finished_at IS NOT NULL",
-    },
-    Rule {
-        sentence: "has ended without success and without a reason",
-        broken: "steadfast_job.state IN (3, 4) AND steadfast_job.reason IS NULL",
-    },
-    Rule {
-        sentence: "is discarded although it is no dead letter",
-        broken: "steadfast_job.state <> 3 AND steadfast_job.resolved_at IS NOT NULL",
-    },
-    Rule {
-        sentence: "counts fewer attempts than earlier budgets had",
-        broken: "steadfast_job.attempt < steadfast_job.attempts_before",
-    },
-];
-
-macro_rules! of_job {
-    ($table:literal) => {
-        Rule {
-            sentence: NO_JOB,
-            broken: concat!(
-                "NOT EXISTS (SELECT 1 FROM steadfast_job WHERE steadfast_job.id = ",
-                $table,
-                ".job)"
-            ),
-        }
-    };
-}
-
-macro_rules! of_lane {
-    ($table:literal) => {
-        Rule {
-            sentence: NO_LANE,
-            broken: concat!(
-                "NOT EXISTS (SELECT 1 FROM steadfast_lane WHERE steadfast_lane.id = ",
-                $table,
-                ".lane)"
-            ),
-        }
-    };
 }
 
 /// Tables that are the same in both databases.
@@ -188,6 +57,13 @@ const SHARED: &[Table] = &[
         &["job", "step"],
         &["job", "step", "result"],
         &[of_job!("steadfast_once")],
+    ),
+    Table::new(
+        "logs",
+        "steadfast_log",
+        &["job", "fence"],
+        &["job", "fence", "attempt", "body"],
+        &[of_job!("steadfast_log")],
     ),
     Table::new(
         "minutes",
@@ -453,130 +329,3 @@ const POSTGRES: &[Table] = &[
     )
     .moved_if("NOT EXISTS (SELECT 1 FROM steadfast_gate_state AS newer WHERE newer.gate = steadfast_gate_state.gate AND newer.turn > steadfast_gate_state.turn)"),
 ];
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    /// Tables that are neither checked nor moved, and why.
-    const LEFT_OUT: &[(&str, &str)] = &[
-        ("schema", "the schema of the file"),
-        ("schema_version", "the schema of the database"),
-        ("record_version", "counted anew by triggers"),
-        (
-            "recount",
-            "how often the counters of this file were repaired",
-        ),
-        ("name_search", "when names were last looked for here"),
-        ("log_mark", "the log of the file"),
-        ("count_change", "added to the totals before a move"),
-        ("failure_change", "added to its groups before a move"),
-        ("gate", "a lock; its state is another table"),
-        (
-            "gate_running",
-            "counted from running jobs when a node starts",
-        ),
-        ("enqueue_role", "roles of the database server"),
-    ];
-
-    /// Columns that are not moved, and why.
-    const COLUMNS_LEFT_OUT: &[(&str, &str)] = &[
-        ("job.seq", "the number of the row in its file"),
-        ("job.level", "computed"),
-        ("job.gate_turn", "counted again when a node starts"),
-        ("job.gates", "counted again when a node starts"),
-        ("failure.seq", "the number of the row in its file"),
-        ("event.seq", "given anew, in the same order"),
-        ("gate_state.turn", "given anew"),
-        ("lane_count.lane", "the id of the lane"),
-    ];
-
-    /// The tables of a schema with their columns, from the text that creates them.
-    fn tables_of(schema: &str, prefix: &str) -> Vec<(String, Vec<String>)> {
-        let mut tables = Vec::new();
-        for part in schema.split("CREATE TABLE ").skip(1) {
-            let (name, rest) = part.split_once(" (").unwrap();
-            let body = rest.split_once("\n)").unwrap().0;
-            let columns = body.lines().map(str::trim).filter(|line| {
-                let first = line.chars().next();
-                first.is_some_and(|c| c.is_ascii_lowercase())
-            });
-            let columns = columns.map(|line| line.split(' ').next().unwrap().to_owned());
-            let name = name.replace("IF NOT EXISTS ", "").replace(prefix, "");
-            tables.push((name, columns.collect()));
-        }
-        tables
-    }
-
-    #[test]
-    fn every_table_and_column_of_the_schemas_is_walked_or_left_out_for_a_reason() {
-        for (dialect, schema, prefix) in [
-            (
-                Dialect::Sqlite,
-                include_str!("../../sqlite/schema/schema.sql"),
-                "steadfast_",
-            ),
-            (
-                Dialect::Postgres,
-                include_str!("../../postgres/schema/schema.sql"),
-                "steadfast.",
-            ),
-        ] {
-            let tables = tables_of(schema, prefix);
-            assert!(tables.len() > 15, "{dialect:?}: {tables:?}");
-            for (name, columns) in tables {
-                let word = format!("steadfast_{name}");
-                let is_named = |text: &str| text.split([' ', '.', ')']).any(|it| it == word);
-                let walked: Vec<&Table> = dialect
-                    .tables()
-                    .filter(|table| is_named(table.from))
-                    .collect();
-                if LEFT_OUT.iter().any(|(left, _)| *left == name) {
-                    assert!(
-                        walked.is_empty(),
-                        "{dialect:?} {name} is walked and left out"
-                    );
-                    continue;
-                }
-                assert!(
-                    !walked.is_empty(),
-                    "{dialect:?} {name} is neither walked nor left out"
-                );
-                let moved: Vec<&&Table> = walked.iter().filter(|it| it.is_moved()).collect();
-                for column in columns {
-                    let is_left_out = COLUMNS_LEFT_OUT
-                        .iter()
-                        .any(|(left, _)| *left == format!("{name}.{column}"));
-                    let has = |table: &&&Table| {
-                        let words = |text: &'static str| text.split([' ', '(', ')', ',', '.']);
-                        table
-                            .columns
-                            .iter()
-                            .any(|text| words(text).any(|it| it == column))
-                    };
-                    assert!(
-                        is_left_out || moved.is_empty() || moved.iter().any(has),
-                        "{dialect:?}: the column {column} of {name} would not be moved"
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn both_databases_have_the_same_rows_to_move() {
-        let moved = |dialect: Dialect| {
-            let tables = dialect.tables().filter(|table| table.is_moved());
-            tables.map(|it| (it.title, it.names().collect::<Vec<_>>()))
-        };
-        let [ours, theirs] = [Dialect::Sqlite, Dialect::Postgres].map(moved);
-        assert_eq!(ours.collect::<Vec<_>>(), theirs.collect::<Vec<_>>());
-        for dialect in [Dialect::Sqlite, Dialect::Postgres] {
-            let titles: Vec<&str> = dialect.tables().map(|table| table.title).collect();
-            let distinct: BTreeSet<&&str> = titles.iter().collect();
-            assert_eq!(titles.len(), distinct.len());
-        }
-    }
-}
