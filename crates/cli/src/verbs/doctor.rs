@@ -109,7 +109,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 ca_file: args.ca_file,
                 ..ServerArgs::of_url(args.url.unwrap_or_else(local))
             };
-            let server = server.connect()?;
+            let server = server.connect_as_named()?;
             if !server::check_server(&server, &mut findings).await {
                 if is_elsewhere {
                     let url = server.client.url();

@@ -182,7 +182,8 @@ pub(crate) fn run_command_if(
         session.conn.prepare_cached(sql)?.execute([seq])?;
     }
     let to = position(lane, &job);
-    if job.priority != priority || job.policy != policy || job.payload != payload {
+    let is_moved = from.range.flow_key != to.range.flow_key;
+    if is_moved || job.priority != priority || job.policy != policy || job.payload != payload {
         write_edit(session, seq, &job, to.range.flow_key)?;
     }
     session.job_moved(from, to);
