@@ -105,6 +105,11 @@ pub const DEMO_TICKS: u32 = 3;
 /// Webhooks that the demo's jobs ask for.
 pub const DEMO_WEBHOOKS: u32 = 2;
 
+/// Roles of people: each is compared at a sign-in, and a person reads them.
+pub const OIDC_ROLES_MAX: usize = 200;
+/// How long people stay signed in: longer than a page is open, and at most a working day.
+pub const SESSION_TIME_RANGE: RangeInclusive<Duration> =
+    Duration::from_secs(5 * 60)..=Duration::from_secs(12 * 60 * 60);
 /// Names of contexts are typed and stand in a column of a table.
 pub const CONTEXT_NAME_BYTES_MAX: usize = 64;
 

@@ -16,7 +16,7 @@ use steadfast::{
     http::{Outbound, OutboundRules},
     store::Store,
 };
-use steadfast_server::{App, Listeners, Metrics, TestClock, Tls};
+use steadfast_server::{App, Listeners, Metrics, Oidc, TestClock, Tls};
 use tokio::{
     net::{TcpListener, TcpSocket},
     sync::oneshot,
@@ -74,13 +74,15 @@ impl Node {
         }
         open_files::raise_limit(settings.connections.get());
         Access::check_before_opening(&settings)?;
+        let tls = settings.tls.files().map(Tls::read).transpose();
+        let tls = tls.map_err(|error| usage(error.to_string()))?;
+        let oidc = settings.oidc.read()?.map(Oidc::new).transpose();
+        let oidc = oidc.map_err(|error| usage(format!("oidc.caFile: {error}")))?;
         let test_clock = (settings.clock == ClockSetting::Manual).then(TestClock::new);
         let store = match &test_clock {
             Some(clock) => clock.store(),
             None => wait::open_store(&settings).await?,
         };
-        let tls = settings.tls.files().map(Tls::read).transpose();
-        let tls = tls.map_err(|error| usage(error.to_string()))?;
         let access = Access::decide(&settings, &*store).await?;
         let listener = listen(settings.listen)?;
         let address = listener.local_addr()?;
@@ -101,6 +103,7 @@ impl Node {
             allowed_hosts: settings.allowed_hosts.clone(),
             base_path: settings.base_path.clone(),
             public_url: settings.public_url.as_deref().map(Into::into),
+            oidc: oidc.map(Arc::new),
             body_bytes_max: settings.body_bytes_max,
             connections: open_files::connections(settings.connections.get()),
             connections_per_address: settings.connections_per_address.get(),

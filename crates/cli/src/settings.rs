@@ -6,6 +6,7 @@
 mod duration_arg;
 pub mod file;
 mod flags;
+mod oidc;
 mod retry_arg;
 mod store_url;
 mod tls;
@@ -29,6 +30,7 @@ use steadfast::{
 
 pub use duration_arg::DurationArg;
 pub use flags::{Flags, listen_address};
+pub use oidc::SignInSettings;
 pub use retry_arg::{RetryArg, RetrySettings};
 pub use store_url::StoreUrl;
 pub use tls::TlsSettings;
@@ -100,6 +102,7 @@ pub struct Settings {
     /// The maximum number of endpoints per tenant.
     pub endpoints_per_tenant: usize,
     pub tls: TlsSettings,
+    pub oidc: SignInSettings,
     pub log: LogSettings,
     pub outbound: OutboundSettings,
     pub retry: RetrySettings,
@@ -206,6 +209,7 @@ impl Default for Settings {
             retry_after_max: DurationArg(engine.retry_after_max),
             endpoints_per_tenant: server.endpoints_per_tenant,
             tls: TlsSettings::default(),
+            oidc: SignInSettings::default(),
             log: LogSettings::default(),
             outbound: OutboundSettings::default(),
             retry: RetrySettings::default(),
@@ -258,7 +262,8 @@ impl Settings {
             )));
         }
         self.check_public_url()?;
-        self.tls.check()
+        self.tls.check()?;
+        self.check_oidc()
     }
 
     pub fn check(&self) -> anyhow::Result<()> {
