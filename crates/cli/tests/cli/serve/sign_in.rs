@@ -166,7 +166,8 @@ fn a_person_signs_in_acts_by_name_and_signs_out() {
         // The cookie of the sign-in is of no use a second time.
         let again = ann.get("/sign-in/callback?code=x&state=x");
         assert!(again.contains("was not started in this browser"), "{again}");
-        let out = [&own[..], &["--data", "", &url("/sign-out")]].concat();
+        let address = url("/sign-out");
+        let out = [&own[..], &["--data", "", &address]].concat();
         assert!(ann.curl(&out).out.contains("303 See Other"));
         assert!(ann.get("/queues").contains("303 See Other"), "signed out");
         assert!(node.stop());
