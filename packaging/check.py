@@ -8,6 +8,7 @@ has helm, kubernetes_validate and yaml. What a machine lacks is left out and nam
 import base64
 import concurrent.futures
 import configparser
+import contextlib
 import gzip
 import hashlib
 import http.server
@@ -19,6 +20,7 @@ import platform
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tarfile
@@ -26,6 +28,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.parse
 import urllib.request
 import zipfile
 
@@ -541,10 +544,37 @@ class Monitoring(unittest.TestCase):
     def test_prometheus_takes_the_rules(self):
         output("promtool", "check", "rules", ALERTS)
 
+    @needs("prometheus")
+    def test_a_prometheus_that_scrapes_a_server_answers_every_query(self):
+        board = json.loads(DASHBOARD.read_text())
+        targets = [(panel["title"], target["expr"]) for panel in board["panels"] for target in panel.get("targets", [])]
+        with server_with_data() as (server, _), Prometheus(server.address) as prometheus:
+            # A rate needs two scrapes.
+            prometheus.wait_for("count_over_time(steadfast_damaged_rows[1m]) > 3")
+            for title, expression in targets:
+                for name, value in [("$__rate_interval", "1m"), ("$tenant", ".*"), ("$queue", ".*")]:
+                    expression = expression.replace(name, value)
+                with self.subTest(title):
+                    found = prometheus.get("query", query=expression)["result"]
+                    # No gate is paused.
+                    self.assertTrue(found or title == "Paused gates", expression)
+            prometheus.wait_for('ALERTS{alertname="SteadfastAlert"}')
+            (group,) = prometheus.get("rules")["groups"]
+            for rule in group["rules"]:
+                self.assertEqual((rule["name"], rule["health"]), (rule["name"], "ok"))
+
+    def test_the_example_for_keda_asks_for_what_there_is(self):
+        documents = yaml.safe_load_all((ROOT / "deploy/keda/workers.yaml").read_text())
+        (scaler,) = [document for document in documents if document["kind"] == "ScaledObject"]
+        (trigger,) = scaler["spec"]["triggers"]
+        (name, figure) = re.search(r"queues\.#\((\w+)==\"mail\"\)\.(\w+)", trigger["metadata"]["valueLocation"]).groups()
+        (queue,) = self.queues
+        self.assertEqual((queue[name], type(queue[figure])), ("default", int))
+
 
 HELM = str(pathlib.Path(sys.executable).parent / "helm")
-ALERTS = ROOT / "packaging/helm/steadfast/files/alerts.yaml"
-DASHBOARD = ROOT / "packaging/helm/steadfast/files/dashboard.json"
+ALERTS = ROOT / "deploy/prometheus/alerts.yaml"
+DASHBOARD = ROOT / "deploy/grafana/dashboard.json"
 
 
 class Server:
@@ -596,9 +626,9 @@ class FailingTarget(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def figures_of_a_server():
-    """The labels of every metric, and the list of queues, of a node whose job has failed, was retried
-    and fired an alert."""
+@contextlib.contextmanager
+def server_with_data():
+    """A node whose job has failed, was retried and fired an alert; and its metrics."""
     target = http.server.ThreadingHTTPServer(("127.0.0.1", 0), FailingTarget)
     threading.Thread(target=target.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as place:
@@ -620,12 +650,63 @@ def figures_of_a_server():
                     raise AssertionError(f"metrics are missing:\n{text}")
                 time.sleep(0.1)
                 text = server.call("/metrics")
-            queues = server.get("/api/v1/queues")["queues"]
+            yield server, text
     target.shutdown()
+
+
+def figures_of_a_server():
+    """The labels of every metric, and the list of queues."""
+    with server_with_data() as (server, text):
+        queues = server.get("/api/v1/queues")["queues"]
     metrics = {}
     for name, labels in re.findall(r"^(steadfast_\w+)(?:\{(.*)\})? ", text, re.MULTILINE):
         metrics.setdefault(name, set()).update(re.findall(r'(\w+)="', labels))
     return metrics, queues
+
+
+class Prometheus:
+    """A Prometheus that scrapes a node every second, with our alert rules."""
+
+    def __init__(self, address):
+        self.scraped = address.removeprefix("http://")
+
+    def __enter__(self):
+        self.place = tempfile.TemporaryDirectory()
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        scrape = {"job_name": "steadfast", "static_configs": [{"targets": [self.scraped]}]}
+        config = {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(ALERTS)],
+            "scrape_configs": [scrape],
+        }
+        file = pathlib.Path(self.place.name) / "prometheus.yml"
+        file.write_text(yaml.safe_dump(config))
+        command = ["prometheus", f"--config.file={file}", f"--storage.tsdb.path={self.place.name}/data"]
+        listen = f"--web.listen-address={self.address}"
+        self.process = subprocess.Popen([*command, listen], stderr=subprocess.DEVNULL)
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.place.cleanup()
+
+    def get(self, path, **query):
+        url = f"http://{self.address}/api/v1/{path}?{urllib.parse.urlencode(query)}"
+        with urllib.request.urlopen(url) as response:
+            return json.load(response)["data"]
+
+    def wait_for(self, expression):
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(OSError):
+                if found := self.get("query", query=expression)["result"]:
+                    return found
+            if time.monotonic() > deadline:
+                raise AssertionError(f"Prometheus has nothing for {expression}")
+            time.sleep(0.2)
 
 
 def run_all():

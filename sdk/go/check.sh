@@ -20,11 +20,13 @@ fi
 step vet
 go vet ./...
 (cd ../conformance && go vet ./...)
+(cd otelsteadfast && go vet ./...)
 
 step tests, and the program of the README in an empty project
 race=-race
 if [ "${1:-}" = --short ]; then race=; fi
 go test $race ./...
+(cd otelsteadfast && go test $race ./...)
 
 step the start of the README
 ../start.sh go README.md main.go

@@ -92,8 +92,8 @@ func (p *payloadError) Error() string {
 }
 func (p *payloadError) Unwrap() error { return p.cause }
 
-// outcomeOf turns the error of a handler into an outcome.
-func outcomeOf(err error) Outcome {
+// OutcomeOf turns the error of a handler into the outcome that is reported.
+func OutcomeOf(err error) Outcome {
 	var snooze *snoozeError
 	if errors.As(err, &snooze) {
 		return Outcome{Verb: Snoozed, Delay: snooze.delay}

@@ -46,7 +46,7 @@ func TestAnErrorBecomesAnOutcome(t *testing.T) {
 		"payload class permanent": {Permanent(&payloadError{"k", plain}), "payload", true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			outcome := outcomeOf(c.err)
+			outcome := OutcomeOf(c.err)
 			if outcome.Verb != Fail || outcome.Failure.Class != c.class || outcome.Failure.Permanent != c.permanent || outcome.Failure.RetryAfter != c.retryAfter {
 				t.Errorf("%+v", outcome.Failure)
 			}
@@ -58,7 +58,7 @@ func TestAnErrorBecomesAnOutcome(t *testing.T) {
 }
 
 func TestASnoozeIsNotAFailure(t *testing.T) {
-	outcome := outcomeOf(fmt.Errorf("later: %w", Snooze(time.Minute)))
+	outcome := OutcomeOf(fmt.Errorf("later: %w", Snooze(time.Minute)))
 	if outcome.Verb != Snoozed || outcome.Delay != time.Minute || outcome.Failure != nil {
 		t.Errorf("%+v", outcome)
 	}

@@ -309,7 +309,7 @@ func TestAPayloadIsCheckedWhenItIsEnqueued(t *testing.T) {
 }
 
 func TestAFailureHasTheHTTPStatusThatCausedIt(t *testing.T) {
-	outcome := outcomeOf(WithClass("stripe", WithHTTPStatus(503, errors.New("unavailable"))))
+	outcome := OutcomeOf(WithClass("stripe", WithHTTPStatus(503, errors.New("unavailable"))))
 	text, err := settlementText(&claim{job: &api.Job{}}, outcome)
 	if err != nil || !strings.Contains(string(text), `"httpStatus":503`) || !strings.Contains(string(text), `"stripe"`) {
 		t.Errorf("%s, %v", text, err)

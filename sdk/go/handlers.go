@@ -77,7 +77,7 @@ func (h *Handlers) Execute(ctx context.Context, job *api.Job, store AttemptStore
 	// must not end the whole worker.
 	defer func() {
 		if value := recover(); value != nil {
-			outcome = outcomeOf(&panicError{value: value, stack: debug.Stack()})
+			outcome = OutcomeOf(&panicError{value: value, stack: debug.Stack()})
 		}
 	}()
 	run, ok := h.byKind[job.Kind]
@@ -89,11 +89,11 @@ func (h *Handlers) Execute(ctx context.Context, job *api.Job, store AttemptStore
 	ctx = context.WithValue(ctx, attemptKey{}, a)
 	result, err := h.call(ctx, run, job)
 	if err != nil {
-		return outcomeOf(err)
+		return OutcomeOf(err)
 	}
 	text, err := json.Marshal(result)
 	if err != nil {
-		return outcomeOf(Permanent(WithClass("result", fmt.Errorf("cannot encode the result as JSON: %w", err))))
+		return OutcomeOf(Permanent(WithClass("result", fmt.Errorf("cannot encode the result as JSON: %w", err))))
 	}
 	return Outcome{Verb: Succeed, Result: text, OnSuccess: a.takeOnSuccess()}
 }

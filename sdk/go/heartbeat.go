@@ -60,7 +60,7 @@ func (h *heartbeats) due(now time.Time) ([]*claim, time.Duration) {
 			continue
 		}
 		wait := c.nextBeat.Sub(now)
-		if c.report != nil {
+		if c.hasNews() {
 			wait = min(wait, c.reportFrom.Sub(now))
 		}
 		switch {
@@ -81,7 +81,8 @@ func (h *heartbeats) due(now time.Time) ([]*claim, time.Duration) {
 // there is time for another.
 func (h *heartbeats) send(ctx context.Context, claims []*claim) {
 	request := api.HeartbeatsRequest{Worker: h.worker, Claims: make([]api.HeartbeatEntry, len(claims))}
-	reports := make([]*report, len(claims))
+	reports, stored := make([]*report, len(claims)), make([]int, len(claims))
+	room := logBytesPerRequest
 	shortest := claims[0].lease
 	h.held.mutex.Lock()
 	for i, c := range claims {
@@ -91,6 +92,10 @@ func (h *heartbeats) send(ctx context.Context, claims []*claim) {
 		}
 		if reports[i] = c.report; c.report != nil {
 			entry.Note, entry.Progress = c.report.note, &c.report.percent
+		}
+		if lines, length, next := c.log.unsent(); lines != nil && length <= room {
+			entry.Log, stored[i] = lines, next
+			room -= length
 		}
 		request.Claims[i] = entry
 		shortest = min(shortest, c.lease)
@@ -110,7 +115,7 @@ func (h *heartbeats) send(ctx context.Context, claims []*claim) {
 	}
 	for i, c := range claims {
 		h.heed(c, answer.Claims[i], sent)
-		h.dropReport(c, reports[i])
+		h.dropReport(c, reports[i], stored[i])
 	}
 }
 
@@ -148,9 +153,11 @@ func (h *heartbeats) heed(c *claim, result api.HeartbeatResult, sent time.Time) 
 	c.renewed(sent)
 }
 
-func (h *heartbeats) dropReport(c *claim, sent *report) {
+// dropReport forgets what the server has taken: a report, and the lines of the log before a number.
+func (h *heartbeats) dropReport(c *claim, sent *report, stored int) {
 	h.held.mutex.Lock()
 	defer h.held.mutex.Unlock()
+	c.log.stored = max(c.log.stored, stored)
 	if c.report == sent {
 		c.report = nil
 	}

@@ -36,6 +36,7 @@ type claim struct {
 	nextBeat   time.Time
 	reportFrom time.Time
 	report     *report
+	log        attemptLog
 }
 
 type report struct {
@@ -122,6 +123,27 @@ func (c *claim) Report(percent int, note string) {
 	c.report = &report{percent, note}
 	c.held.mutex.Unlock()
 	c.held.wake()
+}
+
+// Log adds a line to the log, for the next heartbeat.
+func (c *claim) Log(line api.LogLine) {
+	c.held.mutex.Lock()
+	c.log.add(line)
+	c.held.mutex.Unlock()
+	c.held.wake()
+}
+
+// unsentLog are the lines that the server has not stored.
+func (c *claim) unsentLog() *api.LogLines {
+	c.held.mutex.Lock()
+	defer c.held.mutex.Unlock()
+	lines, _, _ := c.log.unsent()
+	return lines
+}
+
+// hasNews tells whether the handler has said something that is not sent. The mutex is held.
+func (c *claim) hasNews() bool {
+	return c.report != nil || c.log.stored < c.log.first+len(c.log.lines)
 }
 
 func (c *claim) hasReport() bool {

@@ -99,6 +99,8 @@ type AttemptStore interface {
 	Prerequisites(ctx context.Context) ([]api.PrerequisiteResult, error)
 	// Report keeps the newest progress and note.
 	Report(percent int, note string)
+	// Log adds a line to the log of the attempt.
+	Log(line api.LogLine)
 }
 
 // attempt is what handler and library share while an attempt runs.

@@ -185,7 +185,7 @@ func serveModule(t *testing.T, directory string) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path == ".build":
+		case entry.IsDir() && (path == ".build" || path != "." && isModule(path)):
 			return fs.SkipDir
 		case entry.IsDir():
 			return nil
@@ -202,4 +202,10 @@ func serveModule(t *testing.T, directory string) {
 	}))
 	check(t, writer.Close())
 	check(t, archive.Close())
+}
+
+// isModule tells whether a directory is a module of its own, which is no part of this one.
+func isModule(directory string) bool {
+	_, err := os.Stat(filepath.Join(directory, "go.mod"))
+	return err == nil
 }

@@ -68,7 +68,7 @@ func (s *settler) add(c *claim, outcome Outcome, giveBack func()) {
 func (s *settler) put(c *claim, outcome Outcome) {
 	body, err := settlementText(c, outcome)
 	if err != nil {
-		body, _ = settlementText(c, outcomeOf(Permanent(WithClass("result", err))))
+		body, _ = settlementText(c, OutcomeOf(Permanent(WithClass("result", err))))
 	}
 	s.mutex.Lock()
 	s.waiting = append(s.waiting, &settlement{claim: c, body: body})
@@ -83,7 +83,7 @@ func (s *settler) signal() {
 }
 
 func settlementText(c *claim, outcome Outcome) (json.RawMessage, error) {
-	body := api.SettlementRequest{ID: c.job.ID, Fence: c.fence, Outcome: outcome.Verb, Result: outcome.Result, OnSuccess: outcome.OnSuccess}
+	body := api.SettlementRequest{ID: c.job.ID, Fence: c.fence, Outcome: outcome.Verb, Result: outcome.Result, OnSuccess: outcome.OnSuccess, Log: c.unsentLog()}
 	if string(body.Result) == "null" {
 		body.Result = nil
 	}

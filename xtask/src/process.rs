@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 const SIGN_OF_LIFE_EVERY: Duration = Duration::from_secs(20);
+/// A program that prints nothing for so long hangs.
+const SILENCE_MAX: Duration = Duration::from_secs(15 * 60);
 const LOOK_AT_CHILD_EVERY: Duration = Duration::from_secs(1);
 
 pub struct CommandOutput {
@@ -54,15 +56,19 @@ pub fn succeeds(program: &str, args: &[&str]) -> bool {
 /// Runs to the end and keeps both streams, in the order they were written. A line now and then says
 /// how far it has come.
 pub fn run_quietly(command: Command) -> io::Result<CommandOutput> {
-    run_with_signs(command, Some(SIGN_OF_LIFE_EVERY))
+    run(command, Some(SIGN_OF_LIFE_EVERY), SILENCE_MAX)
 }
 
 /// The same beside something that gives signs of life.
 pub fn run_silently(command: Command) -> io::Result<CommandOutput> {
-    run_with_signs(command, None)
+    run(command, None, SILENCE_MAX)
 }
 
-fn run_with_signs(mut command: Command, signs: Option<Duration>) -> io::Result<CommandOutput> {
+fn run(
+    mut command: Command,
+    signs: Option<Duration>,
+    silence_max: Duration,
+) -> io::Result<CommandOutput> {
     let (reader, writer) = io::pipe()?;
     if io::stdout().is_terminal() {
         command.env("CARGO_TERM_COLOR", "always");
@@ -79,7 +85,7 @@ fn run_with_signs(mut command: Command, signs: Option<Duration>) -> io::Result<C
     drop(command);
 
     let mut lines = Vec::new();
-    let status = follow(child, &lines_of(reader), &mut lines, signs)?;
+    let status = follow(child, &lines_of(reader), &mut lines, (signs, silence_max))?;
     Ok(CommandOutput {
         success: status.success(),
         lines,
@@ -108,19 +114,30 @@ fn follow(
     mut child: Child,
     incoming: &Receiver<String>,
     lines: &mut Vec<String>,
-    signs: Option<Duration>,
+    (signs, silence_max): (Option<Duration>, Duration),
 ) -> io::Result<ExitStatus> {
     let started = Instant::now();
-    let mut last_sign = started;
+    let (mut last_sign, mut last_line) = (started, started);
     loop {
         match incoming.recv_timeout(LOOK_AT_CHILD_EVERY) {
-            Ok(line) => lines.push(line),
+            Ok(line) => {
+                last_line = Instant::now();
+                lines.push(line);
+            }
             Err(RecvTimeoutError::Disconnected) => return child.wait(),
             Err(RecvTimeoutError::Timeout) => {
                 if let Some(status) = child.try_wait()? {
                     return Ok(status);
                 }
             }
+        }
+        if last_line.elapsed() >= silence_max {
+            lines.push(format!(
+                "stopped: it printed nothing for {} s",
+                silence_max.as_secs()
+            ));
+            child.kill()?;
+            return child.wait();
         }
         if signs.is_some_and(|every| last_sign.elapsed() >= every) {
             last_sign = Instant::now();
@@ -195,5 +212,15 @@ mod tests {
         let ran = run_quietly(command).unwrap();
         assert!(!ran.success);
         assert_eq!(ran.lines, ["one", "two", "three"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_hangs_is_stopped() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo begun; exec sleep 600"]);
+        let ran = run(command, None, Duration::from_secs(1)).unwrap();
+        assert!(!ran.success);
+        assert_eq!(ran.lines, ["begun", "stopped: it printed nothing for 1 s"]);
     }
 }

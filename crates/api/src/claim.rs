@@ -1,7 +1,9 @@
 //! Requests and responses of workers.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{Claim, Fence, JobId, JobLabel, Payload, PrerequisiteState, Timestamp};
+use steadfast_core::{
+    Claim, Fence, JobId, JobLabel, LogLines, Payload, PrerequisiteState, Timestamp,
+};
 
 #[cfg(feature = "openapi")]
 use crate::schema::{KindSchema, NameSchema};
@@ -156,6 +158,9 @@ pub struct HeartbeatRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(maximum = 100))]
     pub progress: Option<u8>,
+    /// New lines of the attempt's log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogLines>,
 }
 
 /// Heartbeats for many attempts in one request.
@@ -191,6 +196,9 @@ pub struct HeartbeatEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(maximum = 100))]
     pub progress: Option<u8>,
+    /// New lines of the attempt's log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogLines>,
 }
 
 /// One result per heartbeat.
@@ -269,6 +277,9 @@ pub struct SucceedRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(max_items = 100))]
     pub on_success: Vec<CreateJobRequest>,
+    /// New lines of the attempt's log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogLines>,
 }
 
 /// A report that an attempt failed.
@@ -282,6 +293,9 @@ pub struct FailRequest {
     /// The failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureRequest>,
+    /// New lines of the attempt's log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogLines>,
 }
 
 /// The failure as reported by the worker.
@@ -314,7 +328,7 @@ pub struct FailureRequest {
 }
 
 /// A request to try again later without counting this attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SnoozeRequest {
@@ -323,16 +337,22 @@ pub struct SnoozeRequest {
     pub fence: Fence,
     /// Delay from now.
     pub delay: DurationText,
+    /// New lines of the attempt's log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogLines>,
 }
 
 /// A request to release a job without counting this attempt, because the worker stops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReleaseRequest {
     /// The fence of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
     pub fence: Fence,
+    /// New lines of the attempt's log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogLines>,
 }
 
 /// The fence of a claim, in an address.
@@ -486,6 +506,9 @@ pub struct SettlementRequest {
     /// Delay from now; only with `snooze`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<DurationText>,
+    /// New lines of the attempt's log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogLines>,
 }
 
 /// Outcome reported by the worker.

@@ -8,5 +8,6 @@ pub(crate) mod create_result;
 pub(crate) mod edit;
 pub(crate) mod event;
 pub(crate) mod job;
+pub(crate) mod log;
 pub(crate) mod operation;
 pub(crate) mod reference;

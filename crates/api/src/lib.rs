@@ -83,6 +83,7 @@ pub use jobs::event::JobEventBody;
 pub use jobs::job::{
     HttpTargetBody, JobBody, JobList, PolicyBody, PrerequisiteBody, WebhookTargetBody,
 };
+pub use jobs::log::{AttemptLogBody, LogEventBody, LogLineBody, LogQuery};
 pub use jobs::operation::{
     ActorBody, AuditBody, AuditList, AuditQuery, CreateOperationRequest, OperationBody,
     OperationJobBody, OperationJobList, OperationJobQuery, OperationList, OperationQuery,

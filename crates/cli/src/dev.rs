@@ -52,18 +52,15 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     if !args.no_open {
         browser::open(&node.url());
     }
-    let live = tokio::spawn(live::print(
-        node.engine().client(),
-        node.engine().subscribe(),
-    ));
     let directory = env::current_dir().unwrap_or_default();
     let language = args.language;
     let language = language.unwrap_or_else(|| Language::of_project(&directory));
     let url = node.url();
     let client = Client::builder(&url).build()?;
-    let workers = tokio::spawn(workers::print(client, language.invitation(&url)));
-    let ended = node.run_until_signal().await;
-    live.abort();
-    workers.abort();
-    ended
+    let live = live::print(node.engine().client(), node.engine().subscribe());
+    let workers = workers::print(client, language.invitation(&url));
+    node.report_until_signal(async {
+        tokio::join!(live, workers);
+    })
+    .await
 }

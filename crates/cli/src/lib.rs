@@ -38,7 +38,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use verbs::{
     alerts, audit, batches, destinations, dlq, doctor, endpoints, failures, forecast, gates, jobs,
-    keys, migrate, nodes, operations, policy, queues, schedules, stats, workers,
+    keys, nodes, operations, policy, queues, schedules, stats,
+    store::{backup, check, migrate, moving, restore},
+    workers,
 };
 
 /// A durable job scheduler and job queue whose speciality is retry.
@@ -57,6 +59,7 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "a process parses one")]
 enum Verb {
     /// Run a server: API, HTTP jobs, schedules, webhooks, dead letters, alerts.
     Serve(Box<serve::Args>),
@@ -102,6 +105,14 @@ enum Verb {
     Keys(keys::Args),
     /// Name the servers that you work with, and choose one.
     Context(context::Args),
+    /// Copy an SQLite store to a file while its node runs.
+    Backup(backup::Args),
+    /// Create a store from a backup.
+    Restore(restore::Args),
+    /// Check a store: rows, states, counters.
+    Check(check::Args),
+    /// Move a store to another database.
+    Move(moving::Args),
     /// Migrate a store to the schema of this release.
     Migrate(migrate::Args),
     /// Check settings, store and server for problems, without changing anything.
@@ -160,6 +171,10 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Policy(args) => policy::run(args).await,
         Verb::Keys(args) => keys::run(args).await,
         Verb::Context(args) => context::run(args),
+        Verb::Backup(args) => backup::run(args),
+        Verb::Restore(args) => restore::run(args).await,
+        Verb::Check(args) => check::run(args).await,
+        Verb::Move(args) => moving::run(args).await,
         Verb::Migrate(args) => migrate::run(args).await,
         Verb::Doctor(args) => doctor::run(*args).await,
         Verb::Bench(args) => bench::run(args).await,

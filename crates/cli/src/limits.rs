@@ -56,6 +56,10 @@ pub const DAMAGED_ROWS_SHOWN: usize = 10;
 pub const WAIT_FOR_STORE_DEFAULT: Duration = Duration::from_secs(30);
 /// Between two attempts to open such a database.
 pub const WAIT_FOR_STORE_PAUSE: Duration = Duration::from_millis(500);
+/// How long a probe may take while the store is not open yet.
+pub const PROBE_TIME_MAX: Duration = Duration::from_millis(250);
+/// The longest head of such a probe.
+pub const PROBE_HEAD_BYTES_MAX: usize = 8 * 1024;
 /// At most one line for each cause in this time, while the store is away.
 pub const STORE_LOG_EVERY: Duration = Duration::from_secs(5);
 /// Causes that each have a line of their own; a flood of others has none.

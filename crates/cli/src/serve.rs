@@ -3,6 +3,7 @@
 mod access;
 mod log;
 mod open_files;
+mod probes;
 mod repeats;
 mod wait;
 mod welcome;
@@ -16,7 +17,9 @@ use steadfast::{
     http::{Outbound, OutboundRules},
     store::Store,
 };
-use steadfast_server::{App, Listeners, Metrics, Oidc, TestClock, Tls};
+use steadfast_server::{
+    App, Listeners, Metrics, Oidc, Telemetry, TelemetrySettings, TestClock, Tls, Tracer,
+};
 use tokio::{
     net::{TcpListener, TcpSocket},
     sync::oneshot,
@@ -62,6 +65,7 @@ pub struct Node {
     /// Dropped when the node stops.
     stop: oneshot::Sender<()>,
     server: JoinHandle<std::io::Result<()>>,
+    telemetry: Option<Telemetry>,
 }
 
 impl Node {
@@ -79,12 +83,15 @@ impl Node {
         let oidc = settings.oidc.read()?.map(Oidc::new).transpose();
         let oidc = oidc.map_err(|error| usage(format!("oidc.caFile: {error}")))?;
         let test_clock = (settings.clock == ClockSetting::Manual).then(TestClock::new);
+        let listener = listen(settings.listen)?;
         let store = match &test_clock {
             Some(clock) => clock.store(),
-            None => wait::open_store(&settings).await?,
+            None => tokio::select! {
+                store = wait::open_store(&settings) => store?,
+                never = probes::answer(&listener) => match never {},
+            },
         };
         let access = Access::decide(&settings, &*store).await?;
-        let listener = listen(settings.listen)?;
         let address = listener.local_addr()?;
         let listeners = match tls {
             Some(tls) => Listeners::default().with_tls(listener, tls),
@@ -97,7 +104,9 @@ impl Node {
 
         let metrics = Arc::new(Metrics::default());
         let rules = rules(&settings, &access)?;
-        let engine = start(&settings, rules, store, metrics.clone())?;
+        let telemetry = telemetry(&settings)?;
+        let tracer = telemetry.as_ref().and_then(Telemetry::tracer);
+        let engine = start(&settings, rules, store, metrics.clone(), tracer)?;
         let server_settings = steadfast_server::Settings {
             open: access.open,
             allowed_hosts: settings.allowed_hosts.clone(),
@@ -111,6 +120,7 @@ impl Node {
             bulk_rate: settings.bulk_rate,
             endpoints_per_tenant: settings.endpoints_per_tenant,
             test_clock,
+            metrics_push: telemetry.as_ref().and_then(Telemetry::metrics_push),
         };
         let app = App::new(engine.client(), engine.node(), metrics, server_settings);
         let (stop, stopped) = oneshot::channel();
@@ -125,6 +135,7 @@ impl Node {
             engine,
             stop,
             server,
+            telemetry,
         })
     }
 
@@ -139,14 +150,27 @@ impl Node {
 
     /// Prints the start text, and runs until a signal.
     pub async fn run_until_signal(self) -> anyhow::Result<()> {
+        self.report_until_signal(async {}).await
+    }
+
+    /// As [`Self::run_until_signal`]; the reporter begins after the start text.
+    pub async fn report_until_signal(
+        self,
+        reporter: impl Future<Output = ()> + Send + 'static,
+    ) -> anyhow::Result<()> {
         // The reader of what it says may stop it at once.
         let running = self.engine.run_until_signal();
         welcome::print_welcome(&self.settings, &self.access, self.address);
+        let reporter = tokio::spawn(reporter);
         running.await?;
         drop(self.stop);
         // A client that never ends its request must not hold up the stop.
         if let Ok(served) = tokio::time::timeout(DRAIN_MAX, self.server).await {
             served??;
+        }
+        reporter.abort();
+        if let Some(telemetry) = self.telemetry {
+            telemetry.stop().await;
         }
         welcome::print_goodbye(&self.settings);
         Ok(())
@@ -201,6 +225,7 @@ fn start(
     rules: OutboundRules,
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
+    tracer: Option<Tracer>,
 ) -> anyhow::Result<Engine> {
     let mut config = EngineConfig::default()
         .with_queues(settings.queues.clone())
@@ -208,6 +233,7 @@ fn start(
         .with_grace(settings.grace.0)
         .with_sweep_every(settings.sweep_every.0)
         .with_retention(settings.retention.0)
+        .with_dead_letter_retention(settings.dead_letter_retention.map(|retention| retention.0))
         .with_operation_retention(settings.operation_retention.0)
         .with_audit_retention(settings.audit_retention.0)
         .with_retry_after_max(settings.retry_after_max.0)
@@ -230,6 +256,9 @@ fn start(
             Kind::webhook().as_str(),
             complete(&retry.webhook, Preset::Webhook)?,
         );
+    if let Some(tracer) = tracer {
+        builder = builder.tracer(tracer);
+    }
     for (queue, retry) in &retry.queues {
         builder = builder.queue_retry(queue, retry.0.clone());
     }
@@ -238,6 +267,16 @@ fn start(
     }
     let started = builder.start();
     started.map_err(|error| usage(format!("invalid setting: {error}")))
+}
+
+fn telemetry(settings: &Settings) -> anyhow::Result<Option<Telemetry>> {
+    let telemetry = Telemetry::start(&TelemetrySettings {
+        endpoint: settings.otlp.endpoint.clone(),
+        metrics: settings.otlp.metrics,
+        node: settings.node.as_ref().map(ToString::to_string),
+        ..TelemetrySettings::default()
+    });
+    telemetry.map_err(|error| usage(format!("invalid setting: {error}")))
 }
 
 fn rules(settings: &Settings, access: &Access) -> anyhow::Result<OutboundRules> {

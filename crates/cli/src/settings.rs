@@ -32,7 +32,7 @@ pub use duration_arg::DurationArg;
 pub use flags::{Flags, listen_address};
 pub use oidc::SignInSettings;
 pub use retry_arg::{RetryArg, RetrySettings};
-pub use store_url::StoreUrl;
+pub use store_url::{OpenTables, StoreUrl};
 pub use tls::TlsSettings;
 
 use steadfast_server::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
@@ -84,6 +84,8 @@ pub struct Settings {
     pub grace: DurationArg,
     pub sweep_every: DurationArg,
     pub retention: DurationArg,
+    /// How long dead letters are kept before they are discarded; for ever if absent.
+    pub dead_letter_retention: Option<DurationArg>,
     /// How long operations are kept after their end.
     pub operation_retention: DurationArg,
     /// How long audit records are kept.
@@ -104,6 +106,7 @@ pub struct Settings {
     pub tls: TlsSettings,
     pub oidc: SignInSettings,
     pub log: LogSettings,
+    pub otlp: OtlpSettings,
     pub outbound: OutboundSettings,
     pub retry: RetrySettings,
     /// The default limits per scope, for keys without a gate of their own.
@@ -136,6 +139,16 @@ pub enum ClockSetting {
     System,
     /// Moved by a test over HTTP.
     Manual,
+}
+
+/// Where traces go; the `OTEL_…` variables say more.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct OtlpSettings {
+    /// The OpenTelemetry collector; none means that nothing is sent.
+    pub endpoint: Option<String>,
+    /// Send metrics as well.
+    pub metrics: bool,
 }
 
 /// Addresses that jobs may connect to.
@@ -199,6 +212,7 @@ impl Default for Settings {
             grace: DurationArg(engine.grace),
             sweep_every: DurationArg(engine.sweep_every),
             retention: DurationArg(engine.retention),
+            dead_letter_retention: engine.dead_letter_retention.map(DurationArg),
             operation_retention: DurationArg(engine.operation_retention),
             audit_retention: DurationArg(engine.audit_retention),
             http_timeout: DurationArg(server.http_timeout),
@@ -211,6 +225,7 @@ impl Default for Settings {
             tls: TlsSettings::default(),
             oidc: SignInSettings::default(),
             log: LogSettings::default(),
+            otlp: OtlpSettings::default(),
             outbound: OutboundSettings::default(),
             retry: RetrySettings::default(),
             gates: BTreeMap::new(),

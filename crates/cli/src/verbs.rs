@@ -12,13 +12,13 @@ pub mod forecast;
 pub mod gates;
 pub mod jobs;
 pub mod keys;
-pub mod migrate;
 pub mod nodes;
 pub mod operations;
 pub mod policy;
 pub mod queues;
 pub mod schedules;
 pub mod stats;
+pub mod store;
 pub mod workers;
 
 use std::{collections::BTreeMap, fmt::Display, io::Read as _};

@@ -2,74 +2,103 @@
 
 use std::{
     fmt,
+    marker::PhantomData,
     pin::Pin,
     task::{Context, Poll, ready},
 };
 
 use futures_core::Stream;
 use hyper::body::{Body as _, Incoming};
-use steadfast_api::{JobEventBody, TenantQuery};
+use serde::de::DeserializeOwned;
+use steadfast_api::{JobEventBody, LogEventBody, LogQuery, TenantQuery};
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::{
     client::Client,
     error::{ClientError, ErrorKind},
+    jobs::log_path,
     limits::{EVENT_BYTES_MAX, EVENT_SILENCE_MAX},
+    request::Request,
 };
-
-const OPERATION: &str = "streamEvents";
 
 /// An event of a job.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Event {
+pub struct Event<T = JobEventBody> {
     /// The type of the event, such as `job.retrying`.
     pub name: String,
     /// The job, and the details of the event.
-    pub data: JobEventBody,
+    pub data: T,
 }
 
 /// Events as they happen, until the server stops or the stream is dropped.
 ///
 /// It ends with an error if the connection breaks or is silent for a minute.
-pub struct EventStream {
+pub struct EventStream<T = JobEventBody> {
+    operation: &'static str,
     body: Incoming,
     parser: EventParser,
+    data: PhantomData<fn() -> T>,
     silence: Pin<Box<Sleep>>,
     has_ended: bool,
 }
 
 impl Client {
-    /// Events of the jobs that run on this node, from now on. Events are not kept: a caller who
+    /// The lines that an attempt logs, those that are stored already first, until it ends.
+    ///
+    /// # Errors
+    ///
+    /// A stream that cannot be opened.
+    pub async fn follow_attempt_log(
+        &self,
+        id: impl fmt::Display,
+        attempt: u32,
+        from: u64,
+    ) -> Result<EventStream<LogEventBody>, ClientError> {
+        let query = LogQuery {
+            from: Some(from),
+            follow: Some(true),
+        };
+        let request = self.get::<()>("getAttemptLog", &log_path(id, attempt));
+        EventStream::open("getAttemptLog", request.query(&query)).await
+    }
+
+    /// Events of the jobs of all nodes, from now on. Events are not kept: a caller who
     /// must not miss one uses webhooks or the history.
     ///
     /// # Errors
     ///
     /// A stream that cannot be opened.
     pub async fn stream_events(&self, query: &TenantQuery) -> Result<EventStream, ClientError> {
-        let request = self.get::<()>(OPERATION, "/events").query(query);
-        Ok(EventStream {
+        let request = self.get::<()>("streamEvents", "/events").query(query);
+        EventStream::open("streamEvents", request).await
+    }
+}
+
+impl<T: DeserializeOwned> EventStream<T> {
+    async fn open(operation: &'static str, request: Request<()>) -> Result<Self, ClientError> {
+        Ok(Self {
+            operation,
             body: request.stream().await?,
             parser: EventParser::default(),
+            data: PhantomData,
             silence: Box::pin(sleep(EVENT_SILENCE_MAX)),
             has_ended: false,
         })
     }
-}
 
-impl EventStream {
     /// The next event; `None` when the server has ended the stream.
-    pub async fn next(&mut self) -> Option<Result<Event, ClientError>> {
+    pub async fn next(&mut self) -> Option<Result<Event<T>, ClientError>> {
         std::future::poll_fn(|context| self.poll_event(context)).await
     }
 
     fn poll_event(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Event, ClientError>>> {
+    ) -> Poll<Option<Result<Event<T>, ClientError>>> {
         loop {
-            if let Some(event) = self.parser.next() {
-                return Poll::Ready(Some(event));
+            if let Some((name, data)) = self.parser.next() {
+                return Poll::Ready(Some(parse(self.operation, name, &data)));
             }
             if self.has_ended {
                 return Poll::Ready(None);
@@ -98,21 +127,21 @@ impl EventStream {
         }
     }
 
-    fn fail(&mut self, kind: ErrorKind) -> Poll<Option<Result<Event, ClientError>>> {
+    fn fail(&mut self, kind: ErrorKind) -> Poll<Option<Result<Event<T>, ClientError>>> {
         self.has_ended = true;
-        Poll::Ready(Some(Err(ClientError::new(OPERATION, kind))))
+        Poll::Ready(Some(Err(ClientError::new(self.operation, kind))))
     }
 }
 
-impl Stream for EventStream {
-    type Item = Result<Event, ClientError>;
+impl<T: DeserializeOwned> Stream for EventStream<T> {
+    type Item = Result<Event<T>, ClientError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.poll_event(context)
     }
 }
 
-impl fmt::Debug for EventStream {
+impl<T> fmt::Debug for EventStream<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventStream")
             .field("has_ended", &self.has_ended)
@@ -130,8 +159,8 @@ struct EventParser {
 }
 
 impl EventParser {
-    /// The next whole event of the buffer.
-    fn next(&mut self) -> Option<Result<Event, ClientError>> {
+    /// The name and data of the next whole event of the buffer.
+    fn next(&mut self) -> Option<(String, String)> {
         while let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.buffer.drain(..=end).collect();
             let line = String::from_utf8_lossy(&line);
@@ -143,7 +172,7 @@ impl EventParser {
                 );
                 // A comment ends with an empty line, too.
                 if !data.is_empty() {
-                    return Some(parse(name, &data));
+                    return Some((name, data));
                 }
                 continue;
             }
@@ -160,9 +189,13 @@ impl EventParser {
     }
 }
 
-fn parse(name: String, data: &str) -> Result<Event, ClientError> {
+fn parse<T: DeserializeOwned>(
+    operation: &'static str,
+    name: String,
+    data: &str,
+) -> Result<Event<T>, ClientError> {
     let data = serde_json::from_str(data)
-        .map_err(|error| ClientError::new(OPERATION, ErrorKind::Decode(error)))?;
+        .map_err(|error| ClientError::new(operation, ErrorKind::Decode(error)))?;
     Ok(Event { name, data })
 }
 
@@ -184,7 +217,7 @@ mod tests {
             for part in text.as_bytes().chunks(size) {
                 parser.buffer.extend_from_slice(part);
                 while let Some(event) = parser.next() {
-                    names.push(event.unwrap().name);
+                    names.push(event.0);
                 }
             }
             assert_eq!(
@@ -202,8 +235,12 @@ mod tests {
         parser.buffer.extend(
             format!("event: job.started\ndata: {first}\ndata: {second}\n\ndata: 7\n\n").bytes(),
         );
-        assert_eq!(parser.next().unwrap().unwrap().data.attempt, 1);
-        let error = parser.next().unwrap().unwrap_err();
+        let mut next = || {
+            let (name, data) = parser.next().unwrap();
+            parse::<JobEventBody>("streamEvents", name, &data)
+        };
+        assert_eq!(next().unwrap().data.attempt, 1);
+        let error = next().unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Decode(_)), "{error:?}");
         assert!(!error.is_transient());
         assert!(parser.next().is_none());

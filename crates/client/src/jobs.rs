@@ -5,8 +5,8 @@ use std::{fmt::Display, time::Duration};
 use http::Method;
 use serde::Serialize;
 use steadfast_api::{
-    AttemptList, CreateJobRequest, CreateJobsRequest, CreateResult, EditJobRequest, JobBody,
-    JobList, JobQuery, PageQuery, RetryJobRequest, StartExplanation, WaitQuery,
+    AttemptList, AttemptLogBody, CreateJobRequest, CreateJobsRequest, CreateResult, EditJobRequest,
+    JobBody, JobList, JobQuery, LogQuery, PageQuery, RetryJobRequest, StartExplanation, WaitQuery,
 };
 
 use crate::{
@@ -86,6 +86,22 @@ impl Client {
         self.get("listAttempts", &job_path(id, "/history"))
             .query(query)
     }
+
+    /// The log of an attempt, numbered from 1.
+    pub fn get_attempt_log(
+        &self,
+        id: impl Display,
+        attempt: u32,
+        query: &LogQuery,
+    ) -> Request<AttemptLogBody> {
+        self.get("getAttemptLog", &log_path(id, attempt))
+            .query(query)
+    }
+}
+
+/// Where the log of an attempt is.
+pub(crate) fn log_path(id: impl Display, attempt: u32) -> String {
+    job_path(id, &format!("/attempts/{attempt}/logs"))
 }
 
 fn job_path(id: impl Display, verb: &str) -> String {

@@ -35,6 +35,7 @@
 //! # Layout
 //!
 //! * `client`: the client and its settings. `request`: one call. `error`: how a call fails.
+//! * `traces`: spans of OpenTelemetry (feature `opentelemetry`).
 //! * `jobs`, `schedules`, `queues`, `endpoints`, `claims`: the operations, by what they are about.
 //! * `worker`: typed handlers, and the worker that claims their jobs.
 //! * `events`: events as they happen. `transport`: connections and TLS. `limits`: timeouts.
@@ -56,6 +57,7 @@ mod operations;
 mod queues;
 mod request;
 mod schedules;
+mod traces;
 mod transport;
 mod worker;
 

@@ -51,6 +51,8 @@ pub const FLUSH_WAIT: Duration = Duration::from_secs(5);
 pub const SETTLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The server takes bodies of 1 MiB; a batch that would be larger is sent in parts.
 pub const SETTLE_BYTES_MAX: usize = 900 * 1024;
+/// Lines of logs in one request of heartbeats, before they are escaped.
+pub const LOG_BYTES_PER_REQUEST_MAX: usize = 256 * 1024;
 /// How long an outcome is reported again after the end of its lease: the claim may still hold by
 /// then, if the server was away for as long.
 pub const SETTLE_AFTER_LEASE: Duration = Duration::from_secs(300);

@@ -3,6 +3,7 @@
 pub(crate) mod attempt;
 pub(crate) mod dependencies;
 mod extras;
+pub(crate) mod log;
 mod new;
 pub(crate) mod start_deadline;
 pub(crate) mod tally;

@@ -93,6 +93,7 @@ pub use job::{
         DependantDecision, Dependencies, OnFailure, PrerequisiteCounts, PrerequisiteState,
         blocked_run_at,
     },
+    log::{AttemptLog, LogLevel, LogLine, LogLines},
     start_deadline::{ExpiryAction, StartBefore, StartDeadline},
     tally::Tally,
     unique::{

@@ -297,6 +297,12 @@ pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 pub const NOTE_BYTES_MAX: usize = 1024;
 /// Progress in percent: when all is done.
 pub const PERCENT_MAX: u8 = 100;
+/// Lines of the log of an attempt.
+pub const LOG_LINES_MAX: usize = 1000;
+/// The text of the log of an attempt.
+pub const LOG_BYTES_MAX: usize = 64 * 1024;
+/// A line of a log; the rest is cut.
+pub const LOG_LINE_BYTES_MAX: usize = 8 * 1024;
 /// The result of a `once` step: it is a receipt, not a document.
 pub const ONCE_BYTES_MAX: usize = 64 * 1024;
 /// Steps of one job that workers may store: a job with more is a list of jobs.

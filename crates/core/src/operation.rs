@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     lifecycle::command::{JobCommand, JobEdit},
     limits,
-    policy::RetryPolicy,
+    policy::{PolicyPatch, RetryPolicy},
     values::{Invalid, JobId, Timestamp, string_enum},
 };
 
@@ -77,9 +77,9 @@ impl OperationStatus {
 pub struct Operation {
     /// The action on each job.
     pub kind: OperationKind,
-    /// The policy that jobs get; only of `edit_policy`.
+    /// The changes to the policy of each job; only of `edit_policy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<Arc<RetryPolicy>>,
+    pub retry: Option<Arc<PolicyPatch>>,
     /// How many jobs there were when it was created, or are known to be by now.
     pub total: u64,
     /// There may be more: the count was given up early.
@@ -114,11 +114,11 @@ impl Operation {
     /// the other way round.
     pub fn new(
         kind: OperationKind,
-        policy: Option<Arc<RetryPolicy>>,
+        retry: Option<Arc<PolicyPatch>>,
         total: u64,
         now: Timestamp,
     ) -> Result<Self, Invalid> {
-        match (kind, &policy) {
+        match (kind, &retry) {
             (OperationKind::EditPolicy, None) => {
                 let expected = "must be the new retry policy";
                 return Err(Invalid::new("retry", "missing", expected));
@@ -131,7 +131,7 @@ impl Operation {
         }
         Ok(Self {
             kind,
-            policy,
+            retry,
             total,
             is_lower_bound: false,
             pace: None,
@@ -177,7 +177,7 @@ impl Operation {
         Ok(self)
     }
 
-    /// The command for each of its jobs.
+    /// The command for each of its jobs; without the changes of a policy, which depend on the job.
     pub fn command(&self) -> JobCommand {
         match self.kind {
             OperationKind::Requeue | OperationKind::Retry => JobCommand::Retry { payload: None },
@@ -185,11 +185,20 @@ impl Operation {
             OperationKind::Cancel => JobCommand::Cancel,
             OperationKind::RunNow => JobCommand::RunNow,
             OperationKind::Erase => JobCommand::Erase,
-            OperationKind::EditPolicy => JobCommand::Edit(JobEdit {
-                policy: self.policy.clone(),
-                ..JobEdit::default()
-            }),
+            OperationKind::EditPolicy => JobCommand::Edit(JobEdit::default()),
         }
+    }
+
+    /// The command for jobs that have this policy; `None` if the changes do not fit it.
+    pub fn command_for(&self, policy: &RetryPolicy) -> Option<JobCommand> {
+        let Some(retry) = &self.retry else {
+            return Some(self.command());
+        };
+        let policy = retry.over(policy).ok()?;
+        Some(JobCommand::Edit(JobEdit {
+            policy: Some(Arc::new(policy)),
+            ..JobEdit::default()
+        }))
     }
 
     /// How many jobs may be worked on at this time, in one batch.

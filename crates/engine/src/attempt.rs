@@ -1,5 +1,6 @@
 //! One attempt, from its start to the commit of what followed.
 
+pub mod abandoned;
 pub mod committer;
 pub mod context;
 pub mod executor;

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use opentelemetry::{global::BoxedTracer, trace::Tracer};
 use serde::Serialize;
 use steadfast_core::{
     Gate, GateId, GateLimits, GatePatch, GateScope, Invalid, Kind, PolicyPatch, Queue, Tenant,
@@ -38,6 +39,7 @@ use crate::{
     parts::Parts,
     random::Random,
     roles::health_keeper::HealthKeeper,
+    traces::Traces,
 };
 
 impl Engine {
@@ -59,6 +61,7 @@ pub struct EngineBuilder<S = ()> {
     max_retries: u32,
     gates: Vec<(Option<String>, GateScope, String, GatePatch)>,
     observer: Option<Arc<dyn Observer>>,
+    traces: Traces,
     random: Random,
     config: EngineConfig,
 }
@@ -77,6 +80,7 @@ impl EngineBuilder {
             max_retries: steadfast_core::limits::MAX_RETRIES,
             gates: Vec::new(),
             observer: None,
+            traces: Traces::default(),
             random: Random::from_entropy(),
             config: EngineConfig::default(),
         }
@@ -95,6 +99,7 @@ impl EngineBuilder {
             max_retries: self.max_retries,
             gates: self.gates,
             observer: self.observer,
+            traces: self.traces,
             random: self.random,
             config: self.config,
         }
@@ -212,6 +217,19 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         self
     }
 
+    /// Where the spans of jobs go: one for each job that is created, for each attempt, for each
+    /// request to another system and for each report of a worker. The span of an attempt is the
+    /// current one while its handler runs.
+    #[must_use]
+    pub fn tracer<T>(mut self, tracer: T) -> Self
+    where
+        T: Tracer + Send + Sync + 'static,
+        T::Span: Send + Sync + 'static,
+    {
+        self.traces = Traces::new(BoxedTracer::new(Box::new(tracer)));
+        self
+    }
+
     /// Every setting at once; later calls change single ones.
     #[must_use]
     pub fn config(mut self, config: EngineConfig) -> Self {
@@ -261,7 +279,8 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             endpoints,
             gates,
             self.job_limits()?,
-        ))
+        )
+        .traced(self.traces.clone()))
     }
 
     /// Starts the engine on the current tokio runtime.
@@ -345,7 +364,8 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             endpoints.clone(),
             gates.clone(),
             job_limits,
-        );
+        )
+        .traced(self.traces.clone());
         let announcer = Arc::new(Announcer::new(self.observer));
         let worker = match self.config.worker {
             Some(worker) => worker,
@@ -374,6 +394,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 store: self.store.clone(),
                 inflight: inflight.clone(),
                 announcer: announcer.clone(),
+                traces: self.traces,
                 random: random.clone(),
                 endpoints: endpoints.clone(),
                 gates: gates.clone(),

@@ -36,12 +36,12 @@ pub use replay::{ReplayRecord, ReplayRequest};
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Actor, Attempt, Invalid, Job, JobId, JobState, Kind, NewJob, Tenant, Timestamp, UniqueResult,
-    duration, limits,
+    Actor, Attempt, AttemptLog, Fence, Invalid, Job, JobId, JobState, Kind, NewJob, Tenant,
+    Timestamp, UniqueResult, duration, limits,
 };
 use steadfast_store::{
     AttemptCursor, AttemptOwner, DamagedRows, JobCount, JobFilter, JobPageRequest, LaneStats,
-    MinuteStats, Page, PageRequest, Store,
+    MinuteStats, Page, PageRequest, Store, StoreFigures,
 };
 
 use tokio::sync::Notify;
@@ -53,6 +53,7 @@ use crate::{
     inflight::Inflight,
     limits::CALL_TIMEOUT_MAX_DEFAULT,
     random::Random,
+    traces::Traces,
 };
 
 /// Creates, queries and changes jobs and schedules.
@@ -63,6 +64,7 @@ pub struct Client {
     inner: Arc<Inner>,
     /// Who gives the commands.
     actor: Option<Arc<Actor>>,
+    traces: Traces,
 }
 
 struct Inner {
@@ -167,7 +169,22 @@ impl Client {
             job_limits,
             operation_created: Arc::default(),
         });
-        Self { inner, actor: None }
+        Self {
+            inner,
+            actor: None,
+            traces: Traces::default(),
+        }
+    }
+
+    /// The same client, whose jobs leave spans.
+    #[must_use]
+    pub(crate) fn traced(mut self, traces: Traces) -> Self {
+        self.traces = traces;
+        self
+    }
+
+    pub(crate) fn traces(&self) -> &Traces {
+        &self.traces
     }
 
     /// The same client for commands that this actor gives: each leaves an audit record, which is
@@ -198,6 +215,7 @@ impl Client {
         Self {
             inner: self.inner.clone(),
             actor: Some(Arc::new(actor)),
+            traces: self.traces.clone(),
         }
     }
 
@@ -261,9 +279,9 @@ impl Client {
         Ok(self.store().list_damaged().await?)
     }
 
-    /// The size of the log beside the data, if the store has such a file.
-    pub async fn log_bytes(&self) -> Result<Option<u64>, ClientError> {
-        Ok(self.store().log_bytes().await?)
+    /// Figures of the store, for operators.
+    pub async fn store_figures(&self) -> Result<StoreFigures, ClientError> {
+        Ok(self.store().figures().await?)
     }
 
     /// A page of the jobs that match, newest first. They come without their payloads, but for the
@@ -292,6 +310,16 @@ impl Client {
         Ok(self.store().list_attempts(owner.into(), page).await?)
     }
 
+    /// The logs of the attempt with this number, oldest first. There are several if attempts were not
+    /// counted: they share their number with the next.
+    pub async fn attempt_logs(
+        &self,
+        job: JobId,
+        attempt: u32,
+    ) -> Result<Vec<(Fence, AttemptLog)>, ClientError> {
+        Ok(self.store().attempt_logs(job, attempt).await?)
+    }
+
     /// A page of the dead letters, newest first.
     pub async fn dead_letters(
         &self,
@@ -302,7 +330,7 @@ impl Client {
 
     /// Counts over everything; [`Stats::recent`] counts from the minute of `since` on.
     pub async fn stats(&self, since: Timestamp) -> Result<Stats, ClientError> {
-        Ok(self.lanes(since).await?.into_iter().collect())
+        Ok(self.lanes(None, since).await?.into_iter().collect())
     }
 
     /// Attempts by the minute in which they ended, of a tenant or of all.
@@ -314,9 +342,13 @@ impl Client {
         Ok(self.store().minute_stats(tenant, since).await?)
     }
 
-    /// Counts by tenant, queue and kind; `recent` as in [`Client::stats`].
-    pub async fn lanes(&self, since: Timestamp) -> Result<Vec<LaneStats>, ClientError> {
-        let mut lanes = self.store().lane_stats(since).await?;
+    /// Counts by tenant, queue and kind, of a tenant or of all; `recent` as in [`Client::stats`].
+    pub async fn lanes(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<LaneStats>, ClientError> {
+        let mut lanes = self.store().lane_stats(tenant, since).await?;
         let gates = self.gate_cache().refresh_all().await?;
         mark_paused(&gates, &mut lanes, self.now());
         Ok(lanes)

@@ -36,6 +36,8 @@ pub struct EngineConfig {
     pub sweep_every: Duration,
     /// How long succeeded, cancelled and discarded jobs are kept; 7 days by default.
     pub retention: Duration,
+    /// Dead letters are discarded this long after they failed; never by default.
+    pub dead_letter_retention: Option<Duration>,
     /// How long operations that have ended are kept, with what they did to each job; 30 days by
     /// default.
     pub operation_retention: Duration,
@@ -69,6 +71,7 @@ impl Default for EngineConfig {
             grace: Duration::from_secs(30),
             sweep_every: Duration::from_secs(5),
             retention: 7 * steadfast_core::limits::DAY,
+            dead_letter_retention: None,
             operation_retention: 30 * steadfast_core::limits::DAY,
             audit_retention: 90 * steadfast_core::limits::DAY,
             prune_every: Duration::from_secs(60),
@@ -132,6 +135,13 @@ impl EngineConfig {
     #[must_use]
     pub fn with_retention(mut self, retention: Duration) -> Self {
         self.retention = retention;
+        self
+    }
+
+    /// Sets [`EngineConfig::dead_letter_retention`].
+    #[must_use]
+    pub fn with_dead_letter_retention(mut self, retention: Option<Duration>) -> Self {
+        self.dead_letter_retention = retention;
         self
     }
 

@@ -9,7 +9,7 @@
 //! * `origin`: scheme, host and port of a URL.
 //! * `connect`: name → checked address → TCP → TLS. `lookup`: names, in threads of our own. `pool`: connections kept for the next call.
 //! * `call`: one request and its response, within one time limit. `response`: what is recorded of
-//!   it. `trace`: which phase it is in.
+//!   it. `trace`: which phase it is in. `call_span`: its span of OpenTelemetry.
 //! * `request`: the payload of a job of kind `http`. `job`: its handler.
 //! * `webhook`: the handler of deliveries. `signature`: how they are signed.
 
@@ -18,6 +18,7 @@ mod host;
 mod origin;
 
 mod call;
+mod call_span;
 mod connect;
 mod lookup;
 mod pool;

@@ -12,7 +12,7 @@ use std::{
 };
 
 use steadfast_core::{Claim, Fence, JobId, Timestamp};
-use steadfast_store::Renewal;
+use steadfast_store::{NewLogLines, Renewal};
 use tokio::sync::Notify;
 
 use crate::{
@@ -30,6 +30,8 @@ pub struct Inflight {
     entries: Mutex<Entries>,
     /// An attempt entered with a shorter lease than all before it.
     shorter: Notify,
+    /// An attempt has logged.
+    logged: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -53,7 +55,7 @@ impl Inflight {
         let lease = progress
             .lease_until
             .map_or(claim.job().lease, |until| until.since(renewed_at));
-        let signals = Arc::new(AttemptSignals::default());
+        let signals = Arc::new(AttemptSignals::new(self.logged.clone()));
         let entry = Entry {
             fence: claim.fence(),
             lease,
@@ -155,6 +157,26 @@ impl Inflight {
         }
         entry.renewed_at = now;
         Some(entry.signals.clone())
+    }
+
+    /// The attempts with lines of a log that are not stored.
+    pub fn unstored_logs(&self) -> Vec<(NewLogLines, Arc<AttemptSignals>)> {
+        let entries = self.lock();
+        let logs = entries.by_job.iter().filter_map(|(job, entry)| {
+            let lines = entry.signals.unstored_log();
+            let log = NewLogLines {
+                job: *job,
+                fence: entry.fence,
+                lines,
+            };
+            (!log.lines.lines.is_empty()).then(|| (log, entry.signals.clone()))
+        });
+        logs.collect()
+    }
+
+    /// Returns when an attempt has logged.
+    pub async fn logged(&self) {
+        self.logged.notified().await;
     }
 
     /// Returns when a renewal may be due sooner than [`Inflight::renewals`] said.

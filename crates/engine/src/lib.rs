@@ -9,7 +9,7 @@
 //!   `attempt/committer` → store.
 //! * `attempt`: what a handler sees and returns, and how an attempt ends. Its `settle` is the only
 //!   caller of core's `after_attempt`. `inflight`: the attempts that run, and how they are asked to
-//!   stop. `notice`: what happened, after the commit.
+//!   stop. `notice`: what happened, after the commit. `traces`: the same as spans of OpenTelemetry.
 //! * `client`: what a program asks of the engine. `node`: a running engine as servers and workers
 //!   use it.
 //! * `documents`: settings that change seldom, held in memory. `flow`: gates, the health of
@@ -30,6 +30,7 @@ mod roles;
 mod attempt;
 mod inflight;
 mod notice;
+mod traces;
 
 mod client;
 mod node;
@@ -46,6 +47,7 @@ mod process_signals;
 mod random;
 
 pub use attempt::{
+    abandoned::end_running_attempts,
     context::{AttemptContext, Context},
     handler::Handler,
     job_error::JobError,

@@ -46,6 +46,8 @@ pub const NAMES_KEPT: usize = 1_000;
 pub const PRUNE_NAMES_EVERY: Duration = Duration::from_secs(60 * 60);
 /// Between two batches of pruning, so that claims and commits go first.
 pub const PRUNE_PAUSE: Duration = Duration::from_millis(20);
+/// By how much the clocks of nodes may differ when jobs are searched by the time in their ids.
+pub const CLOCK_MARGIN: Duration = Duration::from_secs(60);
 /// New and regressed groups of failures that alerts look at: of more the newest.
 pub const NEW_FAILURES_MAX: usize = 500;
 /// Looks for a fingerprint among the groups of failures of all tenants, if none is named.
@@ -113,8 +115,6 @@ pub const GATES_READS_MAX: usize = 10;
 /// Jobs that wait for others and are released or ended in one transaction: short enough that a claim
 /// does not wait for it.
 pub const LINK_BATCH_MAX: usize = 200;
-/// Schedules of a tenant: one every second is much work already.
-pub const SCHEDULES_PER_TENANT_MAX: usize = 1_000;
 /// Batches of a tenant that have not ended: one that is never closed is never deleted either.
 pub const BATCHES_UNFINISHED_MAX: usize = 10_000;
 /// How soon a node finds what another has left behind that died: its own ends wake it.
@@ -180,6 +180,9 @@ pub const CALL_WINDOWS_KEPT_MAX: usize = 10_000;
 
 // Leases and nodes.
 
+/// Lines of logs are stored after this time, many together; a person who follows a log waits no
+/// longer.
+pub const LOG_WRITE_EVERY: Duration = Duration::from_millis(500);
 /// A renewal reveals a lost lease and survives a clock that jumps ahead, so even a long lease is
 /// renewed this often.
 pub const RENEW_EVERY_MAX: Duration = Duration::from_secs(10);

@@ -8,12 +8,12 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join;
 use steadfast_core::{
-    AttemptStatus, Claim, Fence, Job, JobId, NewJob, OutboxRefusal, Outcome, StaleFence, Tenant,
-    WorkerName,
+    AttemptStatus, Claim, Fence, Job, JobId, LogLines, NewJob, OutboxRefusal, Outcome, StaleFence,
+    Tenant, WorkerName,
 };
 use steadfast_store::{
-    AttemptOwner, ClaimRequest, PageRequest, RenewResult, Renewal, Store, StoreError, WakeInterest,
-    Wakeups,
+    AttemptOwner, ClaimRequest, NewLogLines, PageRequest, RenewResult, Renewal, Store, StoreError,
+    WakeInterest, Wakeups,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ use crate::{
     flow::{call_slots::CallSlots, claim_pause::ClaimPause, gates::GateCache},
     inflight::Inflight,
     limits,
-    notice::{Announcer, Notices},
+    notice::{self, Announcer, Notices},
     role::health::{NodeHealth, RoleState},
     roles::{
         expirer::Expirer,
@@ -63,6 +63,8 @@ pub struct Settlement {
     pub job: JobId,
     /// The fence of the claim.
     pub fence: Fence,
+    /// The last lines of its log.
+    pub log: LogLines,
     /// How the attempt ended.
     pub outcome: Outcome,
     /// Jobs that are created if and only if the attempt succeeds. Their ids are replaced by such
@@ -268,6 +270,19 @@ impl NodeHandle {
         self.store.renew(renewals).await
     }
 
+    /// Adds lines to the logs of running attempts, whose claims hold.
+    pub async fn append_logs(&self, logs: Vec<(&Job, NewLogLines)>) -> Result<(), StoreError> {
+        let (jobs, lines): (Vec<&Job>, Vec<NewLogLines>) = logs.into_iter().unzip();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let held = self.store.append_logs(lines).await?;
+        for (job, _) in jobs.into_iter().zip(held).filter(|(_, held)| *held) {
+            self.announcer.announce(|| notice::logged(job));
+        }
+        Ok(())
+    }
+
     /// Ends attempts whose claims hold. Jobs of other tenants are not found. Repeating a
     /// settlement whose answer was lost is no mistake.
     pub async fn settle(
@@ -378,6 +393,7 @@ impl NodeHandle {
                     let version = failed.and_then(&version);
                     let mut ended = claim.end(settlement.outcome, self.store.now());
                     ended.set_worker_version(version);
+                    ended.set_log(settlement.log);
                     ended.set_reported_outbox(settlement.on_success);
                     reported.places.push((results.len(), status));
                     reported.pending.push(self.settler.reported(ended));

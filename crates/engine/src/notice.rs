@@ -3,10 +3,10 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Attempt, AttemptStatus, EndReason, EndedAttempt, Failure, FailureClass, JobId, JobState, Kind,
-    Queue, Tenant, Timestamp, Transition,
+    Attempt, AttemptStatus, EndReason, EndedAttempt, Failure, FailureClass, Job, JobId, JobState,
+    Kind, Queue, Tenant, Timestamp, Transition,
 };
-use tokio::sync::broadcast;
+use tokio::{sync::broadcast, time::Instant};
 
 use crate::limits;
 
@@ -47,6 +47,10 @@ pub trait Observer: Send + Sync {
     /// Handles a notice. The engine waits meanwhile, so it must be quick. A panic is caught and
     /// logged.
     fn notice(&self, notice: &Notice);
+
+    /// The ends of `count` attempts were written in one transaction, which took this long. The same
+    /// holds for it.
+    fn committed(&self, _count: usize, _took: Duration) {}
 }
 
 /// An event of a job.
@@ -85,6 +89,8 @@ pub enum JobEvent {
     },
     /// The job was cancelled.
     Cancelled,
+    /// The running attempt has logged something.
+    Logged,
     /// A result came too late: the claim had expired.
     FenceLost,
 }
@@ -109,6 +115,16 @@ impl Announcer {
 
     pub fn has_listeners(&self) -> bool {
         self.observer.is_some() || self.sender.receiver_count() > 0
+    }
+
+    /// Tells the observer about a commit, which took the time since `started`.
+    pub fn committed(&self, count: usize, started: Instant) {
+        if let Some(observer) = &self.observer {
+            let observed = AssertUnwindSafe(|| observer.committed(count, started.elapsed()));
+            if std::panic::catch_unwind(observed).is_err() {
+                tracing::error!("the observer panicked");
+            }
+        }
     }
 
     /// Sends a notice. It is only built if there is a listener.
@@ -158,7 +174,16 @@ pub fn of(ended: &EndedAttempt, transition: &Transition) -> Notice {
 
 /// The notice of an attempt whose end changed nothing.
 pub fn about(ended: &EndedAttempt, event: JobEvent) -> Notice {
-    let job = ended.job();
+    of_running(ended.job(), event)
+}
+
+/// The notice of stored lines of a log.
+pub fn logged(job: &Job) -> Notice {
+    of_running(job, JobEvent::Logged)
+}
+
+/// The notice of an attempt that runs.
+pub fn of_running(job: &Job, event: JobEvent) -> Notice {
     Notice {
         job: job.id,
         tenant: job.tenant.clone(),

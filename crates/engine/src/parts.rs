@@ -25,8 +25,9 @@ use crate::{
     random::Random,
     role::{Role, health::NodeHealth},
     roles::{
-        clock_keeper::ClockKeeper, dependency_runner::DependencyRunner, expirer::Expirer,
-        fetcher::Fetcher, health_keeper::HealthKeeper, keeper::Keeper,
+        clock_keeper::ClockKeeper, dead_letter_retention::DeadLetterRetention,
+        dependency_runner::DependencyRunner, expirer::Expirer, fetcher::Fetcher,
+        health_keeper::HealthKeeper, keeper::Keeper, log_writer::LogWriter,
         node_heartbeat::NodeHeartbeat, operation_runner::OperationRunner, pruner::Pruner,
         schedule_runner::ScheduleRunner, sweeper::Sweeper, watcher::Watcher,
     },
@@ -71,8 +72,9 @@ impl Parts {
             roles.push(Arc::new(calls));
         }
         roles.push(Arc::new(self.fetcher(config.concurrency, ended, stop)));
-        let others: [Arc<dyn Role>; 13] = [
+        let others: [Arc<dyn Role>; 14] = [
             Arc::new(self.keeper()),
+            Arc::new(self.log_writer()),
             Arc::new(self.sweeper(config.sweep_every)),
             Arc::new(self.expirer(config.sweep_every)),
             Arc::new(self.clock_keeper()),
@@ -87,6 +89,11 @@ impl Parts {
             self.health_keeper.clone(),
         ];
         roles.extend(others);
+        if let Some(retention) = config.dead_letter_retention {
+            let every = config.prune_every;
+            let role = DeadLetterRetention::new(&self.client, retention, every);
+            roles.push(Arc::new(role));
+        }
         roles
     }
 
@@ -139,6 +146,14 @@ impl Parts {
             store: self.store.clone(),
             inflight: self.inflight.clone(),
             worker: self.request.worker.clone(),
+        }
+    }
+
+    pub fn log_writer(&self) -> LogWriter {
+        LogWriter {
+            store: self.store.clone(),
+            inflight: self.inflight.clone(),
+            announcer: self.announcer.clone(),
         }
     }
 

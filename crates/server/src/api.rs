@@ -22,7 +22,9 @@ use self::{
     flow::{destinations, gates, nodes, queues, workers},
     settings::{audit, endpoints, keys, policies},
     status::{alerts, events, forecast, stats},
-    work::{batches, create_jobs, dead_letters, explain, failures, jobs, operations, schedules},
+    work::{
+        batches, create_jobs, dead_letters, explain, failures, jobs, logs, operations, schedules,
+    },
     worker::{claims, heartbeats, prerequisites, settlements, steps},
 };
 use crate::app::App;
@@ -86,6 +88,7 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(policies::replay))
         .routes(routes!(keys::create, keys::list))
         .routes(routes!(keys::delete))
+        .routes(routes!(logs::read))
         .routes(routes!(events::events))
         .routes(routes!(nodes::list))
         .routes(routes!(workers::list))

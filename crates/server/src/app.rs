@@ -29,6 +29,7 @@ use crate::{
         test_clock::TestClock,
         workers::Workers,
     },
+    telemetry::MetricsPush,
 };
 
 /// Settings of the server.
@@ -61,6 +62,8 @@ pub struct Settings {
     pub oidc: Option<Arc<Oidc>>,
     /// The clock of the store, if tests may move it.
     pub test_clock: Option<TestClock>,
+    /// Pushes metrics to a collector.
+    pub metrics_push: Option<MetricsPush>,
 }
 
 impl Default for Settings {
@@ -78,6 +81,7 @@ impl Default for Settings {
             endpoints_per_tenant: limits::ENDPOINTS_PER_TENANT_DEFAULT,
             oidc: None,
             test_clock: None,
+            metrics_push: None,
         }
     }
 }

@@ -5,5 +5,5 @@ pub mod body;
 mod redact;
 pub mod stream;
 
-pub use access::{Caller, Reads, Works, Writes};
+pub use access::{Caller, Monitors, Reads, Works, Writes};
 pub use body::{Body, Id, MaybeBody, Params};

@@ -10,7 +10,7 @@
 //! * `http`: how requests are read and responses written, and the connections that carry them.
 //! * `tls`: the certificate of a listener, read again when its files change.
 //! * `auth`: API keys, sessions, the admin key. `node`: workers, waiting requests, limits by tenant.
-//!   `metrics`: counters of the node.
+//!   `metrics`: counters of the node. `telemetry`: traces over OTLP.
 //! * `theme`: how pages look: assets, layout, navigation, error page, security headers.
 //! * `app`: what every request may use. The one exception to the order: it holds `dashboard::state`,
 //!   which knows no page, as a field.
@@ -36,6 +36,7 @@ mod monitoring;
 mod node;
 mod router;
 mod serve;
+mod telemetry;
 mod theme;
 mod tls;
 
@@ -50,4 +51,5 @@ pub use limits::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 pub use metrics::Metrics;
 pub use node::test_clock::TestClock;
 pub use serve::{Listeners, mount, serve};
+pub use telemetry::{MetricsPush, Telemetry, TelemetrySettings, Tracer, VariableReader};
 pub use tls::{Tls, TlsError, TlsFiles};

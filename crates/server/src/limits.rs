@@ -136,6 +136,8 @@ pub const ON_SUCCESS_MAX: usize = 100;
 pub const JOB_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How soon a request that waits for a job learns that another node has ended it.
 pub const JOB_WAIT_CHECK_EVERY: Duration = Duration::from_secs(1);
+/// How soon a log that is followed shows what another node has stored.
+pub const LOG_FOLLOW_CHECK_EVERY: Duration = Duration::from_secs(1);
 /// How many of the jobs that are waited for are read at once: each may hold a payload.
 pub const JOB_WAITS_READ_AT_ONCE: usize = 100;
 /// A text that a worker tells of itself: a cell in a table.
@@ -225,6 +227,21 @@ pub const ID_CHARS_MAX: usize = 64;
 pub const POLICY_JSON_MAX: usize = 8;
 /// Labels of metrics are names that users choose; past this many they are called `other`.
 pub const METRIC_LANES_MAX: usize = 500;
+/// Lists whose size is a metric are counted no further than this.
+pub const METRIC_LIST_MAX: usize = 100;
+
+// OTLP
+
+/// As the specification of OpenTelemetry has it.
+pub const TELEMETRY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
+/// A request that takes longer would only fill the queue behind it.
+pub const TELEMETRY_TIMEOUT_MAX: Duration = Duration::from_secs(60);
+/// As the specification has it, too.
+pub const METRICS_PUSH_EVERY_DEFAULT: Duration = Duration::from_secs(60);
+/// A push reads as much as a scrape.
+pub const METRICS_PUSH_EVERY_MIN: Duration = Duration::from_millis(100);
+/// A collector that is away must not hold up the stop of a node.
+pub const TELEMETRY_STOP_MAX: Duration = Duration::from_secs(2);
 
 // Dashboard
 
@@ -266,6 +283,9 @@ pub const COMPLETIONS_OF_PAGE_MAX: usize = COMPLETIONS_MAX / 2;
 
 /// Attempts on the page of a job; the API has the rest.
 pub const PAGE_ATTEMPTS_MAX: usize = 50;
+/// Attempts whose logs are on the page of a job, and lines of each; the API has the rest.
+pub const LOG_ATTEMPTS_SHOWN: usize = 5;
+pub const LOG_LINES_SHOWN: usize = 200;
 /// Past attempts that fit into the timeline of a job without becoming unreadable.
 pub const TIMELINE_ATTEMPTS_MAX: usize = 14;
 /// Upcoming attempts in the timeline of a job, beside the past ones.
@@ -303,6 +323,8 @@ pub const PAGE_RUNNING_JOBS_MAX: usize = 500;
 pub const OVERVIEW_ALERTS_MAX: usize = 20;
 /// Alerts on their page, those that fire first; the API has all of them.
 pub const PAGE_ALERTS_MAX: usize = 500;
+/// How long after its end an incident is mentioned beside its destination: the next morning.
+pub const INCIDENT_SHOWN: Duration = Duration::from_secs(24 * 60 * 60);
 /// Groups of failures, destinations and deploys on the overview: each has a page of its own.
 pub const OVERVIEW_ROWS_MAX: usize = 5;
 /// Queues on the overview, the busiest first.
@@ -475,11 +497,20 @@ mod tests {
                 "a tenant",
                 count(core::FAILURE_GROUPS_MAX),
             ),
-            ("signed-in browsers", "a key", count(SESSIONS_PER_KEY_MAX)),
+            (
+                "signed-in browsers",
+                "a key or person",
+                count(SESSIONS_PER_KEY_MAX),
+            ),
             (
                 "session of the dashboard",
                 "a browser",
                 hours(SESSION_TIME_MAX),
+            ),
+            (
+                "failed sign-ins within 5 minutes",
+                "an address (IPv6: a /64), on a node",
+                count(FAILED_SIGN_INS_MAX),
             ),
             (
                 "wrong keys that wait for their response",

@@ -6,27 +6,32 @@
 pub mod start_latency;
 
 use std::{
-    collections::HashSet,
-    sync::{Mutex, PoisonError},
+    collections::HashMap,
+    sync::{Arc, OnceLock, PoisonError, RwLock},
+    time::Duration,
 };
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, histogram::Histogram, info::Info},
     registry::Registry,
 };
-use steadfast_core::{AttemptStatus, EndReason};
-use steadfast_engine::{JobEvent, Notice, Observer};
+use steadfast_core::{AttemptStatus, EndReason, FailureClass, Kind, Queue, Tenant};
+use steadfast_engine::{CreateResult, JobEvent, Notice, Observer};
+use tokio::time::Instant;
 
 use self::start_latency::StartLatency;
 use crate::limits;
 
+/// The label of what is beyond the first labels: counted together, never left out.
+pub const OTHER: &str = "other";
+
 /// Labels of a metric about the jobs of one tenant, queue and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LaneLabels {
-    tenant: String,
-    queue: String,
-    kind: String,
+pub struct LaneLabels {
+    pub tenant: String,
+    pub queue: String,
+    pub kind: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -38,18 +43,75 @@ struct AttemptLabels {
     class: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OperationLabels {
+    operation: &'static str,
+}
+
+/// What clients ask for, under the name that the messaging conventions of OpenTelemetry have for it.
+#[derive(Clone, Copy, Debug)]
+pub enum ClientOperation {
+    /// Jobs are created.
+    Send,
+    /// A worker claims jobs.
+    Receive,
+    /// A worker reports how attempts ended.
+    Settle,
+}
+
+/// Measures an operation until it is dropped.
+pub struct OperationTimer<'a> {
+    metrics: &'a Metrics,
+    operation: ClientOperation,
+    started: Instant,
+}
+
+impl Drop for OperationTimer<'_> {
+    fn drop(&mut self) {
+        let operation = match self.operation {
+            ClientOperation::Send => "send",
+            ClientOperation::Receive => "receive",
+            ClientOperation::Settle => "settle",
+        };
+        let labels = OperationLabels { operation };
+        let histogram = self.metrics.operations.get_or_create(&labels);
+        histogram.observe(self.started.elapsed().as_secs_f64());
+    }
+}
+
+type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+
 /// The counters of a node.
 pub struct Metrics {
-    lanes: Mutex<HashSet<LaneLabels>>,
+    /// The counters of each lane, so that one look-up finds all of them.
+    lanes: RwLock<HashMap<(Tenant, Queue, Kind), Arc<LaneCounters>>>,
+    others: OnceLock<Arc<LaneCounters>>,
+    sent: Family<LaneLabels, Counter>,
+    started: Family<LaneLabels, Counter>,
     retries: Family<LaneLabels, Counter>,
     exhausted: Family<LaneLabels, Counter>,
-    backoff: Family<LaneLabels, Histogram, fn() -> Histogram>,
+    backoff: Histograms<LaneLabels>,
     attempts: Family<AttemptLabels, Counter>,
-    duration: Family<LaneLabels, Histogram, fn() -> Histogram>,
-    lateness: Family<LaneLabels, Histogram, fn() -> Histogram>,
+    duration: Histograms<LaneLabels>,
+    lateness: Histograms<LaneLabels>,
     fences_lost: Counter,
+    operations: Histograms<OperationLabels>,
+    commit_time: Histogram,
+    commit_size: Histogram,
     /// For the overview.
     pub(crate) start_latency: StartLatency,
+}
+
+/// The counters of one tenant, queue and kind.
+struct LaneCounters {
+    labels: LaneLabels,
+    sent: Counter,
+    started: Counter,
+    retries: Counter,
+    exhausted: Counter,
+    backoff: Histogram,
+    duration: Histogram,
+    lateness: Histogram,
 }
 
 /// For attempts, which mostly take well under a second.
@@ -66,10 +128,25 @@ fn long_buckets() -> Histogram {
     ])
 }
 
+/// For requests and commits. A long poll takes up to half a minute.
+fn request_buckets() -> Histogram {
+    Histogram::new([
+        0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
+    ])
+}
+
+/// For attempts per commit.
+fn size_buckets() -> Histogram {
+    Histogram::new([1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 1_000.0])
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         Self {
-            lanes: Mutex::default(),
+            lanes: RwLock::default(),
+            others: OnceLock::new(),
+            sent: Family::default(),
+            started: Family::default(),
             retries: Family::default(),
             exhausted: Family::default(),
             backoff: Family::new_with_constructor(long_buckets),
@@ -77,6 +154,9 @@ impl Default for Metrics {
             duration: Family::new_with_constructor(short_buckets),
             lateness: Family::new_with_constructor(short_buckets),
             fences_lost: Counter::default(),
+            operations: Family::new_with_constructor(request_buckets),
+            commit_time: request_buckets(),
+            commit_size: size_buckets(),
             start_latency: StartLatency::default(),
         }
     }
@@ -84,18 +164,15 @@ impl Default for Metrics {
 
 impl Observer for Metrics {
     fn notice(&self, notice: &Notice) {
-        let lane = self.lane(notice);
+        let lane = self.lane(&notice.tenant, &notice.queue, &notice.kind);
         if let JobEvent::Started { late, backoff } = &notice.event {
             self.start_latency.note(&notice.tenant, *late);
-            self.lateness
-                .get_or_create(&lane)
-                .observe(late.as_secs_f64());
+            lane.started.inc();
+            lane.lateness.observe(late.as_secs_f64());
             if notice.attempt > 1 {
-                self.retries.get_or_create(&lane).inc();
+                lane.retries.inc();
                 if let Some(backoff) = backoff {
-                    self.backoff
-                        .get_or_create(&lane)
-                        .observe(backoff.as_secs_f64());
+                    lane.backoff.observe(backoff.as_secs_f64());
                 }
             }
         }
@@ -104,28 +181,31 @@ impl Observer for Metrics {
             ..
         } = &notice.event
         {
-            self.exhausted.get_or_create(&lane).inc();
+            lane.exhausted.inc();
         }
         if notice.event == JobEvent::FenceLost {
             self.fences_lost.inc();
         }
         if let Some(end) = &notice.ended {
-            self.duration
-                .get_or_create(&lane)
-                .observe(end.took.as_secs_f64());
+            lane.duration.observe(end.took.as_secs_f64());
             let known = end.class.as_ref().map(|class| {
-                let is_ours = steadfast_core::FailureClass::KNOWN.contains(class);
-                if is_ours { class.as_str() } else { "other" }
+                let is_ours = FailureClass::KNOWN.contains(class);
+                if is_ours { class.as_str() } else { OTHER }
             });
             let labels = AttemptLabels {
-                tenant: lane.tenant,
-                queue: lane.queue,
-                kind: lane.kind,
+                tenant: lane.labels.tenant.clone(),
+                queue: lane.labels.queue.clone(),
+                kind: lane.labels.kind.clone(),
                 outcome: outcome(end.status).to_owned(),
                 class: known.unwrap_or_default().to_owned(),
             };
             self.attempts.get_or_create(&labels).inc();
         }
+    }
+
+    fn committed(&self, count: usize, took: Duration) {
+        self.commit_time.observe(took.as_secs_f64());
+        self.commit_size.observe(count as f64);
     }
 }
 
@@ -141,27 +221,70 @@ fn outcome(status: AttemptStatus) -> &'static str {
 }
 
 impl Metrics {
-    /// The labels of a job, or `other` once there are too many.
-    fn lane(&self, notice: &Notice) -> LaneLabels {
-        let lane = LaneLabels {
-            tenant: notice.tenant.to_string(),
-            queue: notice.queue.to_string(),
-            kind: notice.kind.to_string(),
-        };
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        if lanes.contains(&lane) || lanes.len() < limits::METRIC_LANES_MAX {
-            lanes.insert(lane.clone());
-            return lane;
+    /// Begins to measure how long an operation of a client takes, until the guard is dropped.
+    pub(crate) fn time(&self, operation: ClientOperation) -> OperationTimer<'_> {
+        OperationTimer {
+            metrics: self,
+            operation,
+            started: Instant::now(),
         }
-        let other = || "other".to_owned();
-        LaneLabels {
-            tenant: other(),
-            queue: other(),
-            kind: other(),
+    }
+
+    /// Counts the job of a client's request, if it is new.
+    pub(crate) fn sent(&self, result: &CreateResult) {
+        if let CreateResult::New(job) = result {
+            self.lane(&job.tenant, &job.queue, &job.kind).sent.inc();
+        }
+    }
+
+    /// The counters of a lane, or those of all others once there are too many.
+    fn lane(&self, tenant: &Tenant, queue: &Queue, kind: &Kind) -> Arc<LaneCounters> {
+        let key = (tenant.clone(), queue.clone(), kind.clone());
+        let lanes = self.lanes.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lane) = lanes.get(&key) {
+            return lane.clone();
+        }
+        drop(lanes);
+        let mut lanes = self.lanes.write().unwrap_or_else(PoisonError::into_inner);
+        if lanes.len() >= limits::METRIC_LANES_MAX && !lanes.contains_key(&key) {
+            let others = || Arc::new(self.counters([OTHER, OTHER, OTHER]));
+            return self.others.get_or_init(others).clone();
+        }
+        let counters = || Arc::new(self.counters([tenant.as_str(), queue.as_str(), kind.as_str()]));
+        lanes.entry(key).or_insert_with(counters).clone()
+    }
+
+    fn counters(&self, [tenant, queue, kind]: [&str; 3]) -> LaneCounters {
+        let labels = LaneLabels {
+            tenant: tenant.to_owned(),
+            queue: queue.to_owned(),
+            kind: kind.to_owned(),
+        };
+        LaneCounters {
+            sent: self.sent.get_or_create_owned(&labels),
+            started: self.started.get_or_create_owned(&labels),
+            retries: self.retries.get_or_create_owned(&labels),
+            exhausted: self.exhausted.get_or_create_owned(&labels),
+            backoff: self.backoff.get_or_create_owned(&labels),
+            duration: self.duration.get_or_create_owned(&labels),
+            lateness: self.lateness.get_or_create_owned(&labels),
+            labels,
         }
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
+        let version = vec![("version", env!("CARGO_PKG_VERSION"))];
+        registry.register("build", "The running version", Info::new(version));
+        registry.register(
+            "sent_jobs",
+            "Jobs that clients created on this node",
+            self.sent.clone(),
+        );
+        registry.register(
+            "attempts_started",
+            "Attempts that this node started or handed to workers",
+            self.started.clone(),
+        );
         registry.register("retries", "Started retries", self.retries.clone());
         registry.register(
             "retry_exhausted",
@@ -188,6 +311,21 @@ impl Metrics {
             "fence_lost",
             "Late results refused because of a stale fence",
             self.fences_lost.clone(),
+        );
+        registry.register(
+            "operation_duration_seconds",
+            "Duration of requests that create (send), claim (receive) and settle jobs",
+            self.operations.clone(),
+        );
+        registry.register(
+            "store_commit_seconds",
+            "Time to write the ends of attempts in one transaction",
+            self.commit_time.clone(),
+        );
+        registry.register(
+            "store_commit_size",
+            "Ends of attempts written in one transaction",
+            self.commit_size.clone(),
         );
     }
 }

@@ -1,4 +1,5 @@
 //! For monitoring: health, readiness and metrics.
 
 pub mod health;
+pub mod push;
 pub mod scrape;

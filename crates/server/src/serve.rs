@@ -18,6 +18,7 @@ pub use self::listeners::Listeners;
 use crate::{
     app::App,
     http::{base_path, origin::OwnHosts},
+    monitoring::push,
     router::router,
     tls::Tls,
 };
@@ -128,6 +129,11 @@ async fn run_background(app: Arc<App>, certificates: Vec<Arc<Tls>>) {
     let store = node.store();
     let workers = workers.run(&*store);
     let waits = job_waits.run(client, node);
+    let push = async {
+        if let Some(push) = &app.settings.metrics_push {
+            push::run(&app, push, closing).await;
+        }
+    };
     let certificates = certificates.iter().map(|it| it.watch(node, closing));
     tokio::join!(
         futures_util::future::join_all(certificates),
@@ -135,5 +141,6 @@ async fn run_background(app: Arc<App>, certificates: Vec<Arc<Tls>>) {
         sessions.run(closing),
         closing.run_until_cancelled(waits),
         closing.run_until_cancelled(workers),
+        push,
     );
 }

@@ -39,13 +39,16 @@ fn secs(random: &mut StdRng, most: u64) -> Duration {
 }
 
 fn policy(random: &mut StdRng) -> Arc<RetryPolicy> {
+    Arc::new(policy_patch(random).build().unwrap())
+}
+
+fn policy_patch(random: &mut StdRng) -> PolicyPatch {
     let patch = PolicyPatch::fixed(secs(random, 8)).max_retries(random.random_range(0..4));
     let most = Duration::from_secs(random.random_range(30..90));
-    let patch = match random.random_ratio(1, 3) {
+    match random.random_ratio(1, 3) {
         true => patch.max_elapsed(most),
         false => patch,
-    };
-    Arc::new(patch.build().unwrap())
+    }
 }
 
 pub fn job(random: &mut StdRng, now: Timestamp) -> NewJob {

@@ -381,17 +381,26 @@ pub mod store {
     //! test suite that every store passes is part of `steadfast-store`.
 
     #[doc(inline)]
+    pub use steadfast_engine::end_running_attempts;
+    #[doc(inline)]
     pub use steadfast_store::{
         BaseStore, ClaimRequest, Clock, CommandError, CounterDifference, DamagedRow, DamagedRows,
-        DependencyStore, DocumentStore, EnqueueError, JobStore, ManualClock, MemoryStore,
-        OpenError, OperationStore, QueryStore, ScheduleStore, Store, StoreError, SystemClock,
+        DependencyStore, Document, DocumentKind, DocumentPage, DocumentStore, EnqueueError,
+        JobStore, ManualClock, MemoryStore, OpenError, OperationStore, QueryStore, ScheduleStore,
+        Store, StoreError, SystemClock,
     };
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    #[doc(inline)]
+    pub use steadfast_store::{
+        BrokenRows, InspectedRows, MoveError, MoveProgress, MoveSide, MovedTable, RowPosition,
+        StoreCheck, StoreMove, TablePage, TableStore, check_tables, release_moved,
+    };
+    #[cfg(feature = "sqlite")]
+    #[doc(inline)]
+    pub use steadfast_store::{CopyError, SqliteCopy, SqliteOptions, SqliteStore, rusqlite};
     #[cfg(feature = "postgres")]
     #[doc(inline)]
     pub use steadfast_store::{PostgresOptions, PostgresStore, tokio_postgres};
-    #[cfg(feature = "sqlite")]
-    #[doc(inline)]
-    pub use steadfast_store::{SqliteOptions, SqliteStore, rusqlite};
 }
 
 pub mod testing {

@@ -29,8 +29,8 @@ mod writable;
 
 use claims::{claim, due, flow, flow_model, ordered_keys, pause, start, wake};
 use jobs::{
-    attempts, command, commit, enqueue, expiry, keys, once, outbox, outbox_links, prune, renew,
-    sweep, tags, unique, webhooks,
+    attempts, command, commit, enqueue, expiry, keys, logs, once, outbox, outbox_links, prune,
+    renew, sweep, tags, unique, webhooks,
 };
 use records::{
     after, audit, batch_requests, batches, documents, erase, failures, fire, operations, schedules,
@@ -182,6 +182,13 @@ macro_rules! conformance_tests {
                 a_lease_within_the_timeout_ends_with_it
                 a_node_that_keeps_the_timeout_itself_renews_beyond_it
                 renewals_of_a_batch_are_apart
+            }
+            logs {
+                lines_of_a_claim_that_holds_are_kept_in_order
+                an_attempt_that_is_not_counted_shares_its_number
+                the_newest_lines_and_logs_are_kept
+                callers_at_once_lose_no_line
+                logs_go_with_their_job
             }
             once {
                 a_step_that_never_succeeded_left_nothing
@@ -479,6 +486,7 @@ macro_rules! conformance_tests {
                 creates_with_one_key_make_one_job
                 creates_with_one_id_make_one_job
                 a_busy_store_loses_nothing_and_counts_once
+                a_tenant_has_no_more_schedules_than_it_may
                 a_cancelled_job_was_claimed_or_never_will_be
                 one_of_several_ends_of_an_attempt_is_written
                 results_of_a_step_agree

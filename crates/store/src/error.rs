@@ -153,6 +153,14 @@ pub enum OpenError {
         /// Its schema.
         found: i64,
     },
+    /// The store is being moved to another one, or was moved.
+    #[error("{name} cannot be used: {reason}")]
+    Moved {
+        /// The file or database.
+        name: String,
+        /// How far the move is, and what to do.
+        reason: String,
+    },
     /// The linked SQLite has a defect that loses data.
     #[error(
         "SQLite {found} can corrupt a database in WAL mode: version {least} or newer is required"
@@ -215,6 +223,7 @@ impl OpenError {
             | Self::LogMissing { .. }
             | Self::Newer { .. }
             | Self::Preview { .. }
+            | Self::Moved { .. }
             | Self::UnsafeSqlite { .. }
             | Self::Address { .. }
             | Self::NewerDatabase { .. } => false,

@@ -6,6 +6,7 @@
 //! * `verbs`: what is written once for all drivers, over a transaction.
 //! * `drivers`: `memory` is the readable reference, `sqlite` is the default (one file, one writer
 //!   thread, group commit), `postgres` is for many nodes; `sql` has what the last two share.
+//! * `tables`: a store as rows, which are checked and moved to another database.
 //! * `claim`: which range of due jobs comes next. `lane`, `minutes`, `failures`: what is counted.
 //! * `wake`, `clock`: how waiting callers are woken, and the only clock.
 //! * `damage`: corrupt rows that were skipped.
@@ -37,6 +38,8 @@ mod lane;
 mod listed_payload;
 mod minutes;
 mod paging;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod tables;
 mod verbs;
 mod wake;
 
@@ -52,7 +55,7 @@ pub use drivers::memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use drivers::postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
-pub use drivers::sqlite::{SqliteOptions, SqliteStore};
+pub use drivers::sqlite::{CopyError, SqliteCopy, SqliteOptions, SqliteStore};
 pub use error::{CommandError, EnqueueError, ErrorSource, OpenError, StoreError};
 pub use fair_gate::{Admission, FairGate};
 /// The SQLite binding, for transactions of your own.
@@ -65,15 +68,21 @@ pub use store::{
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
     DueSchedule, DueSchedules, EndedJobs, EnqueueResult, FailureCursor, FailureFilter,
     FailureStore, FireRequest, FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,
-    JobTraces, LaneMinutes, LaneMinutesList, LaneStats, MinuteStats, OperationBatch,
-    OperationChange, OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox,
-    Page, PageRequest, PrunedRecords, QueryStore, ReleasedDependants, RenewResult, Renewal,
-    RetentionTimes, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
-    ScheduleStore, StartQuery, StartSnapshot, Store, TickRecord, WaitingMinute,
+    JobTraces, LaneMinutes, LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines,
+    OperationBatch, OperationChange, OperationFilter, OperationJobFilter, OperationRecord,
+    OperationStore, Outbox, Page, PageRequest, PoolFigures, PrunedRecords, QueryStore,
+    ReleasedDependants, RenewResult, Renewal, RetentionTimes, SaveStepResult, ScheduleCreateResult,
+    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartSnapshot, Store,
+    StoreFigures, TickRecord, WaitingMinute,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]
 pub use store::{LayeredStore, StoreLayer};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use tables::{
+    BrokenRows, InspectedRows, MoveError, MoveProgress, MoveSide, MovedTable, RowPosition,
+    StoreCheck, StoreMove, TablePage, TableStore, check_tables, release_moved,
+};
 /// The PostgreSQL client, for transactions of your own.
 #[cfg(feature = "postgres")]
 pub use tokio_postgres;

@@ -136,6 +136,8 @@ pub const VIEW_PAUSE: Duration = Duration::from_secs(1);
 /// Different pairs of queue and kind that a tenant has used lately: counts of all tenants are made of
 /// them, and read often.
 pub const LANES_PER_TENANT_MAX: usize = 5_000;
+/// Schedules of a tenant: each makes jobs for ever, and one every second is much work already.
+pub const SCHEDULES_PER_TENANT_MAX: usize = 1_000;
 /// Places where jobs of a tenant wait: pairs of queue and kind, apart by destination and concurrency
 /// key. Every node keeps them in memory, about 700 bytes each.
 pub const FLOW_KEYS_PER_TENANT_MAX: usize = 100_000;
@@ -216,6 +218,14 @@ pub const WRITER_QUEUE_MAX: usize = 4_096;
 pub const TRANSACTION_REQUESTS_MAX: usize = 512;
 /// Rows in one transaction, for the same reason.
 pub const TRANSACTION_ROWS_MAX: usize = 4_096;
+/// Rows of a table that are checked by one statement: it takes milliseconds, and nothing waits for it.
+pub const CHECKED_ROWS: usize = 5_000;
+/// Rows that are moved in one transaction: each may have a payload, and as many are read ahead.
+pub const MOVED_ROWS: usize = 256;
+/// Rows that one statement of a move inserts, the most that fit first.
+pub const MOVE_INSERT_ROWS: [usize; 3] = [128, 16, 1];
+/// Broken rows of one sort that a check keeps to show; the others are counted.
+pub const BROKEN_ROWS_KEPT: usize = 5;
 /// Rows that one statement inserts, the most that fit first. A statement with 32 rows takes 15,100
 /// instructions for each job, one with 8 takes 16,800, one with a single row 27,600; larger ones
 /// gain little more.
@@ -271,13 +281,15 @@ pub const WRITER_CACHE_BYTES_DEFAULT: usize = 32 * 1024 * 1024;
 pub const READERS_DEFAULT: usize = 4;
 /// Default wait for other processes that hold the write lock; backups hold it for seconds.
 pub const BUSY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+/// Pages of a copy of a file that are written at a time: about 4 MiB.
+pub const COPY_PAGES: i32 = 1_000;
 /// The first SQLite in which a checkpoint cannot race a writer into corrupting the file.
 pub const SQLITE_VERSION_MIN: (i32, &str) = (3_051_003, "3.51.3");
 
 // PostgreSQL.
 
 /// Where schema versions begin. Previews counted from 1; their stores cannot be read.
-pub const SCHEMA_VERSION_FIRST: i64 = 102;
+pub const SCHEMA_VERSION_FIRST: i64 = 103;
 /// The first version that the migrations run on.
 pub const POSTGRES_VERSION_MIN: i32 = 130_000;
 /// Default number of connections for queries and changes.
@@ -297,6 +309,10 @@ pub const PEER_SILENCE_MAX: Duration = Duration::from_secs(30);
 pub const TRANSACTION_TRIES_MAX: usize = 10;
 /// Transitions written by one statement; callers send fewer.
 pub const COMMIT_BATCH_MAX: usize = 10_000;
+/// Logs that one transaction appends to: each is read and written again.
+pub const LOGS_AT_ONCE: usize = 100;
+/// The logs of a job that are kept, by claim; a job that is snoozed for years has no more.
+pub const LOGS_PER_JOB_MAX: u32 = 100;
 /// Jobs that one transaction of a command locks.
 pub const COMMAND_BATCH_MAX: usize = 1_000;
 /// Jobs that one transaction of retention deletes, so that locks and vacuum stay short.

@@ -1,8 +1,9 @@
-//! The contract of every store: seven small traits, and [`Store`] for all of them together.
+//! The contract of every store: eight small traits, and [`Store`] for all of them together.
 //!
 //! * [`JobStore`]: the life of a job, from enqueue to retention.
 //! * [`QueryStore`]: looking at jobs, attempts and counts; nothing is changed.
 //! * [`FailureStore`]: failures grouped by cause.
+//! * [`LogStore`]: what attempts logged.
 //! * [`ScheduleStore`]: schedules and their ticks.
 //! * [`DocumentStore`]: small records beside the jobs, such as endpoints and keys.
 //! * [`OperationStore`]: work on many jobs, and who did what.
@@ -22,6 +23,7 @@ mod job_filter;
 mod jobs;
 mod lane_minutes;
 mod links;
+mod logs;
 mod operations;
 mod queries;
 mod schedules;
@@ -48,13 +50,14 @@ pub use jobs::{
 pub use lane_minutes::{DueMinutes, LaneMinutes, LaneMinutesList, WaitingMinute};
 pub(crate) use lane_minutes::{LaneMinutesSum, WaitingSum};
 pub use links::{DependencyStore, JobLinks, ReleasedDependants};
+pub use logs::{LogStore, NewLogLines};
 pub use operations::{
     AuditFilter, JobTraces, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
     OperationRecord, OperationStore, PrunedRecords, RetentionTimes,
 };
 pub use queries::{
     AttemptCursor, AttemptOwner, JobCount, JobPageRequest, LaneStats, MinuteStats, Page,
-    PageRequest, QueryStore,
+    PageRequest, PoolFigures, QueryStore, StoreFigures,
 };
 pub use schedules::{
     DueSchedule, DueSchedules, FireRequest, FireResult, ScheduleCreateResult, ScheduleFilter,
@@ -84,6 +87,7 @@ pub trait Store:
     JobStore
     + QueryStore
     + FailureStore
+    + LogStore
     + ScheduleStore
     + DocumentStore
     + OperationStore
@@ -95,6 +99,7 @@ impl<
     S: JobStore
         + QueryStore
         + FailureStore
+        + LogStore
         + ScheduleStore
         + DocumentStore
         + OperationStore

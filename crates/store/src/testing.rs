@@ -16,7 +16,11 @@ use std::{
         OnceLock,
         atomic::{AtomicU32, Ordering},
     },
+    thread,
+    time::Duration,
 };
+
+const RECOVERY_LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Safe against a crash of the server, which tests provoke, but not of the machine.
 const SETTINGS: &str = "-c listen_addresses='' -c fsync=off -c full_page_writes=off \
@@ -88,6 +92,41 @@ impl Server {
         )?;
         standby.resume()?;
         Ok(standby)
+    }
+
+    /// A copy of the files of this server that does not run.
+    pub fn base_backup(&self) -> io::Result<Self> {
+        let copy = Self::prepare("")?;
+        copy.run("pg_basebackup", &["-c", "fast", "--no-sync"], |backup| {
+            backup.args(["-U", "postgres", "-h"]).arg(&self.directory);
+        })?;
+        Ok(copy)
+    }
+
+    /// Starts a copy as these settings for its recovery say, and waits until it can be written to.
+    pub fn recover(&mut self, settings: &str) -> io::Result<()> {
+        self.put("data/recovery.signal", "")?;
+        settings.clone_into(&mut self.settings);
+        self.resume()?;
+        // It answers readers before its recovery has ended.
+        while self.ask("SELECT pg_is_in_recovery()")? != "f" {
+            thread::park_timeout(RECOVERY_LOOK_EVERY);
+        }
+        Ok(())
+    }
+
+    fn ask(&self, sql: &str) -> io::Result<String> {
+        let output = command(&self.binaries.join("psql"), self.user, &self.directory)
+            .args(["-X", "-A", "-t", "-U", "postgres", "-d", "postgres", "-h"])
+            .arg(&self.directory)
+            .args(["-c", sql])
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+            false => Err(io::Error::other(format!("psql failed for {sql}"))),
+        }
     }
 
     /// Makes a standby the primary.

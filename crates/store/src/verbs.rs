@@ -8,6 +8,7 @@ mod erase;
 pub(crate) mod event_position;
 pub(crate) mod failures;
 pub(crate) mod links;
+mod logs;
 mod operations;
 pub(crate) mod outbox;
 mod records;

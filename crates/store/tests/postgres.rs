@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use steadfast_store::{
@@ -21,7 +21,11 @@ impl Postgres {
     }
 
     async fn open(&self, clock: ManualClock) -> Arc<dyn Store> {
-        let options = PostgresOptions::default().schema(&self.0).clock(clock);
+        // Cases with a thousand callers share a busy machine with others.
+        let options = PostgresOptions::default()
+            .schema(&self.0)
+            .clock(clock)
+            .timeout(Duration::from_secs(120));
         let url = Server::shared().url();
         Arc::new(PostgresStore::open(&url, options).await.unwrap())
     }

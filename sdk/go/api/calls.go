@@ -6,6 +6,7 @@ import (
 	"context"
 	"iter"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -1023,6 +1024,28 @@ func (c *Client) GetJob(ctx context.Context, id string, params GetJobParams) (*J
 func (c *Client) EditJob(ctx context.Context, id string, request EditJobRequest) (*Job, error) {
 	answer := new(Job)
 	err := c.Call(ctx, "PATCH", "/jobs/"+url.PathEscape(id), nil, request, answer)
+	return answer, err
+}
+
+// GetAttemptLogParams is the query of [Client.GetAttemptLog]; what is left empty is not sent.
+type GetAttemptLogParams struct {
+	// Only lines from this number on.
+	From int
+	// Stream the lines as server-sent events until the attempt ends.
+	Follow bool
+}
+
+func (p GetAttemptLogParams) values() url.Values {
+	v := url.Values{}
+	addInt(v, "from", p.From)
+	addBool(v, "follow", p.Follow)
+	return v
+}
+
+// GetAttemptLog: Read the log of an attempt, or follow it.
+func (c *Client) GetAttemptLog(ctx context.Context, id string, attempt int, params GetAttemptLogParams) (*AttemptLog, error) {
+	answer := new(AttemptLog)
+	err := c.Call(ctx, "GET", "/jobs/"+url.PathEscape(id)+"/attempts/"+strconv.Itoa(attempt)+"/logs", params.values(), nil, answer)
 	return answer, err
 }
 

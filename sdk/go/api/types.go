@@ -169,6 +169,18 @@ type AttemptList struct {
 	NextCursor string `json:"nextCursor,omitzero"`
 }
 
+// AttemptLog: The newest lines that an attempt logged: up to 1,000 lines or 64 KiB.
+type AttemptLog struct {
+	// The number of the attempt.
+	Attempt int `json:"attempt"`
+	// How many lines were dropped, the oldest first, because the log is full.
+	Dropped int `json:"dropped"`
+	// The lines, oldest first.
+	Lines []NumberedLogLine `json:"lines"`
+	// The number of the next line: read on with `from`.
+	Next int `json:"next"`
+}
+
 // AttemptStatus is one of a few words.
 type AttemptStatus string
 
@@ -567,7 +579,7 @@ type CreateKeyRequest struct {
 	Name string `json:"name,omitzero"`
 	// Scope of the key.
 	Scope Scope `json:"scope"`
-	// Tenant of the key. A key with scope `worker` or `read` is for all tenants by default.
+	// Tenant of the key. A key with scope `worker`, `read` or `metrics` is for all tenants by default.
 	Tenant string `json:"tenant,omitzero"`
 }
 
@@ -592,7 +604,8 @@ type CreateOperationRequest struct {
 	Mode string `json:"mode,omitzero"`
 	// Maximum jobs per second; the setting `bulkRate` by default.
 	Pace *int `json:"pace,omitzero"`
-	// The new retry policy; only for `edit_policy`.
+	// Changes to the retry policy of each job, only for `edit_policy`: omitted fields stay as they
+	// are, a preset replaces the whole policy.
 	Retry RetryPolicyInput `json:"retry,omitzero"`
 	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
 	Tenant string `json:"tenant,omitzero"`
@@ -945,6 +958,8 @@ type FailRequest struct {
 	Failure *FailureRequest `json:"failure,omitzero"`
 	// The fence of the claim.
 	Fence int `json:"fence"`
+	// New lines of the attempt's log.
+	Log *LogLines `json:"log,omitzero"`
 }
 
 // Failure: The failure
@@ -1217,6 +1232,8 @@ type HeartbeatEntry struct {
 	ID string `json:"id"`
 	// Lease duration from now; the job's own lease by default.
 	Lease *Duration `json:"lease,omitzero"`
+	// New lines of the attempt's log.
+	Log *LogLines `json:"log,omitzero"`
 	// Progress note; the previous note stays by default.
 	Note string `json:"note,omitzero"`
 	// Progress in percent, a whole number; the previous value stays by default.
@@ -1235,6 +1252,8 @@ type HeartbeatRequest struct {
 	Fence int `json:"fence"`
 	// Lease duration from now; the job's own lease by default.
 	Lease *Duration `json:"lease,omitzero"`
+	// New lines of the attempt's log.
+	Log *LogLines `json:"log,omitzero"`
 	// Progress note; the previous note stays by default.
 	Note string `json:"note,omitzero"`
 	// Progress in percent, a whole number; the previous value stays by default.
@@ -1533,6 +1552,34 @@ type Lease struct {
 	TimedOut *bool `json:"timedOut,omitzero"`
 }
 
+// LogLevel is one of a few words.
+type LogLevel string
+
+const (
+	LogLevelDebug LogLevel = "debug"
+	LogLevelInfo  LogLevel = "info"
+	LogLevelWarn  LogLevel = "warn"
+	LogLevelError LogLevel = "error"
+)
+
+// LogLine: One line of a log.
+type LogLine struct {
+	// When it was written, by the clock of the writer.
+	At time.Time `json:"at"`
+	// The level.
+	Level LogLevel `json:"level"`
+	// The text; longer than 8 KiB it is cut.
+	Text string `json:"text"`
+}
+
+// LogLines: Consecutive lines of a log.
+type LogLines struct {
+	// The number of the first line; the attempt's first line has 0.
+	From *int `json:"from,omitzero"`
+	// The lines, oldest first.
+	Lines []LogLine `json:"lines,omitzero"`
+}
+
 // MarkFailureRequest: A new state for a failure group.
 type MarkFailureRequest struct {
 	// `known`: a person has reviewed it. `fixed`: the cause is fixed, and an alert fires if it occurs
@@ -1588,6 +1635,18 @@ type NodeList struct {
 	NextCursor string `json:"nextCursor,omitzero"`
 	// By name.
 	Nodes []Node `json:"nodes"`
+}
+
+// NumberedLogLine: A line of a log.
+type NumberedLogLine struct {
+	// When it was written, by the clock of the worker.
+	At time.Time `json:"at"`
+	// The level.
+	Level LogLevel `json:"level"`
+	// The number of the line; the first one of an attempt has 0.
+	Number int `json:"number"`
+	// The text.
+	Text string `json:"text"`
 }
 
 // OnFailure is one of a few words.
@@ -1882,6 +1941,8 @@ type Rate struct {
 type ReleaseRequest struct {
 	// The fence of the claim.
 	Fence int `json:"fence"`
+	// New lines of the attempt's log.
+	Log *LogLines `json:"log,omitzero"`
 }
 
 // ReplayFigures: Results of jobs under a policy.
@@ -2052,10 +2113,11 @@ type ScheduleList struct {
 type Scope string
 
 const (
-	ScopeAdmin  Scope = "admin"
-	ScopeTenant Scope = "tenant"
-	ScopeWorker Scope = "worker"
-	ScopeRead   Scope = "read"
+	ScopeAdmin   Scope = "admin"
+	ScopeTenant  Scope = "tenant"
+	ScopeWorker  Scope = "worker"
+	ScopeRead    Scope = "read"
+	ScopeMetrics Scope = "metrics"
 )
 
 // SetDestinationRequest: Settings of a destination. With `PUT`, omitted settings are reset to their
@@ -2128,6 +2190,8 @@ type SettlementRequest struct {
 	Fence int `json:"fence"`
 	// The job's id.
 	ID string `json:"id"`
+	// New lines of the attempt's log.
+	Log *LogLines `json:"log,omitzero"`
 	// Up to 100 jobs created atomically with the success; only with `succeed`.
 	OnSuccess []CreateJobRequest `json:"onSuccess,omitzero"`
 	// Outcome of the attempt.
@@ -2207,6 +2271,8 @@ type SnoozeRequest struct {
 	Delay Duration `json:"delay"`
 	// The fence of the claim.
 	Fence int `json:"fence"`
+	// New lines of the attempt's log.
+	Log *LogLines `json:"log,omitzero"`
 }
 
 // StartEstimate: Estimated start of a job.
@@ -2264,6 +2330,8 @@ type Step struct {
 type SucceedRequest struct {
 	// The fence of the claim.
 	Fence int `json:"fence"`
+	// New lines of the attempt's log.
+	Log *LogLines `json:"log,omitzero"`
 	// Up to 100 jobs created atomically with the success; recurring jobs are not allowed. They belong
 	// to the tenant of this job.
 	OnSuccess []CreateJobRequest `json:"onSuccess,omitzero"`

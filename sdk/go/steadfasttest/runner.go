@@ -39,6 +39,8 @@ type Job struct {
 	// Percent and Note of the newest report.
 	Percent int
 	Note    string
+	// Logged has what all attempts logged.
+	Logged []api.LogLine
 
 	steps          map[string]json.RawMessage
 	policy         policy
@@ -241,3 +243,6 @@ func (j *Job) Prerequisites(context.Context) ([]api.PrerequisiteResult, error) {
 
 // Report is part of [steadfast.AttemptStore].
 func (j *Job) Report(percent int, note string) { j.Percent, j.Note = percent, note }
+
+// Log adds a line to [Job.Logged].
+func (j *Job) Log(line api.LogLine) { j.Logged = append(j.Logged, line) }

@@ -263,7 +263,10 @@ def method(path: str, verb: str, operation: Schema, is_async: bool) -> str:
     ]
     if keywords:
         arguments += ["*", *keywords]
-    target = re.sub(r"\{(\w+)\}", lambda m: "{quote(" + argument(m[1]) + ", safe='')}", path)
+    numbers = {p["name"] for p in in_path if query_type(p) == "int"}
+    text = {p["name"]: argument(p["name"]) for p in in_path}
+    text |= {name: f"str({text[name]})" for name in numbers}
+    target = re.sub(r"\{(\w+)\}", lambda m: "{quote(" + text[m[1]] + ", safe='')}", path)
     call = [repr(verb.upper()), f'f"{target}"' if in_path else f'"{path}"']
     if in_query:
         call.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -32,8 +33,10 @@ def start_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[StartServer]:
 
 def outcome_of(server: FaultyServer, worker: Worker) -> str:
     worker.start()
+    deadline = time.monotonic() + 60
     while not server.has_settled.wait(0.05):
         worker.wait(0)
+        assert time.monotonic() < deadline, server.requests
     worker.stop()
     assert worker.wait(30)
     assert len(server.settled) == 1

@@ -95,6 +95,9 @@ function jobsApi(http: Http) {
         (after) => history(id, { after }),
         (page) => page.attempts,
       ),
+    /** The log of an attempt, numbered from 1. */
+    log: (id: string, attempt: number, from = 0) =>
+      http.call("getAttemptLog", { path: { id, attempt }, query: { from } }),
     edit: (id: string, body: EditJobRequest) => http.call("editJob", { path: { id }, body }),
     cancel: (id: string) => http.call("cancelJob", { path: { id } }),
     retry: (id: string, body?: Operations["retryJob"]["body"]) =>

@@ -1,6 +1,7 @@
+import { AttemptLog, keepLog } from "./attempt-log.js";
 import type { AbortCause } from "./errors.js";
 import { AbortedError } from "./errors.js";
-import type { CreateJobRequest, Job, PrerequisiteResult } from "./generated.js";
+import type { CreateJobRequest, Job, LogLevel, LogLines, PrerequisiteResult } from "./generated.js";
 import type { EnqueueOptions, JobSource } from "./job.js";
 import type { Jsonify } from "./json.js";
 import type { Logger } from "./logger.js";
@@ -18,7 +19,7 @@ export interface JobContext {
   readonly stopping: AbortSignal;
   /** The W3C trace context of the job, if it has one. */
   readonly traceparent: string | undefined;
-  /** Logs with the job's id, kind and attempt. */
+  /** Logs with the job's id, kind and attempt. Entries from level info on are also kept with the attempt, as `log` does. */
   readonly logger: Logger;
 
   /**
@@ -34,6 +35,12 @@ export interface JobContext {
 
   /** Reports the progress of this attempt in percent, with a short note. */
   progress(percent: number, note?: string): Promise<void>;
+
+  /**
+   * Adds a line to the log of this attempt, which people read on the page of the job and with `steadfast
+   * jobs logs`. The newest 1,000 lines or 64 KiB are kept.
+   */
+  log(level: LogLevel, text: string): void;
 
   /** Creates another job if and only if this attempt succeeds, in the same transaction. */
   onSuccess<Input>(job: JobSource<Input>, payload: Input, options?: EnqueueOptions): Promise<void>;
@@ -52,6 +59,7 @@ export interface AttemptBackend {
   saveStep(name: string, result: unknown): Promise<unknown>;
   reportProgress(percent: number, note: string | undefined): Promise<void>;
   listPrerequisites(): Promise<PrerequisiteResult[]>;
+  storeLog(lines: LogLines): Promise<void>;
 }
 
 /** The job whose handler runs in the current chain of calls. */
@@ -65,6 +73,7 @@ export class AttemptContext implements JobContext {
   readonly stopping: AbortSignal;
   readonly #controller = new AbortController();
   readonly #requests: Promise<CreateJobRequest>[] = [];
+  readonly #log: AttemptLog;
   #lastReport: Promise<void> = Promise.resolve();
 
   constructor(
@@ -76,7 +85,9 @@ export class AttemptContext implements JobContext {
     this.job = job;
     this.stopping = stopping;
     this.#backend = backend;
-    this.logger = logger;
+    this.#log = new AttemptLog((lines) => backend.storeLog(lines));
+    const { id, kind, attempt } = job;
+    this.logger = keepLog(logger, { job: id, kind, attempt }, this.#log);
   }
 
   get attempt(): number {
@@ -118,6 +129,13 @@ export class AttemptContext implements JobContext {
     this.#lastReport.catch(() => {});
     return this.#lastReport;
   };
+
+  readonly log = (level: LogLevel, text: string): void => this.#log.add(level, text);
+
+  /** The lines of the log that go with the outcome. */
+  closeLog(): LogLines | undefined {
+    return this.#log.close();
+  }
 
   readonly onSuccess = <Input>(
     job: JobSource<Input>,

@@ -129,6 +129,18 @@ export interface AttemptList {
   nextCursor?: string | null | undefined;
 }
 
+/** The newest lines that an attempt logged: up to 1,000 lines or 64 KiB. */
+export interface AttemptLog {
+  /** The number of the attempt. */
+  attempt: number;
+  /** How many lines were dropped, the oldest first, because the log is full. */
+  dropped: number;
+  /** The lines, oldest first. */
+  lines: NumberedLogLine[];
+  /** The number of the next line: read on with `from`. */
+  next: number;
+}
+
 export type AttemptStatus = "SUCCESS" | "FAILED" | "LOST" | "SNOOZED" | "CANCELLED" | "RELEASED";
 
 /** A page of audit records. */
@@ -519,7 +531,10 @@ export interface CreateKeyRequest {
   name?: string | undefined;
   /** Scope of the key. */
   scope: Scope;
-  /** Tenant of the key. A key with scope `worker` or `read` is for all tenants by default. */
+  /**
+   * Tenant of the key. A key with scope `worker`, `read` or `metrics` is for all tenants by
+   * default.
+   */
   tenant?: Name | null | undefined;
 }
 
@@ -547,7 +562,10 @@ export interface CreateOperationRequest {
   mode?: string | null | undefined;
   /** Maximum jobs per second; the setting `bulkRate` by default. */
   pace?: number | null | undefined;
-  /** The new retry policy; only for `edit_policy`. */
+  /**
+   * Changes to the retry policy of each job, only for `edit_policy`: omitted fields stay as they
+   * are, a preset replaces the whole policy.
+   */
   retry?: RetryPolicyInput | null | undefined;
   /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
   tenant?: Name | null | undefined;
@@ -859,6 +877,8 @@ export interface FailRequest {
   failure?: FailureRequest | null | undefined;
   /** The fence of the claim. */
   fence: number;
+  /** New lines of the attempt's log. */
+  log?: LogLines | null | undefined;
 }
 
 /** The failure */
@@ -1102,6 +1122,8 @@ export interface HeartbeatEntry {
   id: string;
   /** Lease duration from now; the job's own lease by default. */
   lease?: Duration | null | undefined;
+  /** New lines of the attempt's log. */
+  log?: LogLines | null | undefined;
   /** Progress note; the previous note stays by default. */
   note?: string | null | undefined;
   /** Progress in percent, a whole number; the previous value stays by default. */
@@ -1120,6 +1142,8 @@ export interface HeartbeatRequest {
   fence: number;
   /** Lease duration from now; the job's own lease by default. */
   lease?: Duration | null | undefined;
+  /** New lines of the attempt's log. */
+  log?: LogLines | null | undefined;
   /** Progress note; the previous note stays by default. */
   note?: string | null | undefined;
   /** Progress in percent, a whole number; the previous value stays by default. */
@@ -1401,6 +1425,26 @@ export interface Lease {
   timedOut?: boolean | undefined;
 }
 
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** One line of a log. */
+export interface LogLine {
+  /** When it was written, by the clock of the writer. */
+  at: string;
+  /** The level. */
+  level: LogLevel;
+  /** The text; longer than 8 KiB it is cut. */
+  text: string;
+}
+
+/** Consecutive lines of a log. */
+export interface LogLines {
+  /** The number of the first line; the attempt's first line has 0. */
+  from?: number | undefined;
+  /** The lines, oldest first. */
+  lines?: LogLine[] | undefined;
+}
+
 /** A new state for a failure group. */
 export interface MarkFailureRequest {
   /**
@@ -1453,6 +1497,18 @@ export interface NodeList {
   nextCursor?: string | null | undefined;
   /** By name. */
   nodes: Node[];
+}
+
+/** A line of a log. */
+export interface NumberedLogLine {
+  /** When it was written, by the clock of the worker. */
+  at: string;
+  /** The level. */
+  level: LogLevel;
+  /** The number of the line; the first one of an attempt has 0. */
+  number: number;
+  /** The text. */
+  text: string;
 }
 
 export type OnFailure = "wait" | "fail" | "run";
@@ -1738,6 +1794,8 @@ export interface Rate {
 export interface ReleaseRequest {
   /** The fence of the claim. */
   fence: number;
+  /** New lines of the attempt's log. */
+  log?: LogLines | null | undefined;
 }
 
 /** Results of jobs under a policy. */
@@ -1910,7 +1968,7 @@ export interface ScheduleList {
   schedules: Schedule[];
 }
 
-export type Scope = "admin" | "tenant" | "worker" | "read";
+export type Scope = "admin" | "tenant" | "worker" | "read" | "metrics";
 
 /**
  * Settings of a destination. With `PUT`, omitted settings are reset to their defaults; with
@@ -1985,6 +2043,8 @@ export interface SettlementRequest {
   fence: number;
   /** The job's id. */
   id: string;
+  /** New lines of the attempt's log. */
+  log?: LogLines | null | undefined;
   /** Up to 100 jobs created atomically with the success; only with `succeed`. */
   onSuccess?: CreateJobRequest[] | undefined;
   /** Outcome of the attempt. */
@@ -2061,6 +2121,8 @@ export interface SnoozeRequest {
   delay: Duration;
   /** The fence of the claim. */
   fence: number;
+  /** New lines of the attempt's log. */
+  log?: LogLines | null | undefined;
 }
 
 /** Estimated start of a job. */
@@ -2117,6 +2179,8 @@ export interface Step {
 export interface SucceedRequest {
   /** The fence of the claim. */
   fence: number;
+  /** New lines of the attempt's log. */
+  log?: LogLines | null | undefined;
   /**
    * Up to 100 jobs created atomically with the success; recurring jobs are not allowed. They
    * belong to the tenant of this job.
@@ -2911,6 +2975,22 @@ export interface Operations {
     body: EditJobRequest;
     answer: Job;
   };
+  /** Read the log of an attempt, or follow it. */
+  getAttemptLog: {
+    path: {
+      /** job_… */
+      id: string;
+      /** The number of the attempt, from 1 */
+      attempt: number;
+    };
+    query?: {
+      /** Only lines from this number on. */
+      from?: number | undefined;
+      /** Stream the lines as server-sent events until the attempt ends. */
+      follow?: boolean | undefined;
+    };
+    answer: AttemptLog;
+  };
   /** Cancel a job: immediately if it is waiting; a running attempt is asked to stop. */
   cancelJob: {
     path: {
@@ -3302,6 +3382,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   createJob: ["POST", "/jobs"],
   getJob: ["GET", "/jobs/{id}"],
   editJob: ["PATCH", "/jobs/{id}"],
+  getAttemptLog: ["GET", "/jobs/{id}/attempts/{attempt}/logs"],
   cancelJob: ["POST", "/jobs/{id}/cancel"],
   explainJob: ["GET", "/jobs/{id}/explain"],
   listAttempts: ["GET", "/jobs/{id}/history"],

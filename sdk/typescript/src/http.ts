@@ -62,7 +62,7 @@ export class Http {
   ): Promise<Operations[Name]["answer"]> {
     const [method, template] = OPERATIONS[name];
     const { path, query, body } = input as {
-      path?: Record<string, string>;
+      path?: Record<string, string | number>;
       query?: Record<string, unknown>;
       body?: unknown;
     };

@@ -7,6 +7,7 @@ import type { CreateJobRequest, CreateScheduleRequest, Job, Schedule } from "./g
 import { type Jsonify, throughJson } from "./json.js";
 import type { StandardSchema } from "./schema.js";
 import type { Steadfast } from "./steadfast.js";
+import { currentTraceparent } from "./tracing.js";
 
 /** What a job does, and when a schedule creates it: no options of a job that is enqueued. */
 type WorkField =
@@ -117,7 +118,7 @@ export class JobDefinition<Input, Payload, Result> implements JobSource<Input> {
     const sent = this.#asJson(payload) ?? null;
     await this.parse(sent);
     const { runAt, startBefore, traceparent, ...rest } = { ...this.#defaults, ...options };
-    const trace = traceparent ?? currentContext.getStore()?.traceparent;
+    const trace = traceparent ?? currentTraceparent() ?? currentContext.getStore()?.traceparent;
     return {
       ...rest,
       kind: this.kind,

@@ -17,13 +17,3 @@ export const jsonLogger: Logger = {
   warn: (message, fields) => write("warn", message, fields),
   error: (message, fields) => write("error", message, fields),
 };
-
-/** A logger that adds fields to every entry. */
-export function withFields(logger: Logger, fields: Record<string, unknown>): Logger {
-  return {
-    debug: (message, more) => logger.debug(message, { ...fields, ...more }),
-    info: (message, more) => logger.info(message, { ...fields, ...more }),
-    warn: (message, more) => logger.warn(message, { ...fields, ...more }),
-    error: (message, more) => logger.error(message, { ...fields, ...more }),
-  };
-}

@@ -265,6 +265,25 @@ test("progress is a whole number of percent, with a note", async () => {
   assert.equal(engine.job(id).note, "a third");
 });
 
+test("an attempt keeps the newest lines of its log, and what its logger writes", async () => {
+  const job = steadfast.job("chatty", {
+    run: async (_payload: unknown, { log, logger }) => {
+      for (let number = 0; number < 1_005; number += 1) log("debug", `${number}`);
+      logger.debug("hidden");
+      logger.warn("slow", { ms: 7 });
+      log("error", "é".repeat(8 * 1024));
+    },
+  });
+  const engine = start(job);
+  const { id } = await job.enqueue();
+  await engine.runDue();
+  const lines = engine.log(id);
+  assert.equal(lines.length, 1_000);
+  assert.equal(lines[0]?.text, "7");
+  assert.equal(lines.at(-2)?.text, 'slow {"ms":7}');
+  assert.ok(new TextEncoder().encode(lines.at(-1)?.text).length <= 8 * 1024);
+});
+
 test("middleware wraps handlers, the first outermost", async () => {
   const seen: string[] = [];
   const job = steadfast.job("wrapped", { run: () => seen.push("run") });

@@ -32,6 +32,8 @@ const MARK: char = '\u{1e}';
 /// Longer than any page takes on a busy machine: a page that takes longer hangs.
 const PAGE_SECONDS_MAX: &str = "300";
 const PAGES_AT_ONCE: usize = 4;
+const PORT_FIRST: usize = 20_000;
+const PORTS: usize = 10_000;
 
 struct Line {
     /// In the page.
@@ -321,11 +323,19 @@ impl Ports {
     }
 }
 
+/// A port that is free, and stays so until the page uses it: systems give out ports from 32768 on
+/// to programs that ask for any.
 fn free_port() -> Result<String, String> {
-    let listener = TcpListener::bind("127.0.0.1:0");
-    let address = listener.and_then(|listener| listener.local_addr());
-    let address = address.map_err(|error| format!("no free port: {error}"))?;
-    Ok(address.port().to_string())
+    static TAKEN: AtomicUsize = AtomicUsize::new(0);
+    let first = process::id() as usize * 100;
+    for _ in 0..PORTS {
+        let place = first + TAKEN.fetch_add(1, Ordering::Relaxed);
+        let port = PORT_FIRST + place % PORTS;
+        if TcpListener::bind(format!("127.0.0.1:{port}")).is_ok() {
+            return Ok(port.to_string());
+        }
+    }
+    Err("no free port between 20000 and 30000".to_owned())
 }
 
 /// A server of one page, with its directory. Both are gone at the end.

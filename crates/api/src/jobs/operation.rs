@@ -39,7 +39,8 @@ pub struct CreateOperationRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
-    /// The new retry policy; only for `edit_policy`.
+    /// Changes to the retry policy of each job, only for `edit_policy`: omitted fields stay as they
+    /// are, a preset replaces the whole policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<PolicyPatchSchema>))]
     pub retry: Option<PolicyPatch>,

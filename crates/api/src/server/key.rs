@@ -19,6 +19,8 @@ string_enum! {
         Worker = "worker",
         /// Read.
         Read = "read",
+        /// Read `/metrics`, and nothing else.
+        Metrics = "metrics",
     }
 }
 
@@ -32,7 +34,8 @@ pub struct CreateKeyRequest {
     pub name: String,
     /// Scope of the key.
     pub scope: Scope,
-    /// Tenant of the key. A key with scope `worker` or `read` is for all tenants by default.
+    /// Tenant of the key. A key with scope `worker`, `read` or `metrics` is for all tenants by
+    /// default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,

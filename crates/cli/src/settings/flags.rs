@@ -117,6 +117,9 @@ pub struct Flags {
     /// Retention of succeeded, cancelled and discarded jobs [default: 7d].
     #[arg(long, env = "STEADFAST_RETENTION", value_name = "DURATION")]
     pub retention: Option<DurationArg>,
+    /// Discard dead letters this long after they failed [default: never].
+    #[arg(long, env = "STEADFAST_DEAD_LETTER_RETENTION", value_name = "DURATION")]
+    pub dead_letter_retention: Option<DurationArg>,
     /// Retention of ended operations [default: 30d].
     #[arg(long, env = "STEADFAST_OPERATION_RETENTION", value_name = "DURATION")]
     pub operation_retention: Option<DurationArg>,
@@ -150,6 +153,13 @@ pub struct Flags {
     /// Log level: error, warn, info, debug or trace [default: info].
     #[arg(long, env = "STEADFAST_LOG_LEVEL", value_name = "LEVEL")]
     pub log_level: Option<String>,
+    /// OpenTelemetry collector to send traces to, e.g. http://127.0.0.1:4318; other OTEL_ variables
+    /// apply as usual [default: none].
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    pub otlp_endpoint: Option<String>,
+    /// Send metrics to the collector as well.
+    #[arg(long, env = "STEADFAST_OTLP_METRICS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub otlp_metrics: Option<bool>,
     /// Addresses that jobs may connect to: public, or any, which includes private addresses
     /// [default: public; any on loopback without keys].
     #[arg(long, env = "STEADFAST_OUTBOUND", value_name = "POLICY")]
@@ -220,6 +230,10 @@ impl Flags {
         set(&self.grace, &mut settings.grace);
         set(&self.sweep_every, &mut settings.sweep_every);
         set(&self.retention, &mut settings.retention);
+        set_option(
+            &self.dead_letter_retention,
+            &mut settings.dead_letter_retention,
+        );
         set(&self.operation_retention, &mut settings.operation_retention);
         set(&self.audit_retention, &mut settings.audit_retention);
         set(&self.http_timeout, &mut settings.http_timeout);
@@ -234,6 +248,8 @@ impl Flags {
         );
         set(&self.log_format, &mut settings.log.format);
         set(&self.log_level, &mut settings.log.level);
+        set_option(&self.otlp_endpoint, &mut settings.otlp.endpoint);
+        set(&self.otlp_metrics, &mut settings.otlp.metrics);
         set_option(&self.outbound, &mut settings.outbound.policy);
         set(&self.outbound_allow, &mut settings.outbound.allow);
         set_option(&self.outbound_ca_file, &mut settings.outbound.ca_file);

@@ -11,8 +11,10 @@ use rustix::fs::Access;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use steadfast::{
     MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore,
-    store::{OpenError, Store},
+    store::{OpenError, Store, TableStore},
 };
+
+use crate::exit::usage;
 
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoreUrl {
@@ -40,13 +42,30 @@ impl StoreUrl {
                 Ok(Arc::new(store))
             }
             Self::Memory => Ok(Arc::new(MemoryStore::default())),
+            Self::Postgres(url) => Ok(Arc::new(
+                open_postgres(url, PostgresOptions::default()).await?,
+            )),
+        }
+    }
+
+    /// Opens the store as rows, even if it is being moved or was moved; creates and migrates it as well.
+    pub async fn open_tables(&self, share: bool) -> anyhow::Result<OpenTables> {
+        match self {
+            Self::Sqlite(path) => {
+                let options = SqliteOptions::default().share(share).for_move(true);
+                let store = SqliteStore::open(path, options)?;
+                Ok(OpenTables {
+                    store: Arc::new(store.clone()),
+                    tables: Arc::new(store),
+                })
+            }
+            Self::Memory => Err(usage("memory: has nothing that outlives its node")),
             Self::Postgres(url) => {
-                let (url, schema) = split_schema(url);
-                let mut options = PostgresOptions::default();
-                if let Some(schema) = schema {
-                    options = options.schema(schema);
-                }
-                Ok(Arc::new(PostgresStore::open(&url, options).await?))
+                let store = open_postgres(url, PostgresOptions::default().for_move(true)).await?;
+                Ok(OpenTables {
+                    store: Arc::new(store.clone()),
+                    tables: Arc::new(store),
+                })
             }
         }
     }
@@ -55,6 +74,21 @@ impl StoreUrl {
     pub fn is_durable(&self) -> bool {
         !matches!(self, Self::Memory)
     }
+}
+
+/// A store, and the same store as rows.
+pub struct OpenTables {
+    pub store: Arc<dyn Store>,
+    pub tables: Arc<dyn TableStore>,
+}
+
+async fn open_postgres(url: &str, options: PostgresOptions) -> Result<PostgresStore, OpenError> {
+    let (url, schema) = split_schema(url);
+    let options = match schema {
+        Some(schema) => options.schema(schema),
+        None => options,
+    };
+    PostgresStore::open(&url, options).await
 }
 
 /// Why a file cannot be opened, and what to do about it: SQLite gives no reason.

@@ -38,6 +38,7 @@ fn every_setting_is_in_the_example() {
     }
     let all = Settings {
         node: Some(WorkerName::new("n").unwrap()),
+        dead_letter_retention: Some(DurationArg(std::time::Duration::from_secs(60))),
         outbound: OutboundSettings {
             policy: Some(OutboundPolicy::Public),
             allow: Vec::new(),

@@ -2,6 +2,7 @@
 
 mod create;
 mod list;
+mod logs;
 mod watch;
 
 use clap::Subcommand;
@@ -64,6 +65,11 @@ enum Verb {
         #[arg(long, default_value_t = HISTORY_DEFAULT)]
         limit: usize,
     },
+    /// Show what an attempt logged, or follow the log of a running job.
+    #[command(
+        after_help = "Examples:\n  steadfast jobs logs job_…\n  steadfast jobs logs job_… --attempt 2\n  steadfast jobs logs job_… --follow"
+    )]
+    Logs(logs::Args),
     /// Explain why a job has not started, and estimate when it will.
     #[command(after_help = "Example:\n  steadfast jobs why job_…")]
     Why {
@@ -158,6 +164,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             };
             history(&server, &id, limit).await
         }
+        Verb::Logs(args) => logs::run(&server, args).await,
         Verb::Why { id } => why(&server, &id).await,
         Verb::Cancel(args) => match args.single_id() {
             Some(id) => {

@@ -21,7 +21,7 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Scopes: admin (full access to all tenants), tenant (full access to one tenant), worker\n(claim and settle jobs), read (read only).\n\nExamples:\n  steadfast keys create --store sqlite:steadfast.db --scope admin\n  steadfast keys create --scope tenant --tenant acme --name 'acme backend'\n  steadfast keys list"
+    after_help = "Scopes: admin (full access to all tenants), tenant (full access to one tenant), worker\n(claim and settle jobs), read (read only), metrics (/metrics only).\n\nExamples:\n  steadfast keys create --store sqlite:steadfast.db --scope admin\n  steadfast keys create --scope tenant --tenant acme --name 'acme backend'\n  steadfast keys list"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -40,10 +40,10 @@ enum Verb {
         after_help = "Examples:\n  steadfast keys create --store sqlite:steadfast.db --scope admin\n  steadfast keys create --scope worker --name 'image workers'"
     )]
     Create {
-        /// Scope of the key: admin, tenant, worker or read.
+        /// Scope of the key: admin, tenant, worker, read or metrics.
         #[arg(long)]
         scope: Scope,
-        /// Tenant of the key [default: all tenants, for scope worker and read].
+        /// Tenant of the key [default: all tenants, for scope worker, read and metrics].
         #[arg(long)]
         tenant: Option<String>,
         /// Name of the key.

@@ -28,9 +28,9 @@ pub struct Args {
 #[derive(Subcommand)]
 enum Verb {
     /// Print the timetable of a job whose every attempt fails. Requires no server.
-    Preview(PreviewArgs),
+    Preview(Box<PreviewArgs>),
     /// Replay a policy over recorded attempts and compare the results.
-    Replay(ReplayArgs),
+    Replay(Box<ReplayArgs>),
 }
 
 #[derive(clap::Args)]
@@ -107,7 +107,7 @@ struct PolicyArgs {
 pub async fn run(args: Args) -> anyhow::Result<()> {
     match args.verb {
         Verb::Preview(args) => preview(&args),
-        Verb::Replay(args) => replay(args).await,
+        Verb::Replay(args) => replay(*args).await,
     }
 }
 

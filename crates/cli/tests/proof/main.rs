@@ -21,6 +21,7 @@ mod postgres_page;
 #[path = "../common/process.rs"]
 mod process;
 mod slow_names;
+mod stores;
 mod support;
 mod synced;
 mod tenants;

@@ -19,6 +19,10 @@ use crate::{
     target::Target,
 };
 
+/// The good tenant's verbs take at most this many times as long under attack, by their 99th percentiles.
+const RATIO_MAX: u32 = 3;
+/// A quiet verb that is faster counts as this slow: the attackers run on the machine that is measured.
+const QUIET_MIN: Duration = Duration::from_millis(10);
 const ADMIN_KEY: &str = "a-key-for-the-operator-of-this-proof";
 /// Rounds of the good tenant in an ordinary test run, which only shows that it goes on.
 const ROUNDS: u64 = 2;
@@ -53,6 +57,7 @@ fn a_tenant_with_all_its_might_does_not_stop_another_on_sqlite() {
     let dir = tempfile::tempdir().unwrap();
     let ratios = attack(FILE, dir.path());
     prove::tell("hostile tenant on SQLite", &figures(&ratios));
+    check(&ratios);
 }
 
 #[test]
@@ -60,6 +65,7 @@ fn a_tenant_with_all_its_might_does_not_stop_another_on_postgres() {
     let dir = tempfile::tempdir().unwrap();
     let ratios = attack(&postgres::fresh_store(), dir.path());
     prove::tell("hostile tenant on PostgreSQL", &figures(&ratios));
+    check(&ratios);
 }
 
 /// What the good tenant does, and how long it took in each round.
@@ -105,6 +111,16 @@ fn figures(ratios: &[Ratio]) -> Vec<(&str, u64)> {
         ]
     });
     ratios.collect()
+}
+
+/// In a proof only: an ordinary test run does not look at the time.
+fn check(ratios: &[Ratio]) {
+    let is_proof = prove::times(ROUNDS) > ROUNDS;
+    let slow = |ratio: &&Ratio| ratio.attacked > RATIO_MAX * ratio.quiet.max(QUIET_MIN);
+    let slow = ratios.iter().filter(|_| is_proof).filter(slow);
+    let slow = slow.map(|it| format!("{}: {:?}, quiet {:?}", it.verb, it.attacked, it.quiet));
+    let slow: Vec<String> = slow.collect();
+    assert!(slow.is_empty(), "slow under attack: {}", slow.join("; "));
 }
 
 fn attack(store: &str, dir: &Path) -> Vec<Ratio> {

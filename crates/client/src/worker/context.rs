@@ -1,12 +1,12 @@
 //! The context of a running handler.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_api::{
     CreateJobRequest, FenceQuery, JobBody, PrerequisiteQuery, PrerequisiteResult, SaveStepRequest,
 };
-use steadfast_core::{Invalid, JobId, Payload, limits};
+use steadfast_core::{Invalid, JobId, LogLevel, LogLine, Payload, Timestamp, limits};
 
 use super::{
     held::{HeldClaim, StopReason},
@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     backoff::Backoff, client::Client, error::ClientError, limits::ON_SUCCESS_MAX, request::Request,
+    traces::current_traceparent,
 };
 
 /// The context of a running handler; `S` is the state that all handlers of a worker share.
@@ -88,6 +89,18 @@ impl<S> Context<S> {
             .report(|report| report.percent = Some(percent.min(100)));
     }
 
+    /// Adds a line to the log of this attempt, which people read on the job's page and with
+    /// `steadfast jobs logs`. The newest 1,000 lines or 64 KiB are kept.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a line has the time of the machine that wrote it, and decides nothing"
+    )]
+    pub fn log(&self, level: LogLevel, text: impl Into<String>) {
+        let at = Timestamp::from(SystemTime::now());
+        let text = text.into();
+        self.held.log(LogLine { at, level, text });
+    }
+
     /// Creates another job now, as part of the trace of this one.
     ///
     /// # Errors
@@ -96,7 +109,8 @@ impl<S> Context<S> {
     pub async fn enqueue(&self, input: &impl JobKind) -> Result<JobBody, JobError> {
         let mut request = input.job()?;
         let own = || self.traceparent().map(str::to_owned);
-        request.traceparent = request.traceparent.or_else(own);
+        let current = || current_traceparent().or_else(own);
+        request.traceparent = request.traceparent.or_else(current);
         Ok(self.client().enqueue_request(request).await?)
     }
 

@@ -4,12 +4,13 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_api::{HeartbeatEntry, HeartbeatResult, HeartbeatsRequest};
+use steadfast_core::LogLines;
 use tokio::time::{Instant, sleep_until};
 
 use super::held::{HeldClaim, HeldClaims, Report, StopReason};
 use crate::{
     client::Client,
-    limits::{BATCH_MAX, CLAIM_WAIT, HEARTBEAT_TIMEOUT_MIN},
+    limits::{BATCH_MAX, CLAIM_WAIT, HEARTBEAT_TIMEOUT_MIN, LOG_BYTES_PER_REQUEST_MAX},
 };
 
 pub struct Heartbeats {
@@ -18,6 +19,21 @@ pub struct Heartbeats {
     pub worker: String,
     /// In place of each job's own lease.
     pub lease: Option<Duration>,
+}
+
+/// What a handler says, for one heartbeat.
+type UnsentReport = (Option<Arc<Report>>, Option<LogLines>);
+
+/// What the handlers of some claims say. Logs that would make the request too large are sent with
+/// the next one.
+fn unsent_reports(claims: &[Arc<HeldClaim>]) -> Vec<UnsentReport> {
+    let mut room = LOG_BYTES_PER_REQUEST_MAX;
+    let reports = claims.iter().map(|held| {
+        let log = held.unsent_log().filter(|log| log.text_bytes() <= room);
+        room -= log.as_ref().map_or(0, LogLines::text_bytes);
+        (held.unsent_report(), log)
+    });
+    reports.collect()
 }
 
 impl Heartbeats {
@@ -68,13 +84,11 @@ impl Heartbeats {
     /// Renews some claims. The request is given up after a third of the shortest lease, so that
     /// there is time for another.
     pub async fn send(&self, claims: &[Arc<HeldClaim>]) {
-        let reports: Vec<_> = claims.iter().map(|held| held.unsent_report()).collect();
+        let reports = unsent_reports(claims);
         let entries = claims.iter().zip(&reports);
         let request = HeartbeatsRequest {
             worker: self.worker.clone(),
-            claims: entries
-                .map(|(held, report)| self.entry(held, report.as_deref()))
-                .collect(),
+            claims: entries.map(|(held, sent)| self.entry(held, sent)).collect(),
         };
         let shortest = claims.iter().map(|held| held.lease).min();
         let timeout = shortest.unwrap_or_default() / 3;
@@ -87,9 +101,10 @@ impl Heartbeats {
         match answer {
             Ok(list) if list.claims.len() == claims.len() => {
                 let results = claims.iter().zip(&reports).zip(&list.claims);
-                for ((held, report), result) in results {
+                for ((held, (report, log)), result) in results {
                     self.heed(held, result, sent_at);
                     held.drop_report(report.as_ref());
+                    held.drop_log(log.as_ref().map_or(0, LogLines::next));
                 }
             }
             Ok(_) => self.plan_again(claims, "the server returned no result for some claims"),
@@ -97,13 +112,15 @@ impl Heartbeats {
         }
     }
 
-    fn entry(&self, held: &HeldClaim, report: Option<&Report>) -> HeartbeatEntry {
+    fn entry(&self, held: &HeldClaim, (report, log): &UnsentReport) -> HeartbeatEntry {
+        let report = report.as_deref();
         HeartbeatEntry {
             id: held.job.id.to_string(),
             fence: held.fence,
             lease: self.lease.map(Into::into),
             note: report.and_then(|report| report.note.clone()),
             progress: report.and_then(|report| report.percent),
+            log: log.clone(),
         }
     }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use steadfast_api::{ClaimBody, CreateJobRequest, JobBody};
-use steadfast_core::{Fence, JobId};
+use steadfast_core::{AttemptLog, Fence, JobId, LogLine, LogLines};
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
@@ -58,6 +58,15 @@ struct HeldState {
     report: Option<Arc<Report>>,
     failures: Backoff,
     on_success: Vec<CreateJobRequest>,
+    log: AttemptLog,
+    /// The number of the first line that is not stored.
+    log_stored: u64,
+}
+
+impl HeldState {
+    fn has_news(&self) -> bool {
+        self.report.is_some() || self.log.next() > self.log_stored
+    }
 }
 
 /// How far an attempt has come, as its handler says.
@@ -142,9 +151,9 @@ impl HeldClaim {
     /// When the next heartbeat is due.
     pub fn beat_at(&self) -> Instant {
         let state = self.state();
-        match state.report {
-            Some(_) => state.next_beat.min(state.report_from),
-            None => state.next_beat,
+        match state.has_news() {
+            true => state.next_beat.min(state.report_from),
+            false => state.next_beat,
         }
     }
 
@@ -173,6 +182,25 @@ impl HeldClaim {
         if is_same {
             state.report = None;
         }
+    }
+
+    /// Adds a line to the log, for the next heartbeat.
+    pub fn log(&self, line: LogLine) {
+        self.state().log.push(line);
+        self.changed.notify_one();
+    }
+
+    /// The lines that are not stored; `None` if all are.
+    pub fn unsent_log(&self) -> Option<LogLines> {
+        let state = self.state();
+        let lines = state.log.since(state.log_stored);
+        (!lines.lines.is_empty()).then_some(lines)
+    }
+
+    /// The lines before this number are stored.
+    pub fn drop_log(&self, next: u64) {
+        let mut state = self.state();
+        state.log_stored = state.log_stored.max(next);
     }
 
     /// Adds a job to those that are made with the success, and says how many they are.
@@ -218,6 +246,8 @@ impl HeldClaims {
                 report: None,
                 failures: Backoff::default(),
                 on_success: Vec::new(),
+                log: AttemptLog::default(),
+                log_stored: 0,
             }),
             changed: self.changed.clone(),
         })

@@ -4,7 +4,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use steadfast_api::{CreateJobRequest, JobBody};
 use steadfast_core::{Invalid, Payload};
 
-use crate::{backoff::random_key, client::Client, request::Request};
+use crate::{backoff::random_key, client::Client, request::Request, traces::current_traceparent};
 
 /// The input of a handler, and the name that joins the two.
 ///
@@ -58,6 +58,7 @@ impl Client {
     /// The same for a request that was refined: [`JobKind::job`] makes one of an input.
     pub fn enqueue_request(&self, mut job: CreateJobRequest) -> Request<JobBody> {
         job.idempotency_key.get_or_insert_with(random_key);
+        job.traceparent = job.traceparent.or_else(current_traceparent);
         self.create_job(&job).repeatable()
     }
 }

@@ -85,6 +85,7 @@ fn blank(held: &HeldClaim, outcome: SettlementOutcome) -> SettlementRequest {
         on_success: Vec::new(),
         failure: None,
         delay: None,
+        log: held.unsent_log(),
     }
 }
 

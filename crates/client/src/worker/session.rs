@@ -20,6 +20,7 @@ use super::{
 use crate::{
     error::ClientError,
     limits::{CANCEL_WAIT, FLUSH_WAIT, LAST_ANSWER_WAIT},
+    traces::AttemptSpan,
 };
 
 pub struct Session {
@@ -125,7 +126,12 @@ impl Session {
     /// Runs the handler of a claim and reports how it ended.
     async fn execute(&self, held: &Arc<HeldClaim>) {
         let settlement = match self.handlers.handle(held) {
-            Some(work) => self.attend(held, work).await,
+            Some(work) => {
+                let span = AttemptSpan::start(&held.job);
+                let settlement = self.attend(held, span.around(work)).await;
+                span.end(settlement.as_ref());
+                settlement
+            }
             None => {
                 let (job, kind) = (held.job.id, &held.job.kind);
                 tracing::error!(%job, %kind, "releasing a job: this worker has no handler of its kind");

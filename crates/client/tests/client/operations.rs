@@ -143,12 +143,16 @@ async fn a_worker_claims_renews_snoozes_and_succeeds() {
         client.get_step(held.id, "a/b", &fence).await.unwrap(),
         saved
     );
-    let release = ReleaseRequest { fence: held.fence };
+    let release = ReleaseRequest {
+        fence: held.fence,
+        log: None,
+    };
     client.release_attempt(held.id, &release).await.unwrap();
     let held = claim_one(&client, "w").await;
     let snooze = SnoozeRequest {
         fence: held.fence,
         delay: DurationText(Duration::ZERO),
+        log: None,
     };
     client.snooze_attempt(held.id, &snooze).await.unwrap();
     let held = claim_one(&client, "w").await;
@@ -156,6 +160,7 @@ async fn a_worker_claims_renews_snoozes_and_succeeds() {
         fence: held.fence,
         result: Some(Payload::encode(&"done").unwrap()),
         on_success: vec![job("next")],
+        log: None,
     };
     let done = client.succeed_attempt(held.id, &success).await.unwrap();
     assert_eq!(done.label, JobLabel::Succeeded);
@@ -180,6 +185,7 @@ async fn a_failed_attempt_is_explained_and_its_dead_letter_requeued() {
             message: Some("no such user".to_owned()),
             ..FailureRequest::default()
         }),
+        log: None,
     };
     let failed = client.fail_attempt(held.id, &failure).await.unwrap();
     assert_eq!(failed.label, JobLabel::Failed);
@@ -205,6 +211,7 @@ async fn a_failed_attempt_is_explained_and_its_dead_letter_requeued() {
             failure: None,
             on_success: Vec::new(),
             delay: None,
+            log: None,
         }],
     };
     let settled = client.settle_attempts(&settlements).await.unwrap().settled;

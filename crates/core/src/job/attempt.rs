@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     failure::{Failure, FailureClass},
-    job::{Fence, Job, NewJob},
+    job::{Fence, Job, NewJob, log::LogLines},
     lifecycle::transition::OutboxRefusal,
     policy::RetryDelay,
     state::JobState,
@@ -89,6 +89,7 @@ impl Claim {
             outbox: Vec::new(),
             held: Duration::ZERO,
             worker_version: None,
+            log: LogLines::default(),
         }
     }
 }
@@ -140,6 +141,7 @@ pub struct EndedAttempt {
     pub(crate) outbox: Vec<NewJob>,
     pub(crate) held: Duration,
     pub(crate) worker_version: Option<String>,
+    pub(crate) log: LogLines,
 }
 
 impl EndedAttempt {
@@ -161,6 +163,16 @@ impl EndedAttempt {
     /// Keeps the handler's newest note on its progress.
     pub fn set_note(&mut self, note: &Note) {
         Arc::make_mut(&mut self.job).progress.note = Some(note.to_text());
+    }
+
+    /// Sets the lines of its log that are not stored yet.
+    pub fn set_log(&mut self, log: LogLines) {
+        self.log = log;
+    }
+
+    /// The lines of its log that are not stored yet.
+    pub fn unstored_log(&self) -> &LogLines {
+        &self.log
     }
 
     /// Sets the version of the worker that ran it, which groups of failures name.

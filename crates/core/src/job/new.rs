@@ -202,6 +202,11 @@ impl NewJob {
         self
     }
 
+    /// As [`NewJob::with_traceparent`], for a job that others own.
+    pub fn set_traceparent(&mut self, traceparent: Traceparent) {
+        self.traceparent = Some(traceparent);
+    }
+
     /// Leaves the trace of its creator: each run of a schedule begins one of its own.
     pub fn clear_traceparent(&mut self) {
         self.traceparent = None;

@@ -93,6 +93,8 @@ pub enum RefusalReason {
     PrerequisiteFailed,
     /// The endpoint of the delivery was deleted, so there is nowhere to send it.
     EndpointDeleted,
+    /// The changes do not fit the other fields of its policy.
+    InvalidPolicy,
 }
 
 impl fmt::Display for CommandRefusal {
@@ -116,6 +118,9 @@ impl fmt::Display for CommandRefusal {
             }
             RefusalReason::EndpointDeleted => {
                 "is a delivery to an endpoint that was deleted; there is nowhere to send it"
+            }
+            RefusalReason::InvalidPolicy => {
+                "has a retry policy that these changes do not fit; edit it with a whole policy"
             }
             RefusalReason::PrerequisiteFailed => {
                 "would fail again immediately, because a job it waits for has failed; requeue that job first"

@@ -40,6 +40,8 @@ string_enum! {
         PrerequisiteFailed = "prerequisite_failed",
         /// The endpoint of the delivery was deleted.
         EndpointDeleted = "endpoint_deleted",
+        /// The changes do not fit the other fields of its policy.
+        InvalidPolicy = "invalid_policy",
         /// The job did not allow it for another reason.
         Refused = "refused",
     }
@@ -58,6 +60,7 @@ impl From<RefusalReason> for OperationResult {
             RefusalReason::Blocked => Self::WaitsForOthers,
             RefusalReason::PrerequisiteFailed => Self::PrerequisiteFailed,
             RefusalReason::EndpointDeleted => Self::EndpointDeleted,
+            RefusalReason::InvalidPolicy => Self::InvalidPolicy,
             _ => Self::Refused,
         }
     }

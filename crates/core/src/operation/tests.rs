@@ -1,5 +1,5 @@
 use super::*;
-use crate::policy::Preset;
+use crate::policy::{PolicyPatch, Preset};
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
@@ -255,7 +255,7 @@ fn a_canary_of_few_jobs_has_no_stages_without_jobs() {
 
 #[test]
 fn what_is_asked_for_is_checked() {
-    let policy = || Some(Arc::new(Preset::Http.policy()));
+    let policy = || Some(Arc::new(PolicyPatch::preset(Preset::Http)));
     let ids = vec![JobId::from_bits(1); limits::OPERATION_IDS_MAX + 1];
     let errors = [
         Operation::new(OperationKind::EditPolicy, None, 1, T0).unwrap_err(),
@@ -281,7 +281,7 @@ fn what_is_asked_for_is_checked() {
 fn a_stored_operation_reads_back_as_it_was() {
     let edit = Operation::new(
         OperationKind::EditPolicy,
-        Some(Arc::new(Preset::Http.policy())),
+        Some(Arc::new(PolicyPatch::preset(Preset::Http))),
         5,
         T0,
     );

@@ -23,6 +23,23 @@ impl Traceparent {
         Err(Invalid::new("traceparent", format!("{text:?}"), expected))
     }
 
+    /// Written from the ids of a trace and of a span in it; `None` if one of them is zero.
+    pub fn from_ids(trace: u128, span: u64, flags: u8) -> Option<Self> {
+        let is_valid = trace != 0 && span != 0;
+        is_valid.then(|| Self(format!("00-{trace:032x}-{span:016x}-{flags:02x}")))
+    }
+
+    /// The ids of the trace and of the span in it, and the flags.
+    pub fn ids(&self) -> (u128, u64, u8) {
+        let mut parts = self.0.split('-').skip(1);
+        let mut part = || parts.next().unwrap_or_default();
+        (
+            u128::from_str_radix(part(), 16).unwrap_or_default(),
+            u64::from_str_radix(part(), 16).unwrap_or_default(),
+            u8::from_str_radix(part(), 16).unwrap_or_default(),
+        )
+    }
+
     /// Takes it out of the tags of a job that an earlier version stored, which has it among them.
     pub fn take_from(tags: &mut Tags) -> Option<Self> {
         Self::new(&tags.remove(TAG)?).ok()
@@ -76,7 +93,11 @@ mod tests {
     #[test]
     fn only_what_receivers_accept_is_accepted() {
         let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-        assert_eq!(Traceparent::new(good).unwrap().as_str(), good);
+        let read = Traceparent::new(good).unwrap();
+        assert_eq!(read.as_str(), good);
+        let (trace, span, flags) = read.ids();
+        assert_eq!(Traceparent::from_ids(trace, span, flags).unwrap(), read);
+        assert_eq!(Traceparent::from_ids(0, span, flags), None);
         let later = good.replacen("00-", "cc-", 1);
         assert!(Traceparent::new(&format!("{later}-what-will-come")).is_ok());
         for bad in [

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
-use steadfast_core::{Job, JobId, Payload, StepName, Timestamp, limits};
+use steadfast_core::{Job, JobId, LogLevel, LogLine, Payload, StepName, Timestamp, limits};
 use steadfast_store::StoreError;
 
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
     client::{Client, request::JobRequest},
     inflight::signals::{AttemptSignals, StopReason},
     limits::STEP_RETRY_PAUSE,
+    traces::AttemptSpan,
 };
 
 /// One attempt, as the engine hands it to a handler.
@@ -126,6 +127,15 @@ impl<S> Context<S> {
         self.attempt.signals.update_note(None, Some(percent));
     }
 
+    /// Adds a line to the log of this attempt, which people read on the job's page and with
+    /// `steadfast jobs logs`. The newest 1,000 lines or 64 KiB are kept.
+    pub fn log(&self, level: LogLevel, text: impl Into<String>) {
+        let at = self.client().now();
+        let text = text.into();
+        let line = LogLine { at, level, text };
+        self.attempt.signals.log(line, self.job());
+    }
+
     /// Creates another job if and only if this attempt succeeds: both are written in one
     /// transaction, so a crash cannot leave one without the other.
     ///
@@ -133,8 +143,16 @@ impl<S> Context<S> {
     /// batch; the batch of this job takes it even if it is closed. If a job or batch does not exist,
     /// or another batch is closed, this attempt fails permanently and creates nothing.
     pub fn enqueue_on_success(&self, request: impl Into<JobRequest>) -> Result<JobId, JobError> {
-        let job = self.client().prepare_outbox(request)?;
+        let mut job = self.client().prepare_outbox(request)?;
         let id = job.id;
+        let trace = self
+            .attempt
+            .signals
+            .span()
+            .and_then(AttemptSpan::traceparent);
+        if let Some(trace) = trace.filter(|_| !job.has_traceparent()) {
+            job.set_traceparent(trace);
+        }
         self.attempt.signals.add_to_outbox(job)?;
         Ok(id)
     }

@@ -4,6 +4,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
+use opentelemetry::context::FutureExt as _;
 use steadfast_core::{Claim, EndedAttempt, Failure, FailureClass, Outcome, explain};
 use steadfast_store::Store;
 use tokio::sync::mpsc;
@@ -18,7 +19,7 @@ use crate::{
     client::Client,
     flow::call_slots::{CallEnd, Slot},
     inflight::Inflight,
-    notice::{Announcer, JobEvent, Notice},
+    notice::{self, Announcer, JobEvent, Notice},
 };
 
 pub struct Executor {
@@ -62,6 +63,9 @@ impl Executor {
         let signals = self.inflight.enter(&claim);
         self.announcer.announce(|| started_notice(&claim));
         let job = claim.share();
+        if let Some(span) = self.client.traces().process(&job) {
+            signals.set_span(span);
+        }
         let outcome = match self.handlers.get(&job.kind) {
             Some(handler) => {
                 let attempt = AttemptContext {
@@ -77,9 +81,14 @@ impl Executor {
                     attempt = job.progress.attempt,
                 );
                 let timeout = job.timeout.filter(|_| !handler.has_own_timeout());
-                self.run_guarded(handler.as_ref(), attempt, timeout)
-                    .instrument(span)
-                    .await
+                let run = self.run_guarded(handler.as_ref(), attempt, timeout);
+                match signals.span() {
+                    None => run.instrument(span).await,
+                    Some(trace) => {
+                        let run = run.with_context(trace.context().clone());
+                        run.instrument(span).await
+                    }
+                }
             }
             None => Outcome::Released { started: false },
         };
@@ -88,6 +97,7 @@ impl Executor {
         if let Some(note) = signals.note() {
             ended.set_note(&note);
         }
+        ended.set_log(signals.unstored_log());
         ended.set_outbox(signals.take_outbox());
         ended
     }
@@ -128,18 +138,11 @@ pub fn started_notice(claim: &Claim) -> Notice {
     let job = claim.job();
     let progress = &job.progress;
     let started_at = progress.started_at.unwrap_or(progress.run_at);
-    Notice {
-        job: job.id,
-        tenant: job.tenant.clone(),
-        queue: job.queue.clone(),
-        kind: job.kind.clone(),
-        attempt: progress.attempt,
-        ended: None,
-        event: JobEvent::Started {
-            late: started_at.since(progress.run_at),
-            backoff: progress.last_delay,
-        },
-    }
+    let event = JobEvent::Started {
+        late: started_at.since(progress.run_at),
+        backoff: progress.last_delay,
+    };
+    notice::of_running(job, event)
 }
 
 fn panic_failure(panic: &(dyn std::any::Any + Send)) -> Outcome {

@@ -17,7 +17,8 @@ use steadfast_core::{
     CommitResult, Dice, EndReason, EndedAttempt, Fence, JobId, JobState, OutboxRefusal, Outcome,
     Subscriptions, Timestamp, Transition, after_attempt, explain,
 };
-use steadfast_store::{PageRequest, ScheduleFilter, Store, StoreError};
+use steadfast_store::{NewLogLines, PageRequest, ScheduleFilter, Store, StoreError};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -28,12 +29,14 @@ use crate::{
     notice::{self, Announcer, JobEvent},
     random::Random,
     role::backoff::StoreBackoff,
+    traces::{AttemptSpan, Traces},
 };
 
 pub struct Settler {
     pub store: Arc<dyn Store>,
     pub inflight: Arc<Inflight>,
     pub announcer: Arc<Announcer>,
+    pub traces: Traces,
     pub random: Arc<Random>,
     pub endpoints: Arc<DocumentCache<Endpoints>>,
     pub gates: Arc<GateCache>,
@@ -51,6 +54,8 @@ pub struct PendingSettlement {
     dice: Dice,
     /// A worker has said how it ended.
     is_reported: bool,
+    /// The span of that report.
+    span: Option<AttemptSpan>,
     /// Once the store has answered; what is written is not written, counted or announced again.
     result: Option<SettleResult>,
 }
@@ -119,6 +124,7 @@ impl Settler {
             ended,
             dice,
             is_reported: false,
+            span: None,
             result: None,
         }
     }
@@ -127,6 +133,7 @@ impl Settler {
     pub fn reported(&self, ended: EndedAttempt) -> PendingSettlement {
         PendingSettlement {
             is_reported: true,
+            span: self.traces.settle(ended.job(), ended.ended_at()),
             ..self.pending(ended)
         }
     }
@@ -185,7 +192,10 @@ impl Settler {
             .iter()
             .map(|transition| self.is_announced(transition).then(|| transition.clone()))
             .collect();
+        self.store_logs(&open).await?;
+        let (count, started) = (transitions.len(), Instant::now());
         let committed = self.store.commit(transitions).await?;
+        self.announcer.committed(count, started);
         let endpoints_changed = committed.contains(&CommitResult::EndpointsChanged);
         // Those that were not decided yet are left over.
         for ((pending, transition), result) in open.into_iter().zip(announced).zip(committed) {
@@ -197,7 +207,7 @@ impl Settler {
                 CommitResult::Stale => {
                     let fence = pending.ended.job().progress.fence;
                     pending.result = Some(SettleResult::Stale { fence });
-                    self.on_stale(&pending.ended);
+                    self.on_stale(pending);
                 }
                 CommitResult::CancelRequested => pending.ended.set_cancel_requested(),
                 CommitResult::EndpointsChanged => {}
@@ -209,6 +219,31 @@ impl Settler {
             }
         }
         Ok(endpoints_changed)
+    }
+
+    /// Stores the last lines of logs while the claims hold. Lines are stored once, however often
+    /// this is repeated.
+    async fn store_logs(&self, open: &[&mut PendingSettlement]) -> Result<(), StoreError> {
+        let logs = open.iter().filter_map(|pending| {
+            let (job, lines) = (pending.ended.job(), pending.ended.unstored_log());
+            (!lines.lines.is_empty()).then(|| NewLogLines {
+                job: job.id,
+                fence: job.progress.fence,
+                lines: lines.clone(),
+            })
+        });
+        let logs: Vec<NewLogLines> = logs.collect();
+        if logs.is_empty() {
+            return Ok(());
+        }
+        match self.store.append_logs(logs).await {
+            // The end of an attempt matters more than what it said.
+            Err(error) if !error.is_transient() => {
+                tracing::error!(%error, "cannot store the logs of attempts");
+                Ok(())
+            }
+            stored => stored.map(drop),
+        }
     }
 
     /// Settles attempts and waits for a store that is away. Something that it can never take is
@@ -287,6 +322,11 @@ impl Settler {
             self.tallies.add(ended, is_own_call, &self.gates.latest());
         }
         let signals = self.inflight.leave(job.id, job.progress.fence);
+        let (span, at) = match &pending.span {
+            Some(span) => (Some(span), self.store.now()),
+            None => (signals.as_ref().and_then(|it| it.span()), ended.ended_at()),
+        };
+        self.traces.ended(span, ended, announced.as_ref(), at);
         if let Some(signals) = signals
             && *ended.outcome() == Outcome::Lost
         {
@@ -304,14 +344,19 @@ impl Settler {
         }
     }
 
-    fn on_stale(&self, ended: &EndedAttempt) {
+    fn on_stale(&self, pending: &PendingSettlement) {
+        let ended = &pending.ended;
         // A sweeper that came second has lost nothing, and the attempt it saw may well be running.
         // Nor has a claim that no worker got.
         if let Outcome::Lost | Outcome::Released { started: false } = ended.outcome() {
             return;
         }
         let job = ended.job();
-        self.inflight.leave(job.id, job.progress.fence);
+        let signals = self.inflight.leave(job.id, job.progress.fence);
+        let span = signals.as_ref().and_then(|it| it.span());
+        if let Some(span) = pending.span.as_ref().or(span) {
+            span.end_stale(ended.ended_at());
+        }
         self.fences_lost.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(
             tenantId = %job.tenant,

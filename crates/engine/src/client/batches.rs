@@ -115,10 +115,17 @@ pub struct CreatedBatch {
 impl Client {
     /// Stores a batch and its jobs in one transaction: all of it, or nothing.
     pub async fn create_batch(&self, request: BatchRequest) -> Result<CreatedBatch, ClientError> {
-        let batch = self.prepare_batch(request)?;
+        let mut batch = self.prepare_batch(request)?;
+        let spans = self.traces().send(&mut batch.jobs, || self.now());
         let (jobs, key) = (batch.jobs.clone(), batch.idempotency_key.clone());
         let most = BATCHES_UNFINISHED_MAX;
-        let created = match self.store().create_batch(batch, most).await {
+        let created = self.store().create_batch(batch, most).await;
+        let results = created.as_ref().map(|created| match created {
+            BatchCreateResult::Created(_, results) => results.as_slice(),
+            _ => &[],
+        });
+        spans.end(results, || self.now());
+        let created = match created {
             Err(EnqueueError::Conflict { index, key, job }) => {
                 return Err(self.key_conflict(index, key, job).await);
             }

@@ -8,6 +8,7 @@ use steadfast_core::{
 use steadfast_store::{CommandError, EnqueueError, EnqueueResult};
 
 use super::{Client, ClientError, CreateResult, first, request::JobRequest};
+use crate::traces::SendSpans;
 
 impl Client {
     /// Checks a request and gives it an id, without storing it.
@@ -45,8 +46,9 @@ impl Client {
 
     /// Stores a job, durably before it returns. Takes the input of a handler, or a [`JobRequest`].
     pub async fn enqueue(&self, request: impl Into<JobRequest>) -> Result<JobId, ClientError> {
-        let job = self.prepare(request)?;
-        Ok(first(self.store().enqueue(vec![job], None).await?)?.id())
+        let mut jobs = vec![self.prepare(request)?];
+        let spans = self.traces().send(&mut jobs, || self.now());
+        Ok(first(self.store_jobs(jobs, spans, None).await?)?.id())
     }
 
     /// Stores many jobs in one transaction: all of them, or none.
@@ -54,8 +56,9 @@ impl Client {
         &self,
         requests: impl IntoIterator<Item = R>,
     ) -> Result<Vec<EnqueueResult>, ClientError> {
-        let jobs = self.prepare_all(requests)?;
-        Ok(self.store().enqueue(jobs, None).await?)
+        let mut jobs = self.prepare_all(requests)?;
+        let spans = self.traces().send(&mut jobs, || self.now());
+        Ok(self.store_jobs(jobs, spans, None).await?)
     }
 
     /// As [`Client::enqueue`], and returns the whole job.
@@ -119,16 +122,29 @@ impl Client {
     /// The same, and stores who asked for them.
     pub(super) async fn store_all_with(
         &self,
-        jobs: Vec<NewJob>,
+        mut jobs: Vec<NewJob>,
         audit: Option<AuditRecord>,
     ) -> Result<Vec<CreateResult>, ClientError> {
-        let results = match self.store().enqueue(jobs.clone(), audit).await {
+        let spans = self.traces().send(&mut jobs, || self.now());
+        let results = match self.store_jobs(jobs.clone(), spans, audit).await {
             Err(EnqueueError::Conflict { index, key, job }) => {
                 return Err(self.key_conflict(index, key, job).await);
             }
             results => results?,
         };
         self.stored_jobs(jobs, results).await
+    }
+
+    /// Stores jobs and ends their spans.
+    async fn store_jobs(
+        &self,
+        jobs: Vec<NewJob>,
+        spans: SendSpans,
+        audit: Option<AuditRecord>,
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        let results = self.store().enqueue(jobs, audit).await;
+        spans.end(results.as_deref(), || self.now());
+        results
     }
 
     pub(super) async fn stored_jobs(

@@ -82,8 +82,8 @@ impl Client {
         request: &ExplainRequest,
     ) -> Result<QueueExplanation, ClientError> {
         let now = self.now();
-        let lanes = self.lanes(now).await?.into_iter();
-        let lanes = lanes.filter(|lane| lane.tenant == *tenant && lane.queue == *queue);
+        let lanes = self.lanes(Some(tenant.clone()), now).await?.into_iter();
+        let lanes = lanes.filter(|lane| lane.queue == *queue);
         let counts: Stats = lanes.collect();
         let gates = self.gate_cache().get().await?;
         let first = StartQuery::FirstOf(tenant.clone(), queue.clone());

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
     Actor, AuditRecord, CanaryRule, Job, JobCommand, JobId, Operation, OperationEvent, OperationId,
-    OperationKind, OperationStatus, RetryPolicy, Tenant, check_operation_target,
+    OperationKind, OperationStatus, PolicyPatch, Tenant, check_operation_target,
 };
 use steadfast_store::{
     AuditFilter, CommandError, EndedJobs, JobCount, JobFilter, OperationChange, OperationFilter,
@@ -51,8 +51,8 @@ pub struct OperationRequest {
     pub filter: JobFilter,
     /// Must be set if the filter leaves nothing out.
     pub all: bool,
-    /// The policy that the jobs get; only of `edit_policy`.
-    pub policy: Option<Arc<RetryPolicy>>,
+    /// The changes to the policy of each job; only of `edit_policy`.
+    pub retry: Option<Arc<PolicyPatch>>,
     /// How many jobs it may work on in a second.
     pub pace: Option<u32>,
     /// Tries a few jobs first.
@@ -69,7 +69,7 @@ impl OperationRequest {
             ids: None,
             filter: JobFilter::default(),
             all: false,
-            policy: None,
+            retry: None,
             pace: None,
             canary: None,
         }
@@ -119,7 +119,7 @@ impl Client {
     ) -> Result<OperationRecord, ClientError> {
         let count = self.count_operation(&request).await?;
         let now = self.now();
-        let (kind, policy) = (request.kind, request.policy.clone());
+        let (kind, retry) = (request.kind, request.retry.clone());
         let filter = request.filter();
         let mut jobs = request.ids.unwrap_or_default();
         jobs.sort_unstable_by(|a, b| b.cmp(a));
@@ -130,7 +130,7 @@ impl Client {
             true => jobs.len() as u64,
             false => count.count,
         };
-        let mut operation = Operation::new(kind, policy, total, now)?;
+        let mut operation = Operation::new(kind, retry, total, now)?;
         if count.at_least {
             operation = operation.with_lower_bound();
         }
@@ -178,15 +178,16 @@ impl Client {
         let ids = request.ids.as_deref();
         check_operation_target(ids, request.selects_all(), request.all)?;
         // What is refused is refused before anything is counted.
-        let operation = Operation::new(request.kind, request.policy.clone(), 0, self.now())?;
+        let operation = Operation::new(request.kind, request.retry.clone(), 0, self.now())?;
         if let Some(pace) = request.pace {
             operation.clone().with_pace(pace)?;
         }
         if let Some(canary) = request.canary {
             operation.clone().with_canary(canary)?;
         }
-        if let Some(policy) = &request.policy {
-            self.levels().check(policy)?;
+        if let Some(retry) = &request.retry {
+            let policy = retry.build().map_err(|error| error.within("retry"))?;
+            self.levels().check(&policy)?;
         }
         let filter = request.filter();
         let Some(ids) = ids else {

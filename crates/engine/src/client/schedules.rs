@@ -8,7 +8,7 @@ use steadfast_core::{
 };
 use steadfast_store::{
     FireRequest, FireResult, Page, PageRequest, ScheduleCreateResult, ScheduleFilter,
-    ScheduleSaveResult, StoreError, TickRecord,
+    ScheduleSaveResult, TickRecord, limits::SCHEDULES_PER_TENANT_MAX,
 };
 
 use super::{Client, ClientError, CreateResult};
@@ -17,7 +17,7 @@ use crate::{
         request::JobRequest,
         request::schedule::{ScheduleEdit, ScheduleRequest},
     },
-    limits::{REVISION_TRIES_MAX, SCHEDULES_PER_TENANT_MAX},
+    limits::REVISION_TRIES_MAX,
 };
 
 impl Client {
@@ -68,7 +68,6 @@ impl Client {
                     schedule
                 }
                 None => {
-                    self.check_schedule_count(&template.tenant, &name).await?;
                     self.new_schedule(name.clone(), timetable.clone(), template.clone(), now)?
                 }
             };
@@ -92,7 +91,6 @@ impl Client {
         let fingerprint = |job: &NewJob| Schedule::fingerprint(&name, &timetable, job);
         let (mut template, fingerprint) = self.template_with(request.job, fingerprint)?;
         template.idempotency_key = Some(key.clone());
-        self.check_schedule_count(&template.tenant, &name).await?;
         let schedule = self.new_schedule(name.clone(), timetable, template, self.now())?;
         let result = self
             .store()
@@ -110,23 +108,8 @@ impl Client {
                 let schedule = Box::new(stored);
                 Err(ClientError::NameTaken { schedule })
             }
+            ScheduleCreateResult::Full => Err(too_many()),
         }
-    }
-
-    /// Each schedule makes jobs for ever, so a tenant may have only some. One that it has counts no
-    /// second time.
-    async fn check_schedule_count(
-        &self,
-        tenant: &Tenant,
-        name: &ScheduleName,
-    ) -> Result<(), ClientError> {
-        let most = SCHEDULES_PER_TENANT_MAX;
-        let page = self.schedules(Some(tenant.clone()), PageRequest::first(most));
-        let stored = page.await?.items;
-        if stored.len() < most || stored.iter().any(|stored| stored.name == *name) {
-            return Ok(());
-        }
-        Err(ClientError::TooManySchedules { most })
     }
 
     fn new_schedule(
@@ -346,12 +329,13 @@ impl Client {
         &self,
         schedule: Schedule,
         verb: &str,
-    ) -> Result<Option<Schedule>, StoreError> {
+    ) -> Result<Option<Schedule>, ClientError> {
         let record = self.schedule_record(verb, &schedule);
-        Ok(match self.store().save_schedule(schedule, record).await? {
-            ScheduleSaveResult::Done(saved) => Some(saved),
-            _ => None,
-        })
+        match self.store().save_schedule(schedule, record).await? {
+            ScheduleSaveResult::Done(saved) => Ok(Some(saved)),
+            ScheduleSaveResult::Full => Err(too_many()),
+            ScheduleSaveResult::Outdated(_) | ScheduleSaveResult::Gone => Ok(None),
+        }
     }
 
     async fn stored_schedule(&self, id: ScheduleId) -> Result<Schedule, ClientError> {
@@ -365,6 +349,12 @@ impl Client {
             .await?;
         let found = stored.items.into_iter().next();
         found.ok_or(ClientError::ScheduleNotFound(id))
+    }
+}
+
+fn too_many() -> ClientError {
+    ClientError::TooManySchedules {
+        most: SCHEDULES_PER_TENANT_MAX,
     }
 }
 

@@ -8,10 +8,6 @@ use std::{
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     str::FromStr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
 };
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -58,8 +54,6 @@ impl fmt::Display for AddressPolicy {
 pub struct OutboundRules {
     policy: AddressPolicy,
     allow: Vec<IpNet>,
-    /// Clones share it: whatever the policy was, from now on it is `Public`.
-    restricted: Arc<AtomicBool>,
 }
 
 /// An address that may not be dialled, and why.
@@ -79,22 +73,12 @@ impl OutboundRules {
         Self {
             policy,
             allow: Vec::new(),
-            restricted: Arc::default(),
         }
     }
 
-    /// The policy that is in force.
+    /// The policy.
     pub fn policy(&self) -> AddressPolicy {
-        if self.restricted.load(Ordering::Relaxed) {
-            AddressPolicy::Public
-        } else {
-            self.policy
-        }
-    }
-
-    /// Makes the policy `Public` from now on, here and wherever these rules are in use.
-    pub fn restrict(&self) {
-        self.restricted.store(true, Ordering::Relaxed);
+        self.policy
     }
 
     /// Allows one network, as `10.1.0.0/16`, or one address.
@@ -107,7 +91,7 @@ impl OutboundRules {
     pub fn check(&self, address: IpAddr) -> Result<(), BlockedAddress> {
         // `::ffff:10.0.0.1` is another way to write 10.0.0.1: the kernel dials the same.
         let real = address.to_canonical();
-        if self.policy() == AddressPolicy::Any || self.allow.iter().any(|net| net.contains(&real)) {
+        if self.policy == AddressPolicy::Any || self.allow.iter().any(|net| net.contains(&real)) {
             return Ok(());
         }
         let class = match real {

@@ -174,8 +174,7 @@ impl Outbound {
             false => self.pool.take(origin),
         };
         while let Some(mut connection) = kept() {
-            let is_allowed = self.connector.rules.check(connection.peer).is_ok();
-            if !is_allowed || !connection.is_usable().await {
+            if !connection.is_usable().await {
                 continue;
             }
             trace.enter(Phase::FirstByte);

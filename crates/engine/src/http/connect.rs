@@ -44,8 +44,6 @@ pub trait Resolver: Send + Sync {
 /// An open connection. Dropping it closes it, whatever it was doing.
 pub struct Connection {
     pub sender: SendRequest<Full<Bytes>>,
-    /// The address that it leads to: a kept connection outlives the rules it was opened under.
-    pub peer: IpAddr,
     driver: AbortOnDropHandle<()>,
 }
 
@@ -73,9 +71,9 @@ impl Connector {
         trace.enter(Phase::Dns);
         let addresses = self.addresses(origin).await?;
         trace.enter(Phase::Connect);
-        let (stream, peer) = self.dial(origin, &addresses).await?;
+        let stream = self.dial(origin, &addresses).await?;
         if !origin.is_secure() {
-            return open(stream, peer, origin).await;
+            return open(stream, origin).await;
         }
         trace.enter(Phase::Tls);
         let name = server_name(origin)?;
@@ -83,7 +81,7 @@ impl Connector {
             let what = format!("the TLS handshake with {origin} failed");
             failure_of(FailureClass::TLS, &what, error)
         })?;
-        open(stream, peer, origin).await
+        open(stream, origin).await
     }
 
     /// The addresses of the host, all of them allowed.
@@ -127,11 +125,7 @@ impl Connector {
     }
 
     /// Tries the addresses in their order until one answers.
-    async fn dial(
-        &self,
-        origin: &Origin,
-        addresses: &[SocketAddr],
-    ) -> Result<(TcpStream, IpAddr), Failure> {
+    async fn dial(&self, origin: &Origin, addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
         let mut refusals = Vec::new();
         for (index, address) in addresses.iter().enumerate() {
             let is_last = index + 1 == addresses.len();
@@ -159,11 +153,7 @@ impl Connector {
     }
 
     /// Checks the address that was really reached.
-    fn check_peer(
-        &self,
-        origin: &Origin,
-        stream: TcpStream,
-    ) -> Result<(TcpStream, IpAddr), Failure> {
+    fn check_peer(&self, origin: &Origin, stream: TcpStream) -> Result<TcpStream, Failure> {
         let lost = |error| {
             let what = format!("lost the connection to {origin}");
             failure_of(FailureClass::CONNECTION, &what, error)
@@ -171,7 +161,7 @@ impl Connector {
         let peer = stream.peer_addr().map_err(lost)?.ip();
         self.check(origin, peer)?;
         stream.set_nodelay(true).map_err(lost)?;
-        Ok((stream, peer))
+        Ok(stream)
     }
 }
 
@@ -187,7 +177,7 @@ fn server_name(origin: &Origin) -> Result<ServerName<'static>, Failure> {
     })
 }
 
-async fn open<T>(stream: T, peer: IpAddr, origin: &Origin) -> Result<Connection, Failure>
+async fn open<T>(stream: T, origin: &Origin) -> Result<Connection, Failure>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -205,7 +195,6 @@ where
     });
     Ok(Connection {
         sender,
-        peer,
         driver: AbortOnDropHandle::new(driver),
     })
 }

@@ -6,10 +6,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header::USER_AGENT};
 use http_body_util::Full;
-use steadfast_core::{Failure, FailureClass, Guarantee, Job, Outcome};
+use steadfast_core::{Failure, FailureClass, Guarantee, Job, Outcome, Traceparent};
 
 use super::{
     call::{AlwaysWanted, CallError, Outbound, StillWanted},
+    call_span::CallSpan,
     lookup::LookupCaller,
     request::HttpRequest,
 };
@@ -64,16 +65,23 @@ impl Outbound {
     ) -> Outcome {
         let job = attempt.job();
         attempt_headers(job, request.headers_mut());
-        trace_header(job, request.headers_mut());
+        let mut span = CallSpan::start(attempt, &request);
+        trace_header(
+            span.traceparent().or(job.traceparent.as_ref()),
+            request.headers_mut(),
+        );
         // No retry makes up for a kept connection that turns out to be dead.
         let needs_fresh_connection = job.is_last_attempt();
         let looking = LookupCaller::new(job.tenant.clone());
         let call = self.call_if(request, timeout(attempt), needs_fresh_connection, wanted);
-        tokio::select! {
+        let outcome = tokio::select! {
             biased;
             response = looking.call(call) => {
                 match response {
-                    Ok(response) => response.outcome(attempt.client().now()),
+                    Ok(response) => {
+                        span.set_status(response.status);
+                        response.outcome(attempt.client().now())
+                    }
                     // Nothing was tried, so there is nothing to count.
                     Err(_) if looking.is_waiting() => Outcome::Snoozed(LOOKUP_TURN_SNOOZE),
                     Err(CallError::Failed { failure, timings }) => Outcome::Failure {
@@ -84,7 +92,9 @@ impl Outbound {
                 }
             }
             outcome = until_stopped(attempt) => outcome,
-        }
+        };
+        span.end(&outcome, attempt.client().now());
+        outcome
     }
 }
 
@@ -117,9 +127,9 @@ fn attempt_headers(job: &Job, headers: &mut HeaderMap) {
 }
 
 /// The trace goes on at the receiver, unless the request has one of its own.
-fn trace_header(job: &Job, headers: &mut HeaderMap) {
+fn trace_header(traceparent: Option<&Traceparent>, headers: &mut HeaderMap) {
     let name = HeaderName::from_static("traceparent");
-    if let Some(traceparent) = &job.traceparent
+    if let Some(traceparent) = traceparent
         && let Ok(value) = HeaderValue::try_from(traceparent.as_str())
     {
         headers.entry(name).or_insert(value);

@@ -1,13 +1,18 @@
 //! What passes between a running attempt and the engine: the request to stop, a note on its
-//! progress, and jobs to create if it succeeds.
+//! progress, its log, and jobs to create if it succeeds.
 
 use std::sync::{
-    Mutex, MutexGuard, PoisonError,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicU8, Ordering},
 };
 
-use steadfast_core::{Invalid, NewJob, Note, limits};
+use steadfast_core::{AttemptLog, Invalid, Job, LogLine, LogLines, NewJob, Note, limits};
 use tokio::sync::Notify;
+
+use crate::{
+    notice::{self, Notice},
+    traces::AttemptSpan,
+};
 
 /// Why a handler should stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +43,67 @@ pub struct AttemptSignals {
     stop_requested: Notify,
     note: Mutex<Option<Note>>,
     outbox: Mutex<Vec<NewJob>>,
+    log: Mutex<UnstoredLog>,
+    /// An attempt has logged.
+    logged: Arc<Notify>,
+    span: OnceLock<AttemptSpan>,
+}
+
+/// The log of an attempt, and the number of the first line that is not stored.
+#[derive(Default)]
+struct UnstoredLog {
+    log: AttemptLog,
+    stored: u64,
+    /// Announces that lines were stored.
+    notice: Option<Notice>,
 }
 
 impl AttemptSignals {
+    pub fn new(logged: Arc<Notify>) -> Self {
+        Self {
+            logged,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a line to the log of the attempt of this job; it is stored soon.
+    pub fn log(&self, line: LogLine, job: &Job) {
+        let mut log = self.lock_log();
+        log.log.push(line);
+        log.notice.get_or_insert_with(|| notice::logged(job));
+        self.logged.notify_one();
+    }
+
+    /// The notice that lines were stored.
+    pub fn log_notice(&self) -> Option<Notice> {
+        self.lock_log().notice.clone()
+    }
+
+    /// The lines that are not stored.
+    pub fn unstored_log(&self) -> LogLines {
+        let log = self.lock_log();
+        log.log.since(log.stored)
+    }
+
+    /// The lines before this number are stored.
+    pub fn note_stored_log(&self, next: u64) {
+        let mut log = self.lock_log();
+        log.stored = log.stored.max(next);
+    }
+
+    fn lock_log(&self) -> MutexGuard<'_, UnstoredLog> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set_span(&self, span: AttemptSpan) {
+        self.span.get_or_init(|| span);
+    }
+
+    /// The span of the attempt, if it leaves one.
+    pub fn span(&self) -> Option<&AttemptSpan> {
+        self.span.get()
+    }
+
     pub fn add_to_outbox(&self, job: NewJob) -> Result<(), Invalid> {
         let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
         if outbox.len() >= limits::OUTBOX_MAX {

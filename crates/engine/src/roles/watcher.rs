@@ -86,7 +86,7 @@ impl Watcher {
         let stored = self.states.refresh_if_older(&versions).await?;
         let now = self.store.now();
         let since = now.minus(self.settings.window);
-        let mut lanes = self.store.lane_stats(since).await?;
+        let mut lanes = self.store.lane_stats(None, since).await?;
         let gates = self.gates.refresh_all().await?;
         mark_paused(&gates, &mut lanes, now);
         self.leave_out_kept_back(&gates, &mut lanes, now).await?;

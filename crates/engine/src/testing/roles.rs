@@ -14,6 +14,7 @@ use crate::{
     node::NodeHandle,
     parts::Parts,
     role::Role as _,
+    roles::dead_letter_retention::DeadLetterRetention,
 };
 
 /// The parts of an engine without the loops around them.
@@ -133,6 +134,13 @@ impl Roles {
     /// One round of the watcher.
     pub async fn watch(&self) -> Result<usize, StoreError> {
         self.0.watcher(Duration::ZERO).watch().await
+    }
+
+    /// Discards dead letters that failed longer ago than this.
+    pub async fn discard_dead_letters(&self, retention: Duration) -> Result<(), StoreError> {
+        let role = DeadLetterRetention::new(&self.0.client, retention, Duration::ZERO);
+        role.tick().await?;
+        Ok(())
     }
 
     /// One round of the pruner.

@@ -4,7 +4,7 @@ use std::{io, net::IpAddr, process::Command, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{Failure, FailureClass};
-use steadfast_engine::http::{AddressPolicy, Outbound, OutboundRules, Resolver, SystemResolver};
+use steadfast_engine::http::{Outbound, OutboundRules, Resolver, SystemResolver};
 
 use crate::{
     common::{DEADLINE, FakeResolver, any_address, call, post},
@@ -111,21 +111,6 @@ async fn the_checked_address_is_the_one_dialled() {
     let failure = outbound.call(post(&url), DEADLINE, true).await.unwrap_err();
     assert_blocked(&failure, "rebound.example");
     assert_eq!(target.connections(), 1);
-}
-
-#[tokio::test]
-async fn a_kept_connection_is_not_used_once_its_address_is_blocked() {
-    let target = Target::start(|_| ok("")).await;
-    let rules = OutboundRules::new(AddressPolicy::Any);
-    let outbound = Outbound::builder(rules.clone()).build().unwrap();
-    for _ in 0..2 {
-        call(&outbound, &target.url()).await.unwrap();
-    }
-    assert_eq!((target.seen().len(), target.connections()), (2, 1));
-    rules.restrict();
-    let failure = call(&outbound, &target.url()).await.unwrap_err();
-    assert_blocked(&failure, "127.0.0.1");
-    assert_eq!(target.seen().len(), 2);
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
     Actor, CommitResult, Endpoint, EndpointId, EventType, Jitter, Job, JobEdit, JobState, Kind,
-    Outcome, PolicyPatch, Preset, Tenant, Timestamp, Transition, Webhook, WebhookTarget,
+    LogLines, Outcome, PolicyPatch, Preset, Tenant, Timestamp, Transition, Webhook, WebhookTarget,
     WorkerName,
 };
 use steadfast_engine::{
@@ -426,6 +426,7 @@ async fn settling_many_jobs_of_many_endpoints_takes_several_transactions() {
         on_success: Vec::new(),
         job: claim.job().id,
         fence: claim.job().progress.fence,
+        log: LogLines::default(),
         outcome: Outcome::Success { output: None },
     });
     let settled = node.settle(settlements.collect(), None).await.unwrap();

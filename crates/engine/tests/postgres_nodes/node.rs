@@ -203,7 +203,7 @@ impl Cluster {
     pub async fn finished(&self, count: usize, limit: Duration) {
         let deadline = Instant::now() + limit;
         loop {
-            let lanes = self.client.lanes(self.client.now()).await.unwrap();
+            let lanes = self.client.lanes(None, self.client.now()).await.unwrap();
             let lane = lanes.iter().find(|lane| lane.kind.as_str() == Work::KIND);
             if lane.is_some_and(|lane| lane.succeeded + lane.failed >= count as u64) {
                 return;

@@ -9,5 +9,6 @@ pub mod explain;
 pub mod failures;
 pub mod job_search;
 pub mod jobs;
+pub mod logs;
 pub mod operations;
 pub mod schedules;

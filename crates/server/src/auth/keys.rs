@@ -58,14 +58,14 @@ mod tests {
         let store = MemoryStore::default();
         let new =
             |scope: Scope| NewKey::new("k", scope, (scope == Scope::Tenant).then(Tenant::default));
-        for scope in [Scope::Tenant, Scope::Worker, Scope::Read] {
+        for scope in [Scope::Tenant, Scope::Worker, Scope::Read, Scope::Metrics] {
             let refused = create(&store, new(scope)).await.unwrap_err().to_string();
             assert!(
                 refused.contains("must be admin for the first key"),
                 "{refused}"
             );
         }
-        for scope in [Scope::Admin, Scope::Tenant, Scope::Worker, Scope::Read] {
+        for scope in Scope::ALL.iter().copied() {
             create(&store, new(scope)).await.unwrap();
         }
     }

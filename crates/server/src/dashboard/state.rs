@@ -19,7 +19,7 @@ use self::{overview_facts::OverviewFacts, tenant_cache::TenantCache};
 use crate::{limits, node::workers, theme::navigation::SectionCounts};
 
 pub struct DashboardState {
-    /// The counts of all lanes, read for all tenants at once.
+    /// The counts of lanes.
     lanes: TenantCache<Vec<LaneStats>>,
     overviews: TenantCache<OverviewFacts>,
     section_counts: TenantCache<SectionCounts>,
@@ -50,11 +50,8 @@ impl DashboardState {
         tenant: Option<&Tenant>,
     ) -> Result<Vec<LaneStats>, ClientError> {
         let recent = client.now().minus(limits::RECENT_WINDOW);
-        let all = self.lanes.get(None, client.lanes(recent)).await?;
-        let visible = all
-            .iter()
-            .filter(|lane| tenant.is_none_or(|tenant| *tenant == lane.tenant));
-        Ok(visible.cloned().collect())
+        let read = client.lanes(tenant.cloned(), recent);
+        Ok(self.lanes.get(tenant, read).await?.to_vec())
     }
 
     /// The slower parts of the overview of a tenant, or of all.

@@ -99,6 +99,7 @@ impl FromRequestParts<Arc<App>> for Viewer {
             let next = path.map_or("/", |path| path.as_str());
             return Err(PageError::SignIn(next.to_owned()));
         };
+        let caller = caller.reads()?;
         caller.enter_store(false);
         // An action may lead to a question, which has the sections beside it like every page.
         let is_page = !parts.uri.path().starts_with("/ui/");

@@ -80,6 +80,7 @@ fn place(path: &str) -> String {
             ("{id}", "claims") => "$JOB".to_owned(),
             ("{id}", before) => format!("${}", singular(before).to_uppercase()),
             ("{fingerprint}", _) => "$FINGERPRINT".to_owned(),
+            ("{attempt}", _) => "1".to_owned(),
             ("{scope}", _) => "queue".to_owned(),
             ("{key}", "destinations") => "https%3A%2F%2Fapi.example.com".to_owned(),
             ("{name}", "steps") => "charge".to_owned(),

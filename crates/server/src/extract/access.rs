@@ -163,6 +163,11 @@ impl Caller {
         tenant.map_or(self.tenant.is_none(), |tenant| self.sees(tenant))
     }
 
+    /// Refuses a caller that may not even read, such as one for metrics only.
+    pub fn reads(self) -> Result<Self, Problem> {
+        self.may(&[Scope::Admin, Scope::Tenant, Scope::Worker, Scope::Read])
+    }
+
     pub fn may_write(&self) -> bool {
         matches!(self.scope, Scope::Admin | Scope::Tenant)
     }
@@ -321,6 +326,8 @@ macro_rules! permissions {
 }
 
 permissions! {
+    /// May read metrics.
+    Monitors: Admin | Tenant | Worker | Read | Metrics, works: false;
     /// May read.
     Reads: Admin | Tenant | Worker | Read, works: false;
     /// May change things.

@@ -23,6 +23,9 @@ use crate::{app::App, http::Problem};
 /// Of the record of a call: how it ended, and where its time went.
 const SEEN_OF_RESPONSE: [&str; 2] = ["status", "timings"];
 
+/// In place of the words of a handler.
+const HIDDEN_MESSAGE: &str = "message hidden from keys with scope read";
+
 impl Caller {
     pub fn sees_payloads(&self) -> bool {
         self.scope != Scope::Read
@@ -40,7 +43,8 @@ impl Caller {
             job.payload = redacted_payload(&job.kind, &job.payload);
             redact_webhook(job.webhook.as_mut());
         }
-        job.progress.failure = job.progress.failure.map(|it| self.redact_failure(it));
+        let failure = job.progress.failure.take();
+        job.progress.failure = failure.map(|it| self.redact_failure(it, job.kind.is_call()));
         job
     }
 
@@ -56,7 +60,8 @@ impl Caller {
 
     /// The same for an attempt of a job of this kind.
     pub fn redact_attempt(&self, mut attempt: Attempt, kind: &Kind) -> Attempt {
-        attempt.failure = attempt.failure.map(|it| self.redact_failure(it));
+        let failure = attempt.failure;
+        attempt.failure = failure.map(|it| self.redact_failure(it, kind.is_call()));
         if !self.sees_payloads() {
             let output = attempt.output.filter(|_| kind.is_call());
             attempt.output = output.map(|output| {
@@ -68,21 +73,29 @@ impl Caller {
         attempt
     }
 
-    /// The same for a failure: its message and trace quote the response, if there was one.
-    pub fn redact_failure(&self, mut failure: Failure) -> Failure {
-        if !self.sees_payloads()
-            && let Some(status) = failure.http_status
-        {
-            failure.message = format!("answered {status}");
-            failure.trace = None;
+    /// The same for a failure. Its message and trace quote the response, if there was one, or are
+    /// the words of a handler, which may quote the payload. Of a call without a response they are
+    /// the node's own.
+    pub fn redact_failure(&self, mut failure: Failure, is_of_call: bool) -> Failure {
+        if self.sees_payloads() {
+            return failure;
         }
+        match failure.http_status {
+            Some(status) => failure.message = format!("answered {status}"),
+            None if is_of_call => return failure,
+            None => failure.message = HIDDEN_MESSAGE.to_owned(),
+        }
+        failure.trace = None;
         failure
     }
 
     /// The same for a group of failures.
     pub fn redact_group(&self, mut group: FailureGroup) -> FailureGroup {
         if let Some(mut example) = group.tally.example.take() {
-            example.failure = self.redact_failure(example.failure);
+            let kinds = &group.tally.kinds;
+            let is_call = |name: &String| Kind::new(name).is_ok_and(|kind| kind.is_call());
+            let is_of_call = !kinds.has_more && kinds.names.iter().all(is_call);
+            example.failure = self.redact_failure(example.failure, is_of_call);
             group.tally.example = Some(example);
         }
         group
@@ -136,6 +149,16 @@ impl Caller {
             return Err(problem.at("text"));
         }
         Ok(text.cloned())
+    }
+
+    /// Fails if this caller may not read the logs of attempts, which name what they work on.
+    pub fn require_logs(&self) -> Result<(), Problem> {
+        if self.sees_payloads() {
+            return Ok(());
+        }
+        let detail = "a key with scope read cannot read logs, because they may contain payloads; \
+                      use a key with scope tenant or admin";
+        Err(Problem::new(StatusCode::FORBIDDEN, "wrong_scope", detail))
     }
 
     /// The address of an endpoint as this caller may see it. Its path may be a secret, as Slack's

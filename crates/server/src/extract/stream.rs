@@ -1,12 +1,15 @@
 //! Events of jobs as a stream that ends when the node stops, or when its caller loses access.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     http::StatusCode,
     response::sse::{Event as SseEvent, KeepAlive, Sse},
 };
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::{
+    Stream, StreamExt as _,
+    stream::{self, BoxStream},
+};
 use steadfast_core::Tenant;
 use steadfast_engine::Notice;
 
@@ -17,6 +20,15 @@ use crate::{
     limits,
     node::tenant_limiter::{LimitReached, TenantPermit},
 };
+
+/// The place of an open stream among those of its tenant and of all.
+pub type StreamPermits = (TenantPermit, TenantPermit);
+
+/// A place for one more stream.
+pub fn permits(app: &App, caller: &Caller) -> Result<StreamPermits, Problem> {
+    let wait = app.try_wait(caller.tenant.as_ref());
+    Ok((try_stream(app, caller)?, wait?))
+}
 
 /// Events of the jobs of one tenant, or of all, from now on, as `render` writes them.
 pub fn events<S, T>(
@@ -30,10 +42,7 @@ where
     S: Fn(&Notice) -> Option<SseEvent> + Send + 'static,
     T: Future<Output = ()> + Send + 'static,
 {
-    let permits = (
-        try_stream(app, caller)?,
-        app.try_wait(caller.tenant.as_ref())?,
-    );
+    let permits = permits(app, caller)?;
     let notices = app.node.subscribe();
     let notices = stream::unfold((notices, permits), |(mut notices, permits)| async move {
         let notice = notices.next().await?;
@@ -46,16 +55,30 @@ where
         let event = is_visible.then(|| render(&notice)).flatten();
         std::future::ready(event.map(Ok))
     });
+    Ok(until_closed(app, revoked, events))
+}
+
+/// A stream that ends when the node stops, or when its caller's access is revoked.
+pub fn until_closed<E, T>(
+    app: &App,
+    revoked: T,
+    events: E,
+) -> Sse<impl Stream<Item = Result<SseEvent, Infallible>> + use<E, T>>
+where
+    T: Future<Output = ()> + Send + 'static,
+    E: Stream<Item = Result<SseEvent, Infallible>> + Send + 'static,
+{
     // An open stream would block a stop.
     let closing = app.closing.clone();
-    let events = events.take_until(async move {
+    let closed = async move {
         tokio::select! {
             () = closing.cancelled() => {}
             () = revoked => {}
         }
-    });
+    };
     let keep_alive = KeepAlive::new().interval(limits::EVENT_KEEP_ALIVE);
-    Ok(Sse::new(events).keep_alive(keep_alive))
+    let events: BoxStream<'static, _> = events.take_until(closed).boxed();
+    Sse::new(events).keep_alive(keep_alive)
 }
 
 fn try_stream(app: &App, caller: &Caller) -> Result<TenantPermit, Problem> {
@@ -71,6 +94,15 @@ fn try_stream(app: &App, caller: &Caller) -> Result<TenantPermit, Problem> {
             }
         };
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", detail)
+    })
+}
+
+/// Ends when the key of this caller is revoked.
+pub fn caller_revoked(app: &Arc<App>, caller: &Caller) -> impl Future<Output = ()> + Send + use<> {
+    let (app, caller) = (app.clone(), caller.clone());
+    revoked(move || {
+        let (app, caller) = (app.clone(), caller.clone());
+        async move { caller.is_authorized(&app).await }
     })
 }
 

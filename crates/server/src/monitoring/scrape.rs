@@ -1,6 +1,6 @@
 //! `GET /metrics`: the counters of this node, and what the store counts when it is read.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::atomic::AtomicU64};
 
 use axum::{
     http::header,
@@ -14,13 +14,15 @@ use prometheus_client::{
 use steadfast_core::{
     AlertState, AlertStatus, Gate, GateId, HealthStatus, Tally, Tenant, Timestamp,
 };
-use steadfast_engine::{DestinationCounts, GateUse, IncidentCounts};
-use steadfast_store::LaneStats;
+use steadfast_engine::{ClientError, DestinationCounts, GateUse, IncidentCounts};
+use steadfast_store::{FailureFilter, LaneStats, OperationFilter, PageRequest, StoreFigures};
 
 use crate::{
-    extract::Reads,
+    app::App,
+    extract::Monitors,
     http::Problem,
     limits::{self, RECENT_WINDOW},
+    metrics::{LaneLabels, OTHER},
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -35,9 +37,6 @@ struct JobLabels {
 struct TenantLabels {
     tenant: String,
 }
-
-/// The label of what is beyond the first labels: counted together, never left out.
-const OTHER: &str = "other";
 
 /// Jobs and rates, as the store counts them.
 fn register_counts(lanes: &[LaneStats], registry: &mut Registry) {
@@ -84,7 +83,7 @@ fn register_tenants(lanes: &[LaneStats], registry: &mut Registry) {
         *recent += counts.1;
     }
     let dlq = Family::<TenantLabels, Gauge>::default();
-    let rate = Family::<TenantLabels, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
+    let rate = Family::<TenantLabels, Gauge<f64, AtomicU64>>::default();
     for (tenant, (dead_letters, recent)) in shown {
         let tenant = TenantLabels {
             tenant: tenant.to_owned(),
@@ -141,7 +140,7 @@ struct GateLabels {
 fn register_gates(gates: &[Gate], uses: &[GateUse], now: Timestamp, registry: &mut Registry) {
     let running = Family::<GateLabels, Gauge>::default();
     let most_running = Family::<GateLabels, Gauge>::default();
-    let starts = Family::<GateLabels, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
+    let starts = Family::<GateLabels, Gauge<f64, AtomicU64>>::default();
     let paused = Family::<GateLabels, Gauge>::default();
     for (Gate { id, limits }, used) in gates.iter().zip(uses) {
         let tenant = id.tenant.as_ref().map(Tenant::to_string);
@@ -233,55 +232,154 @@ fn gauge(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// `GET /metrics`: of all tenants, or of the caller's own.
-pub async fn metrics(Reads { app, caller }: Reads) -> Result<Response, Problem> {
-    let mut lanes = app
-        .client
-        .lanes(app.client.now().minus(RECENT_WINDOW))
+/// How long the oldest due job of each lane has waited. Of lanes that are counted together, the
+/// oldest of all counts.
+fn register_ages(lanes: &[LaneStats], now: Timestamp, registry: &mut Registry) {
+    let ages = Family::<LaneLabels, Gauge<f64, AtomicU64>>::default();
+    for (index, lane) in lanes.iter().enumerate() {
+        let is_apart = index < limits::METRIC_LANES_MAX;
+        let name = |name: &str| if is_apart { name } else { OTHER }.to_owned();
+        let age = lane.oldest_ready.map(|oldest| now.since(oldest));
+        let age = age.unwrap_or_default().as_secs_f64();
+        let labels = LaneLabels {
+            tenant: name(lane.tenant.as_str()),
+            queue: name(lane.queue.as_str()),
+            kind: name(lane.kind.as_str()),
+        };
+        let gauge = ages.get_or_create(&labels);
+        gauge.set(gauge.get().max(age));
+    }
+    let help = "Time since the oldest waiting job became due; 0 if none waits";
+    registry.register("oldest_ready_seconds", help, ages);
+}
+
+/// Sizes of lists that people keep short. Each counts up to a limit, so that a scrape stays cheap.
+async fn register_sizes(
+    app: &App,
+    tenant: Option<&Tenant>,
+    registry: &mut Registry,
+) -> Result<(), ClientError> {
+    let open = OperationFilter {
+        tenant: tenant.cloned(),
+        is_open: true,
+    };
+    let page = PageRequest::first(limits::METRIC_LIST_MAX);
+    let operations = app.client.operations(open, page).await?.items.len();
+    let recent = FailureFilter {
+        tenant: tenant.cloned(),
+        since: Some(app.client.now().minus(RECENT_WINDOW)),
+        ..FailureFilter::default()
+    };
+    let page = PageRequest::first(limits::METRIC_LIST_MAX);
+    let groups = app.client.failures(recent, page).await?.items.len();
+    let damaged = app.client.damaged().await?;
+    let sees = |row: Option<&Tenant>| tenant.is_none() || row == tenant;
+    let rows = damaged.rows.iter();
+    let rows = rows.filter(|row| sees(row.tenant.as_ref()));
+    for (name, help, count) in [
+        (
+            "operations_open",
+            "Operations that have not ended, up to 100",
+            operations,
+        ),
+        (
+            "failure_groups",
+            "Groups of failures seen in the last five minutes, up to 100",
+            groups,
+        ),
+        (
+            "damaged_rows",
+            "Corrupt stored rows that are skipped; steadfast doctor lists them",
+            rows.count(),
+        ),
+    ] {
+        register_gauge(name, help, count as u64, registry);
+    }
+    Ok(())
+}
+
+fn register_gauge(name: &str, help: &str, count: u64, registry: &mut Registry) {
+    let metric = Gauge::<i64>::default();
+    metric.set(gauge(count));
+    registry.register(name, help, metric);
+}
+
+/// The log of SQLite, or the connections to PostgreSQL.
+fn register_store(figures: StoreFigures, registry: &mut Registry) {
+    if let Some(bytes) = figures.log_bytes {
+        let help = "Size of the SQLite write-ahead log, which grows while another process holds an \
+            old snapshot";
+        register_gauge("store_log_bytes", help, bytes, registry);
+    }
+    let Some(pool) = figures.pool else {
+        return;
+    };
+    for (name, help, count) in [
+        (
+            "store_connections_max",
+            "Connections to PostgreSQL that may be open",
+            pool.most,
+        ),
+        (
+            "store_connections",
+            "Open connections to PostgreSQL",
+            pool.open,
+        ),
+        (
+            "store_connections_idle",
+            "Open connections to PostgreSQL that are not in use",
+            pool.idle,
+        ),
+        (
+            "store_connections_waiting",
+            "Callers that wait for a connection to PostgreSQL",
+            pool.waiting,
+        ),
+    ] {
+        register_gauge(name, help, count as u64, registry);
+    }
+}
+
+/// What the store and this node count, of all tenants or of one.
+pub async fn gather(app: &App, tenant: Option<&Tenant>) -> Result<Registry, ClientError> {
+    let client = &app.client;
+    let now = client.now();
+    let lanes = client
+        .lanes(tenant.cloned(), now.minus(RECENT_WINDOW))
         .await?;
-    lanes.retain(|lane| caller.sees(&lane.tenant));
     let mut registry = Registry::with_prefix("steadfast");
-    if caller.tenant.is_none() {
+    if tenant.is_none() {
         app.metrics.register(&mut registry);
     }
     register_counts(&lanes, &mut registry);
-    let alerts = app.client.alerts(caller.tenant.as_ref()).await?;
+    register_ages(&lanes, now, &mut registry);
+    let alerts = client.alerts(tenant).await?;
     register_alerts(&alerts, &mut registry);
-    let gates = app.client.gates(caller.tenant.as_ref()).await?;
+    let gates = client.gates(tenant).await?;
     let shown = gates.iter().take(limits::METRIC_GATES_MAX);
     let shown: Vec<GateId> = shown.map(|gate| gate.id.clone()).collect();
-    let uses = app.client.gate_uses(&shown).await?;
-    register_gates(&gates, &uses, app.client.now(), &mut registry);
-    if caller.tenant.is_none() {
-        register_destinations(app.client.destination_counts().await?, &mut registry);
+    let uses = client.gate_uses(&shown).await?;
+    register_gates(&gates, &uses, now, &mut registry);
+    register_sizes(app, tenant, &mut registry).await?;
+    if tenant.is_none() {
+        register_destinations(client.destination_counts().await?, &mut registry);
         register_incidents(app.node.incident_counts(), &mut registry);
+        register_store(client.store_figures().await?, &mut registry);
     }
-    let damaged = app.client.damaged().await?;
-    let rows = damaged.rows.iter();
-    let rows = rows.filter(|row| caller.sees_record(row.tenant.as_ref()));
-    let damaged_rows = Gauge::<i64>::default();
-    damaged_rows.set(i64::try_from(rows.count()).unwrap_or(i64::MAX));
-    registry.register(
-        "damaged_rows",
-        "Corrupt stored rows that are skipped; steadfast doctor lists them",
-        damaged_rows,
-    );
-    if caller.tenant.is_none()
-        && let Some(bytes) = app.client.log_bytes().await?
-    {
-        let log_bytes = Gauge::<i64>::default();
-        log_bytes.set(gauge(bytes));
-        registry.register(
-            "store_log_bytes",
-            "Size of the SQLite write-ahead log, which grows while another process holds an old snapshot",
-            log_bytes,
-        );
-    }
+    Ok(registry)
+}
+
+/// A registry as Prometheus reads it.
+pub fn to_text(registry: &Registry) -> String {
     let mut text = String::new();
-    encode(&mut text, &registry).map_err(|_| {
-        let status = axum::http::StatusCode::INTERNAL_SERVER_ERROR;
-        Problem::new(status, "internal", "cannot write the metrics")
-    })?;
+    // Text is written to memory, which does not fail.
+    let _written = encode(&mut text, registry);
+    text
+}
+
+/// `GET /metrics`: of all tenants, or of the caller's own.
+pub async fn metrics(Monitors { app, caller }: Monitors) -> Result<Response, Problem> {
+    let text = to_text(&gather(&app, caller.tenant.as_ref()).await?);
     let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())
 }

@@ -77,7 +77,7 @@ impl TestClock {
 
     async fn due_work(&self) -> Result<DueWork, StoreError> {
         let store = self.store();
-        let lanes = store.lane_stats(store.now()).await?;
+        let lanes = store.lane_stats(None, store.now()).await?;
         let schedules = store.due_schedules(limits::TEST_SCHEDULES_COUNTED).await?;
         let ready = lanes.iter().filter(|lane| !lane.paused).map(|it| it.ready);
         Ok(DueWork {

@@ -7,6 +7,7 @@
 
 mod support {
     pub mod client;
+    pub mod collector;
     pub mod schema;
     pub mod server;
     pub mod target;
@@ -33,6 +34,7 @@ mod work {
 mod worker {
     mod claim_sessions;
     mod claims;
+    mod logs;
     mod manual_clock;
     mod on_success;
     mod undelivered_claims;
@@ -56,9 +58,10 @@ mod settings {
 }
 mod status {
     mod alerts;
-    mod events;
+    pub mod events;
     mod forecast;
     mod metrics;
+    mod traces;
 }
 mod http {
     mod bad_input;
@@ -69,4 +72,4 @@ mod http {
     mod slow_clients;
 }
 
-use support::{client, schema, server, target};
+use support::{client, collector, schema, server, target};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use steadfast_core::{
-    Failure, FailureClass, JobId, NewJob, Note, Outcome, Payload, Preset, Priority, StepName,
-    Webhook, WorkerName,
+    Failure, FailureClass, JobId, LogLines, NewJob, Note, Outcome, Payload, Preset, Priority,
+    StepName, Webhook, WorkerName,
 };
 use steadfast_engine::{JobRequest, Settlement};
 use steadfast_server::keys::Scope;
@@ -250,6 +250,7 @@ async fn an_attempt_shows_its_response_in_parts_its_phases_and_its_trace_by_line
         on_success: Vec::new(),
         job: id,
         fence: claims[0].fence(),
+        log: LogLines::default(),
         outcome: Outcome::Failure {
             failure,
             output: Payload::encode(&output).ok(),

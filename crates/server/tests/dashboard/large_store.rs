@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
-use steadfast_core::{Failure, FailureClass, Outcome, Payload, Preset, WorkerName};
+use steadfast_core::{Failure, FailureClass, LogLines, Outcome, Payload, Preset, WorkerName};
 use steadfast_engine::{JobRequest, Settlement};
 use steadfast_store::{ClaimRequest, JobFilter, JobPageRequest, SqliteOptions, SqliteStore};
 use tokio::time::Instant;
@@ -73,6 +73,7 @@ async fn settle(node: &TestNode, batch: usize) {
             on_success: Vec::new(),
             job: claim.job().id,
             fence: claim.fence(),
+            log: LogLines::default(),
             outcome,
         }
     });

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use steadfast_core::{
-    Claim, Failure, FailureClass, GateId, GatePatch, Jitter, JobId, Outcome, Payload, PolicyPatch,
-    Preset, WorkerName,
+    Claim, Failure, FailureClass, GateId, GatePatch, Jitter, JobId, LogLines, Outcome, Payload,
+    PolicyPatch, Preset, WorkerName,
 };
 use steadfast_engine::{JobRequest, ScheduleRequest, Settlement};
 use steadfast_store::{ClaimRequest, Document, DocumentKind, Outbox};
@@ -118,6 +118,7 @@ async fn work(node: &TestNode, random: &mut SeededRandom, minute: u32) {
         on_success: Vec::new(),
         job: claim.job().id,
         fence: claim.fence(),
+        log: LogLines::default(),
         outcome: outcome(claim, random, is_down),
     });
     let settled = node.node.settle(outcomes.collect(), None).await.unwrap();

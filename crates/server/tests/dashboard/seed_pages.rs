@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast_core::{Failure, Kind, Outcome, Payload, WorkerName};
+use steadfast_core::{Failure, Kind, LogLines, Outcome, Payload, WorkerName};
 use steadfast_engine::Settlement;
 use steadfast_store::ClaimRequest;
 
@@ -204,6 +204,7 @@ async fn delivery(node: &TestNode) -> String {
         on_success: Vec::new(),
         job: claim.job().id,
         fence: claim.fence(),
+        log: LogLines::default(),
         outcome: match index {
             0 => Outcome::Failure {
                 failure: Failure::http(502, "hooks.shop.example answered 502 Bad Gateway"),

@@ -74,6 +74,20 @@ async fn the_api_accepts_a_session_only_from_pages_of_this_server() {
 }
 
 #[tokio::test]
+async fn a_key_for_metrics_opens_no_page() {
+    let node = TestNode::start().await;
+    let metrics = node.key(Scope::Metrics, None).await;
+    until_keys_are_required(&node).await;
+    let refused = node
+        .post("/sign-in", &format!("key={metrics}&next=/"))
+        .await;
+    assert_eq!(refused.status, 403, "{}", refused.body);
+    assert_eq!(refused.header("set-cookie"), None);
+    assert!(refused.body.contains("scope metrics"), "{}", refused.body);
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn with_keys_a_browser_must_sign_in_and_returns_to_the_requested_page() {
     let node = TestNode::start().await;
     let admin = node.key(Scope::Admin, None).await;

@@ -1,6 +1,6 @@
 //! Jobs for a worker of the test, which fail only when the test says so, and their dead letters.
 
-use steadfast_core::{Failure, Job, Outcome, Payload, WorkerName};
+use steadfast_core::{Failure, Job, LogLines, Outcome, Payload, WorkerName};
 use steadfast_engine::{JobRequest, Settlement};
 use steadfast_store::{ClaimRequest, JobFilter};
 
@@ -44,6 +44,7 @@ pub async fn fail_claimable(node: &TestNode, tenant: &str, message: &str) {
         on_success: Vec::new(),
         job: claim.job().id,
         fence: claim.fence(),
+        log: LogLines::default(),
         outcome: Outcome::Failure {
             failure: Failure::new(steadfast_core::FailureClass::ERROR, message),
             output: Payload::encode(&serde_json::json!({"body": MARKUP})).ok(),

@@ -51,7 +51,7 @@ impl World {
         for record in audit.await?.items {
             world.add(&format!("audit {}", record.id), &record);
         }
-        for lane in store.lane_stats(Timestamp::EPOCH).await? {
+        for lane in store.lane_stats(None, Timestamp::EPOCH).await? {
             let name = format!("lane {} {} {}", lane.tenant, lane.queue, lane.kind);
             world.add(&name, &counts(&lane));
         }

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
 use steadfast_core::{
-    Actor, BatchId, Claim, Gate, HoldMode, JobCommand, JobId, Kind, OperationId, OperationStatus,
-    Outcome, Tenant, Timestamp, WorkerName,
+    Actor, BatchId, Claim, Gate, HoldMode, JobCommand, JobId, Kind, LogLines, OperationId,
+    OperationStatus, Outcome, Tenant, Timestamp, WorkerName,
 };
 use steadfast_engine::{
     DestinationFilter, EngineConfig, NodeHandle, Settlement, UndeliveredClaims, testing::Roles,
@@ -431,6 +431,7 @@ async fn work(door: NodeHandle, script: Arc<Script>, claim: Claim) {
     let settlement = Settlement {
         job: id,
         fence,
+        log: LogLines::default(),
         outcome,
         on_success: Vec::new(),
     };

@@ -1,6 +1,6 @@
 //! Fields that only some jobs have: a unique key, a start deadline, prerequisites; and bulk work.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
 use steadfast_core::{
@@ -10,7 +10,7 @@ use steadfast_core::{
 };
 use steadfast_engine::OperationRequest;
 
-use super::{KINDS, QUEUES, policy, queue, random_job, tenant};
+use super::{KINDS, QUEUES, policy_patch, queue, random_job, tenant};
 
 /// How long a debounced job waits for the next request.
 pub const DEBOUNCE: Duration = Duration::from_secs(5);
@@ -53,10 +53,6 @@ pub fn with_promises(random: &mut StdRng, job: NewJob, others: &[(JobId, Tenant)
     }
     if random.random_ratio(1, 4) {
         extras.after = after(random, &job, others);
-    }
-    if extras.after.is_some() {
-        // The checks know the order of a key by the times of creation alone.
-        job.concurrency_key = None;
     }
     job.with_extras(extras)
 }
@@ -163,7 +159,7 @@ pub fn operation(random: &mut StdRng, ids: &[JobId]) -> OperationRequest {
     let kind = *kinds.choose(random).unwrap();
     let mut request = OperationRequest::new(kind, Actor::named("a person"));
     if kind == OperationKind::EditPolicy {
-        request.policy = Some(policy(random));
+        request.retry = Some(Arc::new(policy_patch(random)));
     }
     if random.random_ratio(1, 2) {
         let count = random.random_range(1..12);

@@ -143,7 +143,11 @@ async fn everything(f: &Fixture, ids: &[steadfast_core::JobId]) -> Vec<String> {
         let attempts = f.attempts_of(job.id).await;
         seen.extend(attempts.iter().map(|attempt| format!("{attempt:?}")));
     }
-    let mut lanes = f.store.lane_stats(f.now().minus(secs(300))).await.unwrap();
+    let mut lanes = f
+        .store
+        .lane_stats(None, f.now().minus(secs(300)))
+        .await
+        .unwrap();
     lanes.sort_by_key(|lane| format!("{lane:?}"));
     seen.extend(lanes.iter().map(|lane| format!("{lane:?}")));
     let listed = f

@@ -247,7 +247,7 @@ impl Fixture {
     /// What has been counted in all lanes.
     pub(super) async fn tally(&self) -> Tally {
         let mut sum = Tally::default();
-        for lane in self.store.lane_stats(self.now()).await.unwrap() {
+        for lane in self.store.lane_stats(None, self.now()).await.unwrap() {
             sum += lane.total;
         }
         sum

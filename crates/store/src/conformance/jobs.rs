@@ -6,6 +6,7 @@ pub mod commit;
 pub mod enqueue;
 pub mod expiry;
 pub mod keys;
+pub mod logs;
 pub mod once;
 pub mod outbox;
 pub mod outbox_links;

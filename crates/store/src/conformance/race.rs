@@ -3,13 +3,15 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use steadfast_core::{
-    Claim, Dice, JobCommand, JobId, JobLabel, JobState, Outcome, ScheduleId, after_attempt,
+    Claim, Dice, JobCommand, JobId, JobLabel, JobState, Outcome, Schedule, ScheduleId,
+    after_attempt,
 };
 use tokio::task::JoinSet;
 
-use super::fixture::{Fixture, failure, held, json, key, request, secs, step, success};
+use super::fixture::{Fixture, failure, held, json, key, request, secs, step, success, tenant};
 use crate::{
-    CommitResult, EnqueueResult, FireResult, JobFilter, SaveStepResult, ScheduleSaveResult,
+    CommitResult, EnqueueResult, FireResult, JobFilter, SaveStepResult, ScheduleCreateResult,
+    ScheduleSaveResult, limits::SCHEDULES_PER_TENANT_MAX,
 };
 
 const CALLERS: usize = 8;
@@ -230,7 +232,7 @@ pub async fn one_of_several_schedules_gets_a_name(f: Fixture) {
             ScheduleSaveResult::Done(stored) | ScheduleSaveResult::Outdated(stored) => {
                 winners.insert(stored.id)
             }
-            ScheduleSaveResult::Gone => panic!("a new schedule cannot be gone"),
+            other => panic!("not the answer for a new schedule: {other:?}"),
         };
     }
     assert_eq!((done, winners.len()), (1, 1));
@@ -242,4 +244,36 @@ fn succeeded() -> JobFilter {
         label: Some(JobLabel::Succeeded),
         ..JobFilter::default()
     }
+}
+
+/// By either verb.
+pub async fn a_tenant_has_no_more_schedules_than_it_may(f: Fixture) {
+    let mut callers = JoinSet::new();
+    let most = SCHEDULES_PER_TENANT_MAX;
+    for number in 0..most + 8 {
+        let store = f.store.clone();
+        let mut schedule = f.schedule(&format!("s{number}"));
+        callers.spawn(async move {
+            if number % 2 == 0 {
+                let saved = store.save_schedule(schedule, None).await.unwrap();
+                return matches!(saved, ScheduleSaveResult::Done(_));
+            }
+            schedule.template.idempotency_key = key(&format!("k{number}"));
+            let created = store
+                .create_schedule(schedule, [0; 16], None)
+                .await
+                .unwrap();
+            matches!(created, ScheduleCreateResult::Created(_))
+        });
+    }
+    let answers = callers.join_all().await;
+    assert_eq!(answers.iter().filter(|is_new| **is_new).count(), most);
+    let other = f.schedule("s0");
+    let mut other = Schedule {
+        paused: true,
+        ..other
+    };
+    other.template.tenant = tenant("acme");
+    let saved = f.store.save_schedule(other, None).await.unwrap();
+    assert!(matches!(saved, ScheduleSaveResult::Done(_)), "{saved:?}");
 }

@@ -1,8 +1,10 @@
 //! The counts, against a model that counts for itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use steadfast_core::{Destination, Job, JobCommand, JobId, JobLabel, RunAt, Tally, Timestamp};
+use steadfast_core::{
+    Destination, Job, JobCommand, JobId, JobLabel, RunAt, Tally, Tenant, Timestamp,
+};
 
 use super::{
     fixture::{Fixture, MICRO, failure, kind, permanent, request, secs, success, tenant},
@@ -227,9 +229,23 @@ fn lane_of(job: &Job) -> Lane {
     (tenant.to_string(), queue.to_string(), kind.to_string())
 }
 
-/// The lanes in the order of their names; the contract gives them none.
+/// The lanes of all tenants. Those of each tenant alone are the same.
 async fn lanes(f: &Fixture, since: Timestamp) -> Vec<LaneStats> {
-    let mut lanes = f.store.lane_stats(since).await.unwrap();
+    let all = sorted_lanes(f, None, since).await;
+    let tenants: BTreeSet<Tenant> = all.iter().map(|lane| lane.tenant.clone()).collect();
+    for tenant in tenants {
+        let is_own = |lane: &&LaneStats| lane.tenant == tenant;
+        let own: Vec<LaneStats> = all.iter().filter(is_own).cloned().collect();
+        assert_eq!(sorted_lanes(f, Some(tenant.clone()), since).await, own);
+    }
+    let unknown = sorted_lanes(f, Some(tenant("none")), since).await;
+    assert_eq!(unknown, []);
+    all
+}
+
+/// In the order of their names; the contract gives them none.
+async fn sorted_lanes(f: &Fixture, of: Option<Tenant>, since: Timestamp) -> Vec<LaneStats> {
+    let mut lanes = f.store.lane_stats(of, since).await.unwrap();
     lanes.sort_by_key(|lane| {
         let LaneStats {
             tenant,

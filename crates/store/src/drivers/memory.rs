@@ -8,6 +8,7 @@ mod dependencies;
 mod events;
 mod failures;
 mod jobs;
+mod logs;
 mod queries;
 mod start;
 mod tables;

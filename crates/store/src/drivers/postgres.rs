@@ -49,6 +49,7 @@ use crate::{
     error::{EnqueueError, OpenError, StoreError},
     limits::NOTIFY_BYTES_MAX,
     store::{BaseStore, EnqueueResult},
+    tables::MoveMark,
     verbs::event_position::EventPosition,
     wake::{WakeInterest, WakeReasons, Wakeups},
 };
@@ -120,11 +121,15 @@ impl PostgresStore {
         });
         let measure = async {
             let conn = inner.conn().await?;
-            upkeep::measure_clock(&conn.session()).await
+            upkeep::measure_clock(&conn.session()).await?;
+            open::move_mark(&conn.session()).await
         };
-        measure
-            .await
-            .map_err(|error| open::open_error(name, error))?;
+        let mark = measure.await;
+        let mark = mark.map_err(|error| open::open_error(name.clone(), error))?;
+        if let Some((side, mark)) = mark.filter(|_| !options.for_move) {
+            let reason = MoveMark::refusal(&side, &mark);
+            return Err(OpenError::Moved { name, reason });
+        }
         let upkeep = upkeep::run(Arc::downgrade(&inner));
         let background = BackgroundTasks(vec![tokio::spawn(listen), tokio::spawn(upkeep)]);
         Ok(Self {

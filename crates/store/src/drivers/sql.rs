@@ -6,7 +6,7 @@
 //! * `numbers`: lanes and retry policies by their numbers.
 //!   `records`, `operations`, `batches`: those in columns. `extras`: what only some jobs have.
 //! * `session`, `reads`, `transaction`: what both drivers give to the verbs.
-//! * `start`: why a job waits.
+//! * `start`: why a job waits. `tables`: every table, for checks and moves.
 
 pub(crate) mod columns;
 pub(crate) mod counters;
@@ -14,6 +14,7 @@ mod dependencies;
 pub(crate) mod extras;
 mod failures;
 pub(crate) mod listing;
+mod logs;
 pub(crate) mod numbers;
 pub(crate) mod operations;
 pub(crate) mod prune_position;
@@ -22,6 +23,7 @@ pub(crate) mod records;
 pub(crate) mod recount;
 pub(crate) mod session;
 pub(crate) mod start;
+pub(crate) mod tables;
 pub(crate) mod transaction;
 pub(crate) mod values;
 pub(crate) mod waiting;

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //!
-//! * `open`: whose file it is, its schema, and its log.
+//! * `open`: whose file it is, its schema, and its log. `file_copy`: a copy of it, for backups.
 //! * `writer`: one thread, one connection, group commit. `session` is what its verbs work with.
 //!   `readers`: connections and threads beside it, for the verbs that only read.
 //! * `jobs`: the hot verbs of a job's life. `claim`: which jobs start. `queries`: lists and counts.
@@ -14,6 +14,7 @@
 
 mod claim;
 mod counts;
+mod file_copy;
 mod jobs;
 mod names;
 mod open;
@@ -62,6 +63,7 @@ use readers::{Reader, Readers};
 use session::Session;
 use writer::{Caller, Request, Work, Writer};
 
+pub use file_copy::{CopyError, SqliteCopy};
 pub use options::SqliteOptions;
 
 /// A store in an SQLite file. Clones are the same store; when the last one is dropped, it
@@ -137,6 +139,11 @@ impl SqliteStore {
     /// Brings a file to the schema this binary knows, or creates it, and does nothing else.
     pub fn migrate(path: impl AsRef<Path>) -> Result<(), OpenError> {
         open::open(path.as_ref(), &SqliteOptions::default()).map(drop)
+    }
+
+    /// Whether any process has this file open, as a store or otherwise. It must exist.
+    pub fn is_in_use(path: impl AsRef<Path>) -> Result<bool, OpenError> {
+        file_copy::is_in_use(path.as_ref())
     }
 
     fn pruned_to(&self) -> MutexGuard<'_, PrunePosition> {

@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod failures;
+mod logs;
 
 use std::collections::HashMap;
 
@@ -25,10 +26,11 @@ pub(crate) use dependencies::{
     StoredJob, StoredState,
 };
 pub(crate) use failures::{FailureReads, FailureRow, FailureWrites};
+pub(crate) use logs::{LogReads, LogWrites};
 
 /// Rows out: of one moment, or of the transaction.
 #[async_trait]
-pub(crate) trait Reads: DependencyReads + FailureReads {
+pub(crate) trait Reads: DependencyReads + FailureReads + LogReads {
     /// The time of the transaction.
     fn now(&self) -> Timestamp;
 
@@ -129,7 +131,7 @@ pub(crate) trait Reads: DependencyReads + FailureReads {
 
 /// Rows in: all of them, or none if the verb ends with an error.
 #[async_trait]
-pub(crate) trait Transaction: Reads + DependencyWrites + FailureWrites {
+pub(crate) trait Transaction: Reads + DependencyWrites + FailureWrites + LogWrites {
     /// Lets one transaction at a time go on with a name, so that what it counts stays so.
     async fn lock_name(&mut self, name: &str) -> Result<(), DriverError>;
 

@@ -11,10 +11,11 @@ use std::{pin::Pin, sync::Arc};
 #[cfg(feature = "_testing")]
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, AuditId, AuditRecord, BatchId, Claim, CommitResult, Destination, FailureGroup,
-    FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState,
-    NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome, Payload,
-    Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Attempt, AttemptLog, AuditId, AuditRecord, BatchId, Claim, CommitResult, Destination,
+    FailureGroup, FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId,
+    JobState, NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome,
+    Payload, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
+    WorkerName,
 };
 
 #[cfg(feature = "_testing")]
@@ -25,10 +26,11 @@ use super::{
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
     DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FailureStore, FireRequest,
     FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutesList,
-    LaneStats, MinuteStats, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, OperationStore, Outbox, Page, PageRequest, PrunedRecords, QueryStore,
-    ReleasedDependants, RenewResult, Renewal, RetentionTimes, SaveStepResult, ScheduleCreateResult,
-    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartSnapshot, TickRecord,
+    LaneStats, LogStore, MinuteStats, NewLogLines, OperationBatch, OperationChange,
+    OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox, Page,
+    PageRequest, PrunedRecords, QueryStore, ReleasedDependants, RenewResult, Renewal,
+    RetentionTimes, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
+    ScheduleStore, StartQuery, StartSnapshot, StoreFigures, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -65,7 +67,7 @@ macro_rules! for_each_verb {
                 count_jobs(filter: JobFilter, most: u64) -> Result<JobCount, StoreError>;
                 list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
                 attempts_of_jobs(jobs: Vec<JobId>, limit: usize) -> Result<Page<Attempt, JobId>, StoreError>;
-                lane_stats(since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
+                lane_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
                 lane_minutes(tenant: Option<Tenant>, since: Timestamp, until: Timestamp) -> Result<LaneMinutesList, StoreError>;
                 list_damaged() -> Result<DamagedRows, StoreError>;
@@ -74,7 +76,7 @@ macro_rules! for_each_verb {
                 due_minutes(destination: Destination, tenant: Option<Tenant>, until: Timestamp, most: u64) -> Result<DueMinutes, StoreError>;
                 gate_states(of: Vec<GateId>, gates: Arc<Gates>) -> Result<Vec<GateState>, StoreError>;
                 waiting_destinations(tenant: Tenant, among: Vec<Destination>) -> Result<Vec<Destination>, StoreError>;
-                log_bytes() -> Result<Option<u64>, StoreError>;
+                figures() -> Result<StoreFigures, StoreError>;
             }
             ScheduleStore {
                 save_schedule(schedule: Schedule, audit: Option<AuditRecord>) -> Result<ScheduleSaveResult, StoreError>;
@@ -96,6 +98,10 @@ macro_rules! for_each_verb {
                 get_document(kind: DocumentKind, id: String) -> Result<Option<Document>, StoreError>;
                 document_versions() -> Result<DocumentVersions, StoreError>;
                 delete_document(kind: DocumentKind, id: String, revision: Option<u64>, audit: Option<AuditRecord>) -> Result<bool, StoreError>;
+            }
+            LogStore {
+                append_logs(lines: Vec<NewLogLines>) -> Result<Vec<bool>, StoreError>;
+                attempt_logs(job: JobId, attempt: u32) -> Result<Vec<(Fence, AttemptLog)>, StoreError>;
             }
             OperationStore {
                 create_operation(operation: OperationRecord, jobs: Vec<JobId>, open_max: usize, audit: AuditRecord) -> Result<bool, StoreError>;

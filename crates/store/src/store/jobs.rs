@@ -261,7 +261,8 @@ pub struct ClaimResult {
     /// The claimed jobs, the most urgent first.
     pub claims: Vec<Claim>,
     /// When the next of the requested jobs that are left becomes due; in the past if one is due
-    /// already. `None` if none waits; jobs of paused queues do not count.
+    /// already. `None` if none waits; jobs of paused queues do not count. A store that cannot look
+    /// right now may answer an earlier time, never a later one.
     pub next_due: Option<Timestamp>,
 }
 

@@ -64,9 +64,13 @@ pub trait QueryStore: BaseStore {
         limit: usize,
     ) -> Result<Page<Attempt, JobId>, StoreError>;
 
-    /// Counts by tenant, queue and kind; `recent` counts attempts that ended in the minute of
-    /// `since` or later. A lane is listed while it holds jobs or has counts.
-    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
+    /// Counts by tenant, queue and kind, of a tenant or of all; `recent` counts attempts that ended
+    /// in the minute of `since` or later. A lane is listed while it holds jobs or has counts.
+    async fn lane_stats(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<LaneStats>, StoreError>;
 
     /// Counts of attempts by the minute in which they ended, of a tenant or of all, from the
     /// minute of `since` on, oldest first; minutes without any are left out.
@@ -144,9 +148,31 @@ pub trait QueryStore: BaseStore {
         among: Vec<Destination>,
     ) -> Result<Vec<Destination>, StoreError>;
 
-    /// The size of the log beside the data, in bytes, if the store has such a file. It grows
-    /// without end while another process holds an old snapshot.
-    async fn log_bytes(&self) -> Result<Option<u64>, StoreError>;
+    /// Figures for operators.
+    async fn figures(&self) -> Result<StoreFigures, StoreError>;
+}
+
+/// Figures of a store, for operators. What a store does not have is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreFigures {
+    /// The size of the log beside the data, in bytes. It grows without end while another process
+    /// holds an old snapshot.
+    pub log_bytes: Option<u64>,
+    /// The connections of this process.
+    pub pool: Option<PoolFigures>,
+}
+
+/// The connections to a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolFigures {
+    /// The most that may be open.
+    pub most: usize,
+    /// Those that are open.
+    pub open: usize,
+    /// Those of them that are not in use.
+    pub idle: usize,
+    /// Callers that wait for one.
+    pub waiting: usize,
 }
 
 /// How many jobs match a filter.

@@ -87,6 +87,9 @@ pub enum ScheduleSaveResult {
     Outdated(Schedule),
     /// The revision says it was stored before, but it was deleted.
     Gone,
+    /// It would be new, and the tenant has
+    /// [`limits::SCHEDULES_PER_TENANT_MAX`](crate::limits::SCHEDULES_PER_TENANT_MAX).
+    Full,
 }
 
 /// The answer to a [`create_schedule`](ScheduleStore::create_schedule).
@@ -101,6 +104,9 @@ pub enum ScheduleCreateResult {
     KeyTaken,
     /// Another schedule has the name.
     NameTaken(Schedule),
+    /// The tenant has
+    /// [`limits::SCHEDULES_PER_TENANT_MAX`](crate::limits::SCHEDULES_PER_TENANT_MAX).
+    Full,
 }
 
 impl ScheduleSaveResult {

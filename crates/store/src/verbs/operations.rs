@@ -1,11 +1,11 @@
 //! Work on many jobs.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditId, AuditRecord, Job, JobCommand, JobId, OperationEvent, OperationId, OperationJob,
-    OperationOutcome, Subscriptions, Timestamp,
+    AuditId, AuditRecord, CommandRefusal, Job, JobId, OperationEvent, OperationId, OperationJob,
+    OperationKind, OperationOutcome, RefusalReason, RetryPolicy, Subscriptions, Timestamp,
 };
 
 use super::{
@@ -21,7 +21,7 @@ use crate::{
         StoredRecord, Transaction,
     },
     drivers::{Asker, Driver, Verb},
-    error::StoreError,
+    error::{CommandError, StoreError},
     paging::page_of,
     store::{
         AuditFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
@@ -292,14 +292,11 @@ async fn work(
     if let Err(refusal) = stored.after_batch(batch, 0, now) {
         return Ok(OperationChange::Refused(refusal));
     }
-    let command = stored.operation.command();
-    let matches = |job: &Job| stored.filter.matches(job, now);
-    let results = tx.run_command(&batch.jobs, &command, subscriptions, &matches);
-    let results = results.await?;
+    let results = run(tx, &stored, &batch.jobs, subscriptions).await?;
     let jobs = batch.jobs.iter().zip(&results);
     let jobs = jobs.map(|(id, result)| stored.job_after(*id, result));
     save_jobs(tx, &stored, jobs.collect()).await?;
-    if command == JobCommand::Erase {
+    if stored.operation.kind == OperationKind::Erase {
         let erased: Vec<&Job> = results.iter().flatten().collect();
         erase(tx, &erased, &batch.traces, &stored.by).await?;
     }
@@ -308,6 +305,53 @@ async fn work(
     let next = next.map_err(|refusal| DriverError::unreadable("operation", refusal))?;
     save(tx, &next, Some(stored.revision)).await?;
     Ok(OperationChange::Done(Box::new(next)))
+}
+
+/// Carries out the command of an operation. That of `edit_policy` depends on the policy that a job has.
+async fn run(
+    tx: &mut dyn Transaction,
+    stored: &OperationRecord,
+    jobs: &[JobId],
+    subscriptions: &Subscriptions,
+) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
+    let (operation, now) = (&stored.operation, tx.now());
+    let matches = |job: &Job| stored.filter.matches(job, now);
+    if operation.retry.is_none() {
+        let command = operation.command();
+        return tx
+            .run_command(jobs, &command, subscriptions, &matches)
+            .await;
+    }
+    let mut of_policy: Vec<(Arc<RetryPolicy>, Vec<JobId>)> = Vec::new();
+    for job in tx.readable_jobs(jobs).await? {
+        match of_policy.iter_mut().find(|(it, _)| *it == job.policy) {
+            Some((_, same)) => same.push(job.id),
+            None => of_policy.push((job.policy.clone(), vec![job.id])),
+        }
+    }
+    let mut results = HashMap::new();
+    for (policy, same) in of_policy {
+        let command = operation.command_for(&policy);
+        let changed = match &command {
+            Some(command) => {
+                tx.run_command(&same, command, subscriptions, &matches)
+                    .await?
+            }
+            None => same.iter().map(|id| Err(invalid_policy(*id))).collect(),
+        };
+        results.extend(same.into_iter().zip(changed));
+    }
+    let mut result = |id: &JobId| {
+        results
+            .remove(id)
+            .unwrap_or(Err(CommandError::NotFound(*id)))
+    };
+    Ok(jobs.iter().map(&mut result).collect())
+}
+
+fn invalid_policy(job: JobId) -> CommandError {
+    let reason = RefusalReason::InvalidPolicy;
+    CommandError::Refused(CommandRefusal { job, reason })
 }
 
 async fn save_outcomes(

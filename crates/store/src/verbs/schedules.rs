@@ -16,11 +16,12 @@ use super::{
 use crate::{
     drivers::driver_error::DriverError,
     drivers::transaction::{
-        Lock, Reads, RecordKind, RecordOrder, RecordQuery, StoredKey, StoredRecord, Transaction,
-        WakeReason,
+        Lock, Reads, RecordKind, RecordOrder, RecordQuery, RecordState, StoredKey, StoredRecord,
+        Transaction, WakeReason,
     },
     drivers::{Asker, Driver},
     error::StoreError,
+    limits::SCHEDULES_PER_TENANT_MAX,
     paging::{Readable, page_of},
     store::{
         DueSchedules, FireRequest, FireResult, Page, PageRequest, ScheduleCreateResult,
@@ -154,6 +155,9 @@ async fn save(
     if let Some(namesake) = namesake(tx, schedule).await? {
         return Ok(ScheduleSaveResult::Outdated(namesake));
     }
+    if stored.is_none() && is_full(tx, schedule.tenant()).await? {
+        return Ok(ScheduleSaveResult::Full);
+    }
     let saved = schedule.clone().replacing(stored.as_ref());
     let replaces = stored.map(|stored| stored.revision);
     write(tx, &saved, replaces, audit).await?;
@@ -178,15 +182,36 @@ async fn create(
     {
         return created_before(tx, tenant, key, fingerprint).await;
     }
-    if let Some(namesake) = namesake(tx, schedule).await? {
+    let refusal = match namesake(tx, schedule).await? {
+        Some(namesake) => Some(ScheduleCreateResult::NameTaken(namesake)),
+        None if is_full(tx, tenant).await? => Some(ScheduleCreateResult::Full),
+        None => None,
+    };
+    if let Some(refusal) = refusal {
         if let Some(key) = key {
             tx.delete_key(tenant, key, own.owner).await?;
         }
-        return Ok(ScheduleCreateResult::NameTaken(namesake));
+        return Ok(refusal);
     }
     let saved = schedule.clone().replacing(None);
     write(tx, &saved, None, audit).await?;
     Ok(ScheduleCreateResult::Created(saved))
+}
+
+/// Whether a tenant has as many schedules as it may have; no other transaction adds one meanwhile.
+async fn is_full(tx: &mut dyn Transaction, tenant: &Tenant) -> Result<bool, DriverError> {
+    tx.lock_name(&format!("schedules of {tenant}")).await?;
+    let states = [
+        RecordState::Active,
+        RecordState::Queued,
+        RecordState::Paused,
+    ];
+    let (mut count, most) = (0, SCHEDULES_PER_TENANT_MAX);
+    for state in states {
+        let kind = RecordKind::Schedule;
+        count += tx.count_records(kind, tenant.as_str(), state, most).await?;
+    }
+    Ok(count >= most)
 }
 
 /// The answer to a request whose key is taken.

@@ -232,7 +232,7 @@ async fn what_was_written_is_recognised_when_its_answer_was_lost() {
     let again = store.commit(vec![transition.clone()]).await.unwrap();
     assert_eq!(again, [CommitResult::Done]);
 
-    let stats = store.lane_stats(Timestamp::EPOCH).await.unwrap();
+    let stats = store.lane_stats(None, Timestamp::EPOCH).await.unwrap();
     let expected = Tally {
         attempts: 2,
         successes: 2,
@@ -414,7 +414,7 @@ async fn counters_that_drifted_are_reported_and_repaired() {
     let database = TestDatabase::new();
     let store = database.open().await;
     store.enqueue(jobs(&store, 3), None).await.unwrap();
-    let right = store.lane_stats(Timestamp::EPOCH).await.unwrap();
+    let right = store.lane_stats(None, Timestamp::EPOCH).await.unwrap();
     let wrong = "DELETE FROM steadfast.count_change; DELETE FROM steadfast.waiting_count;
         DELETE FROM steadfast.lane_count; INSERT INTO steadfast.count_change (lane, waiting, failed)
         SELECT id, 5, -1 FROM steadfast.lane";
@@ -431,7 +431,10 @@ async fn counters_that_drifted_are_reported_and_repaired() {
     );
     assert_eq!(store.recount(true).await.unwrap(), differences);
     assert_eq!(store.recount(true).await.unwrap(), []);
-    assert_eq!(store.lane_stats(Timestamp::EPOCH).await.unwrap(), right);
+    assert_eq!(
+        store.lane_stats(None, Timestamp::EPOCH).await.unwrap(),
+        right
+    );
 }
 
 #[tokio::test]

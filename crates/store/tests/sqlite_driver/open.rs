@@ -408,7 +408,7 @@ async fn reopening_keeps_everything() {
         let store = database.open();
         let all = steadfast_store::PageRequest::first(10);
         let jobs = store.list_jobs(JobFilter::default(), all).await.unwrap();
-        let stats = store.lane_stats(store.now()).await.unwrap();
+        let stats = store.lane_stats(None, store.now()).await.unwrap();
         let of = steadfast_store::AttemptOwner::Job(ended);
         let attempts = store
             .list_attempts(of, steadfast_store::PageRequest::first(10))

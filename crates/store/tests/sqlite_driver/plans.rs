@@ -244,6 +244,10 @@ const PLANS: &[((&str, &str), &str)] = &[
         "steadfast_job_waiting (lane=? AND flow_key=? AND level=? AND run_at>? AND run_at<?)",
     ),
     (
+        sql!("queries/stats", "stats_lanes"),
+        "sqlite_autoindex_steadfast_lane_1 (tenant>? AND tenant<?)",
+    ),
+    (
         sql!("queries/stats", "stats_minutes"),
         "PRIMARY KEY (minute<?)",
     ),

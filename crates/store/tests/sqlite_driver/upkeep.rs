@@ -116,7 +116,7 @@ async fn counters_that_drifted_are_reported_and_repaired() {
     let database = TestDatabase::new();
     let store = database.open();
     store.enqueue(jobs(&store, 3), None).await.unwrap();
-    let right = store.lane_stats(store.now()).await.unwrap();
+    let right = store.lane_stats(None, store.now()).await.unwrap();
     let drift = "UPDATE steadfast_lane SET waiting = -2, dead_letters = 7;
         DELETE FROM steadfast_waiting";
     let other = Connection::open(&database.file).unwrap();
@@ -135,7 +135,7 @@ async fn counters_that_drifted_are_reported_and_repaired() {
     assert_eq!(told, expected);
     assert_eq!(store.recount(true).await.unwrap(), differences);
     assert_eq!(store.recount(true).await.unwrap(), []);
-    assert_eq!(store.lane_stats(store.now()).await.unwrap(), right);
+    assert_eq!(store.lane_stats(None, store.now()).await.unwrap(), right);
 }
 
 /// Jobs that have a policy each, as an application makes them that computes one.

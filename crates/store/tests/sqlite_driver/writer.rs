@@ -41,8 +41,8 @@ async fn requests_that_wait_together_share_transactions() {
     for answer in asked {
         answer.await.unwrap();
     }
-    let transactions = store.transactions() - before;
-    assert!(transactions <= 3, "{transactions} transactions");
+    // One: those that came while the first waited for the lock share its transaction.
+    assert_eq!(store.transactions() - before, 1);
     assert_eq!(
         store
             .count_jobs(JobFilter::default(), u64::MAX)
@@ -95,7 +95,7 @@ async fn two_stores_on_one_file_never_claim_the_same_job() {
         .unwrap()
         .count;
     assert_eq!(u64::try_from(claimed.len()).unwrap(), all);
-    let lane = store.lane_stats(store.now()).await.unwrap().remove(0);
+    let lane = store.lane_stats(None, store.now()).await.unwrap().remove(0);
     assert_eq!((lane.succeeded, lane.ready, lane.running), (all, 0, 0));
 }
 
@@ -189,7 +189,7 @@ async fn jobs_of_a_users_transaction_exist_from_its_commit_on() {
         "the claim notices what another connection wrote"
     );
     assert_eq!(claims[0].job().id, new.id);
-    let lane = store.lane_stats(store.now()).await.unwrap().remove(0);
+    let lane = store.lane_stats(None, store.now()).await.unwrap().remove(0);
     assert_eq!((lane.running, lane.ready), (1, 0));
 }
 

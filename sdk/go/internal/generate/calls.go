@@ -22,7 +22,7 @@ func writeCalls(d *document) ([]byte, error) {
 			}
 		}
 	}
-	imports := "import (\n\t\"context\"\n\t\"iter\"\n\t\"net/url\"\n\t\"time\"\n)\n\n"
+	imports := "import (\n\t\"context\"\n\t\"iter\"\n\t\"net/url\"\n\t\"strconv\"\n\t\"time\"\n)\n\n"
 	return format.Source([]byte(header + imports + out.String()))
 }
 
@@ -67,12 +67,15 @@ func (c *callParts) addParameters(out *strings.Builder, d *document, o operation
 			if err != nil {
 				return err
 			}
-			text := p.Name
-			if goType != "string" {
-				text = "string(" + p.Name + ")"
+			text := "url.PathEscape(string(" + p.Name + "))"
+			switch goType {
+			case "string":
+				text = "url.PathEscape(" + p.Name + ")"
+			case "int":
+				text = "strconv.Itoa(" + p.Name + ")"
 			}
 			c.arguments = append(c.arguments, p.Name+" "+goType)
-			c.path = strings.ReplaceAll(c.path, "{"+p.Name+"}", `" + url.PathEscape(`+text+`) + "`)
+			c.path = strings.ReplaceAll(c.path, "{"+p.Name+"}", `" + `+text+` + "`)
 			c.path = strings.TrimSuffix(c.path, ` + ""`)
 		case "query":
 			query = append(query, p)

@@ -28,6 +28,7 @@ from .errors import (
     SteadfastError,
 )
 from .jobs import JobDefinition, JobHandle
+from .logs import AttemptLogHandler
 from .payloads import Json
 from .version import VERSION
 from .worker import Worker, WorkerOptions
@@ -35,6 +36,7 @@ from .worker import Worker, WorkerOptions
 __all__ = [
     "ApiError",
     "AsyncClient",
+    "AttemptLogHandler",
     "CertificateNotTrusted",
     "Client",
     "Context",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .context import Context, set_current_context
 from .errors import JobAborted, JobError, PermanentError, Snooze, class_of
 from .payloads import to_json
+from .tracing import AttemptSpan
 
 if TYPE_CHECKING:
     from .app import Steadfast
@@ -74,6 +75,14 @@ class Attempt:
             kind = self._context.job["kind"]
             log.error("%s is given back: no job of kind %r is defined", self._context.id, kind)
             return RELEASE
+        with AttemptSpan(self._context.job) as span:
+            outcome = self._run()
+            if outcome.name == "fail":
+                span.fail(outcome.error)
+            return outcome
+
+    def _run(self) -> Outcome:
+        assert self._definition is not None
         try:
             set_current_context(self._context)
             with contextlib.ExitStack() as stack:
@@ -91,6 +100,13 @@ class Attempt:
 
     async def run_async(self) -> Outcome:
         """Runs an `async def` handler in the calling task."""
+        with AttemptSpan(self._context.job) as span:
+            outcome = await self._run_async()
+            if outcome.name == "fail":
+                span.fail(outcome.error)
+            return outcome
+
+    async def _run_async(self) -> Outcome:
         assert self._definition is not None
         try:
             set_current_context(self._context)

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from . import types
 from .durations import Duration, to_seconds
 from .errors import JobAborted, PermanentError
+from .logs import AttemptLog, JobLogger
 from .payloads import decode, to_json
 
 T = TypeVar("T")
@@ -62,6 +63,8 @@ class Context:
         self.on_success_requests: list[types.CreateJobRequest] = []
         self.news: tuple[str | None, int | None] = (None, None)
         """The note and the progress in percent that the handler has given."""
+        self.attempt_log = AttemptLog()
+        """What the handler has logged."""
         self.abort_reason: str | None = None
         """Why the handler should stop: `cancelled`, `timeout`, `lost` or `stopping`."""
         self.is_stopping = False
@@ -96,8 +99,18 @@ class Context:
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        """A logger whose records have the fields `job`, `kind` and `attempt`."""
-        return logging.LoggerAdapter(logging.getLogger("steadfast.job"), self.log_fields)
+        """A logger whose records have the fields `job`, `kind` and `attempt`.
+
+        From INFO on they are also kept with the attempt, for the page of the job and
+        `steadfast jobs logs`: the newest 1,000 lines or 64 KiB.
+        """
+        return JobLogger(self.log_fields, self.add_log_line)
+
+    def add_log_line(self, level: int, text: str) -> None:
+        """Adds a line to the log of the attempt, with a level of `logging`."""
+        self.attempt_log.add(level, text)
+        if self.on_progress:
+            self.on_progress()
 
     @property
     def log_fields(self) -> dict[str, Any]:

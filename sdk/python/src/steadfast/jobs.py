@@ -17,6 +17,7 @@ from .context import Context, current_context
 from .durations import Duration, to_millis, to_seconds
 from .errors import JobFailed
 from .payloads import Signature, decode
+from .tracing import current_traceparent
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -84,7 +85,9 @@ class JobDefinition(Generic[P, R, C]):
         request["kind"] = self.kind
         request["payload"] = self.signature.encode(args, kwargs)
         context = current_context()
-        traceparent = context.traceparent if context else None
+        traceparent = current_traceparent()
+        if traceparent is None and context:
+            traceparent = context.traceparent
         if traceparent is None and self.app.traceparent:
             traceparent = self.app.traceparent()
         if traceparent:

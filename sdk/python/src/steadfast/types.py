@@ -161,6 +161,19 @@ class AttemptList(TypedDict):
     """Cursor for the next page, sent as `after`; null at the end of the list."""
 
 
+class AttemptLog(TypedDict):
+    """The newest lines that an attempt logged: up to 1,000 lines or 64 KiB."""
+
+    attempt: int
+    """The number of the attempt."""
+    dropped: int
+    """How many lines were dropped, the oldest first, because the log is full."""
+    lines: list[NumberedLogLine]
+    """The lines, oldest first."""
+    next: int
+    """The number of the next line: read on with `from`."""
+
+
 AttemptStatus: TypeAlias = Literal["SUCCESS", "FAILED", "LOST", "SNOOZED", "CANCELLED", "RELEASED"]
 
 
@@ -576,7 +589,9 @@ class CreateKeyRequest(TypedDict):
     scope: Scope
     """Scope of the key."""
     tenant: NotRequired[Name | None]
-    """Tenant of the key. A key with scope `worker` or `read` is for all tenants by default."""
+    """Tenant of the key. A key with scope `worker`, `read` or `metrics` is for all tenants by
+    default.
+    """
 
 
 class CreateOperationRequest(TypedDict):
@@ -603,7 +618,9 @@ class CreateOperationRequest(TypedDict):
     pace: NotRequired[int | None]
     """Maximum jobs per second; the setting `bulkRate` by default."""
     retry: NotRequired[RetryPolicyInput | None]
-    """The new retry policy; only for `edit_policy`."""
+    """Changes to the retry policy of each job, only for `edit_policy`: omitted fields stay as
+    they are, a preset replaces the whole policy.
+    """
     tenant: NotRequired[Name | None]
     """Only this tenant. Requires a key for all tenants; other keys always use their own tenant."""
 
@@ -962,6 +979,8 @@ class FailRequest(TypedDict):
     """The failure."""
     fence: int
     """The fence of the claim."""
+    log: NotRequired[LogLines | None]
+    """New lines of the attempt's log."""
 
 
 Failure = TypedDict(
@@ -1181,6 +1200,8 @@ class HeartbeatEntry(TypedDict):
     """The job's id."""
     lease: NotRequired[Duration | None]
     """Lease duration from now; the job's own lease by default."""
+    log: NotRequired[LogLines | None]
+    """New lines of the attempt's log."""
     note: NotRequired[str | None]
     """Progress note; the previous note stays by default."""
     progress: NotRequired[int | None]
@@ -1201,6 +1222,8 @@ class HeartbeatRequest(TypedDict):
     """The fence of the claim."""
     lease: NotRequired[Duration | None]
     """Lease duration from now; the job's own lease by default."""
+    log: NotRequired[LogLines | None]
+    """New lines of the attempt's log."""
     note: NotRequired[str | None]
     """Progress note; the previous note stays by default."""
     progress: NotRequired[int | None]
@@ -1502,6 +1525,26 @@ class Lease(TypedDict):
     """Whether the deadline has passed: stop. The attempt fails with class `timeout`."""
 
 
+LogLevel: TypeAlias = Literal["debug", "info", "warn", "error"]
+
+
+class LogLine(TypedDict):
+    """One line of a log."""
+
+    at: str
+    """When it was written, by the clock of the writer."""
+    level: LogLevel
+    """The level."""
+    text: str
+    """The text; longer than 8 KiB it is cut."""
+
+
+LogLines = TypedDict(
+    "LogLines", {"from": "NotRequired[int]", "lines": "NotRequired[list[LogLine]]"}
+)
+"""Consecutive lines of a log."""
+
+
 class MarkFailureRequest(TypedDict):
     """A new state for a failure group."""
 
@@ -1576,6 +1619,19 @@ class NodeList(TypedDict):
     """Cursor for the next page, sent as `after`; null at the end of the list."""
     nodes: list[Node]
     """By name."""
+
+
+class NumberedLogLine(TypedDict):
+    """A line of a log."""
+
+    at: str
+    """When it was written, by the clock of the worker."""
+    level: LogLevel
+    """The level."""
+    number: int
+    """The number of the line; the first one of an attempt has 0."""
+    text: str
+    """The text."""
 
 
 OnFailure: TypeAlias = Literal["wait", "fail", "run"]
@@ -1885,6 +1941,8 @@ class ReleaseRequest(TypedDict):
 
     fence: int
     """The fence of the claim."""
+    log: NotRequired[LogLines | None]
+    """New lines of the attempt's log."""
 
 
 class ReplayFigures(TypedDict):
@@ -2062,7 +2120,7 @@ class ScheduleList(TypedDict):
     """Newest first."""
 
 
-Scope: TypeAlias = Literal["admin", "tenant", "worker", "read"]
+Scope: TypeAlias = Literal["admin", "tenant", "worker", "read", "metrics"]
 
 
 class SetDestinationRequest(TypedDict):
@@ -2139,6 +2197,8 @@ class SettlementRequest(TypedDict):
     """The fence of the claim."""
     id: str
     """The job's id."""
+    log: NotRequired[LogLines | None]
+    """New lines of the attempt's log."""
     onSuccess: NotRequired[list[CreateJobRequest]]
     """Up to 100 jobs created atomically with the success; only with `succeed`."""
     outcome: SettlementOutcome
@@ -2219,6 +2279,8 @@ class SnoozeRequest(TypedDict):
     """Delay from now."""
     fence: int
     """The fence of the claim."""
+    log: NotRequired[LogLines | None]
+    """New lines of the attempt's log."""
 
 
 class StartEstimate(TypedDict):
@@ -2280,6 +2342,8 @@ class SucceedRequest(TypedDict):
 
     fence: int
     """The fence of the claim."""
+    log: NotRequired[LogLines | None]
+    """New lines of the attempt's log."""
     onSuccess: NotRequired[list[CreateJobRequest]]
     """Up to 100 jobs created atomically with the success; recurring jobs are not allowed. They
     belong to the tenant of this job.

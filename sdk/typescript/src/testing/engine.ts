@@ -5,11 +5,11 @@ import type {
   FailureRequest,
   Job,
   JobLabel,
+  LogLine,
   RetryPolicyFields,
 } from "../generated.js";
 import type { Fetch, HttpRequest } from "../http.js";
 import type { AnyJob } from "../job.js";
-import { withFields } from "../logger.js";
 import type { Steadfast } from "../steadfast.js";
 import { Executor, type Outcome } from "../worker/executor.js";
 import { completePolicy, decide } from "./policy.js";
@@ -39,6 +39,8 @@ interface TestJob {
   result: unknown;
   progress: number | undefined;
   note: string | undefined;
+  /** What all attempts logged. */
+  log: LogLine[];
   steps: Map<string, unknown>;
 }
 
@@ -122,6 +124,11 @@ export class TestEngine {
     return this.#body(this.#find(id));
   }
 
+  /** What all attempts of a job logged, oldest first. */
+  log(id: string): readonly LogLine[] {
+    return this.#find(id).log;
+  }
+
   /** Runs everything that is due, and everything that becomes due by that, without moving the clock. */
   async runDue(): Promise<number> {
     for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts += 1) {
@@ -175,7 +182,6 @@ export class TestEngine {
     job.startedAt = this.#now;
     job.firstStartedAt ??= this.#now;
     job.label = "running";
-    const fields = { job: job.id, kind: job.request.kind, attempt: job.attempt };
     const backend = {
       getStep: async (name: string) =>
         job.steps.has(name) ? { result: job.steps.get(name) } : undefined,
@@ -189,10 +195,12 @@ export class TestEngine {
       },
       // Jobs with `after` are refused here.
       listPrerequisites: async () => [],
+      storeLog: async () => {},
     };
-    const logger = withFields(this.#client.logger, fields);
-    const context = new AttemptContext(this.#body(job), backend, logger);
-    this.#settle(job, await this.#executor.execute(context));
+    const context = new AttemptContext(this.#body(job), backend, this.#client.logger);
+    const outcome = await this.#executor.execute(context);
+    job.log.push(...(context.closeLog()?.lines ?? []));
+    this.#settle(job, outcome);
   }
 
   #settle(job: TestJob, outcome: Outcome): void {
@@ -263,6 +271,7 @@ export class TestEngine {
       result: null,
       progress: undefined,
       note: undefined,
+      log: [],
       steps: new Map(),
     });
     return this.job(id);

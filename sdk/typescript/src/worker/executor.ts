@@ -2,6 +2,7 @@ import { type AttemptContext, currentContext, type Middleware } from "../context
 import { PayloadError, SnoozeError } from "../errors.js";
 import type { SettlementRequest } from "../generated.js";
 import type { AnyJob } from "../job.js";
+import { traced } from "../tracing.js";
 import { failureOf, payloadFailure, stoppedFailure } from "./failure.js";
 
 /** How an attempt ended; undefined if there is no point in reporting it. */
@@ -33,6 +34,14 @@ export class Executor {
       context.logger.error("the job is given back: this worker has no job of its kind");
       return { outcome: "release" };
     }
+    return traced(context.job, () => this.#run(context, definition, run));
+  }
+
+  async #run(
+    context: AttemptContext,
+    definition: AnyJob,
+    run: NonNullable<AnyJob["run"]>,
+  ): Promise<Outcome> {
     const timer = startTimeout(context);
     try {
       const payload = await parse(definition, context.job.payload);

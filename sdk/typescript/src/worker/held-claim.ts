@@ -1,9 +1,15 @@
 import { Backoff, pause } from "../backoff.js";
 import { AttemptContext } from "../context.js";
 import { ApiError, ConnectionError } from "../errors.js";
-import type { Claim, PrerequisiteList, PrerequisiteResult, Step } from "../generated.js";
+import type {
+  Claim,
+  HeartbeatEntry,
+  PrerequisiteList,
+  PrerequisiteResult,
+  Step,
+} from "../generated.js";
 import { type Http, isTransient } from "../http.js";
-import { type Logger, withFields } from "../logger.js";
+import type { Logger } from "../logger.js";
 import type { HeartbeatNews } from "./heartbeat-loop.js";
 
 const ONCE = { isRepeatable: false };
@@ -36,16 +42,16 @@ export class HeldClaim {
     this.leaseMs = settings.leaseMs ?? claim.job.leaseMs;
     this.#http = settings.http;
     this.#worker = settings.worker;
-    const { id: job, kind, attempt } = claim.job;
     this.context = new AttemptContext(
       claim.job,
       {
         getStep: (name) => this.#getStep(name),
         saveStep: (name, result) => this.#saveStep(name, result),
-        reportProgress: (percent, note) => this.#reportProgress(percent, note),
+        reportProgress: (progress, note) => this.#heartbeat({ progress, note }),
         listPrerequisites: () => this.#listPrerequisites(),
+        storeLog: (log) => this.#heartbeat({ log }),
       },
-      withFields(settings.logger, { job, kind, attempt }),
+      settings.logger,
       settings.stopping,
     );
   }
@@ -90,15 +96,16 @@ export class HeldClaim {
     return found;
   }
 
-  async #reportProgress(percent: number, note: string | undefined): Promise<void> {
-    const claim = { id: this.id, fence: this.fence, progress: percent, note };
+  /** Sends what the handler says, and hears whether it should stop. */
+  async #heartbeat(news: Pick<HeartbeatEntry, "progress" | "note" | "log">): Promise<void> {
+    const claim = { id: this.id, fence: this.fence, ...news };
     const input = { body: { worker: this.#worker, claims: [claim] } };
     const options = { isRepeatable: true, signal: this.context.signal };
     const [result] = (await this.#http.call("sendHeartbeats", input, options)).claims;
     if (result?.code === "stale_fence" || result?.code === "not_found") this.receive("stale");
     else if (result?.timedOut) this.receive("timeout");
     else if (result?.cancelRequested) this.receive("cancelled");
-    else if (result && !result.ok) throw new Error(result.detail ?? "the progress was refused");
+    else if (result && !result.ok) throw new Error(result.detail ?? "the heartbeat was refused");
   }
 
   /** Repeats a request for as long as the attempt may go on: a step that was done must not be forgotten. */

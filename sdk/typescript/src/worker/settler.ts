@@ -62,9 +62,10 @@ export class Settler {
     isRefusal: boolean,
   ): void {
     const { id, fence } = claim;
+    const log = claim.context.closeLog();
     let text: string;
     try {
-      text = JSON.stringify({ id, fence, ...outcome });
+      text = JSON.stringify({ id, fence, log, ...outcome });
     } catch (error) {
       const message = `cannot encode the result as JSON: ${(error as Error).message}`;
       const failure = { class: "result", message, permanent: true };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
 use steadfast::{
     SqliteStore, Timestamp,
     job::{JobFilter, PageRequest},
@@ -169,8 +169,12 @@ fn check_integrity(path: &Path, findings: &mut Findings) {
 
 /// Takes the write lock and releases it.
 fn check_writable(path: &Path, findings: &mut Findings) {
-    let taken = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-        .and_then(|conn| conn.execute_batch("BEGIN IMMEDIATE; ROLLBACK"));
+    let taken =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).and_then(|conn| {
+            // It changes nothing, and leaves the log of a node that was killed beside the file.
+            conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            conn.execute_batch("BEGIN IMMEDIATE; ROLLBACK")
+        });
     match taken {
         Ok(()) => findings.ok("writable", "the write lock is free"),
         Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {

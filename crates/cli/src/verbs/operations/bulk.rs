@@ -207,7 +207,10 @@ pub async fn run(server: &Server, work: &BulkWork, args: &BulkArgs) -> anyhow::R
             }
         };
     }
-    if counted.count == 0 && request.ids.is_none() && !server.json {
+    if counted.count == 0 && request.ids.is_none() {
+        if server.json {
+            return output::print_json(&counted);
+        }
         let many = work.nouns.1;
         print_line!("no matching {many}; nothing to {verb}")?;
         return print_kept(server, work, &request).await;

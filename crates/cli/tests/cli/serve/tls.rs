@@ -74,7 +74,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(100)); // sleep: another process is waited for
+        std::thread::yield_now();
     }
 }
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
     Actor, CanaryRule, Failure, FailureClass, JobId, JobState, OperationKind, OperationOutcome,
-    OperationResult, OperationStatus, Outcome, Timestamp,
+    OperationResult, OperationStatus, Outcome, PolicyPatch, Timestamp,
 };
 use steadfast_engine::{Client, ClientError, JobKind as _, OperationRequest, testing::Roles};
 use steadfast_store::{
@@ -115,6 +115,53 @@ async fn jobs_that_are_created_after_the_request_are_left_alone() {
     assert_eq!(done.progress.status, OperationStatus::Done);
     assert_eq!((done.progress.worked, done.progress.changed), (3, 3));
     assert_eq!(world.states(JobState::Waiting).await, 2);
+}
+
+#[tokio::test]
+async fn dead_letters_are_discarded_after_their_retention_and_leave_a_record() {
+    let world = World::new(1);
+    let day = Duration::from_secs(24 * 60 * 60);
+    world.dead_letters(1_000).await;
+    world.clock.advance(3 * day);
+    // Old, and failed a moment ago.
+    world.enqueue(1).await;
+    world.clock.advance(3 * day);
+    world.end_all(|_| permanent("no mailbox for 13")).await;
+    let dead_letters = async || {
+        let filter = JobFilter::dead_letters();
+        let page = PageRequest::first(2_000);
+        world.client.jobs(filter, page).await.unwrap().items.len()
+    };
+    assert_eq!(dead_letters().await, 1_001);
+    world.nodes[0].discard_dead_letters(7 * day).await.unwrap();
+    assert_eq!(dead_letters().await, 1_001, "none is old enough");
+    world.nodes[0].discard_dead_letters(5 * day).await.unwrap();
+    assert_eq!(dead_letters().await, 1);
+    let audit = AuditFilter::default();
+    let audit = world.client.audit(audit, PageRequest::first(10)).await;
+    let records = audit.unwrap().items;
+    assert_eq!(records.len(), 2, "one for each page");
+    assert!(records.iter().all(|it| it.action == "job.discard"));
+    assert_eq!(records[0].actor, Actor::named("retention"));
+}
+
+#[tokio::test]
+async fn an_edited_policy_keeps_the_fields_that_are_not_named() {
+    let world = World::new(1);
+    let delays = [3, 5].map(Duration::from_secs);
+    let own = delays.map(|delay| fails(0).job().retry(PolicyPatch::fixed(delay)));
+    world.client.enqueue_all(own).await.unwrap();
+    let mut edit = request(OperationKind::EditPolicy);
+    edit.retry = Some(Arc::new(PolicyPatch::default().max_retries(7)));
+    let operation = world.client.create_operation(edit).await.unwrap();
+    let done = world.operate(&operation).await.operation;
+    assert_eq!((done.progress.worked, done.progress.changed), (2, 2));
+    let page = PageRequest::first(5);
+    let jobs = world.client.jobs(JobFilter::default(), page).await.unwrap();
+    let expected = delays.map(|delay| PolicyPatch::fixed(delay).max_retries(7).build().unwrap());
+    for job in jobs.items {
+        assert!(expected.contains(&*job.policy), "{:?}", job.policy);
+    }
 }
 
 #[tokio::test]

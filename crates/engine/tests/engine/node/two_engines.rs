@@ -58,7 +58,7 @@ async fn run_on([store, other]: [Arc<dyn Store>; 2]) {
     one.stop().await;
     two.stop().await;
     assert_eq!(calls.count(), 2_400);
-    let stats = store.lane_stats(store.now()).await.unwrap();
+    let stats = store.lane_stats(None, store.now()).await.unwrap();
     assert_eq!(stats[0].total.attempts, 2_400);
     assert_eq!(stats[0].succeeded, 2_000);
 }

@@ -30,11 +30,9 @@ pub async fn list(
     let tenant = query::tenant(page.tenant.as_deref(), &caller)?;
     let since = app.client.now().minus(RECENT_WINDOW);
     let mut queues: BTreeMap<(Tenant, Queue), Vec<LaneStats>> = BTreeMap::new();
-    for lane in app.client.lanes(since).await? {
-        if tenant.as_ref().is_none_or(|tenant| *tenant == lane.tenant) {
-            let name = (lane.tenant.clone(), lane.queue.clone());
-            queues.entry(name).or_default().push(lane);
-        }
+    for lane in app.client.lanes(tenant.clone(), since).await? {
+        let name = (lane.tenant.clone(), lane.queue.clone());
+        queues.entry(name).or_default().push(lane);
     }
     // A pause is remembered for a queue without jobs, too: jobs that come later will wait.
     let paused = app.client.paused_queues(tenant, PAUSED_QUEUES_MAX).await?;

@@ -31,11 +31,7 @@ pub async fn events(
     Params(query): Params<TenantQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, Problem> {
     let tenant = query::query_tenant(&query, &caller)?;
-    let (app_of_check, caller_of_check) = (app.clone(), caller.clone());
-    let revoked = stream::revoked(move || {
-        let (app, caller) = (app_of_check.clone(), caller_of_check.clone());
-        async move { caller.is_authorized(&app).await }
-    });
+    let revoked = stream::caller_revoked(&app, &caller);
     let reader = caller.clone();
     let render = move |notice: &Notice| sse_event(notice, &reader);
     stream::events(&app, &caller, tenant, revoked, render)
@@ -55,6 +51,7 @@ fn sse_event(notice: &Notice, reader: &Caller) -> Option<SseEvent> {
         next_run_at: None,
         reason: None,
     };
+    let is_call = notice.kind.is_call();
     let name = match &notice.event {
         JobEvent::Started { late, .. } => {
             body.late_ms = Some(duration::millis(*late));
@@ -65,7 +62,7 @@ fn sse_event(notice: &Notice, reader: &Caller) -> Option<SseEvent> {
             failure,
             next_run_at,
         } => {
-            body.failure = Some(reader.redact_failure(failure.clone()));
+            body.failure = Some(reader.redact_failure(failure.clone(), is_call));
             body.next_run_at = Some(*next_run_at);
             "job.retrying"
         }
@@ -76,7 +73,8 @@ fn sse_event(notice: &Notice, reader: &Caller) -> Option<SseEvent> {
         JobEvent::Released => "job.released",
         JobEvent::Failed { reason, failure } => {
             body.reason = *reason;
-            body.failure = failure.clone().map(|it| reader.redact_failure(it));
+            let failure = failure.clone();
+            body.failure = failure.map(|it| reader.redact_failure(it, is_call));
             "job.failed"
         }
         JobEvent::Cancelled => "job.cancelled",

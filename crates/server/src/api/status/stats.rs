@@ -27,8 +27,8 @@ pub async fn read(
 ) -> Answer<StatsBody> {
     let tenant = query::tenant(page.tenant.as_deref(), &caller)?;
     let now = app.client.now();
-    let mut lanes = app.client.lanes(now.minus(RECENT_WINDOW)).await?;
-    lanes.retain(|lane| tenant.as_ref().is_none_or(|tenant| *tenant == lane.tenant));
+    let since = now.minus(RECENT_WINDOW);
+    let lanes = app.client.lanes(tenant, since).await?;
     let sum: Stats = lanes.iter().cloned().collect();
     let key = |lane: &LaneStats| format!("{} {} {}", lane.tenant, lane.queue, lane.kind);
     let (lanes, next_cursor) = cursor::page_of_all(lanes, page.limit, page.after.as_deref(), key)?;

@@ -85,6 +85,7 @@ pub async fn create(
     if is_existing {
         return Ok(replayed(Json(body)));
     }
+    jobs.iter().for_each(|job| app.metrics.sent(job));
     body.jobs = Some(jobs.into_iter().map(|job| job.job().id).collect());
     Ok(created("batches", id, Json(body)))
 }

@@ -22,6 +22,7 @@ use crate::{
     app::App,
     extract::{Caller, Writes, body},
     http::{Json, Problem, Problems},
+    metrics::ClientOperation,
 };
 
 /// The address of anything that has an id fits.
@@ -66,6 +67,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
     )
 )]
 pub async fn create(Writes { app, caller }: Writes, request: Request) -> Result<Response, Problem> {
+    let _timer = app.metrics.time(ClientOperation::Send);
     let headers = CreateHeaders::read(request.headers())?;
     let bytes = body::read(request, &app).await?;
     start_create(&app, &caller, headers, &bytes)?.await
@@ -145,7 +147,9 @@ async fn create_one(
     app: &App,
     create: impl Future<Output = Result<CreateResult, ClientError>>,
 ) -> Result<Response, Problem> {
-    Ok(match create.await? {
+    let result = create.await?;
+    app.metrics.sent(&result);
+    Ok(match result {
         CreateResult::New(job) => {
             let (id, now) = (job.id, job.created_at);
             created("jobs", id, Json(jobs::job_body(app, job, now)))
@@ -252,6 +256,7 @@ pub async fn create_many(
     let results = client.create_all(requests).await?.into_iter();
     let now = app.client.now();
     let jobs = results.map(|result| {
+        app.metrics.sent(&result);
         let unique_result = match &result {
             CreateResult::Unique(_, result) => Some(*result),
             CreateResult::New(_) | CreateResult::Existing(_) => None,

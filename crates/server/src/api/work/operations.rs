@@ -123,13 +123,6 @@ async fn request(
             return Err(Problem::invalid("mode", "mode must be all or canary"));
         }
     };
-    let policy = match body.retry {
-        None => None,
-        Some(patch) => {
-            let policy = patch.build();
-            Some(Arc::new(policy.map_err(|error| error.within("retry"))?))
-        }
-    };
     let mut request = OperationRequest::new(body.kind, caller.actor(app).await?);
     request.tenant = tenant;
     request.ids = body.ids;
@@ -138,7 +131,7 @@ async fn request(
         ..filter
     };
     request.all = body.all;
-    request.policy = policy;
+    request.retry = body.retry.map(Arc::new);
     request.pace = Some(body.pace.unwrap_or(app.bulk_pace()));
     request.canary = canary;
     Ok(request)

@@ -20,6 +20,7 @@ use crate::{
     extract::{Body, Caller, Works},
     http::{Json, Problem, Problems, undelivered_claims::ClaimsBody},
     limits,
+    metrics::ClientOperation,
     node::{
         claim_sessions::{SessionKey, SessionTurn},
         workers::WorkerState,
@@ -44,6 +45,7 @@ pub async fn claim(
     Works { app, caller }: Works,
     Body(body): Body<ClaimJobsRequest>,
 ) -> Result<Response, Problem> {
+    let _timer = app.metrics.time(ClientOperation::Receive);
     let request = claim_request(&body, &caller)?;
     let info = check_info(body.worker_info)?;
     let now = app.client.now();

@@ -10,7 +10,7 @@ use steadfast_core::{
     limits as core_limits,
 };
 use steadfast_engine::SettleError;
-use steadfast_store::{RenewResult, Renewal};
+use steadfast_store::{NewLogLines, RenewResult, Renewal};
 
 use crate::{
     app::App,
@@ -42,6 +42,7 @@ pub async fn heartbeat(
         lease: body.lease,
         note: body.note,
         progress: body.progress,
+        log: body.log,
     };
     let mut tenants = BTreeSet::new();
     let results = renew(&app, &caller, vec![entry], &mut tenants).await?;
@@ -127,12 +128,18 @@ async fn renew(
     let mut jobs = app.client.jobs_of(known).await?.into_iter();
     let mut renewals = Vec::with_capacity(entries.len());
     let mut results: Vec<Result<Job, Problem>> = Vec::with_capacity(entries.len());
-    for (entry, id) in entries.into_iter().zip(ids) {
+    let mut logs = Vec::new();
+    for (mut entry, id) in entries.into_iter().zip(ids) {
         let job = id.and_then(|_| jobs.next()?);
+        let (fence, log) = (entry.fence, entry.log.take());
         let checked = caller
             .job(job, shorten_id(&entry.id))
             .and_then(|job| Ok((renewal(&job, entry)?, job)));
         results.push(checked.map(|(renewal, job)| {
+            if let Some(lines) = log.filter(|log| !log.lines.is_empty()) {
+                let job = job.id;
+                logs.push((results.len(), NewLogLines { job, fence, lines }));
+            }
             renewals.push(renewal);
             tenants.insert(job.tenant.clone());
             job
@@ -140,6 +147,11 @@ async fn renew(
     }
     let fences: Vec<Fence> = renewals.iter().map(|renewal| renewal.fence).collect();
     let mut renewed = app.node.renew(renewals).await?.into_iter().zip(fences);
+    let logs = logs.into_iter().filter_map(|(index, log)| {
+        let job = results[index].as_ref().ok()?;
+        Some((job, log))
+    });
+    app.node.append_logs(logs.collect()).await?;
     let now = app.client.now();
     let leases = results.into_iter().map(|checked| {
         let job = checked?;

@@ -5,7 +5,8 @@ use steadfast_api::{
     SettlementOutcome, SettlementRequest, SettlementResult, SnoozeRequest, SucceedRequest,
 };
 use steadfast_core::{
-    Failure, FailureClass, Fence, Job, JobId, JobLabel, Outcome, Payload, limits as core_limits,
+    Failure, FailureClass, Fence, Job, JobId, JobLabel, LogLines, Outcome, Payload,
+    limits as core_limits,
 };
 use steadfast_engine::{SettleError, Settlement};
 
@@ -15,6 +16,7 @@ use crate::{
     extract::{Body, Caller, Id, Works, body::shorten_id},
     http::{Answer, Json, Problem, Problems},
     limits,
+    metrics::ClientOperation,
 };
 
 /// Report that an attempt succeeded.
@@ -35,6 +37,7 @@ pub async fn succeed(
     let settlement = Settlement {
         job: id,
         fence: body.fence,
+        log: body.log.unwrap_or_default(),
         outcome: success(body.result)?,
         on_success: if body.on_success.is_empty() {
             Vec::new()
@@ -61,7 +64,7 @@ pub async fn fail(
     Body(body): Body<FailRequest>,
 ) -> Answer<JobBody> {
     let outcome = failure(body.failure.unwrap_or_default())?;
-    let settlement = settlement_of(id, body.fence, outcome);
+    let settlement = settlement_of(id, (body.fence, body.log), outcome);
     settle_one(&app, &caller, settlement).await
 }
 
@@ -78,7 +81,7 @@ pub async fn snooze(
     Body(body): Body<SnoozeRequest>,
 ) -> Answer<JobBody> {
     let outcome = Outcome::Snoozed(body.delay.get());
-    let settlement = settlement_of(id, body.fence, outcome);
+    let settlement = settlement_of(id, (body.fence, body.log), outcome);
     settle_one(&app, &caller, settlement).await
 }
 
@@ -97,7 +100,7 @@ pub async fn release(
     Body(body): Body<ReleaseRequest>,
 ) -> Answer<JobBody> {
     let outcome = Outcome::Released { started: true };
-    let settlement = settlement_of(id, body.fence, outcome);
+    let settlement = settlement_of(id, (body.fence, body.log), outcome);
     settle_one(&app, &caller, settlement).await
 }
 
@@ -122,6 +125,7 @@ pub async fn settle(
         let detail = format!("settlements contains 0: must be 1 to {most}");
         return Err(Problem::invalid("settlements", detail));
     }
+    let _timer = app.metrics.time(ClientOperation::Settle);
     let (batch, sound) = SettlementBatch::read(&app, &caller, body.settlements).await?;
     let version = |job: &Job| app.workers.version(job);
     let settled = app
@@ -238,6 +242,7 @@ fn settlement(
     Ok(Settlement {
         job,
         fence: body.fence,
+        log: body.log.unwrap_or_default(),
         outcome,
         on_success: reader.read(job, body.on_success)?,
     })
@@ -280,16 +285,22 @@ fn failure(body: FailureRequest) -> Result<Outcome, Problem> {
     })
 }
 
-fn settlement_of(job: JobId, fence: Fence, outcome: Outcome) -> Settlement {
+fn settlement_of(
+    job: JobId,
+    (fence, log): (Fence, Option<LogLines>),
+    outcome: Outcome,
+) -> Settlement {
     Settlement {
         job,
         fence,
+        log: log.unwrap_or_default(),
         outcome,
         on_success: Vec::new(),
     }
 }
 
 async fn settle_one(app: &App, caller: &Caller, settlement: Settlement) -> Answer<JobBody> {
+    let _timer = app.metrics.time(ClientOperation::Settle);
     let job = settlement.job;
     let version = |job: &Job| app.workers.version(job);
     let results = app

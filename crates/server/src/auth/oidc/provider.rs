@@ -39,10 +39,12 @@ pub struct Tokens {
     pub access_token: String,
 }
 
+type MetadataResult = Result<Arc<ProviderMetadata>, SignInError>;
+
 pub struct Provider {
     settings: Arc<OidcSettings>,
     outbound: Outbound,
-    metadata: Mutex<Option<(Instant, Arc<ProviderMetadata>)>>,
+    metadata: Mutex<Option<(Instant, MetadataResult)>>,
     keys: Mutex<Option<(Instant, Arc<JwkSet>)>>,
 }
 
@@ -57,29 +59,37 @@ impl Provider {
     }
 
     /// What the provider says of itself, at most an hour ago. One that says it is another is not
-    /// believed in anything.
-    pub async fn metadata(&self) -> Result<Arc<ProviderMetadata>, SignInError> {
+    /// believed in anything. All who wait while it is asked share the answer, an error as well: a
+    /// provider that is away keeps each of them for one timeout, and not for all of theirs.
+    pub async fn metadata(&self) -> MetadataResult {
+        let arrived = Instant::now();
         let mut kept = self.metadata.lock().await;
-        if let Some((at, metadata)) = &*kept
-            && at.elapsed() < PROVIDER_KEPT_MAX
-        {
-            return Ok(metadata.clone());
+        match &*kept {
+            Some((at, Ok(metadata))) if at.elapsed() < PROVIDER_KEPT_MAX => {
+                return Ok(metadata.clone());
+            }
+            Some((at, Err(error))) if *at >= arrived => return Err(error.clone()),
+            _ => {}
         }
+        let metadata = self.read_metadata().await.map(Arc::new);
+        *kept = Some((Instant::now(), metadata.clone()));
+        metadata
+    }
+
+    async fn read_metadata(&self) -> Result<ProviderMetadata, SignInError> {
         let issuer = &self.settings.issuer;
         let url = format!(
             "{}/.well-known/openid-configuration",
             issuer.trim_end_matches('/')
         );
         let metadata: ProviderMetadata = self.get(&url, None).await?;
-        if metadata.issuer != *issuer {
-            return Err(SignInError::WrongIssuer {
+        match metadata.issuer == *issuer {
+            true => Ok(metadata),
+            false => Err(SignInError::WrongIssuer {
                 expected: issuer.clone(),
                 actual: metadata.issuer,
-            });
+            }),
         }
-        let metadata = Arc::new(metadata);
-        *kept = Some((Instant::now(), metadata.clone()));
-        Ok(metadata)
     }
 
     /// The keys, read again for one that is unknown, as after a rotation; but not for each token
@@ -177,7 +187,7 @@ impl Provider {
             .await;
         let response = fetched.map_err(|failure| SignInError::ProviderAway {
             issuer: self.settings.issuer.clone(),
-            reason: failure.message.to_string(),
+            reason: failure.message,
         })?;
         match response.status() {
             StatusCode::OK => serde_json::from_slice(response.body())

@@ -19,6 +19,8 @@ use crate::{
 
 /// The size of a drawing in its own units.
 const SIZE: (f64, f64) = (1_000.0, 100.0); // not a limit: layout of the drawing
+/// The height of incidents, which lie above the bars: painted over them, they would change their colours.
+const BAND: f64 = 6.0; // not a limit: layout of the drawing
 
 /// Equal buckets of time, the last of which ends now.
 pub struct TimeBuckets {
@@ -156,7 +158,7 @@ fn mark(buckets: &TimeBuckets, drawing: &mut SvgBuilder, markers: &[Marker]) {
         match marker.until {
             Some(until) => {
                 let width = (buckets.place(until) - x).max(2.0);
-                drawing.rect(marker.class, (x, 0.0), (width, SIZE.1), &marker.text);
+                drawing.rect(marker.class, (x, 0.0), (width, BAND), &marker.text);
             }
             None => drawing.line(marker.class, (x, 0.0), (x, SIZE.1)),
         }
@@ -411,6 +413,7 @@ mod tests {
         assert_eq!(drawn(incident(9_000, 8_000)), "");
         let reaches_in = drawn(incident(9_000, 1_800));
         assert!(reaches_in.contains("x=\"0.0\""), "{reaches_in}");
+        assert!(reaches_in.contains("height=\"6.0\""), "{reaches_in}");
     }
 
     fn minute(text: &str, attempts: u64) -> MinuteStats {

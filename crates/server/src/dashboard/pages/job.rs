@@ -1,5 +1,7 @@
 //! One job: its timeline, its attempts with the reason for each retry, and its actions.
 
+mod log_view;
+
 use askama::Template;
 use axum::{extract::Path, response::IntoResponse as _};
 use steadfast_core::{
@@ -32,6 +34,8 @@ use crate::{
     http::Problem,
     limits,
 };
+
+use log_view::LogView;
 
 #[derive(Template)]
 #[template(path = "details/job.html")]
@@ -77,6 +81,8 @@ struct JobDetailPage {
     dependants: Vec<JobRow>,
     /// The steps that were done, whichever attempt did them.
     steps: Vec<(String, Excerpt)>,
+    /// Of the newest attempts.
+    logs: Vec<LogView>,
 }
 
 /// The form that edits the job.
@@ -207,6 +213,7 @@ async fn detail_page(
         commands,
         operations,
         steps: steps(viewer, &job).await?,
+        logs: LogView::of(viewer, &job).await?,
         dependants: dependants(viewer, &links, &layout).await?,
         links,
         job,

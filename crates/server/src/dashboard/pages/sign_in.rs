@@ -16,7 +16,7 @@ use crate::{
         page::{Fields, Layout, PageResult, redirect_back, redirect_to, render},
         viewer::SameOriginForm,
     },
-    extract::access,
+    extract::{Caller, access},
     http::{Problem, base_path::arrived_with_tls, connections::Connection},
     limits,
 };
@@ -73,6 +73,7 @@ pub async fn sign_in(
         *response.status_mut() = StatusCode::UNAUTHORIZED;
         return Ok(response);
     };
+    Caller::of(&known.key).reads()?;
     let token = app.sessions.start(known.key.id).await?;
     let next = form.get("next").unwrap_or("/");
     let is_secure = is_secure(&app, &extensions);

@@ -62,6 +62,8 @@ struct Simulation {
 
 /// The policy against the record.
 struct Replay {
+    /// What this policy would have been better at, if anything.
+    gain: Option<String>,
     summary: String,
     is_cut: bool,
     rows: Vec<ReplayRow>,
@@ -137,6 +139,15 @@ async fn replay_chosen(viewer: &Viewer, retry: &PolicyPatch) -> Option<Result<Re
     })
 }
 
+/// How many dead letters another policy would have saved.
+fn gain(recorded: u64, replayed: u64) -> Option<String> {
+    let saved = recorded.checked_sub(replayed).filter(|saved| *saved > 0)?;
+    let (saved, all) = (thousands(saved), thousands(recorded));
+    Some(format!(
+        "With this policy {saved} of these {all} dead letters would have succeeded."
+    ))
+}
+
 impl Replay {
     fn new(body: &PolicyReplayBody) -> Self {
         let row = |name, show: fn(&ReplayMetricsBody) -> String| ReplayRow {
@@ -145,7 +156,9 @@ impl Replay {
             old: body.old.as_ref().map_or("unknown".to_owned(), show),
             new: body.new.as_ref().map_or("unknown".to_owned(), show),
         };
+        let new = body.new.as_ref();
         Self {
+            gain: new.and_then(|new| gain(body.recorded.dead_letters, new.dead_letters)),
             summary: body.summary.clone(),
             is_cut: body.is_cut,
             rows: vec![

@@ -1,5 +1,6 @@
 //! A command in a list.
 
+use serde_json::{Map, Value};
 use steadfast_core::AuditRecord;
 
 use crate::{
@@ -28,8 +29,49 @@ impl AuditRow {
             action: record.action,
             address: path_of_id(&record.subject),
             subject: shorten(&record.subject, limits::CELL_CHARS_MAX),
-            detail: record.detail.unwrap_or_default(),
+            detail: record.detail.map(in_words).unwrap_or_default(),
             tenant: tenant.unwrap_or_else(|| "all".to_owned()),
+        }
+    }
+}
+
+/// The settings of a gate and the like are stored as JSON; people read names and values.
+fn in_words(detail: String) -> String {
+    let Ok(object) = serde_json::from_str::<Map<String, Value>>(&detail) else {
+        return detail;
+    };
+    let mut words = Vec::new();
+    add_words("", &object, &mut words);
+    words.join(", ")
+}
+
+fn add_words(prefix: &str, object: &Map<String, Value>, words: &mut Vec<String>) {
+    for (name, value) in object {
+        match value {
+            Value::Null => {}
+            Value::Object(inner) => add_words(&format!("{prefix}{name}."), inner, words),
+            Value::String(text) => words.push(format!("{prefix}{name} {text}")),
+            value => words.push(format!("{prefix}{name} {value}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_read_as_names_and_values() {
+        for (detail, shown) in [
+            (
+                r#"{"maxRunning":5,"rate":{"limit":100,"per":"1m"},"weight":null}"#,
+                "maxRunning 5, rate.limit 100, rate.per 1m",
+            ),
+            ("{}", ""),
+            ("queue mail, 3 jobs", "queue mail, 3 jobs"),
+            ("{not json", "{not json"),
+        ] {
+            assert_eq!(in_words(detail.to_owned()), shown);
         }
     }
 }

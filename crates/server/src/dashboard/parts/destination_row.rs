@@ -91,7 +91,7 @@ fn notes(body: &DestinationBody, layout: &Layout) -> Vec<String> {
     match (&body.held_by_hand, &body.incident) {
         (Some(hold), _) => notes.push(hold.describe(layout.now)),
         (None, Some(incident)) => notes.push(incident.cause.clone()),
-        (None, None) => {}
+        (None, None) => notes.extend(last_incident(&body.past_incidents, layout.now)),
     }
     if let Some(retry_after) = &body.retry_after {
         let left = brief(retry_after.until.since(layout.now));
@@ -109,4 +109,53 @@ fn notes(body: &DestinationBody, layout: &Layout) -> Vec<String> {
         notes.push(format!("holding would have saved {avoidable} attempts"));
     }
     notes
+}
+
+/// What the last incident came to, for as long as people remember it.
+fn last_incident(past: &[IncidentBody], now: Timestamp) -> Option<String> {
+    let ended = |incident: &&IncidentBody| incident.ended_at;
+    let last = past.iter().max_by_key(ended)?;
+    let ended_at = last.ended_at?;
+    let ago = now.since(ended_at);
+    if ago > limits::INCIDENT_SHOWN {
+        return None;
+    }
+    let how = match last.jobs_delayed {
+        0 => "unhealthy",
+        _ => "held",
+    };
+    let lasted = brief(ended_at.since(last.began_at));
+    let cost = last.describe_cost();
+    Some(format!(
+        "{how} for {lasted} until {} ago: {cost}",
+        brief(ago)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn incident(began_secs: i64, ended_secs: i64, delayed: u64) -> IncidentBody {
+        let at = |secs: i64| Timestamp::from_millis(secs * 1_000).to_string();
+        let body = serde_json::json!({
+            "beganAt": at(began_secs), "endedAt": at(ended_secs), "cause": "20 of 20 failed",
+            "failedProbes": 3, "failedAttempts": 24, "jobsDelayed": delayed,
+            "attemptsSaved": 185, "avoidableAttempts": 0, "releasedBy": null, "givenUpAt": null,
+            "tenants": [],
+        });
+        serde_json::from_value(body).unwrap()
+    }
+
+    #[test]
+    fn the_last_incident_says_what_it_came_to_for_a_day() {
+        let past = [incident(0, 60, 1), incident(1_000, 1_720, 1_624)];
+        let at = |secs: i64| Timestamp::from_millis(secs * 1_000);
+        let said = last_incident(&past, at(1_780)).unwrap();
+        let expected = "held for 12m until 1m ago: 24 attempts failed, 3 probes, \
+                        1,624 jobs delayed, 185 attempts avoided";
+        assert_eq!(said, expected);
+        assert_eq!(last_incident(&past, at(1_720 + 86_401)), None);
+        assert_eq!(last_incident(&[], at(0)), None);
+    }
 }

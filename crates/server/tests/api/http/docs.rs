@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     http::openapi::prepare,
-    server::{Server, Setup, id_of},
+    server::{Server, Setup, id_of, until},
 };
 
 /// The commands of a page, each with the operation that it is an example of.
@@ -180,6 +180,16 @@ async fn variable(server: &Server, operation: &str) -> (&'static str, String) {
                 .is(200);
             ("JOB", id)
         }
+        "getAttemptLog" => {
+            let id = prepare(server, "failAttempt").await.unwrap();
+            let claim = json!({"id": id, "fence": 1});
+            let line = json!({
+                "at": "2026-11-18T09:00:00Z", "level": "info", "text": "importing orders.csv"
+            });
+            let log = json!({"log": {"from": 0, "lines": [line]}});
+            http.report(&claim, "heartbeat", log).await.is(200);
+            ("JOB", id)
+        }
         "listAttempts" => {
             let id = prepare(server, "failAttempt").await.unwrap();
             let claim = json!({"id": id, "fence": 1});
@@ -225,7 +235,16 @@ async fn variable(server: &Server, operation: &str) -> (&'static str, String) {
             if operation == "resumeOperation" {
                 http.command("operations", &id, "pause").await.is(200);
             }
+            if operation == "listOperationJobs" {
+                let path = format!("/api/v1/operations/{id}/jobs");
+                until_listed(server, &path, "jobs").await;
+            }
             ("OPERATION", id)
+        }
+        "listAlerts" => {
+            prepare(server, "markFailure").await;
+            until_listed(server, "/api/v1/alerts", "alerts").await;
+            ("NONE", String::new())
         }
         "getGate" | "editGate" | "deleteGate" => {
             let gate = "/api/v1/gates/queue/mail";
@@ -254,6 +273,15 @@ async fn ended_delivery(server: &Server) -> String {
     http.wait_for_label(&delivery, "retrying").await;
     http.command("jobs", &delivery, "cancel").await.is(200);
     delivery
+}
+
+async fn until_listed(server: &Server, path: &str, list: &str) {
+    until("a list that is not empty", || async {
+        let listed = server.http.get(path).await.is(200);
+        let is_empty = listed[list].as_array().unwrap().is_empty();
+        (!is_empty).then_some(())
+    })
+    .await;
 }
 
 /// It takes a second for each of its jobs, so it goes on meanwhile.

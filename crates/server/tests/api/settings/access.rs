@@ -73,6 +73,7 @@ async fn on_loopback_no_key_is_needed_until_there_is_one() {
         .is_problem(409, "last_admin_key", None);
 }
 
+// long: one table of all scopes.
 #[tokio::test]
 async fn each_scope_allows_its_own_requests_only() {
     let server = Server::start().await;
@@ -118,6 +119,27 @@ async fn each_scope_allows_its_own_requests_only() {
             .await
             .is_problem(403, "wrong_scope", None);
     }
+    let metrics = admin
+        .post("/api/v1/keys", json!({"scope": "metrics"}))
+        .await;
+    let metrics = metrics.is(201);
+    let metrics = server.http.with_key(metrics["token"].as_str().unwrap());
+    for path in ["/metrics", "/healthz", "/readyz"] {
+        metrics.get(path).await.is(200);
+    }
+    let description: Value = serde_json::from_str(&steadfast_server::openapi_json()).unwrap();
+    let mut refused = 0;
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        let parts = path.split('/');
+        let parts = parts.map(|part| if part.starts_with('{') { "x" } else { part });
+        let path = parts.collect::<Vec<_>>().join("/");
+        if !methods["get"].is_null() {
+            let reply = metrics.get(&path).await;
+            reply.is_problem(403, "wrong_scope", None);
+            refused += 1;
+        }
+    }
+    assert!(refused > 30, "{refused}");
     let above = tenant.post("/api/v1/keys", json!({"scope": "admin"})).await;
     above.is_problem(403, "wrong_scope", Some("scope"));
     let beside = json!({"scope": "read", "tenant": "other"});

@@ -75,6 +75,13 @@ async fn fill(http: &Http, target: &Target) -> Full {
     let failure = json!({"failure": {"class": "http", "httpStatus": 500, "trace": MARKER,
         "message": format!("500: {MARKER}")}});
     http.report(claim, "fail", failure).await.is(200);
+    // One that quotes its payload.
+    let naming = json!({"kind": "naming", "retry": "once", "payload": payload});
+    jobs.push(http.create_id(naming).await);
+    let claim = &http.claim("naming", "20s").await[0];
+    let failure = json!({"failure": {"class": "lookup", "trace": MARKER,
+        "message": format!("no patient {MARKER}")}});
+    http.report(claim, "fail", failure).await.is(200);
     let schedule = json!({"name": "nightly", "schedule": "@daily", "job": call});
     let schedule = id_of(&post("/api/v1/schedules", schedule).await);
     let path = format!("/api/v1/schedules/{schedule}/run-now");

@@ -16,11 +16,11 @@ use crate::{
     target::Target,
 };
 
-struct Stream(Lines<BufReader<TcpStream>>);
+pub struct Stream(Lines<BufReader<TcpStream>>);
 
 impl Stream {
     /// Listens; returns when the server has begun to answer, so that nothing is missed.
-    async fn open(http: &Http, path: &str) -> Self {
+    pub async fn open(http: &Http, path: &str) -> Self {
         let stream = http.open("GET", path, "").await;
         let mut lines = BufReader::new(stream).lines();
         let status = lines.next_line().await.unwrap().unwrap();
@@ -40,7 +40,7 @@ impl Stream {
     }
 
     /// Whether nothing but the end follows, and the server marks it with the last, empty chunk.
-    async fn ends_whole(mut self) -> bool {
+    pub async fn ends_whole(mut self) -> bool {
         let mut lines = Vec::new();
         while let Ok(Some(line)) = self.0.next_line().await {
             lines.push(line);
@@ -49,7 +49,7 @@ impl Stream {
     }
 
     /// The next event: its name and its data. None at the end of the stream.
-    async fn next(&mut self) -> Option<(String, Value)> {
+    pub async fn next(&mut self) -> Option<(String, Value)> {
         let mut name = String::new();
         loop {
             let line = timeout(Duration::from_secs(30), self.0.next_line()).await;

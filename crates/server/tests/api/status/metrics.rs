@@ -1,9 +1,12 @@
 //! Figures for those who watch.
 
+use opentelemetry_proto::tonic::metrics::v1::{Metric, metric::Data, number_data_point::Value};
 use serde_json::json;
+use steadfast_server::{Settings, Telemetry};
 
 use crate::{
-    server::{Server, until},
+    collector::{Collector, settings},
+    server::{Server, Setup, until},
     target::Target,
 };
 
@@ -33,6 +36,16 @@ async fn every_documented_metric_has_its_value() {
         r#"steadfast_dlq_size{tenant="default"} 1"#.to_owned(),
         r#"steadfast_retry_rate{tenant="default"} 0.5"#.to_owned(),
         "steadfast_fence_lost_total 0".to_owned(),
+        format!("steadfast_sent_jobs_total{{{lane}}} 2"),
+        format!("steadfast_attempts_started_total{{{lane}}} 4"),
+        r#"steadfast_operation_duration_seconds_count{operation="send"} 2"#.to_owned(),
+        format!("steadfast_oldest_ready_seconds{{{lane}}} 0.0"),
+        "steadfast_operations_open 0".to_owned(),
+        "steadfast_failure_groups 2".to_owned(),
+        format!(
+            r#"steadfast_build_info{{version="{}"}} 1"#,
+            env!("CARGO_PKG_VERSION")
+        ),
     ];
     // Attempts are counted right after they are committed, not with it.
     let reply = until("all attempts to be counted", || async {
@@ -84,5 +97,80 @@ async fn a_node_says_that_it_is_alive_and_ready() {
         let role = roles.iter().find(|role| role["name"] == name).unwrap();
         assert_eq!(role["status"], "ok");
         assert!(role["lastGoodRoundMs"].is_u64());
+    }
+}
+
+/// The sum of a counter over all labels.
+fn sum(metric: &Metric) -> f64 {
+    let Some(Data::Sum(sum)) = &metric.data else {
+        panic!("{metric:?}");
+    };
+    let points = sum.data_points.iter().map(|point| match point.value {
+        Some(Value::AsDouble(number)) => number,
+        other => panic!("{other:?}"),
+    });
+    points.sum()
+}
+
+fn count(metric: &Metric) -> u64 {
+    let Some(Data::Histogram(histogram)) = &metric.data else {
+        panic!("{metric:?}");
+    };
+    histogram.data_points.iter().map(|point| point.count).sum()
+}
+
+#[tokio::test]
+async fn a_collector_receives_the_same_metrics_over_http_and_grpc() {
+    for protocol in ["http/protobuf", "grpc"] {
+        let (collector, address) = match protocol {
+            "grpc" => Collector::over_grpc(None).await,
+            _ => Collector::over_http().await,
+        };
+        let endpoint = format!("http://{address}");
+        let telemetry = Telemetry::start(&settings(&[
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
+            ("OTEL_TRACES_EXPORTER", "none"),
+            ("OTEL_METRICS_EXPORTER", "otlp"),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "100"),
+        ]));
+        let telemetry = telemetry.unwrap().unwrap();
+        assert!(telemetry.tracer().is_none());
+        let server = Server::with(Setup {
+            settings: Settings {
+                metrics_push: telemetry.metrics_push(),
+                ..Settings::default()
+            },
+            ..Setup::default()
+        });
+        let server = server.await;
+        server.http.create_id(json!({"kind": "mail"})).await;
+        let claim = server.http.claim("mail", "20s").await.remove(0);
+        server
+            .http
+            .report(&claim, "succeed", json!({}))
+            .await
+            .is(200);
+        let find = |name: &str| {
+            let mut metrics = collector.metrics().into_iter();
+            metrics.find(|metric| metric.name == name)
+        };
+        until("the attempt to be pushed", || async {
+            let duration = find("messaging.process.duration")?;
+            (count(&duration) == 1).then_some(())
+        })
+        .await;
+        assert_eq!(sum(&find("messaging.client.sent.messages").unwrap()), 1.0);
+        assert_eq!(
+            sum(&find("messaging.client.consumed.messages").unwrap()),
+            1.0
+        );
+        let operations = find("messaging.client.operation.duration").unwrap();
+        assert_eq!((count(&operations), operations.unit.as_str()), (3, "s"));
+        assert!(find("steadfast.jobs").is_some());
+        let scraped = server.http.get("/metrics").await.body;
+        let families = scraped.lines().filter(|line| line.starts_with("# TYPE "));
+        assert_eq!(families.count(), collector.metrics().len());
+        server.stop().await;
     }
 }

@@ -12,7 +12,7 @@ use steadfast_engine::{
     http::{AddressPolicy, Outbound, OutboundRules},
 };
 use steadfast_server::{
-    App, Metrics, Settings, TestClock,
+    App, Metrics, Settings, TestClock, Tracer,
     keys::{self, NewKey, Scope},
 };
 use steadfast_store::{
@@ -37,6 +37,8 @@ pub struct Setup {
     pub manual_clock: bool,
     /// In place of the file that it would have.
     pub store: Option<Arc<dyn Store>>,
+    /// Where its spans go.
+    pub tracer: Option<Tracer>,
     /// The rest of its settings.
     pub settings: Settings,
     /// Laid over the preset of HTTP jobs. Without jitter, every delay is a round number.
@@ -52,6 +54,7 @@ impl Default for Setup {
             open: true,
             manual_clock: false,
             store: None,
+            tracer: None,
             settings: Settings::default(),
             http_retry: r#"{"preset": "http", "jitter": "none"}"#,
         }
@@ -84,7 +87,11 @@ impl Server {
         let outbound = Outbound::builder(OutboundRules::new(setup.policy)).build();
         let metrics = Arc::new(Metrics::default());
         let retry: PolicyPatch = serde_json::from_str(setup.http_retry).unwrap();
-        let engine = Engine::builder(store.clone())
+        let mut builder = Engine::builder(store.clone());
+        if let Some(tracer) = setup.tracer {
+            builder = builder.tracer(tracer);
+        }
+        let engine = builder
             .config(setup.config)
             .observer(metrics.clone())
             .outbound(outbound.unwrap())

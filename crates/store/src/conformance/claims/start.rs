@@ -277,6 +277,14 @@ pub async fn a_job_knows_how_many_of_its_tenant_are_before_it(f: Fixture) {
     assert_eq!(reading.gates[0].ahead, 1);
     let reading = read(&f, ids[7], &gates).await;
     assert_eq!(reading.place, Some(PlaceSnapshot::default()));
+    // The urgent one of its tenant and the one of the other tenant are claimed: they are before no job.
+    let two = ClaimRequest {
+        gates: gates.clone(),
+        ..request(2)
+    };
+    assert_eq!(f.store.claim(two).await.unwrap().claims.len(), 2);
+    let reading = read(&f, ids[6], &gates).await;
+    assert_eq!(reading.place.map(|place| place.ahead), Some(2));
 }
 
 pub async fn no_more_jobs_are_counted_than_people_care_about(f: Fixture) {

@@ -185,7 +185,7 @@ pub async fn each_answer_of_a_long_batch_is_that_of_its_job(f: Fixture) {
         );
     }
     assert_eq!(f.count_all().await, 99);
-    let lanes = f.store.lane_stats(f.now()).await.unwrap();
+    let lanes = f.store.lane_stats(None, f.now()).await.unwrap();
     assert_eq!(lanes.iter().map(|lane| lane.ready).sum::<u64>(), 99);
 }
 

@@ -254,7 +254,7 @@ async fn delete_unused_names(f: &Fixture) {
 }
 
 async fn queues_counted(f: &Fixture) -> Vec<String> {
-    let lanes = f.store.lane_stats(f.now()).await.unwrap();
+    let lanes = f.store.lane_stats(None, f.now()).await.unwrap();
     lanes.iter().map(|lane| lane.queue.to_string()).collect()
 }
 
@@ -303,7 +303,7 @@ pub async fn a_name_that_went_can_be_used_again(f: Fixture) {
 
     let again = f.ended(job(), success()).await;
     assert_eq!((again.queue, again.policy), (job().queue, job().policy));
-    let lanes = f.store.lane_stats(f.now()).await.unwrap();
+    let lanes = f.store.lane_stats(None, f.now()).await.unwrap();
     let counted = lanes
         .iter()
         .map(|lane| (lane.queue.as_str(), lane.total.attempts));

@@ -26,7 +26,7 @@ use crate::{
     store::{
         AttemptCursor, AttemptOwner, DueMinutes, JobCount, JobFilter, JobPageRequest,
         LaneMinutesList, LaneMinutesSum, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-        StartQuery, StartSnapshot, WaitingSum,
+        StartQuery, StartSnapshot, StoreFigures, WaitingSum,
     },
 };
 
@@ -93,8 +93,14 @@ impl QueryStore for MemoryStore {
         Ok(self.with(|tables, _| tables.attempts_of_jobs(&jobs, limit)))
     }
 
-    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
-        Ok(self.with(|tables, now| tables.lane_stats(since, now)))
+    async fn lane_stats(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<LaneStats>, StoreError> {
+        let mut lanes = self.with(|tables, now| tables.lane_stats(since, now));
+        lanes.retain(|lane| tenant.as_ref().is_none_or(|tenant| *tenant == lane.tenant));
+        Ok(lanes)
     }
 
     async fn explain_start(
@@ -170,8 +176,8 @@ impl QueryStore for MemoryStore {
         Ok(DamagedRows::default())
     }
 
-    async fn log_bytes(&self) -> Result<Option<u64>, StoreError> {
-        Ok(None)
+    async fn figures(&self) -> Result<StoreFigures, StoreError> {
+        Ok(StoreFigures::default())
     }
 }
 

@@ -77,6 +77,8 @@ pub(super) struct JobEntry {
     pub(super) job: Job,
     pub(super) attempts: BTreeMap<Fence, Attempt>,
     pub(super) steps: BTreeMap<StepName, Payload>,
+    /// By claim: the number of the attempt, and its log.
+    pub(super) logs: BTreeMap<Fence, (u32, String)>,
 }
 
 /// Which request an idempotency key stands for: the job may have been edited since. The key of a
@@ -121,6 +123,7 @@ impl Tables {
                 job,
                 attempts: BTreeMap::new(),
                 steps: BTreeMap::new(),
+                logs: BTreeMap::new(),
             },
         );
     }

@@ -302,11 +302,13 @@ pub(super) async fn find_lanes(
     read_lanes(session, &rows)
 }
 
-/// All lanes, as they are now.
+/// The lanes of a tenant, or of all, as they are now.
 pub(super) async fn load_lanes(
     session: &Session<'_>,
+    tenant: Option<&Tenant>,
 ) -> Result<HashMap<LaneId, Arc<Lane>>, DriverError> {
-    let rows = session.query(include_str!("names/lanes.sql"), &[]).await?;
+    let sql = include_str!("names/lanes.sql");
+    let rows = session.query(sql, &[&tenant.map(Tenant::as_str)]).await?;
     read_lanes(session, &rows)
 }
 

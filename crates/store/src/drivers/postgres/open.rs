@@ -12,7 +12,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     driver_error::DriverError,
-    session::{PoolContext, SqlTexts},
+    session::{PoolContext, Session, SqlTexts},
 };
 use crate::{
     error::{ErrorSource, OpenError},
@@ -105,6 +105,18 @@ pub(super) async fn migrate(address: &Address, texts: &SqlTexts) -> Result<Schem
         });
     }
     Ok(schema)
+}
+
+/// The mark of a store that is being moved, or was moved, with its side of the move.
+pub(super) async fn move_mark(
+    session: &Session<'_>,
+) -> Result<Option<(String, String)>, DriverError> {
+    let sql = include_str!("../sql/shared/tables/move_marks.sql");
+    let rows = session.shared_query(sql, &[]).await?;
+    let mark = rows
+        .first()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+    mark.transpose()
 }
 
 pub(super) fn open_error(name: String, error: DriverError) -> OpenError {

@@ -22,8 +22,8 @@ use crate::{
     error::StoreError,
     store::{
         AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobFilter,
-        JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-        StartQuery, StartSnapshot,
+        JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, PoolFigures,
+        QueryStore, StartQuery, StartSnapshot, StoreFigures,
     },
     verbs::schedules,
 };
@@ -108,10 +108,17 @@ impl QueryStore for PostgresStore {
         ))
     }
 
-    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
+    async fn lane_stats(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<LaneStats>, StoreError> {
         let now = self.now();
         on_connection!(self, "lane_stats", |conn| stats::lane_stats(
-            conn, since, now
+            conn,
+            tenant.as_ref(),
+            since,
+            now
         ))
     }
 
@@ -215,7 +222,16 @@ impl QueryStore for PostgresStore {
         on_connection!(self, "list_damaged", |conn| damage::list(&conn.session()))
     }
 
-    async fn log_bytes(&self) -> Result<Option<u64>, StoreError> {
-        Ok(None)
+    async fn figures(&self) -> Result<StoreFigures, StoreError> {
+        let pool = self.inner.pool.status();
+        Ok(StoreFigures {
+            log_bytes: None,
+            pool: Some(PoolFigures {
+                most: pool.max_size,
+                open: pool.size,
+                idle: pool.available,
+                waiting: pool.waiting,
+            }),
+        })
     }
 }

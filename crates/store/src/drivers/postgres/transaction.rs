@@ -12,7 +12,7 @@ use tokio_postgres::{
 };
 
 use super::{
-    PostgresStore, change, enqueue, failures, get,
+    PostgresStore, change, counts, enqueue, failures, get,
     inner::{on_connection, with_wake_hints},
     names::{policy_id, with_numbers},
     session::{Conn, Session},
@@ -22,6 +22,7 @@ use crate::{
     drivers::driver_error::DriverError,
     drivers::sql::{
         session::{SqlRow, SqlSession, SqlValue},
+        tables::{Dialect, SqlDriver, SqlVerb},
         transaction::SqlWriter,
     },
     drivers::transaction::{JobCondition, WakeReason},
@@ -67,6 +68,53 @@ impl Driver for PostgresStore {
                 let (session, mut none) = (conn.session(), WakeReasons::default());
                 query(&mut SessionTransaction::new(&session, &mut none), arguments).await
             }
+        })
+    }
+}
+
+impl SqlDriver for PostgresStore {
+    const DIALECT: Dialect = Dialect::Postgres;
+
+    async fn read_sql<A: Send + Sync + 'static, T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        arguments: A,
+        verb: SqlVerb<A, T>,
+    ) -> Result<T, StoreError> {
+        on_connection!(self, operation, |conn| {
+            let arguments = &arguments;
+            async move {
+                let (session, mut none) = (conn.session(), WakeReasons::default());
+                verb(&mut SessionTransaction::new(&session, &mut none), arguments).await
+            }
+        })
+    }
+
+    async fn transact_sql<A: Send + Sync + 'static, T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        _rows: usize,
+        arguments: A,
+        verb: SqlVerb<A, T>,
+    ) -> Result<T, StoreError> {
+        on_connection!(self, operation, |conn| {
+            let arguments = &arguments;
+            async move {
+                let mut none = WakeReasons::default();
+                let transaction = conn.begin().await?;
+                let session = transaction.session();
+                let mut verbs = SessionTransaction::new(&session, &mut none);
+                let answer = verb(&mut verbs, arguments).await?;
+                drop(session);
+                transaction.commit().await?;
+                Ok::<_, DriverError>(answer)
+            }
+        })
+    }
+
+    async fn add_counts(&self) -> Result<(), StoreError> {
+        on_connection!(self, "add_counts", |conn| async move {
+            counts::fold(&conn.session()).await
         })
     }
 }

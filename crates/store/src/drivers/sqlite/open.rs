@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, config::DbConfig};
 
 use super::driver_error::DriverError;
 use crate::{
@@ -28,6 +28,7 @@ use crate::{
         JOURNAL_MODE_RETRY, LOG_BYTES_KEPT, SCHEMA_VERSION_FIRST, SQLITE_VERSION_MIN,
         STATEMENTS_MAX,
     },
+    tables::MoveMark,
 };
 use options::SqliteOptions;
 
@@ -53,7 +54,26 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, O
         false => Ok(()),
     });
     settled.map_err(|error| open_error(path, error))?;
+    if !options.for_move {
+        check_not_moved(path, &conn)?;
+    }
     Ok(conn)
+}
+
+/// Refuses a store that is being moved, or was moved: its jobs would run twice, or not all of them.
+fn check_not_moved(path: &Path, conn: &Connection) -> Result<(), OpenError> {
+    let mark = || -> Result<_, rusqlite::Error> {
+        let mut statement = conn.prepare(include_str!("../sql/shared/tables/move_marks.sql"))?;
+        let mark = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        statement.query_row([], mark).optional()
+    };
+    let mark: Option<(String, String)> = mark().map_err(|error| open_error(path, error.into()))?;
+    mark.map_or(Ok(()), |(side, mark)| {
+        Err(OpenError::Moved {
+            name: path.display().to_string(),
+            reason: MoveMark::refusal(&side, &mark),
+        })
+    })
 }
 
 fn check_sqlite() -> Result<(), OpenError> {
@@ -67,7 +87,7 @@ fn check_sqlite() -> Result<(), OpenError> {
 }
 
 /// Refuses a file that is not ours, without touching it.
-fn inspect(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
+pub(super) fn inspect(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
     let (share, vfs) = (options.share, options.vfs_name());
     match fs::metadata(path) {
         Ok(metadata) if metadata.len() == 0 => return check_empty(path),
@@ -268,22 +288,28 @@ fn refuse_loss(path: &Path, accept_loss: bool) -> Result<(), OpenError> {
     })
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
 /// A connection through the file system that is named, or the usual one.
+///
+/// It leaves the log where it is when it closes: a node that was killed may have left numbers in the
+/// log that differ ([`log_mark`]), and the file would be refused without it. Only the writer, which
+/// has made them equal, folds the log into the file.
 pub(super) fn connect(
     path: &Path,
     flags: OpenFlags,
     vfs: Option<&str>,
 ) -> rusqlite::Result<Connection> {
-    match vfs {
+    let conn = match vfs {
         Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
         None => Connection::open_with_flags(path, flags),
-    }
+    }?;
+    log_mark::keep_log_on_close(&conn, true)?;
+    Ok(conn)
 }
 
 /// Whether the file has a log, as far as the connection knows.
@@ -292,7 +318,7 @@ fn is_wal(conn: &Connection) -> Result<bool, DriverError> {
     Ok(mode == "wal")
 }
 
-fn is_locked(error: &rusqlite::Error) -> bool {
+pub(super) fn is_locked(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(
         code,
@@ -394,13 +420,13 @@ impl Opener<'_> {
 /// Payloads, headers and secrets are stored as they are. By path, because a handle of ours on the
 /// file must not be closed.
 #[cfg(unix)]
-fn restrict_to_owner(path: &Path) -> io::Result<()> {
+pub(super) fn restrict_to_owner(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
 }
 
 #[cfg(not(unix))]
-fn restrict_to_owner(_: &Path) -> io::Result<()> {
+pub(super) fn restrict_to_owner(_: &Path) -> io::Result<()> {
     Ok(())
 }
 

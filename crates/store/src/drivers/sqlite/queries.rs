@@ -23,7 +23,7 @@ use crate::{
     store::{
         AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobFilter,
         JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-        StartQuery, StartSnapshot,
+        StartQuery, StartSnapshot, StoreFigures,
     },
     verbs::schedules,
 };
@@ -102,10 +102,14 @@ impl QueryStore for SqliteStore {
         .await
     }
 
-    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
+    async fn lane_stats(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<LaneStats>, StoreError> {
         let now = self.now();
         self.read("lane_stats", move |reader| {
-            stats::lane_stats(reader, since, now)
+            stats::lane_stats(reader, tenant.as_ref(), since, now)
         })
         .await
     }
@@ -187,9 +191,12 @@ impl QueryStore for SqliteStore {
         self.read("list_damaged", damage::list).await
     }
 
-    async fn log_bytes(&self) -> Result<Option<u64>, StoreError> {
+    async fn figures(&self) -> Result<StoreFigures, StoreError> {
         let path = log_file::path(self.path());
-        self.read("log_bytes", move |_| Ok(log_file::bytes(&path)))
-            .await
+        let figures = move || StoreFigures {
+            log_bytes: log_file::bytes(&path),
+            pool: None,
+        };
+        self.read("figures", move |_| Ok(figures())).await
     }
 }

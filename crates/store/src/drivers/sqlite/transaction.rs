@@ -17,6 +17,7 @@ use crate::{
     drivers::driver_error::DriverError,
     drivers::sql::{
         session::{SqlRow, SqlSession, SqlValue},
+        tables::{Dialect, SqlDriver, SqlVerb},
         transaction::SqlWriter,
     },
     drivers::transaction::{JobCondition, WakeReason},
@@ -60,6 +61,41 @@ impl Driver for SqliteStore {
         };
         let answer = self.inner.readers.read(asker, read).await;
         answer.map_err(|error| error.in_operation(operation))
+    }
+}
+
+impl SqlDriver for SqliteStore {
+    const DIALECT: Dialect = Dialect::Sqlite;
+
+    async fn read_sql<A: Send + Sync + 'static, T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        arguments: A,
+        verb: SqlVerb<A, T>,
+    ) -> Result<T, StoreError> {
+        let now = self.now();
+        SqliteStore::read(self, operation, move |reader| {
+            finish(verb(&mut ReaderSnapshot::new(reader, now), &arguments))
+        })
+        .await
+    }
+
+    async fn transact_sql<A: Send + Sync + 'static, T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        rows: usize,
+        arguments: A,
+        verb: SqlVerb<A, T>,
+    ) -> Result<T, StoreError> {
+        self.write(operation, rows, move |session| {
+            finish(verb(&mut WriterTransaction::new(session), &arguments))
+        })
+        .await
+    }
+
+    async fn add_counts(&self) -> Result<(), StoreError> {
+        // They are added with each transaction.
+        Ok(())
     }
 }
 

@@ -165,6 +165,7 @@ pub(super) struct Writer {
 }
 
 type Requests = Vec<Box<dyn Work>>;
+type Queue = Receiver<Box<dyn Work>>;
 
 /// Why a transaction was rolled back.
 enum TransactionError {
@@ -191,12 +192,7 @@ impl TransactionError {
 impl Writer {
     /// Serves until every sender is gone and the queue is empty, panics or not: a thread that
     /// ended would leave a node that looks alive and cannot write.
-    pub(super) fn run(
-        self,
-        conn: &Connection,
-        checkpointer: Checkpointer,
-        queue: &Receiver<Box<dyn Work>>,
-    ) {
+    pub(super) fn run(self, conn: &Connection, checkpointer: Checkpointer, queue: &Queue) {
         let mut session = Session::new(conn, self.clock.now(), self.data_version);
         session.checkpointer = Some(checkpointer);
         session.names = Names::new(Arc::clone(&self.damage));
@@ -211,16 +207,13 @@ impl Writer {
         }
     }
 
-    fn serve_queue(
-        &self,
-        session: &mut Session<'_>,
-        queue: &Receiver<Box<dyn Work>>,
-        log: &mut LogWatch,
-    ) {
+    fn serve_queue(&self, session: &mut Session<'_>, queue: &Queue, log: &mut LogWatch) {
         loop {
             log.check();
             match queue.recv_timeout(OTHER_PROCESSES_POLL) {
-                Ok(first) => self.serve(session, collect(first, queue)),
+                // Jobs claimed for a caller that has left would wait until their leases expire.
+                Ok(first) if first.is_abandoned() => {}
+                Ok(first) => self.serve(session, first, queue),
                 Err(RecvTimeoutError::Timeout) => {
                     if let Err(error) = session.notice_other_writers() {
                         tracing::warn!(%error, "cannot check for changes by other processes");
@@ -232,13 +225,15 @@ impl Writer {
         }
     }
 
-    fn serve(&self, session: &mut Session<'_>, requests: Requests) {
+    fn serve(&self, session: &mut Session<'_>, first: Box<dyn Work>, queue: &Queue) {
+        let mut requests = vec![first];
+        collect(&mut requests, queue);
         session.now = self.clock.now();
         let mut requests = answer_by_peeking(session, requests);
         if requests.is_empty() {
             return;
         }
-        match self.transact(session, &mut requests) {
+        match self.transact(session, &mut requests, Some(queue)) {
             Ok(()) => answer(requests, None),
             Err(TransactionError::Request(_)) if requests.len() > 1 => {
                 for request in requests {
@@ -252,7 +247,7 @@ impl Writer {
     /// In a transaction of its own, so that only the request that is at fault fails.
     fn serve_alone(&self, session: &mut Session<'_>, request: Box<dyn Work>) {
         let mut alone = vec![request];
-        match self.transact(session, &mut alone) {
+        match self.transact(session, &mut alone, None) {
             Ok(()) => answer(alone, None),
             Err(error) => answer(alone, Some(error.into_cause())),
         }
@@ -262,9 +257,10 @@ impl Writer {
         &self,
         session: &mut Session<'_>,
         requests: &mut Requests,
+        queue: Option<&Queue>,
     ) -> Result<(), TransactionError> {
         // A panic is the fault of one request, as an error is.
-        let outcome = catch_panic(|| self.run_all(session, requests))
+        let outcome = catch_panic(|| self.run_all(session, requests, queue))
             .unwrap_or_else(|panic| Err(TransactionError::Request(panic)));
         match &outcome {
             Ok(()) => {
@@ -287,14 +283,18 @@ impl Writer {
         &self,
         session: &mut Session<'_>,
         requests: &mut Requests,
+        queue: Option<&Queue>,
     ) -> Result<(), TransactionError> {
         session.begin().map_err(TransactionError::Transaction)?;
         // Waiting for the lock may have taken long, and a lease counts from when it is given.
         session.now = self.clock.now();
-        let mut rest = &mut requests[..];
-        while !rest.is_empty() {
-            let done = run_some(session, rest).map_err(TransactionError::Request)?;
-            rest = &mut rest[done..];
+        let mut done = 0;
+        while done < requests.len() {
+            done += run_some(session, &mut requests[done..]).map_err(TransactionError::Request)?;
+            // The commit takes longest, so requests that came meanwhile share it.
+            if let Some(queue) = queue.filter(|_| done == requests.len()) {
+                collect(requests, queue);
+            }
         }
         session.commit().map_err(TransactionError::Transaction)
     }
@@ -332,20 +332,18 @@ fn catch_panic<T>(run: impl FnOnce() -> T) -> Result<T, DriverError> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| DriverError::panicked(&*panic))
 }
 
-/// All requests that wait already, within bounds.
-fn collect(first: Box<dyn Work>, queue: &Receiver<Box<dyn Work>>) -> Requests {
-    let mut rows = first.rows();
-    let mut requests = vec![first];
+/// Adds the requests that are already waiting, within bounds.
+fn collect(requests: &mut Requests, queue: &Queue) {
+    let mut rows: usize = requests.iter().map(|request| request.rows()).sum();
     while requests.len() < TRANSACTION_REQUESTS_MAX && rows < TRANSACTION_ROWS_MAX {
         let Ok(request) = queue.try_recv() else {
             break;
         };
-        rows += request.rows();
-        requests.push(request);
+        if !request.is_abandoned() {
+            rows += request.rows();
+            requests.push(request);
+        }
     }
-    // Jobs claimed for a caller that has left would wait until their leases expire.
-    requests.retain(|request| !request.is_abandoned());
-    requests
 }
 
 /// Answers what needs no transaction, unless something else needs one anyway.

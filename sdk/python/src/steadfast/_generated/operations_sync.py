@@ -734,6 +734,19 @@ class Operations:
             "types.Job", self.request("PATCH", f"/api/v1/jobs/{quote(id, safe='')}", body=body)
         )
 
+    def get_attempt_log(
+        self, id: str, attempt: int, *, from_: int | None = None, follow: bool | None = None
+    ) -> types.AttemptLog:
+        """Read the log of an attempt, or follow it."""
+        return cast(
+            "types.AttemptLog",
+            self.request(
+                "GET",
+                f"/api/v1/jobs/{quote(id, safe='')}/attempts/{quote(str(attempt), safe='')}/logs",
+                query={"from": from_, "follow": follow},
+            ),
+        )
+
     def cancel_job(self, id: str) -> types.Job:
         """Cancel a job: immediately if it is waiting; a running attempt is asked to stop."""
         return cast("types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/cancel"))

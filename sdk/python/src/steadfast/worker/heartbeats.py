@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from .. import types
 from ..backoff import Backoff
 from ..errors import ApiError, ServerUnavailable
 from ..payloads import to_json
@@ -21,7 +22,21 @@ HEARTBEAT_MAX = 1_000
 NEWS_PAUSE = 0.5
 """Progress is sent this often at most."""
 ANSWER_TIME_MAX = 10.0
+LOG_BYTES_MAX = 256 * 1024
+"""Lines of logs in one request, before they are escaped."""
 NEVER = float("inf")
+
+
+def unsent_logs(claims: Sequence[Held]) -> list[types.LogLines | None]:
+    """What these have logged; what would make the request too large is sent with the next."""
+    room = LOG_BYTES_MAX
+    logs: list[types.LogLines | None] = []
+    for held in claims:
+        log = held.context.attempt_log.unsent(room)
+        if log is not None:
+            room -= sum(len(line["text"].encode()) for line in log.get("lines") or [])
+        logs.append(log)
+    return logs
 
 
 class Heartbeats:
@@ -92,7 +107,8 @@ class Heartbeats:
 
     async def _send_part(self, claims: Sequence[Held]) -> bool:
         news = [held.context.news for held in claims]
-        entries = [held.heartbeat(self._lease) for held in claims]
+        logs = unsent_logs(claims)
+        entries = [held.heartbeat(self._lease, log) for held, log in zip(claims, logs, strict=True)]
         body = to_json({"worker": self._worker, "claims": entries}).encode()
         timeout = min(ANSWER_TIME_MAX, min(held.lease for held in claims) / 3)
         sent_at = time.monotonic()
@@ -101,10 +117,12 @@ class Heartbeats:
         except (ServerUnavailable, ApiError) as error:
             log.warning("cannot renew %d leases yet: %s", len(claims), error)
             return False
-        for held, lease, sent in zip(claims, leases, news, strict=True):
+        for held, lease, sent, lines in zip(claims, leases, news, logs, strict=True):
             # The server renews later than it was asked to, so this errs on the safe side.
             held.expires_at = sent_at + held.lease
-            held.has_news &= held.context.news != sent
+            held.context.attempt_log.mark_stored(lines)
+            has_unsent = held.context.attempt_log.has_unsent
+            held.has_news &= has_unsent or held.context.news != sent
             self._heed(held, lease)
         return True
 

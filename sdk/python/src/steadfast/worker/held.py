@@ -46,9 +46,11 @@ class Held:
         head = f'{{"id":{json.dumps(self.id)},"fence":{self.fence},'
         return head.encode() + self.outcome.body[1:]
 
-    def heartbeat(self, lease: float | None) -> dict[str, Any]:
+    def heartbeat(self, lease: float | None, log: types.LogLines | None) -> dict[str, Any]:
         """The entry of a heartbeat, with what is new."""
         entry: dict[str, Any] = {"id": self.id, "fence": self.fence}
+        if log is not None:
+            entry["log"] = log
         if lease is not None:
             entry["lease"] = round(lease * 1000)
         if self.has_news:

@@ -274,7 +274,7 @@ impl DueCache {
         for row in rows {
             let lane: LaneId = row.try_get("lane")?;
             if names.lane(lane).is_none() && !is_reloaded {
-                load_lanes(session).await?;
+                load_lanes(session, None).await?;
                 is_reloaded = true;
             }
             let Some(known) = names.lane(lane) else {

@@ -112,7 +112,7 @@ async fn differences(
     session: &Session<'_>,
     recount: &Recount<LaneId>,
 ) -> Result<Vec<CounterDifference>, DriverError> {
-    let names = load_lanes(session).await?;
+    let names = load_lanes(session, None).await?;
     Ok(recount.differences(|lane| names.get(&lane).map(|lane| (**lane).clone())))
 }
 

@@ -19,6 +19,9 @@ pub struct PostgresOptions {
     pub connections: usize,
     /// How long to wait for a connection, and for an answer.
     pub timeout: Duration,
+    /// Open a store that is being moved, or was moved, in order to move or check it. Without this, such
+    /// a database is refused.
+    pub for_move: bool,
 }
 
 impl Default for PostgresOptions {
@@ -28,6 +31,7 @@ impl Default for PostgresOptions {
             clock: None,
             connections: CONNECTIONS_DEFAULT,
             timeout: TIMEOUT_DEFAULT,
+            for_move: false,
         }
     }
 }
@@ -64,5 +68,11 @@ impl PostgresOptions {
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
+    }
+
+    /// Sets [`for_move`](Self::for_move).
+    #[must_use]
+    pub fn for_move(self, for_move: bool) -> Self {
+        Self { for_move, ..self }
     }
 }

@@ -24,16 +24,16 @@ pub(crate) async fn lane_minutes(
     until: Timestamp,
     now: Timestamp,
 ) -> Result<LaneMinutesList, DriverError> {
-    let (tenant, limit) = (tenant.map(Tenant::as_str), row_limit(LANE_MINUTES_MAX));
+    let (of_tenant, limit) = (tenant.map(Tenant::as_str), row_limit(LANE_MINUTES_MAX));
     let sql = include_str!("lane_minutes/waiting_by_minute.sql");
     let waiting = session
-        .query(sql, &[&minute(until), &tenant, &limit])
+        .query(sql, &[&minute(until), &of_tenant, &limit])
         .await?;
     let sql = include_str!("lane_minutes/ended_by_minute.sql");
     let ended = session
-        .query(sql, &[&minute(since), &tenant, &limit])
+        .query(sql, &[&minute(since), &of_tenant, &limit])
         .await?;
-    let lanes = load_lanes(session).await?;
+    let lanes = load_lanes(session, tenant).await?;
     let mut sum = LaneMinutesSum::at(now);
     for row in &waiting {
         if let Some(lane) = lanes.get(&row.try_get("lane")?) {

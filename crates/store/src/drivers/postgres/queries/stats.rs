@@ -26,16 +26,21 @@ use crate::{
 
 pub(crate) async fn lane_stats(
     conn: &mut Conn<'_>,
+    tenant: Option<&Tenant>,
     since: Timestamp,
     now: Timestamp,
 ) -> Result<Vec<LaneStats>, DriverError> {
     // One snapshot, or the parts would not add up.
     let snapshot = conn.snapshot().await?;
     let session = snapshot.session();
-    let counters = lane_counters(&session, &JobFilter::default()).await?;
-    let recent = recent(&session, since).await?;
+    let of_tenant = JobFilter {
+        tenant: tenant.cloned(),
+        ..JobFilter::default()
+    };
+    let counters = lane_counters(&session, &of_tenant).await?;
+    let recent = recent(&session, tenant, since).await?;
     let present = PresentMinute::at(now);
-    let waiting = waiting_minutes(&session, present, &counters).await?;
+    let waiting = waiting_minutes(&session, tenant, present, &counters).await?;
     let due = due_of_present(&session, present, &waiting).await?;
     snapshot.commit().await?;
 
@@ -69,10 +74,11 @@ pub(crate) async fn lane_counters(
     session: &Session<'_>,
     filter: &JobFilter,
 ) -> Result<Vec<(LaneId, LaneCounters)>, DriverError> {
-    let mut lanes = load_lanes(session).await?;
+    let mut lanes = load_lanes(session, filter.tenant.as_ref()).await?;
     let all = lanes.len();
     lanes.retain(|_, lane| lane.matches(filter));
-    let some: Option<Vec<LaneId>> = (lanes.len() < all).then(|| lanes.keys().copied().collect());
+    let is_part = filter.tenant.is_some() || lanes.len() < all;
+    let some: Option<Vec<LaneId>> = is_part.then(|| lanes.keys().copied().collect());
     let rows = session
         .query(include_str!("stats/stats_lanes.sql"), &[&some])
         .await?;
@@ -108,10 +114,13 @@ pub(crate) async fn lane_counters(
 
 async fn recent(
     session: &Session<'_>,
+    tenant: Option<&Tenant>,
     since: Timestamp,
 ) -> Result<HashMap<LaneId, Tally>, DriverError> {
     let sql = include_str!("stats/stats_recent.sql");
-    let rows = session.query(sql, &[&minute(since)]).await?;
+    let rows = session
+        .query(sql, &[&minute(since), &tenant.map(Tenant::as_str)])
+        .await?;
     let Some(first) = rows.first() else {
         return Ok(HashMap::new());
     };
@@ -145,6 +154,7 @@ pub(crate) async fn minute_stats(
 /// The waiting jobs of lanes, by whether their minute is past.
 async fn waiting_minutes(
     session: &Session<'_>,
+    tenant: Option<&Tenant>,
     present: PresentMinute,
     lanes: &[(LaneId, LaneCounters)],
 ) -> Result<HashMap<LaneId, LaneWaiting>, DriverError> {
@@ -160,7 +170,8 @@ async fn waiting_minutes(
     });
     let mut waiting: HashMap<LaneId, LaneWaiting> = all.collect();
     let sql = include_str!("stats/stats_minutes.sql");
-    for row in session.query(sql, &[&present.number]).await? {
+    let tenant = tenant.map(Tenant::as_str);
+    for row in session.query(sql, &[&present.number, &tenant]).await? {
         let lane = waiting.entry(row.try_get("lane")?).or_default();
         let part = if row.try_get("present")? {
             &mut lane.present

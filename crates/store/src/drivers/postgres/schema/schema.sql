@@ -214,6 +214,15 @@ CREATE TABLE steadfast.once (
     PRIMARY KEY (job, step)
 );
 
+-- The logs of attempts, by claim.
+CREATE TABLE steadfast.log (
+    job uuid NOT NULL,
+    fence bigint NOT NULL,
+    attempt bigint NOT NULL,
+    body text COLLATE "C" NOT NULL,
+    PRIMARY KEY (job, fence)
+);
+
 -- Counters ------------------------------------------------------------------------------------------
 
 -- Nodes that commit at the same time must not queue for one row of totals, so each transaction appends

@@ -181,8 +181,12 @@ fn delete(session: &mut Session<'_>, job: &OldJob) -> Result<(), DriverError> {
     ] {
         conn.prepare_cached(sql)?.execute([job.seq])?;
     }
-    conn.prepare_cached(include_str!("prune/prune_steps.sql"))?
-        .execute([job_key(job.id)])?;
+    for sql in [
+        include_str!("prune/prune_steps.sql"),
+        include_str!("prune/prune_logs.sql"),
+    ] {
+        conn.prepare_cached(sql)?.execute([job_key(job.id)])?;
+    }
     let bucket = Bucket::prunable(job.state);
     session.counts.move_job(job.lane, Some(bucket), None);
     Ok(())

@@ -53,6 +53,12 @@ pub(crate) fn is_log_empty(file: &Path) -> bool {
     log_file::bytes(&log_file::path(file)).unwrap_or(0) < LOG_BYTES_MIN
 }
 
+/// Whether the log stays beside the file when the last connection closes, and that is this one.
+pub(crate) fn keep_log_on_close(conn: &Connection, keep: bool) -> rusqlite::Result<()> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)?;
+    Ok(())
+}
+
 /// Makes the numbers equal.
 pub(crate) fn follow(conn: &Connection) -> Result<(), DriverError> {
     conn.execute(include_str!("log_mark/log_mark_follow.sql"), [])?;
@@ -78,6 +84,8 @@ impl Checkpointer {
             seen.store(count.into(), Ordering::Relaxed);
             Ok(())
         }))?;
+        // Whoever opened the file has made the numbers equal.
+        keep_log_on_close(conn, false)?;
         Ok(Self {
             pages,
             is_first: true,
@@ -106,7 +114,7 @@ impl Checkpointer {
             return Ok(());
         }
         // A log that closing would delete must be there for as long as the numbers differ in it.
-        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        keep_log_on_close(conn, true)?;
         self.is_followed = false;
         conn.execute(include_str!("log_mark/log_mark_fold.sql"), [])?;
         let checkpointed = checkpoint(conn);
@@ -117,7 +125,7 @@ impl Checkpointer {
     fn follow(&mut self, conn: &Connection) -> Result<(), DriverError> {
         follow(conn)?;
         self.is_followed = true;
-        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+        keep_log_on_close(conn, false)?;
         Ok(())
     }
 
@@ -235,6 +243,30 @@ mod tests {
         conn.close().unwrap();
         assert!(!is_log_empty(&file), "the file would be refused");
         let conn = open(&file, &SqliteOptions::default()).unwrap();
+        assert!(!differs(&conn).unwrap());
+    }
+
+    #[test]
+    fn no_look_at_a_file_takes_the_log_of_a_node_that_was_killed_between_the_numbers() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("jobs.db");
+        let mut conn = open(&file, &SqliteOptions::default()).unwrap();
+        Checkpointer::new(&mut conn).unwrap().run(&conn);
+        assert!(checkpoint(&conn).unwrap());
+        conn.execute(include_str!("log_mark/log_mark_fold.sql"), [])
+            .unwrap();
+        assert!(checkpoint(&conn).unwrap());
+        // A process that is killed closes nothing.
+        let killed = directory.path().join("killed.db");
+        std::fs::copy(&file, &killed).unwrap();
+        std::fs::copy(log_file::path(&file), log_file::path(&killed)).unwrap();
+
+        let reader = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+        drop(crate::drivers::sqlite::open::connect(&killed, reader, None).unwrap());
+        assert!(!crate::SqliteStore::is_in_use(&killed).unwrap());
+        let backup = directory.path().join("backup.db");
+        crate::SqliteCopy::make(&killed, &backup).unwrap();
+        let conn = open(&killed, &SqliteOptions::default()).unwrap();
         assert!(!differs(&conn).unwrap());
     }
 }

@@ -26,6 +26,9 @@ pub struct SqliteOptions {
     /// Open a file whose log is gone, with what was acknowledged last: deleted, or left behind when
     /// the file was copied. Without this, such a file is refused.
     pub accept_loss: bool,
+    /// Open a store that is being moved, or was moved, in order to move or check it. Without this, such
+    /// a file is refused.
+    pub for_move: bool,
     /// The name of the SQLite file system to use; tests have one that fails.
     #[cfg(feature = "_testing")]
     #[doc(hidden)]
@@ -41,6 +44,7 @@ impl Default for SqliteOptions {
             busy_timeout: BUSY_TIMEOUT_DEFAULT,
             share: false,
             accept_loss: false,
+            for_move: false,
             #[cfg(feature = "_testing")]
             vfs: None,
         }
@@ -61,6 +65,12 @@ impl SqliteOptions {
             accept_loss,
             ..self
         }
+    }
+
+    /// Sets [`for_move`](Self::for_move).
+    #[must_use]
+    pub fn for_move(self, for_move: bool) -> Self {
+        Self { for_move, ..self }
     }
 
     /// Sets [`clock`](Self::clock).

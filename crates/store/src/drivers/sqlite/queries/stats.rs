@@ -28,16 +28,21 @@ columns! {
 
 pub(crate) fn lane_stats(
     reader: &mut Reader,
+    tenant: Option<&Tenant>,
     since: Timestamp,
     now: Timestamp,
 ) -> Result<Vec<LaneStats>, DriverError> {
     // One snapshot, or the parts would not add up.
     let snapshot = reader.conn.unchecked_transaction()?;
-    let recent = recent(&snapshot, since)?;
-    let mut counters = lane_counters(&snapshot, &JobFilter::default())?;
+    let recent = recent(&snapshot, tenant, since)?;
+    let of_tenant = JobFilter {
+        tenant: tenant.cloned(),
+        ..JobFilter::default()
+    };
+    let mut counters = lane_counters(&snapshot, &of_tenant)?;
     counters.retain(|(_, counters)| !counters.is_empty());
     let present = PresentMinute::at(now);
-    let waiting = waiting_minutes(&snapshot, present, &counters)?;
+    let waiting = waiting_minutes(&snapshot, tenant, present, &counters)?;
     let limit = present_rows_limit(waiting.values().filter(|lane| lane.is_in_present()).count());
     let mut all = Vec::with_capacity(counters.len());
     for (lane, LaneCounters { mut stats, .. }) in counters {
@@ -67,6 +72,7 @@ pub(crate) fn lane_stats(
 /// The waiting jobs of lanes, by whether their minute is past.
 fn waiting_minutes(
     conn: &Connection,
+    tenant: Option<&Tenant>,
     present: PresentMinute,
     lanes: &[(LaneId, LaneCounters)],
 ) -> Result<HashMap<LaneId, LaneWaiting>, DriverError> {
@@ -82,7 +88,7 @@ fn waiting_minutes(
     });
     let mut waiting: HashMap<LaneId, LaneWaiting> = all.collect();
     let mut statement = conn.prepare_cached(include_str!("stats/stats_minutes.sql"))?;
-    let mut rows = statement.query([present.number])?;
+    let mut rows = statement.query(params![present.number, tenant.map(Tenant::as_str)])?;
     while let Some(row) = rows.next()? {
         let lane: &mut LaneWaiting = waiting.entry(row.get("lane")?).or_default();
         let part = if row.get("present")? {
@@ -237,10 +243,14 @@ fn read_lane(columns: &LaneColumns, row: &Row<'_>) -> Result<Lane, DriverError> 
     })
 }
 
-fn recent(conn: &Connection, since: Timestamp) -> Result<HashMap<LaneId, Tally>, DriverError> {
+fn recent(
+    conn: &Connection,
+    tenant: Option<&Tenant>,
+    since: Timestamp,
+) -> Result<HashMap<LaneId, Tally>, DriverError> {
     let mut statement = conn.prepare_cached(include_str!("stats/stats_recent.sql"))?;
     let columns = tally_columns(&statement)?;
-    let mut rows = statement.query([minute(since)])?;
+    let mut rows = statement.query(params![minute(since), tenant.map(Tenant::as_str)])?;
     let mut recent = HashMap::new();
     while let Some(row) = rows.next()? {
         recent.insert(row.get("lane")?, tally(row, &columns)?);

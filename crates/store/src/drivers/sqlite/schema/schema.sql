@@ -195,6 +195,15 @@ CREATE TABLE steadfast_once (
     PRIMARY KEY (job, step)
 ) STRICT, WITHOUT ROWID;
 
+-- The logs of attempts, by claim.
+CREATE TABLE steadfast_log (
+    job BLOB NOT NULL,
+    fence INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (job, fence)
+) STRICT, WITHOUT ROWID;
+
 -- Counters ------------------------------------------------------------------------------------------
 
 -- Attempts by the minute in which they ended.

@@ -30,6 +30,7 @@ gone AS (
 ),
 attempts AS (DELETE FROM steadfast.attempt USING old WHERE attempt.job = old.id),
 steps AS (DELETE FROM steadfast.once USING old WHERE once.job = old.id),
+logs AS (DELETE FROM steadfast.log USING old WHERE log.job = old.id),
 keys AS (
     DELETE FROM steadfast.idempotency AS held
     USING gone, steadfast.lane

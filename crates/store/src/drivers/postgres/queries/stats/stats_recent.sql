@@ -1,5 +1,5 @@
--- The attempts of every lane since a minute.
--- Parameters: 1 minute. Rows: lane, tally. Locks: none.
+-- The attempts of the lanes of a tenant, or of all, since a minute.
+-- Parameters: 1 minute, 2 tenant or null. Rows: lane, tally. Locks: none.
 SELECT
     lane, sum(attempts)::bigint AS attempts, sum(successes)::bigint AS successes,
     sum(failures)::bigint AS failures, sum(retries)::bigint AS retries,
@@ -11,4 +11,5 @@ FROM (
     SELECT lane, attempts, successes, failures, retries, successful_retries, exhausted
     FROM steadfast.count_change WHERE minute >= $1
 ) AS all_parts
+WHERE $2::text IS NULL OR lane IN (SELECT id FROM steadfast.lane WHERE tenant = $2)
 GROUP BY lane
