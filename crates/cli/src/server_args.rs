@@ -1,6 +1,7 @@
 //! The server that a command calls, from flags, environment and contexts.
 
 pub mod contexts;
+mod paged_list;
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -11,8 +12,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use steadfast_api::TenantPageQuery;
 use steadfast_client::{Client, ClientError, Request, Response};
 
-use self::contexts::{Contexts, ServerContext};
-use crate::{exit, output, paged_list::PagedList};
+use self::{
+    contexts::{Contexts, ServerContext},
+    paged_list::PagedList,
+};
+use crate::{exit, output};
 
 /// Where a server listens by default.
 const URL_DEFAULT: &str = "http://127.0.0.1:7373";
@@ -121,7 +125,7 @@ pub struct Server {
     pub has_key: bool,
     pub json: bool,
     /// The context, if it is marked as production.
-    production: Option<String>,
+    pub production: Option<String>,
 }
 
 impl Server {

@@ -7,6 +7,7 @@ mod duration_arg;
 mod encryption;
 pub mod file;
 mod flags;
+mod oidc;
 mod retry_arg;
 mod store_url;
 mod tls;
@@ -31,6 +32,7 @@ use steadfast::{
 pub use duration_arg::DurationArg;
 pub use encryption::EncryptionArgs;
 pub use flags::{Flags, listen_address};
+pub use oidc::SignInSettings;
 pub use retry_arg::{RetryArg, RetrySettings};
 pub use store_url::{OpenTables, StoreUrl, not_durable};
 pub use tls::TlsSettings;
@@ -106,6 +108,7 @@ pub struct Settings {
     /// The maximum number of endpoints per tenant.
     pub endpoints_per_tenant: usize,
     pub tls: TlsSettings,
+    pub oidc: SignInSettings,
     pub log: LogSettings,
     pub otlp: OtlpSettings,
     pub outbound: OutboundSettings,
@@ -225,6 +228,7 @@ impl Default for Settings {
             retry_after_max: DurationArg(engine.retry_after_max),
             endpoints_per_tenant: server.endpoints_per_tenant,
             tls: TlsSettings::default(),
+            oidc: SignInSettings::default(),
             log: LogSettings::default(),
             otlp: OtlpSettings::default(),
             outbound: OutboundSettings::default(),
@@ -278,7 +282,8 @@ impl Settings {
             )));
         }
         self.check_public_url()?;
-        self.tls.check()
+        self.tls.check()?;
+        self.check_oidc()
     }
 
     pub fn check(&self) -> anyhow::Result<()> {

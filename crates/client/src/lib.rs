@@ -69,6 +69,11 @@ pub use request::{Request, Response};
 pub use steadfast_core::LogLevel;
 pub use worker::{Context, JobError, JobKind, StopReason, Worker, WorkerBuilder, WorkerError};
 
+/// The level of a line in the log of an attempt.
+pub use steadfast_core::LogLevel;
+#[cfg(feature = "log-layer")]
+pub use steadfast_tracing::AttemptLogLayer;
+
 /// The types of requests and responses.
 pub use steadfast_api as api;
 

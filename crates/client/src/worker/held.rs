@@ -6,11 +6,11 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use steadfast_api::{ClaimBody, CreateJobRequest, JobBody};
-use steadfast_core::{AttemptLog, Fence, JobId, LogLine, LogLines};
+use steadfast_core::{AttemptLog, Fence, JobId, LogLevel, LogLine, LogLines, Timestamp};
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
@@ -185,8 +185,13 @@ impl HeldClaim {
     }
 
     /// Adds a line to the log, for the next heartbeat.
-    pub fn log(&self, line: LogLine) {
-        self.state().log.push(line);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a line has the time of the machine that wrote it, and decides nothing"
+    )]
+    pub fn log(&self, level: LogLevel, text: String) {
+        let at = Timestamp::from(SystemTime::now());
+        self.state().log.push(LogLine { at, level, text });
         self.changed.notify_one();
     }
 

@@ -2,11 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use steadfast_tracing::AttemptLogger;
 use tokio::{
     runtime::Handle,
     sync::watch,
     time::{Instant, sleep, timeout, timeout_at},
 };
+use tracing::Instrument as _;
 
 use super::{
     claimer::{Claimer, stopping},
@@ -128,7 +130,8 @@ impl Session {
         let settlement = match self.handlers.handle(held) {
             Some(work) => {
                 let span = AttemptSpan::start(&held.job);
-                let settlement = self.attend(held, span.around(work)).await;
+                let work = span.around(logged(held.clone(), work));
+                let settlement = self.attend(held, work).await;
                 span.end(settlement.as_ref());
                 settlement
             }
@@ -199,6 +202,17 @@ impl Session {
             _ = cut_off.wait_for(|is_over| *is_over) => StopReason::Stopping,
         }
     }
+}
+
+/// Events of a handler say which attempt they are of, and can go to its log.
+async fn logged<F: Future>(held: Arc<HeldClaim>, work: F) -> F::Output {
+    let written = held.clone();
+    let logger = AttemptLogger::new(move |level, text| written.log(level, text));
+    let job = &held.job;
+    let span = logger.enter(
+        || tracing::info_span!("attempt", job = %job.id, kind = %job.kind, attempt = job.attempt),
+    );
+    logger.scope(work).instrument(span).await
 }
 
 fn ids(claims: &[Arc<HeldClaim>]) -> Vec<String> {
