@@ -78,12 +78,9 @@ impl Node {
         }
         open_files::raise_limit(settings.connections.get());
         Access::check_before_opening(&settings)?;
-        let tls = settings.tls.files().map(Tls::read).transpose();
-        let tls = tls.map_err(|error| usage(error.to_string()))?;
-        let oidc = settings.oidc.read()?.map(Oidc::new).transpose();
-        let oidc = oidc.map_err(|error| usage(format!("oidc.caFile: {error}")))?;
         let test_clock = (settings.clock == ClockSetting::Manual).then(TestClock::new);
         // What is wrong with these shows before the store is waited for.
+        let oidc = read_oidc(&settings)?;
         let tls = settings.tls.files().map(Tls::read).transpose();
         let tls = tls.map_err(|error| usage(error.to_string()))?;
         let listener = listen(settings.listen, "--listen")?;
@@ -101,14 +98,7 @@ impl Node {
         };
         let access = Access::decide(&settings, &*store).await?;
         let address = listener.local_addr()?;
-        let listeners = match tls {
-            Some(tls) => Listeners::default().with_tls(listener, tls),
-            None => listener.into(),
-        };
-        let listeners = match plain {
-            Some(plain) => listeners.with_plain(plain),
-            None => listeners,
-        };
+        let listeners = listeners(listener, tls, plain);
 
         let metrics = Arc::new(Metrics::default());
         let rules = rules(&settings, &access)?;
@@ -212,6 +202,23 @@ const OTHER_VARIABLES: [&str; 7] = [
     "STEADFAST_PASSWORD",
     "STEADFAST_URL",
 ];
+
+fn read_oidc(settings: &Settings) -> anyhow::Result<Option<Oidc>> {
+    let oidc = settings.oidc.read()?.map(Oidc::new).transpose();
+    oidc.map_err(|error| usage(format!("oidc.caFile: {error}")))
+}
+
+/// The listener with its certificate, if there is one, and plain HTTP beside it.
+fn listeners(listener: TcpListener, tls: Option<Tls>, plain: Option<TcpListener>) -> Listeners {
+    let listeners = match tls {
+        Some(tls) => Listeners::default().with_tls(listener, tls),
+        None => listener.into(),
+    };
+    match plain {
+        Some(plain) => listeners.with_plain(plain),
+        None => listeners,
+    }
+}
 
 fn listen(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
     let bind = || -> std::io::Result<TcpListener> {

@@ -30,7 +30,7 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Keys: up and down select a queue or destination, p pauses or resumes a queue, h holds and r releases a\ndestination, each after a question; q quits.\n\nWithout a terminal, or with --json, it prints one snapshot.\n\nExamples:\n  steadfast top\n  steadfast top --context prod --every 5s\n  steadfast top --json"
+    after_help = "Keys: up and down select a queue or destination, p pauses or resumes a queue, h holds\nand r releases a destination, each after a question; q quits.\n\nWithout a terminal, or with --json, it prints one snapshot.\n\nExamples:\n  steadfast top\n  steadfast top --context prod --every 5s\n  steadfast top --json"
 )]
 pub struct Args {
     #[command(flatten)]

@@ -5,7 +5,7 @@
 //! tasks and threads which carry on such a span log there as well. The span of the attempt alone
 //! would not do: a filter such as `RUST_LOG=my_app=info` disables it.
 //!
-//! Without the feature `layer` nobody reads the log of a thread, and nothing is left of it.
+//! Without the feature `layer` there is no reader of a thread's log, and none is set.
 
 #![deny(missing_docs)]
 
@@ -47,7 +47,7 @@ impl AttemptLogger {
 
     /// Spans that begin in `work`, and events in it, belong to the attempt.
     pub fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _entered = self.0.is_some().then(|| Entered::new(self.clone()));
+        let _guard = self.0.is_some().then(|| LoggerGuard::new(self.clone()));
         work()
     }
 
@@ -59,15 +59,15 @@ impl AttemptLogger {
 }
 
 /// Puts back the log that was there before, after a panic as well.
-struct Entered(Option<AttemptLogger>);
+struct LoggerGuard(Option<AttemptLogger>);
 
-impl Entered {
+impl LoggerGuard {
     fn new(logger: AttemptLogger) -> Self {
         Self(CURRENT.replace(Some(logger)))
     }
 }
 
-impl Drop for Entered {
+impl Drop for LoggerGuard {
     fn drop(&mut self) {
         CURRENT.replace(self.0.take());
     }

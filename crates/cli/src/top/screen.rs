@@ -52,7 +52,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // The terminal may be gone; there is nobody to tell.
+        // The terminal may be gone.
         let _gone = execute!(io::stdout(), EnableLineWrap, Show, LeaveAlternateScreen);
         let _gone = terminal::disable_raw_mode();
     }

@@ -325,7 +325,7 @@ fn oldest(since: Option<Timestamp>, now: Timestamp) -> String {
     since.map_or("–".to_owned(), |since| brief(now.since(since)))
 }
 
-/// A text from outside in exactly so many characters.
+/// A text from outside in exactly this number of characters.
 fn padded(text: &str, chars: usize) -> String {
     let text = shorten(&one_line(text), chars);
     format!("{text:<chars$}")
