@@ -69,8 +69,6 @@ pub use request::{Request, Response};
 pub use steadfast_core::LogLevel;
 pub use worker::{Context, JobError, JobKind, StopReason, Worker, WorkerBuilder, WorkerError};
 
-/// The level of a line in the log of an attempt.
-pub use steadfast_core::LogLevel;
 #[cfg(feature = "log-layer")]
 pub use steadfast_tracing::AttemptLogLayer;
 
