@@ -41,7 +41,7 @@ use steadfast_core::{
 };
 use steadfast_store::{
     AttemptCursor, AttemptOwner, ClaimLog, DamagedRows, JobCount, JobFilter, JobPageRequest,
-    LaneStats, MinuteStats, Page, PageRequest, Store, StoreFigures,
+    LaneStats, MinuteStats, Page, PageRequest, Store, StoreMetrics,
 };
 
 use tokio::sync::Notify;
@@ -279,9 +279,9 @@ impl Client {
         Ok(self.store().list_damaged().await?)
     }
 
-    /// Figures of the store, for operators.
-    pub async fn store_figures(&self) -> Result<StoreFigures, ClientError> {
-        Ok(self.store().figures().await?)
+    /// Metrics of the store, for operators.
+    pub async fn store_metrics(&self) -> Result<StoreMetrics, ClientError> {
+        Ok(self.store().metrics().await?)
     }
 
     /// A page of the jobs that match, newest first. They come without their payloads, but for the

@@ -174,16 +174,16 @@ pub fn of(ended: &EndedAttempt, transition: &Transition) -> Notice {
 
 /// The notice of an attempt whose end changed nothing.
 pub fn about(ended: &EndedAttempt, event: JobEvent) -> Notice {
-    of_running(ended.job(), event)
+    of_attempt(ended.job(), event)
 }
 
 /// The notice of stored lines of a log.
 pub fn logged(job: &Job) -> Notice {
-    of_running(job, JobEvent::Logged)
+    of_attempt(job, JobEvent::Logged)
 }
 
 /// The notice of an attempt that runs.
-pub fn of_running(job: &Job, event: JobEvent) -> Notice {
+pub fn of_attempt(job: &Job, event: JobEvent) -> Notice {
     Notice {
         job: job.id,
         tenant: job.tenant.clone(),

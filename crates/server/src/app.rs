@@ -11,7 +11,7 @@ use std::{
 };
 
 use axum::http::Uri;
-use steadfast_core::Tenant;
+use steadfast_core::{Tenant, Timestamp};
 use steadfast_engine::{BulkCommand, Client, DocumentCache, NodeHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -140,6 +140,8 @@ pub struct App {
     pub(crate) own_hosts: OwnHosts,
     /// There has been a key.
     had_keys: AtomicBool,
+    /// When this node started.
+    pub(crate) started_at: Timestamp,
     /// Streams end when this does; otherwise they would block a stop.
     pub(crate) closing: CancellationToken,
 }
@@ -175,6 +177,7 @@ impl App {
             .map(|oidc| oidc.settings.issuer.clone());
         let unknown_address = SocketAddr::from(([127, 0, 0, 1], 0));
         Self {
+            started_at: client.now(),
             client,
             store_check: StoreCheck::default(),
             claim_sessions: ClaimSessions::default(),

@@ -251,6 +251,11 @@ pub const LANE_STATS_AGE_MAX: Duration = Duration::from_secs(1);
 pub const SECTION_COUNTS_AGE_MAX: Duration = Duration::from_secs(2);
 /// The chart of an hour: how many parts, and how long each is.
 pub const CHART_HOUR: (u32, Duration) = (60, Duration::from_secs(60));
+/// Waiting calls that are examined to say how many the first key would block.
+pub const CALLS_EXAMINED_MAX: usize = 500;
+/// The chart of an hour begins when the server started, if nothing happened before; this is the minimum
+/// number of its parts.
+pub const CHART_PARTS_MIN: u32 = 10;
 /// The chart of a day.
 pub const CHART_DAY: (u32, Duration) = (144, Duration::from_secs(600));
 /// Tenants with a start latency of their own: each takes up to 20 kB.

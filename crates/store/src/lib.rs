@@ -74,10 +74,10 @@ pub use store::{
     FailureStore, FireRequest, FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,
     JobTraces, LaneMinutes, LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines,
     OperationBatch, OperationChange, OperationFilter, OperationJobFilter, OperationRecord,
-    OperationStore, Outbox, Page, PageRequest, PoolFigures, PrunedRecords, QueryStore,
+    OperationStore, Outbox, Page, PageRequest, PoolMetrics, PrunedRecords, QueryStore,
     ReleasedDependants, RenewResult, Renewal, RetentionTimes, SaveStepResult, ScheduleCreateResult,
     ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartSnapshot, Store,
-    StoreFigures, TickRecord, WaitingMinute,
+    StoreMetrics, TickRecord, WaitingMinute,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -57,7 +57,7 @@ pub use operations::{
 };
 pub use queries::{
     AttemptCursor, AttemptOwner, JobCount, JobPageRequest, LaneStats, MinuteStats, Page,
-    PageRequest, PoolFigures, QueryStore, StoreFigures,
+    PageRequest, PoolMetrics, QueryStore, StoreMetrics,
 };
 pub use schedules::{
     DueSchedule, DueSchedules, FireRequest, FireResult, ScheduleCreateResult, ScheduleFilter,

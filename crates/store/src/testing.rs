@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-const RECOVERY_LOOK_EVERY: Duration = Duration::from_millis(50);
+const RECOVERY_POLL_EVERY: Duration = Duration::from_millis(50);
 
 /// Safe against a crash of the server, which tests provoke, but not of the machine.
 const SETTINGS: &str = "-c listen_addresses='' -c fsync=off -c full_page_writes=off \
@@ -110,7 +110,7 @@ impl Server {
         self.resume()?;
         // It answers readers before its recovery has ended.
         while self.ask("SELECT pg_is_in_recovery()")? != "f" {
-            thread::park_timeout(RECOVERY_LOOK_EVERY);
+            thread::park_timeout(RECOVERY_POLL_EVERY);
         }
         Ok(())
     }

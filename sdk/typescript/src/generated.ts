@@ -103,6 +103,8 @@ export interface Attempt {
   progress?: number | null | undefined;
   /** Whether it is the first attempt after a manual retry. */
   requeued: boolean;
+  /** Who requeued the job before this attempt, if that is on record. */
+  requeuedBy?: string | null | undefined;
   /** The HTTP response of an HTTP job or webhook. */
   response?: unknown;
   /** The result of the handler or worker. */

@@ -145,7 +145,7 @@ pub fn started_notice(claim: &Claim) -> Notice {
         late: started_at.since(progress.run_at),
         backoff: progress.last_delay,
     };
-    notice::of_running(job, event)
+    notice::of_attempt(job, event)
 }
 
 fn panic_failure(panic: &(dyn std::any::Any + Send)) -> Outcome {

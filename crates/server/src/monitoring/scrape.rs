@@ -15,7 +15,7 @@ use steadfast_core::{
     AlertState, AlertStatus, Gate, GateId, HealthStatus, Tally, Tenant, Timestamp,
 };
 use steadfast_engine::{ClientError, DestinationCounts, GateUse, IncidentCounts};
-use steadfast_store::{FailureFilter, LaneStats, OperationFilter, PageRequest, StoreFigures};
+use steadfast_store::{FailureFilter, LaneStats, OperationFilter, PageRequest, StoreMetrics};
 
 use crate::{
     app::App,
@@ -305,13 +305,13 @@ fn register_gauge(name: &str, help: &str, count: u64, registry: &mut Registry) {
 }
 
 /// The log of SQLite, or the connections to PostgreSQL.
-fn register_store(figures: StoreFigures, registry: &mut Registry) {
-    if let Some(bytes) = figures.log_bytes {
+fn register_store(metrics: StoreMetrics, registry: &mut Registry) {
+    if let Some(bytes) = metrics.log_bytes {
         let help = "Size of the SQLite write-ahead log, which grows while another process holds an \
             old snapshot";
         register_gauge("store_log_bytes", help, bytes, registry);
     }
-    let Some(pool) = figures.pool else {
+    let Some(pool) = metrics.pool else {
         return;
     };
     for (name, help, count) in [
@@ -364,7 +364,7 @@ pub async fn gather(app: &App, tenant: Option<&Tenant>) -> Result<Registry, Clie
     if tenant.is_none() {
         register_destinations(client.destination_counts().await?, &mut registry);
         register_incidents(app.node.incident_counts(), &mut registry);
-        register_store(client.store_figures().await?, &mut registry);
+        register_store(client.store_metrics().await?, &mut registry);
     }
     Ok(registry)
 }

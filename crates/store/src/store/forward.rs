@@ -29,7 +29,7 @@ use super::{
     OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox, Page,
     PageRequest, PrunedRecords, QueryStore, ReleasedDependants, RenewResult, Renewal,
     RetentionTimes, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
-    ScheduleStore, StartQuery, StartSnapshot, StoreFigures, TickRecord,
+    ScheduleStore, StartQuery, StartSnapshot, StoreMetrics, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -75,7 +75,7 @@ macro_rules! for_each_verb {
                 due_minutes(destination: Destination, tenant: Option<Tenant>, until: Timestamp, most: u64) -> Result<DueMinutes, StoreError>;
                 gate_states(of: Vec<GateId>, gates: Arc<Gates>) -> Result<Vec<GateState>, StoreError>;
                 waiting_destinations(tenant: Tenant, among: Vec<Destination>) -> Result<Vec<Destination>, StoreError>;
-                figures() -> Result<StoreFigures, StoreError>;
+                metrics() -> Result<StoreMetrics, StoreError>;
             }
             ScheduleStore {
                 save_schedule(schedule: Schedule, audit: Option<AuditRecord>) -> Result<ScheduleSaveResult, StoreError>;

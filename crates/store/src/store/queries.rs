@@ -148,23 +148,23 @@ pub trait QueryStore: BaseStore {
         among: Vec<Destination>,
     ) -> Result<Vec<Destination>, StoreError>;
 
-    /// Figures for operators.
-    async fn figures(&self) -> Result<StoreFigures, StoreError>;
+    /// Metrics for operators.
+    async fn metrics(&self) -> Result<StoreMetrics, StoreError>;
 }
 
-/// Figures of a store, for operators. What a store does not have is `None`.
+/// Metrics of a store, for operators. What a store does not have is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StoreFigures {
+pub struct StoreMetrics {
     /// The size of the log beside the data, in bytes. It grows without end while another process
     /// holds an old snapshot.
     pub log_bytes: Option<u64>,
     /// The connections of this process.
-    pub pool: Option<PoolFigures>,
+    pub pool: Option<PoolMetrics>,
 }
 
 /// The connections to a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolFigures {
+pub struct PoolMetrics {
     /// The most that may be open.
     pub most: usize,
     /// Those that are open.

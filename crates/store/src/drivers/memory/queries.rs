@@ -26,7 +26,7 @@ use crate::{
     store::{
         AttemptCursor, AttemptOwner, DueMinutes, JobCount, JobFilter, JobPageRequest,
         LaneMinutesList, LaneMinutesSum, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-        StartQuery, StartSnapshot, StoreFigures, WaitingSum,
+        StartQuery, StartSnapshot, StoreMetrics, WaitingSum,
     },
 };
 
@@ -176,8 +176,8 @@ impl QueryStore for MemoryStore {
         Ok(DamagedRows::default())
     }
 
-    async fn figures(&self) -> Result<StoreFigures, StoreError> {
-        Ok(StoreFigures::default())
+    async fn metrics(&self) -> Result<StoreMetrics, StoreError> {
+        Ok(StoreMetrics::default())
     }
 }
 

@@ -22,8 +22,8 @@ use crate::{
     error::StoreError,
     store::{
         AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobFilter,
-        JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, PoolFigures,
-        QueryStore, StartQuery, StartSnapshot, StoreFigures,
+        JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, PoolMetrics,
+        QueryStore, StartQuery, StartSnapshot, StoreMetrics,
     },
     verbs::schedules,
 };
@@ -222,11 +222,11 @@ impl QueryStore for PostgresStore {
         on_connection!(self, "list_damaged", |conn| damage::list(&conn.session()))
     }
 
-    async fn figures(&self) -> Result<StoreFigures, StoreError> {
+    async fn metrics(&self) -> Result<StoreMetrics, StoreError> {
         let pool = self.inner.pool.status();
-        Ok(StoreFigures {
+        Ok(StoreMetrics {
             log_bytes: None,
-            pool: Some(PoolFigures {
+            pool: Some(PoolMetrics {
                 most: pool.max_size,
                 open: pool.size,
                 idle: pool.available,

@@ -23,7 +23,7 @@ use crate::{
     store::{
         AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobFilter,
         JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-        StartQuery, StartSnapshot, StoreFigures,
+        StartQuery, StartSnapshot, StoreMetrics,
     },
     verbs::schedules,
 };
@@ -191,12 +191,12 @@ impl QueryStore for SqliteStore {
         self.read("list_damaged", damage::list).await
     }
 
-    async fn figures(&self) -> Result<StoreFigures, StoreError> {
+    async fn metrics(&self) -> Result<StoreMetrics, StoreError> {
         let path = log_file::path(self.path());
-        let figures = move || StoreFigures {
+        let metrics = move || StoreMetrics {
             log_bytes: log_file::bytes(&path),
             pool: None,
         };
-        self.read("figures", move |_| Ok(figures())).await
+        self.read("metrics", move |_| Ok(metrics())).await
     }
 }
