@@ -104,6 +104,18 @@ func (t *test) job(id string) job {
 	return found
 }
 
+type logLine struct {
+	Number      int
+	Level, Text string
+}
+
+// logOf are the lines that an attempt logged.
+func (t *test) logOf(id string, attempt int) []logLine {
+	var found struct{ Lines []logLine }
+	t.call("GET", fmt.Sprintf("/jobs/%s/attempts/%d/logs", id, attempt), nil, &found)
+	return found.Lines
+}
+
 // history are the attempts of a job, the first one first.
 func (t *test) history(id string) []attempt {
 	var found struct{ Attempts []attempt }

@@ -15,7 +15,7 @@ type testCase struct {
 
 func allCases() []testCase {
 	var all []testCase
-	for _, group := range [][]testCase{stopCases, faultCases, claimCases, oddCases, leaseCases, handlerCases, loadCases} {
+	for _, group := range [][]testCase{stopCases, faultCases, claimCases, oddCases, leaseCases, handlerCases, logCases, loadCases} {
 		all = append(all, group...)
 	}
 	return all

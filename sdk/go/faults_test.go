@@ -310,7 +310,7 @@ func TestAPayloadIsCheckedWhenItIsEnqueued(t *testing.T) {
 
 func TestAFailureHasTheHTTPStatusThatCausedIt(t *testing.T) {
 	outcome := OutcomeOf(WithClass("stripe", WithHTTPStatus(503, errors.New("unavailable"))))
-	text, err := settlementText(&claim{job: &api.Job{}}, outcome)
+	text, err := settlementText(&claim{job: &api.Job{}}, outcome, nil)
 	if err != nil || !strings.Contains(string(text), `"httpStatus":503`) || !strings.Contains(string(text), `"stripe"`) {
 		t.Errorf("%s, %v", text, err)
 	}

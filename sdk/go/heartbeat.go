@@ -93,30 +93,46 @@ func (h *heartbeats) send(ctx context.Context, claims []*claim) {
 		if reports[i] = c.report; c.report != nil {
 			entry.Note, entry.Progress = c.report.note, &c.report.percent
 		}
-		if lines, length, next := c.log.unsent(); lines != nil && length <= room {
+		if lines, size, next := c.log.unsent(); lines != nil && size <= room {
 			entry.Log, stored[i] = lines, next
-			room -= length
+			room -= size
 		}
 		request.Claims[i] = entry
 		shortest = min(shortest, c.lease)
 	}
 	h.held.mutex.Unlock()
 
-	timeout, cancel := context.WithTimeout(ctx, max(shortest/3, 250*time.Millisecond))
-	defer cancel()
+	limit := max(shortest/3, 250*time.Millisecond)
 	sent := time.Now()
-	answer, err := h.client.SendHeartbeats(timeout, request)
-	if err == nil {
-		err = checkHeartbeats(answer.Claims, len(claims))
+	results, err := h.post(ctx, request, limit)
+	if isRefused(err) && room < logBytesPerRequest {
+		// A log must not cost the leases of all claims.
+		h.log.Warn("logs refused", "claims", len(claims), "error", err)
+		for i, c := range claims {
+			request.Claims[i].Log = nil
+			h.dropReport(c, nil, stored[i])
+		}
+		sent = time.Now()
+		results, err = h.post(ctx, request, limit)
 	}
 	if err != nil {
 		h.failed(ctx, claims, err)
 		return
 	}
 	for i, c := range claims {
-		h.heed(c, answer.Claims[i], sent)
+		h.heed(c, results[i], sent)
 		h.dropReport(c, reports[i], stored[i])
 	}
+}
+
+func (h *heartbeats) post(ctx context.Context, request api.HeartbeatsRequest, limit time.Duration) ([]api.HeartbeatResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	answer, err := h.client.SendHeartbeats(ctx, request)
+	if err == nil {
+		err = checkHeartbeats(answer.Claims, len(request.Claims))
+	}
+	return answer.Claims, err
 }
 
 func checkHeartbeats(results []api.HeartbeatResult, count int) error {

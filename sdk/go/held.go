@@ -141,6 +141,13 @@ func (c *claim) unsentLog() *api.LogLines {
 	return lines
 }
 
+// dropLog leaves out the lines so far: the server refuses a request with them.
+func (c *claim) dropLog() {
+	c.held.mutex.Lock()
+	defer c.held.mutex.Unlock()
+	_, _, c.log.stored = c.log.unsent()
+}
+
 // hasNews tells whether the handler has said something that is not sent. The mutex is held.
 func (c *claim) hasNews() bool {
 	return c.report != nil || c.log.stored < c.log.first+len(c.log.lines)
@@ -208,6 +215,19 @@ func repeat[T any](c *claim, request func(ctx context.Context) ([]T, error)) ([]
 		}
 		wait.sleep(c.ctx, err)
 	}
+}
+
+// isRefused tells whether the content of a request is at fault, which would be refused again.
+func isRefused(err error) bool {
+	var refused *api.Error
+	if !errors.As(err, &refused) {
+		return false
+	}
+	switch refused.Status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
 }
 
 // mayBeRepeated tells whether a request of a claim may succeed later. A key that was revoked may be

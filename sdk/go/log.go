@@ -2,6 +2,7 @@ package steadfast
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"strings"
 	"time"
@@ -14,24 +15,32 @@ const (
 	logLinesMax = 1000
 	logBytesMax = 64 << 10
 	logLineMax  = 8 << 10
-	// Lines of logs in one request of heartbeats, before they are escaped.
-	logBytesPerRequest = 256 << 10
+	// Lines of logs in one request of heartbeats, as JSON. The server accepts bodies of 1 MiB. One full log
+	// always fits: JSON has at most six bytes for each byte of text, and some around each line.
+	logBytesPerRequest = 512 << 10
 )
 
 // attemptLog has the newest lines that an attempt logged. Lines are numbered from 0, so that a request
 // can be repeated without storing a line twice.
 type attemptLog struct {
-	lines []api.LogLine
+	lines []loggedLine
 	bytes int
 	// numbers of the oldest line that is kept, and of the first that the server has not stored
 	first, stored int
+}
+
+type loggedLine struct {
+	api.LogLine
+	// its length as JSON
+	size int
 }
 
 func (l *attemptLog) add(line api.LogLine) {
 	if len(line.Text) > logLineMax {
 		line.Text = strings.ToValidUTF8(line.Text[:logLineMax-3], "") + "…"
 	}
-	l.lines = append(l.lines, line)
+	text, _ := json.Marshal(line)
+	l.lines = append(l.lines, loggedLine{line, len(text)})
 	l.bytes += len(line.Text)
 	drop := 0
 	for len(l.lines)-drop > logLinesMax || l.bytes > logBytesMax {
@@ -40,22 +49,23 @@ func (l *attemptLog) add(line api.LogLine) {
 	}
 	if drop > 0 {
 		l.first += drop
-		l.lines = append([]api.LogLine(nil), l.lines[drop:]...)
+		l.lines = append([]loggedLine(nil), l.lines[drop:]...)
 	}
 }
 
-// unsent are the lines that are not stored, their length, and the number of the line after them.
+// unsent are the lines that are not stored, their length as JSON, and the number of the line after them.
 func (l *attemptLog) unsent() (*api.LogLines, int, int) {
 	from, next := max(l.first, l.stored), l.first+len(l.lines)
 	if from >= next {
 		return nil, 0, next
 	}
-	lines := append([]api.LogLine(nil), l.lines[from-l.first:]...)
-	length := 0
-	for _, line := range lines {
-		length += len(line.Text)
+	var lines []api.LogLine
+	size := 0
+	for _, line := range l.lines[from-l.first:] {
+		lines = append(lines, line.LogLine)
+		size += line.size + len(",")
 	}
-	return &api.LogLines{From: api.Ptr(from), Lines: lines}, length, next
+	return &api.LogLines{From: api.Ptr(from), Lines: lines}, size, next
 }
 
 // Log adds a line to the log of this attempt, which people read on the page of the job and with
@@ -74,6 +84,10 @@ func newLogLine(at time.Time, level slog.Level, text string) api.LogLine {
 		name = api.LogLevelWarn
 	case level >= slog.LevelInfo:
 		name = api.LogLevelInfo
+	}
+	// A record may have no time, and JSON has none outside of these years.
+	if at.Year() < 1970 || at.Year() > 9999 {
+		at = time.Now()
 	}
 	return api.LogLine{At: at.UTC(), Level: name, Text: text}
 }

@@ -1,12 +1,14 @@
 package steadfast
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,10 +45,15 @@ type settler struct {
 }
 
 type settlement struct {
-	claim *claim
-	body  json.RawMessage
+	claim   *claim
+	outcome Outcome
+	body    json.RawMessage
+	// whether the body has lines of the log
+	hasLog bool
 	// whether its body already says that the server refused the first one
 	replaced int
+	// it is sent in a request of its own, because the server did not say which of several is at fault
+	isAlone bool
 }
 
 // settleRequest is [api.SettleRequest] with entries that are already written, because a batch is
@@ -66,13 +73,26 @@ func (s *settler) add(c *claim, outcome Outcome, giveBack func()) {
 }
 
 func (s *settler) put(c *claim, outcome Outcome) {
-	body, err := settlementText(c, outcome)
-	if err != nil {
-		body, _ = settlementText(c, OutcomeOf(Permanent(WithClass("result", err))))
+	entry := &settlement{claim: c}
+	if err := entry.write(outcome); err != nil {
+		entry.write(OutcomeOf(Permanent(WithClass("result", err))))
 	}
 	s.mutex.Lock()
-	s.waiting = append(s.waiting, &settlement{claim: c, body: body})
+	s.waiting = append(s.waiting, entry)
 	s.mutex.Unlock()
+}
+
+// write makes the body: an outcome, and the lines of the log that are not stored, unless they make the
+// request too large.
+func (s *settlement) write(outcome Outcome) error {
+	log := s.claim.unsentLog()
+	body, err := settlementText(s.claim, outcome, log)
+	if log != nil && len(body) > settlementBytesMax {
+		log = nil
+		body, err = settlementText(s.claim, outcome, nil)
+	}
+	s.outcome, s.body, s.hasLog = outcome, body, log != nil
+	return err
 }
 
 func (s *settler) signal() {
@@ -82,8 +102,8 @@ func (s *settler) signal() {
 	}
 }
 
-func settlementText(c *claim, outcome Outcome) (json.RawMessage, error) {
-	body := api.SettlementRequest{ID: c.job.ID, Fence: c.fence, Outcome: outcome.Verb, Result: outcome.Result, OnSuccess: outcome.OnSuccess, Log: c.unsentLog()}
+func settlementText(c *claim, outcome Outcome, log *api.LogLines) (json.RawMessage, error) {
+	body := api.SettlementRequest{ID: c.job.ID, Fence: c.fence, Outcome: outcome.Verb, Result: outcome.Result, OnSuccess: outcome.OnSuccess, Log: log}
 	if string(body.Result) == "null" {
 		body.Result = nil
 	}
@@ -151,8 +171,9 @@ func (s *settler) take(underWay *int) []*settlement {
 	defer s.mutex.Unlock()
 	count, size := 0, 0
 	for count < len(s.waiting) && count < settlementsMax {
-		size += len(s.waiting[count].body) + 1
-		if count > 0 && size > settlementBytesMax {
+		next := s.waiting[count]
+		size += len(next.body) + 1
+		if count > 0 && (size > settlementBytesMax || next.isAlone || s.waiting[0].isAlone) {
 			break
 		}
 		count++
@@ -190,7 +211,7 @@ func (s *settler) send(ctx context.Context, batch []*settlement) error {
 	var answer api.SettlementList
 	err := s.client.Call(timeout, http.MethodPost, "/claims/settle", nil, settleRequest{bodies(batch)}, &answer)
 	var refused *api.Error
-	if errors.As(err, &refused) && (refused.Status == http.StatusUnprocessableEntity || refused.Status == http.StatusRequestEntityTooLarge) {
+	if isRefused(err) && errors.As(err, &refused) {
 		s.replace(batch, refused)
 		return err
 	}
@@ -236,19 +257,35 @@ func (s *settler) accept(batch []*settlement, results []api.SettlementResult) er
 	return nil
 }
 
-// replace finds the settlement that the server refused, and turns it into a failure that says so;
-// the others are sent again as they were.
+// replace finds the settlement that the server refused. The others are sent again as they were. So is
+// this one, without its log: a log must not turn a success into a failure. If it has none, it becomes a
+// failure that says what the server said.
 func (s *settler) replace(batch []*settlement, refused *api.Error) {
-	index := 0
-	if _, err := fmt.Sscanf(refused.Field, "settlements[%d]", &index); err != nil || index >= len(batch) {
-		index = 0
-		for i, entry := range batch {
-			if len(entry.body) > len(batch[index].body) {
-				index = i
-			}
+	entry := findRefused(batch, refused)
+	switch {
+	case entry == nil:
+		for _, entry := range batch {
+			entry.isAlone = true
 		}
+	case entry.hasLog:
+		s.log.Warn("log refused", "job", entry.claim.job.ID, "detail", refused.Detail)
+		entry.claim.dropLog()
+		entry.write(entry.outcome)
+	default:
+		entry.replace(refused.Detail)
 	}
-	batch[index].replace(refused.Detail)
+}
+
+// findRefused is the settlement at fault; nil if that is not known.
+func findRefused(batch []*settlement, refused *api.Error) *settlement {
+	index := 0
+	if _, err := fmt.Sscanf(refused.Field, "settlements[%d]", &index); err == nil && index < len(batch) {
+		return batch[index]
+	}
+	if len(batch) > 1 && refused.Status != http.StatusRequestEntityTooLarge {
+		return nil
+	}
+	return slices.MaxFunc(batch, func(a, b *settlement) int { return cmp.Compare(len(a.body), len(b.body)) })
 }
 
 // replace turns an outcome that the server refused into a failure that says so, and one that was
@@ -263,6 +300,6 @@ func (s *settlement) replace(detail string) bool {
 		}}
 	}
 	s.replaced++
-	s.body, _ = settlementText(s.claim, outcome)
+	s.write(outcome)
 	return s.replaced <= 2
 }

@@ -46,11 +46,21 @@ func newTestClaim(held *heldClaims, id string, lease time.Duration) *claim {
 // settleAll settles outcomes until nothing is pending.
 func settleAll(t *testing.T, client *Client, outcomes ...Outcome) *heldClaims {
 	t.Helper()
-	held := newHeldClaims()
-	s := &settler{client: client, held: held, log: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1), isClaimDue: func() bool { return false }}
+	held, s := newTestSettler(client)
 	for i, outcome := range outcomes {
 		s.add(newTestClaim(held, fmt.Sprint("job_", i), time.Minute), outcome, func() {})
 	}
+	settle(t, s)
+	return held
+}
+
+func newTestSettler(client *Client) (*heldClaims, *settler) {
+	held := newHeldClaims()
+	return held, &settler{client: client, held: held, log: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1), isClaimDue: func() bool { return false }}
+}
+
+func settle(t *testing.T, s *settler) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	go s.run(ctx)
@@ -60,7 +70,6 @@ func settleAll(t *testing.T, client *Client, outcomes ...Outcome) *heldClaims {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return held
 }
 
 func readSettlements(body []byte) []api.SettlementRequest {
@@ -101,6 +110,24 @@ func TestOnlyTheRefusedOutcomeBecomesAFailure(t *testing.T) {
 	}
 	if left := held.all(); len(left) != 0 {
 		t.Errorf("%d claims are still held", len(left))
+	}
+}
+
+func TestIfTheServerDoesNotSayWhichOutcomeIsWrongTheOthersAreSettled(t *testing.T) {
+	final := map[string]api.SettlementRequest{}
+	client := fakeServer(t, func(body []byte) (int, any) {
+		if strings.Contains(string(body), "deep") {
+			return 400, api.Error{Code: "bad_json", Detail: "nested too far"}
+		}
+		for _, s := range readSettlements(body) {
+			final[s.ID] = s
+		}
+		return 200, accepted(len(readSettlements(body)))
+	})
+	large := Outcome{Verb: Succeed, Result: []byte(`"a large result"`)}
+	settleAll(t, client, large, Outcome{Verb: Succeed, Result: []byte(`"deep"`)}, large)
+	if final["job_0"].Outcome != Succeed || final["job_1"].Outcome != Fail || final["job_2"].Outcome != Succeed {
+		t.Errorf("%+v", final)
 	}
 }
 

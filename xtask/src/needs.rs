@@ -24,6 +24,8 @@ enum Install {
     Apt(&'static str),
     /// A Python package, for the file that it carries.
     Pip(&'static str),
+    /// A package for Node.js, with those that it needs.
+    Npm(&'static str),
 }
 
 /// What judges pages in the browser: a package that carries it, and where the tests look for it.
@@ -33,6 +35,14 @@ const AXE_FILE: &str = "axe_playwright_python/axe.min.js";
 
 fn axe_folder() -> PathBuf {
     target_directory(&root()).join(AXE_FOLDER)
+}
+
+/// The provider with which tests sign in, and where they look for it.
+const PROVIDER_PACKAGE: &str = "oidc-provider@8.8.1";
+const PROVIDER_FOLDER: &str = "oidc-provider-8.8.1";
+
+fn provider_folder() -> PathBuf {
+    target_directory(&root()).join(PROVIDER_FOLDER)
 }
 
 const NEEDS: &[Need] = &[
@@ -102,6 +112,22 @@ const NEEDS: &[Need] = &[
         install: Install::Pip(AXE_PACKAGE),
         why: "it judges whether everyone can read and use the pages",
     },
+    Need {
+        what: "Node.js with npm",
+        check: || succeeds("node", &["--version"]) && succeeds("npm", &["--version"]),
+        install: Install::Apt("nodejs npm"),
+        why: "tests sign in with a provider that is written for it",
+    },
+    Need {
+        what: "oidc-provider",
+        check: || {
+            provider_folder()
+                .join("node_modules/oidc-provider")
+                .exists()
+        },
+        install: Install::Npm(PROVIDER_PACKAGE),
+        why: "it is the OpenID Connect provider with which tests sign in",
+    },
 ];
 
 /// Installs what is missing where that is allowed, and otherwise says exactly what to install.
@@ -164,6 +190,14 @@ impl Install {
             Install::Apt(packages) => {
                 format!("apt-get install -y --no-install-recommends {packages}")
             }
+            Install::Npm(package) => {
+                let folder = provider_folder();
+                let folder = folder.display();
+                format!(
+                    "mkdir -p '{folder}' && npm install --silent --no-audit --no-fund --no-save \
+                     --prefix '{folder}' {package}"
+                )
+            }
             Install::Pip(package) => {
                 let folder = axe_folder();
                 let folder = folder.display();
@@ -180,6 +214,7 @@ impl Install {
         match self {
             Install::Rustup(_) => succeeds("rustup", &["--version"]),
             Install::Apt(_) => is_root() && succeeds("apt-get", &["--version"]),
+            Install::Npm(_) => succeeds("npm", &["--version"]),
             Install::Pip(_) => succeeds("python3", &["--version"]),
         }
     }

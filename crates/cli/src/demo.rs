@@ -104,7 +104,7 @@ async fn serve(store: SqliteStore, listen: SocketAddr) -> anyhow::Result<(Engine
     tokio::spawn(steadfast_server::serve(listener, app, async move {
         node.stopping().await;
     }));
-    Ok((engine, ServerArgs::of_url(url).connect()?))
+    Ok((engine, ServerArgs::of_url(url).connect_as_named()?))
 }
 
 /// The input of a handler in Rust that panics at its first attempt.

@@ -4,7 +4,7 @@
 //!
 //! * `serve`: a node, from its `settings`. `dev`: a node in memory whose attempts are printed.
 //!   `demo`: a node and a target that fails in many ways.
-//! * `verbs`: requests to a running server, printed through `show`.
+//! * `verbs`: requests to a running server, printed through `show`. `top`: the same, live.
 //! * `server_args`: the server that a verb calls. `context`: servers by name.
 //! * `output`, `exit`: output whose reader may close it, and exit codes.
 //! * `manual`: completions and man pages, from the commands themselves.
@@ -26,11 +26,11 @@ mod manual;
 mod numbers;
 mod output;
 mod page;
-mod paged_list;
 mod serve;
 mod server_args;
 mod settings;
 mod show;
+mod top;
 mod verbs;
 
 use std::process::ExitCode;
@@ -93,6 +93,8 @@ enum Verb {
     Workers(workers::Args),
     /// Show job counts and rates.
     Stats(stats::Args),
+    /// Watch queues, failures and destinations live; pause, hold and release.
+    Top(top::Args),
     /// Forecast how many jobs will be due, minute by minute.
     Forecast(forecast::Args),
     /// List alerts, firing and resolved.
@@ -165,6 +167,7 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Nodes(args) => nodes::run(args).await,
         Verb::Workers(args) => workers::run(args).await,
         Verb::Stats(args) => stats::run(args).await,
+        Verb::Top(args) => top::run(args).await,
         Verb::Forecast(args) => forecast::run(args).await,
         Verb::Alerts(args) => alerts::run(args).await,
         Verb::Endpoints(args) => endpoints::run(args).await,

@@ -81,8 +81,24 @@ pub const WATCH_ATTEMPTS_MAX: usize = 20;
 /// How often a progress bar is redrawn.
 pub const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
+/// How often `top` asks the server: a person sees a change, and the server does not feel it.
+pub const TOP_EVERY_DEFAULT: Duration = Duration::from_secs(2);
+/// What `--every` may be: five requests each time.
+pub const TOP_EVERY_RANGE: RangeInclusive<Duration> =
+    Duration::from_millis(500)..=Duration::from_secs(60 * 60);
+/// Keys and answers that wait for the screen; a terminal that stops reading must not collect more.
+pub const TOP_EVENTS_MAX: usize = 64;
+/// Groups of failures in `top`: more do not fit beside the queues.
+pub const TOP_FAILURES_MAX: usize = 20;
+/// Failures that `top` shows.
+pub const TOP_FAILURES_WITHIN: Duration = Duration::from_secs(60 * 60);
+/// The name of a queue in `top` on 80 columns; on more it has the rest.
+pub const TOP_NAME_CHARS: usize = 20;
+
 /// The width of tables where the terminal's width is unknown.
 pub const WIDTH_DEFAULT: u16 = 80;
+/// The height of a terminal that does not tell.
+pub const HEIGHT_DEFAULT: u16 = 24;
 /// In a terminal that is narrower, what is longest in a list stands on a line of its own.
 pub const WIDTH_NARROW: u16 = 120;
 /// Characters of a handler's result in a line of the execution log.
@@ -109,6 +125,11 @@ pub const DEMO_TICKS: u32 = 3;
 /// Webhooks that the demo's jobs ask for.
 pub const DEMO_WEBHOOKS: u32 = 2;
 
+/// Roles of people: each is compared at a sign-in, and a person reads them.
+pub const OIDC_ROLES_MAX: usize = 200;
+/// How long people stay signed in: longer than a page is open, and at most a working day.
+pub const SESSION_TIME_RANGE: RangeInclusive<Duration> =
+    Duration::from_secs(5 * 60)..=Duration::from_secs(12 * 60 * 60);
 /// Names of contexts are typed and stand in a column of a table.
 pub const CONTEXT_NAME_BYTES_MAX: usize = 64;
 

@@ -18,7 +18,7 @@ use steadfast::{
     store::Store,
 };
 use steadfast_server::{
-    App, Listeners, Metrics, Telemetry, TelemetrySettings, TestClock, Tls, Tracer,
+    App, Listeners, Metrics, Oidc, Telemetry, TelemetrySettings, TestClock, Tls, Tracer,
 };
 use tokio::{
     net::{TcpListener, TcpSocket},
@@ -78,6 +78,10 @@ impl Node {
         }
         open_files::raise_limit(settings.connections.get());
         Access::check_before_opening(&settings)?;
+        let tls = settings.tls.files().map(Tls::read).transpose();
+        let tls = tls.map_err(|error| usage(error.to_string()))?;
+        let oidc = settings.oidc.read()?.map(Oidc::new).transpose();
+        let oidc = oidc.map_err(|error| usage(format!("oidc.caFile: {error}")))?;
         let test_clock = (settings.clock == ClockSetting::Manual).then(TestClock::new);
         // What is wrong with these shows before the store is waited for.
         let tls = settings.tls.files().map(Tls::read).transpose();
@@ -116,6 +120,7 @@ impl Node {
             allowed_hosts: settings.allowed_hosts.clone(),
             base_path: settings.base_path.clone(),
             public_url: settings.public_url.as_deref().map(Into::into),
+            oidc: oidc.map(Arc::new),
             body_bytes_max: settings.body_bytes_max,
             connections: open_files::connections(settings.connections.get()),
             connections_per_address: settings.connections_per_address.get(),

@@ -1,6 +1,7 @@
 //! The server that a command calls, from flags, environment and contexts.
 
 pub mod contexts;
+mod paged_list;
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -11,8 +12,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use steadfast_api::TenantPageQuery;
 use steadfast_client::{Client, ClientError, Request, Response};
 
-use self::contexts::{Contexts, ServerContext};
-use crate::{exit, output, paged_list::PagedList};
+use self::{
+    contexts::{Contexts, ServerContext},
+    paged_list::PagedList,
+};
+use crate::{exit, output};
 
 /// Where a server listens by default.
 const URL_DEFAULT: &str = "http://127.0.0.1:7373";
@@ -28,39 +32,22 @@ pub struct ConfirmArgs {
 
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ServerArgs {
-    /// URL of the server [default: that of the context, or http://127.0.0.1:7373].
-    #[arg(
-        long,
-        env = "STEADFAST_URL",
-        global = true,
-        help_heading = "Server",
-        value_name = "SERVER"
-    )]
+    /// URL of the server [env: STEADFAST_URL] [default: that of the context, or
+    /// http://127.0.0.1:7373].
+    // clap reads no variable here. Its usage lines demand a flag whose variable is set, and it does
+    // not tell a flag from a variable: a URL overrides the context of the variable, and contradicts
+    // that of the flag.
+    #[arg(long, global = true, help_heading = "Server", value_name = "SERVER")]
     pub url: Option<String>,
     /// Server by name, from `steadfast context add` [env: STEADFAST_CONTEXT] [default: the context
     /// in use].
-    // Not read by clap, which does not tell a flag from a variable: a URL overrides the variable,
-    // and contradicts the flag.
     #[arg(long, global = true, help_heading = "Server", value_name = "NAME")]
     pub context: Option<String>,
-    /// API key, if the server requires one.
-    #[arg(
-        long,
-        env = "STEADFAST_API_KEY",
-        hide_env_values = true,
-        global = true,
-        help_heading = "Server",
-        value_name = "KEY"
-    )]
+    /// API key, if the server requires one [env: STEADFAST_API_KEY].
+    #[arg(long, global = true, help_heading = "Server", value_name = "KEY")]
     pub api_key: Option<String>,
-    /// Additional CA certificates to trust, in PEM.
-    #[arg(
-        long,
-        env = "STEADFAST_CA_FILE",
-        global = true,
-        help_heading = "Server",
-        value_name = "FILE"
-    )]
+    /// Additional CA certificates to trust, in PEM [env: STEADFAST_CA_FILE].
+    #[arg(long, global = true, help_heading = "Server", value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
     /// Print the server's response as JSON.
     #[arg(long, global = true, help_heading = "Server")]
@@ -76,9 +63,22 @@ impl ServerArgs {
         }
     }
 
-    /// A connection to the server, made with the first call. Flags and environment win over the
-    /// context. A URL replaces it whole: its key must not reach another server.
+    /// A connection to the server of flags and environment, which win over the context.
     pub fn connect(self) -> anyhow::Result<Server> {
+        let args = Self {
+            url: self.url.or_else(|| variable("STEADFAST_URL")),
+            api_key: self.api_key.or_else(|| variable("STEADFAST_API_KEY")),
+            ca_file: self
+                .ca_file
+                .or_else(|| variable("STEADFAST_CA_FILE").map(PathBuf::from)),
+            ..self
+        };
+        args.connect_as_named()
+    }
+
+    /// A connection to the server that these name, made with the first call; for what they leave out,
+    /// the context counts. A URL replaces it whole: its key must not reach another server.
+    pub fn connect_as_named(self) -> anyhow::Result<Server> {
         let context = self.choose_context()?;
         let (name, context) = context.map_or((None, None), |(name, it)| (Some(name), Some(it)));
         let of_context = context.as_ref();
@@ -107,14 +107,16 @@ impl ServerArgs {
             ))),
             (Some(_), None) => Ok(None),
             (None, named) => {
-                let named = named.clone().or_else(|| {
-                    let variable = std::env::var(CONTEXT_VARIABLE).ok();
-                    variable.filter(|name| !name.is_empty())
-                });
+                let named = named.clone().or_else(|| variable(CONTEXT_VARIABLE));
                 Contexts::read()?.choose(named)
             }
         }
     }
+}
+
+/// The value of a variable of the environment, unless it is empty.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// A server, and whether its responses are printed as JSON.
@@ -123,7 +125,7 @@ pub struct Server {
     pub has_key: bool,
     pub json: bool,
     /// The context, if it is marked as production.
-    production: Option<String>,
+    pub production: Option<String>,
 }
 
 impl Server {

@@ -4,8 +4,10 @@
 //! environment are then applied over it.
 
 mod duration_arg;
+mod encryption;
 pub mod file;
 mod flags;
+mod oidc;
 mod retry_arg;
 mod store_url;
 mod tls;
@@ -28,7 +30,9 @@ use steadfast::{
 };
 
 pub use duration_arg::DurationArg;
+pub use encryption::EncryptionArgs;
 pub use flags::{Flags, listen_address};
+pub use oidc::SignInSettings;
 pub use retry_arg::{RetryArg, RetrySettings};
 pub use store_url::{OpenTables, StoreUrl, not_durable};
 pub use tls::TlsSettings;
@@ -63,6 +67,8 @@ pub struct Settings {
     pub store: StoreUrl,
     /// Create the tables in an SQLite file that contains tables of another application.
     pub share: bool,
+    /// The keys with which the store is encrypted.
+    pub encryption_key_file: Option<PathBuf>,
     /// Open an SQLite file whose log is missing. A flag for one start, deliberately not a setting.
     #[serde(skip)]
     pub accept_loss: bool,
@@ -102,6 +108,7 @@ pub struct Settings {
     /// The maximum number of endpoints per tenant.
     pub endpoints_per_tenant: usize,
     pub tls: TlsSettings,
+    pub oidc: SignInSettings,
     pub log: LogSettings,
     pub otlp: OtlpSettings,
     pub outbound: OutboundSettings,
@@ -199,6 +206,7 @@ impl Default for Settings {
             connections_per_address: nonzero(server.connections_per_address),
             store: StoreUrl::Sqlite("steadfast.db".into()),
             share: false,
+            encryption_key_file: None,
             accept_loss: false,
             print_first_key: false,
             clock: ClockSetting::default(),
@@ -220,6 +228,7 @@ impl Default for Settings {
             retry_after_max: DurationArg(engine.retry_after_max),
             endpoints_per_tenant: server.endpoints_per_tenant,
             tls: TlsSettings::default(),
+            oidc: SignInSettings::default(),
             log: LogSettings::default(),
             otlp: OtlpSettings::default(),
             outbound: OutboundSettings::default(),
@@ -273,7 +282,8 @@ impl Settings {
             )));
         }
         self.check_public_url()?;
-        self.tls.check()
+        self.tls.check()?;
+        self.check_oidc()
     }
 
     pub fn check(&self) -> anyhow::Result<()> {

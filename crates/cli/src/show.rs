@@ -11,7 +11,7 @@ mod text;
 mod time;
 
 pub use attempt::{attempt_name, attempt_result, attempt_summary, describe_failure};
-pub use execution::{execution_log, newest_trace};
+pub use execution::{execution_log, newest_trace, requeue_note};
 pub use job::{is_cancel_pending, job_facts, job_lines, job_summary, job_title, template_facts};
 pub use policy::policy_table;
 pub use replay::replay_table;

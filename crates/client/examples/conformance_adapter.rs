@@ -17,7 +17,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use steadfast_client::{
-    Client, ClientError, Context, JobError, JobKind, WorkerError,
+    Client, ClientError, Context, JobError, JobKind, LogLevel, WorkerError,
     api::{
         CreateJobRequest, CreateJobsRequest, DurationText, GateScope, HoldDestinationRequest,
         JobReference, SetGateRequest, TenantQuery,
@@ -56,10 +56,17 @@ kinds! {
     "enqueue": Enqueue(Options),
     "gather": Gather(Value),
     "flow": Flow(Value),
+    "log": Log(Lines),
 }
 
 #[derive(Serialize, Deserialize)]
 struct Millis {
+    ms: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Lines {
+    lines: u32,
     ms: u64,
 }
 
@@ -287,6 +294,18 @@ async fn flow(_: Flow, ctx: Context) -> Result<Value, JobError> {
     .await
 }
 
+async fn log(Log(Lines { lines, ms }): Log, ctx: Context) -> Result<(), JobError> {
+    report(&ctx, async {
+        for number in 0..lines {
+            ctx.log(LogLevel::Info, format!("line {number}"));
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+        }
+        ctx.log(LogLevel::Warn, "the last line");
+        Ok(())
+    })
+    .await
+}
+
 /// A duration as the conformance program writes it.
 fn duration(name: &str) -> Result<Duration, Box<dyn Error>> {
     let text = env::var(name)?;
@@ -342,6 +361,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
         .handler(enqueue)
         .handler(gather)
         .handler(flow)
+        .handler(log)
         .queue(env::var("QUEUE")?)
         .concurrency(env::var("CONCURRENCY")?.parse()?)
         .grace(duration("GRACE")?)

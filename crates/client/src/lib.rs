@@ -66,7 +66,11 @@ pub use error::{BuildError, ClientError, ErrorKind};
 pub use events::{Event, EventStream};
 pub use queues::HealthBody;
 pub use request::{Request, Response};
+pub use steadfast_core::LogLevel;
 pub use worker::{Context, JobError, JobKind, StopReason, Worker, WorkerBuilder, WorkerError};
+
+#[cfg(feature = "log-layer")]
+pub use steadfast_tracing::AttemptLogLayer;
 
 /// The types of requests and responses.
 pub use steadfast_api as api;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use steadfast_core::limits as core_limits;
+
 /// A server on the same continent accepts a connection in well under a second.
 pub const CONNECT_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 /// The default for a whole request; the server's own work on one request takes seconds at most.
@@ -51,8 +53,8 @@ pub const FLUSH_WAIT: Duration = Duration::from_secs(5);
 pub const SETTLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The server takes bodies of 1 MiB; a batch that would be larger is sent in parts.
 pub const SETTLE_BYTES_MAX: usize = 900 * 1024;
-/// Lines of logs in one request of heartbeats, before they are escaped.
-pub const LOG_BYTES_PER_REQUEST_MAX: usize = 256 * 1024;
+/// Lines of logs in one request of heartbeats, as JSON. The server takes bodies of 1 MiB.
+pub const LOG_BYTES_PER_REQUEST_MAX: usize = 512 * 1024;
 /// How long an outcome is reported again after the end of its lease: the claim may still hold by
 /// then, if the server was away for as long.
 pub const SETTLE_AFTER_LEASE: Duration = Duration::from_secs(300);
@@ -67,3 +69,7 @@ pub const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
 const _: () = assert!(CLAIM_WAIT.as_secs() + CLAIM_MARGIN.as_secs() <= 30);
 const _: () = assert!(SETTLE_BYTES_MAX < 1024 * 1024);
+// One full log fits: JSON has at most six bytes for each byte of text, and some around each line.
+const _: () = assert!(
+    6 * core_limits::LOG_BYTES_MAX + 100 * core_limits::LOG_LINES_MAX <= LOG_BYTES_PER_REQUEST_MAX
+);

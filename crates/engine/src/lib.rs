@@ -46,6 +46,9 @@ mod limits;
 mod process_signals;
 mod random;
 
+#[cfg(feature = "log-layer")]
+pub use steadfast_tracing::AttemptLogLayer;
+
 pub use attempt::{
     abandoned::end_running_attempts,
     context::{AttemptContext, Context},

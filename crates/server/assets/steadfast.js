@@ -66,6 +66,25 @@
     time.title += "\n" + local;
   });
 
+  // A search that has found nothing yet goes on by itself, page after page, until a person stops it.
+
+  const SEARCH_PAUSE_MS = 150; // for the rest of the server's work
+
+  function continueSearch() {
+    const further = document.querySelector("a[data-continue]");
+    if (!further || isPaused) return;
+    const stop = document.createElement("button");
+    stop.className = "quiet";
+    stop.textContent = "Stop";
+    const [message, before] = [further.parentElement, further.parentElement.innerHTML];
+    message.replaceChildren("No match yet: the search goes on. ", stop);
+    const next = setTimeout(() => location.replace(further.href), SEARCH_PAUSE_MS);
+    stop.addEventListener("click", () => {
+      clearTimeout(next);
+      message.innerHTML = before;
+    });
+  }
+
   // Refresh.
 
   // A part that a person types into, or has opened to type into, is not replaced.
@@ -305,6 +324,25 @@
     });
   }
 
+  // What another policy would have done, once a person asks.
+
+  document.addEventListener("toggle", async (event) => {
+    const link = event.target.open && event.target.querySelector("a[data-replay]");
+    if (!link) return;
+    link.removeAttribute("data-replay");
+    const sentence = document.createElement("div");
+    sentence.setAttribute("role", "status");
+    sentence.textContent = "Replaying…";
+    link.parentElement.before(sentence);
+    try {
+      const page = await fetchPage(link.href);
+      const found = page.getElementById("replay") || page.querySelector("main .error");
+      sentence.replaceChildren(...found.childNodes);
+    } catch (error) {
+      sentence.textContent = error.message;
+    }
+  }, true);
+
   // Charts: what a bucket has, at once and for all charts of the page with the same time axis.
 
   const tip = document.createElement("div");
@@ -341,6 +379,8 @@
     tip.style.top = event.clientY + 16 + "px";
   });
   document.addEventListener("pointerleave", unmark);
+
+  continueSearch();
 
   // A link to a closed part of the page opens it.
 

@@ -11,12 +11,12 @@ use std::{
 };
 
 use axum::http::Uri;
-use steadfast_core::Tenant;
+use steadfast_core::{Tenant, Timestamp};
 use steadfast_engine::{BulkCommand, Client, DocumentCache, NodeHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auth::{keys::Keys, sessions::Sessions},
+    auth::{failed_sign_ins::FailedSignIns, keys::Keys, oidc::Oidc, sessions::Sessions},
     dashboard::state::DashboardState,
     http::{Problem, origin::OwnHosts, policy_json::PolicyJsonCache},
     limits,
@@ -58,6 +58,8 @@ pub struct Settings {
     pub bulk_rate: NonZeroU32,
     /// Maximum endpoints per tenant. Existing ones stay.
     pub endpoints_per_tenant: usize,
+    /// How people sign in; with an API key only if `None`. Requires `public_url`.
+    pub oidc: Option<Arc<Oidc>>,
     /// The clock of the store, if tests may move it.
     pub test_clock: Option<TestClock>,
     /// Pushes metrics to a collector.
@@ -77,6 +79,7 @@ impl Default for Settings {
             http_timeout: limits::HTTP_TIMEOUT_DEFAULT,
             bulk_rate: BulkCommand::RATE_DEFAULT,
             endpoints_per_tenant: limits::ENDPOINTS_PER_TENANT_DEFAULT,
+            oidc: None,
             test_clock: None,
             metrics_push: None,
         }
@@ -108,6 +111,8 @@ pub struct App {
     pub(crate) keys: DocumentCache<Keys>,
     /// Browsers that have signed in.
     pub(crate) sessions: Sessions,
+    /// Addresses that failed to sign in.
+    pub(crate) failed_sign_ins: FailedSignIns,
     /// The caches of the dashboard.
     pub(crate) dashboard: DashboardState,
     /// Its settings.
@@ -135,6 +140,8 @@ pub struct App {
     pub(crate) own_hosts: OwnHosts,
     /// There has been a key.
     had_keys: AtomicBool,
+    /// When this node started.
+    pub(crate) started_at: Timestamp,
     /// Streams end when this does; otherwise they would block a stop.
     pub(crate) closing: CancellationToken,
 }
@@ -164,15 +171,21 @@ impl App {
             ..settings
         };
         metrics.start_latency.start(Arc::downgrade(&node.store()));
+        let issuer = settings
+            .oidc
+            .as_ref()
+            .map(|oidc| oidc.settings.issuer.clone());
         let unknown_address = SocketAddr::from(([127, 0, 0, 1], 0));
         Self {
+            started_at: client.now(),
             client,
             store_check: StoreCheck::default(),
             claim_sessions: ClaimSessions::default(),
             workers: Workers::default(),
             job_waits: JobWaits::default(),
             keys: Keys::cache(node.store()),
-            sessions: Sessions::new(node.store()),
+            sessions: Sessions::new(node.store(), issuer),
+            failed_sign_ins: FailedSignIns::default(),
             dashboard: DashboardState::default(),
             node,
             own_hosts: OwnHosts::new(&[(unknown_address, false)], &settings.own_names()),

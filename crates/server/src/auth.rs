@@ -1,5 +1,8 @@
-//! Who may do what: API keys, the sessions of browsers, and the admin key of the configuration.
+//! Who may do what: API keys, people, the sessions of browsers, and the admin key of the
+//! configuration.
 
 pub mod admin_key;
+pub mod failed_sign_ins;
 pub mod keys;
+pub mod oidc;
 pub mod sessions;

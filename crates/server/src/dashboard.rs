@@ -41,7 +41,8 @@ use self::{
     forms::{bulk, job_form, schedule_form},
     pages::{
         alerts, audit, batches, dead_letters, destinations, endpoints, failures, gates, job, jobs,
-        keys, nodes, operations, overview, queue_start, queues, schedules, sign_in, simulator,
+        keys, nodes, operations, overview, provider_sign_in, queue_start, queues, schedules,
+        sign_in, simulator,
     },
 };
 use crate::{
@@ -54,6 +55,8 @@ pub fn router(app: Arc<App>) -> Router<Arc<App>> {
     Router::new()
         .route("/", get(overview::page))
         .route("/sign-in", get(sign_in::page).post(sign_in::sign_in))
+        .route("/sign-in/start", get(provider_sign_in::start))
+        .route("/sign-in/callback", get(provider_sign_in::callback))
         .route("/sign-out", post(sign_in::sign_out))
         .route("/jobs", get(jobs::page))
         .route("/jobs/act", post(bulk::act))

@@ -43,7 +43,10 @@ mod tls;
 
 pub use api::openapi_json;
 pub use app::{App, Settings};
-pub use auth::{admin_key, keys};
+pub use auth::{
+    admin_key, keys,
+    oidc::{ClientSecret, Oidc, OidcSettings, RoleRule},
+};
 pub use http::base_path::is_base_path;
 pub use limits::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 pub use metrics::Metrics;

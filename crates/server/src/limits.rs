@@ -31,6 +31,25 @@ pub const HTTP2_SEND_BYTES_MAX: usize = 64 * 1024;
 pub const HTTP2_PING_EVERY: Duration = Duration::from_secs(20);
 /// An HTTP/2 connection without a request for this long is closed. Browsers keep them for later.
 pub const HTTP2_IDLE_MAX: Duration = Duration::from_secs(5 * 60);
+/// How long the sign-in provider may take to answer while a person waits.
+pub const PROVIDER_TIME_MAX: Duration = Duration::from_secs(10);
+/// The largest answers of providers are lists of keys with certificates, some 50 KiB.
+pub const PROVIDER_BYTES_MAX: usize = 512 * 1024;
+/// How long the documents of a provider are used.
+pub const PROVIDER_KEPT_MAX: Duration = Duration::from_secs(60 * 60);
+/// The keys are read again for an unknown one, but not for each sign-in of a flood.
+pub const PROVIDER_KEYS_READ_MIN: Duration = Duration::from_secs(10);
+/// How far the clocks of the provider and of the store may be apart.
+pub const TOKEN_CLOCK_SKEW_MAX: Duration = Duration::from_secs(60);
+/// How long a person may take at the provider.
+pub const SIGN_IN_TIME_MAX: Duration = Duration::from_secs(15 * 60);
+/// The page to return to after a sign-in, which travels in a cookie.
+pub const SIGN_IN_NEXT_BYTES_MAX: usize = 1024;
+/// Failed sign-ins of an address, within the window, after which it has to wait.
+pub const FAILED_SIGN_INS_MAX: usize = 50;
+pub const FAILED_SIGN_INS_WINDOW: Duration = Duration::from_secs(5 * 60);
+/// Addresses of which failed sign-ins are remembered: about a megabyte.
+pub const FAILED_SIGN_IN_ADDRESSES_MAX: usize = 10_000;
 /// How long a client may take to send its headers, the wait for its next request included.
 pub const HEADER_TIME_MAX: Duration = Duration::from_secs(30);
 /// A client that reads nothing of its response for this long has gone away.
@@ -232,6 +251,11 @@ pub const LANE_STATS_AGE_MAX: Duration = Duration::from_secs(1);
 pub const SECTION_COUNTS_AGE_MAX: Duration = Duration::from_secs(2);
 /// The chart of an hour: how many parts, and how long each is.
 pub const CHART_HOUR: (u32, Duration) = (60, Duration::from_secs(60));
+/// Waiting calls that are examined to say how many the first key would block.
+pub const CALLS_EXAMINED_MAX: usize = 500;
+/// The chart of an hour begins when the server started, if nothing happened before; this is the minimum
+/// number of its parts.
+pub const CHART_PARTS_MIN: u32 = 10;
 /// The chart of a day.
 pub const CHART_DAY: (u32, Duration) = (144, Duration::from_secs(600));
 /// Tenants with a start latency of their own: each takes up to 20 kB.
@@ -478,11 +502,20 @@ mod tests {
                 "a tenant",
                 count(core::FAILURE_GROUPS_MAX),
             ),
-            ("signed-in browsers", "a key", count(SESSIONS_PER_KEY_MAX)),
+            (
+                "signed-in browsers",
+                "a key or person",
+                count(SESSIONS_PER_KEY_MAX),
+            ),
             (
                 "session of the dashboard",
                 "a browser",
                 hours(SESSION_TIME_MAX),
+            ),
+            (
+                "failed sign-ins within 5 minutes",
+                "an address (IPv6: a /64), on a node",
+                count(FAILED_SIGN_INS_MAX),
             ),
             (
                 "wrong keys that wait for their response",

@@ -151,6 +151,7 @@
 //! | `sqlite` | yes | `SqliteStore`: one file on one machine, with SQLite built in |
 //! | `postgres` | no | `PostgresStore`: many nodes on one PostgreSQL database |
 //! | `http` | no | the module `http`: HTTP jobs and webhooks, sent by the engine itself |
+//! | `log-layer` | no | `AttemptLogLayer`: events of `tracing` in the logs of attempts |
 //!
 //! ## SQLite build flags
 //!
@@ -193,6 +194,9 @@ pub use steadfast_core::{
     Attempt, Failure, Invalid, Job, JobId, JobState, Kind, Payload, PolicyPatch, Preset, Queue,
     RetryPolicy, Tenant, Timestamp, duration, explain, limits,
 };
+#[cfg(feature = "log-layer")]
+#[doc(inline)]
+pub use steadfast_engine::AttemptLogLayer;
 #[cfg(feature = "http")]
 #[doc(inline)]
 pub use steadfast_engine::http;
@@ -218,9 +222,10 @@ pub mod job {
         Attempt, AttemptForecast, AttemptStatus, BatchCounts, BatchId, BatchJobFilter, BatchName,
         BatchStatus, CommandRefusal, ConflictAction, Debounce, EndReason, ExpiryAction, Failure,
         FailureClass, Fence, Guarantee, IdempotencyKey, Job, JobCommand, JobEdit, JobExtras, JobId,
-        JobLabel, JobProgress, JobState, NewJob, NewJobExtras, OnFailure, PrerequisiteState,
-        Priority, RefusalReason, RunAt, ScheduledRun, StartBefore, StartDeadline, Tags, Tally,
-        Traceparent, Unique, UniqueConflict, UniqueKey, UniqueResult, UniqueScope,
+        JobLabel, JobProgress, JobState, LogLevel, NewJob, NewJobExtras, OnFailure,
+        PrerequisiteState, Priority, RefusalReason, RunAt, ScheduledRun, StartBefore,
+        StartDeadline, Tags, Tally, Traceparent, Unique, UniqueConflict, UniqueKey, UniqueResult,
+        UniqueScope,
     };
     #[doc(inline)]
     pub use steadfast_engine::{
@@ -392,8 +397,9 @@ pub mod store {
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     #[doc(inline)]
     pub use steadfast_store::{
-        BrokenRows, InspectedRows, MoveError, MoveProgress, MoveSide, MovedTable, RowPosition,
-        StoreCheck, StoreMove, TablePage, TableStore, check_tables, release_moved,
+        BrokenRows, EncryptionKeyError, EncryptionKeys, InspectedRows, MoveError, MoveProgress,
+        MoveSide, MovedTable, RowPosition, StoreCheck, StoreMove, TablePage, TableStore,
+        check_tables, release_moved,
     };
     #[cfg(feature = "sqlite")]
     #[doc(inline)]

@@ -24,6 +24,7 @@ mod jobs;
 mod list;
 mod race;
 mod records;
+mod secrecy;
 mod stats;
 mod writable;
 
@@ -327,6 +328,7 @@ macro_rules! conformance_tests {
                 a_jobs_webhook_is_kept_with_it
                 a_cancelled_job_tells_in_the_same_step
                 a_command_that_ends_nothing_tells_nothing
+                a_command_moves_a_delivery_to_the_address_of_its_endpoint
                 a_run_cancelled_by_its_schedule_tells
             }
             stats {

@@ -161,6 +161,14 @@ pub enum OpenError {
         /// How far the move is, and what to do.
         reason: String,
     },
+    /// The store is encrypted, and the keys that were given are not those it needs.
+    #[error("{name} cannot be opened: {reason}")]
+    EncryptionKey {
+        /// The file or database.
+        name: String,
+        /// Which key is missing or wrong.
+        reason: String,
+    },
     /// The linked SQLite has a defect that loses data.
     #[error(
         "SQLite {found} can corrupt a database in WAL mode: version {least} or newer is required"
@@ -224,6 +232,7 @@ impl OpenError {
             | Self::Newer { .. }
             | Self::Preview { .. }
             | Self::Moved { .. }
+            | Self::EncryptionKey { .. }
             | Self::UnsafeSqlite { .. }
             | Self::Address { .. }
             | Self::NewerDatabase { .. } => false,

@@ -378,6 +378,13 @@ pub const CLOCK_ERROR_MAX: Duration = Duration::from_secs(1);
 /// to this share.
 pub const CLOCK_DRIFT_MAX: f64 = 0.001;
 
+/// Keys that the values of a store may be encrypted with.
+pub const ENCRYPTION_KEYS_MAX: usize = 100;
+/// Characters of the id of such a key.
+pub const ENCRYPTION_KEY_ID_CHARS_MAX: usize = 32;
+/// Of an encrypted payload that is longer, lists show nothing.
+pub const SEALED_LISTED_CHARS_MAX: usize = 16_384;
+
 const _: () = assert!(LIST_ROWS_GROWTH > 1);
 const _: () = assert!(MESSAGE_RANGES * 70 < NOTIFY_BYTES_MAX);
 const _: () = assert!(NUMBERS_REMEMBERED.as_secs() < NAME_SEARCH_EVERY.as_secs() / 2);

@@ -4,6 +4,8 @@ pub(crate) mod audit;
 pub(crate) mod batches;
 pub(crate) mod dependencies;
 mod documents;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) mod encryption;
 mod erase;
 pub(crate) mod event_position;
 pub(crate) mod failures;

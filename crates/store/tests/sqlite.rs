@@ -6,23 +6,33 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_store::{
-    ManualClock, SqliteOptions, SqliteStore, Store,
+    EncryptionKeys, ManualClock, SqliteOptions, SqliteStore, Store,
     conformance::{Durable, Harness},
     conformance_tests,
 };
 use tempfile::TempDir;
 
 /// A directory of its own for each case, gone when the case is over.
-struct Sqlite(TempDir);
+struct Sqlite(TempDir, Option<EncryptionKeys>);
 
 impl Sqlite {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self(tempfile::tempdir().unwrap(), None)
+    }
+
+    fn encrypted() -> Self {
+        let key = "one:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+        Self(
+            tempfile::tempdir().unwrap(),
+            Some(EncryptionKeys::parse(key).unwrap()),
+        )
     }
 
     fn open(&self, clock: ManualClock) -> Arc<dyn Store> {
         let file = self.0.path().join("steadfast.db");
-        let options = SqliteOptions::default().clock(clock);
+        let options = SqliteOptions::default()
+            .clock(clock)
+            .encryption(self.1.clone());
         Arc::new(SqliteStore::open(file, options).unwrap())
     }
 }
@@ -42,3 +52,9 @@ impl Durable for Sqlite {
 }
 
 conformance_tests!(durable Sqlite::new());
+
+mod encrypted {
+    use super::*;
+
+    conformance_tests!(durable Sqlite::encrypted());
+}

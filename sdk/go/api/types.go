@@ -146,6 +146,8 @@ type Attempt struct {
 	Progress *int `json:"progress,omitzero"`
 	// Whether it is the first attempt after a manual retry.
 	Requeued bool `json:"requeued"`
+	// Who requeued the job before this attempt, if that is on record.
+	RequeuedBy string `json:"requeuedBy,omitzero"`
 	// The HTTP response of an HTTP job or webhook.
 	Response json.RawMessage `json:"response,omitzero"`
 	// The result of the handler or worker.

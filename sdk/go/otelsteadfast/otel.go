@@ -25,23 +25,36 @@ func Middleware(provider trace.TracerProvider) steadfast.Middleware {
 	tracer := provider.Tracer(scope)
 	return func(next steadfast.Handler) steadfast.Handler {
 		return func(ctx context.Context, job *api.Job) (result any, err error) {
-			ctx, span := tracer.Start(ctx, "process "+job.Queue, options(job)...)
-			defer span.End()
+			ctx, span := start(ctx, tracer, job)
+			defer quietly(func() { span.End() })
 			defer func() {
 				if value := recover(); value != nil {
-					fail(span, "panic")
+					quietly(func() { fail(span, "panic") })
 					panic(value)
 				}
 			}()
 			result, err = next(ctx, job)
 			if err != nil {
 				if failure := steadfast.OutcomeOf(err).Failure; failure != nil {
-					fail(span, failure.Class)
+					quietly(func() { fail(span, failure.Class) })
 				}
 			}
 			return result, err
 		}
 	}
+}
+
+// start starts the span of an attempt. A tracer that panics leaves it without one.
+func start(ctx context.Context, tracer trace.Tracer, job *api.Job) (context.Context, trace.Span) {
+	started, span := ctx, trace.SpanFromContext(context.Background())
+	quietly(func() { started, span = tracer.Start(ctx, "process "+job.Queue, options(job)...) })
+	return started, span
+}
+
+// quietly calls a tracer. What goes wrong there is not an outcome of the attempt.
+func quietly(call func()) {
+	defer func() { _ = recover() }()
+	call()
 }
 
 // WithSpans lets new jobs carry the current span of the context they are created with, or else the

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
 
 	"steadfast.example/steadfast"
 	"steadfast.example/steadfast/api"
@@ -108,6 +110,58 @@ func TestAFailureHasItsClassAndASnoozeIsNone(t *testing.T) {
 		}
 		if len(span.Links) != 0 {
 			t.Errorf("links: %+v", span.Links)
+		}
+	}
+}
+
+// brokenProvider has a tracer that panics at the start of a span, or a span that panics.
+type brokenProvider struct {
+	embedded.TracerProvider
+	startsSpans bool
+}
+
+type brokenTracer struct {
+	embedded.Tracer
+	startsSpans bool
+}
+
+type brokenSpan struct{ trace.Span }
+
+func (p brokenProvider) Tracer(string, ...trace.TracerOption) trace.Tracer {
+	return brokenTracer{startsSpans: p.startsSpans}
+}
+
+func (t brokenTracer) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if !t.startsSpans {
+		panic("the tracer is broken")
+	}
+	return ctx, brokenSpan{}
+}
+
+func (brokenSpan) End(...trace.SpanEndOption) { panic("the end is broken") }
+
+func TestAPanicOfATracerChangesNoOutcome(t *testing.T) {
+	for _, startsSpans := range []bool{false, true} {
+		for want, handler := range map[string]func() error{
+			"":      func() error { return nil },
+			"smtp":  func() error { return steadfast.WithClass("smtp", errors.New("full")) },
+			"panic": func() error { panic("of the handler") },
+		} {
+			handlers := steadfast.NewHandlers()
+			handlers.Use(Middleware(brokenProvider{startsSpans: startsSpans}))
+			runs := 0
+			steadfast.Handle(handlers, func(context.Context, *steadfast.Job[mail]) error {
+				runs++
+				return handler()
+			})
+			outcome := handlers.Execute(context.Background(), &api.Job{Kind: "mail", Payload: []byte("{}")}, nil)
+			var class, message string
+			if outcome.Failure != nil {
+				class, message = outcome.Failure.Class, outcome.Failure.Message
+			}
+			if class != want || strings.Contains(message, "broken") || runs != 1 {
+				t.Errorf("%q: class %q, %q, %d runs", want, class, message, runs)
+			}
 		}
 	}
 }

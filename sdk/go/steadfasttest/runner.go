@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"steadfast.example/steadfast"
@@ -42,6 +43,8 @@ type Job struct {
 	// Logged has what all attempts logged.
 	Logged []api.LogLine
 
+	// for handlers that report and log from several goroutines
+	mutex          sync.Mutex
 	steps          map[string]json.RawMessage
 	policy         policy
 	idempotencyKey string
@@ -224,12 +227,16 @@ func (r *Runner) fail(job *Job, failure *steadfast.Failure) {
 
 // LoadStep is part of [steadfast.AttemptStore].
 func (j *Job) LoadStep(_ context.Context, name string) (json.RawMessage, bool, error) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
 	result, ok := j.steps[name]
 	return result, ok, nil
 }
 
 // StoreStep is part of [steadfast.AttemptStore].
 func (j *Job) StoreStep(_ context.Context, name string, result json.RawMessage) (json.RawMessage, error) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
 	if stored, ok := j.steps[name]; ok {
 		return stored, nil
 	}
@@ -242,7 +249,15 @@ func (j *Job) StoreStep(_ context.Context, name string, result json.RawMessage) 
 func (j *Job) Prerequisites(context.Context) ([]api.PrerequisiteResult, error) { return nil, nil }
 
 // Report is part of [steadfast.AttemptStore].
-func (j *Job) Report(percent int, note string) { j.Percent, j.Note = percent, note }
+func (j *Job) Report(percent int, note string) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	j.Percent, j.Note = percent, note
+}
 
 // Log adds a line to [Job.Logged].
-func (j *Job) Log(line api.LogLine) { j.Logged = append(j.Logged, line) }
+func (j *Job) Log(line api.LogLine) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	j.Logged = append(j.Logged, line)
+}

@@ -3,8 +3,10 @@ package steadfasttest_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -201,5 +203,34 @@ func TestATimeoutIsPlayed(t *testing.T) {
 	runner.Run(context.Background())
 	if job.Failure == nil || job.Failure.Class != "timeout" || job.Label != api.JobLabelFailed {
 		t.Errorf("%s: %+v", job.Label, job.Failure)
+	}
+}
+
+func TestAHandlerMayLogFromSeveralGoroutines(t *testing.T) {
+	const goroutines, lines = 8, 2000
+	handlers := steadfast.NewHandlers()
+	steadfast.Handle(handlers, func(_ context.Context, job *steadfast.Job[visit]) error {
+		var group sync.WaitGroup
+		for range goroutines {
+			group.Add(1)
+			go func() {
+				defer group.Done()
+				for range lines {
+					job.Log(slog.LevelInfo, "line")
+					job.Report(50, "half")
+				}
+			}()
+		}
+		group.Wait()
+		return nil
+	})
+	runner := steadfasttest.NewRunner(handlers)
+	job, err := runner.Enqueue(visit{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner.Run(context.Background())
+	if len(job.Logged) != goroutines*lines {
+		t.Errorf("%d of %d lines are kept", len(job.Logged), goroutines*lines)
 	}
 }

@@ -142,12 +142,22 @@ def test_a_worker_without_tasks_is_refused(tasks: Any) -> None:
         backend.tasks = known
 
 
-def test_a_task_is_enqueued_when_its_transaction_commits(
-    tasks: Any, running_server: Server
-) -> None:
-    from functools import partial
-
+@pytest.fixture
+def on_commit(tasks: Any) -> Iterator[None]:
+    """The backend waits for commits."""
     from django.db import connection
+    from django.tasks import task_backends
+
+    backend = task_backends["default"]
+    backend.commits_of = "default"
+    yield
+    backend.commits_of = None
+    connection.close()
+
+
+def test_a_task_is_enqueued_when_its_transaction_commits(
+    tasks: Any, on_commit: None, running_server: Server
+) -> None:
     from django.db import transaction as of_django
 
     transaction: Any = of_django
@@ -157,7 +167,37 @@ def test_a_task_is_enqueued_when_its_transaction_commits(
 
     before = count()
     with transaction.atomic():
-        transaction.on_commit(partial(tasks.later.enqueue, "Ada"))
-        assert count() == before
+        committed = tasks.later.enqueue("Ada")
+        with transaction.atomic():
+            rolled_back = tasks.later.enqueue("Bob")
+            transaction.set_rollback(True)
+        assert (committed.id, committed.args, count()) == ("", ["Ada"], before)
     assert count() == before + 1
-    connection.close()
+    assert running_server.client.get_job(committed.id)["payload"]["args"] == ["Ada"]
+    assert rolled_back.id == ""
+    # Outside a transaction at once.
+    assert tasks.later.enqueue("Eve").id
+    assert count() == before + 2
+
+
+def test_wrong_arguments_are_refused_before_the_commit(tasks: Any, on_commit: None) -> None:
+    from django.db import transaction as of_django
+
+    transaction: Any = of_django
+    with transaction.atomic(), pytest.raises(TypeError):
+        tasks.later.enqueue(object())
+
+
+def test_a_task_waits_for_a_commit_without_blocking(
+    tasks: Any, on_commit: None, running_server: Server
+) -> None:
+    result = asyncio.run(tasks.later.aenqueue("Ada"))
+    assert running_server.client.get_job(result.id)["payload"]["args"] == ["Ada"]
+
+
+def test_the_database_of_commits_is_an_option(tasks: Any) -> None:
+    from steadfast.django.backend import SteadfastBackend
+
+    for option, database in ((True, "default"), ("other", "other"), (False, None)):
+        params = {"OPTIONS": {"enqueue_on_commit": option}}
+        assert SteadfastBackend("default", params).commits_of == database

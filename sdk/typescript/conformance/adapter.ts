@@ -134,6 +134,17 @@ const flow = steadfast.job("flow", {
   },
 });
 
+const log = steadfast.job("log", {
+  payload: z.object({ lines: z.int(), ms: z.number() }),
+  run: async ({ lines, ms }, context) => {
+    for (let number = 0; number < lines; number += 1) {
+      context.log("info", `line ${number}`);
+      await sleep(ms);
+    }
+    context.log("warn", "the last line");
+  },
+});
+
 /** For measurements: enqueues jobs one by one, some at a time. */
 async function enqueueMany(count: number, atOnce: number): Promise<void> {
   const begin = performance.now();
@@ -169,6 +180,7 @@ const worker = steadfast.worker({
     enqueue,
     gather,
     flow,
+    log,
   ],
   queues: [QUEUE],
   concurrency: Number(CONCURRENCY ?? 10),

@@ -1,5 +1,7 @@
+import { ApiError } from "./errors.js";
 import type { LogLevel, LogLine, LogLines } from "./generated.js";
 import type { Logger } from "./logger.js";
+import { textOf, wellFormed } from "./text.js";
 
 /** What the server keeps of an attempt, and of a line. */
 const LINES_MAX = 1_000;
@@ -7,6 +9,7 @@ const BYTES_MAX = 64 * 1024;
 const LINE_BYTES_MAX = 8 * 1024;
 /** Lines are sent this long after the first that is not sent. */
 const PAUSE_MS = 500;
+const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
 const encoder = new TextEncoder();
 
@@ -27,10 +30,12 @@ export class AttemptLog {
     this.#send = send;
   }
 
-  add(level: LogLevel, text: string): void {
-    const shown = shorten(text);
+  /** Adds a line. A caller without types may pass any value, and a mistake in a log line fails no job. */
+  add(level: LogLevel, text: unknown): void {
+    const shown = shorten(lineOf(text));
     const bytes = encoder.encode(shown).length;
-    this.#lines.push({ line: { at: new Date().toISOString(), level, text: shown }, bytes });
+    const known = LEVELS.includes(level) ? level : "info";
+    this.#lines.push({ line: { at: new Date().toISOString(), level: known, text: shown }, bytes });
     this.#bytes += bytes;
     let dropped = 0;
     while (this.#lines.length - dropped > LINES_MAX || this.#bytes > BYTES_MAX) {
@@ -49,6 +54,11 @@ export class AttemptLog {
     return lines.length > 0 ? { from, lines } : undefined;
   }
 
+  /** Leaves out the lines so far: the server refuses them, or a request with them. */
+  drop(): void {
+    this.#stored = this.#first + this.#lines.length;
+  }
+
   /** The lines that go with the outcome; none are sent after them. */
   close(): LogLines | undefined {
     this.#isClosed = true;
@@ -59,6 +69,8 @@ export class AttemptLog {
   #schedule(): void {
     if (this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setTimeout(() => void this.#flush(), PAUSE_MS);
+    // A log alone does not keep a process of Node alive.
+    (this.#timer as { unref?: () => void }).unref?.();
   }
 
   async #flush(): Promise<void> {
@@ -66,14 +78,23 @@ export class AttemptLog {
     if (lines && !this.#isClosed) {
       try {
         await this.#send(lines);
-        this.#stored = Math.max(this.#stored, (lines.from ?? 0) + (lines.lines?.length ?? 0));
-      } catch {
-        // They go with the next request.
+        this.#markStored(lines);
+      } catch (error) {
+        // Otherwise they go with the next request.
+        if (isRefused(error)) this.#markStored(lines);
       }
     }
     this.#timer = undefined;
     if (this.unsent()) this.#schedule();
   }
+
+  #markStored({ from = 0, lines = [] }: LogLines): void {
+    this.#stored = Math.max(this.#stored, from + lines.length);
+  }
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof ApiError && [400, 413, 422].includes(error.status);
 }
 
 /** A logger whose entries are also kept with the attempt, but for those at level debug. */
@@ -82,9 +103,17 @@ export function keepLog(logger: Logger, fields: Record<string, unknown>, log: At
     (level: LogLevel & keyof Logger) =>
     (message: string, more?: Record<string, unknown>): void => {
       logger[level](message, { ...fields, ...more });
-      if (level !== "debug") log.add(level, more ? `${message} ${asText(more)}` : message);
+      if (level !== "debug") log.add(level, more ? `${lineOf(message)} ${asText(more)}` : message);
     };
   return { debug: entry("debug"), info: entry("info"), warn: entry("warn"), error: entry("error") };
+}
+
+function lineOf(text: unknown): string {
+  try {
+    return wellFormed(textOf(text));
+  } catch {
+    return "[a value that has no text]";
+  }
 }
 
 function asText(fields: Record<string, unknown>): string {

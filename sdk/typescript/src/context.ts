@@ -6,6 +6,7 @@ import type { EnqueueOptions, JobSource } from "./job.js";
 import type { Jsonify } from "./json.js";
 import type { Logger } from "./logger.js";
 import { asyncStorage } from "./runtime.js";
+import { wellFormed } from "./text.js";
 
 /** The context of an attempt: the second argument of a handler. */
 export interface JobContext {
@@ -103,6 +104,8 @@ export class AttemptContext implements JobContext {
   }
 
   abort(why: AbortCause): void {
+    // Nothing of this attempt is accepted any more.
+    if (why === "lease_lost") this.#log.close();
     this.#controller.abort(new AbortedError(why));
   }
 
@@ -125,7 +128,7 @@ export class AttemptContext implements JobContext {
 
   readonly progress = (percent: number, note?: string): Promise<void> => {
     const whole = Math.round(Math.min(100, Math.max(0, percent)));
-    this.#lastReport = this.#backend.reportProgress(whole, note);
+    this.#lastReport = this.#backend.reportProgress(whole, note && wellFormed(note));
     this.#lastReport.catch(() => {});
     return this.#lastReport;
   };
@@ -135,6 +138,11 @@ export class AttemptContext implements JobContext {
   /** The lines of the log that go with the outcome. */
   closeLog(): LogLines | undefined {
     return this.#log.close();
+  }
+
+  /** The server does not take the lines. */
+  dropLog(): void {
+    this.#log.drop();
   }
 
   readonly onSuccess = <Input>(

@@ -54,10 +54,30 @@ function openTelemetry(): OpenTelemetry | undefined {
 
 /** Runs an attempt in a span: a trace of its own, linked to the span that created the job. */
 export async function traced(job: Job, run: () => Promise<Outcome>): Promise<Outcome> {
-  const api = openTelemetry();
-  if (!api?.trace) return run();
+  const span = quietly(() => startSpan(job));
+  if (!span) return run();
+  try {
+    const outcome = await runWithin(span, run);
+    quietly(() => setFailure(span, outcome));
+    return outcome;
+  } finally {
+    quietly(() => span.end());
+  }
+}
+
+/** An error of a tracer is not one of the attempt. */
+function quietly<Result>(work: () => Result): Result | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
+
+function startSpan(job: Job): Span | undefined {
   const creator = spanContext(job.traceparent);
-  const span = api.trace.getTracer("steadfast-jobs", VERSION).startSpan(`process ${job.queue}`, {
+  const tracer = openTelemetry()?.trace?.getTracer("steadfast-jobs", VERSION);
+  return tracer?.startSpan(`process ${job.queue}`, {
     kind: CONSUMER,
     root: true,
     links: creator ? [{ context: creator }] : [],
@@ -73,27 +93,36 @@ export async function traced(job: Job, run: () => Promise<Outcome>): Promise<Out
       ...(job.worker && { "messaging.client.id": job.worker }),
     },
   });
-  try {
-    const context = api.context?.active().setValue(SPAN, span);
-    const outcome = await (context && api.context ? api.context.with(context, run) : run());
-    const name = outcome?.outcome === "fail" ? (outcome.failure?.class ?? "error") : undefined;
-    if (name !== undefined) {
-      span.setAttribute("error.type", name);
-      span.setStatus({ code: ERROR, message: name });
-    }
-    return outcome;
-  } finally {
-    span.end();
-  }
+}
+
+/** Runs an attempt once, also if the context of the span cannot be set. */
+function runWithin(span: Span, run: () => Promise<Outcome>): Promise<Outcome> {
+  let running: Promise<Outcome> | undefined;
+  quietly(() => {
+    const { context } = openTelemetry() ?? {};
+    context?.with(context.active().setValue(SPAN, span), () => {
+      running = run();
+    });
+  });
+  return running ?? run();
+}
+
+function setFailure(span: Span, outcome: Outcome): void {
+  if (outcome?.outcome !== "fail") return;
+  const name = outcome.failure?.class ?? "error";
+  span.setAttribute("error.type", name);
+  span.setStatus({ code: ERROR, message: name });
 }
 
 /** The current span in the format of W3C, if there is one. */
 export function currentTraceparent(): string | undefined {
-  const span = openTelemetry()?.context?.active().getValue(SPAN) as Span | undefined;
-  const context = span?.spanContext();
-  if (!context || /^0*$/.test(context.traceId) || /^0*$/.test(context.spanId)) return undefined;
-  const flags = context.traceFlags.toString(16).padStart(2, "0");
-  return `00-${context.traceId}-${context.spanId}-${flags}`;
+  return quietly(() => {
+    const span = openTelemetry()?.context?.active().getValue(SPAN) as Span | undefined;
+    const context = span?.spanContext();
+    if (!context || /^0*$/.test(context.traceId) || /^0*$/.test(context.spanId)) return undefined;
+    const flags = context.traceFlags.toString(16).padStart(2, "0");
+    return `00-${context.traceId}-${context.spanId}-${flags}`;
+  });
 }
 
 function spanContext(traceparent: string | null | undefined): SpanContext | undefined {

@@ -265,6 +265,27 @@ test("progress is a whole number of percent, with a note", async () => {
   assert.equal(engine.job(id).note, "a third");
 });
 
+test("a long attempt keeps all lines of its log, each once", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const job = steadfast.job("long-log", {
+    run: async (_payload: unknown, { log }) => {
+      for (const text of ["first", "second", "third"]) {
+        log("info", text);
+        t.mock.timers.tick(500);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      log("info", "last");
+    },
+  });
+  const engine = start(job);
+  const { id } = await job.enqueue();
+  await engine.runDue();
+  assert.deepEqual(
+    engine.log(id).map(({ text }) => text),
+    ["first", "second", "third", "last"],
+  );
+});
+
 test("an attempt keeps the newest lines of its log, and what its logger writes", async () => {
   const job = steadfast.job("chatty", {
     run: async (_payload: unknown, { log, logger }) => {

@@ -1,5 +1,11 @@
 // A server in the shape of a function, for tests of workers.
-import { type ClaimList, type Logger, type SettlementRequest, Steadfast } from "steadfast-jobs";
+import {
+  type ClaimList,
+  type HeartbeatEntry,
+  type Logger,
+  type SettlementRequest,
+  Steadfast,
+} from "steadfast-jobs";
 
 export const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 export const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -7,7 +13,7 @@ export const never = new Promise<never>(() => {});
 
 export interface Call {
   path: string;
-  body: { max?: number; settlements?: SettlementRequest[] };
+  body: { max?: number; settlements?: SettlementRequest[]; claims?: HeartbeatEntry[] };
 }
 
 /** A server in the shape of a function that answers each request of a worker. */

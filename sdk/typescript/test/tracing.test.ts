@@ -85,3 +85,47 @@ test("without OpenTelemetry a job carries the trace of its creator", async () =>
   const { result } = engine.job(id);
   assert.equal(engine.job(String(result)).result, TRACE);
 });
+
+test("an error of a tracer changes no outcome", async () => {
+  const fail = (): never => {
+    throw new Error("the tracer is broken");
+  };
+  let runs = 0;
+  const job = steadfast.job("untraced", {
+    run: () => {
+      runs += 1;
+      throw new PermanentError("the handler's own");
+    },
+  });
+  const spanContext = () => ({ traceId: "1", spanId: "1", traceFlags: 1 });
+  const broken = { spanContext, setAttribute: fail, setStatus: fail, end: fail };
+  const spans = [fail, () => broken];
+  const contexts = [
+    { active: fail, with: fail },
+    { active: () => ({ setValue: () => ({}), getValue: () => undefined }), with: fail },
+    {
+      active: () => ({ setValue: () => ({}), getValue: fail }),
+      with: (_context: unknown, work: () => unknown) => {
+        work();
+        fail();
+      },
+    },
+  ];
+  const api = Symbol.for("opentelemetry.js.api.1");
+  const global = globalThis as unknown as Record<symbol, unknown>;
+  const before = global[api];
+  engine = new TestEngine(steadfast, { jobs: [job] });
+  try {
+    for (const startSpan of spans) {
+      for (const context of contexts) {
+        global[api] = { trace: { getTracer: () => ({ startSpan }) }, context };
+        const { id } = await job.enqueue();
+        await engine.runDue();
+        assert.equal(engine.job(id).failure?.message, "the handler's own");
+      }
+    }
+  } finally {
+    global[api] = before;
+  }
+  assert.equal(runs, spans.length * contexts.length);
+});

@@ -15,11 +15,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("steadfast-book", &[]),
     ("steadfast-store", &["steadfast-core"]),
     ("steadfast-api", &["steadfast-core"]),
+    ("steadfast-tracing", &["steadfast-core"]),
     (
         "steadfast-engine",
-        &["steadfast-core", "steadfast-api", "steadfast-store"],
+        &[
+            "steadfast-core",
+            "steadfast-api",
+            "steadfast-store",
+            "steadfast-tracing",
+        ],
     ),
-    ("steadfast-client", &["steadfast-core", "steadfast-api"]),
+    (
+        "steadfast-client",
+        &["steadfast-core", "steadfast-api", "steadfast-tracing"],
+    ),
     ("steadfast", BELOW_THE_TOP),
     (
         "steadfast-server",

@@ -37,6 +37,9 @@ pub struct AttemptBody {
     pub retry_count: u32,
     /// Whether it is the first attempt after a manual retry.
     pub requeued: bool,
+    /// Who requeued the job before this attempt, if that is on record.
+    #[serde(default)]
+    pub requeued_by: Option<String>,
     /// Outcome of the attempt.
     pub status: AttemptStatus,
     /// Start time.
@@ -98,6 +101,7 @@ impl AttemptBody {
             attempts_before: attempt.attempts_before,
             retry_count: attempt.retry_count(),
             requeued: attempt.is_first_after_requeue(),
+            requeued_by: None,
             status: attempt.status,
             execution_time: attempt.started_at,
             finished_at: attempt.finished_at,

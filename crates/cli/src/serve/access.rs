@@ -27,7 +27,8 @@ impl Access {
             StoreUrl::Memory => true,
             StoreUrl::Postgres(_) => false,
         };
-        let gets_one = settings.print_first_key || given_key()?.is_some();
+        let has_people = settings.oidc.issuer.is_some();
+        let gets_one = settings.print_first_key || given_key()?.is_some() || has_people;
         if has_no_keys && !settings.is_loopback() && !gets_one {
             bail!(refusal(settings));
         }
@@ -45,6 +46,8 @@ impl Access {
             make_first_key(settings, store).await?;
             has_keys = true;
         }
+        // People who sign in can create keys.
+        has_keys |= settings.oidc.issuer.is_some();
         let is_loopback = settings.is_loopback();
         if !is_loopback && !has_keys {
             bail!(refusal(settings));

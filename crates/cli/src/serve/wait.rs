@@ -2,10 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use steadfast::{
-    SqliteOptions,
-    store::{OpenError, Store},
-};
+use steadfast::store::{OpenError, Store};
 
 use super::repeats::Repeats;
 use crate::{
@@ -20,10 +17,7 @@ pub async fn open_store(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
     let deadline = Instant::now() + settings.wait_for_store.0;
     let mut repeats = Repeats::default();
     loop {
-        let options = SqliteOptions::default()
-            .share(settings.share)
-            .accept_loss(settings.accept_loss);
-        let error = match settings.store.open_with(options).await {
+        let error = match settings.open_store().await {
             Ok(store) => return Ok(store),
             Err(error) => error,
         };

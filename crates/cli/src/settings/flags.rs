@@ -45,6 +45,28 @@ pub struct Flags {
     /// [default: none].
     #[arg(long, env = "STEADFAST_PLAIN_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub plain_listen: Option<SocketAddr>,
+    /// OpenID Connect provider with which people sign in, exactly as it calls itself; requires
+    /// --public-url, --oidc-client-id and --oidc-roles.
+    #[arg(long, env = "STEADFAST_OIDC_ISSUER", value_name = "URL")]
+    pub oidc_issuer: Option<String>,
+    /// Name of this application at the provider.
+    #[arg(long, env = "STEADFAST_OIDC_CLIENT_ID", value_name = "ID")]
+    pub oidc_client_id: Option<String>,
+    /// File that contains the secret of this application, if it has one.
+    #[arg(long, env = "STEADFAST_OIDC_CLIENT_SECRET_FILE", value_name = "FILE")]
+    pub oidc_client_secret_file: Option<PathBuf>,
+    /// Roles of people by the value of the claim: VALUE=read, VALUE=read:TENANT,
+    /// VALUE=write:TENANT or VALUE=admin, separated by commas; the first that matches counts.
+    #[arg(
+        long,
+        env = "STEADFAST_OIDC_ROLES",
+        value_delimiter = ',',
+        value_name = "ROLES"
+    )]
+    pub oidc_roles: Option<Vec<String>>,
+    /// Claim that gives the role, with dots between nested names [default: groups].
+    #[arg(long, env = "STEADFAST_OIDC_ROLE_CLAIM", value_name = "CLAIM")]
+    pub oidc_role_claim: Option<String>,
     /// Maximum request body size in bytes [default: 1048576].
     #[arg(long, env = "STEADFAST_BODY_BYTES_MAX", value_name = "BYTES")]
     pub body_bytes_max: Option<usize>,
@@ -62,6 +84,10 @@ pub struct Flags {
     /// Allow an SQLite file that contains tables of another application.
     #[arg(long, env = "STEADFAST_SHARE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub share: Option<bool>,
+    /// File with keys to encrypt payloads, results, logs and secrets: one ID:KEY per line, the newest
+    /// first. STEADFAST_ENCRYPTION_KEY can contain the lines instead [default: not encrypted].
+    #[arg(long, env = "STEADFAST_ENCRYPTION_KEY_FILE", value_name = "FILE")]
+    pub encryption_key_file: Option<PathBuf>,
     /// Open an SQLite file whose log (FILE-wal) is missing, and accept the loss of the last
     /// acknowledged writes. Applies to this start only; deliberately not a setting.
     #[arg(long)]
@@ -182,6 +208,14 @@ impl Flags {
         set_option(&self.tls_cert, &mut settings.tls.cert);
         set_option(&self.tls_key, &mut settings.tls.key);
         set_option(&self.plain_listen, &mut settings.tls.plain_listen);
+        set_option(&self.oidc_issuer, &mut settings.oidc.issuer);
+        set_option(&self.oidc_client_id, &mut settings.oidc.client_id);
+        set_option(
+            &self.oidc_client_secret_file,
+            &mut settings.oidc.client_secret_file,
+        );
+        set(&self.oidc_roles, &mut settings.oidc.roles);
+        set(&self.oidc_role_claim, &mut settings.oidc.role_claim);
         set(&self.body_bytes_max, &mut settings.body_bytes_max);
         set(&self.connections, &mut settings.connections);
         set(
@@ -190,6 +224,7 @@ impl Flags {
         );
         set(&self.store, &mut settings.store);
         set(&self.share, &mut settings.share);
+        set_option(&self.encryption_key_file, &mut settings.encryption_key_file);
         settings.accept_loss = self.accept_loss;
         set(&self.print_first_key, &mut settings.print_first_key);
         set(&self.clock, &mut settings.clock);

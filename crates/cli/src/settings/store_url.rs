@@ -25,13 +25,9 @@ pub enum StoreUrl {
 }
 
 impl StoreUrl {
-    /// Opens the store; creates it if it does not exist, and migrates it.
-    pub async fn open(&self, share: bool) -> anyhow::Result<Arc<dyn Store>> {
-        self.open_with(SqliteOptions::default().share(share)).await
-    }
-
-    /// The same, with the options of an SQLite file.
-    pub async fn open_with(&self, options: SqliteOptions) -> anyhow::Result<Arc<dyn Store>> {
+    /// Opens the store; creates it if it does not exist, and migrates it. Of the options, a database
+    /// has only the keys.
+    pub async fn open(&self, options: SqliteOptions) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Sqlite(path) => {
                 let store = SqliteStore::open(path, options);
@@ -42,9 +38,10 @@ impl StoreUrl {
                 Ok(Arc::new(store))
             }
             Self::Memory => Ok(Arc::new(MemoryStore::default())),
-            Self::Postgres(url) => Ok(Arc::new(
-                open_postgres(url, PostgresOptions::default()).await?,
-            )),
+            Self::Postgres(url) => {
+                let options = PostgresOptions::default().encryption(options.encryption);
+                Ok(Arc::new(open_postgres(url, options).await?))
+            }
         }
     }
 

@@ -11,7 +11,7 @@ pub fn execution_log<'a>(attempts: impl Iterator<Item = &'a AttemptBody>) -> Tab
     let mut table = boxed_table(["Attempt", "Status", "Duration", "Notes"]);
     for attempt in attempts {
         if attempt.requeued {
-            table.add_row(["requeued", "", "", "with a new retry budget"]);
+            table.add_row(["requeued", "", "", &requeue_note(attempt)]);
         }
         let notes = match (attempt_result(attempt), &attempt.explanation) {
             (result, Some(explanation)) if result.is_empty() => explanation.clone(),
@@ -34,6 +34,13 @@ pub fn execution_log<'a>(attempts: impl Iterator<Item = &'a AttemptBody>) -> Tab
         duration.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+/// `by ada, with a new retry budget`.
+pub fn requeue_note(attempt: &AttemptBody) -> String {
+    let by = attempt.requeued_by.as_ref();
+    let by = by.map_or(String::new(), |by| format!("by {by}, "));
+    format!("{by}with a new retry budget")
 }
 
 fn trace_lines(attempt: &AttemptBody) -> usize {

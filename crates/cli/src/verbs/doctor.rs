@@ -109,7 +109,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 ca_file: args.ca_file,
                 ..ServerArgs::of_url(args.url.unwrap_or_else(local))
             };
-            let server = server.connect()?;
+            let server = server.connect_as_named()?;
             if !server::check_server(&server, &mut findings).await {
                 if is_elsewhere {
                     let url = server.client.url();
@@ -194,7 +194,7 @@ async fn check_store(settings: &Settings, findings: &mut Findings) {
     match &settings.store {
         StoreUrl::Sqlite(path) => sqlite::check_file(path, settings, findings).await,
         StoreUrl::Memory => findings.warn("store", "memory: all data is lost when the node stops"),
-        StoreUrl::Postgres(_) => match settings.store.open(false).await {
+        StoreUrl::Postgres(_) => match settings.open_store().await {
             Ok(store) => {
                 findings.ok(
                     "store",

@@ -15,7 +15,7 @@ use crate::{
     output::{self, print_line},
     page::print_rows,
     server_args::{ConfirmArgs, Server, ServerArgs},
-    settings::{DurationArg, StoreUrl},
+    settings::{DurationArg, EncryptionArgs, StoreUrl},
     show::{age, now},
 };
 
@@ -29,6 +29,8 @@ pub struct Args {
     /// Access this store directly instead of the API; required for the first key.
     #[arg(long, global = true, value_name = "STORE")]
     store: Option<StoreUrl>,
+    #[command(flatten)]
+    encryption: EncryptionArgs,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -74,7 +76,7 @@ const FIRST_KEY: &str = "This is the first key. From now on every request requir
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let is_json = args.server.json;
     match args.store {
-        Some(store) => in_store(&*open(&store).await?, args.verb, is_json).await,
+        Some(store) => in_store(&*open(&store, &args.encryption).await?, args.verb, is_json).await,
         None => over_api(&args.server.connect()?, args.verb).await,
     }
 }
@@ -141,14 +143,14 @@ fn id_by_name(list: &KeyList, name: &str) -> anyhow::Result<String> {
     the_only_one(named.map(|key| key.id), "key", name)
 }
 
-async fn open(store: &StoreUrl) -> anyhow::Result<Arc<dyn Store>> {
+async fn open(store: &StoreUrl, encryption: &EncryptionArgs) -> anyhow::Result<Arc<dyn Store>> {
     if !store.is_durable() {
         return Err(usage(
             "a key in a memory: store would be lost immediately; use --store sqlite:FILE",
         ));
     }
     // Sharing only matters for a file that is new to Steadfast.
-    store.open(false).await
+    store.open(encryption.options()?).await
 }
 
 async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Result<()> {

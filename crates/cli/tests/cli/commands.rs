@@ -12,7 +12,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::{
-    node::{Node, dir, read_to_end, run},
+    node::{Node, dir, output_of, read_to_end, run},
     transcript::Transcript,
 };
 
@@ -30,6 +30,23 @@ pub fn dead_letter(node: &Node) -> String {
     let id = created["id"].as_str().unwrap().to_owned();
     node.until(&["jobs", "show", &id], |job| job["label"] == "failed");
     id
+}
+
+#[test]
+fn a_usage_line_demands_no_flag_whose_variable_is_set() {
+    let node = start();
+    let mut command = node.command(&["jobs", "show"]);
+    command.env("STEADFAST_API_KEY", "sf_1");
+    command.env("STEADFAST_CA_FILE", "ca.pem");
+    let output = output_of(command);
+    assert_eq!(output.code, 2);
+    assert!(
+        output.err.contains("Usage: steadfast jobs show <"),
+        "{output:?}"
+    );
+    for flag in ["--url", "--api-key", "--ca-file"] {
+        assert!(!output.err.contains(flag), "{flag}: {output:?}");
+    }
 }
 
 #[test]

@@ -18,4 +18,5 @@ mod policies;
 mod process;
 mod readme;
 mod serve;
+mod top;
 mod transcript;

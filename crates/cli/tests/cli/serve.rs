@@ -2,6 +2,7 @@
 
 mod keys;
 mod settings;
+mod sign_in;
 mod tls;
 
 use crate::node::{Node, dir, files, run};

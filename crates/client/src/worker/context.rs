@@ -1,12 +1,12 @@
 //! The context of a running handler.
 
-use std::{sync::Arc, time::SystemTime};
+use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_api::{
     CreateJobRequest, FenceQuery, JobBody, PrerequisiteQuery, PrerequisiteResult, SaveStepRequest,
 };
-use steadfast_core::{Invalid, JobId, LogLevel, LogLine, Payload, Timestamp, limits};
+use steadfast_core::{Invalid, JobId, LogLevel, Payload, limits};
 
 use super::{
     held::{HeldClaim, StopReason},
@@ -91,14 +91,8 @@ impl<S> Context<S> {
 
     /// Adds a line to the log of this attempt, which people read on the job's page and with
     /// `steadfast jobs logs`. The newest 1,000 lines or 64 KiB are kept.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a line has the time of the machine that wrote it, and decides nothing"
-    )]
     pub fn log(&self, level: LogLevel, text: impl Into<String>) {
-        let at = Timestamp::from(SystemTime::now());
-        let text = text.into();
-        self.held.log(LogLine { at, level, text });
+        self.held.log(level, text.into());
     }
 
     /// Creates another job now, as part of the trace of this one.

@@ -3,13 +3,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_api::{HeartbeatEntry, HeartbeatResult, HeartbeatsRequest};
+use steadfast_api::{HeartbeatEntry, HeartbeatList, HeartbeatResult, HeartbeatsRequest};
 use steadfast_core::LogLines;
 use tokio::time::{Instant, sleep_until};
 
 use super::held::{HeldClaim, HeldClaims, Report, StopReason};
 use crate::{
     client::Client,
+    error::ClientError,
     limits::{BATCH_MAX, CLAIM_WAIT, HEARTBEAT_TIMEOUT_MIN, LOG_BYTES_PER_REQUEST_MAX},
 };
 
@@ -29,8 +30,12 @@ type UnsentReport = (Option<Arc<Report>>, Option<LogLines>);
 fn unsent_reports(claims: &[Arc<HeldClaim>]) -> Vec<UnsentReport> {
     let mut room = LOG_BYTES_PER_REQUEST_MAX;
     let reports = claims.iter().map(|held| {
-        let log = held.unsent_log().filter(|log| log.text_bytes() <= room);
-        room -= log.as_ref().map_or(0, LogLines::text_bytes);
+        let log = held.unsent_log().filter(|log| {
+            let bytes = serde_json::to_string(log).map_or(usize::MAX, |text| text.len());
+            let has_room = bytes <= room;
+            room -= if has_room { bytes } else { 0 };
+            has_room
+        });
         (held.unsent_report(), log)
     });
     reports.collect()
@@ -81,23 +86,24 @@ impl Heartbeats {
         (due, next)
     }
 
-    /// Renews some claims. The request is given up after a third of the shortest lease, so that
-    /// there is time for another.
+    /// Renews some claims. A log that the server refuses must not cost the leases of all of them, so
+    /// they are renewed without it.
     pub async fn send(&self, claims: &[Arc<HeldClaim>]) {
-        let reports = unsent_reports(claims);
-        let entries = claims.iter().zip(&reports);
-        let request = HeartbeatsRequest {
-            worker: self.worker.clone(),
-            claims: entries.map(|(held, sent)| self.entry(held, sent)).collect(),
-        };
-        let shortest = claims.iter().map(|held| held.lease).min();
-        let timeout = shortest.unwrap_or_default() / 3;
-        let sent_at = Instant::now();
-        let answer = self
-            .client
-            .send_heartbeats(&request)
-            .timeout(timeout.max(HEARTBEAT_TIMEOUT_MIN))
-            .await;
+        let mut reports = unsent_reports(claims);
+        let mut sent_at = Instant::now();
+        let mut answer = self.post(claims, &reports).await;
+        if let Err(error) = &answer
+            && error.is_refusal_of_content()
+            && reports.iter().any(|(_, log)| log.is_some())
+        {
+            let error = error.with_causes();
+            tracing::warn!(claims = claims.len(), error, "logs were refused");
+            for (held, (_, log)) in claims.iter().zip(&mut reports) {
+                held.drop_log(log.take().map_or(0, |log| log.next()));
+            }
+            sent_at = Instant::now();
+            answer = self.post(claims, &reports).await;
+        }
         match answer {
             Ok(list) if list.claims.len() == claims.len() => {
                 let results = claims.iter().zip(&reports).zip(&list.claims);
@@ -110,6 +116,24 @@ impl Heartbeats {
             Ok(_) => self.plan_again(claims, "the server returned no result for some claims"),
             Err(error) => self.plan_again(claims, &error.with_causes()),
         }
+    }
+
+    /// Sends one request. It is given up after a third of the shortest lease, so that there is time
+    /// for another.
+    async fn post(
+        &self,
+        claims: &[Arc<HeldClaim>],
+        reports: &[UnsentReport],
+    ) -> Result<HeartbeatList, ClientError> {
+        let entries = claims.iter().zip(reports);
+        let request = HeartbeatsRequest {
+            worker: self.worker.clone(),
+            claims: entries.map(|(held, sent)| self.entry(held, sent)).collect(),
+        };
+        let shortest = claims.iter().map(|held| held.lease).min();
+        let timeout = shortest.unwrap_or_default() / 3;
+        let call = self.client.send_heartbeats(&request);
+        call.timeout(timeout.max(HEARTBEAT_TIMEOUT_MIN)).await
     }
 
     fn entry(&self, held: &HeldClaim, (report, log): &UnsentReport) -> HeartbeatEntry {
@@ -157,5 +181,27 @@ impl Heartbeats {
         for held in claims {
             held.beat_again(now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::held::tests::{held_claim, log_lines};
+
+    #[test]
+    fn many_logs_of_short_lines_fit_into_requests() {
+        let claims: Vec<_> = (0..20).map(held_claim).collect();
+        for held in &claims {
+            log_lines(held, "x");
+        }
+        let reports = unsent_reports(&claims);
+        let logs: Vec<_> = reports.into_iter().filter_map(|(_, log)| log).collect();
+        let bytes: usize = logs
+            .iter()
+            .map(|log| serde_json::to_string(log).unwrap().len())
+            .sum();
+        assert!(bytes <= LOG_BYTES_PER_REQUEST_MAX, "{bytes}");
+        assert!(!logs.is_empty() && logs.len() < claims.len());
     }
 }

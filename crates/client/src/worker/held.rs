@@ -6,11 +6,11 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use steadfast_api::{ClaimBody, CreateJobRequest, JobBody};
-use steadfast_core::{AttemptLog, Fence, JobId, LogLine, LogLines};
+use steadfast_core::{AttemptLog, Fence, JobId, LogLevel, LogLine, LogLines, Timestamp};
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
@@ -185,8 +185,13 @@ impl HeldClaim {
     }
 
     /// Adds a line to the log, for the next heartbeat.
-    pub fn log(&self, line: LogLine) {
-        self.state().log.push(line);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a line has the time of the machine that wrote it, and decides nothing"
+    )]
+    pub fn log(&self, level: LogLevel, text: String) {
+        let at = Timestamp::from(SystemTime::now());
+        self.state().log.push(LogLine { at, level, text });
         self.changed.notify_one();
     }
 
@@ -201,6 +206,12 @@ impl HeldClaim {
     pub fn drop_log(&self, next: u64) {
         let mut state = self.state();
         state.log_stored = state.log_stored.max(next);
+    }
+
+    /// Leaves out the lines so far: the server refuses a request with them.
+    pub fn leave_out_log(&self) {
+        let mut state = self.state();
+        state.log_stored = state.log.next();
     }
 
     /// Adds a job to those that are made with the success, and says how many they are.
@@ -282,5 +293,37 @@ impl HeldClaims {
     /// Returns when a claim was added or has a report.
     pub async fn changed(&self) {
         self.changed.notified().await;
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use steadfast_core::{
+        Kind, LogLevel, NewJob, Payload, Preset, Timestamp, WorkerName, limits as core_limits,
+    };
+
+    use super::*;
+
+    /// A claim of a job with this number.
+    pub fn held_claim(number: u128) -> Arc<HeldClaim> {
+        let (kind, policy) = (Kind::new("mail").unwrap(), Preset::Http.policy());
+        let id = JobId::from_bits(number);
+        let job = NewJob::new(id, kind, Payload::default(), Arc::new(policy));
+        let (worker, now) = (WorkerName::new("w").unwrap(), Timestamp::EPOCH);
+        let claim = job.into_job(now).claim(worker, None, now);
+        let claim = ClaimBody::new(&claim, now);
+        let client = Client::builder("http://127.0.0.1:1").build().unwrap();
+        HeldClaims::default().claim(claim, None, &client, Instant::now())
+    }
+
+    /// Logs as many lines as are kept.
+    pub fn log_lines(held: &HeldClaim, text: &str) {
+        for _ in 0..core_limits::LOG_LINES_MAX {
+            held.log(LogLine {
+                at: Timestamp::EPOCH,
+                level: LogLevel::Error,
+                text: text.to_owned(),
+            });
+        }
     }
 }

@@ -2,11 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use steadfast_tracing::AttemptLogger;
 use tokio::{
     runtime::Handle,
     sync::watch,
     time::{Instant, sleep, timeout, timeout_at},
 };
+use tracing::Instrument as _;
 
 use super::{
     claimer::{Claimer, stopping},
@@ -106,7 +108,7 @@ impl Session {
     fn give_back(&self, claims: &[Arc<HeldClaim>]) {
         for held in claims {
             if let Some(settlement) = outcome::of_stop(held, StopReason::Stopping) {
-                self.settler.add(held, &settlement);
+                self.settler.add(held, settlement);
             }
         }
     }
@@ -128,7 +130,8 @@ impl Session {
         let settlement = match self.handlers.handle(held) {
             Some(work) => {
                 let span = AttemptSpan::start(&held.job);
-                let settlement = self.attend(held, span.around(work)).await;
+                let work = span.around(logged(held.clone(), work));
+                let settlement = self.attend(held, work).await;
                 span.end(settlement.as_ref());
                 settlement
             }
@@ -155,7 +158,7 @@ impl Session {
         if held.unsent_report().is_some() {
             self.heartbeats.send(std::slice::from_ref(held)).await;
         }
-        self.settler.add(held, &settlement);
+        self.settler.add(held, settlement);
     }
 
     /// Lets a handler run until it ends, or has to be cut off.
@@ -199,6 +202,17 @@ impl Session {
             _ = cut_off.wait_for(|is_over| *is_over) => StopReason::Stopping,
         }
     }
+}
+
+/// Events of a handler say which attempt they are of, and can go to its log.
+async fn logged<F: Future>(held: Arc<HeldClaim>, work: F) -> F::Output {
+    let written = held.clone();
+    let logger = AttemptLogger::new(move |level, text| written.log(level, text));
+    let job = &held.job;
+    let span = logger.enter(
+        || tracing::info_span!("attempt", job = %job.id, kind = %job.kind, attempt = job.attempt),
+    );
+    logger.scope(work).instrument(span).await
 }
 
 fn ids(claims: &[Arc<HeldClaim>]) -> Vec<String> {

@@ -2,6 +2,7 @@
 //! that is about to be sent. A request whose answer was lost is repeated; the server lets it take effect once.
 
 use std::{
+    borrow::Cow,
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -41,9 +42,34 @@ struct Queue {
 /// An outcome on its way to the server.
 pub struct Settlement {
     held: Arc<HeldClaim>,
+    /// In JSON, without its log.
     text: String,
+    /// In JSON, until the server refuses a request with it.
+    log: Option<String>,
     /// It already says that the server refused the first one.
     is_refusal: bool,
+    /// It is sent in a request of its own: the server did not say which of several is at fault.
+    is_alone: bool,
+}
+
+const LOG_FIELD: &str = ",\"log\":";
+
+impl Settlement {
+    fn bytes(&self) -> usize {
+        let log = self
+            .log
+            .as_deref()
+            .map_or(0, |log| log.len() + LOG_FIELD.len());
+        self.text.len() + log
+    }
+
+    fn to_json(&self) -> Cow<'_, str> {
+        let bare = self.text.strip_suffix('}');
+        match bare.zip(self.log.as_deref()) {
+            Some((bare, log)) => format!("{bare}{LOG_FIELD}{log}}}").into(),
+            None => self.text.as_str().into(),
+        }
+    }
 }
 
 impl Settler {
@@ -59,26 +85,34 @@ impl Settler {
     }
 
     /// Reports the outcome of an attempt; the first one counts.
-    pub fn add(&self, held: &Arc<HeldClaim>, settlement: &SettlementRequest) {
+    pub fn add(&self, held: &Arc<HeldClaim>, settlement: SettlementRequest) {
         if held.end() {
             self.push(held.clone(), settlement, false);
         }
     }
 
-    fn push(&self, held: Arc<HeldClaim>, settlement: &SettlementRequest, is_refusal: bool) {
-        let text = match serde_json::to_string(settlement) {
+    fn push(&self, held: Arc<HeldClaim>, mut settlement: SettlementRequest, is_refusal: bool) {
+        let log = settlement.log.take();
+        let text = match serde_json::to_string(&settlement) {
             Ok(text) => text,
             Err(error) => {
-                let refusal = outcome::of_refusal(&held, &error.to_string());
+                let mut refusal = outcome::of_refusal(&held, &error.to_string());
+                refusal.log = None;
                 serde_json::to_string(&refusal).unwrap_or_default()
             }
         };
-        let mut queue = self.queue();
-        queue.waiting.push_back(Settlement {
+        let mut entry = Settlement {
             held,
             text,
+            log: log.and_then(|log| serde_json::to_string(&log).ok()),
             is_refusal,
-        });
+            is_alone: false,
+        };
+        if entry.bytes() > SETTLE_BYTES_MAX {
+            entry.log = None;
+        }
+        let mut queue = self.queue();
+        queue.waiting.push_back(entry);
         self.slots.set_unsettled(queue.len());
         drop(queue);
         self.changed.notify_one();
@@ -126,15 +160,17 @@ impl Settler {
     pub fn finish_along(&self, batch: Vec<Settlement>, results: Option<Vec<SettlementResult>>) {
         match results {
             Some(results) => self.finish(batch, results),
-            None => {
-                let mut queue = self.queue();
-                for entry in batch.into_iter().rev() {
-                    queue.waiting.push_front(entry);
-                }
-            }
+            None => self.put_back(batch),
         }
         self.update(|queue| queue.along = 0);
         self.wake();
+    }
+
+    fn put_back(&self, batch: Vec<Settlement>) {
+        let mut queue = self.queue();
+        for entry in batch.into_iter().rev() {
+            queue.waiting.push_front(entry);
+        }
     }
 
     /// The claimer no longer takes outcomes along.
@@ -169,7 +205,11 @@ impl Settler {
                     None
                 }
                 Err(error) if error.is_refusal_of_content() => {
-                    self.refuse_one(&mut batch, &error);
+                    let Some(index) = refused_index(&batch, &error) else {
+                        batch.iter_mut().for_each(|entry| entry.is_alone = true);
+                        return self.put_back(batch);
+                    };
+                    self.refuse_one(&mut batch, index, &error);
                     continue;
                 }
                 Err(error) => {
@@ -189,17 +229,18 @@ impl Settler {
         request.json_text(body).timeout(SETTLE_TIMEOUT).await
     }
 
-    /// Takes out the one that the server refuses, so that it does not hinder the others. If the
-    /// server does not say which, it is the largest.
-    fn refuse_one(&self, batch: &mut Vec<Settlement>, error: &ClientError) {
-        let named = error.field().and_then(index_of);
-        let largest = || (0..batch.len()).max_by_key(|&index| batch[index].text.len());
-        let index = named.filter(|&index| index < batch.len()).or_else(largest);
-        if let Some(index) = index {
+    /// Takes out the one that the server refuses, so that it does not hinder the others. One with a
+    /// log is sent without it first: a log must not turn a success into a failure.
+    fn refuse_one(&self, batch: &mut Vec<Settlement>, index: usize, error: &ClientError) {
+        let detail = error
+            .problem()
+            .map_or_else(|| error.to_string(), |problem| problem.detail.clone());
+        if batch[index].log.take().is_some() {
+            let held = &batch[index].held;
+            tracing::warn!(job = %held.job.id, detail, "the server refused a log");
+            held.leave_out_log();
+        } else {
             let entry = batch.remove(index);
-            let detail = error
-                .problem()
-                .map_or_else(|| error.to_string(), |problem| problem.detail.clone());
             self.refuse(entry, &detail);
         }
     }
@@ -228,7 +269,7 @@ impl Settler {
             self.held.remove(&entry.held);
         } else {
             let refusal = outcome::of_refusal(&entry.held, detail);
-            self.push(entry.held, &refusal, true);
+            self.push(entry.held, refusal, true);
         }
     }
 
@@ -258,8 +299,9 @@ impl Queue {
 fn take(queue: &mut Queue, under_way: fn(&mut Queue) -> &mut usize) -> Vec<Settlement> {
     let (mut count, mut bytes) = (0, 0);
     for settlement in queue.waiting.iter().take(BATCH_MAX) {
-        bytes += settlement.text.len() + 1;
-        if count > 0 && bytes > SETTLE_BYTES_MAX {
+        bytes += settlement.bytes() + 1;
+        let is_alone = settlement.is_alone || queue.waiting[0].is_alone;
+        if count > 0 && (is_alone || bytes > SETTLE_BYTES_MAX) {
             break;
         }
         count += 1;
@@ -270,8 +312,18 @@ fn take(queue: &mut Queue, under_way: fn(&mut Queue) -> &mut usize) -> Vec<Settl
 
 /// The field of a request that reports these outcomes.
 pub fn field_of(batch: &[Settlement]) -> String {
-    let texts: Vec<&str> = batch.iter().map(|entry| entry.text.as_str()).collect();
+    let texts: Vec<Cow<'_, str>> = batch.iter().map(Settlement::to_json).collect();
     format!("\"settlements\":[{}]", texts.join(","))
+}
+
+/// The settlement that the server refuses; `None` if it does not say which of several.
+fn refused_index(batch: &[Settlement], error: &ClientError) -> Option<usize> {
+    let named = error.field().and_then(index_of);
+    let is_known = batch.len() == 1 || error.status() == Some(413);
+    let largest = || (0..batch.len()).max_by_key(|&index| batch[index].bytes());
+    named
+        .filter(|&index| index < batch.len())
+        .or_else(|| is_known.then(largest).flatten())
 }
 
 /// The number in `settlements[3].result`.
@@ -282,7 +334,90 @@ fn index_of(field: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+    use steadfast_api::ProblemBody;
+
     use super::*;
+    use crate::{
+        error::ErrorKind,
+        worker::held::tests::{held_claim, log_lines},
+    };
+
+    fn settler() -> Settler {
+        let client = Client::builder("http://127.0.0.1:1").build().unwrap();
+        let slots = Arc::new(Slots::new(10));
+        Settler::new(client, Arc::default(), slots)
+    }
+
+    /// A success of a job with this number, with a log.
+    fn add_success(settler: &Settler, number: u128) -> Arc<HeldClaim> {
+        let held = held_claim(number);
+        log_lines(&held, "x");
+        settler.add(&held, outcome::of_result(&held, Ok(Ok(None))).unwrap());
+        held
+    }
+
+    fn refusal(status: u16, field: Option<&str>) -> ClientError {
+        let problem = ProblemBody {
+            kind: "about:blank".to_owned(),
+            title: String::new(),
+            status,
+            code: "invalid".to_owned(),
+            detail: "refused".to_owned(),
+            field: field.map(str::to_owned),
+        };
+        ClientError::new("settleAttempts", ErrorKind::Refused(Box::new(problem)))
+    }
+
+    fn field(entry: &Settlement, name: &str) -> Value {
+        let value: Value = serde_json::from_str(&entry.to_json()).unwrap();
+        value[name].clone()
+    }
+
+    #[test]
+    fn a_log_does_not_turn_a_success_into_a_failure() {
+        let settler = settler();
+        let held: Vec<_> = (0..2).map(|number| add_success(&settler, number)).collect();
+        let mut batch = settler.take_along();
+        assert_eq!(batch.len(), 2);
+        assert_eq!(field(&batch[1], "log")["lines"][999]["text"], "x");
+        let error = refusal(422, Some("settlements[1].log"));
+        settler.refuse_one(&mut batch, 1, &error);
+        let outcomes: Vec<_> = batch.iter().map(|entry| field(entry, "outcome")).collect();
+        assert_eq!(outcomes, ["succeed", "succeed"]);
+        assert!(field(&batch[0], "log").is_object() && field(&batch[1], "log").is_null());
+        assert!(held[0].unsent_log().is_some() && held[1].unsent_log().is_none());
+        // Without a log the outcome itself is at fault.
+        settler.refuse_one(&mut batch, 1, &error);
+        let refused = take(&mut settler.queue(), |queue| &mut queue.under_way);
+        assert_eq!((batch.len(), refused.len()), (1, 1));
+        assert_eq!(field(&refused[0], "outcome"), "fail");
+    }
+
+    #[test]
+    fn a_log_is_left_out_if_it_does_not_fit_beside_the_outcome() {
+        let settler = settler();
+        let held = held_claim(1);
+        log_lines(&held, "x");
+        let mut large = outcome::of_unknown_kind(&held);
+        large.id = "x".repeat(SETTLE_BYTES_MAX - 1_000);
+        settler.add(&held, large);
+        let batch = settler.take_along();
+        assert!(field(&batch[0], "log").is_null());
+    }
+
+    #[test]
+    fn if_the_server_does_not_say_which_is_wrong_each_is_sent_alone() {
+        let settler = settler();
+        (0..3).for_each(|number| drop(add_success(&settler, number)));
+        let mut batch = settler.take_along();
+        assert_eq!(refused_index(&batch, &refusal(400, None)), None);
+        assert_eq!(refused_index(&batch, &refusal(413, None)), Some(2));
+        assert_eq!(refused_index(&batch[..1], &refusal(400, None)), Some(0));
+        batch.iter_mut().for_each(|entry| entry.is_alone = true);
+        settler.put_back(batch);
+        assert_eq!(settler.take_along().len(), 1);
+    }
 
     #[test]
     fn a_field_names_the_settlement_at_fault() {

@@ -203,3 +203,41 @@ async fn a_worker_that_cannot_run_says_why() {
     };
     assert_eq!(error.field(), Some("worker"));
 }
+
+#[cfg(feature = "log-layer")]
+#[tokio::test]
+async fn events_of_a_handler_and_its_own_lines_are_in_the_log_of_its_attempt() {
+    use steadfast_client::{AttemptLogLayer, LogLevel};
+    use tracing::Instrument as _;
+    use tracing_subscriber::prelude::*;
+
+    async fn fulfil(order: Order, ctx: Context) -> Result<(), JobError> {
+        ctx.log(LogLevel::Warn, "by hand");
+        tracing::info!(number = order.number, "fulfilling");
+        let work = async { tracing::error!("in a task") };
+        tokio::spawn(work.instrument(tracing::Span::current())).await?;
+        Ok(())
+    }
+    let subscriber = tracing_subscriber::registry().with(AttemptLogLayer::default());
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let server = Server::start().await;
+    let client = server.client();
+    let worker = client.worker().handler(fulfil).start().unwrap();
+    let made = client.enqueue(&Order { number: 7 }).await.unwrap();
+    assert_eq!(end_of(&client, made.id).await.label, JobLabel::Succeeded);
+    let log = client.get_attempt_log(made.id, 1, &Default::default());
+    let lines = log.await.unwrap().lines;
+    let lines: Vec<_> = lines
+        .iter()
+        .map(|it| (it.level, it.text.as_str()))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            (LogLevel::Warn, "by hand"),
+            (LogLevel::Info, "fulfilling number=7"),
+            (LogLevel::Error, "in a task"),
+        ]
+    );
+    worker.stop().await.unwrap();
+}

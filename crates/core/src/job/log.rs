@@ -59,11 +59,6 @@ impl LogLines {
     pub fn next(&self) -> u64 {
         self.from.saturating_add(self.lines.len() as u64)
     }
-
-    /// How long the texts are together.
-    pub fn text_bytes(&self) -> usize {
-        self.lines.iter().map(|line| line.text.len()).sum()
-    }
 }
 
 /// The newest lines of an attempt: at most [`limits::LOG_LINES_MAX`], and

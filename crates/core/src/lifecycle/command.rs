@@ -155,7 +155,13 @@ pub fn on_command(
             reason,
         });
     }
-    let job = apply(job, command, now);
+    let mut job = apply(job, command, now);
+    // Gates and health of its current address count.
+    if let Some(destination) = subscriptions.destination_of(&job)
+        && job.progress.state == Waiting
+    {
+        job.destination = Some(destination.clone());
+    }
     let event = match job.progress.state {
         Cancelled if state != Cancelled => Some(EventType::JobCancelled),
         Failed if state != Failed => Some(EventType::JobFailed),

@@ -173,6 +173,15 @@ impl Subscriptions {
         event.delivery(&Subscriber::of(to), &self.policy)
     }
 
+    /// Where a delivery to an endpoint goes, which may have another address than when the delivery was
+    /// created; `None` for other jobs.
+    pub(crate) fn destination_of(&self, job: &Job) -> Option<&Destination> {
+        let endpoint = job.endpoint()?;
+        let mut own = self.by_tenant.get(&job.tenant)?.iter();
+        let subscription = own.find(|subscription| subscription.endpoint == endpoint)?;
+        subscription.destination.as_ref()
+    }
+
     fn subscribed(&self, tenant: &Tenant, event: EventType) -> impl Iterator<Item = &Subscription> {
         let all = self.by_tenant.get(tenant).into_iter().flatten();
         all.filter(move |subscription| subscription.events.contains(&event))

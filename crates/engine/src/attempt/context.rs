@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{Job, JobId, LogLevel, LogLine, Payload, StepName, Timestamp, limits};
 use steadfast_store::StoreError;
+use steadfast_tracing::AttemptLogger;
 
 use crate::{
     attempt::job_error::JobError,
@@ -41,6 +42,17 @@ impl AttemptContext {
     /// Returns when this attempt should stop, for use in `select!`.
     pub async fn stopped(&self) -> StopReason {
         self.signals.stopped().await
+    }
+
+    fn log(&self, level: LogLevel, text: String) {
+        let at = self.client.now();
+        self.signals.log(LogLine { at, level, text }, &self.job);
+    }
+
+    /// Where events of the handler go.
+    pub(crate) fn logger(&self) -> AttemptLogger {
+        let attempt = self.clone();
+        AttemptLogger::new(move |level, text| attempt.log(level, text))
     }
 }
 
@@ -130,10 +142,7 @@ impl<S> Context<S> {
     /// Adds a line to the log of this attempt, which people read on the job's page and with
     /// `steadfast jobs logs`. The newest 1,000 lines or 64 KiB are kept.
     pub fn log(&self, level: LogLevel, text: impl Into<String>) {
-        let at = self.client().now();
-        let text = text.into();
-        let line = LogLine { at, level, text };
-        self.attempt.signals.log(line, self.job());
+        self.attempt.log(level, text.into());
     }
 
     /// Creates another job if and only if this attempt succeeds: both are written in one

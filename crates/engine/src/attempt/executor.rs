@@ -73,15 +73,18 @@ impl Executor {
                     signals: signals.clone(),
                     client: self.client.clone(),
                 };
-                let span = tracing::info_span!(
-                    "attempt",
-                    tenantId = %job.tenant,
-                    jobId = %job.id,
-                    kind = %job.kind,
-                    attempt = job.progress.attempt,
-                );
+                let logger = attempt.logger();
+                let span = logger.enter(|| {
+                    tracing::info_span!(
+                        "attempt",
+                        tenantId = %job.tenant,
+                        jobId = %job.id,
+                        kind = %job.kind,
+                        attempt = job.progress.attempt,
+                    )
+                });
                 let timeout = job.timeout.filter(|_| !handler.has_own_timeout());
-                let run = self.run_guarded(handler.as_ref(), attempt, timeout);
+                let run = logger.scope(self.run_guarded(handler.as_ref(), attempt, timeout));
                 match signals.span() {
                     None => run.instrument(span).await,
                     Some(trace) => {

@@ -85,11 +85,9 @@ impl Client {
         audit: Option<AuditRecord>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
         let endpoints = match command {
-            // Only the end of a job is reported, so only what ends one must know of every endpoint.
-            JobCommand::Cancel | JobCommand::Expire | JobCommand::Follow(_) => {
-                self.endpoint_cache().refresh_if_changed().await?
-            }
-            _ => self.endpoint_cache().get().await?,
+            // Nothing is reported of these, and no delivery is sent.
+            JobCommand::Discard | JobCommand::Erase => self.endpoint_cache().get().await?,
+            _ => self.endpoint_cache().refresh_if_changed().await?,
         };
         let subscriptions = endpoints.subscriptions();
         let store = self.store();

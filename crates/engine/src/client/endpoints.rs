@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use steadfast_core::{
-    Actor, AuditRecord, CommandRefusal, Endpoint, EndpointId, EventType, Invalid, Job, JobCommand,
-    JobId, JobLabel, JobState, Kind, NewJob, OperationKind, Payload, RefusalReason, Tenant,
-    WebhookEvent, WebhookSecret, tag_text,
+    Actor, AuditRecord, CommandRefusal, Destination, Endpoint, EndpointId, EventType, Invalid, Job,
+    JobCommand, JobId, JobLabel, JobState, Kind, NewJob, OperationKind, Payload, RefusalReason,
+    Tenant, WebhookEvent, WebhookSecret, tag_text,
 };
 use steadfast_store::{
     CommandError, Document, DocumentKind, DocumentPage, DocumentSaveResult, JobFilter,
@@ -168,12 +168,36 @@ impl Client {
             // failed since, and wait for their retries.
             false => &[JobLabel::Scheduled],
         };
+        self.run_deliveries(&endpoint, labels, by, pace).await?;
+        Ok(Some(endpoint))
+    }
+
+    /// Sends what waits for an endpoint that has another address, at a limited rate. From then on it
+    /// waits at the gates of that address and counts for its health.
+    pub async fn move_deliveries(
+        &self,
+        endpoint: &Endpoint,
+        by: Actor,
+        pace: Option<u32>,
+    ) -> Result<(), ClientError> {
+        let labels = [JobLabel::Ready, JobLabel::Scheduled, JobLabel::Retrying];
+        self.run_deliveries(endpoint, &labels, by, pace).await
+    }
+
+    /// Starts an operation for deliveries that wait, by their label.
+    async fn run_deliveries(
+        &self,
+        endpoint: &Endpoint,
+        labels: &[JobLabel],
+        by: Actor,
+        pace: Option<u32>,
+    ) -> Result<(), ClientError> {
         for label in labels.iter().copied() {
             let mut request = OperationRequest::new(OperationKind::RunNow, by.clone());
             request.tenant = Some(endpoint.tenant.clone());
             request.filter = JobFilter {
                 label: Some(label),
-                ..endpoint_deliveries(&endpoint)
+                ..endpoint_deliveries(endpoint)
             };
             request.pace = pace;
             if self.count_operation(&request).await?.count == 0 {
@@ -182,14 +206,14 @@ impl Client {
             match self.create_operation(request).await {
                 // They look for the endpoint by themselves, only later.
                 Err(error @ ClientError::TooManyOperations { .. }) => {
-                    tracing::warn!(endpoint = %id, %error, "its deliveries are delayed");
+                    tracing::warn!(endpoint = %endpoint.id, %error, "its deliveries are delayed");
                 }
                 created => {
                     created?;
                 }
             }
         }
-        Ok(Some(endpoint))
+        Ok(())
     }
 
     /// Disables an endpoint whose target says that it is gone, unless it has another address by now,
@@ -248,14 +272,16 @@ impl Client {
     /// has failed is retried; one that has succeeded gets a new delivery beside it.
     /// Refused if its endpoint was deleted.
     pub async fn resend_delivery(&self, delivery: Job, by: Actor) -> Result<Job, ClientError> {
-        if let Some(endpoint) = delivery.endpoint()
-            && self.find_endpoint(endpoint, None).await?.is_none()
-        {
-            let refusal = CommandRefusal {
-                job: delivery.id,
-                reason: RefusalReason::EndpointDeleted,
+        let mut current = delivery.destination.clone();
+        if let Some(endpoint) = delivery.endpoint() {
+            let Some(endpoint) = self.find_endpoint(endpoint, None).await? else {
+                let refusal = CommandRefusal {
+                    job: delivery.id,
+                    reason: RefusalReason::EndpointDeleted,
+                };
+                return Err(CommandError::Refused(refusal).into());
             };
-            return Err(CommandError::Refused(refusal).into());
+            current = Destination::of_url(&endpoint.url);
         }
         let client = self.by(by);
         let subject = delivery.id.to_string();
@@ -271,7 +297,6 @@ impl Client {
             policy,
             tenant,
             queue,
-            destination,
             webhook,
             tags,
             traceparent,
@@ -280,7 +305,7 @@ impl Client {
         let mut job = NewJob::new(id, kind, payload, policy);
         job.tenant = tenant;
         job.queue = queue;
-        job.destination = destination;
+        job.destination = current;
         job.webhook = webhook;
         let job = job.with_tags(tags)?;
         let job = match &traceparent {

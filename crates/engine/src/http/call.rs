@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, Uri, header, uri::PathAndQuery};
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use rustls::{
     ClientConfig, RootCertStore,
@@ -64,12 +64,37 @@ impl Outbound {
     ) -> Result<RecordedResponse, Failure> {
         self.call_if(request, limit, fresh, &AlwaysWanted)
             .await
-            .map_err(|error| match error {
-                CallError::Failed { failure, .. } => failure,
-                CallError::Unwanted => {
-                    Failure::new(FailureClass::ERROR, "the request was not sent")
-                }
-            })
+            .map_err(CallError::into_failure)
+    }
+
+    /// Sends a request over a new connection and reads the whole response, which may have up to
+    /// `bytes_max` bytes, all within `limit`.
+    pub async fn fetch(
+        &self,
+        request: Request<Full<Bytes>>,
+        limit: Duration,
+        bytes_max: usize,
+    ) -> Result<Response<Bytes>, Failure> {
+        let (origin, request) = split_url(request)?;
+        let mut trace = Trace::start();
+        let options = SendOptions {
+            fresh: true,
+            wanted: &AlwaysWanted,
+        };
+        let fetch = async {
+            let (_connection, response) = self.send(&origin, request, options, &mut trace).await?;
+            let (head, body) = response.into_parts();
+            let body = Limited::new(body, bytes_max).collect().await;
+            let body = body.map_err(|error| {
+                let message = format!("cannot read the response from {origin}: {error}");
+                Failure::new(FailureClass::CONNECTION, message)
+            })?;
+            Ok(Response::from_parts(head, body.to_bytes()))
+        };
+        match timeout(limit, fetch).await {
+            Ok(fetched) => fetched.map_err(CallError::into_failure),
+            Err(_) => Err(trace.timeout_failure(&origin, limit)),
+        }
     }
 
     /// As [`Outbound::call`], and asks whether the request is still wanted after a new connection
@@ -197,6 +222,13 @@ impl From<Failure> for CallError {
 }
 
 impl CallError {
+    fn into_failure(self) -> Failure {
+        match self {
+            Self::Failed { failure, .. } => failure,
+            Self::Unwanted => Failure::new(FailureClass::ERROR, "the request was not sent"),
+        }
+    }
+
     fn after(self, timings: Timings) -> Self {
         match self {
             Self::Failed { failure, .. } => Self::Failed { failure, timings },

@@ -107,11 +107,7 @@ impl OperationRunner {
             OperationRoom::Jobs(most) => most,
         };
         let batch = self.next_batch(&record, most).await?;
-        let endpoints = match record.operation.command() {
-            // Only a cancel is reported, so only a cancel must know of every endpoint.
-            JobCommand::Cancel => self.endpoints.refresh_if_changed().await?,
-            _ => self.endpoints.get().await?,
-        };
+        let endpoints = self.endpoints.refresh_if_changed().await?;
         let change = self
             .store
             .work_operation(record.id, record.revision, batch, endpoints.subscriptions())

@@ -2,6 +2,8 @@
 
 mod document_cache;
 mod leases;
+#[cfg(feature = "log-layer")]
+mod log_layer;
 mod log_lines;
 mod polls;
 mod running;

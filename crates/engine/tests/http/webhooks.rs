@@ -13,9 +13,9 @@ use std::{
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Actor, CommitResult, Endpoint, EndpointId, EventType, Jitter, Job, JobEdit, JobState, Kind,
-    LogLines, Outcome, PolicyPatch, Preset, Tenant, Timestamp, Transition, Webhook, WebhookTarget,
-    WorkerName,
+    Actor, CommitResult, Destination, Endpoint, EndpointId, EventType, Jitter, Job, JobEdit,
+    JobLabel, JobState, Kind, LogLines, Outcome, PolicyPatch, Preset, Tenant, Timestamp,
+    Transition, Webhook, WebhookTarget, WorkerName,
 };
 use steadfast_engine::{
     Client, ClientError, Context, Engine, EngineBuilder, EngineConfig, JobError, JobKind,
@@ -227,6 +227,45 @@ async fn a_delivery_waits_seven_days_for_an_endpoint_counted_from_when_that_was_
         "it has not waited yet"
     );
     assert!(target.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_delivery_that_waits_follows_its_endpoint_to_another_address() {
+    let broken = Target::start(|_| answer("503 Service Unavailable", "", "")).await;
+    let target = Target::start(|_| ok("")).await;
+    let [one, other] = nodes().await;
+    let client = one.client();
+    client.create_endpoint(endpoint(&broken)).await.unwrap();
+    end_a_job(&other).await;
+    let origin = |target: &Target| Destination::of_url(&target.url());
+    let delivery = deliveries(&one).await.remove(0);
+    assert_eq!(delivery.destination, origin(&broken));
+    assert_eq!(delivery.label(one.client().now()), JobLabel::Retrying);
+    let url = target.url();
+    let moved = client.change_endpoint(ENDPOINT, None, |it| it.move_to(url.clone()));
+    let moved = moved.await.unwrap().unwrap();
+    let by = Actor::named("test");
+    client
+        .move_deliveries(&moved, by.clone(), None)
+        .await
+        .unwrap();
+    let operations = client.operations(OperationFilter::default(), PageRequest::first(2));
+    let operations = operations.await.unwrap().items;
+    assert_eq!(operations.len(), 1);
+    assert_eq!(operations[0].filter.label, Some(JobLabel::Retrying));
+    // What the operation does, on a node that has not heard of the change.
+    other.client().run_now(delivery.id).await.unwrap();
+    other.run_due().await.unwrap();
+    let delivery = deliveries(&one).await.remove(0);
+    assert_eq!(delivery.destination, origin(&target));
+    assert_eq!(delivery.progress.state, JobState::Succeeded);
+    // Sent once more, it counts there, too.
+    client
+        .change_endpoint(ENDPOINT, None, |it| it.move_to(broken.url()))
+        .await
+        .unwrap();
+    let again = client.resend_delivery(delivery, by).await.unwrap();
+    assert_eq!(again.destination, origin(&broken));
 }
 
 #[tokio::test]

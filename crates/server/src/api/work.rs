@@ -11,4 +11,5 @@ pub mod job_search;
 pub mod jobs;
 pub mod logs;
 pub mod operations;
+pub mod requeues;
 pub mod schedules;

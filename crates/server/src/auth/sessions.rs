@@ -1,12 +1,13 @@
-//! Browsers that have signed in with an API key.
+//! Browsers that have signed in, with an API key or as a person.
 //!
 //! A browser holds a random token in a cookie; the store holds its hash and when it ends. The
-//! sessions of a key are one document, so that their number is bounded where they are written:
-//! the oldest goes. The token begins with the digits of its key, and a token of no key is refused
+//! sessions of a key or person are one document, so that their number is bounded where they are
+//! written: the oldest goes. The token begins with its owner, and a token of no key is refused
 //! without asking the store. Every node reads the sessions, so any node can answer. Revoking a key
-//! ends its sessions, because the key is looked up at every request.
+//! ends its sessions, because the key is looked up at every request. The session of a person keeps
+//! the role that the provider gave, until it ends.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use axum::http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ use tokio::{sync::Mutex, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auth::keys::Keys,
+    auth::{keys::Keys, oidc::Person},
     http::Problem,
     limits::{
         DOCUMENT_TRIES_MAX, SECRET_BYTES, SESSION_TIME_MAX, SESSIONS_PER_KEY_MAX,
@@ -33,13 +34,18 @@ pub const COOKIE: &str = "steadfast_session";
 
 /// The token that a browser sends.
 pub fn token_of(headers: &HeaderMap) -> Option<String> {
+    cookie(headers, COOKIE)
+}
+
+/// A cookie that a browser sends.
+pub fn cookie(headers: &HeaderMap, wanted: &str) -> Option<String> {
     let cookies = headers.get_all(header::COOKIE).iter();
     let mut pairs = cookies
         .filter_map(|value| value.to_str().ok())
         .flat_map(|text| text.split(';'));
     let found = pairs.find_map(|pair| {
         let (name, value) = pair.trim().split_once('=')?;
-        (name == COOKIE).then(|| value.to_owned())
+        (name == wanted).then(|| value.to_owned())
     });
     found.filter(|token| !token.is_empty())
 }
@@ -50,11 +56,72 @@ pub fn token_of(headers: &HeaderMap) -> Option<String> {
 struct Session {
     hash: String,
     expires_at: Timestamp,
+    /// Who it is, if no key was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    person: Option<Arc<Person>>,
 }
 
-/// The sessions of one key, oldest first.
+/// Whose session it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionUser {
+    Key(KeyId),
+    Person(Arc<Person>),
+}
+
+/// A key or a person, as documents and tokens name them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum SessionOwner {
+    Key(KeyId),
+    /// A hash of the provider and its name for the person.
+    Person(String),
+}
+
+impl SessionOwner {
+    fn of_person(person: &Person, issuer: &str) -> Self {
+        let mut digest = hash(&format!("{issuer}\n{}", person.subject));
+        digest.truncate(32);
+        Self::Person(digest)
+    }
+
+    /// The owner that a token says it is of.
+    fn of_token(token: &str) -> Option<Self> {
+        let (owner, _) = token.split_once('_')?;
+        match owner.strip_prefix("person-") {
+            Some(person) => Some(Self::Person(person.to_owned())),
+            None => format!("key_{owner}").parse().ok().map(Self::Key),
+        }
+    }
+
+    fn of_document(id: &str) -> Option<Self> {
+        match id.strip_prefix("person_") {
+            Some(person) => Some(Self::Person(person.to_owned())),
+            None => id.parse().ok().map(Self::Key),
+        }
+    }
+
+    fn document_id(&self) -> String {
+        match self {
+            Self::Key(key) => key.to_string(),
+            Self::Person(person) => format!("person_{person}"),
+        }
+    }
+
+    fn new_token(&self) -> String {
+        let secret = rand::random::<[u8; SECRET_BYTES]>();
+        let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        match self {
+            Self::Key(key) => {
+                let digits = key.to_string();
+                format!("{}_{secret}", digits.trim_start_matches("key_"))
+            }
+            Self::Person(person) => format!("person-{person}_{secret}"),
+        }
+    }
+}
+
+/// The sessions of one key or person, oldest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct KeySessions {
+struct OwnerSessions {
     /// Absent in documents of a version that wrote one for each session.
     #[serde(default)]
     sessions: Vec<Session>,
@@ -62,7 +129,7 @@ struct KeySessions {
     revision: u64,
 }
 
-impl KeySessions {
+impl OwnerSessions {
     fn of(document: &Document) -> Self {
         let sessions = document.body.decode().unwrap_or_default();
         Self {
@@ -72,17 +139,20 @@ impl KeySessions {
     }
 }
 
-/// All sessions, by key.
+/// All sessions, by owner.
 #[derive(Default)]
-struct SessionIndex(HashMap<KeyId, KeySessions>);
+struct SessionIndex(HashMap<SessionOwner, OwnerSessions>);
 
 impl SessionIndex {
-    fn find(&self, token: &str, now: Timestamp) -> Option<KeyId> {
-        let key = key_of(token)?;
+    fn find(&self, token: &str, now: Timestamp) -> Option<SessionUser> {
+        let owner = SessionOwner::of_token(token)?;
         let hash = hash(token);
-        let mut sessions = self.0.get(&key)?.sessions.iter();
-        let is_known = sessions.any(|it| it.hash == hash && now < it.expires_at);
-        is_known.then_some(key)
+        let mut sessions = self.0.get(&owner)?.sessions.iter();
+        let session = sessions.find(|it| it.hash == hash && now < it.expires_at)?;
+        match owner {
+            SessionOwner::Key(key) => Some(SessionUser::Key(key)),
+            SessionOwner::Person(_) => session.person.clone().map(SessionUser::Person),
+        }
     }
 }
 
@@ -90,43 +160,52 @@ impl SessionIndex {
 pub struct Sessions {
     store: Arc<dyn Store>,
     cache: DocumentCache<SessionIndex>,
+    /// The provider whose people may sign in.
+    issuer: Option<String>,
     /// When they were last read because of an unknown token.
     refreshed: Mutex<Option<Instant>>,
 }
 
 impl Sessions {
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    pub fn new(store: Arc<dyn Store>, issuer: Option<String>) -> Self {
         let cache = DocumentCache::new(store.clone(), DocumentKind::Session, |documents| {
-            let sessions = decode_documents::<KeySessions>(documents);
-            let by_key = sessions.filter_map(|(document, sessions)| {
-                let (key, revision) = (document.id.parse().ok()?, document.revision);
+            let sessions = decode_documents::<OwnerSessions>(documents);
+            let by_owner = sessions.filter_map(|(document, sessions)| {
+                let owner = SessionOwner::of_document(&document.id)?;
+                let revision = document.revision;
                 Some((
-                    key,
-                    KeySessions {
+                    owner,
+                    OwnerSessions {
                         revision,
                         ..sessions
                     },
                 ))
             });
-            SessionIndex(by_key.collect())
+            SessionIndex(by_owner.collect())
         });
         Self {
             store,
             cache,
+            issuer,
             refreshed: Mutex::new(None),
         }
     }
 
-    /// The key of a token whose session has not ended. Another node may have started it a moment
+    /// The user of a token whose session has not ended. Another node may have started it a moment
     /// ago, so what is unknown here is looked up in the store; all unknown tokens of a second
     /// share one look.
-    pub async fn find(&self, token: &str, keys: &Keys) -> Result<Option<KeyId>, Problem> {
+    pub async fn find(&self, token: &str, keys: &Keys) -> Result<Option<SessionUser>, Problem> {
         let now = self.store.now();
-        if let Some(key) = self.cache.get().await?.find(token, now) {
-            return Ok(Some(key));
-        }
-        if key_of(token).is_none_or(|key| keys.get(key, now).is_none()) {
+        let may_be_known = match SessionOwner::of_token(token) {
+            Some(SessionOwner::Key(key)) => keys.get(key, now).is_some(),
+            Some(SessionOwner::Person(_)) => self.issuer.is_some(),
+            None => false,
+        };
+        if !may_be_known {
             return Ok(None);
+        }
+        if let Some(user) = self.cache.get().await?.find(token, now) {
+            return Ok(Some(user));
         }
         let arrived = Instant::now();
         let mut refreshed = self.refreshed.lock().await;
@@ -148,19 +227,34 @@ impl Sessions {
         Ok(sessions.find(token, self.store.now()).is_some())
     }
 
-    /// Starts a session for a key; the token is returned here and never again. Sessions that have
-    /// ended are deleted on the way, and the oldest if there are too many.
+    /// Starts a session for a key; the token is returned here and never again.
     pub async fn start(&self, key: KeyId) -> Result<String, Problem> {
-        let secret = rand::random::<[u8; SECRET_BYTES]>();
-        let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-        let digits = key.to_string();
-        let token = format!("{}_{secret}", digits.trim_start_matches("key_"));
+        let owner = SessionOwner::Key(key);
+        self.start_for(owner, None, SESSION_TIME_MAX).await
+    }
+
+    /// The same for a person.
+    pub async fn start_person(&self, person: Person, time: Duration) -> Result<String, Problem> {
+        let issuer = self.issuer.as_deref().unwrap_or_default();
+        let owner = SessionOwner::of_person(&person, issuer);
+        self.start_for(owner, Some(Arc::new(person)), time).await
+    }
+
+    /// Sessions that have ended are deleted on the way, and the oldest if there are too many.
+    async fn start_for(
+        &self,
+        owner: SessionOwner,
+        person: Option<Arc<Person>>,
+        time: Duration,
+    ) -> Result<String, Problem> {
+        let token = owner.new_token();
         let now = self.store.now();
         let session = Session {
             hash: hash(&token),
-            expires_at: now.plus(SESSION_TIME_MAX),
+            expires_at: now.plus(time),
+            person,
         };
-        self.change(key, move |sessions| {
+        self.change(owner, move |sessions| {
             sessions.retain(|it| now < it.expires_at);
             sessions.push(session.clone());
             let excess = sessions.len().saturating_sub(SESSIONS_PER_KEY_MAX);
@@ -172,24 +266,29 @@ impl Sessions {
 
     /// Ends a session.
     pub async fn end(&self, token: &str, keys: &Keys) -> Result<(), Problem> {
-        let Some(key) = self.find(token, keys).await? else {
+        let owner = SessionOwner::of_token(token);
+        let (Some(owner), Some(_)) = (owner, self.find(token, keys).await?) else {
             return Ok(());
         };
         let hash = hash(token);
-        self.change(key, |sessions| sessions.retain(|it| it.hash != hash))
+        self.change(owner, |sessions| sessions.retain(|it| it.hash != hash))
             .await
     }
 
-    /// Changes the sessions of a key, from what this node knows of them; if another node has
+    /// Changes the sessions of an owner, from what this node knows of them; if another node has
     /// changed them, the store answers with what it has.
-    async fn change(&self, key: KeyId, change: impl Fn(&mut Vec<Session>)) -> Result<(), Problem> {
+    async fn change(
+        &self,
+        owner: SessionOwner,
+        change: impl Fn(&mut Vec<Session>),
+    ) -> Result<(), Problem> {
         let known = self.cache.get().await?;
-        let mut current = known.0.get(&key).cloned().unwrap_or_default();
+        let mut current = known.0.get(&owner).cloned().unwrap_or_default();
         for _ in 0..DOCUMENT_TRIES_MAX {
             change(&mut current.sessions);
             let document = Document {
                 kind: DocumentKind::Session,
-                id: key.to_string(),
+                id: owner.document_id(),
                 body: Payload::encode(&current)?,
                 revision: current.revision,
             };
@@ -202,11 +301,11 @@ impl Sessions {
                     self.cache.follow_change().await;
                     return Ok(());
                 }
-                DocumentSaveResult::Outdated(Some(stored)) => current = KeySessions::of(&stored),
-                DocumentSaveResult::Outdated(None) => current = KeySessions::default(),
+                DocumentSaveResult::Outdated(Some(stored)) => current = OwnerSessions::of(&stored),
+                DocumentSaveResult::Outdated(None) => current = OwnerSessions::default(),
             }
         }
-        let detail = "too many concurrent sign-ins with this key; try again";
+        let detail = "too many concurrent sign-ins; try again";
         let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
         Err(Problem::new(status, "busy", detail))
     }
@@ -242,14 +341,21 @@ impl Sessions {
         let keys: std::collections::HashSet<String> = keys.into_iter().map(|it| it.id).collect();
         let now = self.store.now();
         for document in documents {
-            if !keys.contains(&document.id) {
+            let has_owner = match SessionOwner::of_document(&document.id) {
+                Some(SessionOwner::Person(_)) => {
+                    let sessions = OwnerSessions::of(&document).sessions;
+                    sessions.iter().any(|it| now < it.expires_at)
+                }
+                _ => keys.contains(&document.id),
+            };
+            if !has_owner {
                 let deleted =
                     self.store
                         .delete_document(DocumentKind::Session, document.id, None, None);
                 deleted.await?;
                 continue;
             }
-            let mut kept = KeySessions::of(&document);
+            let mut kept = OwnerSessions::of(&document);
             let stored = kept.sessions.len();
             kept.sessions.retain(|it| now < it.expires_at);
             if let Ok(body) = Payload::encode(&kept)
@@ -266,12 +372,6 @@ impl Sessions {
     }
 }
 
-/// The key that a token says it is of.
-fn key_of(token: &str) -> Option<KeyId> {
-    let (digits, _) = token.split_once('_')?;
-    format!("key_{digits}").parse().ok()
-}
-
 /// The token has 256 bits from the system's randomness, so a plain hash is enough.
 fn hash(token: &str) -> String {
     let digest = Sha256::digest(token.as_bytes());
@@ -280,8 +380,6 @@ fn hash(token: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use steadfast_store::{ManualClock, MemoryStore};
 
     use super::*;
@@ -302,7 +400,7 @@ mod tests {
     #[tokio::test]
     async fn only_the_hash_of_a_token_is_kept_and_a_session_ends_in_time() {
         let (store, clock, key) = store_with_key().await;
-        let sessions = Sessions::new(store.clone());
+        let sessions = Sessions::new(store.clone(), None);
         let keys = known_keys(&store).await;
         let token = sessions.start(key).await.unwrap();
         let (_, secret) = token.split_once('_').unwrap();
@@ -311,26 +409,39 @@ mod tests {
             .await
             .unwrap();
         assert!(!kept[0].id.contains(secret) && !kept[0].body.as_str().contains(secret));
-        assert_eq!(sessions.find(&token, &keys).await.unwrap(), Some(key));
+        assert_eq!(
+            sessions.find(&token, &keys).await.unwrap(),
+            Some(SessionUser::Key(key))
+        );
         for wrong in ["", "x", &token[1..], secret, &format!("{token}0")] {
             assert_eq!(sessions.find(wrong, &keys).await.unwrap(), None, "{wrong}");
         }
         let other = sessions.start(key).await.unwrap();
         sessions.end(&token, &keys).await.unwrap();
         assert_eq!(sessions.find(&token, &keys).await.unwrap(), None);
-        assert_eq!(sessions.find(&other, &keys).await.unwrap(), Some(key));
+        assert_eq!(
+            sessions.find(&other, &keys).await.unwrap(),
+            Some(SessionUser::Key(key))
+        );
         clock.advance(SESSION_TIME_MAX);
         assert_eq!(sessions.find(&other, &keys).await.unwrap(), None);
         sessions.start(key).await.unwrap();
         let known = sessions.cache.get().await.unwrap();
-        assert_eq!(known.0[&key].sessions.len(), 1, "what has ended is gone");
+        assert_eq!(
+            known.0[&SessionOwner::Key(key)].sessions.len(),
+            1,
+            "what has ended is gone"
+        );
     }
 
     #[tokio::test]
     async fn a_key_has_a_bounded_number_of_sessions_over_all_nodes_and_the_oldest_goes() {
         let (store, _, key) = store_with_key().await;
         let keys = known_keys(&store).await;
-        let (one, other) = (Sessions::new(store.clone()), Sessions::new(store.clone()));
+        let (one, other) = (
+            Sessions::new(store.clone(), None),
+            Sessions::new(store.clone(), None),
+        );
         let mut tokens = Vec::new();
         for round in 0..=SESSIONS_PER_KEY_MAX {
             let node = if round % 2 == 0 { &one } else { &other };
@@ -341,17 +452,23 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(documents.len(), 1);
-        let kept = KeySessions::of(&documents[0]).sessions;
+        let kept = OwnerSessions::of(&documents[0]).sessions;
         assert_eq!(kept.len(), SESSIONS_PER_KEY_MAX);
         assert_eq!(one.find(&tokens[0], &keys).await.unwrap(), None);
-        assert_eq!(one.find(&tokens[1], &keys).await.unwrap(), Some(key));
+        assert_eq!(
+            one.find(&tokens[1], &keys).await.unwrap(),
+            Some(SessionUser::Key(key))
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn unknown_tokens_within_a_second_share_one_store_read() {
         let (store, _, key) = store_with_key().await;
         let keys = known_keys(&store).await;
-        let (one, other) = (Sessions::new(store.clone()), Sessions::new(store.clone()));
+        let (one, other) = (
+            Sessions::new(store.clone(), None),
+            Sessions::new(store.clone(), None),
+        );
         one.cache.get().await.unwrap();
         let token = other.start(key).await.unwrap();
         let wrong = format!("{token}0");
@@ -360,7 +477,10 @@ mod tests {
         for found in futures_util::future::join_all(looks).await {
             assert_eq!(found.unwrap(), None);
         }
-        assert_eq!(one.find(&token, &keys).await.unwrap(), Some(key));
+        assert_eq!(
+            one.find(&token, &keys).await.unwrap(),
+            Some(SessionUser::Key(key))
+        );
         assert!(start.elapsed() < Duration::from_secs(3));
         // A token of no key does not even wait.
         let start = Instant::now();
@@ -372,7 +492,7 @@ mod tests {
     #[tokio::test]
     async fn sessions_that_have_ended_are_deleted_although_no_browser_signs_in_again() {
         let (store, clock, key) = store_with_key().await;
-        let sessions = Sessions::new(store.clone());
+        let sessions = Sessions::new(store.clone(), None);
         let keys = known_keys(&store).await;
         sessions.start(key).await.unwrap();
         clock.advance(SESSION_TIME_MAX / 2);
@@ -383,7 +503,10 @@ mod tests {
                 .await
                 .unwrap();
             let document = documents.first().unwrap();
-            (document.revision, KeySessions::of(document).sessions.len())
+            (
+                document.revision,
+                OwnerSessions::of(document).sessions.len(),
+            )
         };
         let before = stored().await;
         sessions.prune().await.unwrap();
@@ -391,7 +514,10 @@ mod tests {
         clock.advance(SESSION_TIME_MAX / 2);
         sessions.prune().await.unwrap();
         assert_eq!(stored().await.1, 1);
-        assert_eq!(sessions.find(&token, &keys).await.unwrap(), Some(key));
+        assert_eq!(
+            sessions.find(&token, &keys).await.unwrap(),
+            Some(SessionUser::Key(key))
+        );
         clock.advance(SESSION_TIME_MAX / 2);
         sessions.prune().await.unwrap();
         assert_eq!(stored().await.1, 0);
@@ -400,7 +526,7 @@ mod tests {
     #[tokio::test]
     async fn sessions_of_keys_that_are_gone_are_deleted() {
         let (store, _, key) = store_with_key().await;
-        let sessions = Sessions::new(store.clone());
+        let sessions = Sessions::new(store.clone(), None);
         sessions.start(key).await.unwrap();
         // As a version that wrote one document for each session did.
         let old = Document {

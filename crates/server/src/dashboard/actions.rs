@@ -76,7 +76,7 @@ pub fn no_such_action() -> PageError {
 
 /// Whether a browser that is sent to this text stays on this server. Browsers take `//` and `/\`
 /// for the start of another host, and they drop tabs and line breaks before they look.
-fn is_own_path(text: &str) -> bool {
+pub fn is_own_path(text: &str) -> bool {
     let is_plain = !text.contains(|c: char| c.is_control() || c == '\\' || c.is_whitespace());
     let parsed = text.parse::<Uri>();
     let is_relative = parsed.is_ok_and(|uri| uri.authority().is_none() && uri.scheme().is_none());

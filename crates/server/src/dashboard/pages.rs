@@ -14,6 +14,7 @@ pub mod keys;
 pub mod nodes;
 pub mod operations;
 pub mod overview;
+pub mod provider_sign_in;
 pub mod queue_start;
 pub mod queues;
 pub mod schedules;

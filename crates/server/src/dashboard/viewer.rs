@@ -64,6 +64,10 @@ impl Viewer {
             Some(tenant) => format!("tenant {tenant}, {scope}"),
             None => format!("all tenants, {scope}"),
         };
+        let caller = match &self.caller.person {
+            Some((person, _)) => format!("{}: {caller}", person.name),
+            None => caller,
+        };
         Layout {
             title: title.into(),
             section,

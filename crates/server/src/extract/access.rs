@@ -17,7 +17,11 @@ use steadfast_store::{DamagedRow, StoreCaller, StoreError};
 
 use crate::{
     app::App,
-    auth::{keys::Key, sessions},
+    auth::{
+        keys::Key,
+        oidc::Person,
+        sessions::{self, SessionUser},
+    },
     http::Problem,
 };
 
@@ -27,8 +31,10 @@ pub struct Caller {
     pub scope: Scope,
     /// The tenant it may see; all tenants if `None`.
     pub tenant: Option<Tenant>,
-    /// Its key; `None` for an anonymous caller.
+    /// Its key; `None` for a person and for an anonymous caller.
     pub key: Option<KeyId>,
+    /// The person, if one has signed in, and the token of the session.
+    pub person: Option<(Arc<Person>, Arc<str>)>,
     /// How its requests come: `api` or `dashboard`.
     pub way: &'static str,
 }
@@ -39,6 +45,7 @@ impl Caller {
         scope: Scope::Admin,
         tenant: None,
         key: None,
+        person: None,
         way: "api",
     };
 
@@ -47,12 +54,26 @@ impl Caller {
             scope: key.scope,
             tenant: key.tenant.clone(),
             key: Some(key.id),
+            person: None,
             way: "api",
         }
     }
 
-    /// The name of its key.
+    fn of_person(person: Arc<Person>, token: &str) -> Self {
+        Self {
+            scope: person.scope,
+            tenant: person.tenant.clone(),
+            key: None,
+            person: Some((person, token.into())),
+            way: "api",
+        }
+    }
+
+    /// The name of its key, or of the person.
     pub async fn name(&self, app: &App) -> Result<Option<String>, Problem> {
+        if let Some((person, _)) = &self.person {
+            return Ok(Some(person.name.clone()));
+        }
         let Some(id) = self.key else {
             return Ok(None);
         };
@@ -64,11 +85,12 @@ impl Caller {
         Ok(Some(name.unwrap_or_else(|| id.to_string())))
     }
 
-    /// Who it is, for audit records: its key, or the way by which it came.
+    /// Who it is, for audit records: its key, the person, or the way by which it came.
     pub async fn actor(&self, app: &App) -> Result<Actor, Problem> {
         let name = self.name(app).await?;
         Ok(match (self.key, name) {
             (Some(key), Some(name)) => Actor::of_key(key, name),
+            (None, Some(name)) => Actor::named(name),
             _ => Actor::named(self.way),
         })
     }
@@ -88,12 +110,13 @@ impl Caller {
 
     /// Whether a request would still be accepted: the key is not revoked, or none is needed yet.
     pub async fn is_authorized(&self, app: &App) -> Result<bool, Problem> {
-        match self.key {
-            Some(key) => {
+        match (self.key, &self.person) {
+            (Some(key), _) => {
                 let keys = app.keys.get().await?;
                 Ok(keys.get(key, app.client.now()).is_some())
             }
-            None => Ok(anonymous(app).await?.is_some()),
+            (None, Some((_, token))) => app.sessions.has(token).await,
+            (None, None) => Ok(anonymous(app).await?.is_some()),
         }
     }
 
@@ -224,13 +247,16 @@ pub async fn session_caller(
         return Ok(None);
     };
     let keys = app.keys.get().await?;
-    let key = app.sessions.find(&token, &keys).await?;
     let now = app.client.now();
-    let known = key.and_then(|key| keys.get(key, now));
-    Ok(known.map(|known| {
-        known.note_use(|| app.node.store(), now);
-        (Caller::of(&known.key), token)
-    }))
+    let caller = match app.sessions.find(&token, &keys).await? {
+        Some(SessionUser::Key(key)) => keys.get(key, now).map(|known| {
+            known.note_use(|| app.node.store(), now);
+            Caller::of(&known.key)
+        }),
+        Some(SessionUser::Person(person)) => Some(Caller::of_person(person, &token)),
+        None => None,
+    };
+    Ok(caller.map(|caller| (caller, token)))
 }
 
 async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {

@@ -152,11 +152,18 @@ fn move_headers(headers: &mut HeaderMap, prefix: &str) {
     let location = text(header::LOCATION)
         .filter(|it| it.starts_with('/'))
         .map(|it| moved_location(it, prefix));
-    let cookie =
-        text(header::SET_COOKIE).map(|it| it.replace("Path=/;", &format!("Path={prefix};")));
-    for (name, value) in [(header::LOCATION, location), (header::SET_COOKIE, cookie)] {
-        if let Some(value) = value.and_then(|it| HeaderValue::from_str(&it).ok()) {
-            headers.insert(name, value);
+    if let Some(value) = location.and_then(|it| HeaderValue::from_str(&it).ok()) {
+        headers.insert(header::LOCATION, value);
+    }
+    let path = format!("Path={prefix};");
+    let cookies = headers.get_all(header::SET_COOKIE).iter();
+    let cookies =
+        cookies.filter_map(|cookie| Some(cookie.to_str().ok()?.replace("Path=/;", &path)));
+    let cookies: Vec<String> = cookies.collect();
+    headers.remove(header::SET_COOKIE);
+    for cookie in cookies {
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            headers.append(header::SET_COOKIE, cookie);
         }
     }
 }

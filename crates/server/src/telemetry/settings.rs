@@ -191,7 +191,7 @@ impl TelemetrySettings {
         };
         let endpoint = match (protocol, is_own) {
             (Protocol::Http, false) => format!("{}{}", text.trim_end_matches('/'), signal.path()),
-            _ => text.clone(),
+            _ => text,
         };
         Ok(Some(Target {
             protocol,

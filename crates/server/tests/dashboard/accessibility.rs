@@ -55,7 +55,6 @@ async fn judge(browser: &Browser, name: &str) -> String {
     for (mode, dark, phone) in [
         ("light", false, false),
         ("dark", true, false),
-        ("dark phone", true, true),
         ("light phone", false, true),
     ] {
         let options = BrowserOptions {

@@ -78,7 +78,7 @@ async fn updates_are_paused_and_resumed_and_a_chart_says_what_a_minute_has() {
     let text = browser
         .eval(
             "const hits = document.querySelectorAll('.chart-throughput .hit');
-             hits[10].dispatchEvent(new PointerEvent('pointermove', {bubbles: true, clientX: 300, clientY: 300}));
+             hits[5].dispatchEvent(new PointerEvent('pointermove', {bubbles: true, clientX: 300, clientY: 300}));
              return [document.querySelector('.tip').textContent, document.querySelectorAll('.near').length]",
         )
         .await;

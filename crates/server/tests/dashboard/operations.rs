@@ -4,7 +4,11 @@ use serde_json::{Value, json};
 use steadfast_core::Payload;
 use steadfast_engine::{BatchRequest, JobRequest};
 
-use crate::{node::TestNode, worker_jobs::dead_letter};
+use crate::{
+    browser::{Browser, BrowserOptions},
+    node::TestNode,
+    worker_jobs::dead_letter,
+};
 
 #[tokio::test]
 async fn an_operation_is_followed_halted_and_named_on_the_page_of_its_jobs() {
@@ -192,6 +196,9 @@ async fn failures_are_searched_by_a_line_and_an_operation_says_what_its_jobs_are
     let page = node.get(expected).await.body;
     assert!(page.contains("row # is broken"), "{page}");
     assert!(page.contains("value=\"state:new kind:worker.kind text:broken\""));
+    for chip in [">all <b>1</b>", ">new <b>1</b>", ">fixed <b>0</b>"] {
+        assert!(page.contains(chip), "{chip}: {page}");
+    }
     let none = node.get("/failures?text=something+else").await.body;
     assert!(none.contains("No failures match"), "{none}");
 
@@ -200,6 +207,44 @@ async fn failures_are_searched_by_a_line_and_an_operation_says_what_its_jobs_are
     let page = node.get(response.header("location").unwrap()).await.body;
     let link = format!("<a href=\"/jobs/{}\" data-row>worker.kind</a>", job.id);
     assert!(page.contains(&link), "{page}");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_says_on_request_what_another_policy_would_have_done() {
+    let node = TestNode::start().await;
+    dead_letter(&node, "default", "row 7 is broken").await;
+    let failures = node.api("GET", "/failures", Value::Null).await;
+    let fingerprint = failures["failures"][0]["fingerprint"].as_str().unwrap();
+    let browser = Browser::start(BrowserOptions::default()).await;
+    let path = format!("/failures?fingerprint={fingerprint}");
+    browser.driver.goto(node.url(&path)).await.unwrap();
+    assert_eq!(browser.count("#what-if [role=status]").await, 0);
+    browser.click("#what-if summary").await;
+    browser
+        .until("return document.querySelector('#what-if [role=status]').textContent.includes('the effect of this policy')")
+        .await;
+    browser.quit().await;
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn the_first_key_names_the_calls_that_it_would_block() {
+    let node = TestNode::start().await;
+    let none = node.get("/keys").await.body;
+    assert!(!none.contains("would be blocked"), "{none}");
+    for url in [
+        "http://127.0.0.1:1/a",
+        "http://[::1]:1/",
+        "http://localhost/b",
+        "https://example.com/",
+    ] {
+        let body = json!({"http": {"url": url}, "delay": "1h"});
+        node.api("POST", "/jobs", body).await;
+    }
+    let page = node.get("/keys").await.body;
+    let sentence = "3 waiting calls would be blocked then.";
+    assert!(page.contains(sentence), "{page}");
     node.stop().await;
 }
 

@@ -46,6 +46,7 @@ use tokio::task::JoinHandle;
 use crate::{
     damage::DamageLog,
     drivers::driver_error::{self, DriverError},
+    encryption::Cipher,
     error::{EnqueueError, OpenError, StoreError},
     limits::NOTIFY_BYTES_MAX,
     store::{BaseStore, EnqueueResult},
@@ -96,6 +97,7 @@ impl PostgresStore {
             clock: DatabaseClock::new(options.clock.clone()),
             trust: ConnectionTrust::default(),
             damage: DamageLog::default(),
+            cipher: Cipher::new(options.encryption.clone()),
             due: Arc::default(),
             sweeps: Sweeps::default(),
             pruned_to: Mutex::default(),
@@ -129,6 +131,9 @@ impl PostgresStore {
         if let Some((side, mark)) = mark.filter(|_| !options.for_move) {
             let reason = MoveMark::refusal(&side, &mark);
             return Err(OpenError::Moved { name, reason });
+        }
+        if !options.for_move {
+            inner.check_encryption(name).await?;
         }
         let mut background = vec![tokio::spawn(listen)];
         // Rows that are moved must stay as they are until they are compared.

@@ -41,6 +41,7 @@ use std::{
     thread::JoinHandle,
 };
 
+use rusqlite::Connection;
 use steadfast_core::{NewJob, Timestamp};
 use tokio::sync::{Semaphore, oneshot};
 
@@ -51,16 +52,19 @@ use crate::{
     drivers::Asker,
     drivers::driver_error::{self, DriverError},
     drivers::sql::prune_position::PrunePosition,
+    encryption::Cipher,
     error::{EnqueueError, OpenError, StoreError},
     fair_gate::FairGate,
     limits::{WRITER_QUEUE_MAX, WRITTEN_ROWS_PER_TENANT_MAX},
     store::{BaseStore, EnqueueResult},
-    verbs::event_position::EventPosition,
+    verbs::{encryption::check_keys, event_position::EventPosition},
     wake::{WakeInterest, Waker, Wakeups},
 };
 use log_mark::Checkpointer;
+use names::Names;
 use readers::{Reader, Readers};
 use session::Session;
+use transaction::{WriterTransaction, finish};
 use writer::{Caller, Request, Work, Writer};
 
 pub use file_copy::{CopyError, SqliteCopy};
@@ -91,6 +95,29 @@ struct Inner {
     event_position: EventPosition,
 }
 
+/// Refuses keys that are not those of the store.
+fn check_encryption(path: &Path, conn: &Connection, cipher: &Cipher) -> Result<(), OpenError> {
+    let checked = || {
+        let version = session::data_version(conn)?;
+        let mut session = Session::new(conn, Timestamp::from_micros(0), version);
+        session.names = Names::new(Arc::default(), cipher.clone());
+        session.begin()?;
+        let refused = finish(check_keys(
+            &mut WriterTransaction::new(&mut session),
+            cipher,
+        ))?;
+        session.commit().map(|()| refused)
+    };
+    match checked() {
+        Ok(None) => Ok(()),
+        Ok(Some(reason)) => Err(OpenError::EncryptionKey {
+            name: path.display().to_string(),
+            reason,
+        }),
+        Err(error) => Err(open::open_error(path, error)),
+    }
+}
+
 impl SqliteStore {
     /// Opens a file, or creates it, and brings it to the schema this binary knows.
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, OpenError> {
@@ -102,8 +129,13 @@ impl SqliteStore {
         let waker = Arc::new(Waker::default());
         let transactions = Arc::new(AtomicU64::new(0));
         let damage = Arc::new(DamageLog::default());
+        let cipher = Cipher::new(options.encryption.clone());
+        if !options.for_move {
+            check_encryption(&path, &conn, &cipher)?;
+        }
         let writer = Writer {
             damage: Arc::clone(&damage),
+            cipher: cipher.clone(),
             path: path.clone(),
             clock: Arc::clone(&options.clock),
             waker: Arc::clone(&waker),
@@ -118,7 +150,7 @@ impl SqliteStore {
             .spawn(move || writer.run(&conn, checkpointer, &requests))
             .map_err(|error| open::io_error(&path, error))?;
         let inner = Inner {
-            readers: Readers::start(&path, &options, &damage)
+            readers: Readers::start(&path, &options, (&damage, &cipher))
                 .map_err(|error| open::io_error(&path, error))?,
             path,
             clock: options.clock,

@@ -254,6 +254,8 @@ pub(crate) enum RecordKind {
     Batch,
     /// A job that a batch is to make.
     Callback,
+    /// A key that values are encrypted with, so that another one is not taken for it.
+    EncryptionKey,
 }
 
 impl RecordKind {
@@ -264,7 +266,15 @@ impl RecordKind {
             Self::Schedule => "schedule",
             Self::Batch => "batch",
             Self::Callback => "callback",
+            Self::EncryptionKey => "encryption_key",
         }
+    }
+
+    /// Whether its bodies are encrypted, if the store encrypts. Nodes and workers write theirs every
+    /// few seconds, and say nothing of jobs.
+    pub(crate) fn is_sealed(self) -> bool {
+        let is_heartbeat = |kind| matches!(kind, DocumentKind::Node | DocumentKind::Worker);
+        !matches!(self, Self::Document(kind) if is_heartbeat(kind))
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod batches;
 mod common;
+mod encryption;
 
 mod enqueue;
 mod gates;

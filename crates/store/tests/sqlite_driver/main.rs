@@ -5,6 +5,7 @@
 mod common;
 
 mod batches;
+mod encryption;
 mod kill;
 mod moving;
 mod open;

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"os"
 	"strconv"
 	"sync"
@@ -55,6 +56,10 @@ type (
 	once struct {
 		FailFirst bool `json:"fail_first"`
 	}
+	logging struct {
+		milliseconds
+		Lines int
+	}
 )
 
 func (noop) Kind() string     { return "noop" }
@@ -71,6 +76,7 @@ func (limit) Kind() string    { return "limit" }
 func (gather) Kind() string   { return "gather" }
 func (flow) Kind() string     { return "flow" }
 func (enqueue) Kind() string  { return "enqueue" }
+func (logging) Kind() string  { return "log" }
 
 // UnmarshalJSON accepts any payload, as does that of spawn and progress.
 func (*noop) UnmarshalJSON([]byte) error     { return nil }
@@ -181,6 +187,14 @@ func handlers(client *steadfast.Client, queue string) *steadfast.Handlers {
 	})
 	steadfast.HandleWithResult(all, func(ctx context.Context, _ *steadfast.Job[flow]) (map[string]string, error) {
 		return createFlow(ctx, client, queue)
+	})
+	steadfast.Handle(all, func(_ context.Context, job *steadfast.Job[logging]) error {
+		for number := range job.Payload.Lines {
+			job.Log(slog.LevelInfo, fmt.Sprintf("line %d", number))
+			time.Sleep(job.Payload.duration())
+		}
+		job.Log(slog.LevelWarn, "the last line")
+		return nil
 	})
 	return all
 }

@@ -132,7 +132,9 @@ class Context:
 
     def _tell(self, note: str | None, percent: int | None) -> None:
         self.check_aborted()
-        self.news = (note, percent)
+        # Without what UTF-8 does not have: a heartbeat with it would fail, for all jobs.
+        text = None if note is None else str(note).encode(errors="replace").decode()
+        self.news = (text, percent)
         if self.on_progress:
             self.on_progress()
 

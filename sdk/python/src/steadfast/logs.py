@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from . import types
+from .payloads import to_json
 
 LINES_MAX = 1_000
 BYTES_MAX = 64 * 1024
@@ -52,19 +53,23 @@ class AttemptLog:
         return self._stored < self._first + len(self._lines)
 
     def unsent(self, bytes_max: int) -> types.LogLines | None:
-        """The lines that the server has not stored, unless they are longer than that."""
+        """The lines that the server has not stored, unless they are longer than that as JSON."""
         with self._lock:
             start = max(self._first, self._stored)
             lines = list(self._lines)[start - self._first :]
-        if not lines or sum(map(_length, lines)) > bytes_max:
-            return None
-        return {"from": start, "lines": lines}
+        log: types.LogLines = {"from": start, "lines": lines}
+        return log if lines and json_length(log) <= bytes_max else None
 
     def mark_stored(self, sent: types.LogLines | None) -> None:
         """The server has stored these lines."""
         if sent is not None:
             with self._lock:
                 self._stored = max(self._stored, next_number(sent))
+
+    def drop(self) -> None:
+        """Leaves out the lines so far: the server refuses a request with them."""
+        with self._lock:
+            self._stored = self._first + len(self._lines)
 
 
 class JobLogger(logging.LoggerAdapter[logging.Logger]):
@@ -77,8 +82,7 @@ class JobLogger(logging.LoggerAdapter[logging.Logger]):
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
         """As `logging.Logger.log`. Everything from INFO on is kept with the attempt."""
         if level >= logging.INFO or self.isEnabledFor(level):
-            text = str(msg) % args if args else str(msg)
-            self._add(level, text)
+            self._add(level, _text_of(level, msg, args))
         kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1
         super().log(level, msg, *args, **kwargs)
 
@@ -86,7 +90,7 @@ class JobLogger(logging.LoggerAdapter[logging.Logger]):
         self, msg: Any, kwargs: MutableMapping[str, Any]
     ) -> tuple[Any, MutableMapping[str, Any]]:
         """Adds the fields of the job beside those of the call."""
-        kwargs["extra"] = {**(self.extra or {}), **kwargs.get("extra", {})}
+        kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
         return msg, kwargs
 
 
@@ -102,13 +106,32 @@ class AttemptLogHandler(logging.Handler):
 
         context = current_context()
         # What a job's own logger writes is there already; the worker's records are not the job's.
-        if context is not None and not record.name.startswith("steadfast."):
+        if context is None or record.name.startswith("steadfast."):
+            return
+        try:
             context.add_log_line(record.levelno, self.format(record))
+        except RecursionError:
+            raise
+        except Exception:
+            self.handleError(record)
 
 
 def next_number(lines: types.LogLines) -> int:
     """The number of the line after these."""
     return (lines.get("from") or 0) + len(lines.get("lines") or [])
+
+
+def json_length(log: types.LogLines) -> int:
+    """How many bytes of a request these take."""
+    return len(to_json(log).encode())
+
+
+def _text_of(level: int, msg: object, args: tuple[object, ...]) -> str:
+    """The message as `logging` formats it; a mistake in a format does not fail the job."""
+    try:
+        return logging.LogRecord(JOB_LOGGER, level, "", 0, msg, args, None).getMessage()
+    except Exception:
+        return str(msg) if isinstance(msg, str) else f"a {type(msg).__name__} without text"
 
 
 def _level_name(level: int) -> types.LogLevel:

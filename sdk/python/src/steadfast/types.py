@@ -135,6 +135,8 @@ class Attempt(TypedDict):
     """The last progress in percent."""
     requeued: bool
     """Whether it is the first attempt after a manual retry."""
+    requeuedBy: NotRequired[str | None]
+    """Who requeued the job before this attempt, if that is on record."""
     response: NotRequired[Any]
     """The HTTP response of an HTTP job or webhook."""
     result: NotRequired[Any]

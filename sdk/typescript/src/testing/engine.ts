@@ -6,6 +6,7 @@ import type {
   Job,
   JobLabel,
   LogLine,
+  LogLines,
   RetryPolicyFields,
 } from "../generated.js";
 import type { Fetch, HttpRequest } from "../http.js";
@@ -95,7 +96,7 @@ export class TestEngine {
     { jobs, middleware, now = "2026-01-01T00:00:00Z" }: TestEngineOptions,
   ) {
     this.#client = client;
-    this.#executor = new Executor(jobs, middleware);
+    this.#executor = new Executor(jobs, client.logger, middleware);
     this.#runnable = new Set(this.#executor.kinds);
     this.#now = new Date(now).getTime();
     const { settings } = client.http;
@@ -182,6 +183,10 @@ export class TestEngine {
     job.startedAt = this.#now;
     job.firstStartedAt ??= this.#now;
     job.label = "running";
+    const before = job.log.length;
+    // By their numbers, so that lines which are stored twice are kept once.
+    const storeLog = ({ from = 0, lines = [] }: LogLines) =>
+      job.log.splice(before + from, lines.length, ...lines);
     const backend = {
       getStep: async (name: string) =>
         job.steps.has(name) ? { result: job.steps.get(name) } : undefined,
@@ -195,11 +200,11 @@ export class TestEngine {
       },
       // Jobs with `after` are refused here.
       listPrerequisites: async () => [],
-      storeLog: async () => {},
+      storeLog: async (lines: LogLines) => void storeLog(lines),
     };
     const context = new AttemptContext(this.#body(job), backend, this.#client.logger);
     const outcome = await this.#executor.execute(context);
-    job.log.push(...(context.closeLog()?.lines ?? []));
+    storeLog(context.closeLog() ?? {});
     this.#settle(job, outcome);
   }
 

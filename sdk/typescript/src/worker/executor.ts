@@ -2,6 +2,7 @@ import { type AttemptContext, currentContext, type Middleware } from "../context
 import { PayloadError, SnoozeError } from "../errors.js";
 import type { SettlementRequest } from "../generated.js";
 import type { AnyJob } from "../job.js";
+import type { Logger } from "../logger.js";
 import { traced } from "../tracing.js";
 import { failureOf, payloadFailure, stoppedFailure } from "./failure.js";
 
@@ -12,14 +13,16 @@ export type Outcome = Omit<SettlementRequest, "id" | "fence"> | undefined;
 export class Executor {
   readonly #jobs: ReadonlyMap<string, AnyJob>;
   readonly #middleware: readonly Middleware[];
+  readonly #logger: Logger;
 
-  constructor(jobs: readonly AnyJob[], middleware: readonly Middleware[] = []) {
+  constructor(jobs: readonly AnyJob[], logger: Logger, middleware: readonly Middleware[] = []) {
     const idle = jobs.find((job) => !job.run);
     if (idle) throw new TypeError(`jobs: ${idle.kind} has no \`run\`, so a worker cannot run it`);
     this.#jobs = new Map(jobs.map((job) => [job.kind, job]));
     if (this.#jobs.size < jobs.length)
       throw new TypeError("jobs: two definitions have the same kind");
     this.#middleware = middleware;
+    this.#logger = logger;
   }
 
   get kinds(): string[] {
@@ -31,7 +34,11 @@ export class Executor {
     const run = definition?.run;
     if (!definition || !run) {
       // Another worker has its handler. A failure here would use up its attempts.
-      context.logger.error("the job is given back: this worker has no job of its kind");
+      const { id: job, kind } = context.job;
+      this.#logger.error("the job is given back: this worker has no job of its kind", {
+        job,
+        kind,
+      });
       return { outcome: "release" };
     }
     return traced(context.job, () => this.#run(context, definition, run));

@@ -1,5 +1,6 @@
 import { JobError, type PayloadError, PermanentError, RetryAfterError } from "../errors.js";
 import type { FailureRequest } from "../generated.js";
+import { textOf, wellFormed } from "../text.js";
 
 /** The server keeps as much. */
 const TRACE_LENGTH_MAX = 64 * 1024;
@@ -62,24 +63,10 @@ function traceOf(error: Error): string {
   const seen = new Set<unknown>([error]);
   for (let cause = error.cause; cause !== undefined && !seen.has(cause); ) {
     seen.add(cause);
-    text += `\ncaused by: ${cause instanceof Error ? (cause.stack ?? String(cause)) : textOf(cause)}`;
+    text += `\ncaused by: ${textOf(cause)}`;
     cause = cause instanceof Error ? cause.cause : undefined;
   }
   if (text.length <= TRACE_LENGTH_MAX) return text;
   const half = TRACE_LENGTH_MAX / 2 - 8;
   return `${text.slice(0, half)}\n…\n${text.slice(-half)}`;
-}
-
-/** JSON has no halves of characters, and the server refuses them. */
-function wellFormed(text: string): string {
-  return String(text).replace(/\p{Surrogate}/gu, "\ufffd");
-}
-
-function textOf(value: unknown): string {
-  if (typeof value === "string") return value;
-  try {
-    return JSON.stringify(value) ?? String(value);
-  } catch {
-    return String(value);
-  }
 }

@@ -26,6 +26,8 @@ export class HeldClaim {
   isReported = false;
   readonly #http: Http;
   readonly #worker: string;
+  /** Sent with each heartbeat, which would otherwise renew with the job's own lease. */
+  readonly #lease: Pick<HeartbeatEntry, "lease">;
 
   constructor(
     claim: Claim,
@@ -42,6 +44,7 @@ export class HeldClaim {
     this.leaseMs = settings.leaseMs ?? claim.job.leaseMs;
     this.#http = settings.http;
     this.#worker = settings.worker;
+    this.#lease = settings.leaseMs === undefined ? {} : { lease: settings.leaseMs };
     this.context = new AttemptContext(
       claim.job,
       {
@@ -98,7 +101,7 @@ export class HeldClaim {
 
   /** Sends what the handler says, and hears whether it should stop. */
   async #heartbeat(news: Pick<HeartbeatEntry, "progress" | "note" | "log">): Promise<void> {
-    const claim = { id: this.id, fence: this.fence, ...news };
+    const claim = { id: this.id, fence: this.fence, ...this.#lease, ...news };
     const input = { body: { worker: this.#worker, claims: [claim] } };
     const options = { isRepeatable: true, signal: this.context.signal };
     const [result] = (await this.#http.call("sendHeartbeats", input, options)).claims;

@@ -11,6 +11,8 @@ import type { HeldClaim } from "./held-claim.js";
 const BATCH_MAX = 1_000;
 /** At most three bytes each in UTF-8: below the server's limit of 1 MiB for a request. */
 const BATCH_LENGTH_MAX = 300_000;
+/** With its log; an outcome that would be larger is reported without it. */
+const ENTRY_BYTES_MAX = 900 * 1024;
 /** A request that takes longer is sent again. */
 const TIMEOUT_MS = 10_000;
 /** How long a report is repeated after the end of its lease: the server may have been away that long. */
@@ -19,9 +21,21 @@ const PATIENCE_MS = 300_000;
 /** An outcome that is not reported yet. */
 export interface Entry {
   claim: HeldClaim;
+  /** The settlement in JSON, without its log. */
   text: string;
+  /** The log in JSON, until the server refuses a request with it. */
+  log: string | undefined;
   giveUpAt: number;
   isRefusal: boolean;
+}
+
+/** The settlements of a request. */
+export function settlementsOf(batch: readonly Entry[]): string {
+  return `"settlements":[${batch.map(withLog).join(",")}]`;
+}
+
+function withLog({ text, log }: Entry): string {
+  return log === undefined ? text : `${text.slice(0, -1)},"log":${log}}`;
 }
 
 /** Reports outcomes in batches, one request at a time, and repeats those whose response was lost. */
@@ -62,17 +76,20 @@ export class Settler {
     isRefusal: boolean,
   ): void {
     const { id, fence } = claim;
-    const log = claim.context.closeLog();
+    const lines = claim.context.closeLog();
     let text: string;
     try {
-      text = JSON.stringify({ id, fence, log, ...outcome });
+      text = JSON.stringify({ id, fence, ...outcome });
     } catch (error) {
       const message = `cannot encode the result as JSON: ${(error as Error).message}`;
       const failure = { class: "result", message, permanent: true };
       text = JSON.stringify({ id, fence, outcome: "fail", failure });
     }
     const giveUpAt = performance.now() + claim.leaseMs + PATIENCE_MS;
-    this.#waiting.push({ claim, text, giveUpAt, isRefusal });
+    const log = lines && JSON.stringify(lines);
+    const entry = { claim, text, log, giveUpAt, isRefusal };
+    if (isTooLarge(withLog(entry))) entry.log = undefined;
+    this.#waiting.push(entry);
     this.#pending += 1;
     this.#start();
   }
@@ -97,8 +114,8 @@ export class Settler {
   take(): Entry[] {
     let length = 0;
     let count = 0;
-    for (const { text } of this.#waiting) {
-      length += text.length;
+    for (const { text, log } of this.#waiting) {
+      length += text.length + (log?.length ?? 0);
       if (count === BATCH_MAX || (count > 0 && length > BATCH_LENGTH_MAX)) break;
       count += 1;
     }
@@ -111,7 +128,7 @@ export class Settler {
     for (;;) {
       left = this.#withoutHopeless(left);
       if (left.length === 0) return;
-      const body = `{"settlements":[${left.map((entry) => entry.text).join(",")}]}`;
+      const body = `{${settlementsOf(left)}}`;
       try {
         const options = { signal: this.#abort.signal, timeoutMs: TIMEOUT_MS };
         const answer = await this.#http.requestOnce<SettlementList>(
@@ -135,6 +152,13 @@ export class Settler {
   async #divide(batch: Entry[], error: ApiError): Promise<void> {
     const named = Number(/^settlements\[(\d+)\]/.exec(error.field ?? "")?.[1] ?? Number.NaN);
     const guilty = batch[batch.length === 1 ? 0 : named];
+    if (guilty?.log !== undefined) {
+      // A log must not turn a success into a failure.
+      this.#logger.warn("a log was refused", { job: guilty.claim.id, error: error.message });
+      guilty.log = undefined;
+      guilty.claim.context.dropLog();
+      return this.#settle(batch);
+    }
     if (guilty) {
       this.#refuse(guilty, error.message);
       return this.#settle(batch.filter((entry) => entry !== guilty));
@@ -186,6 +210,10 @@ export class Settler {
     this.#onSettled(hopeless);
     return batch.filter((entry) => !hopeless.includes(entry.claim));
   }
+}
+
+function isTooLarge(text: string): boolean {
+  return text.length > BATCH_LENGTH_MAX && new TextEncoder().encode(text).length > ENTRY_BYTES_MAX;
 }
 
 /** Whether the request is at fault, and would be refused again; a wrong key may be put right. */

@@ -8,10 +8,11 @@ import type { Logger } from "../logger.js";
 import { hostName, nodeProcess } from "../runtime.js";
 import { LIBRARY } from "../version.js";
 import { checkClaims, checkResults } from "./answers.js";
-import { Executor } from "./executor.js";
+import { Executor, type Outcome } from "./executor.js";
+import { failureOf } from "./failure.js";
 import { Heartbeats } from "./heartbeats.js";
 import { HeldClaim } from "./held-claim.js";
-import { type Entry, Settler } from "./settler.js";
+import { type Entry, Settler, settlementsOf } from "./settler.js";
 import { listenForSignals } from "./signals.js";
 import { Slots } from "./slots.js";
 
@@ -88,7 +89,7 @@ export class Worker {
     }
     this.#http = http;
     this.#logger = options.logger ?? logger;
-    this.#executor = new Executor(jobs, options.middleware);
+    this.#executor = new Executor(jobs, this.#logger, options.middleware);
     this.#slots = new Slots(concurrency);
     this.#graceMs = durationMs(grace, "grace");
     this.#leaseMs = lease === undefined ? undefined : Math.ceil(durationMs(lease, "lease"));
@@ -180,8 +181,8 @@ export class Worker {
     const session = { id: this.#session, sequence, received: this.#received };
     const max = Math.min(free, CLAIMS_MAX);
     const head = JSON.stringify({ ...this.#request, max, session } satisfies ClaimJobsRequest);
-    const texts = outcomes.map((entry) => entry.text).join(",");
-    const body = texts === "" ? head : `${head.slice(0, -1)},"settlements":[${texts}]}`;
+    const isBare = outcomes.length === 0;
+    const body = isBare ? head : `${head.slice(0, -1)},${settlementsOf(outcomes)}}`;
     const sentAt = performance.now();
     const request = new AbortController();
     // A stop cuts off a claim that waits for a job. One that was sent just now may be answered with
@@ -232,19 +233,29 @@ export class Worker {
 
   async #execute(claim: HeldClaim): Promise<void> {
     this.#slots.take();
-    const outcome = await this.#executor.execute(claim.context);
-    this.#slots.release();
+    let outcome: Outcome;
+    try {
+      outcome = await this.#executor.execute(claim.context);
+    } catch (error) {
+      // What is not the handler's, such as a logger that throws, must not end the worker.
+      outcome = { outcome: "fail", failure: failureOf(error) };
+    } finally {
+      this.#slots.release();
+    }
     if (claim.isReported) return;
     claim.isReported = true;
-    if (!outcome || claim.isStale) return this.#forget([claim]);
-    const { logger } = claim.context;
-    if (outcome.outcome === "fail") {
-      const { class: failureClass, message } = outcome.failure ?? {};
-      logger.warn("attempt failed", { class: failureClass, error: message });
-    } else {
-      logger.debug("attempt ended", { outcome: outcome.outcome });
+    if (!outcome || claim.isStale) {
+      claim.context.closeLog();
+      return this.#forget([claim]);
     }
     this.#settler.add(claim, outcome);
+    const { id: job, kind, attempt } = claim.context.job;
+    if (outcome.outcome === "fail") {
+      const { class: failureClass, message: error } = outcome.failure ?? {};
+      this.#logger.warn("attempt failed", { job, kind, attempt, class: failureClass, error });
+    } else {
+      this.#logger.debug("attempt ended", { job, kind, attempt, outcome: outcome.outcome });
+    }
   }
 
   #giveBack(claim: HeldClaim): void {

@@ -37,7 +37,7 @@ pub async fn recount(settings: &Settings, findings: &mut Findings) {
     if !settings.store.is_durable() {
         return findings.ok(WHAT, "a memory: store has no counters");
     }
-    let store = match settings.store.open(settings.share).await {
+    let store = match settings.open_store().await {
         Ok(store) => store,
         Err(error) => return findings.fail(WHAT, with_causes(&error)),
     };

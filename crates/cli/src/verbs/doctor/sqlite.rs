@@ -50,7 +50,7 @@ pub async fn check_file(path: &Path, settings: &Settings, findings: &mut Finding
                 format!("schema {found}; `serve` or `migrate` updates it to {known}"),
             );
         }
-        Ok((found, _)) => match settings.store.open(settings.share).await {
+        Ok((found, _)) => match settings.open_store().await {
             Ok(store) => {
                 findings.ok("store", format!("{}, schema {found}", path.display()));
                 check_clock(path, settings, findings).await;
@@ -107,7 +107,7 @@ async fn check_clock(path: &Path, settings: &Settings, findings: &mut Findings) 
         newest = Some(("the file was written", Timestamp::from(modified)));
     }
     // The file has the schema of this version, so opening changes nothing.
-    if let Ok(store) = settings.store.open(settings.share).await
+    if let Ok(store) = settings.open_store().await
         && let Ok(listed) = store
             .list_jobs(JobFilter::default(), PageRequest::first(1))
             .await
@@ -131,7 +131,7 @@ async fn check_clock(path: &Path, settings: &Settings, findings: &mut Findings) 
     }
 }
 
-/// Payloads, headers and secrets are stored as they are.
+/// Payloads, headers and secrets are stored as they are, unless the store is encrypted.
 #[cfg(unix)]
 fn check_permissions(path: &Path, findings: &mut Findings) {
     use std::os::unix::fs::PermissionsExt as _;

@@ -17,8 +17,8 @@ use crate::{
     output::print_line,
     server_args::Server,
     show::{
-        attempt_name, attempt_result, brief, clock_time, describe_failure, now, relative, shorten,
-        terminal_width,
+        attempt_name, attempt_result, brief, clock_time, describe_failure, now, relative,
+        requeue_note, shorten, terminal_width,
     },
 };
 
@@ -82,7 +82,7 @@ fn print_attempt(server: &Server, attempt: &AttemptBody) -> anyhow::Result<()> {
     }
     let took = brief(Duration::from_millis(attempt.duration_ms));
     if attempt.requeued {
-        print_line!("  requeued with a new retry budget")?;
+        print_line!("  requeued {}", requeue_note(attempt))?;
     }
     print_line!(
         "  {:<8} {:<8} {took:>6}  {}",

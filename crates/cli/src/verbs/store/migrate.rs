@@ -1,6 +1,10 @@
 //! `steadfast migrate`: update a store to the schema of this version, and do nothing else.
 
-use crate::{exit::usage, output::print_line, settings::StoreUrl};
+use crate::{
+    exit::usage,
+    output::print_line,
+    settings::{EncryptionArgs, StoreUrl},
+};
 
 #[derive(clap::Args)]
 #[command(
@@ -13,12 +17,15 @@ pub struct Args {
     /// Allow an SQLite file that contains tables of another application.
     #[arg(long)]
     share: bool,
+    #[command(flatten)]
+    encryption: EncryptionArgs,
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     if !args.store.is_durable() {
         return Err(usage("memory: has no schema to migrate"));
     }
-    drop(args.store.open(args.share).await?);
+    let options = args.encryption.options()?.share(args.share);
+    drop(args.store.open(options).await?);
     Ok(print_line!("{} is up to date", args.store)?)
 }

@@ -20,6 +20,7 @@ fn attempts_are_counted_by_retry_budget_after_a_requeue() {
     let shown = node.run(&["jobs", "show", &id]).out;
     let count = "  attempts  2 of 2 (4 in total, requeued once)\n";
     assert!(shown.contains(count), "{shown}");
+    assert!(shown.contains("by api, with a new retry"), "{shown}");
     let names: Vec<&str> = shown
         .lines()
         .filter_map(|line| line.strip_prefix("│ ")?.split(" │").next())

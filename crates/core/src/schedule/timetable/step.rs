@@ -130,6 +130,26 @@ impl Timetable {
         )
     }
 
+    /// The state after a step of which this many ticks turned out to have fired before, as happens
+    /// when a clock was ahead and is set back: a tick counts once.
+    #[must_use]
+    pub fn without_repeated(
+        &self,
+        progress: &ScheduleProgress,
+        repeated: u64,
+        now: Timestamp,
+    ) -> ScheduleProgress {
+        let progress = ScheduleProgress {
+            runs: progress.runs.saturating_sub(repeated),
+            ..*progress
+        };
+        match progress.next_tick {
+            Some(_) => progress,
+            // The repeated ticks may have seemed to be the last ones of `maxRuns`.
+            None => self.resume(&progress, now),
+        }
+    }
+
     /// The next step. `unfinished` is true if a run of this schedule has not ended.
     ///
     /// First `missed` decides which of the ticks that are due may run at all, then `overlap`

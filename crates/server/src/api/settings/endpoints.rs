@@ -6,8 +6,8 @@ use steadfast_api::{
     JobBody, JobList, PageQuery, RotateSecretRequest, TenantPageQuery,
 };
 use steadfast_core::{
-    Actor, BodyFormat, Endpoint, EndpointId, EndpointSecret, EventType, Invalid, Job, JobId, Kind,
-    Timestamp, WebhookSecret, duration,
+    Actor, BodyFormat, Destination, Endpoint, EndpointId, EndpointSecret, EventType, Invalid, Job,
+    JobId, Kind, Timestamp, WebhookSecret, duration,
 };
 use steadfast_engine::{
     endpoint_deliveries,
@@ -185,7 +185,15 @@ pub async fn edit(
     let client = caller.client(&app).await?;
     let mut endpoint = client.change_endpoint(id, tenant, change).await?;
     let is_enabled = endpoint.as_ref().is_some_and(|now| !now.disabled);
-    if before.disabled && is_enabled {
+    let origin = Destination::of_url(&before.url);
+    if let Some(moved) = endpoint
+        .as_ref()
+        .filter(|now| Destination::of_url(&now.url) != origin)
+    {
+        // A hold of the old address does not hold for the new one.
+        let (by, pace) = (caller.actor(&app).await?, Some(app.bulk_pace()));
+        app.client.move_deliveries(moved, by, pace).await?;
+    } else if before.disabled && is_enabled {
         // Its deliveries need not wait until they look for it again.
         let (by, pace) = (caller.actor(&app).await?, Some(app.bulk_pace()));
         endpoint = app.client.enable_endpoint(id, tenant, by, pace).await?;

@@ -14,7 +14,10 @@ use steadfast_engine::{ClientError, http::HttpRequest};
 use steadfast_store::{AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest};
 
 use crate::{
-    api::{cursor, query, work::job_search::find_page},
+    api::{
+        cursor, query,
+        work::{job_search::find_page, requeues::Requeues},
+    },
     app::App,
     extract::{Body, Caller, Id, MaybeBody, Params, Reads, Writes, body::shorten_id},
     http::{Answer, Json, Problem, Problems},
@@ -206,15 +209,19 @@ pub async fn history(
     Id(id): Id<String>,
     Params(query): Params<PageQuery>,
 ) -> Answer<AttemptList> {
-    let (owner, kind) = match (id.parse::<JobId>(), id.parse::<ScheduleId>()) {
+    let (owner, kind, job) = match (id.parse::<JobId>(), id.parse::<ScheduleId>()) {
         (Ok(job), _) => {
             let job = find(&app, &caller, job).await?;
-            (AttemptOwner::from(job.id), job.kind)
+            (AttemptOwner::from(job.id), job.kind.clone(), Some(job))
         }
         (_, Ok(schedule)) => {
             let found = app.client.find_schedule(schedule).await?;
             let schedule = caller.schedule(found, schedule)?;
-            (AttemptOwner::from(schedule.id), schedule.template.kind)
+            (
+                AttemptOwner::from(schedule.id),
+                schedule.template.kind,
+                None,
+            )
         }
         _ => return Err(Problem::not_found(shorten_id(&id))),
     };
@@ -227,9 +234,16 @@ pub async fn history(
         AttemptOwner::Job(_) => HashMap::new(),
         AttemptOwner::Schedule(_) => kinds_of(&app, &attempts.items).await?,
     };
+    let requeues = match &job {
+        Some(job) => Requeues::read(&app, job, &attempts.items).await?,
+        None => Requeues::default(),
+    };
     let bodies = attempts.items.into_iter().map(|attempt| {
         let own = kinds.get(&attempt.job).unwrap_or(&kind);
-        AttemptBody::new(caller.redact_attempt(attempt, own), own)
+        let requeued_by = requeues.by(&attempt);
+        let mut body = AttemptBody::new(caller.redact_attempt(attempt, own), own);
+        body.requeued_by = requeued_by;
+        body
     });
     Ok(Json(AttemptList {
         attempts: bodies.collect(),

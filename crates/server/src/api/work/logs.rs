@@ -50,7 +50,10 @@ use crate::{
         ("attempt" = u32, Path, description = "The number of the attempt, from 1"),
         LogQuery,
     ),
-    responses((status = 200, description = "The log", body = AttemptLogBody), Problems)
+    responses((status = 200, description = "The log, or a stream of events with `follow=true`", content(
+        (AttemptLogBody = "application/json"),
+        (String = "text/event-stream"),
+    )), Problems)
 )]
 pub async fn read(
     Reads { app, caller }: Reads,

@@ -38,6 +38,18 @@ impl TimeBuckets {
         }
     }
 
+    /// The same without what lies before a time: a young server would show an empty chart.
+    #[must_use]
+    pub fn since(self, first: Timestamp, least: u32) -> Self {
+        let before = first.since(self.start()).as_micros() / self.length.as_micros().max(1);
+        let before = u32::try_from(before).unwrap_or(u32::MAX);
+        let number = self.number.saturating_sub(before);
+        Self {
+            number: number.max(least).min(self.number),
+            ..self
+        }
+    }
+
     pub fn start(&self) -> Timestamp {
         let length = i64::try_from(self.length.as_micros()).unwrap_or(1).max(1);
         let micros = self.now.as_micros();
@@ -393,6 +405,22 @@ mod tests {
         }
         let day = TimeBuckets::new(now, limits::CHART_DAY);
         assert_eq!(day.start().to_string(), "2025-12-31T12:40:00Z");
+    }
+
+    #[test]
+    fn the_chart_of_a_young_server_begins_with_it() {
+        let now: Timestamp = "2026-01-01T12:34:56Z".parse().unwrap();
+        for (first, number, start) in [
+            ("2026-01-01T12:05:10Z", 30, "2026-01-01T12:05:00Z"),
+            ("2026-01-01T12:33:00Z", 10, "2026-01-01T12:25:00Z"),
+            ("2026-01-01T09:00:00Z", 60, "2026-01-01T11:35:00Z"),
+            ("2026-01-02T09:00:00Z", 10, "2026-01-01T12:25:00Z"),
+        ] {
+            let buckets = TimeBuckets::new(now, limits::CHART_HOUR);
+            let buckets = buckets.since(first.parse().unwrap(), limits::CHART_PARTS_MIN);
+            assert_eq!(buckets.number, number, "{first}");
+            assert_eq!(buckets.start().to_string(), start, "{first}");
+        }
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         None => {
             viewer
                 .caller
-                .failures(&viewer.app, filter, page.clone())
+                .failures(&viewer.app, filter.clone(), page.clone())
                 .await?
         }
     };
@@ -70,7 +70,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let rows = list.rows.iter();
     let destinations = rows.flat_map(|row| row.body.destinations.clone());
     render(&FailuresPage {
-        header: JobListHeader::of_failures(&viewer, &conditions, destinations).await?,
+        header: JobListHeader::of_failures(&viewer, &conditions, filter, destinations).await?,
         list,
         shown: shown.map(row),
         back: fields.here("/failures", &[]),

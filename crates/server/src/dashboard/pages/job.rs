@@ -5,15 +5,15 @@ mod log_view;
 use askama::Template;
 use axum::{extract::Path, response::IntoResponse as _};
 use steadfast_core::{
-    Attempt, AttemptForecast, Job, JobCommand, JobEdit, JobId, JobState, Kind, Note, Payload,
-    PolicyPatch, Priority, ScheduleId, StartExplanation, Timestamp,
+    Attempt, AttemptForecast, AuditRecord, Job, JobCommand, JobEdit, JobId, JobState, Kind, Note,
+    Payload, PolicyPatch, Priority, ScheduleId, StartExplanation, Timestamp,
     explain::{self, brief},
     tag_text,
 };
 use steadfast_store::{AuditFilter, JobFilter, JobLinks, JobPageRequest, PageRequest};
 
 use crate::{
-    api::work::{explain::request as explain_request, jobs::checked_payload},
+    api::work::{explain::request as explain_request, jobs::checked_payload, requeues::Requeues},
     app::App,
     dashboard::{
         charts::{Svg, timeline},
@@ -24,7 +24,7 @@ use crate::{
         },
         parts::{
             AttemptRow, AuditRow, Confirmation, Excerpt, JobRow, OperationRow, StartPanel, Summary,
-            attempts::{AttemptGroup, requeued_by, retry_name, status_class},
+            attempts::{AttemptGroup, retry_name, status_class},
             failure_row::failure_address,
             http_view::RequestView,
             payload_view, summary,
@@ -179,8 +179,9 @@ async fn detail_page(
     // A job that has ended makes no more progress.
     let note = job.progress.note.as_deref();
     let note = note.filter(|_| job.progress.finished_at.is_none());
-    let commands = commands(&viewer.app, &job, &layout).await?;
+    let commands = commands(&viewer.app, &job).await?;
     let operations = operations(viewer, &job).await?;
+    let requeues = Requeues::of(&commands, operations.iter().map(|it| &it.record));
     let links = viewer.app.client.links(job.id).await?;
     render(&JobDetailPage {
         detail: detail(&job),
@@ -195,7 +196,7 @@ async fn detail_page(
         forecast: forecast_rows(&forecast, &layout),
         last_failure: LastFailure::of(&job, listed.items.first()),
         attempts: AttemptGroup::fold(attempts.map(|it| AttemptRow {
-            requeued_by: requeued_by(it, &commands, &operations),
+            requeued_by: requeues.by(it),
             ..AttemptRow::of(it, &job, &layout)
         })),
         more_attempts: listed.next.is_some(),
@@ -210,7 +211,7 @@ async fn detail_page(
         finished: job.progress.finished_at.map(|at| layout.time(at)),
         start: start
             .map(|it| StartPanel::of(it, (&layout, &viewer.caller), format!("/jobs/{}", job.id))),
-        commands,
+        commands: audit_rows(commands, &layout),
         operations,
         steps: steps(viewer, &job).await?,
         logs: LogView::of(viewer, &job).await?,
@@ -381,16 +382,20 @@ async fn steps(viewer: &Viewer, job: &Job) -> Result<Vec<(String, Excerpt)>, Pag
     Ok(shown.collect())
 }
 
+fn audit_rows(records: Vec<AuditRecord>, layout: &Layout) -> Vec<AuditRow> {
+    let records = records.into_iter();
+    records.map(|record| AuditRow::of(record, layout)).collect()
+}
+
 /// The newest commands on this job.
-async fn commands(app: &App, job: &Job, layout: &Layout) -> Result<Vec<AuditRow>, PageError> {
+async fn commands(app: &App, job: &Job) -> Result<Vec<AuditRecord>, PageError> {
     let filter = AuditFilter {
         tenant: Some(job.tenant.clone()),
         subject: Some(job.id.to_string()),
         ..AuditFilter::default()
     };
     let page = PageRequest::first(limits::JOB_COMMANDS_SHOWN);
-    let found = app.client.audit(filter, page).await?.items.into_iter();
-    Ok(found.map(|record| AuditRow::of(record, layout)).collect())
+    Ok(app.client.audit(filter, page).await?.items)
 }
 
 /// The newest operations on this job; only those that the viewer may see have a link.

@@ -1,20 +1,31 @@
 //! API keys. The token of a key is shown once, on the page that created it.
 
+use std::net::IpAddr;
+
 use askama::Template;
-use axum::response::IntoResponse as _;
+use axum::{http::Uri, response::IntoResponse as _};
 use serde_json::json;
 use steadfast_api::{KeyBody, KeyWithToken};
-use steadfast_core::{KeyId, Timestamp, limits::DAY};
+use steadfast_core::{Job, KeyId, Kind, Timestamp, limits::DAY};
+use steadfast_engine::{
+    Client,
+    http::{AddressPolicy, OutboundRules},
+};
+use steadfast_store::{JobFilter, JobPageRequest};
 
 use crate::{
     api::settings::keys,
     auth::keys::Scope,
     dashboard::{
-        page::{Editor, Fields, Layout, List, PageResult, Viewer, done, no_such_action, render},
-        parts::{Confirmation, NewCredential},
+        page::{
+            Editor, Fields, Layout, List, PageError, PageResult, Viewer, done, no_such_action,
+            render,
+        },
+        parts::{Confirmation, NewCredential, thousands},
     },
     extract::{Id, Writes, body::from_json},
     http::{Json, Problem},
+    limits,
 };
 
 #[derive(Template)]
@@ -25,6 +36,8 @@ struct KeysPage {
     scopes: &'static [Scope],
     created: Option<NewCredential>,
     is_first: bool,
+    /// How many calls that wait go to addresses that are not public, if this would be the first key.
+    blocked: String,
     /// The form. One that was refused holds what was entered.
     form: Fields,
     error: Option<String>,
@@ -46,8 +59,14 @@ async fn page_with(
         false => Vec::new(),
     };
     let list = List::first(visible, usize::MAX, |key| KeyBody::from(&key));
+    let is_first = list.is_empty() && viewer.session.is_none();
+    let blocked = match is_first {
+        true => blocked_calls(&viewer.app.client).await?,
+        false => String::new(),
+    };
     render(&KeysPage {
-        is_first: list.is_empty() && viewer.session.is_none(),
+        is_first,
+        blocked,
         list,
         scopes: Scope::ALL,
         form: form.unwrap_or_default(),
@@ -55,6 +74,43 @@ async fn page_with(
         created: created.map(NewCredential::token),
         layout,
     })
+}
+
+/// A sentence about the newest calls that wait and go to addresses that are not public. Names are not
+/// looked up.
+async fn blocked_calls(client: &Client) -> Result<String, PageError> {
+    let (mut count, mut has_more) = (0_u64, false);
+    for kind in [Kind::http(), Kind::webhook()] {
+        let filter = JobFilter {
+            kind: Some(kind),
+            unfinished: true,
+            ..JobFilter::default()
+        };
+        let page = JobPageRequest::first(limits::CALLS_EXAMINED_MAX);
+        let found = client.jobs(filter, page).await?;
+        let blocked = found.items.iter().filter(|job| is_blocked(job));
+        count += u64::try_from(blocked.count()).unwrap_or(u64::MAX);
+        has_more |= found.next.is_some();
+    }
+    let least = if has_more { "At least " } else { "" };
+    Ok(match count {
+        0 => String::new(),
+        1 => format!("{least}1 waiting call would be blocked then."),
+        count => format!(
+            "{least}{} waiting calls would be blocked then.",
+            thousands(count)
+        ),
+    })
+}
+
+/// Whether a job calls an address that is not public.
+fn is_blocked(job: &Job) -> bool {
+    let origin = job.destination.as_ref();
+    let origin = origin.and_then(|origin| origin.as_str().parse::<Uri>().ok());
+    let host = origin.as_ref().and_then(Uri::host).unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    let rules = OutboundRules::new(AddressPolicy::Public);
+    host == "localhost" || address.is_ok_and(|address| rules.check(address).is_err())
 }
 
 async fn confirm_revocation(viewer: &Viewer, id: KeyId) -> PageResult {

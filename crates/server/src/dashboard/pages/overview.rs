@@ -9,7 +9,7 @@ use steadfast_core::{
     explain::brief,
 };
 use steadfast_engine::{Forecasts, Stats};
-use steadfast_store::LaneStats;
+use steadfast_store::{LaneStats, MinuteStats};
 
 use crate::{
     api::flow::destinations::body_of,
@@ -100,6 +100,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     };
     let buckets = TimeBuckets::new(layout.now, length);
     let minutes = app.client.minutes(tenant.clone(), buckets.start()).await?;
+    let buckets = shown_part(buckets, is_day, &minutes, app.started_at);
     let lanes = app.dashboard.lanes(&app.client, tenant.as_ref()).await?;
     let mut firing = viewer.caller.alerts(app, tenant.as_ref()).await?;
     firing.retain(|alert| alert.status == AlertStatus::Firing);
@@ -155,6 +156,22 @@ pub async fn page(viewer: Viewer) -> PageResult {
         is_day,
         layout,
     })
+}
+
+/// An hour without its first part, if this node did not run then and no other one did anything; a day
+/// whole.
+fn shown_part(
+    buckets: TimeBuckets,
+    is_day: bool,
+    minutes: &[MinuteStats],
+    started_at: Timestamp,
+) -> TimeBuckets {
+    let first = minutes.iter().map(|minute| minute.at).min();
+    let first = first.map_or(started_at, |first| first.min(started_at));
+    match is_day {
+        true => buckets,
+        false => buckets.since(first, limits::CHART_PARTS_MIN),
+    }
 }
 
 fn alert_rows(firing: Vec<AlertState>, layout: &Layout) -> Vec<AlertRow> {

@@ -17,17 +17,30 @@ use crate::{
         viewer::SameOriginForm,
     },
     extract::{Caller, access},
-    http::{Problem, base_path::arrived_with_tls},
+    http::{Problem, base_path::arrived_with_tls, connections::Connection},
     limits,
 };
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
-struct SignInPage {
+pub struct SignInPage {
     layout: Layout,
     next: String,
-    is_wrong: bool,
+    error: Option<String>,
+    has_provider: bool,
     session_hours: u64,
+}
+
+impl SignInPage {
+    pub fn new(app: &App, next: &str, error: Option<String>) -> Self {
+        Self {
+            layout: Layout::bare("Sign in"),
+            next: next.to_owned(),
+            error,
+            has_provider: app.settings.oidc.is_some(),
+            session_hours: limits::SESSION_TIME_MAX.as_secs() / 3_600,
+        }
+    }
 }
 
 pub async fn page(State(app): State<Arc<App>>, query: axum::http::Uri) -> PageResult {
@@ -35,16 +48,7 @@ pub async fn page(State(app): State<Arc<App>>, query: axum::http::Uri) -> PageRe
         return Ok(redirect_to("/"));
     }
     let fields = Fields::parse(query.query().unwrap_or_default().as_bytes());
-    render(&sign_in_page(fields.value("next"), false))
-}
-
-fn sign_in_page(next: &str, is_wrong: bool) -> SignInPage {
-    SignInPage {
-        layout: Layout::bare("Sign in"),
-        next: next.to_owned(),
-        is_wrong,
-        session_hours: limits::SESSION_TIME_MAX.as_secs() / 3_600,
-    }
+    render(&SignInPage::new(&app, fields.value("next"), None))
 }
 
 pub async fn sign_in(
@@ -52,6 +56,7 @@ pub async fn sign_in(
     extensions: Extensions,
     SameOriginForm(form): SameOriginForm,
 ) -> PageResult {
+    check_address(&app, &extensions)?;
     let keys = app.keys.get().await?;
     let now = app.client.now();
     let known = keys.find(form.value("key"));
@@ -61,8 +66,10 @@ pub async fn sign_in(
             let detail = "too many wrong keys at once; try again in a moment";
             Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many", detail)
         })?;
+        fail_address(&app, &extensions);
         tokio::time::sleep(limits::WRONG_KEY_DELAY).await;
-        let mut response = render(&sign_in_page(form.value("next"), true))?;
+        let error = "Unknown or expired API key.".to_owned();
+        let mut response = render(&SignInPage::new(&app, form.value("next"), Some(error)))?;
         *response.status_mut() = StatusCode::UNAUTHORIZED;
         return Ok(response);
     };
@@ -93,17 +100,48 @@ pub async fn sign_out(
 
 /// Whether the cookie may only travel over HTTPS. Over plain HTTP a browser would not send such a
 /// cookie back, so a proxy with HTTPS needs the public address in the settings.
-fn is_secure(app: &App, extensions: &Extensions) -> bool {
+pub fn is_secure(app: &App, extensions: &Extensions) -> bool {
     arrived_with_tls(extensions) || app.settings.is_public_https()
 }
 
-fn with_cookie(mut response: Response, token: &str, seconds: u64, is_secure: bool) -> Response {
-    let name = sessions::COOKIE;
+/// The cookie of a session.
+pub fn with_cookie(response: Response, token: &str, seconds: u64, is_secure: bool) -> Response {
+    let attributes = format!("HttpOnly; SameSite=Strict; Max-Age={seconds}");
+    add_cookie(response, sessions::COOKIE, token, &attributes, is_secure)
+}
+
+pub fn add_cookie(
+    mut response: Response,
+    name: &str,
+    value: &str,
+    attributes: &str,
+    is_secure: bool,
+) -> Response {
     let secure = if is_secure { "; Secure" } else { "" };
-    let cookie =
-        format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
+    let cookie = format!("{name}={value}; Path=/; {attributes}{secure}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+        response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response
+}
+
+/// Refuses an address that has failed too often. A router of another program knows no addresses.
+pub fn check_address(app: &App, extensions: &Extensions) -> Result<(), Problem> {
+    match extensions.get::<Arc<Connection>>() {
+        Some(connection) if app.failed_sign_ins.is_blocked(connection.address) => {
+            let detail = "too many failed sign-ins from your address; try again in a few minutes";
+            Err(Problem::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many",
+                detail,
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub fn fail_address(app: &App, extensions: &Extensions) {
+    if let Some(connection) = extensions.get::<Arc<Connection>>() {
+        app.failed_sign_ins.add(connection.address);
+    }
 }

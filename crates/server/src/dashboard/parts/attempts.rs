@@ -7,11 +7,9 @@ use steadfast_core::{
 
 use crate::{
     dashboard::parts::{
-        audit_row::AuditRow,
         failure_row::failure_address,
         format::Excerpt,
         http_view::{PhasesView, ResponseView, exchange},
-        operation_row::OperationRow,
     },
     limits,
     theme::{Layout, PageTime},
@@ -165,22 +163,6 @@ impl TraceView {
             total_bytes,
         }
     }
-}
-
-/// Who gave the newest command before the first attempt of a new budget.
-pub fn requeued_by(
-    attempt: &Attempt,
-    commands: &[AuditRow],
-    operations: &[OperationRow],
-) -> Option<String> {
-    let is_retry = |it: &&AuditRow| matches!(it.action.as_str(), "job.retry" | "delivery.resend");
-    let commands = commands.iter().filter(is_retry);
-    let operations = operations.iter().filter(|it| it.tries_again());
-    let commands = commands.map(|it| (it.at.at, &it.by));
-    let all = commands.chain(operations.map(|it| (it.record.created_at, &it.record.by.name)));
-    let before = all.filter(|(at, _)| *at <= attempt.started_at);
-    let newest = before.max_by_key(|(at, _)| *at)?;
-    attempt.is_first_after_requeue().then(|| newest.1.clone())
 }
 
 pub fn shown_note(stored: &str) -> String {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use axum::response::Response;
 use steadfast_core::{FailureState, Job, JobLabel};
 use steadfast_engine::Stats;
-use steadfast_store::{JobFilter, JobPageRequest, LaneStats};
+use steadfast_store::{FailureFilter, JobFilter, JobPageRequest, LaneStats, PageRequest};
 
 use crate::{
     dashboard::{
@@ -149,10 +149,12 @@ pub async fn answer_failure_search(viewer: &Viewer) -> Result<Option<Response>, 
 }
 
 impl JobListHeader {
-    /// The head of the list of failures, which are found by their states in place of labels.
+    /// The head of the list of failures, which are found by their states in place of labels. The
+    /// states are counted unless there are too many groups.
     pub async fn of_failures(
         viewer: &Viewer,
         conditions: &[(&'static str, String)],
+        filter: FailureFilter,
         destinations: impl Iterator<Item = String>,
     ) -> Result<Self, PageError> {
         let path = "/failures";
@@ -162,12 +164,19 @@ impl JobListHeader {
         let found = destinations.map(|it| line_of(&[("destination", it)]));
         let found: BTreeSet<String> = found.collect();
         let chosen = viewer.fields.get("state");
-        let chip = |name: &'static str, state: &str| LabelChip {
-            name,
-            count: None,
-            is_zero: false,
-            is_current: chosen.unwrap_or_default() == state,
-            address: viewer.fields.here(path, &[("state", state), ("after", "")]),
+        let states = states_of(viewer, filter).await?;
+        let chip = |name: &'static str, state: &str| {
+            let count = states.as_ref().map(|states| {
+                let of_chip = states.iter().filter(|it| state.is_empty() || **it == state);
+                u64::try_from(of_chip.count()).unwrap_or(u64::MAX)
+            });
+            LabelChip {
+                name,
+                count: count.map(thousands),
+                is_zero: count == Some(0) && !state.is_empty(),
+                is_current: chosen.unwrap_or_default() == state,
+                address: viewer.fields.here(path, &[("state", state), ("after", "")]),
+            }
         };
         let states = FailureState::ALL.iter().map(|it| it.as_str());
         let states = states.map(|name| chip(name, name));
@@ -180,6 +189,24 @@ impl JobListHeader {
             total: None,
         })
     }
+}
+
+/// The states of the groups that match except for their state; `None` if there are too many to count
+/// with each refresh.
+async fn states_of(
+    viewer: &Viewer,
+    filter: FailureFilter,
+) -> Result<Option<Vec<&'static str>>, PageError> {
+    let filter = FailureFilter {
+        state: None,
+        ..filter
+    };
+    let page = PageRequest::first(limits::FAILURES_SORTED_MAX);
+    let client = &viewer.app.client;
+    let (groups, now) = (client.failures(filter, page).await?, client.now());
+    let is_all = groups.next.is_none();
+    let states = groups.items.iter().map(|group| group.state(now).as_str());
+    Ok(is_all.then(|| states.collect()))
 }
 
 pub fn count_jobs(stats: &Stats) -> u64 {

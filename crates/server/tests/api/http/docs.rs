@@ -295,6 +295,23 @@ async fn running_operation(server: &Server) -> String {
 }
 
 #[tokio::test]
+async fn dashboard_book_and_api_pages_have_the_same_logo() {
+    let server = Server::start().await;
+    let icon = server.http.get("/ui/icon.svg").await.body;
+    let paths: Vec<&str> = icon.split("<path d=\"").skip(1).collect();
+    assert_eq!(paths.len(), 3, "{icon}");
+    for page in ["/", "/docs/", "/api/docs/"] {
+        let body = server.http.get(page).await.body;
+        let logo = body.split("class=\"brand\"").nth(1).unwrap();
+        let logo = logo.split("</a>").next().unwrap();
+        for path in &paths {
+            let path = path.split('"').next().unwrap();
+            assert!(logo.contains(path), "{page}: {logo}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_book_is_served_with_its_pictures_and_loads_nothing_from_elsewhere() {
     let server = Server::start().await;
     let get = async |path: &str| server.http.get(path).await;

@@ -1,15 +1,16 @@
 //! An open page: it says when it is old, its rows stay under the pointer, and what was opened stays
 //! open.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{Jitter, PolicyPatch};
 use steadfast_engine::JobRequest;
+use steadfast_store::{SqliteOptions, SqliteStore};
 use thirtyfour::prelude::*;
 
 use crate::{
     browser::{Browser, BrowserOptions},
-    node::{FailingJob, TestNode},
+    node::{FailingJob, ShiftedClock, TestNode},
     pages::PAGES,
     seed,
     worker_jobs::worker_job,
@@ -96,6 +97,27 @@ async fn rows_do_not_move_under_the_pointer_or_away_from_the_focus() {
     browser.until_count("#rows tbody tr.gone", 0).await;
     browser
         .until("return document.getElementById('new-rows').hidden")
+        .await;
+    browser.quit().await;
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_that_has_found_nothing_yet_goes_on_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = ShiftedClock::default();
+    let store = SqliteStore::open(dir.path().join("jobs.db"), SqliteOptions::default()).unwrap();
+    let node = TestNode::on(Arc::new(store), clock).await;
+    // More than one page of a list looks at.
+    for _ in 0..21 {
+        create_jobs(&node, 1_000).await;
+    }
+    let path = "/jobs?destination=https%3A%2F%2Fnowhere.example";
+    let first = node.get(path).await.body;
+    assert!(first.contains("data-continue"), "{first}");
+    let browser = open(&node, path).await;
+    browser
+        .until("return document.getElementById('none')?.textContent.includes('Remove a condition')")
         .await;
     browser.quit().await;
     node.stop().await;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    BodyFormat, EndpointId, EventType, Job, JobCommand, Kind, NewJob, PolicyPatch, Preset,
-    Subscription, Subscriptions, Tenant, Webhook, WebhookSecret, WebhookTarget,
+    BodyFormat, Destination, EndpointId, EventType, Gate, GateDefaults, GateId, GateLimits,
+    GateScope, Gates, Job, JobCommand, Kind, NewJob, Pause, PolicyPatch, Preset, Subscription,
+    Subscriptions, Tenant, Webhook, WebhookSecret, WebhookTarget,
 };
 
-use crate::conformance::fixture::{Fixture, secs};
-use crate::{FireResult, JobFilter, PageRequest};
+use crate::conformance::fixture::{Fixture, ids_of, request, secs};
+use crate::{ClaimRequest, FireResult, JobFilter, PageRequest};
 
 pub async fn a_jobs_webhook_is_kept_with_it(f: Fixture) {
     let new = with_webhook(&f, EventType::OF_JOBS);
@@ -72,6 +73,59 @@ pub async fn a_run_cancelled_by_its_schedule_tells(f: Fixture) {
     assert_eq!(deliveries[0].tags["job"], run.id.to_string());
 }
 
+pub async fn a_command_moves_a_delivery_to_the_address_of_its_endpoint(f: Fixture) {
+    let [old, new] = ["https://old.example", "https://new.example"];
+    let destination = |origin: &str| Destination::new(origin).unwrap();
+    let delivery = f.job_with(|job| {
+        job.kind = Kind::webhook();
+        job.destination = Some(destination(old));
+        job.webhook = Some(Arc::new(Webhook {
+            target: WebhookTarget::Endpoint { endpoint: ENDPOINT },
+            events: vec![EventType::JobCancelled],
+            retry: PolicyPatch::default(),
+        }));
+    });
+    let id = f.enqueue_one(delivery).await;
+    // Nothing goes to the old address.
+    let paused = GateLimits {
+        paused: Some(Pause {
+            by: None,
+            since: f.now(),
+            reason: None,
+            until: None,
+        }),
+        ..GateLimits::default()
+    };
+    let gate = Gate {
+        id: GateId::new(None, GateScope::Destination, old).unwrap(),
+        limits: paused,
+    };
+    let claims = || async {
+        let request = ClaimRequest {
+            gates: Arc::new(Gates::new(1, [gate.clone()], GateDefaults::default())),
+            ..request(1)
+        };
+        f.store.claim(request).await.unwrap().claims
+    };
+    assert!(claims().await.is_empty());
+    let mut subscriptions = Subscriptions::default();
+    let moved = Subscription {
+        destination: Some(destination(new)),
+        ..subscription()
+    };
+    subscriptions.subscribe(Tenant::default(), moved);
+    let command = JobCommand::RunNow;
+    let done = f
+        .store
+        .run_command(vec![id], command, Arc::new(subscriptions), None);
+    let done = done.await.unwrap().remove(0).unwrap();
+    assert_eq!(done.destination, Some(destination(new)));
+    assert_eq!(f.read(id).await, done);
+    let claims = claims().await;
+    assert_eq!(ids_of(&claims), [id]);
+    assert_eq!(claims[0].job().destination, Some(destination(new)));
+}
+
 fn with_webhook(f: &Fixture, events: &[EventType]) -> NewJob {
     f.job_with(|job| {
         job.webhook = Some(Arc::new(Webhook {
@@ -85,17 +139,22 @@ fn with_webhook(f: &Fixture, events: &[EventType]) -> NewJob {
     })
 }
 
+const ENDPOINT: EndpointId = EndpointId::from_bits(7);
+
 fn subscriptions() -> Subscriptions {
     let mut subscriptions = Subscriptions::default();
-    let subscription = Subscription {
-        endpoint: EndpointId::from_bits(7),
+    subscriptions.subscribe(Tenant::default(), subscription());
+    subscriptions
+}
+
+fn subscription() -> Subscription {
+    Subscription {
+        endpoint: ENDPOINT,
         destination: None,
         events: vec![EventType::JobCancelled],
         format: BodyFormat::Standard,
         retry: PolicyPatch::default(),
-    };
-    subscriptions.subscribe(Tenant::default(), subscription);
-    subscriptions
+    }
 }
 
 async fn deliveries(f: &Fixture) -> Vec<Job> {

@@ -99,8 +99,10 @@ pub async fn a_tick_that_has_fired_does_not_fire_again(f: Fixture) {
     let later = tick.plus(EVERY);
     let firing = f.firing(&stored, &[tick, later]);
     let new = firing.runs[1].id;
+    assert_eq!((stored.progress.runs, firing.progress.runs), (1, 3));
     assert_eq!(f.fire(firing).await, FireResult::Done);
     assert_eq!(f.count_all().await, 2);
+    assert_eq!(f.read_schedule(schedule.id).await.progress.runs, 2);
     assert_eq!(
         f.ticks(schedule.id).await,
         [

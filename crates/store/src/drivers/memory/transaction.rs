@@ -547,7 +547,8 @@ impl Tables {
             | RecordKind::Operation
             | RecordKind::Schedule
             | RecordKind::Batch
-            | RecordKind::Callback => {}
+            | RecordKind::Callback
+            | RecordKind::EncryptionKey => {}
             RecordKind::Document(kind) => *self.document_versions.entry(kind).or_default() += 1,
         }
     }

@@ -6,15 +6,20 @@ use deadpool_postgres::{Object, Pool};
 
 use crate::{
     caller::StoreCaller,
+    error::OpenError,
     fair_gate::FairGate,
     limits::{CONNECTIONS_PER_TENANT_DIVISOR, WORK_CONNECTIONS_DIVISOR},
+    verbs::encryption::check_keys,
+    wake::WakeReasons,
 };
 
 use super::{
     driver_error::DriverError,
     key::Key,
     listen::Listener,
+    open,
     session::{Conn, PoolContext},
+    transaction::SessionTransaction,
 };
 
 /// What all clones of a store share.
@@ -32,6 +37,21 @@ pub(super) struct Inner {
 }
 
 impl Inner {
+    /// Refuses keys that are not those of the store.
+    pub(super) async fn check_encryption(&self, name: String) -> Result<(), OpenError> {
+        let checked = async {
+            let conn = self.conn().await?;
+            let (session, mut none) = (conn.session(), WakeReasons::default());
+            let mut verbs = SessionTransaction::new(&session, &mut none);
+            check_keys(&mut verbs, &self.shared.cipher).await
+        };
+        match checked.await {
+            Ok(None) => Ok(()),
+            Ok(Some(reason)) => Err(OpenError::EncryptionKey { name, reason }),
+            Err(error) => Err(open::open_error(name, error)),
+        }
+    }
+
     pub(super) async fn conn(&self) -> Result<Conn<'_>, DriverError> {
         let caller = StoreCaller::current();
         let door = match &caller {

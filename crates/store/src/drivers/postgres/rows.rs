@@ -24,6 +24,7 @@ use crate::{
         paging::Readable,
         values::{self, duration},
     },
+    encryption::{Cell, Cipher},
 };
 
 /// Rows of jobs with their columns and names.
@@ -54,7 +55,7 @@ impl JobRows {
         session: &Session<'_>,
         row: &Row,
     ) -> Result<Job, DriverError> {
-        self.read(row).or_else(|error| {
+        self.read(session, row).or_else(|error| {
             if !error.is_unreadable() {
                 return Err(error);
             }
@@ -67,8 +68,11 @@ impl JobRows {
         })
     }
 
-    fn read(&self, row: &Row) -> Result<Job, DriverError> {
+    fn read(&self, session: &Session<'_>, row: &Row) -> Result<Job, DriverError> {
         let columns = &self.columns;
+        let id = row.try_get::<_, Key>(columns.id)?.job();
+        let payload = row.try_get(columns.payload)?;
+        let payload = session.shared.cipher.open(Cell::Payload(id), payload)?;
         let lane = self.names.lane(row.try_get(columns.lane)?)?;
         let priority = u8::try_from(row.try_get::<_, i16>(columns.priority)?).unwrap_or(u8::MAX);
         let is_at_most_once: bool = row.try_get(columns.at_most_once)?;
@@ -84,12 +88,12 @@ impl JobRows {
             None => Traceparent::take_from(&mut tags),
         };
         Ok(Job {
-            id: row.try_get::<_, Key>(columns.id)?.job(),
+            id,
             tenant: lane.tenant.clone(),
             queue: lane.queue.clone(),
             kind: lane.kind.clone(),
             policy: Arc::clone(self.names.policy(row.try_get(columns.policy)?)?),
-            payload: Payload::from_stored(row.try_get(columns.payload)?),
+            payload: Payload::from_stored(&payload),
             priority: Priority::new(priority)
                 .map_err(|error| DriverError::unreadable("priority", error))?,
             guarantee: if is_at_most_once {
@@ -174,7 +178,7 @@ pub(super) fn attempts(
         let fence: i64 = row.try_get(columns.fence)?;
         let id = format_args!("{job}/{fence}");
         found.push(pass_over(
-            attempt(&columns, row),
+            attempt(&columns, row, &session.shared.cipher),
             &session.shared.damage,
             "attempt",
             id,
@@ -183,11 +187,14 @@ pub(super) fn attempts(
     Ok(found)
 }
 
-fn attempt(columns: &AttemptColumns, row: &Row) -> Result<Attempt, DriverError> {
+fn attempt(columns: &AttemptColumns, row: &Row, cipher: &Cipher) -> Result<Attempt, DriverError> {
+    let job = row.try_get::<_, Key>(columns.job)?.job();
+    let fence = Fence(number(row, columns.fence)?);
     let output: Option<&str> = row.try_get(columns.output)?;
+    let output = output.map(|output| cipher.open(Cell::Output(job, fence), output));
     Ok(Attempt {
-        job: row.try_get::<_, Key>(columns.job)?.job(),
-        fence: Fence(number(row, columns.fence)?),
+        job,
+        fence,
         attempt: number(row, columns.attempt)?,
         attempts_before: number(row, columns.attempts_before)?,
         status: parse(row, columns.status, "status", str::parse)?,
@@ -195,7 +202,9 @@ fn attempt(columns: &AttemptColumns, row: &Row) -> Result<Attempt, DriverError> 
         finished_at: time(row.try_get(columns.finished_at)?),
         worker: parse_option(row, columns.worker, "worker", WorkerName::new)?,
         failure: json_option(row, columns.failure, "failure")?,
-        output: output.map(Payload::from_stored),
+        output: output
+            .transpose()?
+            .map(|output| Payload::from_stored(&output)),
         note: json_option(row, columns.note, "note")?,
         decision: json_option(row, columns.decision, "decision")?,
     })

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     damage::DamageLog,
     drivers::sql::{prune_position::PrunePosition, session::postgres_text},
+    encryption::Cipher,
     fair_gate::Admission,
     verbs::event_position::EventPosition,
 };
@@ -27,6 +28,7 @@ pub(super) struct PoolContext {
     pub clock: DatabaseClock,
     pub trust: ConnectionTrust,
     pub damage: DamageLog,
+    pub cipher: Cipher,
     pub due: Arc<DueCache>,
     pub sweeps: Sweeps,
     /// Where retention goes on.

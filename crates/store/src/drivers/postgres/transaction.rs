@@ -27,6 +27,7 @@ use crate::{
     },
     drivers::transaction::{JobCondition, WakeReason},
     drivers::{Asker, Driver, Query, Verb},
+    encryption::Cipher,
     error::{CommandError, EnqueueError, StoreError},
     failures::FailureTallies,
     store::EnqueueResult,
@@ -153,6 +154,10 @@ impl SqlSession for SessionTransaction<'_, '_> {
 
     fn damage(&self) -> &DamageLog {
         &self.session.shared.damage
+    }
+
+    fn cipher(&self) -> &Cipher {
+        &self.session.shared.cipher
     }
 
     async fn readable_jobs(&mut self, ids: &[JobId]) -> Result<Vec<Job>, DriverError> {

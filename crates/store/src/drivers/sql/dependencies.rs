@@ -15,7 +15,7 @@ use crate::drivers::{
     driver_error::DriverError,
     transaction::{
         BatchChange, BatchEvents, Dependency, DependencyEvent, DependencyReads, DependencyWrites,
-        Lock, StoredJob, StoredRecord, StoredState,
+        Lock, RecordKind, StoredJob, StoredRecord, StoredState,
     },
 };
 
@@ -172,7 +172,8 @@ impl<S: SqlSession> DependencyReads for S {
     ) -> Result<Vec<StoredRecord>, DriverError> {
         let sql = include_str!("shared/batches/batches_old.sql");
         let rows = self.rows(sql, &[ended_before.into(), limit.into()]).await?;
-        rows.iter().map(stored_record).collect()
+        let read = |row| stored_record(self.cipher(), RecordKind::Batch, row);
+        rows.iter().map(read).collect()
     }
 }
 

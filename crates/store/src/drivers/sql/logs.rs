@@ -1,5 +1,7 @@
 //! Rows of the logs of attempts.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use steadfast_core::{Fence, JobId};
 
@@ -7,9 +9,12 @@ use super::{
     session::{SqlRow, SqlSession, SqlValue, rows_of_lists},
     transaction::SqlWriter,
 };
-use crate::drivers::{
-    driver_error::DriverError,
-    transaction::{LogReads, LogWrites, StoredLog},
+use crate::{
+    drivers::{
+        driver_error::DriverError,
+        transaction::{LogReads, LogWrites, StoredLog},
+    },
+    encryption::{Cell, Cipher},
 };
 
 #[async_trait]
@@ -19,7 +24,7 @@ impl<S: SqlSession> LogReads for S {
         let rows = rows_of_lists(self, sql, &[], jobs).await?;
         let read = rows.iter().map(|row| {
             let job = JobId::from_bits(row.id(0)?);
-            read_log(job, row, [1, 3, 4], row.int(2)? != 0)
+            read_log(self.cipher(), job, row, [1, 3, 4], row.int(2)? != 0)
         });
         read.collect()
     }
@@ -35,25 +40,30 @@ impl<S: SqlSession> LogReads for S {
         let attempt = SqlValue::from(i64::from(attempt));
         let params = [job.into(), attempt, line.into(), limit.into()];
         let rows = self.rows(sql, &params).await?;
-        let read = rows.iter().map(|row| read_log(job, row, [0, 1, 2], true));
+        let read = rows
+            .iter()
+            .map(|row| read_log(self.cipher(), job, row, [0, 1, 2], true));
         read.collect()
     }
 }
 
 fn read_log(
+    cipher: &Cipher,
     job: JobId,
     row: &SqlRow,
     [fence, first_line, body]: [usize; 3],
     is_current: bool,
 ) -> Result<StoredLog, DriverError> {
     let fence = u32::try_from(row.int(fence)?);
-    let fence = fence.map_err(|error| DriverError::unreadable("fence", error))?;
+    let fence = Fence(fence.map_err(|error| DriverError::unreadable("fence", error))?);
+    let body = row.text(body);
+    let body = body.and_then(|body| cipher.open(Cell::Log(job, fence), body));
     Ok(StoredLog {
         job,
-        fence: Fence(fence),
+        fence,
         is_current,
         first_line: u64::try_from(row.int(first_line)?).unwrap_or_default(),
-        body: row.text(body).map(str::to_owned),
+        body: body.map(Cow::into_owned),
     })
 }
 
@@ -67,11 +77,12 @@ impl<S: SqlWriter> LogWrites for S {
         body: &str,
     ) -> Result<bool, DriverError> {
         let sql = include_str!("shared/logs/log_save.sql");
+        let body = self.cipher().seal(Cell::Log(job, fence), body)?;
         let params = [
             job.into(),
             fence_value(fence),
             first_line.into(),
-            body.into(),
+            SqlValue::Text(body),
         ];
         Ok(self.execute(sql, &params).await? > 0)
     }

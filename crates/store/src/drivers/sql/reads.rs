@@ -46,7 +46,9 @@ impl<S: SqlSession> Reads for S {
             Lock::Update | Lock::SkipLocked => include_str!("shared/records/record_lock.sql"),
         };
         let rows = self.rows(sql, &[kind.as_str().into(), id.into()]).await?;
-        rows.first().map(stored_record).transpose()
+        let row = rows.first();
+        row.map(|row| stored_record(self.cipher(), kind, row))
+            .transpose()
     }
 
     async fn records(&mut self, query: &RecordQuery<'_>) -> Result<Vec<StoredRecord>, DriverError> {
@@ -99,7 +101,8 @@ impl<S: SqlSession> Reads for S {
                 self.rows(sql, &params).await?
             }
         };
-        rows.iter().map(stored_record).collect()
+        let read = |row| stored_record(self.cipher(), query.kind, row);
+        rows.iter().map(read).collect()
     }
 
     async fn count_records(
@@ -246,7 +249,7 @@ impl<S: SqlSession> Reads for S {
             let mut params = vec![SqlValue::from(kind.as_str())];
             params.extend(some.iter().map(|id| SqlValue::from(id.as_str())));
             for row in self.rows(&sql, &params).await? {
-                found.push(stored_record(&row)?);
+                found.push(stored_record(self.cipher(), kind, &row)?);
             }
         }
         Ok(found)

@@ -1,5 +1,7 @@
 //! Records as columns, and rows as what they stand for.
 
+use std::borrow::Cow;
+
 use steadfast_core::{AuditRecord, JobId, Timestamp};
 
 use super::{
@@ -8,13 +10,21 @@ use super::{
 };
 use crate::{
     drivers::driver_error::DriverError,
-    drivers::transaction::{Record, StoredRecord},
+    drivers::transaction::{Record, RecordKind, StoredRecord},
+    encryption::{Cell, Cipher},
     store::TickRecord,
 };
 
 /// `kind`, `id`, `tenant`, `name`, `state`, `at`, `revision`, `body`.
-pub(super) fn record_columns<'r>(record: &Record<'r>) -> [SqlValue<'r>; 8] {
-    [
+pub(super) fn record_columns<'r>(
+    cipher: &Cipher,
+    record: &Record<'r>,
+) -> Result<[SqlValue<'r>; 8], DriverError> {
+    let body = match record.kind.is_sealed() {
+        true => cipher.seal(Cell::Record(record.kind.as_str(), record.id), record.body)?,
+        false => record.body.into(),
+    };
+    Ok([
         record.kind.as_str().into(),
         record.id.into(),
         record.tenant.into(),
@@ -22,18 +32,22 @@ pub(super) fn record_columns<'r>(record: &Record<'r>) -> [SqlValue<'r>; 8] {
         record.state.as_str().into(),
         record.at.into(),
         record.revision.into(),
-        record.body.into(),
-    ]
+        SqlValue::Text(body),
+    ])
 }
 
-pub(super) fn stored_record(row: &SqlRow) -> Result<StoredRecord, DriverError> {
+pub(super) fn stored_record(
+    cipher: &Cipher,
+    kind: RecordKind,
+    row: &SqlRow,
+) -> Result<StoredRecord, DriverError> {
+    let id = row.text(0)?;
+    let body = row.text(2);
+    let body = body.and_then(|body| cipher.open(Cell::Record(kind.as_str(), id), body));
     Ok(StoredRecord {
-        id: row.text(0)?.to_owned(),
+        id: id.to_owned(),
         revision: unsigned(row.int(1)?),
-        text: row
-            .text(2)
-            .map(str::to_owned)
-            .map_err(|error| error.to_string()),
+        text: body.map(Cow::into_owned).map_err(|error| error.to_string()),
     })
 }
 

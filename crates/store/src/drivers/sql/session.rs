@@ -12,6 +12,7 @@ use steadfast_core::{AuditId, Job, JobId, OperationId, ScheduleId, Timestamp};
 use crate::{
     damage::DamageLog,
     drivers::driver_error::DriverError,
+    encryption::Cipher,
     limits::{INSERT_ROWS, LIST_LENGTHS},
 };
 
@@ -21,6 +22,8 @@ pub(crate) trait SqlSession: Send {
     fn now(&self) -> Timestamp;
 
     fn damage(&self) -> &DamageLog;
+
+    fn cipher(&self) -> &Cipher;
 
     async fn rows(
         &mut self,

@@ -55,7 +55,7 @@ impl<S: SqlWriter> Transaction for S {
     }
 
     async fn save_record(&mut self, record: &Record<'_>) -> Result<bool, DriverError> {
-        let mut params = Vec::from(record_columns(record));
+        let mut params = Vec::from(record_columns(self.cipher(), record)?);
         let sql = match record.replaces {
             None => include_str!("shared/records/record_create.sql"),
             Some(revision) => {
@@ -176,7 +176,10 @@ impl<S: SqlWriter> Transaction for S {
 
     async fn replace_records(&mut self, records: &[Record<'_>]) -> Result<(), DriverError> {
         for some in insert_chunks(records) {
-            let params: Vec<SqlValue<'_>> = some.iter().flat_map(record_columns).collect();
+            let mut params: Vec<SqlValue<'_>> = Vec::with_capacity(some.len() * 8);
+            for record in some {
+                params.extend(record_columns(self.cipher(), record)?);
+            }
             let sql = include_str!("shared/records/records_replace.sql");
             let sql = sql.replace("/*rows*/", &values_list(some.len(), 8));
             self.execute(&sql, &params).await?;

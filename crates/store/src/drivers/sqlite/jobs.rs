@@ -84,7 +84,10 @@ impl JobStore for SqliteStore {
         limit: usize,
     ) -> Result<Vec<(StepName, Payload)>, StoreError> {
         let is_one = only.is_some();
-        let read = move |reader: &mut Reader| get::steps(&reader.conn, job, only.as_ref(), limit);
+        let read = move |reader: &mut Reader| {
+            let Reader { conn, names } = reader;
+            get::steps(conn, names.cipher(), job, only.as_ref(), limit)
+        };
         match is_one {
             // A handler waits for it.
             true => self.read_for_node("list_steps", read).await,

@@ -21,6 +21,7 @@ use crate::{
         columns::columns,
         numbers::{NameCache, NumberTaken, PolicyId, StoredNumbers, policy_number},
     },
+    encryption::Cipher,
     error::EnqueueError,
     lane::{Lane, LaneId},
     limits::LANES_PER_TENANT_MAX,
@@ -38,13 +39,15 @@ pub(super) struct Names {
     /// The lane of the job before: jobs seldom come alone.
     last_lane: Option<(Lane, LaneId)>,
     damage: Arc<DamageLog>,
+    cipher: Cipher,
 }
 
 impl Names {
     /// An empty cache, for a connection of the store that has this log.
-    pub(super) fn new(damage: Arc<DamageLog>) -> Self {
+    pub(super) fn new(damage: Arc<DamageLog>, cipher: Cipher) -> Self {
         Self {
             damage,
+            cipher,
             ..Self::default()
         }
     }
@@ -56,6 +59,10 @@ impl Names {
 
     pub(super) fn damage_log(&self) -> &DamageLog {
         &self.damage
+    }
+
+    pub(super) fn cipher(&self) -> &Cipher {
+        &self.cipher
     }
 
     /// Rows may have been deleted, marked or rolled back.

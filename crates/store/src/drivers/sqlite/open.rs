@@ -417,8 +417,8 @@ impl Opener<'_> {
     }
 }
 
-/// Payloads, headers and secrets are stored as they are. By path, because a handle of ours on the
-/// file must not be closed.
+/// Payloads, headers and secrets are stored as they are, unless the store is encrypted. By path,
+/// because a handle of ours on the file must not be closed.
 #[cfg(unix)]
 pub(super) fn restrict_to_owner(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;

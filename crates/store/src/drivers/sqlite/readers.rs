@@ -30,6 +30,7 @@ use crate::{
     caller::StoreCaller,
     damage::DamageLog,
     drivers::Asker,
+    encryption::Cipher,
     fair_gate::FairGate,
     limits::{
         READER_BUSY_TIMEOUT, READER_CACHE_KIB, READERS_KEPT, WORK_READS_MAX,
@@ -74,7 +75,7 @@ impl Readers {
     pub(super) fn start(
         path: &Path,
         options: &SqliteOptions,
-        damage: &Arc<DamageLog>,
+        (damage, cipher): (&Arc<DamageLog>, &Cipher),
     ) -> io::Result<Self> {
         let queue = Arc::new(ReadQueue::default());
         let mut readers = Self {
@@ -92,6 +93,7 @@ impl Readers {
                 path: path.to_owned(),
                 vfs: options.vfs_name().map(str::to_owned),
                 damage: Arc::clone(damage),
+                cipher: cipher.clone(),
                 reader: None,
             };
             let takes_all = number > 0;
@@ -257,6 +259,7 @@ struct ReaderSlot {
     path: PathBuf,
     vfs: Option<String>,
     damage: Arc<DamageLog>,
+    cipher: Cipher,
     reader: Option<Reader>,
 }
 
@@ -267,7 +270,11 @@ impl ReaderSlot {
     ) -> Result<T, DriverError> {
         let mut reader = match self.reader.take() {
             Some(reader) => reader,
-            None => Reader::open(&self.path, self.vfs.as_deref(), &self.damage)?,
+            None => {
+                let vfs = self.vfs.as_deref();
+                let names = Names::new(Arc::clone(&self.damage), self.cipher.clone());
+                Reader::open(&self.path, vfs, names)?
+            }
         };
         let answer = catch_unwind(AssertUnwindSafe(|| query(&mut reader)));
         let answer = answer.unwrap_or_else(|panic| Err(DriverError::panicked(&*panic)));
@@ -280,16 +287,13 @@ impl ReaderSlot {
 }
 
 impl Reader {
-    fn open(path: &Path, vfs: Option<&str>, damage: &Arc<DamageLog>) -> Result<Self, DriverError> {
+    fn open(path: &Path, vfs: Option<&str>, names: Names) -> Result<Self, DriverError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = connect(path, flags, vfs)?;
         conn.busy_timeout(READER_BUSY_TIMEOUT)?;
         conn.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
         plan_statements_once(&conn)?;
-        Ok(Self {
-            conn,
-            names: Names::new(Arc::clone(damage)),
-        })
+        Ok(Self { conn, names })
     }
 }
 
@@ -314,7 +318,8 @@ mod tests {
             let (release, wait) = mpsc::channel::<()>();
             let slow = tokio::task::spawn_blocking(move || wait.recv());
             let options = SqliteOptions::default().readers(1);
-            let readers = Readers::start(&path, &options, &Arc::default()).unwrap();
+            let readers =
+                Readers::start(&path, &options, (&Arc::default(), &Cipher::default())).unwrap();
             test(Arc::new(readers)).await;
             release.send(()).unwrap();
             slow.await.unwrap().unwrap();

@@ -18,13 +18,14 @@ use super::{
     },
 };
 use crate::{
-    damage::{DamageLog, DamagedRow},
+    damage::DamagedRow,
     drivers::sql::{
         columns::{AttemptColumns, JobColumns, columns},
         extras::StoredExtras,
         paging::Readable,
         values::duration,
     },
+    encryption::{Cell, Cipher},
     lane::LaneId,
 };
 
@@ -101,6 +102,9 @@ impl JobRow {
         let columns = &columns.job;
         let lane = row.get(columns.lane)?;
         let policy = names.policy(conn, row.get(columns.policy)?)?;
+        let id = job_id(row.get(columns.id)?);
+        let payload = row.get_ref(columns.payload)?.as_str().map_err(wrong_type)?;
+        let payload = names.cipher().open(Cell::Payload(id), payload)?;
         let name = names.lane(conn, lane)?;
         let is_at_most_once: bool = row.get(columns.at_most_once)?;
         let mut tags: Tags = json_option(row, columns.tags, "tags")?.unwrap_or_default();
@@ -115,13 +119,11 @@ impl JobRow {
             None => Traceparent::take_from(&mut tags),
         };
         let job = Job {
-            id: job_id(row.get(columns.id)?),
+            id,
             tenant: name.tenant.clone(),
             queue: name.queue.clone(),
             kind: name.kind.clone(),
-            payload: Payload::from_stored(
-                row.get_ref(columns.payload)?.as_str().map_err(wrong_type)?,
-            ),
+            payload: Payload::from_stored(&payload),
             priority: Priority::new(row.get(columns.priority)?)
                 .map_err(|error| DriverError::unreadable("priority", error))?,
             policy,
@@ -182,7 +184,7 @@ fn progress(columns: &JobColumns, row: &Row<'_>) -> Result<JobProgress, DriverEr
 /// All attempt records of a result.
 pub(super) fn attempts(
     mut rows: Rows<'_>,
-    damage: &DamageLog,
+    names: &Names,
 ) -> Result<Readable<Attempt>, DriverError> {
     let mut attempts = Readable::default();
     let mut columns = None;
@@ -193,17 +195,32 @@ pub(super) fn attempts(
         };
         let (job, fence): ([u8; 16], i64) = (row.get(found.job)?, row.get(found.fence)?);
         let id = format_args!("{}/{fence}", job_id(job));
-        attempts.push(pass_over(attempt(&found, row), damage, "attempt", id)?);
+        attempts.push(pass_over(
+            attempt(&found, row, names.cipher()),
+            names.damage_log(),
+            "attempt",
+            id,
+        )?);
     }
     Ok(attempts)
 }
 
 /// A row of an attempt, with the job's public id in place of its number.
-fn attempt(columns: &AttemptColumns, row: &Row<'_>) -> Result<Attempt, DriverError> {
+fn attempt(
+    columns: &AttemptColumns,
+    row: &Row<'_>,
+    cipher: &Cipher,
+) -> Result<Attempt, DriverError> {
+    let (job, fence) = (
+        job_id(row.get(columns.job)?),
+        Fence(row.get(columns.fence)?),
+    );
+    let output = text_option(row, columns.output)?;
+    let output = output.map(|output| cipher.open(Cell::Output(job, fence), output));
     let status = row.get_ref(columns.status)?.as_str().map_err(wrong_type)?;
     Ok(Attempt {
-        job: job_id(row.get(columns.job)?),
-        fence: Fence(row.get(columns.fence)?),
+        job,
+        fence,
         attempt: row.get(columns.attempt)?,
         attempts_before: row.get(columns.attempts_before)?,
         status: status
@@ -213,7 +230,9 @@ fn attempt(columns: &AttemptColumns, row: &Row<'_>) -> Result<Attempt, DriverErr
         finished_at: time(row.get(columns.finished_at)?),
         worker: parse_option(row, columns.worker, "worker", WorkerName::new)?,
         failure: json_option(row, columns.failure, "failure")?,
-        output: text_option(row, columns.output)?.map(Payload::from_stored),
+        output: output
+            .transpose()?
+            .map(|output| Payload::from_stored(&output)),
         note: row.get(columns.note)?,
         decision: json_option(row, columns.decision, "decision")?,
     })

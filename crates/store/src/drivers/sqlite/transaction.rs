@@ -22,6 +22,7 @@ use crate::{
     },
     drivers::transaction::{JobCondition, WakeReason},
     drivers::{Asker, Driver, Query, Verb},
+    encryption::Cipher,
     error::{CommandError, EnqueueError, StoreError},
     failures::FailureTallies,
     store::{BaseStore, EnqueueResult},
@@ -139,6 +140,10 @@ impl SqlSession for WriterTransaction<'_, '_> {
         self.names.damage_log()
     }
 
+    fn cipher(&self) -> &Cipher {
+        self.names.cipher()
+    }
+
     async fn readable_jobs(&mut self, ids: &[JobId]) -> Result<Vec<Job>, DriverError> {
         let Session { conn, names, .. } = &mut **self.0;
         readable_jobs(conn, names, ids)
@@ -233,6 +238,10 @@ impl SqlSession for ReaderSnapshot<'_> {
 
     fn damage(&self) -> &DamageLog {
         self.reader.names.damage_log()
+    }
+
+    fn cipher(&self) -> &Cipher {
+        self.reader.names.cipher()
     }
 
     async fn readable_jobs(&mut self, ids: &[JobId]) -> Result<Vec<Job>, DriverError> {

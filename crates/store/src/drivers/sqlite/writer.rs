@@ -29,6 +29,7 @@ use super::{
 use crate::{
     clock::Clock,
     damage::DamageLog,
+    encryption::Cipher,
     error::StoreError,
     fair_gate::Admission,
     limits::{OTHER_PROCESSES_POLL, TRANSACTION_REQUESTS_MAX, TRANSACTION_ROWS_MAX},
@@ -160,6 +161,7 @@ pub(super) struct Writer {
     pub transactions: Arc<AtomicU64>,
     pub data_version: i64,
     pub damage: Arc<DamageLog>,
+    pub cipher: Cipher,
     /// The file.
     pub path: PathBuf,
 }
@@ -195,7 +197,7 @@ impl Writer {
     pub(super) fn run(self, conn: &Connection, checkpointer: Checkpointer, queue: &Queue) {
         let mut session = Session::new(conn, self.clock.now(), self.data_version);
         session.checkpointer = Some(checkpointer);
-        session.names = Names::new(Arc::clone(&self.damage));
+        session.names = Names::new(Arc::clone(&self.damage), self.cipher.clone());
         let mut log = LogWatch::new(&self.path);
         while let Err(error) = catch_panic(|| self.serve_queue(&mut session, queue, &mut log)) {
             // The requests at hand went with it, and their callers may try again.

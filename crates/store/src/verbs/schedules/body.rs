@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};
-use steadfast_core::{IdempotencyKey, Schedule, ScheduleName, ScheduleProgress, Tenant, Timestamp};
+use steadfast_core::{
+    IdempotencyKey, Schedule, ScheduleName, ScheduleProgress, Tenant, Timestamp, Timetable,
+};
 
 use crate::{
     drivers::driver_error::DriverError,
@@ -44,6 +46,23 @@ impl ScheduleBody {
 
     pub(super) fn json(&self) -> Result<String, DriverError> {
         serde_json::to_string(self).map_err(|error| DriverError::unreadable("schedule", error))
+    }
+
+    /// Takes over the state after a firing of which this many ticks had fired before.
+    pub(super) fn advance(
+        &mut self,
+        progress: &ScheduleProgress,
+        repeated: u64,
+        now: Timestamp,
+    ) -> Result<(), DriverError> {
+        self.progress = match repeated {
+            0 => *progress,
+            repeated => {
+                let timetable: Timetable = parse("timetable", self.timetable.get())?;
+                timetable.without_repeated(progress, repeated, now)
+            }
+        };
+        Ok(())
     }
 
     /// The record of this body, which is given as JSON. It replaces another revision, or none.

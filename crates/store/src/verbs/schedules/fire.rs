@@ -140,9 +140,9 @@ async fn fire_different(
     let current = firings.iter().zip(&is_current);
     let current: Vec<&FireRequest> = current.filter_map(|(it, is)| is.then_some(it)).collect();
     if !current.is_empty() {
-        save_progress(tx, &stored, &current).await?;
         cancel_runs(tx, &current).await?;
-        save_runs(tx, &current).await?;
+        let repeated = save_runs(tx, &current).await?;
+        save_progress(tx, &stored, &current, &repeated).await?;
         let skipped = current.iter().flat_map(|firing| {
             let skipped = firing.skipped.iter();
             skipped.map(|skip| (firing.schedule, *skip))
@@ -165,14 +165,17 @@ async fn save_progress(
     tx: &mut dyn Transaction,
     stored: &[StoredRecord],
     firings: &[&FireRequest],
+    repeated: &HashMap<ScheduleId, u64>,
 ) -> Result<(), DriverError> {
+    let now = tx.now();
     let stored: HashMap<&str, &StoredRecord> =
         stored.iter().map(|it| (it.id.as_str(), it)).collect();
     let mut bodies = Vec::with_capacity(firings.len());
     for firing in firings {
         if let Some(record) = stored.get(firing.schedule.to_string().as_str()) {
             let mut body = ScheduleBody::read(record)?;
-            body.progress = firing.progress;
+            let repeated = repeated.get(&firing.schedule).copied().unwrap_or(0);
+            body.advance(&firing.progress, repeated, now)?;
             let json = body.json()?;
             bodies.push((*record, body, json));
         }
@@ -214,8 +217,12 @@ async fn cancel_runs(
     Ok(())
 }
 
-/// Stores runs, except those of ticks that have fired already.
-async fn save_runs(tx: &mut dyn Transaction, firings: &[&FireRequest]) -> Result<(), DriverError> {
+/// Stores runs, except those of ticks that have fired already, and answers how many of each schedule
+/// those were.
+async fn save_runs(
+    tx: &mut dyn Transaction,
+    firings: &[&FireRequest],
+) -> Result<HashMap<ScheduleId, u64>, DriverError> {
     let (mut ticks, mut known) = (Vec::new(), HashSet::new());
     for firing in firings {
         let runs = firing.runs.iter();
@@ -224,8 +231,15 @@ async fn save_runs(tx: &mut dyn Transaction, firings: &[&FireRequest]) -> Result
     }
     let fired = tx.save_fired_ticks(&ticks).await?;
     let fired: HashSet<JobId> = fired.into_iter().collect();
+    let mut repeated: HashMap<ScheduleId, u64> = HashMap::new();
+    for (schedule, _, job) in &ticks {
+        if !fired.contains(job) {
+            *repeated.entry(*schedule).or_default() += 1;
+        }
+    }
     let runs = firings.iter().flat_map(|firing| &firing.runs);
     let new = runs.filter(|run| run.scheduled_run.is_none() || fired.contains(&run.id));
     let new: Vec<NewJob> = new.cloned().collect();
-    tx.insert_jobs(&new).await
+    tx.insert_jobs(&new).await?;
+    Ok(repeated)
 }

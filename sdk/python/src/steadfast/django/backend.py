@@ -7,10 +7,11 @@ import re
 import typing
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any
 
-from django.db import close_old_connections
+from django.db import DEFAULT_DB_ALIAS, close_old_connections, transaction
 from django.tasks import Task, TaskContext, TaskResult, TaskResultStatus
 from django.tasks.backends.base import BaseTaskBackend
 from django.tasks.base import TaskError
@@ -40,6 +41,10 @@ class SteadfastBackend(BaseTaskBackend):
 
     `OPTIONS` may have `url` and `api_key`, and options of jobs such as `retry`, `timeout` and
     `tags`, which hold for all tasks of the backend.
+
+    With `enqueue_on_commit` a task that is enqueued inside a transaction of Django becomes a job
+    when that commits, and never if it is rolled back. Until then the result has no id. `True`
+    means the default database; the name of another one may be given instead.
     """
 
     supports_defer = True
@@ -51,6 +56,7 @@ class SteadfastBackend(BaseTaskBackend):
         super().__init__(alias, params)
         options = dict(self.options)
         self.app = TaskApp(self, options.pop("url", None), options.pop("api_key", None))
+        self.commits_of = _database(options.pop("enqueue_on_commit", False))
         self.job_options = typing.cast("JobOptions", options)
         self.tasks: dict[str, Task] = {}
         """The defined tasks, by kind: Django validates each of them here."""
@@ -61,12 +67,22 @@ class SteadfastBackend(BaseTaskBackend):
         self.tasks.setdefault(task.module_path, task)
 
     def enqueue(self, task: Task, args: Any, kwargs: Any) -> Any:
-        """Creates a job. When this returns, it is durable."""
+        """Creates a job, which is durable when this returns; see `enqueue_on_commit`."""
         self.validate_task(task)
-        return self._enqueued(task, self.app.create_job(self._request(task, args, kwargs)))
+        # What is wrong with the task or its arguments is raised here, and not after the commit.
+        request = self._request(task, args, kwargs)
+        if self.commits_of is None or not _is_in_transaction(self.commits_of):
+            return self._enqueued(task, self.app.create_job(request))
+        result = self._uncommitted(task, request)
+        create = partial(self._create_committed, result, request)
+        transaction.on_commit(create, using=self.commits_of)
+        return result
 
     async def aenqueue(self, task: Task, args: Any, kwargs: Any) -> Any:
         """As `enqueue`, without blocking the event loop."""
+        if self.commits_of is not None:
+            # Transactions of Django belong to a thread.
+            return await super().aenqueue(task, args, kwargs)
         self.validate_task(task)
         job = await self.app.create_job_async(self._request(task, args, kwargs))
         return self._enqueued(task, job)
@@ -111,6 +127,30 @@ class SteadfastBackend(BaseTaskBackend):
         result = self._result(task, job, [])
         task_enqueued.send(type(self), task_result=result)
         return result
+
+    def _uncommitted(self, task: Task, request: types.CreateJobRequest) -> TaskResult:
+        """The result of a task whose job is not created yet."""
+        payload: Any = request.get("payload")
+        return TaskResult(
+            task=task,
+            id="",
+            status=TaskResultStatus.READY,
+            enqueued_at=None,
+            started_at=None,
+            finished_at=None,
+            last_attempted_at=None,
+            args=payload["args"],
+            kwargs=payload["kwargs"],
+            backend=self.alias,
+            errors=[],
+            worker_ids=[],
+        )
+
+    def _create_committed(self, result: TaskResult, request: types.CreateJobRequest) -> None:
+        job = self.app.create_job(request)
+        object.__setattr__(result, "id", job["id"])
+        object.__setattr__(result, "enqueued_at", _time(job["createdAt"]))
+        task_enqueued.send(type(self), task_result=result)
 
     def _task_of(self, job: types.Job) -> Task:
         task = self.tasks.get(job["kind"])
@@ -203,6 +243,17 @@ def _with_connections(context: Context) -> Iterator[None]:
         yield
     finally:
         close_old_connections()
+
+
+def _database(on_commit: bool | str) -> str | None:
+    """The database whose commits are waited for."""
+    if isinstance(on_commit, str):
+        return on_commit
+    return DEFAULT_DB_ALIAS if on_commit else None
+
+
+def _is_in_transaction(database: str) -> bool:
+    return bool(transaction.get_connection(database).in_atomic_block)
 
 
 def priority_of(priority: int) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 from .. import types
 from ..backoff import Backoff
 from ..errors import ApiError, ServerUnavailable
+from ..logs import json_length
 from ..payloads import to_json
 from .connection import Connection
 from .held import Held, Registry
@@ -22,8 +23,10 @@ HEARTBEAT_MAX = 1_000
 NEWS_PAUSE = 0.5
 """Progress is sent this often at most."""
 ANSWER_TIME_MAX = 10.0
-LOG_BYTES_MAX = 256 * 1024
-"""Lines of logs in one request, before they are escaped."""
+LOG_BYTES_MAX = 512 * 1024
+"""Lines of logs in one request, as JSON; the server takes 1 MiB.
+
+One full log always fits: JSON has at most six bytes for each byte of text."""
 NEVER = float("inf")
 
 
@@ -33,10 +36,15 @@ def unsent_logs(claims: Sequence[Held]) -> list[types.LogLines | None]:
     logs: list[types.LogLines | None] = []
     for held in claims:
         log = held.context.attempt_log.unsent(room)
-        if log is not None:
-            room -= sum(len(line["text"].encode()) for line in log.get("lines") or [])
+        room -= json_length(log) if log else 0
         logs.append(log)
     return logs
+
+
+def mark_stored(claims: Sequence[Held], logs: Sequence[types.LogLines | None]) -> None:
+    """The server has these, or refuses them."""
+    for held, lines in zip(claims, logs, strict=True):
+        held.context.attempt_log.mark_stored(lines)
 
 
 class Heartbeats:
@@ -62,9 +70,8 @@ class Heartbeats:
             self._due_at = due_at
             self._wake.set()
 
-    def announce(self, held: Held) -> None:
-        """A handler has reported progress."""
-        held.has_news = True
+    def announce(self) -> None:
+        """A handler has reported progress, or logged something."""
         if self._news_at == NEVER:
             self._news_at = time.monotonic()
             self._wake.set()
@@ -75,8 +82,9 @@ class Heartbeats:
             await self._wait()
             now = time.monotonic()
             if now < self._due_at:
-                await self.send_news(list(self._registry.held.values()))
+                # Before the request: what comes while it is under way is sent soon after it.
                 self._news_at = NEVER
+                await self.send_news(list(self._registry.held.values()))
                 await asyncio.sleep(max(0, min(NEWS_PAUSE, self._due_at - time.monotonic())))
                 continue
             claims = list(self._registry.held.values())
@@ -88,7 +96,7 @@ class Heartbeats:
                 self._expire()
 
     async def send_news(self, claims: Sequence[Held]) -> None:
-        """Sends unsent progress of these, and waits for a heartbeat that is under way."""
+        """Sends unsent progress and logs of these, after a heartbeat that is under way."""
         if any(held.has_news for held in claims):
             async with self._lock:
                 news = [held for held in claims if held.has_news]
@@ -108,23 +116,36 @@ class Heartbeats:
     async def _send_part(self, claims: Sequence[Held]) -> bool:
         news = [held.context.news for held in claims]
         logs = unsent_logs(claims)
+        try:
+            try:
+                sent_at, leases = await self._post(claims, logs)
+            except ApiError as error:
+                if error.status not in (400, 413, 422) or not any(logs):
+                    raise
+                # A log must not cost the leases of all claims.
+                log.warning("the server refuses the logs of %d jobs: %s", len(claims), error)
+                mark_stored(claims, logs)
+                sent_at, leases = await self._post(claims, [None] * len(claims))
+        except (ServerUnavailable, ApiError) as error:
+            log.warning("cannot renew %d leases yet: %s", len(claims), error)
+            return False
+        mark_stored(claims, logs)
+        for held, lease, sent in zip(claims, leases, news, strict=True):
+            # The server renews later than it was asked to, so this errs on the safe side.
+            held.expires_at = sent_at + held.lease
+            held.sent_news = sent
+            self._heed(held, lease)
+        return True
+
+    async def _post(
+        self, claims: Sequence[Held], logs: Sequence[types.LogLines | None]
+    ) -> tuple[float, list[dict[str, Any]]]:
+        """Sends one request, and returns when it was sent beside the answers."""
         entries = [held.heartbeat(self._lease, log) for held, log in zip(claims, logs, strict=True)]
         body = to_json({"worker": self._worker, "claims": entries}).encode()
         timeout = min(ANSWER_TIME_MAX, min(held.lease for held in claims) / 3)
         sent_at = time.monotonic()
-        try:
-            leases = await self._connection.heartbeat(body, timeout, len(claims))
-        except (ServerUnavailable, ApiError) as error:
-            log.warning("cannot renew %d leases yet: %s", len(claims), error)
-            return False
-        for held, lease, sent, lines in zip(claims, leases, news, logs, strict=True):
-            # The server renews later than it was asked to, so this errs on the safe side.
-            held.expires_at = sent_at + held.lease
-            held.context.attempt_log.mark_stored(lines)
-            has_unsent = held.context.attempt_log.has_unsent
-            held.has_news &= has_unsent or held.context.news != sent
-            self._heed(held, lease)
-        return True
+        return sent_at, await self._connection.heartbeat(body, timeout, len(claims))
 
     def _heed(self, held: Held, lease: dict[str, Any]) -> None:
         if held not in self._registry.running:

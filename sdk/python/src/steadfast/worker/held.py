@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 from .. import types
 from ..attempts import Attempt, Outcome
 from ..context import Context
+from ..payloads import to_json
 from ..steps import ServerSteps
 
 if TYPE_CHECKING:
     from ..app import Steadfast
+
+SETTLEMENT_BYTES_MAX = 900 * 1024
+"""Of a report with its log; the server takes requests of 1 MiB."""
 
 
 class Held:
@@ -33,18 +37,36 @@ class Held:
         self.timer: asyncio.TimerHandle | None = None
         self.expires_at = time.monotonic() + self.lease
         """When the lease is over unless it is renewed."""
-        self.has_news = False
-        """Whether the server has not answered for the newest progress or note."""
+        self.sent_news = self.context.news
+        """The newest note and progress that the server has answered for."""
         self.outcome: Outcome | None = None
         """How the attempt ended; set once, on the thread of the requests."""
         self.is_refused = False
         """Whether the server refused that, and the outcome is a failure that says so."""
-
-    def settlement(self) -> bytes:
+        self.settlement = b""
         """The report of the outcome, in JSON."""
+        self.has_log = False
+        """Whether the report has lines of the log."""
+
+    @property
+    def has_report(self) -> bool:
+        """Whether the server has not answered for the newest progress or note."""
+        return self.context.news != self.sent_news
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is progress, a note or a line of the log that the server does not have."""
+        return self.has_report or self.context.attempt_log.has_unsent
+
+    def write_settlement(self) -> None:
+        """Makes the report of the outcome, with the rest of the log if it fits."""
         assert self.outcome is not None
         head = f'{{"id":{json.dumps(self.id)},"fence":{self.fence},'
-        return head.encode() + self.outcome.body[1:]
+        self.settlement = head.encode() + self.outcome.body[1:]
+        log = self.context.attempt_log.unsent(SETTLEMENT_BYTES_MAX - len(self.settlement))
+        self.has_log = log is not None
+        if log is not None:
+            self.settlement = self.settlement[:-1] + f',"log":{to_json(log)}}}'.encode()
 
     def heartbeat(self, lease: float | None, log: types.LogLines | None) -> dict[str, Any]:
         """The entry of a heartbeat, with what is new."""
@@ -53,7 +75,7 @@ class Held:
             entry["log"] = log
         if lease is not None:
             entry["lease"] = round(lease * 1000)
-        if self.has_news:
+        if self.has_report:
             note, percent = self.context.news
             if note is not None:
                 entry["note"] = note

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 import socket
@@ -114,15 +115,17 @@ class Session:
             self._on_ends([(held, RELEASE) for held in batch])
             return
         for held in batch:
-            held.context.on_progress = functools.partial(self._announce, held)
+            held.context.on_progress = self._announce
             if held.timeout is not None:
                 held.timer = self._loop.call_later(held.timeout, held.context.abort, "timeout")
         self._heartbeats.watch(batch)
         self._runner.start(batch)
 
-    def _announce(self, held: Held) -> None:
+    def _announce(self) -> None:
         """On the handler's thread."""
-        self._loop.call_soon_threadsafe(self._heartbeats.announce, held)
+        # The worker may have stopped without waiting for this handler.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._heartbeats.announce)
 
     def _on_ends(self, ends: list[tuple[Held, Outcome]]) -> None:
         reports: list[Held] = []

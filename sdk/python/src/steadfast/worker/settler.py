@@ -27,7 +27,7 @@ ANSWER_TIME = 15.0
 
 def settlements_of(batch: Sequence[Held]) -> bytes:
     """The field of a request that reports these outcomes."""
-    return b'"settlements":[' + b",".join(held.settlement() for held in batch) + b"]"
+    return b'"settlements":[' + b",".join(held.settlement for held in batch) + b"]"
 
 
 class Settler:
@@ -65,7 +65,7 @@ class Settler:
 
     async def send_news(self, batch: Sequence[Held]) -> None:
         """Sends the last notes of these: after the report they would come too late."""
-        await self._heartbeats.send_news(batch)
+        await self._heartbeats.send_news([held for held in batch if held.has_report])
 
     def heed(self, batch: Sequence[Held], results: Sequence[dict[str, Any]]) -> None:
         """Acts on the results of a claim that took outcomes along."""
@@ -89,6 +89,8 @@ class Settler:
 
     def put(self, claims: Sequence[Held]) -> None:
         """These have ended and are to be reported."""
+        for held in claims:
+            held.write_settlement()
         self._waiting.extend(claims)
         self._is_idle.clear()
         self._has_work.set()
@@ -120,7 +122,7 @@ class Settler:
         batch: list[Held] = []
         size = 0
         while self._waiting and len(batch) < SETTLE_MAX:
-            size += len(self._waiting[0].settlement()) + 1
+            size += len(self._waiting[0].settlement) + 1
             if batch and size > BYTES_MAX:
                 break
             batch.append(self._waiting.popleft())
@@ -154,9 +156,16 @@ class Settler:
     async def _send_without(self, batch: Sequence[Held], error: ApiError) -> None:
         """Something in the request is bad; it must not hold up the rest."""
         named = re.match(r"settlements\[(\d+)\]", error.field or "")
-        bad = int(named[1]) if named else 0
+        bad = int(named[1]) if named and len(batch) > 1 else 0
         if len(batch) == 1 or (named and bad < len(batch)):
-            self._refuse(batch[bad], error.code, error.detail)
+            held = batch[bad]
+            if held.has_log:
+                # A log must not turn a success into a failure.
+                log.warning("the log of %s was refused: %s", held.id, error)
+                held.context.attempt_log.drop()
+                self.put([held])
+            else:
+                self._refuse(held, error.code, error.detail)
             parts = [batch[:bad], batch[bad + 1 :]]
         else:
             half = len(batch) // 2

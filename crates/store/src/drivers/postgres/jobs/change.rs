@@ -26,6 +26,7 @@ use crate::{
     claim::{DueRange, FlowKeyId, Level},
     drivers::sql::{numbers::PolicyId, paging::row_limit},
     drivers::transaction::JobCondition,
+    encryption::{Cell, Cipher},
     error::CommandError,
     failures::{FailureTallies, dead_letter_key},
     lane::{Lane, LaneId},
@@ -85,8 +86,10 @@ pub(crate) async fn save_step(
         return save_claimed_step(session, job, fence, step, result).await;
     }
     let sql = include_str!("change/save_step.sql");
+    let cell = Cell::Step(job, step.as_str());
+    let sealed = session.shared.cipher.seal(cell, result.as_str())?;
     session
-        .execute(sql, &[&Key::from(job), &step.as_str(), &result.as_str()])
+        .execute(sql, &[&Key::from(job), &step.as_str(), &&*sealed])
         .await?;
     let stored = get::steps(session, job, Some(step), 1).await?.pop();
     // For a deleted job nothing is stored.
@@ -102,14 +105,13 @@ async fn save_claimed_step(
     step: &StepName,
     result: &Payload,
 ) -> Result<SaveStepResult, DriverError> {
+    let (cipher, cell) = (&session.shared.cipher, Cell::Step(job, step.as_str()));
+    let sealed = cipher.seal(cell, result.as_str())?;
     let (job, fence) = (Key::from(job), i64::from(fence.0));
     let sql = include_str!("change/save_claimed_step.sql");
     let most = row_limit(STEPS_MAX);
     session
-        .execute(
-            sql,
-            &[&job, &step.as_str(), &result.as_str(), &fence, &most],
-        )
+        .execute(sql, &[&job, &step.as_str(), &&*sealed, &fence, &most])
         .await?;
     let sql = include_str!("change/claimed_step.sql");
     let found = session.query(sql, &[&job, &step.as_str(), &fence]).await?;
@@ -118,7 +120,10 @@ async fn save_claimed_step(
     };
     let result: Option<&str> = row.try_get("result")?;
     Ok(match result {
-        Some(result) => SaveStepResult::Stored(Payload::from_stored(result)),
+        Some(result) => {
+            let result = cipher.open(cell, result)?;
+            SaveStepResult::Stored(Payload::from_stored(&result))
+        }
         None => SaveStepResult::Full,
     })
 }
@@ -309,7 +314,11 @@ impl LockedJobs {
             } else {
                 policy_id(session, &job.policy).await?
             };
-            rows.push(AsRow(CommandRow { locked, policy }));
+            rows.push(AsRow(CommandRow {
+                locked,
+                policy,
+                cipher: &session.shared.cipher,
+            }));
             if before.start_deadline() != job.start_deadline() {
                 without_deadline.push(job.id.into());
             }
@@ -364,16 +373,18 @@ impl<'j> MovedJobs<'j> {
 struct CommandRow<'l> {
     locked: &'l LockedJob,
     policy: PolicyId,
+    cipher: &'l Cipher,
 }
 
 impl Composite for CommandRow<'_> {
     fn put(&self, fields: &mut Fields<'_>) -> Result<(), Box<dyn Error + Sync + Send>> {
         let LockedJob { before, job, .. } = self.locked;
         let payload = Some(job.payload.as_str()).filter(|_| job.payload != before.payload);
+        let payload = payload.map(|text| self.cipher.seal(Cell::Payload(job.id), text));
         fields.put(&Key::from(job.id))?;
         fields.put(&i16::from(job.priority.get()))?;
         fields.put(&self.policy)?;
-        fields.put(&payload)?;
+        fields.put(&payload.transpose()?.as_deref())?;
         fields.put_progress(&job.progress)
     }
 }

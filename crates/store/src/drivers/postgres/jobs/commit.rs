@@ -22,6 +22,7 @@ use crate::drivers::postgres::{
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
     drivers::sql::values::unsigned,
+    encryption::{Cell, Cipher},
     failures::FailureTallies,
     lane::LaneId,
     limits::COMMIT_BATCH_MAX,
@@ -157,7 +158,9 @@ async fn write(
     batch: &[&Transition],
     hints: &mut WakeReasons,
 ) -> Result<HashSet<JobId>, DriverError> {
-    let new: Vec<AsRow<&Transition>> = batch.iter().copied().map(AsRow).collect();
+    let cipher = &session.shared.cipher;
+    let new = batch.iter().map(|transition| AsRow((*transition, cipher)));
+    let new: Vec<AsRow<(&Transition, &Cipher)>> = new.collect();
     let now = session.shared.clock.given();
     let endpoints = endpoints_version(batch);
     let sql = include_str!("commit/commit.sql");
@@ -242,18 +245,19 @@ async fn refusals(
     Ok(refusals.collect())
 }
 
-impl Composite for &Transition {
+impl Composite for (&Transition, &Cipher) {
     fn put(&self, fields: &mut Fields<'_>) -> Result<(), Box<dyn Error + Sync + Send>> {
-        let guard = &self.guard;
-        fields.put(&Key::from(self.job))?;
+        let (transition, cipher) = self;
+        let guard = &transition.guard;
+        fields.put(&Key::from(transition.job))?;
         fields.put(&i64::from(guard.fence.0))?;
         fields.put(&guard.cancel_requested)?;
         fields.put(&guard.lease_expired)?;
-        fields.put_progress(&self.to)?;
-        let record = self.record.as_ref();
-        put_record(fields, record)?;
+        fields.put_progress(&transition.to)?;
+        let record = transition.record.as_ref();
+        put_record(fields, record, cipher)?;
         // What has no record has no minute to be counted in.
-        let tally = record.map_or(Tally::default(), |_| self.tally);
+        let tally = record.map_or(Tally::default(), |_| transition.tally);
         for count in [
             tally.attempts,
             tally.successes,
@@ -264,7 +268,7 @@ impl Composite for &Transition {
         ] {
             fields.put(&i32::try_from(count)?)?;
         }
-        let observed = self.observation.as_ref();
+        let observed = transition.observation.as_ref();
         fields.put(&observed.map(|observed| observed.key.number()))
     }
 }
@@ -272,10 +276,15 @@ impl Composite for &Transition {
 fn put_record(
     fields: &mut Fields<'_>,
     record: Option<&Attempt>,
+    cipher: &Cipher,
 ) -> Result<(), Box<dyn Error + Sync + Send>> {
     let worker = record.and_then(|record| record.worker.as_ref());
     let failure = record.and_then(|record| record.failure.as_ref());
-    let output = record.and_then(|record| record.output.as_ref());
+    let output = record.and_then(|record| {
+        let cell = Cell::Output(record.job, record.fence);
+        let output = record.output.as_ref()?;
+        Some(cipher.seal(cell, output.as_str()))
+    });
     let note = record.and_then(|record| record.note.as_deref());
     let decision = record.and_then(|record| record.decision.as_ref());
     fields.put(&record.map(|record| i64::from(record.fence.0)))?;
@@ -286,7 +295,7 @@ fn put_record(
     fields.put(&micros(record.map(|record| record.finished_at)))?;
     fields.put(&worker.map(WorkerName::as_str))?;
     fields.put(&failure.map(to_json).transpose()?)?;
-    fields.put(&output.map(|output| output.as_str()))?;
+    fields.put(&output.transpose()?.as_deref())?;
     fields.put(&note.map(to_json).transpose()?)?;
     fields.put(&decision.map(to_json).transpose()?)
 }

@@ -26,6 +26,7 @@ use crate::{
     claim::{DueRange, FlowKeyId, Level},
     drivers::sql::{extras::StoredExtras, values::nanos},
     drivers::transaction::{Reads as _, Transaction as _},
+    encryption::{Cell, Cipher},
     error::EnqueueError,
     lane::Lane,
     store::EnqueueResult,
@@ -226,7 +227,9 @@ async fn insert(
     if jobs.is_empty() {
         return Ok(HashMap::new());
     }
-    let new: Vec<AsRow<NumberedJob<'_>>> = jobs.iter().copied().map(AsRow).collect();
+    let cipher = &session.shared.cipher;
+    let new = jobs.iter().map(|job| AsRow((*job, cipher)));
+    let new: Vec<AsRow<(NumberedJob<'_>, &Cipher)>> = new.collect();
     let now = session.shared.clock.given();
     let sql = include_str!("enqueue/enqueue.sql");
     let rows = session.query(sql, &[&now, &new]).await?;
@@ -267,9 +270,11 @@ impl NumberedJob<'_> {
     }
 }
 
-impl Composite for NumberedJob<'_> {
+/// A new job, and what its payload is encrypted with.
+impl Composite for (NumberedJob<'_>, &Cipher) {
     fn put(&self, fields: &mut Fields<'_>) -> Result<(), Box<dyn Error + Sync + Send>> {
-        let Self { job, lane, policy } = self;
+        let (numbered, cipher) = self;
+        let NumberedJob { job, lane, policy } = numbered;
         // A requested time; other times count from the database's now.
         let (run_at, delay) = match job.stored_run_at() {
             RunAt::Now => (None, 0),
@@ -290,10 +295,10 @@ impl Composite for NumberedJob<'_> {
         fields.put(&job.scheduled_run.map(|run| Key::from(run.schedule)))?;
         fields.put(&job.scheduled_run.map(|run| run.tick.as_micros()))?;
         fields.put(&tags.map(to_json).transpose()?)?;
-        fields.put(&job.payload.as_str())?;
+        fields.put(&&*cipher.seal(Cell::Payload(job.id), job.payload.as_str())?)?;
         fields.put(&job.webhook.as_deref().map(to_json).transpose()?)?;
         let key = job.concurrency_key.as_ref();
-        fields.put(&self.flow_key().number)?;
+        fields.put(&numbered.flow_key().number)?;
         fields.put(&job.destination.as_ref().map(Destination::as_str))?;
         fields.put(&key.map(ConcurrencyKey::as_str))?;
         fields.put(&key.map(|key| FlowKey::key_number(&job.tenant, key)))?;

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     clock::Clock,
+    encryption::EncryptionKeys,
     limits::{CONNECTIONS_DEFAULT, TIMEOUT_DEFAULT},
 };
 
@@ -22,6 +23,9 @@ pub struct PostgresOptions {
     /// Open a store that is being moved, or was moved, in order to move or check it. Without this, such
     /// a database is refused. No row is changed in the background.
     pub for_move: bool,
+    /// The keys with which payloads, results, logs and settings are encrypted. Without any, they are
+    /// stored as they are, and a store that has encrypted values is refused.
+    pub encryption: Option<EncryptionKeys>,
 }
 
 impl Default for PostgresOptions {
@@ -32,6 +36,7 @@ impl Default for PostgresOptions {
             connections: CONNECTIONS_DEFAULT,
             timeout: TIMEOUT_DEFAULT,
             for_move: false,
+            encryption: None,
         }
     }
 }
@@ -68,6 +73,12 @@ impl PostgresOptions {
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
+    }
+
+    /// Sets [`encryption`](Self::encryption).
+    #[must_use]
+    pub fn encryption(self, encryption: Option<EncryptionKeys>) -> Self {
+        Self { encryption, ..self }
     }
 
     /// Sets [`for_move`](Self::for_move).

@@ -16,8 +16,9 @@ use crate::drivers::postgres::{
 };
 use crate::{
     drivers::sql::{paging::row_limit, values::state},
+    encryption::Cell,
     lane::LaneId,
-    limits::PAYLOAD_HEAD_CHARS,
+    limits::{PAYLOAD_HEAD_CHARS, SEALED_LISTED_CHARS_MAX},
     listed_payload::listed,
     store::Page,
 };
@@ -50,9 +51,14 @@ pub(crate) async fn short_payloads(
     let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
     let sql = include_str!("get/payloads_short.sql");
     let mut payloads = HashMap::with_capacity(ids.len());
-    for row in session.query(sql, &[&keys, &row_limit(bytes_max)]).await? {
-        let payload = Payload::from_stored(row.try_get("payload")?);
-        payloads.insert(row.try_get::<_, Key>("id")?.job(), payload);
+    let cipher = &session.shared.cipher;
+    let stored_max = row_limit(cipher.stored_bytes(bytes_max));
+    for row in session.query(sql, &[&keys, &stored_max]).await? {
+        let id = row.try_get::<_, Key>("id")?.job();
+        let payload = cipher.open(Cell::Payload(id), row.try_get("payload")?)?;
+        if payload.len() <= bytes_max {
+            payloads.insert(id, Payload::from_stored(&payload));
+        }
     }
     Ok(ids.iter().map(|id| payloads.get(id).cloned()).collect())
 }
@@ -100,8 +106,11 @@ pub(crate) async fn listed_jobs(
 ) -> Result<Vec<Job>, DriverError> {
     let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
     let chars = i32::try_from(PAYLOAD_HEAD_CHARS).unwrap_or(i32::MAX);
+    let sealed = i32::try_from(SEALED_LISTED_CHARS_MAX).unwrap_or(i32::MAX);
     let sql = include_str!("get/jobs_listed.sql");
-    let found = session.query(sql, &[&keys, &lanes, &chars]).await?;
+    let found = session
+        .query(sql, &[&keys, &lanes, &chars, &sealed])
+        .await?;
     let jobs = read_readable(session, found).await?;
     Ok(jobs.into_iter().map(listed).collect())
 }
@@ -215,9 +224,11 @@ pub(crate) async fn steps(
             row.try_get::<_, &str>("step")?,
             row.try_get::<_, &str>("result")?,
         );
+        let cell = Cell::Step(job, name);
+        let result = session.shared.cipher.open(cell, result)?;
         // Only names are stored.
         let name = StepName::new(name).ok();
-        found.extend(name.map(|name| (name, Payload::from_stored(result))));
+        found.extend(name.map(|name| (name, Payload::from_stored(&result))));
     }
     Ok(found)
 }

@@ -397,10 +397,10 @@ BEGIN
 END
 $$;
 CREATE TRIGGER record_saved AFTER INSERT OR UPDATE ON steadfast.record
-FOR EACH ROW WHEN (NEW.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback'))
+FOR EACH ROW WHEN (NEW.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback', 'encryption_key'))
 EXECUTE FUNCTION steadfast.record_changed();
 CREATE TRIGGER record_deleted AFTER DELETE ON steadfast.record
-FOR EACH ROW WHEN (OLD.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback'))
+FOR EACH ROW WHEN (OLD.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback', 'encryption_key'))
 EXECUTE FUNCTION steadfast.record_changed();
 
 -- Failure groups ------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ use crate::drivers::sqlite::{
     commit::{NewProgress, write_progress},
     counts::Bucket,
     driver_error::DriverError,
-    enqueue::{inline, insert_unless_stored, save_large},
+    enqueue::{StoredPayload, insert_unless_stored},
     get,
     rows::JobRow,
     session::{JobPosition, Session},
@@ -22,6 +22,7 @@ use crate::drivers::sqlite::{
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
     drivers::sql::paging::row_limit,
+    encryption::Cell,
     error::CommandError,
     failures::dead_letter_key,
     lane::LaneId,
@@ -68,11 +69,13 @@ pub(crate) fn save_step(
     if let Some(fence) = fence {
         return save_claimed_step(session, job, fence, step, result);
     }
+    let cipher = session.names.cipher();
+    let sealed = cipher.seal(Cell::Step(job, step.as_str()), result.as_str())?;
     session
         .conn
         .prepare_cached(include_str!("change/save_step.sql"))?
-        .execute(params![job_key(job), step.as_str(), result.as_str()])?;
-    let stored = get::steps(session.conn, job, Some(step), 1)?.pop();
+        .execute(params![job_key(job), step.as_str(), sealed])?;
+    let stored = get::steps(session.conn, cipher, job, Some(step), 1)?.pop();
     // For a deleted job nothing is stored.
     let stored = stored.map_or_else(|| result.clone(), |(_, stored)| stored);
     Ok(SaveStepResult::Stored(stored))
@@ -87,13 +90,14 @@ fn save_claimed_step(
     result: &Payload,
 ) -> Result<SaveStepResult, DriverError> {
     let key = job_key(job);
+    let (cipher, cell) = (session.names.cipher(), Cell::Step(job, step.as_str()));
     session
         .conn
         .prepare_cached(include_str!("change/save_claimed_step.sql"))?
         .execute(params![
             key,
             step.as_str(),
-            result.as_str(),
+            cipher.seal(cell, result.as_str())?,
             fence.0,
             row_limit(STEPS_MAX)
         ])?;
@@ -105,7 +109,10 @@ fn save_claimed_step(
         })
         .optional()?;
     Ok(match found {
-        Some(Some(result)) => SaveStepResult::Stored(Payload::from_stored(&result)),
+        Some(Some(result)) => {
+            let result = cipher.open(cell, &result)?;
+            SaveStepResult::Stored(Payload::from_stored(&result))
+        }
         Some(None) => SaveStepResult::Full,
         None => SaveStepResult::Stale,
     })
@@ -175,7 +182,8 @@ pub(crate) fn run_command_if(
         session.conn.prepare_cached(sql)?.execute([seq])?;
     }
     let to = position(lane, &job);
-    if job.priority != priority || job.policy != policy || job.payload != payload {
+    let is_moved = from.range.flow_key != to.range.flow_key;
+    if is_moved || job.priority != priority || job.policy != policy || job.payload != payload {
         write_edit(session, seq, &job, to.range.flow_key)?;
     }
     session.job_moved(from, to);
@@ -194,17 +202,18 @@ fn write_edit(
 ) -> Result<(), DriverError> {
     let Session { conn, names, .. } = session;
     let policy = names.policy_id(conn, &job.policy)?;
+    let payload = StoredPayload::seal(names.cipher(), job.id, &job.payload)?;
     let params = params![
         seq,
         job.priority.get(),
         policy,
-        inline(&job.payload),
+        payload.inline(),
         job.destination.as_ref().map(Destination::as_str),
         flow_key.number
     ];
     let sql = include_str!("change/command.sql");
-    session.conn.prepare_cached(sql)?.execute(params)?;
-    save_large(session, seq, &job.payload)
+    conn.prepare_cached(sql)?.execute(params)?;
+    payload.save_large(conn, seq)
 }
 
 fn position(lane: LaneId, job: &Job) -> JobPosition {

@@ -16,6 +16,7 @@ use crate::drivers::sqlite::{
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
     drivers::sql::values::{nanos, unsigned},
+    encryption::Cell,
     store::DocumentKind,
     verbs::outbox,
 };
@@ -170,7 +171,7 @@ fn find_record(
         .prepare_cached(include_str!("commit/attempt_find.sql"))?;
     let fence = transition.guard.fence.0;
     let found = statement.query(params![seq, fence, job_key(transition.job)])?;
-    let found = rows::attempts(found, &session.names.damage())?;
+    let found = rows::attempts(found, &session.names)?;
     Ok(found.items.into_iter().next_back())
 }
 
@@ -252,7 +253,9 @@ fn insert_records(
     session: &mut Session<'_>,
     records: &[(RunningRow, &Attempt)],
 ) -> Result<usize, DriverError> {
-    let Session { conn, hot, .. } = session;
+    let Session {
+        conn, hot, names, ..
+    } = session;
     let inserted = hot
         .attempt_insert
         .insert_some(conn, records, |row, (of, record)| {
@@ -264,7 +267,10 @@ fn insert_records(
             row.bind(record.finished_at.as_micros())?;
             row.bind(record.worker.as_ref().map(WorkerName::as_str))?;
             row.bind(record.failure.as_ref().map(to_json).transpose()?)?;
-            row.bind(record.output.as_ref().map(|output| output.as_str()))?;
+            let cell = Cell::Output(record.job, record.fence);
+            let output = record.output.as_ref();
+            let output = output.map(|output| names.cipher().seal(cell, output.as_str()));
+            row.bind(output.transpose()?.as_deref())?;
             row.bind(record.note.as_deref())?;
             row.bind(record.decision.as_ref().map(to_json).transpose()?)?;
             row.bind(record.attempts_before)

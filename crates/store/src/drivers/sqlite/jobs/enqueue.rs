@@ -1,8 +1,11 @@
 //! Storing new jobs.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use steadfast_core::{
     ConcurrencyKey, Destination, FlowKey, Guarantee, IdempotencyKey, JobId, NewJob, Payload,
     Tenant, Traceparent, tag_text,
@@ -19,6 +22,7 @@ use crate::drivers::sqlite::{
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
     drivers::sql::{extras::StoredExtras, values::nanos},
+    encryption::{Cell, Cipher},
     error::EnqueueError,
     limits::PAYLOAD_INLINE_BYTES_MAX,
     store::EnqueueResult,
@@ -91,7 +95,7 @@ pub(crate) fn enqueue_together(
             let known = existing.get(&index).map(|id| EnqueueResult::Existing(*id));
             results.push(match known.or(plan.answers.get(&index).copied()) {
                 Some(known) => known,
-                None if is_plain(job) => {
+                None if is_plain(session.names.cipher(), job) => {
                     let row = NewRow::of(session, job)?;
                     plain.rows.push((row, (request, index)));
                     // Unless it turns out to be stored already.
@@ -184,13 +188,13 @@ fn save_links(
 }
 
 /// Whether the job's own row is all there is to write.
-fn is_plain(job: &NewJob) -> bool {
+fn is_plain(cipher: &Cipher, job: &NewJob) -> bool {
     let extras = job.extras();
     job.idempotency_key.is_none()
         && extras.is_none_or(|extras| {
             extras.unique.is_none() && extras.after.is_none() && extras.batch.is_none()
         })
-        && inline(&job.payload).is_some()
+        && is_inline(cipher, &job.payload)
 }
 
 /// Jobs that are written together, and where their answers are: request and index.
@@ -287,7 +291,13 @@ fn insert_rows<'j, T>(
     all: &[T],
     row_of: impl Fn(&T) -> NewRow<'j>,
 ) -> Result<InsertedRows, DriverError> {
-    let Session { conn, now, hot, .. } = session;
+    let Session {
+        conn,
+        now,
+        hot,
+        names,
+        ..
+    } = session;
     hot.enqueue.insert_some(conn, all, |row, of| {
         let NewRow {
             job,
@@ -309,7 +319,8 @@ fn insert_rows<'j, T>(
         row.bind(job.scheduled_run.map(|run| schedule_key(run.schedule)))?;
         row.bind(job.scheduled_run.map(|run| run.tick.as_micros()))?;
         row.bind(tags.map(to_json).transpose()?)?;
-        row.bind(inline(&job.payload))?;
+        let payload = StoredPayload::seal(names.cipher(), job.id, &job.payload)?;
+        row.bind(payload.inline())?;
         row.bind(job.webhook.as_deref().map(to_json).transpose()?)?;
         row.bind(flow_key.number)?;
         row.bind(job.destination.as_ref().map(Destination::as_str))?;
@@ -336,7 +347,10 @@ pub(crate) fn insert(
     if insert_rows(session, &[row], |row| *row)?.stored == 0 {
         return Ok(EnqueueResult::Existing(job.id));
     }
-    save_large(session, session.conn.last_insert_rowid(), &job.payload)?;
+    if !is_inline(session.names.cipher(), &job.payload) {
+        let payload = StoredPayload::seal(session.names.cipher(), job.id, &job.payload)?;
+        payload.save_large(session.conn, session.conn.last_insert_rowid())?;
+    }
     if let Some(key) = &job.idempotency_key {
         session
             .conn
@@ -367,23 +381,36 @@ pub(crate) fn insert_unless_stored(
     Ok(())
 }
 
-/// The payload, if it is small enough for the hot row.
-pub(crate) fn inline(payload: &Payload) -> Option<&str> {
-    Some(payload.as_str()).filter(|text| text.len() <= PAYLOAD_INLINE_BYTES_MAX)
+/// A payload as it is stored.
+pub(crate) struct StoredPayload<'p>(Cow<'p, str>);
+
+impl<'p> StoredPayload<'p> {
+    pub(crate) fn seal(
+        cipher: &Cipher,
+        job: JobId,
+        payload: &'p Payload,
+    ) -> Result<Self, DriverError> {
+        let sealed = cipher.seal(Cell::Payload(job), payload.as_str())?;
+        Ok(Self(sealed))
+    }
+
+    /// The payload, if it is small enough for the hot row.
+    pub(crate) fn inline(&self) -> Option<&str> {
+        Some(&*self.0).filter(|text| text.len() <= PAYLOAD_INLINE_BYTES_MAX)
+    }
+
+    pub(crate) fn save_large(&self, conn: &Connection, seq: i64) -> Result<(), DriverError> {
+        if self.inline().is_none() {
+            conn.prepare_cached(include_str!("enqueue/payload_save.sql"))?
+                .execute(params![seq, self.0])?;
+        }
+        Ok(())
+    }
 }
 
-pub(crate) fn save_large(
-    session: &Session<'_>,
-    seq: i64,
-    payload: &Payload,
-) -> Result<(), DriverError> {
-    if inline(payload).is_none() {
-        session
-            .conn
-            .prepare_cached(include_str!("enqueue/payload_save.sql"))?
-            .execute(params![seq, payload.as_str()])?;
-    }
-    Ok(())
+/// Whether a payload is small enough for the hot row.
+fn is_inline(cipher: &Cipher, payload: &Payload) -> bool {
+    cipher.stored_bytes(payload.as_str().len()) <= PAYLOAD_INLINE_BYTES_MAX
 }
 
 /// Which jobs of the batch are stored already by their key, or the first conflict.

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     clock::{Clock, SystemClock},
+    encryption::EncryptionKeys,
     limits::{BUSY_TIMEOUT_DEFAULT, READERS_DEFAULT, WRITER_CACHE_BYTES_DEFAULT},
 };
 
@@ -29,6 +30,9 @@ pub struct SqliteOptions {
     /// Open a store that is being moved, or was moved, in order to move or check it. Without this, such
     /// a file is refused.
     pub for_move: bool,
+    /// The keys with which payloads, results, logs and settings are encrypted. Without any, they are
+    /// stored as they are, and a store that has encrypted values is refused.
+    pub encryption: Option<EncryptionKeys>,
     /// The name of the SQLite file system to use; tests have one that fails.
     #[cfg(feature = "_testing")]
     #[doc(hidden)]
@@ -45,6 +49,7 @@ impl Default for SqliteOptions {
             share: false,
             accept_loss: false,
             for_move: false,
+            encryption: None,
             #[cfg(feature = "_testing")]
             vfs: None,
         }
@@ -65,6 +70,12 @@ impl SqliteOptions {
             accept_loss,
             ..self
         }
+    }
+
+    /// Sets [`encryption`](Self::encryption).
+    #[must_use]
+    pub fn encryption(self, encryption: Option<EncryptionKeys>) -> Self {
+        Self { encryption, ..self }
     }
 
     /// Sets [`for_move`](Self::for_move).

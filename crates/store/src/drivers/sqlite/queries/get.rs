@@ -13,7 +13,11 @@ use crate::drivers::sqlite::{
     rows::{self, JobRow, JobRowColumns},
     values::{job_id, job_key, state},
 };
-use crate::{drivers::sql::paging::row_limit, store::Page};
+use crate::{
+    drivers::sql::paging::row_limit,
+    encryption::{Cell, Cipher},
+    store::Page,
+};
 
 pub(crate) fn job(
     conn: &Connection,
@@ -48,12 +52,11 @@ pub(crate) fn attempts_of_jobs(
 ) -> Result<Page<Attempt, JobId>, DriverError> {
     let sql = include_str!("get/attempts_of_jobs.sql");
     let mut statement = reader.conn.prepare_cached(sql)?;
-    let damage = reader.names.damage();
     let mut items = Vec::new();
     let mut rows_read = 0;
     for job in jobs {
         let found = statement.query(params![job_key(*job), row_limit(limit)])?;
-        let found = rows::attempts(found, &damage)?;
+        let found = rows::attempts(found, &reader.names)?;
         rows_read += found.items.len() + found.damaged;
         if rows_read > limit {
             let next = Some(*job);
@@ -71,13 +74,20 @@ pub(crate) fn short_payloads(
 ) -> Result<Vec<Option<Payload>>, DriverError> {
     let sql = include_str!("get/payload_short.sql");
     let mut statement = reader.conn.prepare_cached(sql)?;
+    let cipher = reader.names.cipher();
     let mut payloads = Vec::with_capacity(ids.len());
     for id in ids {
-        let params = params![job_key(*id), row_limit(bytes_max)];
-        let payload = statement.query_row(params, |row| {
-            Ok(Payload::from_stored(row.get_ref("payload")?.as_str()?))
-        });
-        payloads.push(payload.optional()?);
+        let params = params![job_key(*id), row_limit(cipher.stored_bytes(bytes_max))];
+        let stored = statement.query_row(params, |row| row.get::<_, String>("payload"));
+        let payload = match stored.optional()? {
+            Some(stored) => cipher.open(Cell::Payload(*id), &stored)?.into_owned(),
+            None => {
+                payloads.push(None);
+                continue;
+            }
+        };
+        let is_short = payload.len() <= bytes_max;
+        payloads.push(is_short.then(|| Payload::from_stored(&payload)));
     }
     Ok(payloads)
 }
@@ -138,6 +148,7 @@ pub(crate) fn cancel_requests(
 
 pub(crate) fn steps(
     conn: &Connection,
+    cipher: &Cipher,
     job: JobId,
     only: Option<&StepName>,
     limit: usize,
@@ -152,6 +163,7 @@ pub(crate) fn steps(
     while let Some(row) = rows.next()? {
         let name: String = row.get("step")?;
         let result: String = row.get("result")?;
+        let result = cipher.open(Cell::Step(job, &name), &result)?;
         // Only names are stored.
         let name = StepName::new(&name).ok();
         found.extend(name.map(|name| (name, Payload::from_stored(&result))));

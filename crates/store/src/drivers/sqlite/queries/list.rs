@@ -6,6 +6,7 @@
 mod sources;
 
 use std::{
+    borrow::Cow,
     ops::ControlFlow,
     time::{Duration, Instant},
 };
@@ -25,10 +26,11 @@ use crate::{
         listing::{JobSummary, ListSource},
         paging::{Readable, page_of, row_limit},
     },
+    encryption::{Cell, Cipher, key_of},
     lane::LaneId,
     limits::{
         COUNT_STEP_JOBS_MAX, COUNT_TIME_MAX, JOBS_EXAMINED_MAX, LIST_ROWS_GROWTH, LIST_ROWS_MIN,
-        PAYLOAD_HEAD_CHARS, ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX,
+        PAYLOAD_HEAD_CHARS, ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX, SEALED_LISTED_CHARS_MAX,
     },
     listed_payload::{is_listed, listed_payload},
     store::{AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, Page, PageRequest},
@@ -299,20 +301,38 @@ impl<'f> Walk<'f> {
         let Some(mut job) = job.filter(|job| self.filter.matches(job, self.now)) else {
             return Ok(None);
         };
-        show_payload(conn, &mut job, candidate.seq)?;
+        show_payload(conn, names.cipher(), &mut job, candidate.seq)?;
         Ok(Some(job))
     }
 }
 
 /// Reads of a payload what lists show of it.
-fn show_payload(conn: &Connection, job: &mut Job, seq: i64) -> Result<(), DriverError> {
-    if is_listed(&job.kind) {
-        let sql = include_str!("list/payload_head.sql");
-        let params = params![seq, row_limit(PAYLOAD_HEAD_CHARS)];
-        let head = |row: &Row<'_>| row.get::<_, Option<String>>("head");
-        let head = conn.prepare_cached(sql)?.query_row(params, head)?;
-        job.payload = listed_payload(&head.unwrap_or_default());
+fn show_payload(
+    conn: &Connection,
+    cipher: &Cipher,
+    job: &mut Job,
+    seq: i64,
+) -> Result<(), DriverError> {
+    if !is_listed(&job.kind) {
+        return Ok(());
     }
+    let mut statement = conn.prepare_cached(include_str!("list/payload_head.sql"))?;
+    let mut head = |chars: usize| {
+        let head = |row: &Row<'_>| row.get::<_, Option<String>>("head");
+        statement.query_row(params![seq, row_limit(chars)], head)
+    };
+    let mut shown = head(PAYLOAD_HEAD_CHARS)?.unwrap_or_default();
+    if key_of(&shown).is_some() {
+        // Nothing can be read of a part of it.
+        let sealed = head(SEALED_LISTED_CHARS_MAX + 1)?.unwrap_or_default();
+        let cell = Cell::Payload(job.id);
+        let opened = match sealed.len() <= SEALED_LISTED_CHARS_MAX {
+            true => cipher.open(cell, &sealed).ok(),
+            false => None,
+        };
+        shown = opened.map(Cow::into_owned).unwrap_or_default();
+    }
+    job.payload = listed_payload(&shown);
     Ok(())
 }
 
@@ -339,7 +359,7 @@ fn job(reader: &mut Reader, id: JobId) -> Result<Option<Job>, DriverError> {
     };
     let mut job = read.map(|row| row.job);
     if let Some(job) = &mut job {
-        show_payload(conn, job, seq)?;
+        show_payload(conn, names.cipher(), job, seq)?;
     }
     Ok(job)
 }
@@ -367,7 +387,7 @@ fn attempts_up_to(
     limit: usize,
 ) -> Result<Readable<Attempt>, DriverError> {
     let after = after.unwrap_or(AttemptCursor::LAST);
-    let (conn, damage) = (&reader.conn, reader.names.damage());
+    let Reader { conn, names } = reader;
     match of {
         AttemptOwner::Job(job) => {
             let mut statement = conn.prepare_cached(include_str!("list/attempts_of_job.sql"))?;
@@ -377,7 +397,7 @@ fn attempts_up_to(
                 after.fence.0,
                 row_limit(limit)
             ])?;
-            rows::attempts(found, &damage)
+            rows::attempts(found, names)
         }
         AttemptOwner::Schedule(schedule) => {
             let mut statement =
@@ -389,7 +409,7 @@ fn attempts_up_to(
                 after.fence.0,
                 row_limit(limit)
             ])?;
-            rows::attempts(found, &damage)
+            rows::attempts(found, names)
         }
     }
 }

@@ -296,17 +296,17 @@ CREATE TABLE steadfast_record_version (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER steadfast_record_created AFTER INSERT ON steadfast_record
-WHEN NEW.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback') BEGIN
+WHEN NEW.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback', 'encryption_key') BEGIN
     INSERT INTO steadfast_record_version (kind, version) VALUES (NEW.kind, 1)
     ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;
 CREATE TRIGGER steadfast_record_changed AFTER UPDATE ON steadfast_record
-WHEN NEW.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback') BEGIN
+WHEN NEW.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback', 'encryption_key') BEGIN
     INSERT INTO steadfast_record_version (kind, version) VALUES (NEW.kind, 1)
     ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;
 CREATE TRIGGER steadfast_record_deleted AFTER DELETE ON steadfast_record
-WHEN OLD.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback') BEGIN
+WHEN OLD.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback', 'encryption_key') BEGIN
     INSERT INTO steadfast_record_version (kind, version) VALUES (OLD.kind, 1)
     ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;

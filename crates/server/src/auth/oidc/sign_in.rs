@@ -1,0 +1,262 @@
+//! One sign-in, from the first redirect to a person.
+
+use std::{fmt, sync::Arc};
+
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use steadfast_core::{Invalid, Timestamp, limits::PAUSE_BY_BYTES_MAX};
+use steadfast_engine::http::{AddressPolicy, Outbound, OutboundRules};
+use subtle::ConstantTimeEq as _;
+
+use super::{
+    Person, SignInError,
+    id_token::{ExpectedToken, UnverifiedToken},
+    jwk::{decode, encode},
+    provider::Provider,
+    settings::{OidcSettings, RoleRule},
+};
+use crate::limits::{SECRET_BYTES, SIGN_IN_NEXT_BYTES_MAX};
+
+/// The cookie that carries a sign-in until the provider sends the browser back.
+pub const STATE_COOKIE: &str = "steadfast_sign_in";
+
+/// Signing in with a provider.
+pub struct Oidc {
+    pub settings: Arc<OidcSettings>,
+    provider: Provider,
+}
+
+impl fmt::Debug for Oidc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Oidc")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where the browser goes, and what it carries.
+pub struct SignInStart {
+    pub location: String,
+    pub cookie: String,
+}
+
+/// What a browser carries while it is at the provider.
+struct SignInState {
+    state: String,
+    nonce: String,
+    verifier: String,
+    next: String,
+}
+
+impl SignInState {
+    fn new(next: &str) -> Self {
+        let random = || encode(rand::random::<[u8; SECRET_BYTES]>());
+        let next = if next.len() <= SIGN_IN_NEXT_BYTES_MAX {
+            next
+        } else {
+            "/"
+        };
+        Self {
+            state: random(),
+            nonce: random(),
+            verifier: random(),
+            next: next.to_owned(),
+        }
+    }
+
+    fn to_cookie(&self) -> String {
+        let Self {
+            state,
+            nonce,
+            verifier,
+            next,
+        } = self;
+        format!("{state}.{nonce}.{verifier}.{}", encode(next))
+    }
+
+    fn of_cookie(text: &str) -> Option<Self> {
+        let mut parts = text.split('.').map(str::to_owned);
+        let mut part = || parts.next().filter(|part| !part.is_empty());
+        Some(Self {
+            state: part()?,
+            nonce: part()?,
+            verifier: part()?,
+            next: part().and_then(|next| String::from_utf8(decode(&next)?).ok())?,
+        })
+    }
+}
+
+impl Oidc {
+    /// Checks the certificates to trust. The provider is asked when a person signs in. It is the
+    /// operator who names it, so it may have a private address.
+    ///
+    /// # Errors
+    ///
+    /// Certificates that cannot be read.
+    pub fn new(settings: OidcSettings) -> Result<Self, Invalid> {
+        let mut outbound = Outbound::builder(OutboundRules::new(AddressPolicy::Any));
+        if let Some(pem) = &settings.trusted {
+            outbound = outbound.trust(pem.clone());
+        }
+        let settings = Arc::new(settings);
+        Ok(Self {
+            provider: Provider::new(settings.clone(), outbound.build()?),
+            settings,
+        })
+    }
+
+    /// Begins a sign-in.
+    pub async fn start(&self, next: &str, redirect_uri: &str) -> Result<SignInStart, SignInError> {
+        let metadata = self.provider.metadata().await?;
+        let carried = SignInState::new(next);
+        let challenge = encode(Sha256::digest(carried.verifier.as_bytes()));
+        let query = form_urlencoded::Serializer::new(String::new())
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &self.settings.client_id)
+            .append_pair("redirect_uri", redirect_uri)
+            .append_pair("scope", &self.settings.scopes.join(" "))
+            .append_pair("state", &carried.state)
+            .append_pair("nonce", &carried.nonce)
+            .append_pair("code_challenge", &challenge)
+            .append_pair("code_challenge_method", "S256")
+            .finish();
+        let endpoint = &metadata.authorization_endpoint;
+        let mark = if endpoint.contains('?') { '&' } else { '?' };
+        Ok(SignInStart {
+            location: format!("{endpoint}{mark}{query}"),
+            cookie: carried.to_cookie(),
+        })
+    }
+
+    /// Ends a sign-in: who it is, and the page that was asked for.
+    pub async fn finish(
+        &self,
+        answer: &(dyn Fn(&str) -> Option<String> + Sync),
+        cookie: Option<&str>,
+        redirect_uri: &str,
+        now: Timestamp,
+    ) -> Result<(Person, String), SignInError> {
+        let carried = cookie.and_then(SignInState::of_cookie);
+        let carried = carried.ok_or(SignInError::WrongState)?;
+        let state = answer("state").unwrap_or_default();
+        if !bool::from(state.as_bytes().ct_eq(carried.state.as_bytes())) {
+            return Err(SignInError::WrongState);
+        }
+        if let Some(error) = answer("error") {
+            return Err(SignInError::Refused(
+                answer("error_description").unwrap_or(error),
+            ));
+        }
+        let issuer = &self.settings.issuer;
+        if let Some(actual) = answer("iss").filter(|actual| actual != issuer) {
+            let expected = issuer.clone();
+            return Err(SignInError::WrongIssuer { expected, actual });
+        }
+        let code =
+            answer("code").ok_or_else(|| SignInError::Unexpected("it has no code".to_owned()))?;
+        let tokens = self
+            .provider
+            .redeem(&code, &carried.verifier, redirect_uri)
+            .await?;
+        let token = UnverifiedToken::parse(&tokens.id_token)?;
+        let keys = self.provider.keys(token.header.kid.as_ref()).await?;
+        let expected = ExpectedToken {
+            issuer,
+            client_id: &self.settings.client_id,
+            nonce: &carried.nonce,
+            now,
+        };
+        let mut claims = token.verify(&keys, &expected)?;
+        self.add_user_info(&mut claims, &tokens.access_token)
+            .await?;
+        Ok((self.person(&claims)?, carried.next))
+    }
+
+    /// Many providers keep groups out of the token. What the token says stays.
+    async fn add_user_info(
+        &self,
+        claims: &mut Map<String, Value>,
+        access_token: &str,
+    ) -> Result<(), SignInError> {
+        let is_complete = [&self.settings.role_claim, &self.settings.name_claim]
+            .iter()
+            .all(|path| find(claims, path).is_some());
+        let metadata = self.provider.metadata().await?;
+        let url = metadata.userinfo_endpoint.as_ref().filter(|_| !is_complete);
+        let Some(url) = url else {
+            return Ok(());
+        };
+        let more = self.provider.user_info(url, access_token).await?;
+        if more.get("sub") != claims.get("sub") {
+            return Err(SignInError::Unexpected(
+                "it describes another person".to_owned(),
+            ));
+        }
+        for (name, value) in more {
+            claims.entry(name).or_insert(value);
+        }
+        Ok(())
+    }
+
+    fn person(&self, claims: &Map<String, Value>) -> Result<Person, SignInError> {
+        let text = |path: &str| find(claims, path)?.as_str().filter(|it| !it.is_empty());
+        let subject = text("sub")
+            .ok_or_else(|| SignInError::Unexpected("its token names no person".to_owned()))?;
+        let name = [
+            &*self.settings.name_claim,
+            "email",
+            "preferred_username",
+            "name",
+        ]
+        .into_iter()
+        .find_map(text)
+        .unwrap_or(subject);
+        let name = shorten(name);
+        let values = values(find(claims, &self.settings.role_claim));
+        let mut rules = self.settings.roles.iter();
+        let Some(RoleRule { scope, tenant, .. }) =
+            rules.find(|rule| values.contains(&rule.value.as_str()))
+        else {
+            let claim = self.settings.role_claim.clone();
+            return Err(SignInError::NoRole { name, claim });
+        };
+        Ok(Person {
+            subject: subject.to_owned(),
+            name,
+            scope: *scope,
+            tenant: tenant.clone(),
+        })
+    }
+}
+
+/// The claim of this name, or of this path.
+fn find<'a>(claims: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    // A name may contain dots, as in a URL.
+    claims.get(path).or_else(|| {
+        let (first, rest) = path.split_once('.')?;
+        let inner = claims.get(first)?;
+        rest.split('.')
+            .try_fold(inner, |value, name| value.get(name))
+    })
+}
+
+/// A claim of one value, or of many.
+fn values(claim: Option<&Value>) -> Vec<&str> {
+    match claim {
+        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+        Some(Value::String(one)) => vec![one],
+        _ => Vec::new(),
+    }
+}
+
+/// A name without control characters that fits everywhere a name is shown.
+fn shorten(name: &str) -> String {
+    let mut short = String::new();
+    for c in name.chars().filter(|c| !c.is_control()) {
+        if short.len() + c.len_utf8() > PAUSE_BY_BYTES_MAX {
+            break;
+        }
+        short.push(c);
+    }
+    short
+}

@@ -1,0 +1,75 @@
+//! A store with one word in every value that is encrypted, for tests that search its files for it.
+
+use steadfast_core::{JobId, LogLevel, LogLine, LogLines, Outcome, Payload, Timestamp};
+
+use super::fixture::{Fixture, json, step};
+use crate::{AttemptOwner, Document, DocumentKind, NewLogLines, Outbox};
+
+impl Fixture {
+    /// Writes the word into payloads, a result, a step, a log, a document and a schedule. Answers the
+    /// job that has ended.
+    pub async fn write_everywhere(&self, word: &str) -> JobId {
+        let text = format!(r#"{{"word": "{word}"}}"#);
+        let large = format!(r#"{{"word": "{word}{}"}}"#, "x".repeat(100_000));
+        let claim = self
+            .claimed(self.job_with(|job| job.payload = json(&text)))
+            .await;
+        let (id, fence) = (claim.job().id, claim.fence());
+        self.save_step(id, step("charge"), json(&text)).await;
+        let line = LogLine {
+            at: Timestamp::EPOCH,
+            level: LogLevel::Info,
+            text: word.to_owned(),
+        };
+        let lines = LogLines {
+            from: 0,
+            lines: vec![line],
+        };
+        let lines = NewLogLines {
+            job: id,
+            fence,
+            lines,
+        };
+        assert_eq!(self.store.append_logs(vec![lines]).await.unwrap(), [true]);
+        let output = Some(json(&text));
+        self.end(claim, Outcome::Success { output }).await;
+        self.enqueue_one(self.job_with(|job| job.payload = json(&large)))
+            .await;
+        let document = Document {
+            kind: DocumentKind::Endpoint,
+            id: "ep_1".to_owned(),
+            revision: 0,
+            body: json(&text),
+        };
+        self.store
+            .save_document(document, Outbox::default())
+            .await
+            .unwrap();
+        let mut schedule = self.schedule("nightly");
+        schedule.template.payload = json(&text);
+        self.store.save_schedule(schedule, None).await.unwrap();
+        id
+    }
+
+    /// The word, wherever [`write_everywhere`](Self::write_everywhere) has put it for this job.
+    pub async fn reads_everywhere(&self, id: JobId, word: &str) {
+        let has_word = |payload: &Payload| payload.as_str().contains(word);
+        assert!(has_word(&self.read(id).await.payload));
+        assert!(has_word(
+            &self.step_result(id, step("charge")).await.unwrap()
+        ));
+        let attempts = self.attempts(AttemptOwner::Job(id)).await;
+        assert!(attempts[0].output.as_ref().is_some_and(has_word));
+        let logs = self.store.attempt_logs(id, 1, 0).await.unwrap();
+        let lines = LogLines::from(logs.into_iter().next().unwrap().log);
+        assert_eq!(lines.lines[0].text, word);
+        let large = self.claim(1).await.remove(0);
+        assert!(has_word(&large.job().payload));
+        let endpoint = self
+            .store
+            .get_document(DocumentKind::Endpoint, "ep_1".to_owned())
+            .await
+            .unwrap();
+        assert!(has_word(&endpoint.unwrap().body));
+    }
+}
