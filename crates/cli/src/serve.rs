@@ -71,19 +71,13 @@ pub struct Node {
 impl Node {
     pub async fn start(settings: Settings) -> anyhow::Result<Self> {
         log::start(&settings.log)?;
-        for name in
-            unknown_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
-        {
-            tracing::warn!("environment variable {name} is not a setting and is ignored");
-        }
+        warn_of_unknown_variables();
         open_files::raise_limit(settings.connections.get());
         Access::check_before_opening(&settings)?;
-        let tls = settings.tls.files().map(Tls::read).transpose();
-        let tls = tls.map_err(|error| usage(error.to_string()))?;
-        let oidc = settings.oidc.read()?.map(Oidc::new).transpose();
-        let oidc = oidc.map_err(|error| usage(format!("oidc.caFile: {error}")))?;
         let test_clock = (settings.clock == ClockSetting::Manual).then(TestClock::new);
         // What is wrong with these shows before the store is waited for.
+        let oidc = settings.oidc.read()?.map(Oidc::new).transpose();
+        let oidc = oidc.map_err(|error| usage(format!("oidc.caFile: {error}")))?;
         let tls = settings.tls.files().map(Tls::read).transpose();
         let tls = tls.map_err(|error| usage(error.to_string()))?;
         let listener = listen(settings.listen, "--listen")?;
@@ -101,14 +95,7 @@ impl Node {
         };
         let access = Access::decide(&settings, &*store).await?;
         let address = listener.local_addr()?;
-        let listeners = match tls {
-            Some(tls) => Listeners::default().with_tls(listener, tls),
-            None => listener.into(),
-        };
-        let listeners = match plain {
-            Some(plain) => listeners.with_plain(plain),
-            None => listeners,
-        };
+        let listeners = listeners(listener, tls, plain);
 
         let metrics = Arc::new(Metrics::default());
         let rules = rules(&settings, &access)?;
@@ -183,6 +170,24 @@ impl Node {
         }
         welcome::print_goodbye(&self.settings);
         Ok(())
+    }
+}
+
+fn warn_of_unknown_variables() {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in unknown_variables(names) {
+        tracing::warn!("environment variable {name} is not a setting and is ignored");
+    }
+}
+
+fn listeners(listener: TcpListener, tls: Option<Tls>, plain: Option<TcpListener>) -> Listeners {
+    let listeners = match tls {
+        Some(tls) => Listeners::default().with_tls(listener, tls),
+        None => listener.into(),
+    };
+    match plain {
+        Some(plain) => listeners.with_plain(plain),
+        None => listeners,
     }
 }
 
