@@ -71,11 +71,7 @@ pub struct Node {
 impl Node {
     pub async fn start(settings: Settings) -> anyhow::Result<Self> {
         log::start(&settings.log)?;
-        for name in
-            unknown_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
-        {
-            tracing::warn!("environment variable {name} is not a setting and is ignored");
-        }
+        warn_of_unknown_variables();
         open_files::raise_limit(settings.connections.get());
         Access::check_before_opening(&settings)?;
         let test_clock = (settings.clock == ClockSetting::Manual).then(TestClock::new);
@@ -173,6 +169,24 @@ impl Node {
         }
         welcome::print_goodbye(&self.settings);
         Ok(())
+    }
+}
+
+fn warn_of_unknown_variables() {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in unknown_variables(names) {
+        tracing::warn!("environment variable {name} is not a setting and is ignored");
+    }
+}
+
+fn listeners(listener: TcpListener, tls: Option<Tls>, plain: Option<TcpListener>) -> Listeners {
+    let listeners = match tls {
+        Some(tls) => Listeners::default().with_tls(listener, tls),
+        None => listener.into(),
+    };
+    match plain {
+        Some(plain) => listeners.with_plain(plain),
+        None => listeners,
     }
 }
 

@@ -31,8 +31,6 @@ mod claim;
 mod clock;
 mod damage;
 mod drivers;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod encryption;
 mod error;
 mod failures;
 mod fair_gate;
@@ -56,10 +54,10 @@ pub use damage::{DamagedRow, DamagedRows};
 pub use drivers::memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use drivers::postgres::{PostgresOptions, PostgresStore};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use drivers::sql::encryption::{EncryptionKeyError, EncryptionKeys};
 #[cfg(feature = "sqlite")]
 pub use drivers::sqlite::{CopyError, SqliteCopy, SqliteOptions, SqliteStore};
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub use encryption::{EncryptionKeyError, EncryptionKeys};
 pub use error::{CommandError, EnqueueError, ErrorSource, OpenError, StoreError};
 pub use fair_gate::{Admission, FairGate};
 /// The SQLite binding, for transactions of your own.

@@ -175,11 +175,11 @@ type AttemptList struct {
 type AttemptLog struct {
 	// The number of the attempt.
 	Attempt int `json:"attempt"`
-	// How many lines were dropped, the oldest first, because the log is full.
+	// How many lines from `from` up to `next` are missing, because the log was full.
 	Dropped int `json:"dropped"`
 	// The lines, oldest first.
 	Lines []NumberedLogLine `json:"lines"`
-	// The number of the next line: read on with `from`.
+	// The number of the next line: read on with `from` until no lines come.
 	Next int `json:"next"`
 }
 

@@ -135,11 +135,11 @@ export interface AttemptList {
 export interface AttemptLog {
   /** The number of the attempt. */
   attempt: number;
-  /** How many lines were dropped, the oldest first, because the log is full. */
+  /** How many lines from `from` up to `next` are missing, because the log was full. */
   dropped: number;
   /** The lines, oldest first. */
   lines: NumberedLogLine[];
-  /** The number of the next line: read on with `from`. */
+  /** The number of the next line: read on with `from` until no lines come. */
   next: number;
 }
 

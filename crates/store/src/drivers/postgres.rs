@@ -46,7 +46,7 @@ use tokio::task::JoinHandle;
 use crate::{
     damage::DamageLog,
     drivers::driver_error::{self, DriverError},
-    encryption::Cipher,
+    drivers::sql::encryption::Cipher,
     error::{EnqueueError, OpenError, StoreError},
     limits::NOTIFY_BYTES_MAX,
     store::{BaseStore, EnqueueResult},

@@ -6,11 +6,13 @@
 //! * `numbers`: lanes and retry policies by their numbers.
 //!   `records`, `operations`, `batches`: those in columns. `extras`: what only some jobs have.
 //! * `session`, `reads`, `transaction`: what both drivers give to the verbs.
+//! * `encryption`: columns that cannot be read without a key.
 //! * `start`: why a job waits. `tables`: every table, for checks and moves.
 
 pub(crate) mod columns;
 pub(crate) mod counters;
 mod dependencies;
+pub(crate) mod encryption;
 pub(crate) mod extras;
 mod failures;
 pub(crate) mod listing;

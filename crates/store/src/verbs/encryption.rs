@@ -6,13 +6,13 @@
 use steadfast_core::Timestamp;
 
 use crate::{
+    drivers::sql::encryption::Cipher,
     drivers::{
         driver_error::DriverError,
         transaction::{
             Record, RecordKind, RecordOrder, RecordQuery, RecordState, StoredRecord, Transaction,
         },
     },
-    encryption::Cipher,
     limits::ENCRYPTION_KEYS_MAX,
 };
 

@@ -169,11 +169,11 @@ class AttemptLog(TypedDict):
     attempt: int
     """The number of the attempt."""
     dropped: int
-    """How many lines were dropped, the oldest first, because the log is full."""
+    """How many lines from `from` up to `next` are missing, because the log was full."""
     lines: list[NumberedLogLine]
     """The lines, oldest first."""
     next: int
-    """The number of the next line: read on with `from`."""
+    """The number of the next line: read on with `from` until no lines come."""
 
 
 AttemptStatus: TypeAlias = Literal["SUCCESS", "FAILED", "LOST", "SNOOZED", "CANCELLED", "RELEASED"]

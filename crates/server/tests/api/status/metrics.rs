@@ -152,9 +152,11 @@ async fn a_collector_receives_the_same_metrics_over_http_and_grpc() {
             let mut metrics = collector.metrics().into_iter();
             metrics.find(|metric| metric.name == name)
         };
+        // The time of a request is known after its attempt.
         until("the attempt to be pushed", || async {
             let duration = find("messaging.process.duration")?;
-            (count(&duration) == 1).then_some(())
+            let operations = find("messaging.client.operation.duration")?;
+            (count(&duration) == 1 && count(&operations) == 3).then_some(())
         })
         .await;
         assert_eq!(sum(&find("messaging.client.sent.messages").unwrap()), 1.0);

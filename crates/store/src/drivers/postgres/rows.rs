@@ -18,13 +18,13 @@ use super::{
 };
 use crate::{
     damage::DamagedRow,
+    drivers::sql::encryption::{Cell, Cipher},
     drivers::sql::{
         columns::{AttemptColumns, JobColumns},
         extras::StoredExtras,
         paging::Readable,
         values::{self, duration},
     },
-    encryption::{Cell, Cipher},
 };
 
 /// Rows of jobs with their columns and names.

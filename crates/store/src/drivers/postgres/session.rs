@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     damage::DamageLog,
+    drivers::sql::encryption::Cipher,
     drivers::sql::{prune_position::PrunePosition, session::postgres_text},
-    encryption::Cipher,
     fair_gate::Admission,
     verbs::event_position::EventPosition,
 };

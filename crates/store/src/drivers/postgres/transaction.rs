@@ -20,6 +20,7 @@ use super::{
 use crate::{
     damage::DamageLog,
     drivers::driver_error::DriverError,
+    drivers::sql::encryption::Cipher,
     drivers::sql::{
         session::{SqlRow, SqlSession, SqlValue},
         tables::{Dialect, SqlDriver, SqlVerb},
@@ -27,7 +28,6 @@ use crate::{
     },
     drivers::transaction::{JobCondition, WakeReason},
     drivers::{Asker, Driver, Query, Verb},
-    encryption::Cipher,
     error::{CommandError, EnqueueError, StoreError},
     failures::FailureTallies,
     store::EnqueueResult,

@@ -10,11 +10,11 @@ use super::{
     transaction::SqlWriter,
 };
 use crate::{
+    drivers::sql::encryption::{Cell, Cipher},
     drivers::{
         driver_error::DriverError,
         transaction::{LogReads, LogWrites, StoredLog},
     },
-    encryption::{Cell, Cipher},
 };
 
 #[async_trait]

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     drivers::driver_error::DriverError,
+    drivers::sql::encryption::{Cell, Cipher},
     drivers::transaction::{Record, RecordKind, StoredRecord},
-    encryption::{Cell, Cipher},
     store::TickRecord,
 };
 

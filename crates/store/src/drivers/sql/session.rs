@@ -12,7 +12,7 @@ use steadfast_core::{AuditId, Job, JobId, OperationId, ScheduleId, Timestamp};
 use crate::{
     damage::DamageLog,
     drivers::driver_error::DriverError,
-    encryption::Cipher,
+    drivers::sql::encryption::Cipher,
     limits::{INSERT_ROWS, LIST_LENGTHS},
 };
 

@@ -17,11 +17,11 @@ use super::{
 };
 use crate::{
     damage::DamageLog,
+    drivers::sql::encryption::Cipher,
     drivers::sql::{
         columns::columns,
         numbers::{NameCache, NumberTaken, PolicyId, StoredNumbers, policy_number},
     },
-    encryption::Cipher,
     error::EnqueueError,
     lane::{Lane, LaneId},
     limits::LANES_PER_TENANT_MAX,

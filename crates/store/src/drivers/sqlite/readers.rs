@@ -30,7 +30,7 @@ use crate::{
     caller::StoreCaller,
     damage::DamageLog,
     drivers::Asker,
-    encryption::Cipher,
+    drivers::sql::encryption::Cipher,
     fair_gate::FairGate,
     limits::{
         READER_BUSY_TIMEOUT, READER_CACHE_KIB, READERS_KEPT, WORK_READS_MAX,

@@ -19,13 +19,13 @@ use super::{
 };
 use crate::{
     damage::DamagedRow,
+    drivers::sql::encryption::{Cell, Cipher},
     drivers::sql::{
         columns::{AttemptColumns, JobColumns, columns},
         extras::StoredExtras,
         paging::Readable,
         values::duration,
     },
-    encryption::{Cell, Cipher},
     lane::LaneId,
 };
 

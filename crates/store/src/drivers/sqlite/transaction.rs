@@ -15,6 +15,7 @@ use super::{SqliteStore, change, enqueue, get, names::Names, readers::Reader, se
 use crate::{
     damage::DamageLog,
     drivers::driver_error::DriverError,
+    drivers::sql::encryption::Cipher,
     drivers::sql::{
         session::{SqlRow, SqlSession, SqlValue},
         tables::{Dialect, SqlDriver, SqlVerb},
@@ -22,7 +23,6 @@ use crate::{
     },
     drivers::transaction::{JobCondition, WakeReason},
     drivers::{Asker, Driver, Query, Verb},
-    encryption::Cipher,
     error::{CommandError, EnqueueError, StoreError},
     failures::FailureTallies,
     store::{BaseStore, EnqueueResult},

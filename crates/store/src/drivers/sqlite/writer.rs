@@ -29,7 +29,7 @@ use super::{
 use crate::{
     clock::Clock,
     damage::DamageLog,
-    encryption::Cipher,
+    drivers::sql::encryption::Cipher,
     error::StoreError,
     fair_gate::Admission,
     limits::{OTHER_PROCESSES_POLL, TRANSACTION_REQUESTS_MAX, TRANSACTION_ROWS_MAX},

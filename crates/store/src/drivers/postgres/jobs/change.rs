@@ -24,9 +24,9 @@ use crate::drivers::postgres::{
 };
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
+    drivers::sql::encryption::{Cell, Cipher},
     drivers::sql::{numbers::PolicyId, paging::row_limit},
     drivers::transaction::JobCondition,
-    encryption::{Cell, Cipher},
     error::CommandError,
     failures::{FailureTallies, dead_letter_key},
     lane::{Lane, LaneId},

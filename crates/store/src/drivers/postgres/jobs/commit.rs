@@ -21,8 +21,8 @@ use crate::drivers::postgres::{
 };
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
+    drivers::sql::encryption::{Cell, Cipher},
     drivers::sql::values::unsigned,
-    encryption::{Cell, Cipher},
     failures::FailureTallies,
     lane::LaneId,
     limits::COMMIT_BATCH_MAX,

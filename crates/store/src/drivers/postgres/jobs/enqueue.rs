@@ -24,9 +24,9 @@ use crate::drivers::postgres::{
 };
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
+    drivers::sql::encryption::{Cell, Cipher},
     drivers::sql::{extras::StoredExtras, values::nanos},
     drivers::transaction::{Reads as _, Transaction as _},
-    encryption::{Cell, Cipher},
     error::EnqueueError,
     lane::Lane,
     store::EnqueueResult,

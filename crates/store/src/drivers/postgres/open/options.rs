@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     clock::Clock,
-    encryption::EncryptionKeys,
+    drivers::sql::encryption::EncryptionKeys,
     limits::{CONNECTIONS_DEFAULT, TIMEOUT_DEFAULT},
 };
 

@@ -15,8 +15,8 @@ use crate::drivers::postgres::{
     session::Session, values::time,
 };
 use crate::{
+    drivers::sql::encryption::Cell,
     drivers::sql::{paging::row_limit, values::state},
-    encryption::Cell,
     lane::LaneId,
     limits::{PAYLOAD_HEAD_CHARS, SEALED_LISTED_CHARS_MAX},
     listed_payload::listed,

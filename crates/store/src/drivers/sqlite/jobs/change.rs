@@ -21,8 +21,8 @@ use crate::drivers::sqlite::{
 };
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
+    drivers::sql::encryption::Cell,
     drivers::sql::paging::row_limit,
-    encryption::Cell,
     error::CommandError,
     failures::dead_letter_key,
     lane::LaneId,

@@ -15,8 +15,8 @@ use crate::drivers::sqlite::{
 };
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
+    drivers::sql::encryption::Cell,
     drivers::sql::values::{nanos, unsigned},
-    encryption::Cell,
     store::DocumentKind,
     verbs::outbox,
 };

@@ -21,8 +21,8 @@ use crate::drivers::sqlite::{
 };
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
+    drivers::sql::encryption::{Cell, Cipher},
     drivers::sql::{extras::StoredExtras, values::nanos},
-    encryption::{Cell, Cipher},
     error::EnqueueError,
     limits::PAYLOAD_INLINE_BYTES_MAX,
     store::EnqueueResult,

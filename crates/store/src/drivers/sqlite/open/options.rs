@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     clock::{Clock, SystemClock},
-    encryption::EncryptionKeys,
+    drivers::sql::encryption::EncryptionKeys,
     limits::{BUSY_TIMEOUT_DEFAULT, READERS_DEFAULT, WRITER_CACHE_BYTES_DEFAULT},
 };
 

@@ -14,8 +14,8 @@ use crate::drivers::sqlite::{
     values::{job_id, job_key, state},
 };
 use crate::{
+    drivers::sql::encryption::{Cell, Cipher},
     drivers::sql::paging::row_limit,
-    encryption::{Cell, Cipher},
     store::Page,
 };
 

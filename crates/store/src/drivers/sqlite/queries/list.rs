@@ -22,11 +22,11 @@ use crate::drivers::sqlite::{
     values::{job_key, schedule_key},
 };
 use crate::{
+    drivers::sql::encryption::{Cell, Cipher, key_of},
     drivers::sql::{
         listing::{JobSummary, ListSource},
         paging::{Readable, page_of, row_limit},
     },
-    encryption::{Cell, Cipher, key_of},
     lane::LaneId,
     limits::{
         COUNT_STEP_JOBS_MAX, COUNT_TIME_MAX, JOBS_EXAMINED_MAX, LIST_ROWS_GROWTH, LIST_ROWS_MIN,

@@ -23,7 +23,7 @@ use crate::drivers::driver_error::DriverError;
 use crate::limits::ENCRYPTION_KEY_ID_CHARS_MAX;
 
 const MARK: char = '~';
-const KEY_BYTES: usize = 32;
+const KEY_BYTES: usize = 32; // not a limit: of AES-256
 const RANDOM_BYTES: usize = 2 * NONCE_LEN;
 
 /// The keys of a store. The first one encrypts; the others decrypt what was encrypted before.
