@@ -179,17 +179,6 @@ fn warn_of_unknown_variables() {
     }
 }
 
-fn listeners(listener: TcpListener, tls: Option<Tls>, plain: Option<TcpListener>) -> Listeners {
-    let listeners = match tls {
-        Some(tls) => Listeners::default().with_tls(listener, tls),
-        None => listener.into(),
-    };
-    match plain {
-        Some(plain) => listeners.with_plain(plain),
-        None => listeners,
-    }
-}
-
 /// Variables that look like settings and are none, such as a misspelt one.
 fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
     let command = Args::augment_args(clap::Command::new("serve"));
@@ -207,12 +196,13 @@ fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// Those of the other commands, of the libraries and of the packages.
-const OTHER_VARIABLES: [&str; 7] = [
+const OTHER_VARIABLES: [&str; 8] = [
     "STEADFAST_ADMIN_KEY",
     "STEADFAST_API_KEY",
     "STEADFAST_BIN",
     "STEADFAST_CA_FILE",
     "STEADFAST_CONTEXT",
+    "STEADFAST_ENCRYPTION_KEY",
     "STEADFAST_PASSWORD",
     "STEADFAST_URL",
 ];

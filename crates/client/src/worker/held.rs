@@ -319,11 +319,7 @@ pub mod tests {
     /// Logs as many lines as are kept.
     pub fn log_lines(held: &HeldClaim, text: &str) {
         for _ in 0..core_limits::LOG_LINES_MAX {
-            held.log(LogLine {
-                at: Timestamp::EPOCH,
-                level: LogLevel::Error,
-                text: text.to_owned(),
-            });
+            held.log(LogLevel::Error, text.to_owned());
         }
     }
 }

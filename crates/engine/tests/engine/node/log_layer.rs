@@ -39,8 +39,8 @@ async fn lines() -> [Vec<(LogLevel, String)>; 2] {
     let id = engine.client().enqueue(request).await.unwrap();
     assert_eq!(ends(&mut notices, id).await, JobEvent::Succeeded);
     let lines = async |attempt| {
-        let logs = engine.client().attempt_logs(id, attempt).await.unwrap();
-        let lines = logs[0].1.since(0).lines;
+        let logs = engine.client().attempt_logs(id, attempt, 0).await.unwrap();
+        let lines = logs[0].log.since(0).lines;
         lines.into_iter().map(|it| (it.level, it.text)).collect()
     };
     let lines = [lines(1).await, lines(2).await];
