@@ -176,7 +176,7 @@ mod tests {
             let mut features = found.iter().filter(|(package, _)| package == name);
             features.next().map(|(_, features)| features.join(" "))
         };
-        assert_eq!(of("steadfast").unwrap(), " http postgres sqlite");
+        assert_eq!(of("steadfast").unwrap(), " http log-layer postgres sqlite");
         assert_eq!(of("steadfast-core").unwrap(), " openapi");
         assert_eq!(of("steadfast-sim"), None);
     }

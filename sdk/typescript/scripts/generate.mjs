@@ -90,8 +90,10 @@ function operations() {
       const answers = Object.entries(operation.responses).filter(([status]) =>
         status.startsWith("2"),
       );
-      const contents = answers.flatMap(([, answer]) => Object.entries(answer.content ?? {}));
-      const isJson = contents.every(([type]) => type === "application/json");
+      const all = answers.flatMap(([, answer]) => Object.entries(answer.content ?? {}));
+      // Some answers can be a stream instead.
+      const contents = all.filter(([type]) => type === "application/json");
+      const isJson = all.length === 0 || contents.length > 0;
       if (!operation.operationId || !isJson || !path.startsWith(PREFIX)) continue;
       found.push({
         path: path.slice(PREFIX.length),

@@ -2977,6 +2977,22 @@ export interface Operations {
     body: EditJobRequest;
     answer: Job;
   };
+  /** Read the log of an attempt, or follow it. */
+  getAttemptLog: {
+    path: {
+      /** job_… */
+      id: string;
+      /** The number of the attempt, from 1 */
+      attempt: number;
+    };
+    query?: {
+      /** Only lines from this number on. */
+      from?: number | undefined;
+      /** Stream the lines as server-sent events until the attempt ends. */
+      follow?: boolean | undefined;
+    };
+    answer: AttemptLog;
+  };
   /** Cancel a job: immediately if it is waiting; a running attempt is asked to stop. */
   cancelJob: {
     path: {
@@ -3368,6 +3384,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   createJob: ["POST", "/jobs"],
   getJob: ["GET", "/jobs/{id}"],
   editJob: ["PATCH", "/jobs/{id}"],
+  getAttemptLog: ["GET", "/jobs/{id}/attempts/{attempt}/logs"],
   cancelJob: ["POST", "/jobs/{id}/cancel"],
   explainJob: ["GET", "/jobs/{id}/explain"],
   listAttempts: ["GET", "/jobs/{id}/history"],

@@ -218,8 +218,9 @@ async fn events_of_a_handler_and_its_own_lines_are_in_the_log_of_its_attempt() {
         tokio::spawn(work.instrument(tracing::Span::current())).await?;
         Ok(())
     }
+    // As programs do: for the whole process, so that no other thread decides whether events are seen.
     let subscriber = tracing_subscriber::registry().with(AttemptLogLayer::default());
-    let _guard = tracing::subscriber::set_default(subscriber);
+    tracing::subscriber::set_global_default(subscriber).unwrap();
     let server = Server::start().await;
     let client = server.client();
     let worker = client.worker().handler(fulfil).start().unwrap();
