@@ -104,7 +104,7 @@ export class AttemptContext implements JobContext {
   }
 
   abort(why: AbortCause): void {
-    // Nothing of this attempt is accepted any more.
+    // From now on nothing of this attempt is accepted.
     if (why === "lease_lost") this.#log.close();
     this.#controller.abort(new AbortedError(why));
   }
