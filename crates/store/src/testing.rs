@@ -136,13 +136,9 @@ impl Server {
 
     /// A directory, and a process that deletes it.
     fn prepare(settings: &str) -> io::Result<Self> {
-        static STARTED: AtomicU32 = AtomicU32::new(0);
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let name = format!("steadfast-pg-{}-{number}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
         let binaries = find_binaries()?;
         let user = find_user()?;
-        fs::create_dir(&directory)?;
+        let directory = create_directory()?;
         if let Some(User { uid, gid }) = user {
             chown(&directory, Some(uid), Some(gid))?;
         }
@@ -279,6 +275,20 @@ fn find_user() -> io::Result<Option<User>> {
     }
     let why = "this is root, and there is no user postgres or daemon to run it as";
     Err(io::Error::other(why))
+}
+
+/// A new directory. A process that was killed may have left one, and numbers of processes return.
+fn create_directory() -> io::Result<PathBuf> {
+    static STARTED: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("steadfast-pg-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        match fs::create_dir(&directory) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| directory),
+        }
+    }
 }
 
 /// Where `initdb` and `pg_ctl` are. Debian keeps them off the path.
