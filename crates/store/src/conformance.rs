@@ -377,6 +377,7 @@ macro_rules! conformance_tests {
                 an_attempt_counts_at_no_gate_after_its_end
                 a_gate_that_is_raised_lets_more_start
                 a_gate_of_one_tenant_is_for_its_own_jobs
+                jobs_that_name_a_destination_take_no_room_from_other_tenants
                 every_gate_of_a_job_must_be_open
                 starts_keep_to_a_rate
                 a_paused_gate_opens_by_itself_at_its_time

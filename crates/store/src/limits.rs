@@ -218,6 +218,8 @@ pub const WRITER_QUEUE_MAX: usize = 4_096;
 pub const TRANSACTION_REQUESTS_MAX: usize = 512;
 /// Rows in one transaction, for the same reason.
 pub const TRANSACTION_ROWS_MAX: usize = 4_096;
+/// Rows of background work that joins a transaction. A longer page begins the next one.
+pub const JOINING_ROWS_MAX: usize = 64;
 /// Rows of a table that are checked by one statement: it takes milliseconds, and nothing waits for it.
 pub const CHECKED_ROWS: usize = 5_000;
 /// Rows that are moved in one transaction: each may have a payload, and as many are read ahead.

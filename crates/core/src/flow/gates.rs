@@ -127,13 +127,32 @@ impl Gates {
                 None if id.has_defaults() => Arc::new(default.clone()),
                 None => return None,
             };
-            limits.limits_anything().then(|| AppliedGate {
-                number: GateNumber::of(&id),
-                id,
-                limits,
+            limits.limits_anything().then(|| {
+                let (number, id) = self.counted_at(id, flow_key);
+                AppliedGate { number, id, limits }
             })
         });
         set.chain(self.health_gates(flow_key)).collect()
+    }
+
+    /// Where the jobs of a flow key count at a gate. Any tenant can give its jobs the name of a
+    /// destination and let them run for a day, so what a tenant's workers do counts for that tenant
+    /// only. Calls of nodes count for all tenants, and so do the jobs of the default tenant, which
+    /// is the operator's own.
+    fn counted_at(&self, id: GateId, flow_key: &FlowKey) -> (GateNumber, GateId) {
+        let FlowKey { tenant, kind, .. } = flow_key;
+        let is_for_all = id.scope != GateScope::Destination
+            || id.tenant.is_some()
+            || kind.is_call()
+            || *tenant == Tenant::default();
+        let destination = flow_key.destination.as_ref();
+        let is_shared = || destination.is_some_and(|it| self.are_limits_shared(it));
+        if is_for_all || is_shared() {
+            return (GateNumber::of(&id), id);
+        }
+        let tenant = Some(tenant.clone());
+        let own = GateId { tenant, ..id };
+        (GateNumber::of_parts("tenant's part", &own), own)
     }
 
     /// Whether a person, or the health of a destination, holds back any jobs now.

@@ -55,7 +55,7 @@ use crate::{
     drivers::sql::prune_position::PrunePosition,
     error::{EnqueueError, OpenError, StoreError},
     fair_gate::FairGate,
-    limits::{WRITER_QUEUE_MAX, WRITTEN_ROWS_PER_TENANT_MAX},
+    limits::{JOINING_ROWS_MAX, WRITER_QUEUE_MAX, WRITTEN_ROWS_PER_TENANT_MAX},
     store::{BaseStore, EnqueueResult},
     verbs::{encryption::check_keys, event_position::EventPosition},
     wake::{WakeInterest, Waker, Wakeups},
@@ -147,7 +147,7 @@ impl SqliteStore {
         };
         let thread = std::thread::Builder::new()
             .name("steadfast-sqlite".to_owned())
-            .spawn(move || writer.run(&conn, checkpointer, &requests))
+            .spawn(move || writer.run(&conn, checkpointer, requests))
             .map_err(|error| open::io_error(&path, error))?;
         let inner = Inner {
             readers: Readers::start(&path, &options, (&damage, &cipher))
@@ -260,6 +260,25 @@ impl SqliteStore {
         self.peek_or_write(operation, rows, |_| Ok(None), run).await
     }
 
+    /// The same for a page of background work: requests that came before a long one do not wait for
+    /// it.
+    async fn write_page<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        rows: usize,
+        run: impl FnMut(&mut Session<'_>) -> Result<T, DriverError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.ask_writer(operation, rows, |caller| Request {
+            peek: |_: &mut Session<'_>| Ok(None),
+            run,
+            rows,
+            can_join: rows <= JOINING_ROWS_MAX,
+            value: None,
+            caller,
+        })
+        .await
+    }
+
     /// The same for a request that can often be answered without a transaction, by `peek`.
     async fn peek_or_write<T: Send + 'static>(
         &self,
@@ -272,6 +291,7 @@ impl SqliteStore {
             peek,
             run,
             rows,
+            can_join: true,
             value: None,
             caller,
         })

@@ -192,6 +192,11 @@ impl Gates {
         }
     }
 
+    /// Whether the operator says that the limits of a destination are the same for all its callers.
+    pub(super) fn are_limits_shared(&self, destination: &Destination) -> bool {
+        self.retry_after_scope(None, destination) == RetryAfterScope::All
+    }
+
     /// For how long a job was held between two times, which `maxElapsed` does not count.
     pub fn held_between(&self, job: &Job, from: Timestamp, to: Timestamp) -> Duration {
         let known = job.destination.as_ref();

@@ -37,6 +37,43 @@ fn gate(tenant: Option<&str>, scope: GateScope, key: &str, most: u32) -> Gate {
 }
 
 #[test]
+fn workers_of_a_tenant_count_at_a_destination_for_that_tenant_only() {
+    let mut set = gate(None, GateScope::Destination, "https://api.example.com", 5);
+    let number = |set: &Gate, tenant: &str, kind: &str| {
+        let gates = Gates::new(1, [set.clone()], GateDefaults::default());
+        let kind = Kind::new(kind).unwrap();
+        let key = FlowKey {
+            kind,
+            ..flow_key(tenant)
+        };
+        let applied = gates.applying_to(&key);
+        assert_eq!(applied.len(), 1);
+        (applied[0].number, applied[0].id.to_string())
+    };
+    let for_all = number(&set, "a", "http");
+    assert_eq!(for_all.1, "destination https://api.example.com");
+    for (tenant, kind) in [("b", "http"), ("b", "webhook"), ("default", "report")] {
+        assert_eq!(number(&set, tenant, kind), for_all);
+    }
+    let own = number(&set, "a", "report");
+    assert_eq!(own.1, "destination https://api.example.com of tenant a");
+    assert_ne!(own.0, for_all.0);
+    assert_ne!(own.0, number(&set, "b", "report").0);
+    assert_eq!(own, number(&set, "a", "mail"));
+    // The tenant's own gate is another one.
+    let tenants = Gate {
+        id: GateId {
+            tenant: Tenant::new("a").ok(),
+            ..set.id.clone()
+        },
+        ..set.clone()
+    };
+    assert_ne!(own.0, number(&tenants, "a", "report").0);
+    set.limits.share_retry_after = Some(true);
+    assert_eq!(number(&set, "a", "report"), for_all);
+}
+
+#[test]
 fn a_flow_key_passes_the_gates_of_all_its_parts() {
     let set = [
         gate(None, GateScope::Destination, "https://api.example.com", 5),

@@ -119,28 +119,32 @@ fn count(metric: &Metric) -> u64 {
     histogram.data_points.iter().map(|point| point.count).sum()
 }
 
+/// A collector, and a server that pushes metrics to it this often, in milliseconds.
+async fn pushing_server(protocol: &str, interval: &str) -> (Collector, Server) {
+    let (collector, address) = Collector::over(protocol).await;
+    let telemetry = Telemetry::start(&settings(&[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &format!("http://{address}")),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
+        ("OTEL_TRACES_EXPORTER", "none"),
+        ("OTEL_METRICS_EXPORTER", "otlp"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", interval),
+    ]));
+    let telemetry = telemetry.unwrap().unwrap();
+    assert!(telemetry.tracer().is_none());
+    let server = Server::with(Setup {
+        settings: Settings {
+            metrics_push: telemetry.metrics_push(),
+            ..Settings::default()
+        },
+        ..Setup::default()
+    });
+    (collector, server.await)
+}
+
 #[tokio::test]
 async fn a_collector_receives_the_same_metrics_over_http_and_grpc() {
     for protocol in ["http/protobuf", "grpc"] {
-        let (collector, address) = Collector::over(protocol).await;
-        let endpoint = format!("http://{address}");
-        let telemetry = Telemetry::start(&settings(&[
-            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
-            ("OTEL_TRACES_EXPORTER", "none"),
-            ("OTEL_METRICS_EXPORTER", "otlp"),
-            ("OTEL_METRIC_EXPORT_INTERVAL", "100"),
-        ]));
-        let telemetry = telemetry.unwrap().unwrap();
-        assert!(telemetry.tracer().is_none());
-        let server = Server::with(Setup {
-            settings: Settings {
-                metrics_push: telemetry.metrics_push(),
-                ..Settings::default()
-            },
-            ..Setup::default()
-        });
-        let server = server.await;
+        let (collector, server) = pushing_server(protocol, "100").await;
         server.http.create_id(json!({"kind": "mail"})).await;
         let claim = server.http.claim("mail", "20s").await.remove(0);
         server
@@ -176,22 +180,7 @@ async fn a_collector_receives_the_same_metrics_over_http_and_grpc() {
 
 #[tokio::test]
 async fn metrics_are_pushed_once_more_when_the_node_stops() {
-    let (collector, address) = Collector::over_http().await;
-    let telemetry = Telemetry::start(&settings(&[
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", &format!("http://{address}")),
-        ("OTEL_TRACES_EXPORTER", "none"),
-        ("OTEL_METRICS_EXPORTER", "otlp"),
-        ("OTEL_METRIC_EXPORT_INTERVAL", "3600000"),
-    ]));
-    let telemetry = telemetry.unwrap().unwrap();
-    let server = Server::with(Setup {
-        settings: Settings {
-            metrics_push: telemetry.metrics_push(),
-            ..Settings::default()
-        },
-        ..Setup::default()
-    });
-    let server = server.await;
+    let (collector, server) = pushing_server("http/protobuf", "3600000").await;
     server.http.create_id(json!({"kind": "mail"})).await;
     assert!(collector.metrics().is_empty());
     server.stop().await;

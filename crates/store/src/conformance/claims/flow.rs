@@ -187,6 +187,41 @@ pub async fn a_gate_of_one_tenant_is_for_its_own_jobs(f: Fixture) {
     assert_eq!(by_tenant(&claims), [("a".into(), 1), ("b".into(), 3)]);
 }
 
+pub async fn jobs_that_name_a_destination_take_no_room_from_other_tenants(f: Fixture) {
+    const TO: &str = "https://api.example.com";
+    let named = |of: &str, kind: &str, count| {
+        let mut jobs = tenant_jobs(&f, of, count);
+        for job in &mut jobs {
+            job.destination = Destination::new(TO).ok();
+            job.kind = Kind::new(kind).unwrap();
+        }
+        f.enqueue(jobs)
+    };
+    let limits = GateLimits {
+        rate: Some("2/1h".parse().unwrap()),
+        ..at_most(2)
+    };
+    let mut set = gate(None, GateScope::Destination, TO, limits);
+    let apart = gates(1, [set.clone()]);
+    named("hostile", "report", 5).await;
+    let hostile = claim(&f, &apart, 10).await.claims;
+    assert_eq!(by_tenant(&hostile), [("hostile".into(), 1)]);
+    named("good", "http", 5).await;
+    named("other", "report", 5).await;
+    let claims = claim(&f, &apart, 10).await.claims;
+    assert_eq!(by_tenant(&claims), [("good".into(), 1), ("other".into(), 1)]);
+    // If the operator says that all callers share its limits, they do.
+    set.limits = GateLimits {
+        share_retry_after: Some(true),
+        ..at_most(4)
+    };
+    let shared = gates(2, [set]);
+    assert_eq!(claim(&f, &shared, 10).await.claims.len(), 1);
+    assert_eq!(claim(&f, &shared, 10).await.claims.len(), 0);
+    f.end(hostile.into_iter().next().unwrap(), success()).await;
+    assert_eq!(claim(&f, &shared, 10).await.claims.len(), 1);
+}
+
 pub async fn every_gate_of_a_job_must_be_open(f: Fixture) {
     let gates = gates(
         1,

@@ -143,7 +143,7 @@ impl JobStore for SqliteStore {
         if let Some(audit) = audit {
             return audit::run_command(self, jobs, command, subscriptions, audit).await;
         }
-        self.write("run_command", jobs.len(), move |session| {
+        self.write_page("run_command", jobs.len(), move |session| {
             each(&jobs, |job| {
                 change::run_command(session, *job, &command, &subscriptions)
             })
@@ -154,7 +154,7 @@ impl JobStore for SqliteStore {
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         let position = *self.pruned_to();
         let (pruned, position) = self
-            .write("prune", limit, move |session| {
+            .write_page("prune", limit, move |session| {
                 prune::prune(session, ended_before, limit, position)
             })
             .await?;
@@ -167,7 +167,7 @@ impl JobStore for SqliteStore {
             // In short transactions, so that the requests of others come in between.
             for _ in 0..PRUNE_BATCHES_MAX {
                 let delete = move |session: &mut Session<'_>| delete(session, ended_before, limit);
-                if self.write("prune", limit, delete).await? < limit.max(1) {
+                if self.write_page("prune", limit, delete).await? < limit.max(1) {
                     break;
                 }
             }

@@ -41,7 +41,7 @@ impl Driver for SqliteStore {
         arguments: A,
         verb: Verb<A, T>,
     ) -> Result<T, StoreError> {
-        self.write(operation, rows, move |session| {
+        self.write_page(operation, rows, move |session| {
             let mut transaction = WriterTransaction::new(session);
             finish(verb(&mut transaction, &arguments))
         })
@@ -88,7 +88,7 @@ impl SqlDriver for SqliteStore {
         arguments: A,
         verb: SqlVerb<A, T>,
     ) -> Result<T, StoreError> {
-        self.write(operation, rows, move |session| {
+        self.write_page(operation, rows, move |session| {
             finish(verb(&mut WriterTransaction::new(session), &arguments))
         })
         .await

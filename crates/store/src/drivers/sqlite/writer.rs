@@ -46,6 +46,10 @@ pub(super) trait Work: Send {
     fn answer(self: Box<Self>, error: Option<&Arc<DriverError>>);
     /// About how many rows it touches.
     fn rows(&self) -> usize;
+    /// It may share the transaction of requests that came before it.
+    fn can_join(&self) -> bool {
+        true
+    }
     /// The caller does not wait any more.
     fn is_abandoned(&self) -> bool;
     /// What is only an enqueue is stored together with those that follow it, and then accepts its
@@ -84,6 +88,7 @@ pub(super) struct Request<T, Peek, Run> {
     pub peek: Peek,
     pub run: Run,
     pub rows: usize,
+    pub can_join: bool,
     pub value: Option<T>,
     pub caller: Caller<T>,
 }
@@ -110,6 +115,10 @@ where
 
     fn rows(&self) -> usize {
         self.rows
+    }
+
+    fn can_join(&self) -> bool {
+        self.can_join
     }
 
     fn is_abandoned(&self) -> bool {
@@ -167,7 +176,39 @@ pub(super) struct Writer {
 }
 
 type Requests = Vec<Box<dyn Work>>;
-type Queue = Receiver<Box<dyn Work>>;
+
+/// Requests in the order of their arrival.
+struct Queue {
+    waiting: Receiver<Box<dyn Work>>,
+    /// A request that begins the next transaction.
+    next: Option<Box<dyn Work>>,
+}
+
+impl Queue {
+    fn new(waiting: Receiver<Box<dyn Work>>) -> Self {
+        let next = None;
+        Self { waiting, next }
+    }
+
+    /// The request that begins a transaction.
+    fn wait(&mut self) -> Result<Box<dyn Work>, RecvTimeoutError> {
+        let wait = || self.waiting.recv_timeout(OTHER_PROCESSES_POLL);
+        self.next.take().map_or_else(wait, Ok)
+    }
+
+    /// A request that joins a transaction, if the next one can.
+    fn join(&mut self) -> Option<Box<dyn Work>> {
+        if self.next.is_some() {
+            return None;
+        }
+        let request = self.waiting.try_recv().ok()?;
+        if !request.can_join() {
+            self.next = Some(request);
+            return None;
+        }
+        Some(request)
+    }
+}
 
 /// Why a transaction was rolled back.
 enum TransactionError {
@@ -194,12 +235,18 @@ impl TransactionError {
 impl Writer {
     /// Serves until every sender is gone and the queue is empty, panics or not: a thread that
     /// ended would leave a node that looks alive and cannot write.
-    pub(super) fn run(self, conn: &Connection, checkpointer: Checkpointer, queue: &Queue) {
+    pub(super) fn run(
+        self,
+        conn: &Connection,
+        checkpointer: Checkpointer,
+        queue: Receiver<Box<dyn Work>>,
+    ) {
+        let mut queue = Queue::new(queue);
         let mut session = Session::new(conn, self.clock.now(), self.data_version);
         session.checkpointer = Some(checkpointer);
         session.names = Names::new(Arc::clone(&self.damage), self.cipher.clone());
         let mut log = LogWatch::new(&self.path);
-        while let Err(error) = catch_panic(|| self.serve_queue(&mut session, queue, &mut log)) {
+        while let Err(error) = catch_panic(|| self.serve_queue(&mut session, &mut queue, &mut log)) {
             // The requests at hand went with it, and their callers may try again.
             tracing::error!(%error, "the writer continues after a panic");
             session.roll_back();
@@ -209,10 +256,10 @@ impl Writer {
         }
     }
 
-    fn serve_queue(&self, session: &mut Session<'_>, queue: &Queue, log: &mut LogWatch) {
+    fn serve_queue(&self, session: &mut Session<'_>, queue: &mut Queue, log: &mut LogWatch) {
         loop {
             log.check();
-            match queue.recv_timeout(OTHER_PROCESSES_POLL) {
+            match queue.wait() {
                 // Jobs claimed for a caller that has left would wait until their leases expire.
                 Ok(first) if first.is_abandoned() => {}
                 Ok(first) => self.serve(session, first, queue),
@@ -227,7 +274,7 @@ impl Writer {
         }
     }
 
-    fn serve(&self, session: &mut Session<'_>, first: Box<dyn Work>, queue: &Queue) {
+    fn serve(&self, session: &mut Session<'_>, first: Box<dyn Work>, queue: &mut Queue) {
         let mut requests = vec![first];
         collect(&mut requests, queue);
         session.now = self.clock.now();
@@ -259,7 +306,7 @@ impl Writer {
         &self,
         session: &mut Session<'_>,
         requests: &mut Requests,
-        queue: Option<&Queue>,
+        queue: Option<&mut Queue>,
     ) -> Result<(), TransactionError> {
         // A panic is the fault of one request, as an error is.
         let outcome = catch_panic(|| self.run_all(session, requests, queue))
@@ -285,7 +332,7 @@ impl Writer {
         &self,
         session: &mut Session<'_>,
         requests: &mut Requests,
-        queue: Option<&Queue>,
+        mut queue: Option<&mut Queue>,
     ) -> Result<(), TransactionError> {
         session.begin().map_err(TransactionError::Transaction)?;
         // Waiting for the lock may have taken long, and a lease counts from when it is given.
@@ -294,7 +341,9 @@ impl Writer {
         while done < requests.len() {
             done += run_some(session, &mut requests[done..]).map_err(TransactionError::Request)?;
             // The commit takes longest, so requests that came meanwhile share it.
-            if let Some(queue) = queue.filter(|_| done == requests.len()) {
+            if let Some(queue) = &mut queue
+                && done == requests.len()
+            {
                 collect(requests, queue);
             }
         }
@@ -335,10 +384,10 @@ fn catch_panic<T>(run: impl FnOnce() -> T) -> Result<T, DriverError> {
 }
 
 /// Adds the requests that are already waiting, within bounds.
-fn collect(requests: &mut Requests, queue: &Queue) {
+fn collect(requests: &mut Requests, queue: &mut Queue) {
     let mut rows: usize = requests.iter().map(|request| request.rows()).sum();
     while requests.len() < TRANSACTION_REQUESTS_MAX && rows < TRANSACTION_ROWS_MAX {
-        let Ok(request) = queue.try_recv() else {
+        let Some(request) = queue.join() else {
             break;
         };
         if !request.is_abandoned() {
@@ -367,5 +416,56 @@ fn answer(requests: Requests, error: Option<DriverError>) {
     let error = error.map(Arc::new);
     for request in requests {
         request.answer(error.as_ref());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// An even number of rows cannot join.
+    struct Rows(usize);
+
+    impl Work for Rows {
+        fn peek(&mut self, _session: &mut Session<'_>) -> Result<bool, DriverError> {
+            Ok(false)
+        }
+
+        fn run(&mut self, _session: &mut Session<'_>) -> Result<(), DriverError> {
+            Ok(())
+        }
+
+        fn answer(self: Box<Self>, _error: Option<&Arc<DriverError>>) {}
+
+        fn rows(&self) -> usize {
+            self.0
+        }
+
+        fn can_join(&self) -> bool {
+            self.0 % 2 == 1
+        }
+
+        fn is_abandoned(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_page_begins_a_transaction_and_short_requests_join_it() {
+        let (sender, waiting) = channel();
+        for rows in [1, 3, 200, 5, 400, 7] {
+            assert!(sender.send(Box::new(Rows(rows)) as Box<dyn Work>).is_ok());
+        }
+        let mut queue = Queue::new(waiting);
+        let transactions: Vec<Vec<usize>> = (0..3)
+            .map(|_| {
+                let mut requests = vec![queue.wait().unwrap()];
+                collect(&mut requests, &mut queue);
+                requests.iter().map(|request| request.rows()).collect()
+            })
+            .collect();
+        assert_eq!(transactions, [vec![1, 3], vec![200, 5], vec![400, 7]]);
     }
 }

@@ -58,7 +58,7 @@ impl SqliteStore {
         for some in unused.chunks(NAME_SEARCH_STEP) {
             let some = some.to_vec();
             let run = move |session: &mut Session<'_>| delete_or_mark(session, &some, delete, mark);
-            deleted += self.write(OPERATION, NAME_SEARCH_STEP, run).await?;
+            deleted += self.write_page(OPERATION, NAME_SEARCH_STEP, run).await?;
         }
         Ok(deleted)
     }
@@ -67,7 +67,7 @@ impl SqliteStore {
     async fn delete_gates(&self) -> Result<(), StoreError> {
         for _ in 0..PRUNE_BATCHES_MAX {
             let deleted = self
-                .write(OPERATION, NAME_SEARCH_STEP, delete_gates)
+                .write_page(OPERATION, NAME_SEARCH_STEP, delete_gates)
                 .await?;
             if deleted < NAME_SEARCH_STEP {
                 break;
