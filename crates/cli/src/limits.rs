@@ -74,6 +74,8 @@ pub const DEV_JOBS_MAX: usize = 100;
 pub const WATCH_EXPLAIN_AFTER: u32 = 4;
 /// How often `jobs watch ID` asks for the job: a person sees no shorter delay.
 pub const WATCH_EVERY: Duration = Duration::from_millis(250);
+/// How often a log is asked for again while its node restarts: for half a minute.
+pub const LOG_TRIES_MAX: u32 = 120;
 /// How soon an operation is asked for first: few jobs are done at once.
 pub const FOLLOW_FIRST: Duration = Duration::from_millis(20);
 /// More attempts than this between two requests of `jobs watch` scroll by unread.

@@ -227,6 +227,10 @@ pub const ID_CHARS_MAX: usize = 64;
 pub const POLICY_JSON_MAX: usize = 8;
 /// Labels of metrics are names that users choose; past this many they are called `other`.
 pub const METRIC_LANES_MAX: usize = 500;
+/// Of these counters, as many are kept for tenants that have few.
+pub const METRIC_LANES_KEPT: usize = 100;
+/// A tenant with fewer lanes has few.
+pub const METRIC_LANES_OF_FEW: usize = 20;
 /// Lists whose size is a metric are counted no further than this.
 pub const METRIC_LIST_MAX: usize = 100;
 

@@ -246,7 +246,7 @@ impl Metrics {
         }
         drop(lanes);
         let mut lanes = self.lanes.write().unwrap_or_else(PoisonError::into_inner);
-        if lanes.len() >= limits::METRIC_LANES_MAX && !lanes.contains_key(&key) {
+        if !lanes.contains_key(&key) && !has_room(&lanes, tenant) {
             let others = || Arc::new(self.counters([OTHER, OTHER, OTHER]));
             return self.others.get_or_init(others).clone();
         }
@@ -327,5 +327,18 @@ impl Metrics {
             "Ends of attempts written in one transaction",
             self.commit_size.clone(),
         );
+    }
+}
+
+/// Whether a tenant can have another lane of its own. Some places are kept for tenants with few.
+fn has_room<T>(lanes: &HashMap<(Tenant, Queue, Kind), T>, tenant: &Tenant) -> bool {
+    const KEPT_FROM: usize = limits::METRIC_LANES_MAX - limits::METRIC_LANES_KEPT;
+    match lanes.len() {
+        ..KEPT_FROM => true,
+        KEPT_FROM..limits::METRIC_LANES_MAX => {
+            let own = lanes.keys().filter(|(of, ..)| of == tenant);
+            own.count() < limits::METRIC_LANES_OF_FEW
+        }
+        _ => false,
     }
 }

@@ -153,6 +153,16 @@ pub enum OpenError {
         /// Its schema.
         found: i64,
     },
+    /// There is no store with the schema of this program, and none may be made.
+    #[error("{name} {}", other_schema(*found, *known))]
+    OtherSchema {
+        /// The file or database.
+        name: String,
+        /// Its schema, if it is a store.
+        found: Option<i64>,
+        /// The schema of this program.
+        known: i64,
+    },
     /// The store is being moved to another one, or was moved.
     #[error("{name} cannot be used: {reason}")]
     Moved {
@@ -221,6 +231,16 @@ pub enum OpenError {
     },
 }
 
+fn other_schema(found: Option<i64>, known: i64) -> String {
+    match found {
+        None => "is not a Steadfast store".to_owned(),
+        Some(found) => format!(
+            "has schema {found}, and this program reads schema {known}: use the program that its \
+             nodes run, or `steadfast migrate`"
+        ),
+    }
+}
+
 impl OpenError {
     /// Whether opening the same store may succeed later.
     pub fn is_transient(&self) -> bool {
@@ -231,6 +251,7 @@ impl OpenError {
             | Self::LogMissing { .. }
             | Self::Newer { .. }
             | Self::Preview { .. }
+            | Self::OtherSchema { .. }
             | Self::Moved { .. }
             | Self::EncryptionKey { .. }
             | Self::UnsafeSqlite { .. }

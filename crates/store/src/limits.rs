@@ -313,6 +313,8 @@ pub const TRANSACTION_TRIES_MAX: usize = 10;
 pub const COMMIT_BATCH_MAX: usize = 10_000;
 /// Logs that one transaction appends to: each is read and written again.
 pub const LOGS_AT_ONCE: usize = 100;
+/// Rows that appending to a log counts for: the whole log is read and written again.
+pub const LOG_ROWS: usize = 16;
 /// Logs that are read at once.
 pub const LOGS_READ_AT_ONCE: usize = 4;
 /// The logs of a job that are kept, by claim; a job that is snoozed for years has no more.

@@ -41,7 +41,7 @@ impl Access {
         if let Some(key) = given_key()? {
             admin_key::ensure(store, &key, ADMIN_KEY).await?;
         }
-        let mut has_keys = !keys::list(store).await?.is_empty();
+        let mut has_keys = keys::exist(store).await?;
         if !has_keys && settings.print_first_key {
             make_first_key(settings, store).await?;
             has_keys = true;

@@ -1,6 +1,7 @@
 //! The keys with which a store is encrypted.
 
 use std::{
+    env::VarError,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -62,8 +63,10 @@ fn read_keys(file: Option<&Path>) -> anyhow::Result<Option<EncryptionKeys>> {
             (file.display().to_string(), text)
         }
         None => match std::env::var(KEYS_VARIABLE) {
+            Ok(text) if text.is_empty() => return Ok(None),
             Ok(text) => (KEYS_VARIABLE.to_owned(), text),
-            Err(_) => return Ok(None),
+            Err(VarError::NotPresent) => return Ok(None),
+            Err(error) => return Err(usage(format!("{KEYS_VARIABLE}: {error}"))),
         },
     };
     let keys = EncryptionKeys::parse(&text);

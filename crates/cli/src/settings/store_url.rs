@@ -45,12 +45,12 @@ impl StoreUrl {
         }
     }
 
-    /// Opens the store as rows, even if it is being moved or was moved; creates and migrates it as well.
-    pub async fn open_tables(&self, share: bool) -> anyhow::Result<OpenTables> {
+    /// Opens the store as rows, even if it is being moved or was moved. Unless it must exist, it is
+    /// created and migrated as well.
+    pub async fn open_tables(&self, options: SqliteOptions) -> anyhow::Result<OpenTables> {
         match self {
             Self::Sqlite(path) => {
-                let options = SqliteOptions::default().share(share).for_move(true);
-                let store = SqliteStore::open(path, options)?;
+                let store = SqliteStore::open(path, options.for_move(true))?;
                 Ok(OpenTables {
                     store: Arc::new(store.clone()),
                     tables: Arc::new(store),
@@ -58,7 +58,11 @@ impl StoreUrl {
             }
             Self::Memory => Err(not_durable()),
             Self::Postgres(url) => {
-                let store = open_postgres(url, PostgresOptions::default().for_move(true)).await?;
+                let options = PostgresOptions::default()
+                    .for_move(true)
+                    .existing(options.existing)
+                    .encryption(options.encryption);
+                let store = open_postgres(url, options).await?;
                 Ok(OpenTables {
                     store: Arc::new(store.clone()),
                     tables: Arc::new(store),

@@ -39,8 +39,12 @@ impl Action {
                 format!("Pause queue {queue} of {tenant}? Its jobs wait until it is resumed.")
             }
             Self::Resume { tenant, queue } => format!("Resume queue {queue} of {tenant}?"),
-            Self::Hold(origin) => format!("Hold {origin}? No jobs start for it until released."),
-            Self::Release(origin) => format!("Release {origin}? Starts ramp up gradually."),
+            Self::Hold(origin) => {
+                format!("Hold {origin} for all tenants? No jobs start for it until released.")
+            }
+            Self::Release(origin) => {
+                format!("Release {origin} for all tenants? Starts ramp up gradually.")
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod backup;
 pub mod check;
+pub mod contents;
 pub mod migrate;
 pub mod moving;
 pub mod restore;

@@ -7,7 +7,7 @@ mod key;
 mod known;
 mod revocations;
 
-pub use key::{Key, KeyError, NewKey, Token, create, list};
+pub use key::{Key, KeyError, NewKey, Token, create, exist, list};
 pub use known::{Keys, KnownKey};
 pub use revocations::{Revocation, revoke};
 pub use steadfast_api::{KeyBody, Scope};

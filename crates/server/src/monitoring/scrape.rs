@@ -38,11 +38,33 @@ struct TenantLabels {
     tenant: String,
 }
 
+/// Which lanes have series of their own. A tenant with many lanes takes none from the others.
+fn shown_apart(lanes: &[LaneStats]) -> Vec<bool> {
+    let mut counts: BTreeMap<&Tenant, usize> = BTreeMap::new();
+    for lane in lanes {
+        *counts.entry(&lane.tenant).or_default() += 1;
+    }
+    let mut by_count: Vec<_> = counts.iter_mut().collect();
+    by_count.sort_by_key(|(_, count)| **count);
+    let (mut left, mut tenants) = (limits::METRIC_LANES_MAX, by_count.len());
+    for (_, count) in by_count {
+        *count = (*count).min((left / tenants).max(1)).min(left);
+        left -= *count;
+        tenants -= 1;
+    }
+    let mut take = |lane: &LaneStats| {
+        let left = counts.get_mut(&lane.tenant);
+        left.filter(|left| **left > 0)
+            .map(|left| *left -= 1)
+            .is_some()
+    };
+    lanes.iter().map(|lane| take(lane)).collect()
+}
+
 /// Jobs and rates, as the store counts them.
 fn register_counts(lanes: &[LaneStats], registry: &mut Registry) {
     let jobs = Family::<JobLabels, Gauge>::default();
-    for (index, lane) in lanes.iter().enumerate() {
-        let is_apart = index < limits::METRIC_LANES_MAX;
+    for (lane, is_apart) in lanes.iter().zip(shown_apart(lanes)) {
         let name = |name: &str| if is_apart { name } else { OTHER }.to_owned();
         for (label, count) in [
             ("scheduled", lane.scheduled),
@@ -236,8 +258,7 @@ fn gauge(count: u64) -> i64 {
 /// oldest of all counts.
 fn register_ages(lanes: &[LaneStats], now: Timestamp, registry: &mut Registry) {
     let ages = Family::<LaneLabels, Gauge<f64, AtomicU64>>::default();
-    for (index, lane) in lanes.iter().enumerate() {
-        let is_apart = index < limits::METRIC_LANES_MAX;
+    for (lane, is_apart) in lanes.iter().zip(shown_apart(lanes)) {
         let name = |name: &str| if is_apart { name } else { OTHER }.to_owned();
         let age = lane.oldest_ready.map(|oldest| now.since(oldest));
         let age = age.unwrap_or_default().as_secs_f64();
@@ -426,6 +447,28 @@ mod tests {
         let is_shown = |line: &&str| line.starts_with("steadfast_gate_paused{");
         let shown = text.lines().filter(is_shown).count();
         assert_eq!(shown, limits::METRIC_GATES_MAX);
+    }
+
+    #[test]
+    fn a_tenant_with_many_lanes_takes_no_series_from_others() {
+        let lane = |tenant: &str, queue: usize| {
+            let queue = Queue::new(&format!("q{queue}")).unwrap();
+            let (tenant, kind) = (Tenant::new(tenant).unwrap(), Kind::new("mail").unwrap());
+            LaneStats::empty(tenant, queue, kind)
+        };
+        let loud = (0..2 * limits::METRIC_LANES_MAX).map(|queue| lane("aaa", queue));
+        let quiet = (0..3).map(|queue| lane("quiet", queue));
+        let lanes: Vec<_> = loud.chain(quiet).collect();
+        let apart = shown_apart(&lanes);
+        let shown = |tenant: &str| {
+            let shown = lanes.iter().zip(&apart);
+            let shown = shown.filter(|(lane, apart)| lane.tenant.as_str() == tenant && **apart);
+            shown.count()
+        };
+        assert_eq!(
+            (shown("quiet"), shown("aaa")),
+            (3, limits::METRIC_LANES_MAX - 3)
+        );
     }
 
     #[test]

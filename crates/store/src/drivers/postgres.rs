@@ -103,7 +103,10 @@ impl PostgresStore {
             pruned_to: Mutex::default(),
             event_position: EventPosition::default(),
         });
-        let schema = open::migrate(&address, &shared.texts).await?;
+        let schema = match options.existing {
+            true => open::find_schema(&address, &shared.texts).await?,
+            false => open::migrate(&address, &shared.texts).await?,
+        };
         let listener = Arc::new(Listener::new(Arc::clone(&shared.due)));
         let name = open::name(&address, &options.schema);
         let listen = listen::run(

@@ -1,9 +1,9 @@
 //! The logs of attempts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use async_trait::async_trait;
-use steadfast_core::{AttemptLog, Fence, JobId, limits::LOG_NUMBER_MAX};
+use steadfast_core::{AttemptLog, Fence, JobId, LogLines, limits::LOG_NUMBER_MAX};
 
 use super::records::skip_corrupt;
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
         transaction::{Reads, Transaction},
     },
     error::StoreError,
-    limits::{LOGS_AT_ONCE, LOGS_PER_JOB_MAX, LOGS_READ_AT_ONCE},
+    limits::{LOG_ROWS, LOGS_AT_ONCE, LOGS_PER_JOB_MAX, LOGS_READ_AT_ONCE},
     store::{ClaimLog, LogStore, NewLogLines},
 };
 
@@ -22,7 +22,8 @@ impl<D: Driver> LogStore for D {
     async fn append_logs(&self, lines: Vec<NewLogLines>) -> Result<Vec<bool>, StoreError> {
         let mut held = Vec::with_capacity(lines.len());
         for some in lines.chunks(LOGS_AT_ONCE) {
-            let appended = self.transact("append_logs", some.len(), some.to_vec(), |tx, it| {
+            let rows = some.len() * LOG_ROWS;
+            let appended = self.transact("append_logs", rows, some.to_vec(), |tx, it| {
                 Box::pin(append(tx, it))
             });
             held.extend(appended.await?);
@@ -53,16 +54,29 @@ async fn append(tx: &mut dyn Transaction, logs: &[NewLogLines]) -> Result<Vec<bo
     let names: Vec<String> = jobs.iter().map(|job| format!("log of {job}")).collect();
     tx.lock_names(&names).await?;
     let mut newest = HashMap::new();
+    let mut unreadable = Vec::new();
     for stored in tx.newest_logs(&jobs).await? {
         let log = stored.body.and_then(|body| decode(&body));
-        let log = skip_corrupt(tx, log, "log", stored.job)?.unwrap_or_default();
+        let Some(log) = skip_corrupt(tx, log, "log", stored.job)? else {
+            unreadable.push((stored.job, stored.fence));
+            continue;
+        };
         let newest_log = (stored.is_current, stored.fence, stored.first_line, log);
         newest.insert(stored.job, newest_log);
     }
-    let mut in_order: Vec<(usize, &NewLogLines)> = logs.iter().enumerate().collect();
-    in_order.sort_by_key(|(_, log)| log.job);
-    let mut held = vec![false; logs.len()];
-    for (index, NewLogLines { job, fence, lines }) in in_order {
+    // Each append writes the whole log, so those of one attempt are written together.
+    let mut together: BTreeMap<(JobId, Fence), Vec<&LogLines>> = BTreeMap::new();
+    for NewLogLines { job, fence, lines } in logs {
+        together.entry((*job, *fence)).or_default().push(lines);
+    }
+    let mut held = BTreeSet::new();
+    for ((job, fence), lines) in &together {
+        // Another node may have the key to it, so it is not overwritten. The claim is held all the
+        // same.
+        if unreadable.contains(&(*job, *fence)) {
+            held.insert((*job, *fence));
+            continue;
+        }
         let (first_line, mut log) = match newest.get(job) {
             Some((_, of, first_line, log)) if of == fence => (*first_line, log.clone()),
             // That of a claim that was not counted, whose number this one shares.
@@ -72,18 +86,21 @@ async fn append(tx: &mut dyn Transaction, logs: &[NewLogLines]) -> Result<Vec<bo
             }
             _ => (0, AttemptLog::default()),
         };
-        log.append(lines.clone());
+        for some in lines {
+            log.append((*some).clone());
+        }
         let body = serde_json::to_string(&log);
         let body = body.map_err(|error| DriverError::unreadable("log", error))?;
-        held[index] = tx.save_attempt_log(*job, *fence, first_line, &body).await?;
-        if held[index] {
+        if tx.save_attempt_log(*job, *fence, first_line, &body).await? {
+            held.insert((*job, *fence));
             if let Some(oldest) = fence.0.checked_sub(LOGS_PER_JOB_MAX) {
                 tx.delete_attempt_logs(*job, Fence(oldest)).await?;
             }
             newest.insert(*job, (true, *fence, first_line, log));
         }
     }
-    Ok(held)
+    let claims = logs.iter().map(|log| (log.job, log.fence));
+    Ok(claims.map(|claim| held.contains(&claim)).collect())
 }
 
 async fn list(

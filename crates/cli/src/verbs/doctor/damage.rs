@@ -2,15 +2,13 @@
 
 use std::time::Instant;
 
-use steadfast::{
-    job::{JobFilter, PageRequest},
-    store::{DamagedRows, Store, StoreError},
-};
+use steadfast::store::{DamagedRows, Store, StoreError};
 
 use super::Findings;
 use crate::{
-    limits::{DAMAGE_SCAN_MAX, DAMAGED_ROWS_SHOWN, SCAN_PAGE},
+    limits::{DAMAGE_SCAN_MAX, DAMAGED_ROWS_SHOWN},
     show::quantity,
+    verbs::store::contents::Contents,
 };
 
 pub async fn check_rows(store: &dyn Store, findings: &mut Findings) {
@@ -40,35 +38,9 @@ pub async fn check_rows(store: &dyn Store, findings: &mut Findings) {
     }
 }
 
-/// Reads schedules and the newest jobs, as many as a few seconds allow: the store notes what it
-/// passes over. Answers with what is damaged, and what was read.
+/// Reads as much as a few seconds allow: the store notes what it passes over. Answers with what is
+/// damaged, and what was read.
 async fn scan(store: &dyn Store) -> Result<(DamagedRows, String), StoreError> {
-    let deadline = Instant::now() + DAMAGE_SCAN_MAX;
-    let mut page = PageRequest::first(SCAN_PAGE);
-    let mut schedules = 0;
-    loop {
-        let listed = store.list_schedules(Default::default(), page).await?;
-        schedules += listed.items.len();
-        match listed.next {
-            Some(next) if Instant::now() < deadline => page.after = Some(next),
-            _ => break,
-        }
-    }
-    let mut page = PageRequest::first(SCAN_PAGE);
-    let mut jobs = 0;
-    let is_all = loop {
-        let listed = store.list_jobs(JobFilter::default(), page).await?;
-        jobs += listed.items.len();
-        match listed.next {
-            Some(next) if Instant::now() < deadline => page.after = Some(next),
-            next => break next.is_none(),
-        }
-    };
-    let which = if is_all { "" } else { "the newest " };
-    let schedules = quantity(schedules as u64, "schedule", "schedules");
-    let walked = format!(
-        "{schedules} and {which}{}",
-        quantity(jobs as u64, "job", "jobs")
-    );
-    Ok((store.list_damaged().await?, walked))
+    let contents = Contents::read(store, Some(Instant::now() + DAMAGE_SCAN_MAX)).await?;
+    Ok((store.list_damaged().await?, contents.describe()))
 }

@@ -3,7 +3,12 @@
 use steadfast_api::{AttemptLogBody, LogEventBody, LogLineBody, LogQuery};
 use steadfast_core::JobLabel;
 
-use crate::{limits::WATCH_EVERY, output::print_line, server_args::Server, show::clock_time};
+use crate::{
+    limits::{LOG_TRIES_MAX, WATCH_EVERY},
+    output::print_line,
+    server_args::Server,
+    show::clock_time,
+};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -99,12 +104,23 @@ async fn follow_job(server: &Server, id: &str) -> anyhow::Result<()> {
 /// Follows one attempt until it has ended, on new connections if need be. Answers with the number of
 /// the next line.
 async fn follow(server: &Server, id: &str, attempt: u32, from: u64) -> anyhow::Result<u64> {
-    let mut next = from;
+    let (mut next, mut tries) = (from, 0);
     loop {
         let events = server.client.follow_attempt_log(id, attempt, next).await;
-        let mut events = events.map_err(|error| server.explain(error))?;
+        let mut events = match events {
+            Err(error) if error.is_transient() && tries < LOG_TRIES_MAX => {
+                tries += 1;
+                tokio::time::sleep(WATCH_EVERY).await;
+                continue;
+            }
+            events => events.map_err(|error| server.explain(error))?,
+        };
         while let Some(event) = events.next().await {
-            let event = event.map_err(|error| server.explain(error))?.data;
+            let event = match event {
+                Err(error) if error.is_transient() => break,
+                event => event.map_err(|error| server.explain(error))?.data,
+            };
+            tries = 0;
             match &event {
                 LogEventBody::End { next, .. } => return Ok(*next),
                 LogEventBody::Line(line) => next = line.number + 1,

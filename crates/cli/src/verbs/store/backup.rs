@@ -15,7 +15,7 @@ const KIB: u64 = 1 << 10; // not a limit: a unit
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "The node keeps running. The copy is a store itself: it is complete, was checked, and is never\nwritten over. Payloads and secrets in it are not encrypted.\n\nExamples:\n  steadfast backup backup.db\n  steadfast backup --store sqlite:/var/lib/steadfast/jobs.db \"backup-$(date +%F).db\""
+    after_help = "The node keeps running. The copy is a store itself: it is complete, was checked, and is never\nwritten over. Payloads and secrets in it are encrypted only if the\nstore is.\n\nExamples:\n  steadfast backup backup.db\n  steadfast backup --store sqlite:/var/lib/steadfast/jobs.db \"backup-$(date +%F).db\""
 )]
 pub struct Args {
     /// File to create.

@@ -1,16 +1,14 @@
 //! `steadfast check`: every row of a store, and its counters.
 
 use serde_json::json;
-use steadfast::{
-    job::{JobFilter, PageRequest},
-    store::{CounterDifference, DamagedRows, StoreCheck, check_tables},
-};
+use steadfast::store::{CounterDifference, DamagedRows, StoreCheck, check_tables};
 
+use super::contents::Contents;
 use crate::{
     exit::ExitError,
-    limits::{DAMAGED_ROWS_SHOWN, DIFFERENCES_SHOWN_MAX, SCAN_PAGE},
+    limits::{DAMAGED_ROWS_SHOWN, DIFFERENCES_SHOWN_MAX},
     output::{self, print_line},
-    settings::StoreUrl,
+    settings::{EncryptionArgs, StoreUrl},
     show::{quantity, thousands},
 };
 
@@ -36,12 +34,14 @@ pub struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    encryption: EncryptionArgs,
 }
 
 /// What a check has found.
 struct Report {
     check: StoreCheck,
-    /// Jobs that were decoded.
+    /// Jobs that were decoded, with their payloads and results.
     jobs: u64,
     damaged: DamagedRows,
     differences: Vec<CounterDifference>,
@@ -54,19 +54,12 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     {
         return Err(ExitError::NotFound(format!("{} does not exist", args.store)).into());
     }
-    let opened = args.store.open_tables(args.share).await?;
+    let options = args.encryption.options()?;
+    let options = options.share(args.share).existing(true);
+    let opened = args.store.open_tables(options).await?;
     let check = check_tables(&*opened.tables).await?;
     let store = opened.store;
-    let mut page = PageRequest::first(SCAN_PAGE);
-    let mut jobs = 0;
-    loop {
-        let listed = store.list_jobs(JobFilter::default(), page).await?;
-        jobs += listed.items.len() as u64;
-        match listed.next {
-            Some(next) => page.after = Some(next),
-            None => break,
-        }
-    }
+    let jobs = Contents::read(&*store, None).await?.jobs;
     let report = Report {
         check,
         jobs,

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use steadfast::{
-    SqliteStore,
+    SqliteOptions, SqliteStore,
     node::NodeState,
     store::{DocumentKind, DocumentPage, MoveError, MoveProgress, Store, StoreMove, release_moved},
 };
@@ -36,14 +36,14 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     check_exists(&from)?;
     check_free(&from)?;
     let Some(to) = args.to else {
-        return release(&from, &from.open_tables(true).await?).await;
+        return release(&from, &from.open_tables(source_options()).await?).await;
     };
     let to = with_full_path(to)?;
     if from == to {
         return Err(usage("--from and --to are the same store"));
     }
     check_free(&to)?;
-    check_no_nodes(&from, &*from.open_tables(true).await?.store).await?;
+    check_no_nodes(&from, &*from.open_tables(source_options()).await?.store).await?;
     let ends = Ends::open(&from, &to).await?;
     ends.check_no_nodes().await?;
     ends.begin().await?;
@@ -74,6 +74,11 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The store to move must exist; it may be a part of an application's file.
+fn source_options() -> SqliteOptions {
+    SqliteOptions::default().share(true).existing(true)
+}
+
 /// Both stores of a move.
 struct Ends<'u> {
     from: &'u StoreUrl,
@@ -85,8 +90,8 @@ struct Ends<'u> {
 impl<'u> Ends<'u> {
     async fn open(from: &'u StoreUrl, to: &'u StoreUrl) -> anyhow::Result<Self> {
         Ok(Self {
-            source: from.open_tables(true).await?,
-            target: to.open_tables(false).await?,
+            source: from.open_tables(source_options()).await?,
+            target: to.open_tables(SqliteOptions::default()).await?,
             from,
             to,
         })

@@ -8,7 +8,11 @@ use steadfast::{
 };
 
 use super::sqlite_file;
-use crate::{output::print_line, settings::StoreUrl, show::quantity};
+use crate::{
+    output::print_line,
+    settings::{EncryptionArgs, StoreUrl},
+    show::quantity,
+};
 
 #[derive(clap::Args)]
 #[command(
@@ -20,14 +24,17 @@ pub struct Args {
     /// Store to create: sqlite:FILE.
     #[arg(long, value_name = "STORE")]
     to: StoreUrl,
+    #[command(flatten)]
+    encryption: EncryptionArgs,
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let target = sqlite_file(args.to.clone())?;
+    let options = args.encryption.options()?;
     let copy = SqliteCopy::make(&args.file, &target)?;
     let jobs = copy.jobs();
     // Before the copy gets its name: a restore that is killed leaves no store behind.
-    let store = SqliteStore::open(copy.path(), Default::default())?;
+    let store = SqliteStore::open(copy.path(), options)?;
     let lost = end_running_attempts(Arc::new(store.clone())).await;
     store.close();
     let lost = lost?;

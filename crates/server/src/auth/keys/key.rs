@@ -8,7 +8,7 @@ use steadfast_api::{KeyBody, Scope};
 use steadfast_core::{Actor, AuditId, AuditRecord, Invalid, KeyId, Payload, Tenant, Timestamp};
 use steadfast_engine::decode_documents;
 use steadfast_store::{
-    Document, DocumentKind, DocumentPage, DocumentSaveResult, Outbox, Store, StoreError,
+    DamagedRow, Document, DocumentKind, DocumentPage, DocumentSaveResult, Outbox, Store, StoreError,
 };
 
 use crate::limits::{
@@ -255,6 +255,23 @@ async fn create_at(
     let digits = id.to_string();
     let digits = digits.trim_start_matches("key_");
     Ok(Some((key, Token(format!("{PREFIX}{digits}_{secret}")))))
+}
+
+/// Whether the store has a key. One that cannot be read counts: without it, a server would need no
+/// key and be open to everybody.
+pub async fn exist(store: &dyn Store) -> Result<bool, StoreError> {
+    const KIND: DocumentKind = DocumentKind::Key;
+    if !store
+        .list_documents(KIND, DocumentPage::All)
+        .await?
+        .is_empty()
+    {
+        return Ok(true);
+    }
+    let damaged = store.list_damaged().await?;
+    let prefix = format!("{KIND}/");
+    let is_key = |row: &DamagedRow| row.table == "document" && row.id.starts_with(&prefix);
+    Ok(damaged.has_more || damaged.rows.iter().any(is_key))
 }
 
 /// All keys, oldest first.

@@ -209,7 +209,10 @@ pub async fn jobs_that_name_a_destination_take_no_room_from_other_tenants(f: Fix
     named("good", "http", 5).await;
     named("other", "report", 5).await;
     let claims = claim(&f, &apart, 10).await.claims;
-    assert_eq!(by_tenant(&claims), [("good".into(), 1), ("other".into(), 1)]);
+    assert_eq!(
+        by_tenant(&claims),
+        [("good".into(), 1), ("other".into(), 1)]
+    );
     // If the operator says that all callers share its limits, they do.
     set.limits = GateLimits {
         share_retry_after: Some(true),

@@ -107,6 +107,21 @@ pub(super) async fn migrate(address: &Address, texts: &SqlTexts) -> Result<Schem
     Ok(schema)
 }
 
+/// The schema, if it is what this binary knows. Nothing is changed.
+pub(super) async fn find_schema(address: &Address, texts: &SqlTexts) -> Result<Schema, OpenError> {
+    let name = name(address, texts.schema());
+    let find = async { migrate::find(&connect(address).await?, texts).await };
+    let found = find
+        .await
+        .map_err(|error| open_error(name.clone(), error))?;
+    let known = migrate::version_known();
+    let other = |found| OpenError::OtherSchema { name, found, known };
+    match found {
+        Some(schema) if schema.version == known => Ok(schema),
+        found => Err(other(found.map(|schema| schema.version))),
+    }
+}
+
 /// The mark of a store that is being moved, or was moved, with its side of the move.
 pub(super) async fn move_mark(
     session: &Session<'_>,

@@ -44,6 +44,7 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, O
         path,
         busy_timeout: options.busy_timeout,
         share: options.share,
+        existing: options.existing,
         vfs: options.vfs_name(),
     };
     let conn = opener.prepare()?;
@@ -332,6 +333,7 @@ struct Opener<'p> {
     is_new: bool,
     busy_timeout: Duration,
     share: bool,
+    existing: bool,
     vfs: Option<&'p str>,
 }
 
@@ -350,7 +352,14 @@ impl Opener<'_> {
     /// The mark comes first and reaches the file itself, not a log beside it: a crash at any
     /// later moment leaves a file that is known to be ours.
     fn prepare(&self) -> Result<Connection, OpenError> {
+        if self.existing && self.is_new {
+            return self.check_schema(None).and_then(|()| self.connect());
+        }
         let mut conn = self.connect()?;
+        if self.existing {
+            let found = migrate::version(&conn).map_err(|error| open_error(self.path, error))?;
+            self.check_schema(found)?;
+        }
         if self.is_new {
             // While it is still empty; its log takes over the permissions.
             restrict_to_owner(self.path).map_err(|error| io_error(self.path, error))?;
@@ -369,6 +378,19 @@ impl Opener<'_> {
         let found = migrate::run(&conn).map_err(failed)?;
         check_version(self.path, found)?;
         Ok(conn)
+    }
+
+    /// Refuses a file with any schema but that of this program.
+    fn check_schema(&self, found: Option<i64>) -> Result<(), OpenError> {
+        let known = migrate::version_known();
+        match found == Some(known) {
+            true => Ok(()),
+            false => Err(OpenError::OtherSchema {
+                name: self.path.display().to_string(),
+                found,
+                known,
+            }),
+        }
     }
 
     fn mark(&self, conn: &Connection) -> Result<(), OpenError> {

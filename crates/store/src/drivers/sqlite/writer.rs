@@ -246,7 +246,8 @@ impl Writer {
         session.checkpointer = Some(checkpointer);
         session.names = Names::new(Arc::clone(&self.damage), self.cipher.clone());
         let mut log = LogWatch::new(&self.path);
-        while let Err(error) = catch_panic(|| self.serve_queue(&mut session, &mut queue, &mut log)) {
+        while let Err(error) = catch_panic(|| self.serve_queue(&mut session, &mut queue, &mut log))
+        {
             // The requests at hand went with it, and their callers may try again.
             tracing::error!(%error, "the writer continues after a panic");
             session.roll_back();

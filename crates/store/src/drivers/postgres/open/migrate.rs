@@ -68,6 +68,15 @@ pub(crate) async fn run(client: &mut Client, texts: &SqlTexts) -> Result<Schema,
     })
 }
 
+/// The schema, if there is one; nothing is created.
+pub(crate) async fn find(client: &Client, texts: &SqlTexts) -> Result<Option<Schema>, DriverError> {
+    let database = DatabaseInfo::read(client, texts).await?;
+    match database.has_version {
+        true => version(client, texts).await.map(Some),
+        false => Ok(None),
+    }
+}
+
 /// The scripts that a schema lacks: none, if it is a newer one or that of a preview.
 fn missing_scripts(version: i64) -> &'static [&'static str] {
     let done = match version {

@@ -23,6 +23,9 @@ pub struct PostgresOptions {
     /// Open a store that is being moved, or was moved, in order to move or check it. Without this, such
     /// a database is refused. No row is changed in the background.
     pub for_move: bool,
+    /// Open only a store that exists and has the schema of this program: nothing is created or
+    /// migrated.
+    pub existing: bool,
     /// The keys with which payloads, results, logs and settings are encrypted. Without any, they are
     /// stored as they are, and a store that has encrypted values is refused.
     pub encryption: Option<EncryptionKeys>,
@@ -36,6 +39,7 @@ impl Default for PostgresOptions {
             connections: CONNECTIONS_DEFAULT,
             timeout: TIMEOUT_DEFAULT,
             for_move: false,
+            existing: false,
             encryption: None,
         }
     }
@@ -85,5 +89,11 @@ impl PostgresOptions {
     #[must_use]
     pub fn for_move(self, for_move: bool) -> Self {
         Self { for_move, ..self }
+    }
+
+    /// Sets [`existing`](Self::existing).
+    #[must_use]
+    pub fn existing(self, existing: bool) -> Self {
+        Self { existing, ..self }
     }
 }

@@ -30,6 +30,9 @@ pub struct SqliteOptions {
     /// Open a store that is being moved, or was moved, in order to move or check it. Without this, such
     /// a file is refused.
     pub for_move: bool,
+    /// Open only a store that exists and has the schema of this program: nothing is created or
+    /// migrated.
+    pub existing: bool,
     /// The keys with which payloads, results, logs and settings are encrypted. Without any, they are
     /// stored as they are, and a store that has encrypted values is refused.
     pub encryption: Option<EncryptionKeys>,
@@ -49,6 +52,7 @@ impl Default for SqliteOptions {
             share: false,
             accept_loss: false,
             for_move: false,
+            existing: false,
             encryption: None,
             #[cfg(feature = "_testing")]
             vfs: None,
@@ -82,6 +86,12 @@ impl SqliteOptions {
     #[must_use]
     pub fn for_move(self, for_move: bool) -> Self {
         Self { for_move, ..self }
+    }
+
+    /// Sets [`existing`](Self::existing).
+    #[must_use]
+    pub fn existing(self, existing: bool) -> Self {
+        Self { existing, ..self }
     }
 
     /// Sets [`clock`](Self::clock).
