@@ -59,16 +59,19 @@ async fn run_job(http: &Http, tenant: &str) -> String {
 /// Runs jobs at one node until a stream of another shows one. Answers their ids.
 async fn connect(stream: &mut Stream, http: &Http, tenant: &str) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
-    let work = async {
-        loop {
-            ids.insert(run_job(http, tenant).await);
+    let seen = stream.next();
+    tokio::pin!(seen);
+    loop {
+        ids.insert(run_job(http, tenant).await);
+        tokio::select! {
+            biased;
+            event = &mut seen => {
+                assert!(event.is_some(), "the stream ended");
+                return ids;
+            }
+            () = std::future::ready(()) => {}
         }
-    };
-    tokio::select! {
-        event = stream.next() => assert!(event.is_some(), "the stream ended"),
-        () = work => {}
     }
-    ids
 }
 
 /// The next events that are not about these jobs.
@@ -114,7 +117,7 @@ async fn a_stream_of_one_node_shows_the_jobs_of_another() {
         assert_eq!(data["jobId"], id);
         assert_eq!(data["attempt"], 1);
     }
-    assert_eq!(events[1].1["status"], "success");
+    assert_eq!(events[1].1["status"], "SUCCESS");
     let shown = next_but(&mut page, &probes, 1).await;
     assert_eq!(shown[0].1["job"], id);
 
