@@ -52,7 +52,7 @@ struct State {
     cleaned_at: Option<Timestamp>,
 }
 
-/// A document of this node, as far as it has written it.
+/// The last version of a document that this node has written.
 #[derive(Default)]
 struct OwnDocument {
     /// 0 if it is not stored.

@@ -32,7 +32,7 @@ impl Cluster {
 
     /// The same with a clock that is ahead.
     async fn node_ahead(&self, name: &str, ahead: Duration) -> EventFeed {
-        let store = Arc::new(LayeredStore(Skewed {
+        let store = Arc::new(LayeredStore(OtherClock {
             store: self.store.clone(),
             ahead,
         }));
@@ -84,12 +84,12 @@ impl Cluster {
 }
 
 /// A store as a node with another clock sees it.
-struct Skewed {
+struct OtherClock {
     store: Arc<dyn Store>,
     ahead: Duration,
 }
 
-impl StoreLayer for Skewed {
+impl StoreLayer for OtherClock {
     fn inner(&self) -> &dyn Store {
         &self.store
     }
