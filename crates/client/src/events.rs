@@ -63,8 +63,9 @@ impl Client {
         EventStream::open("getAttemptLog", request.query(&query)).await
     }
 
-    /// Events of the jobs that the node which is asked runs or settles, from now on. Events are not
-    /// kept: a caller who must not miss one uses webhooks or the history.
+    /// Events of jobs on all nodes, from now on. Events are not kept, and those of other nodes than the
+    /// one that is asked begin about a second later: a caller who must not miss one uses webhooks or
+    /// the history.
     ///
     /// # Errors
     ///

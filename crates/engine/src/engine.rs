@@ -83,7 +83,8 @@ impl Engine {
         self.parts.node(self.stop.clone(), self.returner.clone())
     }
 
-    /// Notices of what happens to jobs from now on.
+    /// Notices of what this engine does to jobs from now on. [`NodeHandle::subscribe_to_all_nodes`]
+    /// has those of other nodes as well.
     pub fn subscribe(&self) -> Notices {
         self.parts.announcer.subscribe()
     }

@@ -251,6 +251,29 @@ pub const DESTINATIONS_PER_TENANT_MAX: usize = 1_000;
 
 /// A subscriber that is further behind misses notices, and the log says so.
 pub const NOTICES_MAX: usize = 4_096;
+/// How often a node looks whether another one wants its events: so much later they begin.
+pub const WATCH_CHECK_EVERY: Duration = Duration::from_secs(1);
+/// How long a node wants the events of others, unless it renews that. Clocks of nodes may differ by
+/// as much as is left when it does.
+pub const WATCH_TTL: Duration = Duration::from_secs(30);
+/// When it is renewed: so much is left of it.
+pub const WATCH_RENEW_BEFORE: Duration = Duration::from_secs(20);
+/// How often events are stored for other nodes and read by them: together a second.
+pub const FEED_EVERY: Duration = Duration::from_millis(500);
+/// Events that are stored in one round, in bytes of JSON: about 500. All tenants share it.
+pub const FEED_BATCH_BYTES_MAX: usize = 131_072;
+/// The stored events of a node: those of four rounds, so that a reader may be late.
+pub const FEED_BYTES_MAX: usize = 4 * FEED_BATCH_BYTES_MAX;
+/// Events of another node that are sent before subscribers get to take them: a part of
+/// [`NOTICES_MAX`].
+pub const FEED_SENT_AT_ONCE: u64 = 256;
+/// How long events stay stored: six rounds.
+pub const FEED_KEPT: Duration = Duration::from_secs(3);
+/// A node that has stored events and nothing since has died, if this long has passed: it deletes them
+/// itself after [`FEED_KEPT`].
+pub const FEED_TTL: Duration = Duration::from_secs(30);
+/// How often a node deletes events that nodes which died have left, if it does not read them.
+pub const FEED_CLEANED_EVERY: Duration = Duration::from_secs(60);
 /// How many attempts back a worker may repeat a settlement.
 pub const REPEATED_SETTLEMENT_MAX: usize = 20;
 /// How often a write under a revision is tried again when others were first. Each try costs two

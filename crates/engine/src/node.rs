@@ -121,9 +121,16 @@ impl NodeHandle {
         self.store.clone()
     }
 
-    /// Notices of what happens to jobs from now on.
+    /// Notices of what this node does to jobs from now on.
     pub fn subscribe(&self) -> Notices {
         self.announcer.subscribe()
+    }
+
+    /// Notices of what any node on the same store does to jobs. Those of this node begin now and
+    /// come at once; those of others begin and come within about a second, without stack traces. If
+    /// there are more than nodes pass on, some are missing, and the log says how many.
+    pub fn subscribe_to_all_nodes(&self) -> Notices {
+        self.announcer.subscribe_to_all_nodes()
     }
 
     /// How many attempts of its handlers run or wait for their outcome to be committed.

@@ -1,17 +1,27 @@
 //! Notices of what happens to jobs: sent after the commit, never before.
+//!
+//! Those of other nodes only reach subscribers that asked for them, and no observer: nothing is
+//! counted twice, and nothing is decided by them. The role `event_feed` brings them.
+
+pub mod feed_batch;
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use serde::{Deserialize, Serialize};
 use steadfast_core::{
     Attempt, AttemptStatus, EndReason, EndedAttempt, Failure, FailureClass, Job, JobId, JobState,
     Kind, Queue, Tenant, Timestamp, Transition,
 };
-use tokio::{sync::broadcast, time::Instant};
+use tokio::{
+    sync::{Notify, broadcast},
+    time::Instant,
+};
 
-use crate::limits;
+use crate::{limits, notice::feed_batch::FeedBatch};
 
 /// Something that happened to a job, durably.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Notice {
     /// The job.
@@ -25,13 +35,15 @@ pub struct Notice {
     /// The attempt that it is about, numbered from 1.
     pub attempt: u32,
     /// How the attempt ended, if this is about its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<AttemptEnd>,
     /// The event.
     pub event: JobEvent,
 }
 
 /// The end of an attempt, as its record has it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AttemptEnd {
     /// How it ended.
@@ -54,7 +66,8 @@ pub trait Observer: Send + Sync {
 }
 
 /// An event of a job.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum JobEvent {
     /// An attempt has begun.
@@ -98,6 +111,12 @@ pub enum JobEvent {
 /// The engine's end: where notices are sent.
 pub struct Announcer {
     sender: broadcast::Sender<Notice>,
+    /// Notices of other nodes.
+    elsewhere: broadcast::Sender<Notice>,
+    /// A subscriber asks for notices of other nodes.
+    subscribed: Notify,
+    /// Notices of this node for others.
+    pub feed: FeedBatch,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -105,16 +124,43 @@ impl Announcer {
     pub fn new(observer: Option<Arc<dyn Observer>>) -> Self {
         Self {
             sender: broadcast::Sender::new(limits::NOTICES_MAX),
+            elsewhere: broadcast::Sender::new(limits::NOTICES_MAX),
+            subscribed: Notify::new(),
+            feed: FeedBatch::default(),
             observer,
         }
     }
 
+    /// Notices of this node.
     pub fn subscribe(&self) -> Notices {
-        Notices(self.sender.subscribe())
+        Notices {
+            here: self.sender.subscribe(),
+            elsewhere: None,
+        }
+    }
+
+    /// Notices of all nodes.
+    pub fn subscribe_to_all_nodes(&self) -> Notices {
+        let notices = Notices {
+            here: self.sender.subscribe(),
+            elsewhere: Some(self.elsewhere.subscribe()),
+        };
+        self.subscribed.notify_one();
+        notices
+    }
+
+    /// Whether a subscriber wants notices of other nodes.
+    pub fn wants_other_nodes(&self) -> bool {
+        self.elsewhere.receiver_count() > 0
+    }
+
+    /// Returns when a subscriber has asked for notices of other nodes.
+    pub async fn subscribed(&self) {
+        self.subscribed.notified().await;
     }
 
     pub fn has_listeners(&self) -> bool {
-        self.observer.is_some() || self.sender.receiver_count() > 0
+        self.observer.is_some() || self.sender.receiver_count() > 0 || self.feed.is_open()
     }
 
     /// Tells the observer about a commit, which took the time since `started`.
@@ -140,26 +186,45 @@ impl Announcer {
                 tracing::error!(jobId = %notice.job, "the observer panicked");
             }
         }
+        self.feed.push(&notice);
         // A send fails only when there is no subscriber.
         let _unheard = self.sender.send(notice);
+    }
+
+    /// Sends a notice of another node to the subscribers that want it.
+    pub fn announce_from_elsewhere(&self, notice: Notice) {
+        let _unheard = self.elsewhere.send(notice);
     }
 }
 
 /// A subscriber's end: where notices arrive.
-pub struct Notices(broadcast::Receiver<Notice>);
+pub struct Notices {
+    here: broadcast::Receiver<Notice>,
+    pub(crate) elsewhere: Option<broadcast::Receiver<Notice>>,
+}
 
 impl Notices {
     /// The next notice; `None` once the engine has stopped. A subscriber that fell far behind
     /// goes on with the oldest notice that is still there.
     pub async fn next(&mut self) -> Option<Notice> {
-        loop {
-            match self.0.recv().await {
-                Ok(notice) => return Some(notice),
-                Err(broadcast::error::RecvError::Lagged(missed)) => {
-                    tracing::warn!(missed, "a subscriber fell behind and missed notices");
-                }
-                Err(broadcast::error::RecvError::Closed) => return None,
+        match &mut self.elsewhere {
+            None => receive(&mut self.here).await,
+            Some(elsewhere) => tokio::select! {
+                notice = receive(&mut self.here) => notice,
+                notice = receive(elsewhere) => notice,
+            },
+        }
+    }
+}
+
+async fn receive(notices: &mut broadcast::Receiver<Notice>) -> Option<Notice> {
+    loop {
+        match notices.recv().await {
+            Ok(notice) => return Some(notice),
+            Err(broadcast::error::RecvError::Lagged(missed)) => {
+                tracing::warn!(missed, "a subscriber fell behind and missed notices");
             }
+            Err(broadcast::error::RecvError::Closed) => return None,
         }
     }
 }

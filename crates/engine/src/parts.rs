@@ -26,8 +26,8 @@ use crate::{
     role::{Role, health::NodeHealth},
     roles::{
         clock_keeper::ClockKeeper, dead_letter_retention::DeadLetterRetention,
-        dependency_runner::DependencyRunner, expirer::Expirer, fetcher::Fetcher,
-        health_keeper::HealthKeeper, keeper::Keeper, log_writer::LogWriter,
+        dependency_runner::DependencyRunner, event_feed::EventFeed, expirer::Expirer,
+        fetcher::Fetcher, health_keeper::HealthKeeper, keeper::Keeper, log_writer::LogWriter,
         node_heartbeat::NodeHeartbeat, operation_runner::OperationRunner, pruner::Pruner,
         schedule_runner::ScheduleRunner, sweeper::Sweeper, watcher::Watcher,
     },
@@ -72,7 +72,7 @@ impl Parts {
             roles.push(Arc::new(calls));
         }
         roles.push(Arc::new(self.fetcher(config.concurrency, ended, stop)));
-        let others: [Arc<dyn Role>; 14] = [
+        let others: [Arc<dyn Role>; 15] = [
             Arc::new(self.keeper()),
             Arc::new(self.log_writer()),
             Arc::new(self.sweeper(config.sweep_every)),
@@ -84,6 +84,7 @@ impl Parts {
             Arc::new(self.operation_runner()),
             Arc::new(self.pruner(config)),
             Arc::new(self.node_heartbeat(slots)),
+            Arc::new(self.event_feed()),
             self.endpoints.clone(),
             self.gates.clone(),
             self.health_keeper.clone(),
@@ -225,6 +226,12 @@ impl Parts {
             every: config.prune_every,
             names_pruned: std::sync::Mutex::default(),
         }
+    }
+
+    fn event_feed(&self) -> EventFeed {
+        let (store, announcer) = (self.store.clone(), self.announcer.clone());
+        let name = self.request.worker.to_string();
+        EventFeed::new(store, announcer, name)
     }
 
     fn node_heartbeat(&self, concurrency: usize) -> NodeHeartbeat {

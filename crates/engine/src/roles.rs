@@ -3,6 +3,7 @@
 pub mod clock_keeper;
 pub mod dead_letter_retention;
 pub mod dependency_runner;
+pub mod event_feed;
 pub mod expirer;
 pub mod fetcher;
 pub mod forecast_recorder;

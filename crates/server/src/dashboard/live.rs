@@ -1,4 +1,4 @@
-//! The event stream of an open page. An event only says that something changed; the page then
+//! The event stream of an open page: something changed, on this node or another. The page then
 //! fetches itself again.
 
 use std::{convert::Infallible, sync::Arc};

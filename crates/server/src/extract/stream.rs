@@ -30,7 +30,7 @@ pub fn permits(app: &App, caller: &Caller) -> Result<StreamPermits, Problem> {
     Ok((try_stream(app, caller)?, wait?))
 }
 
-/// Events of the jobs of one tenant, or of all, from now on, as `render` writes them.
+/// Events of the jobs of one tenant, or of all, on every node from now on, as `render` writes them.
 pub fn events<S, T>(
     app: &App,
     caller: &Caller,
@@ -43,7 +43,7 @@ where
     T: Future<Output = ()> + Send + 'static,
 {
     let permits = permits(app, caller)?;
-    let notices = app.node.subscribe();
+    let notices = app.node.subscribe_to_all_nodes();
     let notices = stream::unfold((notices, permits), |(mut notices, permits)| async move {
         let notice = notices.next().await?;
         Some((notice, (notices, permits)))

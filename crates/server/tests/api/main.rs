@@ -59,6 +59,7 @@ mod settings {
 mod status {
     mod alerts;
     pub mod events;
+    mod events_of_nodes;
     mod forecast;
     mod metrics;
     mod traces;

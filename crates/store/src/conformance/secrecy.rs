@@ -35,16 +35,19 @@ impl Fixture {
         self.end(claim, Outcome::Success { output }).await;
         self.enqueue_one(self.job_with(|job| job.payload = json(&large)))
             .await;
-        let document = Document {
-            kind: DocumentKind::Endpoint,
-            id: "ep_1".to_owned(),
-            revision: 0,
-            body: json(&text),
-        };
-        self.store
-            .save_document(document, Outbox::default())
-            .await
-            .unwrap();
+        // Events of jobs have the messages of failures.
+        for kind in [DocumentKind::Endpoint, DocumentKind::Feed] {
+            let document = Document {
+                kind,
+                id: "ep_1".to_owned(),
+                revision: 0,
+                body: json(&text),
+            };
+            self.store
+                .save_document(document, Outbox::default())
+                .await
+                .unwrap();
+        }
         let mut schedule = self.schedule("nightly");
         schedule.template.payload = json(&text);
         self.store.save_schedule(schedule, None).await.unwrap();

@@ -34,8 +34,8 @@ pub trait DocumentStore: BaseStore {
     ) -> Result<Option<Document>, StoreError>;
 
     /// How often the documents of each kind have changed: a number that is the same was not
-    /// followed by a change. Documents of [`DocumentKind::Node`] and
-    /// [`DocumentKind::Worker`] are not counted.
+    /// followed by a change. Documents of [`DocumentKind::Node`], [`DocumentKind::Worker`],
+    /// [`DocumentKind::Watch`] and [`DocumentKind::Feed`] are not counted.
     async fn document_versions(&self) -> Result<DocumentVersions, StoreError>;
 
     /// Deletes a document, if its revision is this one or none is asked for, and stores an audit
@@ -134,6 +134,10 @@ steadfast_core::string_enum! {
         Forecast = "forecast",
         /// The admin keys that are about to be deleted.
         Revocations = "revocations",
+        /// A node that wants to know the events of all others.
+        Watch = "watch",
+        /// The newest events of a node, for those that want to know them.
+        Feed = "feed",
     }
 }
 

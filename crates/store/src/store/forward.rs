@@ -174,7 +174,7 @@ impl<L> Deref for LayeredStore<L> {
 #[cfg(feature = "_testing")]
 impl<L: StoreLayer> BaseStore for LayeredStore<L> {
     fn now(&self) -> Timestamp {
-        self.0.inner().now()
+        StoreLayer::now(&self.0)
     }
 
     fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
@@ -193,6 +193,11 @@ macro_rules! layer {
         pub trait StoreLayer: Send + Sync + 'static {
             /// The store below.
             fn inner(&self) -> &dyn Store;
+
+            /// The time of the store, as this layer sees it.
+            fn now(&self) -> Timestamp {
+                self.inner().now()
+            }
 
             /// Every call passes through here, by the name of its verb; an override can refuse
             /// it, delay it or lose its answer.

@@ -1,7 +1,7 @@
 //! `steadfast jobs watch`: one job until it ends, or all jobs as they run.
 //!
-//! One job is polled, because its attempts may run on any node; the stream of events only has
-//! those of the node that is asked.
+//! One job is polled, because the stream of events may miss some: those of other nodes begin about
+//! a second after it was opened.
 
 use std::time::Duration;
 

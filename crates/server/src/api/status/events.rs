@@ -14,10 +14,14 @@ use crate::{
     http::{Problem, Problems},
 };
 
-/// Stream live events of the jobs that this node runs.
+/// Stream live events of jobs on all nodes.
 ///
 /// They are `job.started`, `job.succeeded`, `job.retrying`, `job.failed`, `job.cancelled`,
 /// `job.snoozed` and `job.released`.
+///
+/// Events of other nodes than the one that is asked come within about a second and without stack
+/// traces, and begin about a second after the stream was opened. If there are too many, some of the
+/// tenant with the most are left out.
 ///
 /// Events are not stored for disconnected clients; use webhooks or the history instead. A stream
 /// ends when its key is revoked.

@@ -231,7 +231,12 @@ pub async fn every_change_of_a_kind_moves_its_version(f: Fixture) {
         assert!(!delete().await.unwrap());
         assert!(!moved(kind).await, "{kind} was not there");
     }
-    for kind in [DocumentKind::Node, DocumentKind::Worker] {
+    for kind in [
+        DocumentKind::Node,
+        DocumentKind::Worker,
+        DocumentKind::Watch,
+        DocumentKind::Feed,
+    ] {
         let document = Document {
             kind,
             ..document("a", "1")

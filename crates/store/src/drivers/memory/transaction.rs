@@ -543,7 +543,12 @@ impl Tables {
 
     fn count_change(&mut self, kind: RecordKind) {
         match kind {
-            RecordKind::Document(DocumentKind::Node | DocumentKind::Worker)
+            RecordKind::Document(
+                DocumentKind::Node
+                | DocumentKind::Worker
+                | DocumentKind::Watch
+                | DocumentKind::Feed,
+            )
             | RecordKind::Operation
             | RecordKind::Schedule
             | RecordKind::Batch

@@ -380,7 +380,7 @@ CREATE INDEX record_at ON steadfast.record (kind, state, at, id) WHERE at IS NOT
 CREATE UNIQUE INDEX record_name ON steadfast.record (kind, name, tenant) WHERE name IS NOT NULL;
 
 -- How often the records of a kind have changed. Nodes and workers write theirs often and nothing is
--- decided by them, and the rest have a revision each, so they are not counted. Triggers,
+-- decided by them (heartbeats and events for other nodes), and the rest have a revision each, so they are not counted. Triggers,
 -- so that no writer can forget it.
 CREATE TABLE steadfast.record_version (
     kind text COLLATE "C" PRIMARY KEY,
@@ -397,10 +397,10 @@ BEGIN
 END
 $$;
 CREATE TRIGGER record_saved AFTER INSERT OR UPDATE ON steadfast.record
-FOR EACH ROW WHEN (NEW.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback', 'encryption_key'))
+FOR EACH ROW WHEN (NEW.kind NOT IN ('node', 'worker', 'watch', 'feed', 'operation', 'schedule', 'batch', 'callback', 'encryption_key'))
 EXECUTE FUNCTION steadfast.record_changed();
 CREATE TRIGGER record_deleted AFTER DELETE ON steadfast.record
-FOR EACH ROW WHEN (OLD.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback', 'encryption_key'))
+FOR EACH ROW WHEN (OLD.kind NOT IN ('node', 'worker', 'watch', 'feed', 'operation', 'schedule', 'batch', 'callback', 'encryption_key'))
 EXECUTE FUNCTION steadfast.record_changed();
 
 -- Failure groups ------------------------------------------------------------------------------------

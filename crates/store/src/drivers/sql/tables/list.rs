@@ -101,7 +101,7 @@ const SHARED: &[Table] = &[
         &[],
     )
     // The marks of the move itself, and what nodes and workers write again every few seconds.
-    .moved_if("steadfast_record.kind NOT IN ('move', 'node', 'worker')"),
+    .moved_if("steadfast_record.kind NOT IN ('move', 'node', 'worker', 'watch', 'feed')"),
     Table::new(
         "failure groups",
         "steadfast_failure",

@@ -288,7 +288,7 @@ CREATE UNIQUE INDEX steadfast_record_name ON steadfast_record (kind, name, tenan
 WHERE name IS NOT NULL;
 
 -- How often the records of a kind have changed. Nodes and workers write theirs often and nothing is
--- decided by them, and the rest have a revision each, so they are not counted. Triggers,
+-- decided by them (heartbeats and events for other nodes), and the rest have a revision each, so they are not counted. Triggers,
 -- so that no writer can forget it.
 CREATE TABLE steadfast_record_version (
     kind TEXT NOT NULL PRIMARY KEY,
@@ -296,17 +296,17 @@ CREATE TABLE steadfast_record_version (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER steadfast_record_created AFTER INSERT ON steadfast_record
-WHEN NEW.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback', 'encryption_key') BEGIN
+WHEN NEW.kind NOT IN ('node', 'worker', 'watch', 'feed', 'operation', 'schedule', 'batch', 'callback', 'encryption_key') BEGIN
     INSERT INTO steadfast_record_version (kind, version) VALUES (NEW.kind, 1)
     ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;
 CREATE TRIGGER steadfast_record_changed AFTER UPDATE ON steadfast_record
-WHEN NEW.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback', 'encryption_key') BEGIN
+WHEN NEW.kind NOT IN ('node', 'worker', 'watch', 'feed', 'operation', 'schedule', 'batch', 'callback', 'encryption_key') BEGIN
     INSERT INTO steadfast_record_version (kind, version) VALUES (NEW.kind, 1)
     ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;
 CREATE TRIGGER steadfast_record_deleted AFTER DELETE ON steadfast_record
-WHEN OLD.kind NOT IN ('node', 'worker', 'operation', 'schedule', 'batch', 'callback', 'encryption_key') BEGIN
+WHEN OLD.kind NOT IN ('node', 'worker', 'watch', 'feed', 'operation', 'schedule', 'batch', 'callback', 'encryption_key') BEGIN
     INSERT INTO steadfast_record_version (kind, version) VALUES (OLD.kind, 1)
     ON CONFLICT (kind) DO UPDATE SET version = version + 1;
 END;
