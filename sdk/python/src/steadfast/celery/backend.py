@@ -1,0 +1,109 @@
+"""The result backend: results, groups and the counters of chords as documents of the server."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from celery import states
+from celery.backends.base import KeyValueStoreBackend
+from celery.exceptions import TimeoutError as CeleryTimeout
+from kombu.utils.encoding import bytes_to_str
+from kombu.utils.url import maybe_sanitize_url
+
+from .address import address_of_url
+from .documents import Documents
+
+FIRST_PAUSE = 0.01
+PAUSE_FACTOR = 1.5
+
+
+class SteadfastBackend(KeyValueStoreBackend):
+    """Results of tasks in Steadfast: `result_backend = "steadfast://host:7373"`."""
+
+    implements_incr = True
+    supports_autoexpire = True
+    supports_native_join = True
+    persistent = True
+
+    def __init__(
+        self,
+        app: Any,
+        url: str | None = None,
+        expires: Any = None,
+        expires_type: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(app, url=url, **kwargs)
+        self.url = url
+        self.expires = self.prepare_expires(expires, expires_type)
+        address = address_of_url(url)
+        self._documents = Documents(address.client(), address)
+        self._current = threading.local()
+
+    def get(self, key: Any) -> Any:
+        """The value of a key."""
+        return self._documents.get(bytes_to_str(key))
+
+    def mget(self, keys: Iterable[Any]) -> list[Any]:
+        """The values of keys."""
+        return [self.get(key) for key in keys]
+
+    def set(self, key: Any, value: Any) -> None:
+        """Stores a value, for as long as results are kept."""
+        self._documents.set(bytes_to_str(key), value, self._seconds())
+
+    def delete(self, key: Any) -> None:
+        """Forgets a value."""
+        self._documents.set(bytes_to_str(key), None, self._seconds())
+
+    def incr(self, key: Any) -> int:
+        """Counts a part of a chord. A part that runs again after a crash is counted once."""
+        part = getattr(self._current, "part", None) or ""
+        return self._documents.number(bytes_to_str(key), part, self._seconds())
+
+    def on_chord_part_return(self, request: Any, state: Any, result: Any, **kwargs: Any) -> Any:
+        """A task of a chord has ended."""
+        self._current.part = request.id
+        try:
+            return super().on_chord_part_return(request, state, result, **kwargs)
+        finally:
+            self._current.part = None
+
+    def wait_for(
+        self,
+        task_id: str,
+        timeout: float | None = None,
+        interval: float = 0.5,
+        no_ack: bool = True,
+        on_interval: Callable[[], None] | None = None,
+    ) -> Any:
+        """Waits for the result of a task. Short tasks are looked for more often."""
+        self._ensure_not_eager()
+        started = time.monotonic()
+        pause = FIRST_PAUSE
+        while True:
+            meta = self.get_task_meta(task_id)
+            if meta["status"] in states.READY_STATES:
+                return meta
+            if on_interval:
+                on_interval()
+            if timeout is not None and time.monotonic() - started >= timeout:
+                raise CeleryTimeout("The operation timed out.")
+            time.sleep(min(pause, interval))
+            pause *= PAUSE_FACTOR
+
+    def as_uri(self, include_password: bool = False) -> str:
+        """The URL of the backend, without the key unless asked for."""
+        url = self.url or "steadfast://"
+        return url if include_password else maybe_sanitize_url(url)
+
+    def __reduce__(self, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = {**(kwargs or {}), "url": self.url, "expires": self.expires}
+        return super().__reduce__(args, kwargs)
+
+    def _seconds(self) -> float | None:
+        expires = self.expires
+        return None if not expires else float(expires)
