@@ -64,8 +64,19 @@ class SteadfastBackend(KeyValueStoreBackend):
         part = getattr(self._current, "part", None) or ""
         return self._documents.number(bytes_to_str(key), part, self._seconds())
 
+    def set_chord_size(self, group_id: str, chord_size: int) -> None:
+        """Stores how many tasks a chord waits for, those of nested groups included."""
+        self.set(self.get_key_for_group(group_id, ".size"), str(chord_size))
+
+    def add_to_chord(self, chord_id: str, result: Any) -> None:
+        """Lets a chord wait for another task."""
+        key = bytes_to_str(self.get_key_for_group(chord_id, ".added"))
+        self._documents.number(key, result.id, self._seconds())
+
     def on_chord_part_return(self, request: Any, state: Any, result: Any, **kwargs: Any) -> Any:
         """A task of a chord has ended."""
+        if size := self._chord_size(request.group):
+            request.chord["chord_size"] = size
         self._current.part = request.id
         try:
             return super().on_chord_part_return(request, state, result, **kwargs)
@@ -103,6 +114,14 @@ class SteadfastBackend(KeyValueStoreBackend):
     def __reduce__(self, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = {**(kwargs or {}), "url": self.url, "expires": self.expires}
         return super().__reduce__(args, kwargs)
+
+    def _chord_size(self, group_id: str | None) -> int:
+        """The number of tasks of a chord; 0 if it is not known."""
+        size = group_id and self.get(self.get_key_for_group(group_id, ".size"))
+        if not group_id or not size:
+            return 0
+        added = bytes_to_str(self.get_key_for_group(group_id, ".added"))
+        return int(size) + self._documents.count(added)
 
     def _seconds(self) -> float | None:
         expires = self.expires

@@ -57,11 +57,15 @@ class Documents:
         key = short(key)
         for job in self._list([f"{KEY_TAG}:{key}", f"{PART_TAG}:{short(part)}"], 1):
             return int(job["tags"][NUMBER_TAG])
-        newest = self._list([f"{KEY_TAG}:{key}"], 1)
-        number = 1 + (int(newest[0]["tags"][NUMBER_TAG]) if newest else 0)
+        number = 1 + self.count(key)
         while not self._take(key, part, number, expires):
             number += 1
         return number
+
+    def count(self, key: str) -> int:
+        """How many parts have a number, or fewer if some are just getting theirs."""
+        newest = self._list([f"{KEY_TAG}:{short(key)}"], VERSIONS_READ)
+        return max((int(job["tags"][NUMBER_TAG]) for job in newest), default=0)
 
     def _take(self, key: str, part: str, number: int, expires: float | None) -> bool:
         tags = {KEY_TAG: key, PART_TAG: short(part), NUMBER_TAG: str(number)}

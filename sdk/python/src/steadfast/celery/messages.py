@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from kombu.utils.json import dumps, loads
@@ -14,8 +14,18 @@ TASK_TAG = "celery-task"
 """The tag with the id of the task. Retries of a task are jobs of their own, with the same tag."""
 MESSAGE_KIND = "celery.message"
 """The kind of a message that is not a task."""
+ETA_LEAD = timedelta(seconds=1)
+"""A worker gets a task this much before its `eta`: its timer wakes once a second until then."""
 KIND_BYTES_MAX = 255
 TAG_BYTES_MAX = 256
+PROPERTIES = frozenset(
+    [
+        *("app_id", "body_encoding", "cluster_id", "correlation_id", "delivery_info"),
+        *("delivery_mode", "delivery_tag", "expiration", "message_id", "priority", "reply_to"),
+        *("timestamp", "type", "user_id"),
+    ]
+)
+"""Properties that are sent. Others, which AMQP does not have either, may not even be JSON."""
 NODE_KINDS = frozenset({"http", "webhook"})
 """Kinds that the server runs itself."""
 
@@ -54,8 +64,9 @@ def job_of(message: Mapping[str, Any], queue: str, max_redeliveries: int) -> dic
 
 
 def plain(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The message with times and other values of headers as JSON has them."""
-    result: dict[str, Any] = json.loads(dumps(message))
+    """The message as JSON has it, with the properties that AMQP has."""
+    properties = {k: v for k, v in message["properties"].items() if k in PROPERTIES}
+    result: dict[str, Any] = json.loads(dumps({**message, "properties": properties}))
     return result
 
 
@@ -77,11 +88,6 @@ def message_of(job: Mapping[str, Any], delivery_tag: str) -> dict[str, Any] | No
     info = properties.setdefault("delivery_info", {})
     info["redelivered"] = job["attempt"] > job["attemptsBefore"] + 1
     properties["delivery_tag"] = delivery_tag
-    headers = message.get("headers") or {}
-    if _eta(headers.get("eta")):
-        # The job was not due before its time, and Celery's timer would hold it for up to a second.
-        headers["steadfast_eta"] = headers.pop("eta")
-        headers["eta"] = None
     return message
 
 
@@ -104,9 +110,9 @@ def _priority(priority: Any) -> int:
 
 
 def _eta(eta: Any) -> str | None:
-    """The start time of a task. A worker holds tasks back whose time cannot be read here."""
+    """When the job of a task is due. A worker holds tasks back whose time cannot be read here."""
     try:
         time = datetime.fromisoformat(str(eta).replace("Z", "+00:00"))
     except ValueError:
         return None
-    return time.isoformat() if time.tzinfo else None
+    return (time - ETA_LEAD).isoformat() if time.tzinfo else None
