@@ -62,7 +62,7 @@ class SteadfastBackend(KeyValueStoreBackend):
     def incr(self, key: Any) -> int:
         """Counts a part of a chord. A part that runs again after a crash is counted once."""
         part = getattr(self._current, "part", None) or ""
-        return self._documents.number(bytes_to_str(key), part, self._seconds())
+        return self._documents.number(_numbers(key), part, self._seconds())
 
     def set_chord_size(self, group_id: str, chord_size: int) -> None:
         """Stores how many tasks a chord waits for, those of nested groups included."""
@@ -75,7 +75,10 @@ class SteadfastBackend(KeyValueStoreBackend):
 
     def on_chord_part_return(self, request: Any, state: Any, result: Any, **kwargs: Any) -> Any:
         """A task of a chord has ended."""
-        if size := self._chord_size(request.group):
+        group = request.group
+        if not group or self._is_done(group, request.id):
+            return None
+        if size := self._chord_size(group):
             request.chord["chord_size"] = size
         self._current.part = request.id
         try:
@@ -115,10 +118,19 @@ class SteadfastBackend(KeyValueStoreBackend):
         kwargs = {**(kwargs or {}), "url": self.url, "expires": self.expires}
         return super().__reduce__(args, kwargs)
 
-    def _chord_size(self, group_id: str | None) -> int:
+    def _is_done(self, group_id: str, part: str) -> bool:
+        """Whether a task of a chord runs again after the chord has ended, which deletes its group.
+
+        A task that runs again because its worker died before the end must count.
+        """
+        numbers = _numbers(self.get_key_for_chord(group_id))
+        was_counted = self._documents.number_of(numbers, part)
+        return bool(was_counted) and not self.get(self.get_key_for_group(group_id))
+
+    def _chord_size(self, group_id: str) -> int:
         """The number of tasks of a chord; 0 if it is not known."""
-        size = group_id and self.get(self.get_key_for_group(group_id, ".size"))
-        if not group_id or not size:
+        size = self.get(self.get_key_for_group(group_id, ".size"))
+        if not size:
             return 0
         added = bytes_to_str(self.get_key_for_group(group_id, ".added"))
         return int(size) + self._documents.count(added)
@@ -126,3 +138,8 @@ class SteadfastBackend(KeyValueStoreBackend):
     def _seconds(self) -> float | None:
         expires = self.expires
         return None if not expires else float(expires)
+
+
+def _numbers(key: Any) -> str:
+    """The key of the numbered parts of a chord, beside which the key itself may have a value."""
+    return f"{bytes_to_str(key)}.parts"

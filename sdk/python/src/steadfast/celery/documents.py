@@ -54,13 +54,18 @@ class Documents:
 
         Each number is a unique job, so no two parts get the same one.
         """
+        if found := self.number_of(key, part):
+            return found
         key = short(key)
-        for job in self._list([f"{KEY_TAG}:{key}", f"{PART_TAG}:{short(part)}"], 1):
-            return int(job["tags"][NUMBER_TAG])
         number = 1 + self.count(key)
         while not self._take(key, part, number, expires):
             number += 1
         return number
+
+    def number_of(self, key: str, part: str) -> int:
+        """The number of a part; 0 if it has none."""
+        jobs = self._list([f"{KEY_TAG}:{short(key)}", f"{PART_TAG}:{short(part)}"], 1)
+        return int(jobs[0]["tags"][NUMBER_TAG]) if jobs else 0
 
     def count(self, key: str) -> int:
         """How many parts have a number, or fewer if some are just getting theirs."""
