@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from celery import states
@@ -18,6 +20,10 @@ from .documents import Documents
 
 FIRST_PAUSE = 0.01
 PAUSE_FACTOR = 1.5
+SIZES_MAX = 1000
+"""Chords whose size is remembered."""
+READERS = 8
+"""Threads that read many results."""
 
 
 class SteadfastBackend(KeyValueStoreBackend):
@@ -42,6 +48,7 @@ class SteadfastBackend(KeyValueStoreBackend):
         address = address_of_url(url)
         self._documents = Documents(address.client(), address)
         self._current = threading.local()
+        self._sizes: OrderedDict[str, int] = OrderedDict()
 
     def get(self, key: Any) -> Any:
         """The value of a key."""
@@ -49,7 +56,8 @@ class SteadfastBackend(KeyValueStoreBackend):
 
     def mget(self, keys: Iterable[Any]) -> list[Any]:
         """The values of keys."""
-        return [self.get(key) for key in keys]
+        with ThreadPoolExecutor(READERS) as readers:
+            return list(readers.map(self.get, keys))
 
     def set(self, key: Any, value: Any) -> None:
         """Stores a value, for as long as results are kept."""
@@ -60,9 +68,8 @@ class SteadfastBackend(KeyValueStoreBackend):
         self._documents.set(bytes_to_str(key), None, self._seconds())
 
     def incr(self, key: Any) -> int:
-        """Counts a part of a chord. A part that runs again after a crash is counted once."""
-        part = getattr(self._current, "part", None) or ""
-        return self._documents.number(_numbers(key), part, self._seconds())
+        """The number of the task of a chord that has ended."""
+        return int(self._current.number)
 
     def set_chord_size(self, group_id: str, chord_size: int) -> None:
         """Stores how many tasks a chord waits for, those of nested groups included."""
@@ -74,17 +81,24 @@ class SteadfastBackend(KeyValueStoreBackend):
         self._documents.number(key, result.id, self._seconds())
 
     def on_chord_part_return(self, request: Any, state: Any, result: Any, **kwargs: Any) -> Any:
-        """A task of a chord has ended."""
+        """A task of a chord has ended. The last one starts the body.
+
+        A task that runs again is counted once. If it is the last one, it starts the body again,
+        unless that has happened, which deletes the group: its worker may have died before.
+        """
         group = request.group
-        if not group or self._is_done(group, request.id):
+        if not group:
             return None
-        if size := self._chord_size(group):
-            request.chord["chord_size"] = size
-        self._current.part = request.id
-        try:
-            return super().on_chord_part_return(request, state, result, **kwargs)
-        finally:
-            self._current.part = None
+        numbers = f"{bytes_to_str(self.get_key_for_chord(group))}.parts"
+        number, is_new = self._documents.number(numbers, request.id, self._seconds())
+        size = self._chord_size(group)
+        if number < size or not (is_new or self.get(self.get_key_for_group(group))):
+            return None
+        if size:
+            added = bytes_to_str(self.get_key_for_group(group, ".added"))
+            request.chord["chord_size"] = size + self._documents.count(added)
+        self._current.number = number
+        return super().on_chord_part_return(request, state, result, **kwargs)
 
     def wait_for(
         self,
@@ -118,28 +132,15 @@ class SteadfastBackend(KeyValueStoreBackend):
         kwargs = {**(kwargs or {}), "url": self.url, "expires": self.expires}
         return super().__reduce__(args, kwargs)
 
-    def _is_done(self, group_id: str, part: str) -> bool:
-        """Whether a task of a chord runs again after the chord has ended, which deletes its group.
-
-        A task that runs again because its worker died before the end must count.
-        """
-        numbers = _numbers(self.get_key_for_chord(group_id))
-        was_counted = self._documents.number_of(numbers, part)
-        return bool(was_counted) and not self.get(self.get_key_for_group(group_id))
-
     def _chord_size(self, group_id: str) -> int:
         """The number of tasks of a chord; 0 if it is not known."""
-        size = self.get(self.get_key_for_group(group_id, ".size"))
-        if not size:
-            return 0
-        added = bytes_to_str(self.get_key_for_group(group_id, ".added"))
-        return int(size) + self._documents.count(added)
+        if group_id not in self._sizes:
+            stored = self.get(self.get_key_for_group(group_id, ".size"))
+            self._sizes[group_id] = int(stored or 0)
+            while len(self._sizes) > SIZES_MAX:
+                self._sizes.popitem(last=False)
+        return self._sizes[group_id]
 
     def _seconds(self) -> float | None:
         expires = self.expires
         return None if not expires else float(expires)
-
-
-def _numbers(key: Any) -> str:
-    """The key of the numbered parts of a chord, beside which the key itself may have a value."""
-    return f"{bytes_to_str(key)}.parts"

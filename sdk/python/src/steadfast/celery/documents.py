@@ -49,23 +49,18 @@ class Documents:
         body = self._document(RESULT_KIND, expires, {KEY_TAG: short(key)}, _encode(value))
         self._client.request("POST", "/api/v1/jobs", body=body)
 
-    def number(self, key: str, part: str, expires: float | None) -> int:
-        """Numbers the parts of a key: 1, 2, 3 and so on. A part keeps the number it has got.
+    def number(self, key: str, part: str, expires: float | None) -> tuple[int, bool]:
+        """Numbers the parts of a key: 1, 2, 3 and so on. Returns also whether the number is new.
 
-        Each number is a unique job, so no two parts get the same one.
+        A part keeps its number. Each number is a unique job, so no two parts get the same one.
         """
-        if found := self.number_of(key, part):
-            return found
         key = short(key)
+        for job in self._list([f"{KEY_TAG}:{key}", f"{PART_TAG}:{short(part)}"], 1):
+            return int(job["tags"][NUMBER_TAG]), False
         number = 1 + self.count(key)
         while not self._take(key, part, number, expires):
             number += 1
-        return number
-
-    def number_of(self, key: str, part: str) -> int:
-        """The number of a part; 0 if it has none."""
-        jobs = self._list([f"{KEY_TAG}:{short(key)}", f"{PART_TAG}:{short(part)}"], 1)
-        return int(jobs[0]["tags"][NUMBER_TAG]) if jobs else 0
+        return number, True
 
     def count(self, key: str) -> int:
         """How many parts have a number, or fewer if some are just getting theirs."""
