@@ -152,7 +152,8 @@ def test_a_chord_counts_each_task_once(tasks: Any, worker: CeleryWorker) -> None
     from celery import chord
 
     header = [tasks.add.s(number, number) for number in range(12)]
-    assert chord(header)(tasks.total.s()).get(timeout=TIMEOUT) == 132
+    result: Any = chord(header)(tasks.total.s())
+    assert result.get(timeout=TIMEOUT) == 132
 
 
 def test_a_part_that_runs_again_keeps_its_number(tasks: Any) -> None:
