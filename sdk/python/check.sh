@@ -41,7 +41,7 @@ environment() {
 
 form=${1:-}
 python=${PYTHON:-$(find_python 3.13 3.12 3.14 3.11 3.10)} || { echo "missing: Python 3.10 or later"; exit 1; }
-tools=(build hatchling "ruff==0.17.*" "mypy==2.4.*" "pytest==9.*" "pytest-asyncio==1.*" "pydantic==2.*" "fastapi<1" "httpx<1" "opentelemetry-sdk==1.*")
+tools=(build hatchling "ruff==0.17.*" "mypy==2.4.*" "pytest==9.*" "pytest-asyncio==1.*" "pydantic==2.*" "fastapi<1" "httpx<1" "opentelemetry-sdk==1.*" "celery>=5.4")
 if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then
     tools+=("django>=6.0")
 else

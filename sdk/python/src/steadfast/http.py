@@ -121,6 +121,13 @@ class BlockingConnection:
             self.close()
             raise
 
+    def end_request(self) -> None:
+        """Ends the request of another thread, which gets `OSError` unless its answer is coming."""
+        opened = self._socket
+        if opened is not None:
+            with contextlib.suppress(OSError):
+                opened.shutdown(socket.SHUT_WR)
+
     def close(self) -> None:
         """Closes the connection; the next request opens another one."""
         if self._socket is not None:

@@ -1,0 +1,1 @@
+"""An application of Celery for the tests of the transport."""
