@@ -10,15 +10,23 @@ use std::{
     time::Duration,
 };
 
-use axum::http::Uri;
+use axum::http::{Extensions, Uri};
 use steadfast_core::{Tenant, Timestamp};
 use steadfast_engine::{BulkCommand, Client, DocumentCache, NodeHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auth::{failed_sign_ins::FailedSignIns, keys::Keys, oidc::Oidc, sessions::Sessions},
+    auth::{
+        cookies::CookieProtection, failed_sign_ins::FailedSignIns, keys::Keys, oidc::Oidc,
+        sessions::Sessions,
+    },
     dashboard::state::DashboardState,
-    http::{Problem, origin::OwnHosts, policy_json::PolicyJsonCache},
+    http::{
+        Problem,
+        base_path::{MountPath, arrived_with_tls},
+        origin::OwnHosts,
+        policy_json::PolicyJsonCache,
+    },
     limits,
     metrics::Metrics,
     node::{
@@ -94,10 +102,14 @@ impl Settings {
         self.allowed_hosts.iter().cloned().chain(public).collect()
     }
 
-    /// Whether browsers reach this server over HTTPS only.
-    pub(crate) fn is_public_https(&self) -> bool {
+    /// How the browser of a request protects its cookies. Over plain HTTP it would not send a
+    /// cookie for HTTPS back, so a proxy with HTTPS needs the public address in the settings.
+    pub(crate) fn cookies(&self, extensions: &Extensions) -> CookieProtection {
         let url = self.public_url.as_ref();
-        url.is_some_and(|url| url.starts_with("https://"))
+        let is_public_https = url.is_some_and(|url| url.starts_with("https://"));
+        let is_https = is_public_https || arrived_with_tls(extensions);
+        let path = extensions.get::<MountPath>();
+        CookieProtection::new(is_https, path.is_none_or(|path| path.0.is_empty()))
     }
 }
 
@@ -111,8 +123,11 @@ pub struct App {
     pub(crate) keys: DocumentCache<Keys>,
     /// Browsers that have signed in.
     pub(crate) sessions: Sessions,
-    /// Addresses that failed to sign in.
+    /// Addresses that tried wrong keys.
     pub(crate) failed_sign_ins: FailedSignIns,
+    /// Addresses whose sign-ins with the provider failed. They do not wait: all people behind a
+    /// proxy would. Only the first failures of an address are logged.
+    pub(crate) failed_provider_sign_ins: FailedSignIns,
     /// The caches of the dashboard.
     pub(crate) dashboard: DashboardState,
     /// Its settings.
@@ -171,10 +186,7 @@ impl App {
             ..settings
         };
         metrics.start_latency.start(Arc::downgrade(&node.store()));
-        let issuer = settings
-            .oidc
-            .as_ref()
-            .map(|oidc| oidc.settings.issuer.clone());
+        let oidc = settings.oidc.as_ref().map(|oidc| oidc.settings.clone());
         let unknown_address = SocketAddr::from(([127, 0, 0, 1], 0));
         Self {
             started_at: client.now(),
@@ -184,8 +196,9 @@ impl App {
             workers: Workers::default(),
             job_waits: JobWaits::default(),
             keys: Keys::cache(node.store()),
-            sessions: Sessions::new(node.store(), issuer),
+            sessions: Sessions::new(node.store(), oidc),
             failed_sign_ins: FailedSignIns::default(),
+            failed_provider_sign_ins: FailedSignIns::default(),
             dashboard: DashboardState::default(),
             node,
             own_hosts: OwnHosts::new(&[(unknown_address, false)], &settings.own_names()),

@@ -2,6 +2,7 @@
 //! configuration.
 
 pub mod admin_key;
+pub mod cookies;
 pub mod failed_sign_ins;
 pub mod keys;
 pub mod oidc;

@@ -39,12 +39,21 @@ pub const PROVIDER_BYTES_MAX: usize = 512 * 1024;
 pub const PROVIDER_KEPT_MAX: Duration = Duration::from_secs(60 * 60);
 /// The keys are read again for an unknown one, but not for each sign-in of a flood.
 pub const PROVIDER_KEYS_READ_MIN: Duration = Duration::from_secs(10);
+/// Codes that the provider is asked about at the same time; others wait.
+pub const REDEMPTIONS_MAX: usize = 16;
+/// The subject of a person beside the name; a longer one is shown as a hash.
+pub const SUBJECT_SHOWN_BYTES_MAX: usize = 64;
 /// How far the clocks of the provider and of the store may be apart.
 pub const TOKEN_CLOCK_SKEW_MAX: Duration = Duration::from_secs(60);
 /// How long a person may take at the provider.
 pub const SIGN_IN_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 /// The page to return to after a sign-in, which travels in a cookie.
 pub const SIGN_IN_NEXT_BYTES_MAX: usize = 1024;
+/// Sign-ins that a browser has begun and not ended, in other tabs. Proxies refuse a header above
+/// 8 KiB.
+pub const SIGN_INS_PENDING_MAX: usize = 4;
+/// As much of the state as tells the sign-ins of one browser apart.
+pub const STATE_NAME_BYTES: usize = 8;
 /// Failed sign-ins of an address, within the window, after which it has to wait.
 pub const FAILED_SIGN_INS_MAX: usize = 50;
 pub const FAILED_SIGN_INS_WINDOW: Duration = Duration::from_secs(5 * 60);
@@ -191,6 +200,8 @@ pub const KEYS_MAX: usize = 10_000;
 /// A key for each program of a tenant, and some to spare; twenty tenants have to go this far to
 /// fill a store.
 pub const KEYS_PER_TENANT_MAX: usize = 500;
+/// A key that a person creates, who may leave.
+pub const PERSONS_KEY_TIME_MAX: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// How often a key is created anew because others were changed while they were counted.
 pub const KEY_TRIES_MAX: usize = 16;
 /// A line in a table.
@@ -502,6 +513,11 @@ mod tests {
             (keys, "a tenant", count(KEYS_PER_TENANT_MAX)),
             (keys, "a store", count(KEYS_MAX)),
             (
+                "time of a key that a person creates",
+                "a person",
+                format!("{} days", PERSONS_KEY_TIME_MAX.as_secs() / DAY.as_secs()),
+            ),
+            (
                 "[groups of failures](failures.md)",
                 "a tenant",
                 count(core::FAILURE_GROUPS_MAX),
@@ -517,7 +533,7 @@ mod tests {
                 hours(SESSION_TIME_MAX),
             ),
             (
-                "failed sign-ins within 5 minutes",
+                "wrong keys at sign-in within 5 minutes",
                 "an address (IPv6: a /64), on a node",
                 count(FAILED_SIGN_INS_MAX),
             ),

@@ -1500,7 +1500,8 @@ type JobList struct {
 type Key struct {
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
-	// The key that created this key, if any. If it has scope `tenant`, this key is revoked with it.
+	// The key that created this key (`key_…`), or the name of the person; null for neither. If it is
+	// a key with scope `tenant`, this key is revoked with it.
 	CreatedBy string `json:"createdBy,omitzero"`
 	// Expiry time; null if the key does not expire.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`

@@ -1371,8 +1371,8 @@ export interface Key {
   /** When it was created. */
   createdAt: string;
   /**
-   * The key that created this key, if any. If it has scope `tenant`, this key is revoked with
-   * it.
+   * The key that created this key (`key_…`), or the name of the person; null for neither. If it
+   * is a key with scope `tenant`, this key is revoked with it.
    */
   createdBy?: string | null | undefined;
   /** Expiry time; null if the key does not expire. */

@@ -72,11 +72,10 @@ pub struct KeyBody {
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub last_used_at: Option<Timestamp>,
-    /// The key that created this key, if any. If it has scope `tenant`, this key is revoked with
-    /// it.
+    /// The key that created this key (`key_…`), or the name of the person; null for neither. If it
+    /// is a key with scope `tenant`, this key is revoked with it.
     #[serde(default)]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    pub created_by: Option<KeyId>,
+    pub created_by: Option<String>,
 }
 
 /// All keys visible to the caller.

@@ -118,10 +118,16 @@ impl Settings {
                  provider calls itself; http only for a provider on this machine"
             )));
         }
-        if self.public_url.is_none() {
+        let Some(public_url) = &self.public_url else {
             return Err(usage(
                 "oidc requires publicUrl (--public-url): the provider sends people back there",
             ));
+        };
+        if !is_safe(public_url) {
+            return Err(usage(format!(
+                "publicUrl is {public_url:?}: with oidc it must be an https URL; http only for \
+                 this machine"
+            )));
         }
         if !oidc.scopes.iter().any(|scope| scope == "openid") {
             return Err(usage("oidc.scopes must contain \"openid\""));
@@ -146,14 +152,17 @@ impl Settings {
 }
 
 fn is_issuer(text: &str) -> bool {
+    is_safe(text) && !text.contains(['?', '#', '@'])
+}
+
+/// Whether secrets may travel to this address.
+fn is_safe(text: &str) -> bool {
     let Ok(url) = text.parse::<Uri>() else {
         return false;
     };
-    let is_local = matches!(url.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
-    let is_safe = match url.scheme_str() {
+    match url.scheme_str() {
         Some("https") => true,
-        Some("http") => is_local,
+        Some("http") => matches!(url.host(), Some("127.0.0.1" | "localhost" | "[::1]")),
         _ => false,
-    };
-    is_safe && url.query().is_none()
+    }
 }

@@ -169,6 +169,7 @@ async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Resul
                 tenant,
                 expires_at: expires.map(|after| store.now().plus(after.0)),
                 created_by: None,
+                created_by_person: None,
                 by: Some(Actor::named("cli")),
             };
             let (key, token) = keys::create(store, new).await?;

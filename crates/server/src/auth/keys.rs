@@ -9,6 +9,7 @@ mod revocations;
 
 pub use key::{Key, KeyError, NewKey, Token, create, exist, list};
 pub use known::{Keys, KnownKey};
+pub(crate) use revocations::revoke_even_last;
 pub use revocations::{Revocation, revoke};
 pub use steadfast_api::{KeyBody, Scope};
 

@@ -6,33 +6,18 @@
 //!
 //! * `settings`: the provider, and the roles. `provider`: its documents and endpoints.
 //! * `id_token`: which token is believed. `jwk`: the keys that sign it.
-//! * `sign_in`: one sign-in, from the first redirect to a person.
+//! * `sign_in`: one sign-in, from the first redirect to a person. `person`: names and roles.
 
 mod id_token;
 mod jwk;
+mod person;
 mod provider;
 mod settings;
 mod sign_in;
 
-use steadfast_api::Scope;
-use steadfast_core::Tenant;
-
+pub use person::{Person, PersonRecord};
 pub use settings::{ClientSecret, OidcSettings, RoleRule};
-pub use sign_in::{Oidc, STATE_COOKIE};
-
-/// A person who has signed in.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Person {
-    /// The subject at the provider, which never changes.
-    pub subject: String,
-    /// The name for the audit, such as an e-mail address.
-    pub name: String,
-    pub scope: Scope,
-    /// The tenant that the person may see; all tenants if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tenant: Option<Tenant>,
-}
+pub use sign_in::{Oidc, STATE_COOKIE, state_cookie};
 
 /// Why a person was not signed in, as the page says it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,11 +48,4 @@ pub enum SignInError {
          the setting oidc.roles; ask an administrator"
     )]
     NoRole { name: String, claim: String },
-}
-
-impl SignInError {
-    /// Whether the person may be guessing, so that it counts against the address.
-    pub fn is_suspicious(&self) -> bool {
-        !matches!(self, Self::ProviderAway { .. } | Self::NoRole { .. })
-    }
 }

@@ -5,11 +5,10 @@
 //! written: the oldest goes. The token begins with its owner, and a token of no key is refused
 //! without asking the store. Every node reads the sessions, so any node can answer. Revoking a key
 //! ends its sessions, because the key is looked up at every request. The session of a person keeps
-//! the role that the provider gave, until it ends.
+//! what the provider said, and its role is found at every request by the settings of this node.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use axum::http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use steadfast_core::{KeyId, Payload, Timestamp};
@@ -21,7 +20,10 @@ use tokio::{sync::Mutex, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auth::{keys::Keys, oidc::Person},
+    auth::{
+        keys::Keys,
+        oidc::{OidcSettings, Person, PersonRecord},
+    },
     http::Problem,
     limits::{
         DOCUMENT_TRIES_MAX, SECRET_BYTES, SESSION_TIME_MAX, SESSIONS_PER_KEY_MAX,
@@ -29,26 +31,8 @@ use crate::{
     },
 };
 
-/// Its name in a browser.
+/// The cookie of a session in a browser.
 pub const COOKIE: &str = "steadfast_session";
-
-/// The token that a browser sends.
-pub fn token_of(headers: &HeaderMap) -> Option<String> {
-    cookie(headers, COOKIE)
-}
-
-/// A cookie that a browser sends.
-pub fn cookie(headers: &HeaderMap, wanted: &str) -> Option<String> {
-    let cookies = headers.get_all(header::COOKIE).iter();
-    let mut pairs = cookies
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|text| text.split(';'));
-    let found = pairs.find_map(|pair| {
-        let (name, value) = pair.trim().split_once('=')?;
-        (name == wanted).then(|| value.to_owned())
-    });
-    found.filter(|token| !token.is_empty())
-}
 
 /// A browser that signed in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -56,9 +40,20 @@ pub fn cookie(headers: &HeaderMap, wanted: &str) -> Option<String> {
 struct Session {
     hash: String,
     expires_at: Timestamp,
-    /// Who it is, if no key was used.
+    /// Who it is and when the sign-in was, if no key was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    person: Option<Arc<Person>>,
+    person: Option<(Arc<PersonRecord>, Timestamp)>,
+}
+
+impl Session {
+    /// The person by the present settings. A shorter time counts for old sessions as well.
+    fn person(&self, settings: &OidcSettings, now: Timestamp) -> Option<Person> {
+        let (record, signed_in_at) = self.person.as_ref()?;
+        match now < signed_in_at.plus(settings.session_time) {
+            true => record.person(settings),
+            false => None,
+        }
+    }
 }
 
 /// Whose session it is.
@@ -77,8 +72,8 @@ enum SessionOwner {
 }
 
 impl SessionOwner {
-    fn of_person(person: &Person, issuer: &str) -> Self {
-        let mut digest = hash(&format!("{issuer}\n{}", person.subject));
+    fn of_person(person: &PersonRecord) -> Self {
+        let mut digest = hash(&format!("{}\n{}", person.issuer, person.subject));
         digest.truncate(32);
         Self::Person(digest)
     }
@@ -144,14 +139,22 @@ impl OwnerSessions {
 struct SessionIndex(HashMap<SessionOwner, OwnerSessions>);
 
 impl SessionIndex {
-    fn find(&self, token: &str, now: Timestamp) -> Option<SessionUser> {
+    fn find(
+        &self,
+        token: &str,
+        oidc: Option<&OidcSettings>,
+        now: Timestamp,
+    ) -> Option<SessionUser> {
         let owner = SessionOwner::of_token(token)?;
         let hash = hash(token);
         let mut sessions = self.0.get(&owner)?.sessions.iter();
         let session = sessions.find(|it| it.hash == hash && now < it.expires_at)?;
         match owner {
             SessionOwner::Key(key) => Some(SessionUser::Key(key)),
-            SessionOwner::Person(_) => session.person.clone().map(SessionUser::Person),
+            SessionOwner::Person(_) => {
+                let person = session.person(oidc?, now)?;
+                Some(SessionUser::Person(Arc::new(person)))
+            }
         }
     }
 }
@@ -160,14 +163,14 @@ impl SessionIndex {
 pub struct Sessions {
     store: Arc<dyn Store>,
     cache: DocumentCache<SessionIndex>,
-    /// The provider whose people may sign in.
-    issuer: Option<String>,
+    /// The provider whose people may sign in, and their roles.
+    oidc: Option<Arc<OidcSettings>>,
     /// When they were last read because of an unknown token.
     refreshed: Mutex<Option<Instant>>,
 }
 
 impl Sessions {
-    pub fn new(store: Arc<dyn Store>, issuer: Option<String>) -> Self {
+    pub fn new(store: Arc<dyn Store>, oidc: Option<Arc<OidcSettings>>) -> Self {
         let cache = DocumentCache::new(store.clone(), DocumentKind::Session, |documents| {
             let sessions = decode_documents::<OwnerSessions>(documents);
             let by_owner = sessions.filter_map(|(document, sessions)| {
@@ -186,7 +189,7 @@ impl Sessions {
         Self {
             store,
             cache,
-            issuer,
+            oidc,
             refreshed: Mutex::new(None),
         }
     }
@@ -198,13 +201,14 @@ impl Sessions {
         let now = self.store.now();
         let may_be_known = match SessionOwner::of_token(token) {
             Some(SessionOwner::Key(key)) => keys.get(key, now).is_some(),
-            Some(SessionOwner::Person(_)) => self.issuer.is_some(),
+            Some(SessionOwner::Person(_)) => self.oidc.is_some(),
             None => false,
         };
         if !may_be_known {
             return Ok(None);
         }
-        if let Some(user) = self.cache.get().await?.find(token, now) {
+        let oidc = self.oidc.as_deref();
+        if let Some(user) = self.cache.get().await?.find(token, oidc, now) {
             return Ok(Some(user));
         }
         let arrived = Instant::now();
@@ -218,13 +222,15 @@ impl Sessions {
             *refreshed = Some(Instant::now());
             self.cache.refresh().await?;
         }
-        Ok(self.cache.get().await?.find(token, self.store.now()))
+        let now = self.store.now();
+        Ok(self.cache.get().await?.find(token, oidc, now))
     }
 
     /// Whether this node knows a session as valid.
     pub async fn has(&self, token: &str) -> Result<bool, Problem> {
         let sessions = self.cache.get().await?;
-        Ok(sessions.find(token, self.store.now()).is_some())
+        let user = sessions.find(token, self.oidc.as_deref(), self.store.now());
+        Ok(user.is_some())
     }
 
     /// Starts a session for a key; the token is returned here and never again.
@@ -234,9 +240,12 @@ impl Sessions {
     }
 
     /// The same for a person.
-    pub async fn start_person(&self, person: Person, time: Duration) -> Result<String, Problem> {
-        let issuer = self.issuer.as_deref().unwrap_or_default();
-        let owner = SessionOwner::of_person(&person, issuer);
+    pub async fn start_person(
+        &self,
+        person: PersonRecord,
+        time: Duration,
+    ) -> Result<String, Problem> {
+        let owner = SessionOwner::of_person(&person);
         self.start_for(owner, Some(Arc::new(person)), time).await
     }
 
@@ -244,7 +253,7 @@ impl Sessions {
     async fn start_for(
         &self,
         owner: SessionOwner,
-        person: Option<Arc<Person>>,
+        person: Option<Arc<PersonRecord>>,
         time: Duration,
     ) -> Result<String, Problem> {
         let token = owner.new_token();
@@ -252,7 +261,7 @@ impl Sessions {
         let session = Session {
             hash: hash(&token),
             expires_at: now.plus(time),
-            person,
+            person: person.map(|person| (person, now)),
         };
         self.change(owner, move |sessions| {
             sessions.retain(|it| now < it.expires_at);
@@ -334,6 +343,12 @@ impl Sessions {
             .store
             .list_documents(DocumentKind::Session, DocumentPage::All)
             .await?;
+        self.prune_listed(documents).await
+    }
+
+    /// The same, of sessions that were listed a while ago. If someone signs in or out meanwhile,
+    /// that write stands.
+    async fn prune_listed(&self, documents: Vec<Document>) -> Result<(), StoreError> {
         let keys = self
             .store
             .list_documents(DocumentKind::Key, DocumentPage::All)
@@ -349,9 +364,10 @@ impl Sessions {
                 _ => keys.contains(&document.id),
             };
             if !has_owner {
-                let deleted =
-                    self.store
-                        .delete_document(DocumentKind::Session, document.id, None, None);
+                let (id, revision) = (document.id, Some(document.revision));
+                let deleted = self
+                    .store
+                    .delete_document(DocumentKind::Session, id, revision, None);
                 deleted.await?;
                 continue;
             }
@@ -361,7 +377,6 @@ impl Sessions {
             if let Ok(body) = Payload::encode(&kept)
                 && kept.sessions.len() < stored
             {
-                // If someone signs in or out at this moment, that write stands.
                 let document = Document { body, ..document };
                 self.store
                     .save_document(document, Outbox::default())
@@ -521,6 +536,38 @@ mod tests {
         clock.advance(SESSION_TIME_MAX / 2);
         sessions.prune().await.unwrap();
         assert_eq!(stored().await.1, 0);
+    }
+
+    #[tokio::test]
+    async fn a_person_who_signs_in_while_sessions_are_deleted_stays_signed_in() {
+        let (store, clock, key) = store_with_key().await;
+        let keys = known_keys(&store).await;
+        let settings = Arc::new(OidcSettings::example(&["ops=admin"]));
+        let sessions = Sessions::new(store.clone(), Some(settings.clone()));
+        let ann = PersonRecord::new(&settings, "u1", "ann@example.com".to_owned(), &["ops"]);
+        let sign_in = async || {
+            let person = sessions.start_person(ann.clone(), SESSION_TIME_MAX);
+            (person.await.unwrap(), sessions.start(key).await.unwrap())
+        };
+        sign_in().await;
+        clock.advance(SESSION_TIME_MAX);
+        let listed = store
+            .list_documents(DocumentKind::Session, DocumentPage::All)
+            .await
+            .unwrap();
+        assert_eq!(listed.len(), 2);
+        let (person, browser) = sign_in().await;
+        sessions.prune_listed(listed).await.unwrap();
+        for token in [person, browser] {
+            assert!(sessions.find(&token, &keys).await.unwrap().is_some());
+        }
+        clock.advance(SESSION_TIME_MAX);
+        sessions.prune().await.unwrap();
+        let kept = store
+            .list_documents(DocumentKind::Session, DocumentPage::All)
+            .await
+            .unwrap();
+        assert_eq!(kept.len(), 1, "the key, without sessions");
     }
 
     #[tokio::test]

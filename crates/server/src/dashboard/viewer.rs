@@ -90,7 +90,7 @@ impl FromRequestParts<Arc<App>> for Viewer {
         let found = match access::anonymous(app).await? {
             Some(caller) => Some((caller, None)),
             None => {
-                let found = access::session_caller(app, &parts.headers).await?;
+                let found = access::session_caller(app, parts).await?;
                 found.map(|(caller, token)| (caller, Some(token)))
             }
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::{FromRef, FromRequestParts},
-    http::{HeaderMap, StatusCode, header, request::Parts},
+    http::{StatusCode, header, request::Parts},
 };
 use steadfast_core::{Actor, Job, KeyId, Schedule, Tenant, limits::PAUSE_BY_BYTES_MAX};
 
@@ -131,15 +131,14 @@ impl Caller {
             return Ok(self);
         }
         let needed: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
-        Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "wrong_scope",
-            format!(
-                "a key with scope {} is not allowed to do this; use a key with scope {}",
-                self.scope,
-                needed.join(" or ")
+        let (scope, needed) = (self.scope, needed.join(" or "));
+        let detail = match self.person {
+            Some(_) => format!("your role has scope {scope}; this needs scope {needed}"),
+            None => format!(
+                "a key with scope {scope} is not allowed to do this; use a key with scope {needed}"
             ),
-        ))
+        };
+        Err(Problem::new(StatusCode::FORBIDDEN, "wrong_scope", detail))
     }
 
     /// Refuses a caller of one tenant: what it asks for is of all tenants.
@@ -147,11 +146,21 @@ impl Caller {
         let Some(tenant) = &self.tenant else {
             return Ok(());
         };
-        Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "wrong_scope",
-            format!("this key is for tenant {tenant} only; use a key for all tenants"),
-        ))
+        let detail = match self.person {
+            Some(_) => {
+                format!("your role is for tenant {tenant} only; this needs one for all tenants")
+            }
+            None => format!("this key is for tenant {tenant} only; use a key for all tenants"),
+        };
+        Err(Problem::new(StatusCode::FORBIDDEN, "wrong_scope", detail))
+    }
+
+    /// What gives it its rights.
+    fn grant(&self) -> &'static str {
+        match self.person {
+            Some(_) => "your role",
+            None => "this key",
+        }
     }
 
     pub fn sees(&self, tenant: &Tenant) -> bool {
@@ -225,7 +234,7 @@ impl Caller {
             (Some(own), Some(_)) => Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "wrong_scope",
-                format!("this key is for tenant {own} only; omit tenant"),
+                format!("{} is for tenant {own} only; omit tenant", self.grant()),
             )
             .at("tenant")),
         }
@@ -239,11 +248,9 @@ pub async fn anonymous(app: &App) -> Result<Option<Caller>, Problem> {
 }
 
 /// The caller of a session, and its token.
-pub async fn session_caller(
-    app: &App,
-    headers: &HeaderMap,
-) -> Result<Option<(Caller, String)>, Problem> {
-    let Some(token) = sessions::token_of(headers) else {
+pub async fn session_caller(app: &App, parts: &Parts) -> Result<Option<(Caller, String)>, Problem> {
+    let cookies = app.settings.cookies(&parts.extensions);
+    let Some(token) = cookies.get(&parts.headers, sessions::COOKIE) else {
         return Ok(None);
     };
     let keys = app.keys.get().await?;
@@ -269,7 +276,7 @@ async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     // A page of this server, such as that of the API, calls with the session of its reader.
     if header.is_none()
         && app.own_hosts.require_own_page(&parts.headers).is_ok()
-        && let Some((caller, _)) = session_caller(app, &parts.headers).await?
+        && let Some((caller, _)) = session_caller(app, parts).await?
     {
         return Ok(caller);
     }

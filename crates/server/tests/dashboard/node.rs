@@ -15,7 +15,7 @@ use serde_json::Value;
 use steadfast_core::{Timestamp, WorkerName};
 use steadfast_engine::{Client, Context, Engine, EngineConfig, JobError, JobKind, NodeHandle};
 use steadfast_server::{
-    App, Metrics, Settings,
+    App, Metrics, Oidc, OidcSettings, Settings,
     keys::{self, NewKey, Scope},
 };
 use steadfast_store::{Clock, MemoryStore, Store, SystemClock};
@@ -60,6 +60,15 @@ async fn fail(_: FailingJob, _: Context) -> Result<(), JobError> {
     Err(JobError::failure("error", format!("boom {MARKUP}")))
 }
 
+/// The settings of a server that needs no key until there is one.
+fn open(base_path: &str) -> Settings {
+    Settings {
+        open: true,
+        base_path: base_path.to_owned(),
+        ..Settings::default()
+    }
+}
+
 type StopFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 pub struct TestNode {
@@ -80,7 +89,25 @@ impl TestNode {
     }
 
     pub async fn on(store: Arc<dyn Store>, clock: ShiftedClock) -> Self {
-        Self::serve(store, clock, "", |listener, app, stopped| {
+        Self::serve(store, clock, open(""), |listener, app, stopped| {
+            tokio::spawn(steadfast_server::serve(listener, app, stopped));
+        })
+        .await
+    }
+
+    /// Whose people come from a provider, if there is one.
+    pub async fn with_people(
+        store: Arc<dyn Store>,
+        clock: ShiftedClock,
+        oidc: Option<OidcSettings>,
+    ) -> Self {
+        let oidc = oidc.map(|settings| Arc::new(Oidc::new(settings).unwrap()));
+        let settings = Settings {
+            public_url: Some("http://127.0.0.1".into()),
+            oidc,
+            ..Settings::default()
+        };
+        Self::serve(store, clock, settings, |listener, app, stopped| {
             tokio::spawn(steadfast_server::serve(listener, app, stopped));
         })
         .await
@@ -90,7 +117,7 @@ impl TestNode {
     pub async fn below(base_path: &str) -> Self {
         let clock = ShiftedClock::default();
         let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
-        Self::serve(store, clock, base_path, |listener, app, stopped| {
+        Self::serve(store, clock, open(base_path), |listener, app, stopped| {
             tokio::spawn(steadfast_server::serve(listener, app, stopped));
         })
         .await
@@ -100,7 +127,7 @@ impl TestNode {
     pub async fn nested(path: &'static str, base_path: &str) -> Self {
         let clock = ShiftedClock::default();
         let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
-        Self::serve(store, clock, base_path, |listener, app, stopped| {
+        Self::serve(store, clock, open(base_path), |listener, app, stopped| {
             let home = axum::routing::get(|| async { "home" });
             let router = axum::Router::new().route("/", home);
             let router = router.nest(path, steadfast_server::mount(app));
@@ -113,7 +140,7 @@ impl TestNode {
     async fn serve(
         store: Arc<dyn Store>,
         clock: ShiftedClock,
-        base_path: &str,
+        settings: Settings,
         serve: impl FnOnce(TcpListener, App, StopFuture),
     ) -> Self {
         let config = EngineConfig::default().with_worker(WorkerName::new("node-1").unwrap());
@@ -124,11 +151,6 @@ impl TestNode {
             .observer(metrics.clone())
             .start()
             .unwrap();
-        let settings = Settings {
-            open: true,
-            base_path: base_path.to_owned(),
-            ..Settings::default()
-        };
         let app = App::new(engine.client(), engine.node(), metrics, settings);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,5 +1,8 @@
 //! Who may read pages, and who may change things.
 
+mod people;
+mod provider;
+
 use std::{sync::Arc, time::Duration};
 
 use steadfast_server::keys::Scope;

@@ -1467,8 +1467,8 @@ class Key(TypedDict):
     createdAt: str
     """When it was created."""
     createdBy: NotRequired[str | None]
-    """The key that created this key, if any. If it has scope `tenant`, this key is revoked with
-    it.
+    """The key that created this key (`key_…`), or the name of the person; null for neither. If
+    it is a key with scope `tenant`, this key is revoked with it.
     """
     expiresAt: NotRequired[str | None]
     """Expiry time; null if the key does not expire."""

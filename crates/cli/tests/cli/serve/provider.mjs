@@ -12,7 +12,12 @@ const account = login => {
   const [name, groups = ''] = login.split(':')
   return {
     accountId: login,
-    claims: () => ({ sub: login, email: `${name}@example.com`, groups: groups.split(',') }),
+    claims: () => ({
+      sub: login,
+      email: `${name}@example.com`,
+      email_verified: true,
+      groups: groups.split(','),
+    }),
   }
 }
 
@@ -31,7 +36,7 @@ server.listen(0, '127.0.0.1', () => {
       client('steadfast', { client_secret: 'a secret: with & signs' }),
       client('public', { token_endpoint_auth_method: 'none' }),
     ],
-    claims: { openid: ['sub', 'groups'], email: ['email'] },
+    claims: { openid: ['sub', 'groups'], email: ['email', 'email_verified'] },
     pkce: { required: () => true },
     findAccount: (_, id) => account(id),
     // The pages of the package for sign-in and consent.

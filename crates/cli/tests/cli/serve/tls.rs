@@ -151,7 +151,7 @@ fn cookies_travel_over_https_only_if_the_server_or_its_public_url_has_it() {
         let args = [&args[..], &["--header", "sec-fetch-site: same-origin"]].concat();
         let answer = curl(node, &args, "/sign-in").out.to_lowercase();
         assert!(
-            answer.contains("set-cookie: steadfast_session="),
+            answer.contains("set-cookie: __Host-steadfast_session="),
             "{answer}"
         );
         answer.contains("; secure")

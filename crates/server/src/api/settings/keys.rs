@@ -15,7 +15,7 @@ use crate::{
 /// Create a key. Its token is only in this response.
 ///
 /// Once a key exists, every request requires one. The first key must have scope `admin`; otherwise
-/// no caller could create another.
+/// no caller could create another. A key that a person creates expires after at most 90 days.
 #[utoipa::path(
     post, path = "/keys", tag = "Keys", operation_id = "createKey",
     request_body(content = CreateKeyRequest, example = json!({"name": "operations", "scope": "admin"})),
@@ -26,7 +26,7 @@ pub async fn create(
     Body(body): Body<CreateKeyRequest>,
 ) -> Result<(StatusCode, Json<KeyWithToken>), Problem> {
     if caller.tenant.is_some() && body.scope == Scope::Admin {
-        let detail = "a key of scope tenant cannot create one of scope admin";
+        let detail = "a caller of one tenant cannot create a key of scope admin";
         return Err(Problem::new(StatusCode::FORBIDDEN, "wrong_scope", detail).at("scope"));
     }
     let keys = app.keys.get().await?;
@@ -37,6 +37,10 @@ pub async fn create(
         tenant: query::tenant(body.tenant.as_deref(), &caller)?,
         expires_at: body.expires_at,
         created_by: creator.map(|known| known.key.clone()),
+        created_by_person: caller
+            .person
+            .as_ref()
+            .map(|(person, _)| person.name.clone()),
         by: Some(caller.actor(&app).await?),
     };
     let (key, token) = keys::create(&*app.node.store(), new).await?;
@@ -114,7 +118,12 @@ pub async fn delete(
     key.ok_or_else(|| Problem::not_found(id))?;
     let conflict = |code, detail| Err(Problem::new(StatusCode::CONFLICT, code, detail));
     let by = caller.actor(&app).await?;
-    match keys::revoke(&*store, id, Some(by)).await? {
+    let oidc = app.settings.oidc.as_ref();
+    let revocation = match oidc.is_some_and(|oidc| oidc.settings.has_admins()) {
+        true => keys::revoke_even_last(&*store, id, by).await?,
+        false => keys::revoke(&*store, id, Some(by)).await?,
+    };
+    match revocation {
         Revocation::Done => {
             app.keys.follow_change().await;
             Ok(StatusCode::NO_CONTENT)

@@ -5,14 +5,17 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use steadfast_api::{KeyBody, Scope};
-use steadfast_core::{Actor, AuditId, AuditRecord, Invalid, KeyId, Payload, Tenant, Timestamp};
+use steadfast_core::{
+    Actor, AuditId, AuditRecord, Invalid, KeyId, Payload, Tenant, Timestamp, limits::DAY,
+};
 use steadfast_engine::decode_documents;
 use steadfast_store::{
     DamagedRow, Document, DocumentKind, DocumentPage, DocumentSaveResult, Outbox, Store, StoreError,
 };
 
 use crate::limits::{
-    KEY_NAME_CHARS_MAX, KEY_TRIES_MAX, KEYS_MAX, KEYS_PER_TENANT_MAX, SECRET_BYTES,
+    KEY_NAME_CHARS_MAX, KEY_TRIES_MAX, KEYS_MAX, KEYS_PER_TENANT_MAX, PERSONS_KEY_TIME_MAX,
+    SECRET_BYTES,
 };
 
 pub(super) const PREFIX: &str = "sf_";
@@ -40,6 +43,9 @@ pub struct Key {
     /// The key that created it; absent if none was needed, or if it was created in the store.
     #[serde(default)]
     pub created_by: Option<KeyId>,
+    /// The person who created it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by_person: Option<String>,
     /// A key of scope `tenant` that created it: a thief of that one has this one too.
     #[serde(default)]
     pub(crate) ends_with: Option<KeyId>,
@@ -64,6 +70,7 @@ impl Key {
             expires_at: None,
             last_used_at: None,
             created_by: None,
+            created_by_person: None,
             ends_with: None,
             hash: hash(text),
         }
@@ -80,7 +87,10 @@ impl From<&Key> for KeyBody {
             created_at: key.created_at,
             expires_at: key.expires_at,
             last_used_at: key.last_used_at,
-            created_by: key.created_by,
+            created_by: key
+                .created_by
+                .map(|key| key.to_string())
+                .or_else(|| key.created_by_person.clone()),
         }
     }
 }
@@ -105,6 +115,8 @@ pub struct NewKey {
     pub expires_at: Option<Timestamp>,
     /// The key that creates it, if one does.
     pub created_by: Option<Key>,
+    /// The name of the person who creates it, if one does.
+    pub created_by_person: Option<String>,
     /// Who creates it, for the audit record that is stored with it.
     pub by: Option<Actor>,
 }
@@ -134,25 +146,38 @@ impl NewKey {
             tenant,
             expires_at: None,
             created_by: None,
+            created_by_person: None,
             by: None,
         }
     }
 
-    /// When it expires: a key does not outlive the key of a tenant that creates it.
+    /// When it expires: a key does not outlive the key of a tenant that creates it, and a person
+    /// may leave.
     fn expiry(&self, now: Timestamp) -> Result<Option<Timestamp>, Invalid> {
         let refused =
             |at: Timestamp, expected: String| Err(Invalid::new("expiresAt", at, expected));
         let creator = self.created_by.as_ref();
-        let most = creator
+        let creators = creator
             .filter(|key| key.scope == Scope::Tenant)
             .and_then(|key| key.expires_at);
-        match (self.expires_at, most) {
-            (Some(at), _) if at <= now => refused(at, "must be in the future".to_owned()),
-            (Some(at), Some(most)) if at > most => refused(
+        let persons = self.created_by_person.as_ref();
+        let persons = persons.map(|_| now.plus(PERSONS_KEY_TIME_MAX));
+        match (self.expires_at, creators, persons) {
+            (Some(at), _, _) if at <= now => refused(at, "must be in the future".to_owned()),
+            (Some(at), Some(most), _) if at > most => refused(
                 at,
                 format!("must not be after {most}, when the key that creates it expires"),
             ),
-            (at, most) => Ok(at.or(most)),
+            (Some(at), _, Some(most)) if at > most => refused(
+                at,
+                format!(
+                    "must not be after {most}: a key that a person creates is valid for at most \
+                     {} days; create a lasting one with an admin key, or with `steadfast keys \
+                     create` in the store",
+                    PERSONS_KEY_TIME_MAX.as_secs() / DAY.as_secs()
+                ),
+            ),
+            (at, creators, persons) => Ok(at.or(creators).or(persons)),
         }
     }
 
@@ -227,6 +252,7 @@ async fn create_at(
         expires_at,
         last_used_at: None,
         created_by: new.created_by.as_ref().map(|key| key.id),
+        created_by_person: new.created_by_person.clone(),
         ends_with: new
             .created_by
             .as_ref()

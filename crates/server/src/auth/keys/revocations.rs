@@ -46,6 +46,24 @@ pub async fn revoke(
     id: KeyId,
     by: Option<Actor>,
 ) -> Result<Revocation, KeyError> {
+    revoke_if(store, id, by, true).await
+}
+
+/// The same, also if no admin key would remain: people are administrators.
+pub(crate) async fn revoke_even_last(
+    store: &dyn Store,
+    id: KeyId,
+    by: Actor,
+) -> Result<Revocation, KeyError> {
+    revoke_if(store, id, Some(by), false).await
+}
+
+async fn revoke_if(
+    store: &dyn Store,
+    id: KeyId,
+    by: Option<Actor>,
+    must_keep_one: bool,
+) -> Result<Revocation, KeyError> {
     for _ in 0..DOCUMENT_TRIES_MAX {
         // Before the keys: what was deleted since then is then counted as gone.
         let (mut revocations, mut document) = read(store).await?;
@@ -65,7 +83,7 @@ pub async fn revoke(
             let is_admin = it.scope == Scope::Admin && !it.has_expired(now);
             is_admin && it.id != id && !revocations.keys.contains(&it.id)
         };
-        if !keys.iter().any(|it| remains(&it)) {
+        if must_keep_one && !keys.iter().any(|it| remains(&it)) {
             return Ok(Revocation::LastAdmin);
         }
         revocations

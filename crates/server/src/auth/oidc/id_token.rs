@@ -12,17 +12,17 @@ use crate::limits::TOKEN_CLOCK_SKEW_MAX;
 
 /// A token in its parts, not yet believed.
 pub struct UnverifiedToken<'a> {
-    pub header: TokenHeader,
+    header: TokenHeader,
     claims: Map<String, Value>,
     signed: &'a str,
     signature: Vec<u8>,
 }
 
 #[derive(Deserialize)]
-pub struct TokenHeader {
+struct TokenHeader {
     alg: String,
     #[serde(default)]
-    pub kid: Option<String>,
+    kid: Option<String>,
 }
 
 /// What the token must say.
@@ -54,12 +54,7 @@ impl<'a> UnverifiedToken<'a> {
         keys: &JwkSet,
         expected: &ExpectedToken<'_>,
     ) -> Result<Map<String, Value>, SignInError> {
-        let TokenHeader { alg, kid } = &self.header;
-        let mut named = keys
-            .keys
-            .iter()
-            .filter(|key| kid.is_none() || key.kid == *kid);
-        if !named.any(|key| key.has_signed(alg, self.signed.as_bytes(), &self.signature)) {
+        if !self.is_signed_by(keys) {
             return Err(SignInError::WrongSignature);
         }
         let text = |name: &str| self.claims.get(name).and_then(Value::as_str);
@@ -89,6 +84,16 @@ impl<'a> UnverifiedToken<'a> {
         }
         self.check_times(expected.now)?;
         Ok(self.claims)
+    }
+
+    /// Whether one of these keys has signed it.
+    pub fn is_signed_by(&self, keys: &JwkSet) -> bool {
+        let TokenHeader { alg, kid } = &self.header;
+        let mut named = keys
+            .keys
+            .iter()
+            .filter(|key| kid.is_none() || key.kid == *kid);
+        named.any(|key| key.has_signed(alg, self.signed.as_bytes(), &self.signature))
     }
 
     fn check_times(&self, now: Timestamp) -> Result<(), SignInError> {
@@ -142,6 +147,27 @@ mod tests {
         );
         let signature = key.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
         format!("{signed}.{}", encode(signature))
+    }
+
+    #[test]
+    fn a_key_for_encryption_signs_nothing() {
+        let (key, _) = provider_key();
+        let point = key.public_key().as_ref();
+        let header = json!({"alg": "ES256", "kid": "one"});
+        let token = token(&key, &header, &json!({}));
+        let token = UnverifiedToken::parse(&token).unwrap();
+        for (usage, signs) in [
+            (json!("sig"), true),
+            (json!(null), true),
+            (json!("enc"), false),
+        ] {
+            let keys = json!({"keys": [{
+                "kty": "EC", "crv": "P-256", "kid": "one", "use": usage,
+                "x": encode(&point[1..33]), "y": encode(&point[33..]),
+            }]});
+            let keys = serde_json::from_value(keys).unwrap();
+            assert_eq!(token.is_signed_by(&keys), signs, "{usage}");
+        }
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub struct Jwk {
     pub kid: Option<String>,
     #[serde(default)]
     alg: Option<String>,
+    /// `sig` or `enc`; both if absent.
+    #[serde(default, rename = "use")]
+    usage: Option<String>,
     #[serde(default)]
     crv: Option<String>,
     #[serde(default)]
@@ -37,7 +40,8 @@ impl Jwk {
     /// has a shared secret, or none, everybody could sign.
     pub fn has_signed(&self, algorithm: &str, message: &[u8], signature: &[u8]) -> bool {
         let is_other = |own: &String| own != algorithm;
-        if self.alg.as_ref().is_some_and(is_other) {
+        let signs = self.usage.as_ref().is_none_or(|usage| usage == "sig");
+        if !signs || self.alg.as_ref().is_some_and(is_other) {
             return false;
         }
         self.check(algorithm, message, signature).is_some()

@@ -8,15 +8,19 @@ use http_body_util::Full;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use steadfast_engine::http::Outbound;
-use tokio::{sync::Mutex, time::Instant};
+use tokio::{
+    sync::{Mutex, Semaphore},
+    time::{Instant, timeout},
+};
 
 use super::{
     SignInError,
     jwk::JwkSet,
-    settings::{ClientSecret, OidcSettings},
+    settings::{ClientSecret, OidcSettings, is_safe_url},
 };
 use crate::limits::{
     PROVIDER_BYTES_MAX, PROVIDER_KEPT_MAX, PROVIDER_KEYS_READ_MIN, PROVIDER_TIME_MAX,
+    REDEMPTIONS_MAX,
 };
 
 /// What the provider says of itself.
@@ -32,6 +36,26 @@ pub struct ProviderMetadata {
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
 }
 
+impl ProviderMetadata {
+    /// Client secret, codes and tokens go to these addresses, and the keys come from one of them.
+    /// A provider behind a proxy may say `http` by mistake.
+    fn check(&self) -> Result<(), SignInError> {
+        for (name, url) in [
+            ("authorization_endpoint", Some(&self.authorization_endpoint)),
+            ("token_endpoint", Some(&self.token_endpoint)),
+            ("jwks_uri", Some(&self.jwks_uri)),
+            ("userinfo_endpoint", self.userinfo_endpoint.as_ref()),
+        ] {
+            if !url.is_none_or(|url| is_safe_url(url, &self.issuer)) {
+                return Err(SignInError::Unexpected(format!(
+                    "its {name} is not an https URL"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The tokens for a code.
 #[derive(Deserialize)]
 pub struct Tokens {
@@ -40,12 +64,15 @@ pub struct Tokens {
 }
 
 type MetadataResult = Result<Arc<ProviderMetadata>, SignInError>;
+type KeysResult = Result<Arc<JwkSet>, SignInError>;
 
 pub struct Provider {
     settings: Arc<OidcSettings>,
     outbound: Outbound,
     metadata: Mutex<Option<(Instant, MetadataResult)>>,
-    keys: Mutex<Option<(Instant, Arc<JwkSet>)>>,
+    keys: Mutex<Option<(Instant, KeysResult)>>,
+    /// One permit for each code that the provider is asked about.
+    redemptions: Semaphore,
 }
 
 impl Provider {
@@ -55,6 +82,7 @@ impl Provider {
             outbound,
             metadata: Mutex::default(),
             keys: Mutex::default(),
+            redemptions: Semaphore::new(REDEMPTIONS_MAX),
         }
     }
 
@@ -83,30 +111,36 @@ impl Provider {
             issuer.trim_end_matches('/')
         );
         let metadata: ProviderMetadata = self.get(&url, None).await?;
-        match metadata.issuer == *issuer {
-            true => Ok(metadata),
-            false => Err(SignInError::WrongIssuer {
+        if metadata.issuer != *issuer {
+            return Err(SignInError::WrongIssuer {
                 expected: issuer.clone(),
                 actual: metadata.issuer,
-            }),
+            });
         }
+        metadata.check()?;
+        Ok(metadata)
     }
 
-    /// The keys, read again for one that is unknown, as after a rotation; but not for each token
-    /// that names a key which never was.
-    pub async fn keys(&self, kid: Option<&String>) -> Result<Arc<JwkSet>, SignInError> {
+    /// The keys, read again if they have not signed the token, as after a rotation; but not for
+    /// each token of a flood. As with the metadata, all who wait share the answer.
+    pub async fn keys(&self, have_signed: impl Fn(&JwkSet) -> bool) -> KeysResult {
+        let arrived = Instant::now();
         let url = self.metadata().await?.jwks_uri.clone();
         let mut kept = self.keys.lock().await;
-        if let Some((at, keys)) = &*kept {
-            let has_key = kid.is_none() || keys.keys.iter().any(|key| key.kid.as_ref() == kid);
-            let age = at.elapsed();
-            if age < PROVIDER_KEYS_READ_MIN || (has_key && age < PROVIDER_KEPT_MAX) {
-                return Ok(keys.clone());
+        match &*kept {
+            Some((at, Ok(keys))) => {
+                let age = at.elapsed();
+                let is_new = age < PROVIDER_KEYS_READ_MIN;
+                if is_new || (age < PROVIDER_KEPT_MAX && have_signed(keys)) {
+                    return Ok(keys.clone());
+                }
             }
+            Some((at, Err(error))) if *at >= arrived => return Err(error.clone()),
+            _ => {}
         }
-        let keys: Arc<JwkSet> = Arc::new(self.get(&url, None).await?);
+        let keys = self.get(&url, None).await.map(Arc::new);
         *kept = Some((Instant::now(), keys.clone()));
-        Ok(keys)
+        keys
     }
 
     /// The tokens for a code.
@@ -117,6 +151,12 @@ impl Provider {
         redirect_uri: &str,
     ) -> Result<Tokens, SignInError> {
         let metadata = self.metadata().await?;
+        // Everybody can send codes; the provider must not have to refuse us all because of that.
+        let permit = timeout(PROVIDER_TIME_MAX, self.redemptions.acquire()).await;
+        let _permit = permit.map_err(|_| SignInError::ProviderAway {
+            issuer: self.settings.issuer.clone(),
+            reason: "too many people are signing in".to_owned(),
+        })?;
         let client_id = self.settings.client_id.as_str();
         let mut fields = vec![
             ("grant_type", "authorization_code"),
@@ -221,4 +261,59 @@ fn basic(client_id: &str, secret: &str) -> String {
     let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let pair = format!("{}:{}", encode(client_id), encode(secret));
     format!("Basic {}", base64::prelude::BASE64_STANDARD.encode(pair))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_endpoint_of_a_provider_must_be_safe() {
+        let check = |issuer: &str, field: &str, url: Value| {
+            let at = |path: &str| format!("{issuer}/{path}");
+            let mut metadata = json!({
+                "issuer": issuer, "authorization_endpoint": at("auth"), "jwks_uri": at("keys"),
+                "token_endpoint": at("token"), "userinfo_endpoint": at("me"),
+            });
+            metadata[field] = url;
+            serde_json::from_value::<ProviderMetadata>(metadata)
+                .map_err(|error| SignInError::Unexpected(error.to_string()))
+                .and_then(|metadata| metadata.check())
+        };
+        let (remote, local) = ("https://login.example.com", "http://127.0.0.1:9000");
+        for field in [
+            "authorization_endpoint",
+            "token_endpoint",
+            "jwks_uri",
+            "userinfo_endpoint",
+        ] {
+            for good in [
+                "https://other.example.com/x",
+                "https://login.example.com:8443/x?y=z",
+            ] {
+                assert_eq!(check(remote, field, json!(good)), Ok(()), "{field} {good}");
+            }
+            for bad in [
+                "http://login.example.com/x",
+                "http://127.0.0.1:9000/x",
+                "/x",
+                "login.example.com/x",
+                "https://ann:secret@login.example.com/x",
+                "https://login.example.com/x#y",
+                "ftp://login.example.com/x",
+                "https://",
+                "",
+            ] {
+                let refused = check(remote, field, json!(bad));
+                let expected = format!("its {field} is not an https URL");
+                assert_eq!(refused, Err(SignInError::Unexpected(expected)), "{bad}");
+            }
+            assert_eq!(check(local, field, json!("http://localhost:1/x")), Ok(()));
+            assert!(check(local, field, json!("http://login.example.com/x")).is_err());
+            let absent = check(remote, field, json!(null));
+            assert_eq!(absent.is_ok(), field == "userinfo_endpoint", "{field}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
+use axum::http::Uri;
 use steadfast_api::Scope;
 use steadfast_core::Tenant;
 
@@ -26,6 +27,46 @@ pub struct OidcSettings {
     pub session_time: Duration,
     /// Certificates in PEM to trust besides those of the system.
     pub trusted: Option<Vec<u8>>,
+}
+
+impl OidcSettings {
+    /// Whether people can be administrators.
+    pub fn has_admins(&self) -> bool {
+        self.roles.iter().any(|rule| rule.scope == Scope::Admin)
+    }
+
+    /// Settings for tests.
+    #[cfg(test)]
+    pub fn example(roles: &[&str]) -> Self {
+        Self {
+            issuer: "https://login.example.com".to_owned(),
+            client_id: "steadfast".to_owned(),
+            client_secret: None,
+            scopes: Vec::new(),
+            role_claim: "groups".to_owned(),
+            name_claim: "email".to_owned(),
+            roles: roles.iter().filter_map(|rule| rule.parse().ok()).collect(),
+            session_time: crate::limits::SESSION_TIME_MAX,
+            trusted: None,
+        }
+    }
+}
+
+/// Whether secrets may go to this address of a provider: over HTTPS, or on this machine if the
+/// provider itself is there and has no HTTPS.
+pub(super) fn is_safe_url(url: &str, issuer: &str) -> bool {
+    let Ok(uri) = url.parse::<Uri>() else {
+        return false;
+    };
+    let is_local = matches!(uri.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
+    let has_good_scheme = match uri.scheme_str() {
+        Some("https") => true,
+        Some("http") => is_local && issuer.starts_with("http:"),
+        _ => false,
+    };
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    // The parser drops a fragment.
+    has_good_scheme && !authority.is_empty() && !authority.contains('@') && !url.contains('#')
 }
 
 /// A secret that is never shown.

@@ -4,21 +4,31 @@ use std::{fmt, sync::Arc};
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use steadfast_core::{Invalid, Timestamp, limits::PAUSE_BY_BYTES_MAX};
+use steadfast_core::{Invalid, Timestamp};
 use steadfast_engine::http::{AddressPolicy, Outbound, OutboundRules};
 use subtle::ConstantTimeEq as _;
 
 use super::{
-    Person, SignInError,
+    PersonRecord, SignInError,
     id_token::{ExpectedToken, UnverifiedToken},
     jwk::{decode, encode},
+    person::{find, is_email_verified, unique_name, values},
     provider::Provider,
-    settings::{OidcSettings, RoleRule},
+    settings::OidcSettings,
 };
-use crate::limits::{SECRET_BYTES, SIGN_IN_NEXT_BYTES_MAX};
+use crate::limits::{SECRET_BYTES, SIGN_IN_NEXT_BYTES_MAX, STATE_NAME_BYTES};
 
-/// The cookie that carries a sign-in until the provider sends the browser back.
-pub const STATE_COOKIE: &str = "steadfast_sign_in";
+/// The beginning of the cookies that carry a sign-in until the provider sends the browser back.
+pub const STATE_COOKIE: &str = "steadfast_sign_in_";
+
+/// The cookie of one sign-in, so that two tabs do not disturb each other.
+pub fn state_cookie(state: &str) -> Option<String> {
+    let name = state.get(..STATE_NAME_BYTES)?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    name.chars()
+        .all(is_name)
+        .then(|| format!("{STATE_COOKIE}{name}"))
+}
 
 /// Signing in with a provider.
 pub struct Oidc {
@@ -37,6 +47,7 @@ impl fmt::Debug for Oidc {
 /// Where the browser goes, and what it carries.
 pub struct SignInStart {
     pub location: String,
+    pub state: String,
     pub cookie: String,
 }
 
@@ -125,6 +136,7 @@ impl Oidc {
         Ok(SignInStart {
             location: format!("{endpoint}{mark}{query}"),
             cookie: carried.to_cookie(),
+            state: carried.state,
         })
     }
 
@@ -135,7 +147,7 @@ impl Oidc {
         cookie: Option<&str>,
         redirect_uri: &str,
         now: Timestamp,
-    ) -> Result<(Person, String), SignInError> {
+    ) -> Result<(PersonRecord, String), SignInError> {
         let carried = cookie.and_then(SignInState::of_cookie);
         let carried = carried.ok_or(SignInError::WrongState)?;
         let state = answer("state").unwrap_or_default();
@@ -159,7 +171,7 @@ impl Oidc {
             .redeem(&code, &carried.verifier, redirect_uri)
             .await?;
         let token = UnverifiedToken::parse(&tokens.id_token)?;
-        let keys = self.provider.keys(token.header.kid.as_ref()).await?;
+        let keys = self.provider.keys(|keys| token.is_signed_by(keys)).await?;
         let expected = ExpectedToken {
             issuer,
             client_id: &self.settings.client_id,
@@ -169,7 +181,7 @@ impl Oidc {
         let mut claims = token.verify(&keys, &expected)?;
         self.add_user_info(&mut claims, &tokens.access_token)
             .await?;
-        Ok((self.person(&claims)?, carried.next))
+        Ok((self.person(claims)?, carried.next))
     }
 
     /// Many providers keep groups out of the token. What the token says stays.
@@ -178,85 +190,64 @@ impl Oidc {
         claims: &mut Map<String, Value>,
         access_token: &str,
     ) -> Result<(), SignInError> {
-        let is_complete = [&self.settings.role_claim, &self.settings.name_claim]
-            .iter()
-            .all(|path| find(claims, path).is_some());
+        let has = |path: &str| find(claims, path).is_some();
+        let has_role = has(&self.settings.role_claim);
+        let is_complete = has_role && has(&self.settings.name_claim);
         let metadata = self.provider.metadata().await?;
         let url = metadata.userinfo_endpoint.as_ref().filter(|_| !is_complete);
         let Some(url) = url else {
             return Ok(());
         };
-        let more = self.provider.user_info(url, access_token).await?;
+        let more = match self.provider.user_info(url, access_token).await {
+            Ok(more) => more,
+            // Only the name is missing, and there are others.
+            Err(error) if has_role => {
+                tracing::debug!("userinfo is not used: {error}");
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
         if more.get("sub") != claims.get("sub") {
             return Err(SignInError::Unexpected(
                 "it describes another person".to_owned(),
             ));
         }
-        for (name, value) in more {
-            claims.entry(name).or_insert(value);
-        }
+        merge(claims, more);
         Ok(())
     }
 
-    fn person(&self, claims: &Map<String, Value>) -> Result<Person, SignInError> {
-        let text = |path: &str| find(claims, path)?.as_str().filter(|it| !it.is_empty());
-        let subject = text("sub")
-            .ok_or_else(|| SignInError::Unexpected("its token names no person".to_owned()))?;
-        let name = [
-            &*self.settings.name_claim,
-            "email",
-            "preferred_username",
-            "name",
-        ]
-        .into_iter()
-        .find_map(text)
-        .unwrap_or(subject);
-        let name = shorten(name);
-        let values = values(find(claims, &self.settings.role_claim));
-        let mut rules = self.settings.roles.iter();
-        let Some(RoleRule { scope, tenant, .. }) =
-            rules.find(|rule| values.contains(&rule.value.as_str()))
-        else {
-            let claim = self.settings.role_claim.clone();
-            return Err(SignInError::NoRole { name, claim });
-        };
-        Ok(Person {
-            subject: subject.to_owned(),
-            name,
-            scope: *scope,
-            tenant: tenant.clone(),
-        })
-    }
-}
-
-/// The claim of this name, or of this path.
-fn find<'a>(claims: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
-    // A name may contain dots, as in a URL.
-    claims.get(path).or_else(|| {
-        let (first, rest) = path.split_once('.')?;
-        let inner = claims.get(first)?;
-        rest.split('.')
-            .try_fold(inner, |value, name| value.get(name))
-    })
-}
-
-/// A claim of one value, or of many.
-fn values(claim: Option<&Value>) -> Vec<&str> {
-    match claim {
-        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
-        Some(Value::String(one)) => vec![one],
-        _ => Vec::new(),
-    }
-}
-
-/// A name without control characters that fits everywhere a name is shown.
-fn shorten(name: &str) -> String {
-    let mut short = String::new();
-    for c in name.chars().filter(|c| !c.is_control()) {
-        if short.len() + c.len_utf8() > PAUSE_BY_BYTES_MAX {
-            break;
+    fn person(&self, mut claims: Map<String, Value>) -> Result<PersonRecord, SignInError> {
+        let settings = &self.settings;
+        // A person may have entered any address, and with it the name or role of another.
+        if is_email_verified(&claims) == Some(false) {
+            claims.remove("email");
         }
-        short.push(c);
+        let subject = claims.get("sub").and_then(Value::as_str);
+        let subject = subject
+            .filter(|subject| !subject.is_empty())
+            .ok_or_else(|| SignInError::Unexpected("its token names no person".to_owned()))?;
+        let name = unique_name(&claims, &settings.name_claim, subject);
+        let values = values(find(&claims, &settings.role_claim));
+        let record = PersonRecord::new(settings, subject, name, &values);
+        match record.person(settings) {
+            Some(_) => Ok(record),
+            None => Err(SignInError::NoRole {
+                name: record.name,
+                claim: settings.role_claim.clone(),
+            }),
+        }
     }
-    short
+}
+
+/// Adds claims; those that are there stay.
+fn merge(claims: &mut Map<String, Value>, more: Map<String, Value>) {
+    for (name, value) in more {
+        match (claims.get_mut(&name), value) {
+            (Some(Value::Object(inner)), Value::Object(more)) => merge(inner, more),
+            (Some(_), _) => {}
+            (None, value) => {
+                claims.insert(name, value);
+            }
+        }
+    }
 }

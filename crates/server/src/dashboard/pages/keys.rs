@@ -36,6 +36,8 @@ struct KeysPage {
     scopes: &'static [Scope],
     created: Option<NewCredential>,
     is_first: bool,
+    /// After how many days a key expires if the form does not say.
+    days_default: String,
     /// How many calls that wait go to addresses that are not public, if this would be the first key.
     blocked: String,
     /// The form. One that was refused holds what was entered.
@@ -64,8 +66,14 @@ async fn page_with(
         true => blocked_calls(&viewer.app.client).await?,
         false => String::new(),
     };
+    let days = limits::PERSONS_KEY_TIME_MAX.as_secs() / DAY.as_secs();
+    let days_default = match viewer.caller.person {
+        Some(_) => days.to_string(),
+        None => "never".to_owned(),
+    };
     render(&KeysPage {
         is_first,
+        days_default,
         blocked,
         list,
         scopes: Scope::ALL,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use askama::Template;
 use axum::{
     extract::State,
-    http::{Extensions, HeaderMap, HeaderValue, StatusCode, header},
-    response::Response,
+    http::{Extensions, HeaderMap, StatusCode},
 };
+use steadfast_core::duration;
 
 use crate::{
     app::App,
@@ -17,7 +17,7 @@ use crate::{
         viewer::SameOriginForm,
     },
     extract::{Caller, access},
-    http::{Problem, base_path::arrived_with_tls, connections::Connection},
+    http::{Problem, connections::Connection},
     limits,
 };
 
@@ -28,17 +28,25 @@ pub struct SignInPage {
     next: String,
     error: Option<String>,
     has_provider: bool,
-    session_hours: u64,
+    session_time: String,
 }
 
 impl SignInPage {
     pub fn new(app: &App, next: &str, error: Option<String>) -> Self {
+        let key_time = duration::format(limits::SESSION_TIME_MAX);
+        let oidc = app.settings.oidc.as_ref();
+        let session_time = match oidc.map(|oidc| duration::format(oidc.settings.session_time)) {
+            Some(time) if time != key_time => {
+                format!("{time} with single sign-on, {key_time} with a key")
+            }
+            _ => key_time,
+        };
         Self {
             layout: Layout::bare("Sign in"),
             next: next.to_owned(),
             error,
             has_provider: app.settings.oidc.is_some(),
-            session_hours: limits::SESSION_TIME_MAX.as_secs() / 3_600,
+            session_time,
         }
     }
 }
@@ -76,13 +84,17 @@ pub async fn sign_in(
     Caller::of(&known.key).reads()?;
     let token = app.sessions.start(known.key.id).await?;
     let next = form.get("next").unwrap_or("/");
-    let is_secure = is_secure(&app, &extensions);
-    Ok(with_cookie(
-        redirect_back(next, "", None),
+    let mut response = redirect_back(next, "", None);
+    let seconds = limits::SESSION_TIME_MAX.as_secs();
+    let cookies = app.settings.cookies(&extensions);
+    cookies.set(
+        response.headers_mut(),
+        sessions::COOKIE,
         &token,
-        limits::SESSION_TIME_MAX.as_secs(),
-        is_secure,
-    ))
+        "Strict",
+        seconds,
+    );
+    Ok(response)
 }
 
 pub async fn sign_out(
@@ -91,42 +103,17 @@ pub async fn sign_out(
     extensions: Extensions,
     _form: SameOriginForm,
 ) -> PageResult {
-    if let Some(token) = sessions::token_of(&headers) {
+    let cookies = app.settings.cookies(&extensions);
+    if let Some(token) = cookies.get(&headers, sessions::COOKIE) {
         app.sessions.end(&token, &*app.keys.get().await?).await?;
     }
-    let is_secure = is_secure(&app, &extensions);
-    Ok(with_cookie(redirect_to("/sign-in"), "", 0, is_secure))
-}
-
-/// Whether the cookie may only travel over HTTPS. Over plain HTTP a browser would not send such a
-/// cookie back, so a proxy with HTTPS needs the public address in the settings.
-pub fn is_secure(app: &App, extensions: &Extensions) -> bool {
-    arrived_with_tls(extensions) || app.settings.is_public_https()
-}
-
-/// The cookie of a session.
-pub fn with_cookie(response: Response, token: &str, seconds: u64, is_secure: bool) -> Response {
-    let attributes = format!("HttpOnly; SameSite=Strict; Max-Age={seconds}");
-    add_cookie(response, sessions::COOKIE, token, &attributes, is_secure)
-}
-
-pub fn add_cookie(
-    mut response: Response,
-    name: &str,
-    value: &str,
-    attributes: &str,
-    is_secure: bool,
-) -> Response {
-    let secure = if is_secure { "; Secure" } else { "" };
-    let cookie = format!("{name}={value}; Path=/; {attributes}{secure}");
-    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-        response.headers_mut().append(header::SET_COOKIE, cookie);
-    }
-    response
+    let mut response = redirect_to("/sign-in");
+    cookies.set(response.headers_mut(), sessions::COOKIE, "", "Strict", 0);
+    Ok(response)
 }
 
 /// Refuses an address that has failed too often. A router of another program knows no addresses.
-pub fn check_address(app: &App, extensions: &Extensions) -> Result<(), Problem> {
+fn check_address(app: &App, extensions: &Extensions) -> Result<(), Problem> {
     match extensions.get::<Arc<Connection>>() {
         Some(connection) if app.failed_sign_ins.is_blocked(connection.address) => {
             let detail = "too many failed sign-ins from your address; try again in a few minutes";
@@ -140,7 +127,7 @@ pub fn check_address(app: &App, extensions: &Extensions) -> Result<(), Problem> 
     }
 }
 
-pub fn fail_address(app: &App, extensions: &Extensions) {
+fn fail_address(app: &App, extensions: &Extensions) {
     if let Some(connection) = extensions.get::<Arc<Connection>>() {
         app.failed_sign_ins.add(connection.address);
     }
