@@ -18,5 +18,6 @@ mod policies;
 mod process;
 mod readme;
 mod serve;
+mod stores;
 mod top;
 mod transcript;
