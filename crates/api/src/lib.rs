@@ -18,7 +18,7 @@
 //! * `flow`: queues, gates, destinations and forecasts. `failure`: failures by cause. `policy`: what
 //!   a policy does, or would have done.
 //! * `endpoint` and `webhook`: where events are delivered, and what is sent.
-//! * `server`: keys, nodes, workers, and the clock of a test server.
+//! * `server`: keys, secrets, nodes, workers, and the clock of a test server.
 //! * `query`: query strings that several requests share. `problem`: how a request is refused.
 //!
 //! # Features
@@ -50,8 +50,8 @@ pub use claim::{
 };
 pub use duration::DurationText;
 pub use endpoint::{
-    CreateEndpointRequest, EditEndpointRequest, EndpointBody, EndpointList, EndpointWithSecret,
-    RotateSecretRequest,
+    CreateEndpointRequest, EditEndpointRequest, EndpointBody, EndpointHeaderBody, EndpointList,
+    EndpointWithSecret, RotateSecretRequest,
 };
 pub use failure::{
     FailureExampleBody, FailureGroupBody, FailureList, FailureQuery, MarkFailureRequest,
@@ -107,7 +107,9 @@ pub use server::node::{
     AcknowledgeAlertsRequest, AlertList, NodeBody, NodeList, SilenceAlertsRequest, WorkerBody,
     WorkerList,
 };
+pub use server::secret::{SecretBody, SecretList, SetSecretRequest};
 pub use server::testing::{AdvanceClockRequest, ClockBody, IdleBody, RunUntilIdleRequest};
 pub use steadfast_core::{BatchJobFilter, BatchStatus, OperationKind, OperationStatus};
 pub use steadfast_core::{Blocker, QueueExplanation, StartExplanation};
+pub use steadfast_core::{HeaderSource, SecretName, SecretReference};
 pub use webhook::{WebhookEventBody, webhook_job};

@@ -161,6 +161,42 @@ impl ToSchema for DurationText {
 }
 
 schema!(
+    /// Of [`HeaderSource`](steadfast_core::HeaderSource).
+    HeaderSourceSchema as "HeaderSource" uses [SecretReferenceSchema],
+    OneOfBuilder::new()
+        .item(text())
+        .item(reference::<SecretReferenceSchema>())
+        .description(Some("The value of a header: a text, or a named secret."))
+);
+
+schema!(
+    /// Of [`SecretReference`](steadfast_core::SecretReference).
+    SecretReferenceSchema as "SecretReference",
+    ObjectBuilder::new()
+        .description(Some(
+            "A named secret of the same tenant; its value is looked up when the request is sent.",
+        ))
+        .property(
+            "secret",
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .min_length(Some(1))
+                .max_length(Some(limits::NAME_BYTES_MAX))
+                .description(Some("Name of the secret.")),
+        )
+        .required("secret")
+        .property(
+            "prefix",
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .max_length(Some(limits::SECRET_PREFIX_BYTES_MAX))
+                .description(Some("Text in front of the value, such as `Bearer `.")),
+        )
+        .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+        .build()
+);
+
+schema!(
     /// The name of a kind.
     KindSchema as "Kind",
     ObjectBuilder::new()

@@ -37,8 +37,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use verbs::{
-    alerts, audit, batches, destinations, dlq, doctor, endpoints, failures, forecast, gates, jobs,
-    keys, nodes, operations, policy, queues, schedules, stats,
+    access::{audit, keys, secrets},
+    alerts, batches, destinations, dlq, doctor, endpoints, failures, forecast, gates, jobs, nodes,
+    operations, policy, queues, schedules, stats,
     store::{backup, check, migrate, moving, restore},
     workers,
 };
@@ -105,6 +106,8 @@ enum Verb {
     Policy(policy::Args),
     /// Manage API keys.
     Keys(keys::Args),
+    /// Manage secrets: values that headers of HTTP jobs and endpoints name.
+    Secrets(secrets::Args),
     /// Name the servers that you work with, and choose one.
     Context(context::Args),
     /// Copy an SQLite store to a file while its node runs.
@@ -173,6 +176,7 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Endpoints(args) => endpoints::run(args).await,
         Verb::Policy(args) => policy::run(args).await,
         Verb::Keys(args) => keys::run(args).await,
+        Verb::Secrets(args) => secrets::run(args).await,
         Verb::Context(args) => context::run(args),
         Verb::Backup(args) => backup::run(args),
         Verb::Restore(args) => restore::run(args).await,

@@ -1,7 +1,7 @@
 //! The commands, one file per subject.
 
+pub mod access;
 pub mod alerts;
-pub mod audit;
 pub mod batches;
 pub mod destinations;
 pub mod dlq;
@@ -10,8 +10,8 @@ pub mod endpoints;
 pub mod failures;
 pub mod forecast;
 pub mod gates;
+mod headers;
 pub mod jobs;
-pub mod keys;
 pub mod nodes;
 pub mod operations;
 pub mod policy;

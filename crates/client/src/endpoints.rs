@@ -1,4 +1,4 @@
-//! Endpoints, which receive webhooks and alerts, and API keys.
+//! Endpoints, which receive webhooks and alerts, API keys, and secrets.
 
 use std::fmt::Display;
 
@@ -6,7 +6,7 @@ use http::Method;
 use steadfast_api::{
     CreateEndpointRequest, CreateKeyRequest, EditEndpointRequest, EndpointBody, EndpointList,
     EndpointWithSecret, JobBody, JobList, KeyList, KeyWithToken, PageQuery, RotateSecretRequest,
-    TenantPageQuery,
+    SecretBody, SecretList, SetSecretRequest, TenantPageQuery, TenantQuery,
 };
 
 use crate::{
@@ -98,8 +98,35 @@ impl Client {
         let path = format!("/keys/{}", path_segment(id));
         self.operation("revokeKey", Method::DELETE, &path)
     }
+
+    /// Sets a secret, new or existing.
+    pub fn set_secret(
+        &self,
+        name: &str,
+        query: &TenantQuery,
+        secret: &SetSecretRequest,
+    ) -> Request<SecretBody> {
+        self.operation("setSecret", Method::PUT, &secret_path(name))
+            .query(query)
+            .json(secret)
+    }
+
+    /// A page of the secrets, without their values.
+    pub fn list_secrets(&self, query: &TenantPageQuery) -> Request<SecretList> {
+        self.get("listSecrets", "/secrets").query(query)
+    }
+
+    /// Deletes a secret: requests that name it fail until it is set again.
+    pub fn delete_secret(&self, name: &str, query: &TenantQuery) -> Request<()> {
+        self.operation("deleteSecret", Method::DELETE, &secret_path(name))
+            .query(query)
+    }
 }
 
 fn endpoint_path(id: impl Display, verb: &str) -> String {
     format!("/endpoints/{}{verb}", path_segment(id))
+}
+
+fn secret_path(name: &str) -> String {
+    format!("/secrets/{}", path_segment(name))
 }

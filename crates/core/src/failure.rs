@@ -193,6 +193,8 @@ classes! {
     BLOCKED = "blocked",
     /// The payload is not what the handler expects. Permanent.
     PAYLOAD = "payload",
+    /// A secret that a header names does not exist, or cannot be read; nothing was sent.
+    SECRET = "secret",
 }
 
 const PERMANENT: [FailureClass; 8] = [

@@ -16,7 +16,8 @@
 //! * `flow`: what may start now, and who is next.
 //! * `forecast`: what is to come. `replay`: what another policy would have done.
 //! * `webhook`: which systems hear of a job, and the jobs that deliver the events. `alert`: what is
-//!   wrong with a tenant's jobs, reported once. `audit`: who gave which command.
+//!   wrong with a tenant's jobs, reported once. `audit`: who gave which command. `secret`: values
+//!   that headers name.
 //! * [`explain`]: the sentences about decisions, for people.
 //! * `values`: names, ids, times and payloads that cannot be built wrong. [`limits`]: every limit,
 //!   with its reason.
@@ -42,6 +43,7 @@ mod replay;
 
 mod alert;
 mod audit;
+mod secret;
 mod webhook;
 
 pub mod explain;
@@ -130,6 +132,7 @@ pub use schedule::{
     },
     zone::Zone,
 };
+pub use secret::{HeaderSource, Secret, SecretReference, SecretValue};
 pub use state::{EndReason, Guarantee, JobLabel, JobState};
 #[cfg(feature = "openapi")]
 #[doc(hidden)]
@@ -138,8 +141,9 @@ pub use utoipa;
 pub use values::finite;
 pub use values::{
     AuditId, BatchId, ConcurrencyKey, Destination, EndpointId, EventId, IdempotencyKey, Invalid,
-    JobId, KeyId, Kind, Note, OperationId, Payload, Queue, ScheduleId, ScheduleName, StepName,
-    Tags, Tenant, Timestamp, Traceparent, UniqueKey, WorkerName, duration, name_number, tag_text,
+    JobId, KeyId, Kind, Note, OperationId, Payload, Queue, ScheduleId, ScheduleName, SecretName,
+    StepName, Tags, Tenant, Timestamp, Traceparent, UniqueKey, WorkerName, duration, name_number,
+    tag_text,
 };
 pub use webhook::{
     delivery::{DeliveryPolicy, JobRenderer, Subscriptions, WebhookEvent},

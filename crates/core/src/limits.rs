@@ -256,6 +256,13 @@ pub const OUTBOX_MAX: usize = 1_000;
 /// Secrets of one endpoint that sign at once: more make headers that receivers refuse.
 pub const ENDPOINT_SECRETS_MAX: usize = 5;
 
+/// Shorter text is no secret, and would be hidden all over a response that happens to have it.
+pub const SECRET_BYTES_MIN: usize = 8;
+/// Half of what the headers of a request may have, and more than any token.
+pub const SECRET_BYTES_MAX: usize = 8 * 1024;
+/// Before the value of a secret: more than the name of any scheme.
+pub const SECRET_PREFIX_BYTES_MAX: usize = 64;
+
 /// The window of alert rules: attempts are counted by the minute, and a day of minutes is the most
 /// that every check should add up.
 pub const ALERT_WINDOW: RangeInclusive<Duration> = Duration::from_secs(60)..=DAY;

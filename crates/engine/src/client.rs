@@ -219,6 +219,10 @@ impl Client {
         }
     }
 
+    pub(crate) fn actor(&self) -> Option<&Actor> {
+        self.actor.as_deref()
+    }
+
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.inner.store
     }

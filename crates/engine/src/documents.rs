@@ -4,3 +4,5 @@ pub mod cache;
 pub mod endpoints;
 pub mod node_state;
 pub mod policy_levels;
+mod rotation;
+pub mod secrets;

@@ -10,7 +10,8 @@
 //! * `connect`: name → checked address → TCP → TLS. `lookup`: names, in threads of our own. `pool`: connections kept for the next call.
 //! * `call`: one request and its response, within one time limit. `response`: what is recorded of
 //!   it. `trace`: which phase it is in. `call_span`: its span of OpenTelemetry.
-//! * `request`: the payload of a job of kind `http`. `job`: its handler.
+//! * `request`: the payload of a job of kind `http`. `job`: its handler. `secrets`: values that
+//!   its headers name.
 //! * `webhook`: the handler of deliveries. `signature`: how they are signed.
 
 mod address;
@@ -27,6 +28,7 @@ mod trace;
 
 mod job;
 mod request;
+mod secrets;
 mod signature;
 mod webhook;
 
@@ -41,4 +43,4 @@ pub use request::{HTTP_KIND, HttpRequest};
 pub use response::parse_retry_after;
 pub use response::{RecordedResponse, Timings};
 pub use signature::{SigningKey, sign};
-pub use webhook::WebhookHandler;
+pub use webhook::{WebhookHandler, delivery_request};

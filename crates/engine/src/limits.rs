@@ -210,6 +210,11 @@ pub const NODES_CHECKED_EVERY: u64 = 120;
 /// Long enough for a person to see that a node is gone.
 pub const NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(60 * 60);
 
+// Secrets.
+
+/// Secrets of one tenant: one for each system that it calls, and more.
+pub const SECRETS_PER_TENANT_MAX: usize = 100;
+
 // Gates.
 
 /// Gates of one tenant. Every node keeps all gates at hand and reads them again when one changes;
@@ -364,6 +369,8 @@ pub mod http {
     pub const SECRET_BYTES_MIN: usize = 24;
     /// Standard Webhooks: longer secrets are no safer.
     pub const SECRET_BYTES_MAX: usize = 64;
+    /// So much of a secret at the cut end of a response is hidden; a shorter part may be anything.
+    pub const SECRET_PART_BYTES_MIN: usize = 4;
 
     const _: () =
         assert!(BODY_KEPT_MAX + HEADERS_KEPT_BYTES_MAX < steadfast_core::limits::OUTPUT_BYTES_MAX);
@@ -381,6 +388,7 @@ mod tests {
         let of_all = "all tenants together, and as many again for the operator";
         let known = "destinations of which something is known";
         for (what, whom, limit) in [
+            ("secrets", "a tenant", SECRETS_PER_TENANT_MAX),
             ("gates", "a tenant", GATES_PER_TENANT_MAX),
             ("gates", of_all, GATES_MAX),
             (known, "a store", DESTINATIONS_MAX),

@@ -20,7 +20,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use self::{
     flow::{destinations, gates, nodes, queues, workers},
-    settings::{audit, endpoints, keys, policies},
+    settings::{audit, endpoints, keys, policies, secrets},
     status::{alerts, events, forecast, stats},
     work::{
         batches, create_jobs, dead_letters, explain, failures, jobs, logs, operations, schedules,
@@ -86,8 +86,7 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .merge(endpoint_routes())
         .routes(routes!(policies::preview))
         .routes(routes!(policies::replay))
-        .routes(routes!(keys::create, keys::list))
-        .routes(routes!(keys::delete))
+        .merge(access_routes())
         .routes(routes!(logs::read))
         .routes(routes!(events::events))
         .routes(routes!(nodes::list))
@@ -117,6 +116,14 @@ fn batch_routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(batches::read))
         .routes(routes!(batches::jobs, batches::add))
         .routes(routes!(batches::close))
+}
+
+fn access_routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(keys::create, keys::list))
+        .routes(routes!(keys::delete))
+        .routes(routes!(secrets::list))
+        .routes(routes!(secrets::set, secrets::delete))
 }
 
 fn endpoint_routes() -> OpenApiRouter<Arc<App>> {

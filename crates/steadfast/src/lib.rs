@@ -398,8 +398,8 @@ pub mod store {
     #[doc(inline)]
     pub use steadfast_store::{
         BrokenRows, EncryptionKeyError, EncryptionKeys, InspectedRows, MoveError, MoveProgress,
-        MoveSide, MovedTable, RowPosition, StoreCheck, StoreMove, TablePage, TableStore,
-        check_tables, release_moved,
+        MoveSide, MovedTable, Reencryption, ResealedRows, RowPosition, StoreCheck, StoreMove,
+        TablePage, TableStore, check_tables, reencrypt, release_moved,
     };
     #[cfg(feature = "sqlite")]
     #[doc(inline)]

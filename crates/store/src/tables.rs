@@ -2,6 +2,9 @@
 
 mod check;
 mod moving;
+mod reencrypt;
+
+use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 
@@ -10,6 +13,7 @@ use crate::{drivers::sql::session::SqlValue, error::StoreError};
 pub use check::{BrokenRows, StoreCheck, check_tables};
 pub(crate) use moving::MoveMark;
 pub use moving::{MoveError, MoveProgress, MovedTable, StoreMove, release_moved};
+pub use reencrypt::{Reencryption, reencrypt};
 
 /// A store in a database, as the tables that it consists of. Tables are named by titles, which are
 /// the same in every database.
@@ -43,6 +47,25 @@ pub trait TableStore: Send + Sync {
 
     /// Stores rows of another store, and the mark of how far the move is, together or not at all.
     async fn write_table(&self, page: TablePage, mark: String) -> Result<(), StoreError>;
+
+    /// The tables that have encrypted values.
+    fn encrypted_tables(&self) -> Vec<&'static str>;
+
+    /// The values of a table, after a position, that are not encrypted with the newest key: as they are,
+    /// and encrypted with it.
+    async fn reseal_table(
+        &self,
+        table: &'static str,
+        after: Option<RowPosition>,
+        limit: usize,
+    ) -> Result<ResealedRows, StoreError>;
+
+    /// Writes these values, except those that were changed since they were read. Answers how many it
+    /// has written.
+    async fn write_resealed(&self, page: ResealedRows) -> Result<usize, StoreError>;
+
+    /// Forgets keys, except the newest and these. Answers which.
+    async fn forget_keys(&self, keep: BTreeSet<String>) -> Result<Vec<String>, StoreError>;
 
     /// Has the database learn what its tables hold, after many rows were stored at once.
     async fn analyze(&self) -> Result<(), StoreError>;
@@ -82,6 +105,29 @@ pub struct TablePage {
     pub(crate) table: &'static str,
     pub(crate) rows: Vec<Vec<SqlValue<'static>>>,
     pub(crate) next: Option<RowPosition>,
+}
+
+/// Values that are encrypted again.
+#[derive(Debug)]
+pub struct ResealedRows {
+    pub(crate) table: &'static str,
+    /// How many values were read.
+    pub(crate) count: usize,
+    /// How many of them cannot be read.
+    pub(crate) unreadable: usize,
+    /// What those are encrypted with.
+    pub(crate) keys_left: Vec<String>,
+    pub(crate) rows: Vec<ResealedRow>,
+    pub(crate) next: Option<RowPosition>,
+}
+
+/// A value as it is stored, and encrypted again.
+#[derive(Debug)]
+pub(crate) struct ResealedRow {
+    pub key: Vec<SqlValue<'static>>,
+    pub column: &'static str,
+    pub old: String,
+    pub new: String,
 }
 
 /// Rows that were checked against the rules of their table.

@@ -1519,6 +1519,79 @@ func (c *Client) AllTicks(ctx context.Context, id string, params ListTicksParams
 	})
 }
 
+// ListSecretsParams is the query of [Client.ListSecrets]; what is left empty is not sent.
+type ListSecretsParams struct {
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
+	Tenant string
+	// Maximum number of results, up to 500 (the default).
+	Limit int
+	// The `nextCursor` of the previous page.
+	After string
+}
+
+func (p ListSecretsParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	addInt(v, "limit", p.Limit)
+	addText(v, "after", string(p.After))
+	return v
+}
+
+// ListSecrets: List secrets by tenant and name, without their values.
+func (c *Client) ListSecrets(ctx context.Context, params ListSecretsParams) (*SecretList, error) {
+	answer := new(SecretList)
+	err := c.Call(ctx, "GET", "/secrets", params.values(), nil, answer)
+	return answer, err
+}
+
+// AllSecrets is every item of [Client.ListSecrets], page by page.
+func (c *Client) AllSecrets(ctx context.Context, params ListSecretsParams) iter.Seq2[Secret, error] {
+	return pages(func(after string) ([]Secret, string, error) {
+		if after != "" {
+			params.After = after
+		}
+		page, err := c.ListSecrets(ctx, params)
+		return page.Secrets, page.NextCursor, err
+	})
+}
+
+// SetSecretParams is the query of [Client.SetSecret]; what is left empty is not sent.
+type SetSecretParams struct {
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
+	Tenant string
+}
+
+func (p SetSecretParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// SetSecret: Set a secret. Its value is never shown again.
+func (c *Client) SetSecret(ctx context.Context, name string, params SetSecretParams, request SetSecretRequest) (*Secret, error) {
+	answer := new(Secret)
+	err := c.Call(ctx, "PUT", "/secrets/"+url.PathEscape(name), params.values(), request, answer)
+	return answer, err
+}
+
+// DeleteSecretParams is the query of [Client.DeleteSecret]; what is left empty is not sent.
+type DeleteSecretParams struct {
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
+	Tenant string
+}
+
+func (p DeleteSecretParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// DeleteSecret: Delete a secret. Requests that name it fail with class `secret` and are retried as
+// their policy says.
+func (c *Client) DeleteSecret(ctx context.Context, name string, params DeleteSecretParams) error {
+	return c.Call(ctx, "DELETE", "/secrets/"+url.PathEscape(name), params.values(), nil, nil)
+}
+
 // GetStatsParams is the query of [Client.GetStats]; what is left empty is not sent.
 type GetStatsParams struct {
 	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.

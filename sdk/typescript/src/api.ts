@@ -321,6 +321,14 @@ export function groupsOf(http: Http) {
       list: (query: Query<"listKeys"> = {}) => http.call("listKeys", { query }),
       revoke: (id: string) => http.call("revokeKey", { path: { id } }),
     },
+    /** Values that headers of HTTP jobs and endpoints name. */
+    secrets: {
+      set: (name: string, value: string, query: Query<"setSecret"> = {}) =>
+        http.call("setSecret", { path: { name }, query, body: { value } }),
+      list: (query: Query<"listSecrets"> = {}) => http.call("listSecrets", { query }),
+      delete: (name: string, query: Query<"deleteSecret"> = {}) =>
+        http.call("deleteSecret", { path: { name }, query }),
+    },
     policies: {
       /** The attempts of a job that always fails at once, with this policy. */
       preview: (retry: RetryPolicyInput) => http.call("previewPolicy", { body: { retry } }),

@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use steadfast_core::{
-    BatchId, EventType, ExpiryAction, Guarantee, JobId, OnFailure, Payload, PolicyPatch,
-    StartBefore, Tags, Timestamp, Unique, limits,
+    BatchId, EventType, ExpiryAction, Guarantee, HeaderSource, JobId, OnFailure, Payload,
+    PolicyPatch, StartBefore, Tags, Timestamp, Unique, limits,
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{KindSchema, NameSchema, PolicyPatchSchema, UniqueSchema};
+use crate::schema::{HeaderSourceSchema, KindSchema, NameSchema, PolicyPatchSchema, UniqueSchema};
 use crate::{
     duration::DurationText,
     jobs::{edit, reference::JobReference},
@@ -239,9 +239,10 @@ pub struct HttpTargetRequest {
     /// `POST` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// Headers by name. Their values are stored and never shown.
+    /// Headers by name: a text, which is stored and never shown, or a named secret.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub headers: BTreeMap<String, String>,
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, HeaderSourceSchema>))]
+    pub headers: BTreeMap<String, HeaderSource>,
     /// Any JSON; a string is sent as plain text if the `content-type` is not JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]

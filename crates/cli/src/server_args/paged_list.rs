@@ -1,8 +1,8 @@
 //! Lists that the API answers with in pages, put together again.
 
 use steadfast_api::{
-    AlertList, DestinationList, EndpointList, GateList, KeyList, NodeList, QueueList, StatsBody,
-    WorkerList,
+    AlertList, DestinationList, EndpointList, GateList, KeyList, NodeList, QueueList, SecretList,
+    StatsBody, WorkerList,
 };
 
 /// A page of a list, and the list that its pages add up to.
@@ -37,6 +37,7 @@ paged_lists! {
     KeyList { keys }
     NodeList { nodes }
     QueueList { queues }
+    SecretList { secrets }
     StatsBody { lanes }
     WorkerList { workers }
 }

@@ -9,6 +9,7 @@ use steadfast_client::Request;
 use steadfast_core::{BodyFormat, EventType};
 
 use super::{
+    headers::HeaderArgs,
     jobs::{follow_job, print_waits},
     the_only_one,
 };
@@ -141,6 +142,8 @@ struct CreateArgs {
     /// Retry policy of deliveries: a preset name, or JSON [default: webhook].
     #[arg(long, value_name = "POLICY")]
     retry: Option<RetryArg>,
+    #[command(flatten)]
+    headers: HeaderArgs,
     /// Create it for this tenant; requires a key for all tenants.
     #[arg(long)]
     tenant: Option<String>,
@@ -166,6 +169,8 @@ struct EditArgs {
     /// Retry policy of future deliveries: a preset name, or JSON.
     #[arg(long, value_name = "POLICY")]
     retry: Option<RetryArg>,
+    #[command(flatten)]
+    headers: HeaderArgs,
 }
 
 impl Verb {
@@ -197,7 +202,7 @@ pub async fn run(mut args: Args) -> anyhow::Result<()> {
             server.print(&list, print_list)
         }
         Verb::Create(create) => {
-            let request = client.create_endpoint(&create.request());
+            let request = client.create_endpoint(&create.request()?);
             server.show(request, |it| print_secret(it, "created")).await
         }
         Verb::Rotate { id, overlap } => {
@@ -211,7 +216,7 @@ pub async fn run(mut args: Args) -> anyhow::Result<()> {
                 .await
         }
         Verb::Show { id } => server.show(client.get_endpoint(&id), print_facts).await,
-        Verb::Edit(edit) => change(&server, client.edit_endpoint(&edit.id, &edit.request())).await,
+        Verb::Edit(edit) => change(&server, client.edit_endpoint(&edit.id, &edit.request()?)).await,
         Verb::Enable { id } => change(&server, client.enable_endpoint(&id)).await,
         Verb::Disable { id } => change(&server, client.disable_endpoint(&id)).await,
         Verb::Test { id, detach } => {
@@ -283,11 +288,17 @@ fn print_facts(endpoint: &EndpointBody) -> anyhow::Result<()> {
         (true, Some(reason)) => format!("disabled: {reason}"),
     };
     print_line!("{} {state}", endpoint.id)?;
+    let headers = endpoint.headers.iter().map(|header| match &header.secret {
+        Some(secret) => format!("{} (secret {secret})", header.name),
+        None => header.name.clone(),
+    });
+    let headers: Vec<String> = headers.collect();
     let events: Vec<&str> = endpoint.events.iter().map(|event| event.as_str()).collect();
     for (name, fact) in [
         ("url", endpoint.url.as_str()),
         ("events", &events.join(", ")),
         ("format", endpoint.format.as_str()),
+        ("headers", &headers.join(", ")),
         ("about", &endpoint.description),
     ] {
         if !fact.is_empty() {
@@ -298,20 +309,22 @@ fn print_facts(endpoint: &EndpointBody) -> anyhow::Result<()> {
 }
 
 impl EditArgs {
-    fn request(&self) -> EditEndpointRequest {
-        EditEndpointRequest {
+    fn request(&self) -> anyhow::Result<EditEndpointRequest> {
+        Ok(EditEndpointRequest {
             url: self.to.clone(),
             description: self.description.clone(),
             events: self.events.clone(),
             format: self.format,
             retry: self.retry.clone().map(|retry| retry.0),
-        }
+            headers: self.headers.read()?,
+        })
     }
 }
 
 impl CreateArgs {
-    fn request(self) -> CreateEndpointRequest {
-        CreateEndpointRequest {
+    fn request(self) -> anyhow::Result<CreateEndpointRequest> {
+        Ok(CreateEndpointRequest {
+            headers: self.headers.read()?.unwrap_or_default(),
             url: self.target,
             description: self.description,
             events: self.events,
@@ -319,7 +332,7 @@ impl CreateArgs {
             retry: self.retry.unwrap_or_default().0,
             tenant: self.tenant,
             ..CreateEndpointRequest::default()
-        }
+        })
     }
 }
 

@@ -95,6 +95,10 @@ name! {
     ScheduleName, "name", check_name
 }
 name! {
+    /// The name of a secret; unique within the tenant.
+    SecretName, "secret", check_name
+}
+name! {
     /// Who holds a claim: a node or a remote worker.
     WorkerName, "worker", check_name
 }

@@ -1,6 +1,6 @@
 //! Endpoints: addresses that a tenant's events are delivered to.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +8,7 @@ use crate::{
     job::webhook::{BodyFormat, EventType, WebhookSecret},
     limits,
     policy::PolicyPatch,
+    secret::HeaderSource,
     values::{Destination, EndpointId, Tenant, Timestamp},
 };
 
@@ -31,6 +32,9 @@ pub struct Endpoint {
     /// Its own part of the retry policy of deliveries, over that of queue, tenant and server.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
     pub retry: PolicyPatch,
+    /// Headers of its deliveries besides those of the engine, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, HeaderSource>,
     /// The newest first. All that have not expired sign, so that a receiver may change over.
     pub secrets: Vec<EndpointSecret>,
     /// Whether nothing is sent; its deliveries wait.
@@ -88,6 +92,7 @@ impl Endpoint {
             events: EventType::OF_JOBS.to_vec(),
             format: BodyFormat::Standard,
             retry: PolicyPatch::default(),
+            headers: BTreeMap::new(),
             secrets: Vec::new(),
             disabled: false,
             disabled_reason: None,

@@ -116,6 +116,11 @@ impl Client {
     /// Stores a batch and its jobs in one transaction: all of it, or nothing.
     pub async fn create_batch(&self, request: BatchRequest) -> Result<CreatedBatch, ClientError> {
         let mut batch = self.prepare_batch(request)?;
+        self.check_job_secrets(&batch.jobs, Some("jobs")).await?;
+        for (callback, field) in [(&batch.on_end, "onEnd"), (&batch.on_success, "onSuccess")] {
+            self.check_template_secrets(callback.as_ref(), field)
+                .await?;
+        }
         let spans = self.traces().send(&mut batch.jobs, || self.now());
         let (jobs, key) = (batch.jobs.clone(), batch.idempotency_key.clone());
         let most = BATCHES_UNFINISHED_MAX;

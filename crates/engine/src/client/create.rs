@@ -47,6 +47,7 @@ impl Client {
     /// Stores a job, durably before it returns. Takes the input of a handler, or a [`JobRequest`].
     pub async fn enqueue(&self, request: impl Into<JobRequest>) -> Result<JobId, ClientError> {
         let mut jobs = vec![self.prepare(request)?];
+        self.check_job_secrets(&jobs, None).await?;
         let spans = self.traces().send(&mut jobs, || self.now());
         Ok(first(self.store_jobs(jobs, spans, None).await?)?.id())
     }
@@ -57,6 +58,7 @@ impl Client {
         requests: impl IntoIterator<Item = R>,
     ) -> Result<Vec<EnqueueResult>, ClientError> {
         let mut jobs = self.prepare_all(requests)?;
+        self.check_job_secrets(&jobs, Some("jobs")).await?;
         let spans = self.traces().send(&mut jobs, || self.now());
         Ok(self.store_jobs(jobs, spans, None).await?)
     }
@@ -68,7 +70,11 @@ impl Client {
     ) -> impl Future<Output = Result<CreateResult, ClientError>> + Send {
         // Outside of the future, which would otherwise hold the request as well as the job.
         let jobs = self.prepare(request).map(|job| vec![job]);
-        async { first(self.store_all(jobs?).await?) }
+        async {
+            let jobs = jobs?;
+            self.check_job_secrets(&jobs, None).await?;
+            first(self.store_all(jobs).await?)
+        }
     }
 
     /// As [`Client::enqueue_all`], and returns the whole jobs.
@@ -77,6 +83,7 @@ impl Client {
         requests: impl IntoIterator<Item = R>,
     ) -> Result<Vec<CreateResult>, ClientError> {
         let jobs = self.prepare_all(requests)?;
+        self.check_job_secrets(&jobs, Some("jobs")).await?;
         self.store_all(jobs).await
     }
 

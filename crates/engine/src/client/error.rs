@@ -56,6 +56,14 @@ pub enum ClientError {
         /// The limit.
         most: usize,
     },
+    /// The tenant has as many secrets as it may have.
+    #[error("tenant {tenant}: limit of {most} secrets reached: delete one first")]
+    TooManySecrets {
+        /// The tenant.
+        tenant: Tenant,
+        /// The limit.
+        most: usize,
+    },
     /// There are as many gates as there may be.
     #[error("{whose} limit of {most} gates reached: delete some, or set a default for the scope")]
     TooManyGates {
@@ -140,6 +148,7 @@ impl ClientError {
             | Self::KeyTaken { .. }
             | Self::NameTaken { .. }
             | Self::TooManyEndpoints { .. }
+            | Self::TooManySecrets { .. }
             | Self::TooManyGates { .. }
             | Self::NoRoomForGates
             | Self::TooManySchedules { .. }

@@ -348,7 +348,7 @@ impl Client {
 
     /// The record of a command that the actor of this client gives, to be stored with what it
     /// changes; `None` if the client has no actor.
-    pub(super) fn audit_record(
+    pub(crate) fn audit_record(
         &self,
         action: &str,
         subject: impl Into<String>,

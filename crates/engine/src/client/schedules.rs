@@ -37,6 +37,7 @@ impl Client {
         let name = ScheduleName::new(&request.name)?;
         let timetable = request.timetable()?;
         let template = self.template(request.job)?;
+        self.check_template_secrets(Some(&template), "job").await?;
         for _ in 0..REVISION_TRIES_MAX {
             let filter = ScheduleFilter {
                 tenant: Some(template.tenant.clone()),
@@ -91,6 +92,7 @@ impl Client {
         let fingerprint = |job: &NewJob| Schedule::fingerprint(&name, &timetable, job);
         let (mut template, fingerprint) = self.template_with(request.job, fingerprint)?;
         template.idempotency_key = Some(key.clone());
+        self.check_template_secrets(Some(&template), "job").await?;
         let schedule = self.new_schedule(name.clone(), timetable, template, self.now())?;
         let result = self
             .store()
@@ -165,6 +167,11 @@ impl Client {
     ) -> Result<Schedule, ClientError> {
         let template = edit.job.clone().map(|job| self.template(job));
         let template = template.transpose()?;
+        if let (Some(template), Some(schedule)) = (&template, self.find_schedule(id).await?) {
+            let tenant = schedule.tenant();
+            self.check_secrets(&template.kind, tenant, &template.payload, "job.http")
+                .await?;
+        }
         self.change_schedule(id, "edit", |schedule, now| {
             let timetable = edit.apply_to(&schedule.timetable)?;
             set_timetable(schedule, timetable, now)?;

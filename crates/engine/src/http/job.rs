@@ -13,6 +13,7 @@ use super::{
     call_span::CallSpan,
     lookup::LookupCaller,
     request::HttpRequest,
+    secrets::RevealedSecrets,
 };
 use crate::{
     attempt::{context::AttemptContext, handler::Handler},
@@ -43,9 +44,14 @@ impl Handler for HttpHandler {
                 return failure(Failure::new(FailureClass::PAYLOAD, message));
             }
         };
-        let request = request.to_request();
+        let mut sent = request.to_request();
+        let added = RevealedSecrets::add_to(sent.headers_mut(), request.secrets(), &attempt);
+        let secrets = match added.await {
+            Ok(secrets) => secrets,
+            Err(outcome) => return outcome,
+        };
         self.outbound
-            .attempt(request, &attempt, &AlwaysWanted)
+            .attempt(sent, &attempt, &secrets, &AlwaysWanted)
             .await
     }
 
@@ -56,11 +62,13 @@ impl Handler for HttpHandler {
 
 impl Outbound {
     /// Sends the request of an attempt, with the headers that identify the attempt, and folds
-    /// the response or the failure into an outcome.
+    /// the response or the failure into an outcome. What the response repeats of the secrets is
+    /// not recorded.
     pub(super) async fn attempt(
         &self,
         mut request: Request<Full<Bytes>>,
         attempt: &AttemptContext,
+        secrets: &RevealedSecrets,
         wanted: &dyn StillWanted,
     ) -> Outcome {
         let job = attempt.job();
@@ -80,7 +88,7 @@ impl Outbound {
                 match response {
                     Ok(response) => {
                         span.set_status(response.status);
-                        response.outcome(attempt.client().now())
+                        secrets.redact(response).outcome(attempt.client().now())
                     }
                     // Nothing was tried, so there is nothing to count.
                     Err(_) if looking.is_waiting() => Outcome::Snoozed(LOOKUP_TURN_SNOOZE),
@@ -205,7 +213,9 @@ mod tests {
                 signals: Arc::new(AttemptSignals::default()),
                 client: Client::new(Arc::new(MemoryStore::default())),
             };
-            let attempt = outbound.attempt(request.to_request(), &context, &AlwaysWanted);
+            let secrets = RevealedSecrets::default();
+            let request = request.to_request();
+            let attempt = outbound.attempt(request, &context, &secrets, &AlwaysWanted);
             let stop_it = async {
                 listener.accept().await.unwrap();
                 context.signals.stop(reason);

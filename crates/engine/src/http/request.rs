@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header::CONTENT_TYPE};
 use http_body_util::Full;
 use serde::{Deserialize, Serialize};
-use steadfast_core::{Invalid, Payload, PolicyPatch, Preset};
+use steadfast_core::{HeaderSource, Invalid, Payload, PolicyPatch, Preset, SecretReference};
 
 use super::{host::Host, origin::Origin};
 use crate::{
@@ -38,8 +38,13 @@ pub struct HttpRequest {
     target: Uri,
     method: Method,
     headers: HeaderMap,
+    /// Headers whose values are looked up when the request is sent.
+    secrets: Vec<SecretHeader>,
     body: Option<Payload>,
 }
+
+/// A header whose value is a secret.
+pub(super) type SecretHeader = (HeaderName, SecretReference);
 
 /// The request as it is written in JSON.
 #[derive(Serialize, Deserialize)]
@@ -53,7 +58,7 @@ struct JsonFields {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     method: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    headers: BTreeMap<String, String>,
+    headers: BTreeMap<String, HeaderSource>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<Payload>,
 }
@@ -76,6 +81,7 @@ impl HttpRequest {
             target: check_url(url)?,
             method: Method::POST,
             headers: HeaderMap::new(),
+            secrets: Vec::new(),
             body: None,
         })
     }
@@ -103,21 +109,58 @@ impl HttpRequest {
         let mut value = HeaderValue::from_str(value)
             .map_err(|_| Invalid::new(&field, "(hidden)", "must be one line of text"))?;
         value.set_sensitive(true);
-        if self.headers.insert(name, value).is_some() {
+        self.check_once(&name)?;
+        self.headers.insert(name, value);
+        self.check_headers()?;
+        Ok(self)
+    }
+
+    /// One more header, whose value is that of a secret at the time of the call.
+    ///
+    /// ```
+    /// use steadfast_core::{SecretName, SecretReference};
+    /// use steadfast_engine::http::HttpRequest;
+    ///
+    /// let token = SecretReference {
+    ///     prefix: "Bearer ".to_owned(),
+    ///     ..SecretReference::new(SecretName::new("stripe")?)
+    /// };
+    /// let request = HttpRequest::new("https://api.stripe.com/v1/charges")?
+    ///     .with_secret("authorization", token)?;
+    /// # Ok::<(), steadfast_core::Invalid>(())
+    /// ```
+    pub fn with_secret(mut self, name: &str, reference: SecretReference) -> Result<Self, Invalid> {
+        let name = check_header_name(name)?;
+        let checked = reference.check();
+        checked.map_err(|error| error.within(&format!("headers.{name}")))?;
+        self.check_once(&name)?;
+        self.secrets.push((name, reference));
+        self.check_headers()?;
+        Ok(self)
+    }
+
+    /// One more header, as a request of the API gives it.
+    pub fn with_source(self, name: &str, source: &HeaderSource) -> Result<Self, Invalid> {
+        match source {
+            HeaderSource::Text(value) => self.with_header(name, value),
+            HeaderSource::Secret(reference) => self.with_secret(name, reference.clone()),
+        }
+    }
+
+    fn check_once(&self, name: &HeaderName) -> Result<(), Invalid> {
+        let is_secret = self.secrets.iter().any(|(known, _)| known == name);
+        if is_secret || self.headers.contains_key(name) {
+            let field = format!("headers.{name}");
             return Err(Invalid::new(field, "given twice", "must be given once"));
         }
-        let bytes: usize = self
-            .headers
-            .iter()
-            .map(|(n, v)| n.as_str().len() + v.len())
-            .sum();
-        if self.headers.len() > HEADERS_MAX || bytes > HEADERS_BYTES_MAX {
-            let found = format!("{} headers of {bytes} bytes", self.headers.len());
-            let expected =
-                format!("must be at most {HEADERS_MAX}, of {HEADERS_BYTES_MAX} bytes together");
-            return Err(Invalid::new("headers", found, expected));
-        }
-        Ok(self)
+        Ok(())
+    }
+
+    /// The values of secrets are counted when the request is sent.
+    fn check_headers(&self) -> Result<(), Invalid> {
+        let names = self.secrets.iter().map(|(name, _)| name.as_str().len());
+        let count = self.headers.len() + self.secrets.len();
+        check_header_bytes(count, header_bytes(&self.headers) + names.sum::<usize>())
     }
 
     /// JSON to send. A string goes out as the plain text that it is if a `content-type` other
@@ -138,7 +181,12 @@ impl HttpRequest {
         self.method.as_str()
     }
 
-    /// The request itself, with the given headers and the default ones.
+    /// The headers whose values are secrets.
+    pub(super) fn secrets(&self) -> &[SecretHeader] {
+        &self.secrets
+    }
+
+    /// The request itself without the values of secrets, with the given headers and the default ones.
     pub(super) fn to_request(&self) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(self.body_bytes()));
         *request.method_mut() = self.method.clone();
@@ -238,6 +286,21 @@ fn check_url(url: &str) -> Result<Uri, Invalid> {
     Ok(target)
 }
 
+/// Names and values together.
+pub(super) fn header_bytes(headers: &HeaderMap) -> usize {
+    let bytes = headers.iter().map(|(n, v)| n.as_str().len() + v.len());
+    bytes.sum()
+}
+
+pub(super) fn check_header_bytes(count: usize, bytes: usize) -> Result<(), Invalid> {
+    if count <= HEADERS_MAX && bytes <= HEADERS_BYTES_MAX {
+        return Ok(());
+    }
+    let found = format!("{count} headers of {bytes} bytes");
+    let expected = format!("must be at most {HEADERS_MAX}, of {HEADERS_BYTES_MAX} bytes together");
+    Err(Invalid::new("headers", found, expected))
+}
+
 /// Headers that belong to the connection, or that the engine sets.
 const RESERVED: [&str; 10] = [
     "connection",
@@ -279,7 +342,7 @@ impl TryFrom<JsonFields> for HttpRequest {
             request = request.with_method(method)?;
         }
         for (name, value) in &fields.headers {
-            request = request.with_header(name, value)?;
+            request = request.with_source(name, value)?;
         }
         request.body = fields.body;
         Ok(request)
@@ -290,12 +353,17 @@ impl From<HttpRequest> for JsonFields {
     fn from(request: HttpRequest) -> Self {
         let headers = request.headers.iter().map(|(name, value)| {
             let value = String::from_utf8_lossy(value.as_bytes());
-            (name.as_str().to_owned(), value.into_owned())
+            let value = HeaderSource::Text(value.into_owned());
+            (name.as_str().to_owned(), value)
+        });
+        let secrets = request.secrets.iter().map(|(name, reference)| {
+            let value = HeaderSource::Secret(reference.clone());
+            (name.as_str().to_owned(), value)
         });
         Self {
             url: request.url,
             method: Some(request.method.as_str().to_owned()),
-            headers: headers.collect(),
+            headers: headers.chain(secrets).collect(),
             body: request.body,
         }
     }

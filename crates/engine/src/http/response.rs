@@ -107,6 +107,14 @@ impl RecordedResponse {
         parse_retry_after(self.retry_after.as_deref()?, now)
     }
 
+    /// Everything that the target has written.
+    pub(super) fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+        let heads = [&mut self.retry_after, &mut self.location];
+        let heads = heads.into_iter().flatten();
+        let headers = self.headers.values_mut();
+        heads.chain(headers).chain([&mut self.body])
+    }
+
     fn message(&self) -> String {
         let status = self.status;
         let redirect = self.location.as_deref().filter(|_| status.is_redirection());

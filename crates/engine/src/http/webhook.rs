@@ -3,21 +3,22 @@
 //! The payload is the body, byte for byte, so every retry sends the same event under the same
 //! id; only the timestamp and what is signed with it are new.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, header::CONTENT_TYPE};
 use http_body_util::Full;
 use steadfast_core::{
-    Endpoint, Failure, FailureClass, Job, Outcome, Timestamp, WebhookSecret, WebhookTarget,
-    duration,
+    Endpoint, Failure, FailureClass, HeaderSource, Invalid, Job, Outcome, Timestamp, WebhookSecret,
+    WebhookTarget, duration,
 };
 
 use super::{
     call::{Outbound, StillWanted},
     job::failure,
-    request::HttpRequest,
+    request::{HttpRequest, SecretHeader},
+    secrets::RevealedSecrets,
     signature::{SigningKey, sign},
 };
 use crate::{
@@ -43,6 +44,7 @@ impl WebhookHandler {
 /// Where a delivery goes, and what it is signed with.
 struct Destination {
     url: String,
+    headers: BTreeMap<String, HeaderSource>,
     secrets: Vec<WebhookSecret>,
 }
 
@@ -54,15 +56,21 @@ impl Handler for WebhookHandler {
             Ok(destination) => destination,
             Err(outcome) => return outcome,
         };
-        let request = match request(attempt.job(), &destination, now) {
+        let (mut request, references) = match request(attempt.job(), &destination, now) {
             Ok(request) => request,
             Err(error) => return failure(error),
+        };
+        let added = RevealedSecrets::add_to(request.headers_mut(), &references, &attempt);
+        let secrets = match added.await {
+            Ok(secrets) => secrets,
+            Err(outcome) => return outcome,
         };
         let wanted = SameDestination {
             attempt: &attempt,
             url: &destination.url,
         };
-        let outcome = self.outbound.attempt(request, &attempt, &wanted).await;
+        let outcome = self.outbound.attempt(request, &attempt, &secrets, &wanted);
+        let outcome = outcome.await;
         if is_gone(&outcome) {
             disable_endpoint(&attempt, &destination.url).await;
         }
@@ -116,6 +124,7 @@ async fn destination(attempt: &AttemptContext, now: Timestamp) -> Result<Destina
     match target {
         Some(WebhookTarget::Url { url, secret }) => Ok(Destination {
             url: url.clone(),
+            headers: BTreeMap::new(),
             secrets: secret.iter().cloned().collect(),
         }),
         Some(WebhookTarget::Endpoint { endpoint }) => {
@@ -132,6 +141,7 @@ async fn destination(attempt: &AttemptContext, now: Timestamp) -> Result<Destina
             }
             Ok(Destination {
                 url: endpoint.url.clone(),
+                headers: endpoint.headers.clone(),
                 secrets: endpoint.live_secrets(now).cloned().collect(),
             })
         }
@@ -164,17 +174,18 @@ fn disabled_snooze(job: &Job) -> Duration {
     delay.map_or(DISABLED_SNOOZE_MAX, |delay| delay.min(DISABLED_SNOOZE_MAX))
 }
 
+/// The request, and the headers whose values are secrets.
 fn request(
     job: &Job,
     destination: &Destination,
     now: Timestamp,
-) -> Result<Request<Full<Bytes>>, Failure> {
+) -> Result<(Request<Full<Bytes>>, Vec<SecretHeader>), Failure> {
     let unusable = |error: &dyn std::fmt::Display| {
         Failure::new(FailureClass::PAYLOAD, format!("cannot be sent: {error}"))
     };
-    let mut request = HttpRequest::new(&destination.url)
-        .map_err(|error| unusable(&error))?
-        .to_request();
+    let described = delivery_request(&destination.url, &destination.headers);
+    let described = described.map_err(|error| unusable(&error))?;
+    let mut request = described.to_request();
     let body = Bytes::copy_from_slice(job.payload.as_str().as_bytes());
     let id = job.tags.get("eventId").cloned();
     let id = id.unwrap_or_else(|| job.id.to_string());
@@ -197,5 +208,22 @@ fn request(
     set("webhook-id", id)?;
     set("webhook-timestamp", seconds.to_string())?;
     *request.body_mut() = Full::new(body);
+    Ok((request, described.secrets().to_vec()))
+}
+
+/// The address and the headers of an endpoint. Refuses headers that deliveries have of their own.
+pub fn delivery_request(
+    url: &str,
+    headers: &BTreeMap<String, HeaderSource>,
+) -> Result<HttpRequest, Invalid> {
+    let mut request = HttpRequest::new(url)?;
+    for (name, source) in headers {
+        let lower = name.to_ascii_lowercase();
+        if lower.starts_with("webhook-") || lower == CONTENT_TYPE.as_str() {
+            let expected = "must be omitted: each delivery has its own";
+            return Err(Invalid::new(format!("headers.{name}"), "given", expected));
+        }
+        request = request.with_source(name, source)?;
+    }
     Ok(request)
 }

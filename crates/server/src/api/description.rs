@@ -52,6 +52,7 @@ type Examples = BTreeMap<String, Value>;
         (name = "Endpoints", description = "URLs that receive events and alerts"),
         (name = "Policies", description = "Preview and replay retry policies"),
         (name = "Keys", description = "API keys"),
+        (name = "Secrets", description = "Values that headers of HTTP jobs and endpoints name"),
         (name = "Events", description = "Live events"),
         (name = "Nodes", description = "The processes that serve this store"),
         (name = "Testing", description = "Manual clock for tests"),

@@ -205,6 +205,7 @@ impl From<ClientError> for Problem {
                 Self::new(StatusCode::CONFLICT, "jobs_exist", error.to_string()).at("jobs")
             }
             ClientError::TooManyEndpoints { .. }
+            | ClientError::TooManySecrets { .. }
             | ClientError::TooManyGates { .. }
             | ClientError::NoRoomForGates
             | ClientError::TooManySchedules { .. } => {

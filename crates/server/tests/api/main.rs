@@ -50,6 +50,7 @@ mod settings {
     mod access;
     mod audit;
     mod endpoints;
+    mod named_secrets;
     mod policies;
     mod readers;
     mod secrets;

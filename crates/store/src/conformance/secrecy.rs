@@ -1,19 +1,37 @@
 //! A store with one word in every value that is encrypted, for tests that search its files for it.
 
-use steadfast_core::{JobId, LogLevel, LogLine, LogLines, Outcome, Payload, Timestamp};
+use std::sync::Arc;
+
+use steadfast_core::{
+    EventType, JobId, LogLevel, LogLine, LogLines, Outcome, Payload, PolicyPatch, Timestamp,
+    Webhook, WebhookSecret, WebhookTarget,
+};
 
 use super::fixture::{Fixture, json, step};
 use crate::{AttemptOwner, Document, DocumentKind, NewLogLines, Outbox};
 
+fn webhook(word: &str) -> Webhook {
+    Webhook {
+        target: WebhookTarget::Url {
+            url: format!("https://example.com/{word}"),
+            secret: Some(WebhookSecret::new(word)),
+        },
+        events: EventType::OF_JOBS.to_vec(),
+        retry: PolicyPatch::default(),
+    }
+}
+
 impl Fixture {
-    /// Writes the word into payloads, a result, a step, a log, a document and a schedule. Answers the
+    /// Writes the word into payloads, a webhook, a result, a step, a log, a document and a schedule. Answers the
     /// job that has ended.
     pub async fn write_everywhere(&self, word: &str) -> JobId {
         let text = format!(r#"{{"word": "{word}"}}"#);
         let large = format!(r#"{{"word": "{word}{}"}}"#, "x".repeat(100_000));
-        let claim = self
-            .claimed(self.job_with(|job| job.payload = json(&text)))
-            .await;
+        let job = self.job_with(|job| {
+            job.payload = json(&text);
+            job.webhook = Some(Arc::new(webhook(word)));
+        });
+        let claim = self.claimed(job).await;
         let (id, fence) = (claim.job().id, claim.fence());
         self.save_step(id, step("charge"), json(&text)).await;
         let line = LogLine {
@@ -57,7 +75,9 @@ impl Fixture {
     /// The word, wherever [`write_everywhere`](Self::write_everywhere) has put it for this job.
     pub async fn reads_everywhere(&self, id: JobId, word: &str) {
         let has_word = |payload: &Payload| payload.as_str().contains(word);
-        assert!(has_word(&self.read(id).await.payload));
+        let job = self.read(id).await;
+        assert!(has_word(&job.payload));
+        assert_eq!(job.webhook.as_deref(), Some(&webhook(word)));
         assert!(has_word(
             &self.step_result(id, step("charge")).await.unwrap()
         ));

@@ -66,6 +66,12 @@ pub(crate) enum DriverError {
     ReadOnly,
     #[error(transparent)]
     Unreadable(#[from] UnreadableValue),
+    /// Jobs are whole, and another process can read them.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    #[error(
+        "jobs are encrypted with key `{0}`, which this process does not have; restart it with `--encryption-key-file`"
+    )]
+    MissingKey(String),
     /// The row that was asked for.
     #[error(transparent)]
     Damaged(Box<DamagedRow>),

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_store::{
-    EncryptionKeys, ManualClock, PostgresStore, Store,
+    EncryptionKeys, JobStore as _, ManualClock, PostgresStore, QueryStore as _, Store,
     conformance::{Fixture, Harness},
+    reencrypt,
 };
 
-use crate::common::TestDatabase;
+use crate::common::{TestDatabase, job, request};
 
 const ONE: &str = "one:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+const TWO: &str = "two:/wECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const WORD: &str = "swordfish";
 
 struct With<'k>(&'k TestDatabase, Option<&'k str>);
@@ -53,6 +55,47 @@ async fn a_database_is_opened_with_its_keys_only() {
         let refused = refused.map(drop).unwrap_err().to_string();
         assert!(refused.contains(sentence), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn a_rotated_database_needs_the_newest_key_only() {
+    for before in [None, Some(ONE)] {
+        let database = TestDatabase::new();
+        let fixture = Fixture::new(&With(&database, before)).await;
+        let id = fixture.write_everywhere(WORD).await;
+        let keys = format!("{TWO}\n{}", before.unwrap_or_default());
+        let options = database.options();
+        let options = options.encryption(Some(EncryptionKeys::parse(&keys).unwrap()));
+        let store = PostgresStore::open(&database.url, options).await.unwrap();
+        let done = reencrypt(&store, |_, _| ()).await.unwrap();
+        let unused = before.map(|_| "one".to_owned());
+        assert_eq!(done.unused_keys, unused.into_iter().collect::<Vec<_>>());
+        assert_eq!((done.unreadable, done.is_unfinished), (0, false));
+        assert!(!database.contains(WORD).await);
+        let fixture = Fixture::new(&With(&database, Some(TWO))).await;
+        fixture.reads_everywhere(id, WORD).await;
+    }
+}
+
+#[tokio::test]
+async fn a_process_without_a_key_sets_no_job_aside_that_another_can_read() {
+    let database = TestDatabase::new();
+    let open = async |key: Option<&str>| {
+        let keys = key.map(|key| EncryptionKeys::parse(key).unwrap());
+        let options = database.options().encryption(keys);
+        PostgresStore::open(&database.url, options).await.unwrap()
+    };
+    let (old, new) = (open(None).await, open(Some(ONE)).await);
+    let job = job(&new);
+    let id = job.id;
+    new.enqueue(vec![job], None).await.unwrap();
+    let refused = old.claim(request(10)).await.unwrap_err().to_string();
+    assert!(
+        refused.contains("key `one`, which this process does not have"),
+        "{refused}"
+    );
+    assert_eq!(new.claim(request(10)).await.unwrap().claims[0].job().id, id);
+    assert!(new.list_damaged().await.unwrap().rows.is_empty());
 }
 
 impl TestDatabase {

@@ -5,12 +5,13 @@ use std::{fs, path::Path, sync::Arc};
 use async_trait::async_trait;
 use steadfast_store::{
     EncryptionKeys, JobStore as _, ManualClock, OpenError, QueryStore as _, SqliteOptions,
-    SqliteStore, Store,
+    SqliteStore, Store, TableStore as _,
     conformance::{Fixture, Harness},
+    reencrypt,
     rusqlite::Connection,
 };
 
-use crate::common::{TestDatabase, job, request};
+use crate::common::{TestDatabase, job, jobs, request};
 
 const ONE: &str = "one:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const ANOTHER_ONE: &str = "one:/wECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
@@ -124,4 +125,97 @@ fn copy_payload(file: &Path) {
         "UPDATE steadfast_job SET payload = (SELECT payload FROM steadfast_job WHERE seq = 2)
                 WHERE seq = 1";
     assert_eq!(conn.execute(copy, []).unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_rotated_store_needs_the_newest_key_only() {
+    // Values that no key has encrypted, and values of an older key.
+    for before in [&[][..], &[ONE][..]] {
+        let database = TestDatabase::new();
+        let fixture = Fixture::new(&With(&database, before)).await;
+        let id = fixture.write_everywhere(WORD).await;
+        drop(fixture);
+        let keys = [&[TWO], before].concat();
+        let store = database.try_open(&keys).unwrap();
+        rotate_until_killed(store.clone()).await;
+        // Jobs are created meanwhile.
+        let new = jobs(&store, 100);
+        let ids = new.iter().map(|job| job.id).collect();
+        let (done, created) = tokio::join!(reencrypt(&store, |_, _| ()), async {
+            store.enqueue(new, None).await
+        });
+        created.unwrap();
+        let done = done.unwrap();
+        let unused = before.first().map(|_| "one".to_owned());
+        assert_eq!(done.unused_keys, unused.into_iter().collect::<Vec<_>>());
+        assert_eq!((done.unreadable, done.is_unfinished), (0, false));
+        let again = reencrypt(&store, |_, _| ()).await.unwrap();
+        assert_eq!((again.written, again.unused_keys.len()), (0, 0));
+        store.close();
+        let conn = Connection::open(&database.file).unwrap();
+        conn.execute_batch("VACUUM").unwrap();
+        drop(conn);
+        assert!(!database.contains(WORD));
+        let fixture = Fixture::new(&With(&database, &[TWO])).await;
+        let found = fixture.store.get_jobs(ids).await.unwrap();
+        assert!(found.iter().all(Option::is_some));
+        fixture.reads_everywhere(id, WORD).await;
+    }
+}
+
+/// A rotation that is stopped after its first step.
+async fn rotate_until_killed(store: SqliteStore) {
+    let (report, mut reports) = tokio::sync::mpsc::unbounded_channel();
+    let rotation = tokio::spawn(async move {
+        let report = |table, _: &_| report.send(table).unwrap_or_default();
+        reencrypt(&store, report).await.unwrap()
+    });
+    assert_eq!(reports.recv().await, Some("jobs"));
+    rotation.abort();
+}
+
+#[tokio::test]
+async fn a_value_that_is_written_during_a_rotation_stays() {
+    let database = TestDatabase::new();
+    let fixture = Fixture::new(&With(&database, &[ONE])).await;
+    let id = fixture.write_everywhere(WORD).await;
+    drop(fixture);
+    let store = database.try_open(&[TWO, ONE]).unwrap();
+    let page = store.reseal_table("steps", None, 10).await.unwrap();
+    let conn = Connection::open(&database.file).unwrap();
+    let change = "UPDATE steadfast_once SET result = '[7]'";
+    assert_eq!(conn.execute(change, []).unwrap(), 1);
+    assert_eq!(store.write_resealed(page).await.unwrap(), 0);
+    let steps = store.list_steps(id, None, 10).await.unwrap();
+    assert_eq!(steps[0].1.as_str(), "[7]");
+    // What cannot be read stays as it is, and its key is kept.
+    let spoil = "UPDATE steadfast_once SET result = '~one:AAAA'";
+    assert_eq!(conn.execute(spoil, []).unwrap(), 1);
+    let done = reencrypt(&store, |_, _| ()).await.unwrap();
+    assert_eq!((done.unreadable, done.unused_keys.len()), (1, 0));
+    assert!(done.used_keys.contains("one"), "{done:?}");
+}
+
+#[tokio::test]
+async fn a_process_without_a_key_sets_no_job_aside_that_another_can_read() {
+    let database = TestDatabase::new();
+    let old = database.try_open(&[]).unwrap();
+    let new = database.try_open(&[ONE]).unwrap();
+    let job = job(&new);
+    let id = job.id;
+    new.enqueue(vec![job], None).await.unwrap();
+    let refused = old.claim(request(10)).await.unwrap_err().to_string();
+    assert!(
+        refused.contains("key `one`, which this process does not have"),
+        "{refused}"
+    );
+    assert_eq!(new.claim(request(10)).await.unwrap().claims[0].job().id, id);
+    // A key that nobody has is damage.
+    let spoiled = crate::common::job(&new);
+    new.enqueue(vec![spoiled], None).await.unwrap();
+    let conn = Connection::open(&database.file).unwrap();
+    let spoil = "UPDATE steadfast_job SET payload = '~none:AAAA' WHERE state = 0";
+    assert_eq!(conn.execute(spoil, []).unwrap(), 1);
+    assert_eq!(new.claim(request(10)).await.unwrap().claims.len(), 0);
+    assert_eq!(new.list_damaged().await.unwrap().rows.len(), 1);
 }

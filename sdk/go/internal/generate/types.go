@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"go/format"
 	"slices"
@@ -98,6 +99,16 @@ func writeFields(out *strings.Builder, d *document, s schema) error {
 	return nil
 }
 
+// mapOf is the Go type of an object whose fields have any names: texts, unless it says otherwise.
+func mapOf(d *document, s schema) (string, error) {
+	var value schema
+	if json.Unmarshal(s.Additional, &value) != nil || value.Ref == "" {
+		return "map[string]string", nil
+	}
+	inner, err := typeOf(d, value, false)
+	return "map[string]" + inner, err
+}
+
 // typeOf is the Go type of a field. An optional field whose zero value could be meant is a pointer:
 // numbers, flags and objects; texts, times and lists are just left empty.
 func typeOf(d *document, s schema, optional bool) (string, error) {
@@ -141,7 +152,7 @@ func typeOf(d *document, s schema, optional bool) (string, error) {
 		return "[]" + item, err
 	case "object":
 		if len(s.Properties) == 0 {
-			return "map[string]string", nil
+			return mapOf(d, s)
 		}
 	case "":
 		return "json.RawMessage", nil

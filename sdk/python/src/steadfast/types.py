@@ -459,6 +459,8 @@ class CreateEndpointRequest(TypedDict):
     """Events to send; `job.succeeded` and `job.failed` by default."""
     format: NotRequired[BodyFormat | None]
     """`standard` (Standard Webhooks, the default), or `slack` for one line of text."""
+    headers: NotRequired[dict[str, HeaderSource]]
+    """Headers of its deliveries by name: a text, which is never shown, or a named secret."""
     retry: NotRequired[RetryPolicyInput | None]
     """Retry policy of its deliveries; omitted fields come from the preset `webhook`."""
     secret: NotRequired[str | None]
@@ -858,6 +860,10 @@ class EditEndpointRequest(TypedDict):
     """Events to send."""
     format: NotRequired[BodyFormat | None]
     """`standard` or `slack`; applies to future deliveries."""
+    headers: NotRequired[dict[str, HeaderSource] | None]
+    """Headers of its deliveries, in place of all those it has: a text, which is never shown, or
+    a named secret.
+    """
     retry: NotRequired[RetryPolicyInput | None]
     """Retry policy of future deliveries; omitted fields come from the preset `webhook`."""
     url: NotRequired[str | None]
@@ -932,6 +938,8 @@ class Endpoint(TypedDict):
     """Events to send."""
     format: BodyFormat
     """Format of deliveries."""
+    headers: NotRequired[list[EndpointHeader]]
+    """Headers of its deliveries, without their values."""
     id: str
     """`end_…`"""
     liveSecrets: int
@@ -940,6 +948,15 @@ class Endpoint(TypedDict):
     """The tenant."""
     url: str
     """URL that receives deliveries."""
+
+
+class EndpointHeader(TypedDict):
+    """A header of an endpoint, without its value."""
+
+    name: str
+    """Name of the header."""
+    secret: NotRequired[str | None]
+    """The secret that is its value; null if the value is a text."""
 
 
 class EndpointList(TypedDict):
@@ -1173,6 +1190,10 @@ class HandHold(TypedDict):
     """When the hold expires; null if it must be released manually."""
 
 
+HeaderSource: TypeAlias = "str | SecretReference"
+"""The value of a header: a text, or a named secret."""
+
+
 class HealthRules(TypedDict):
     """Thresholds for an unhealthy destination."""
 
@@ -1288,8 +1309,8 @@ class HttpTargetRequest(TypedDict):
 
     body: NotRequired[Any]
     """Any JSON; a string is sent as plain text if the `content-type` is not JSON."""
-    headers: NotRequired[dict[str, str]]
-    """Headers by name. Their values are stored and never shown."""
+    headers: NotRequired[dict[str, HeaderSource]]
+    """Headers by name: a text, which is stored and never shown, or a named secret."""
     method: NotRequired[str | None]
     """`POST` by default."""
     url: str
@@ -2125,6 +2146,39 @@ class ScheduleList(TypedDict):
 Scope: TypeAlias = Literal["admin", "tenant", "worker", "read", "metrics"]
 
 
+class Secret(TypedDict):
+    """A secret, without its value."""
+
+    createdAt: str
+    """When it was first set."""
+    name: str
+    """Name, unique within the tenant."""
+    tenant: str
+    """The tenant whose jobs and endpoints can use it."""
+    updatedAt: str
+    """When its value was last set."""
+    updatedBy: NotRequired[Actor | None]
+    """Who set its value last."""
+
+
+class SecretList(TypedDict):
+    """Secrets by tenant and name, without their values."""
+
+    nextCursor: NotRequired[str | None]
+    """Cursor for the next page, sent as `after`; null at the end of the list."""
+    secrets: list[Secret]
+    """The secrets."""
+
+
+class SecretReference(TypedDict):
+    """A named secret of the same tenant; its value is looked up when the request is sent."""
+
+    prefix: NotRequired[str]
+    """Text in front of the value, such as `Bearer `."""
+    secret: str
+    """Name of the secret."""
+
+
 class SetDestinationRequest(TypedDict):
     """Settings of a destination. With `PUT`, omitted settings are reset to their defaults; with
     `PATCH`, they stay unchanged, and null resets a setting.
@@ -2168,6 +2222,13 @@ class SetGateRequest(TypedDict):
     """
     weight: NotRequired[int | None]
     """Fair-share weight of the tenant; 1 by default. Only for scope `tenant`."""
+
+
+class SetSecretRequest(TypedDict):
+    """The value of a secret."""
+
+    value: str
+    """The value: 8 to 8192 ASCII characters on one line. It is never shown again."""
 
 
 class SettleRequest(TypedDict):

@@ -1,6 +1,6 @@
 //! `steadfast jobs create`.
 
-use std::{collections::BTreeMap, path::Path};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use steadfast_api::{
@@ -18,7 +18,7 @@ use crate::{
     server_args::{Server, print_json},
     settings::{DurationArg, RetryArg},
     show::{moment, now, quantity},
-    verbs::{parse_pairs, read_json, read_optional_json},
+    verbs::{headers::HeaderArgs, parse_pairs, read_json, read_optional_json},
 };
 
 #[derive(clap::Args)]
@@ -32,9 +32,8 @@ pub struct Args {
     /// Method of an HTTP job [default: POST].
     #[arg(long)]
     method: Option<String>,
-    /// Header of an HTTP job, e.g. 'name: value'; may be repeated.
-    #[arg(long = "header", short = 'H', value_name = "HEADER")]
-    headers: Vec<String>,
+    #[command(flatten)]
+    headers: HeaderArgs,
     /// Body of an HTTP job: JSON, @FILE, or - for standard input.
     #[arg(long, value_name = "JSON")]
     body: Option<String>,
@@ -202,7 +201,8 @@ impl Args {
     /// A request for a job like this one. The server knows what is never shown, such as headers.
     async fn like(&self, server: &Server, id: &str) -> anyhow::Result<Map<String, Value>> {
         let mut fields = Map::from_iter([("like".to_owned(), Value::from(id))]);
-        let changes_http = self.method.is_some() || !self.headers.is_empty() || self.body.is_some();
+        let changes_headers = !self.headers.is_empty();
+        let changes_http = self.method.is_some() || changes_headers || self.body.is_some();
         if changes_http {
             let job = server.fetch(server.client.get_job(id)).await?;
             let http = job.http.map(|http| json!({"url": http.url}));
@@ -213,9 +213,10 @@ impl Args {
 
     /// Method, headers and body over those of the request that `--from` names.
     fn change_target(&self, fields: &mut Map<String, Value>) -> anyhow::Result<()> {
+        let headers = self.headers.read()?.map(serde_json::to_value).transpose()?;
         let changes = [
             ("method", self.method.clone().map(Value::from)),
-            ("headers", self.headers()?.map(Value::from_iter)),
+            ("headers", headers),
             ("body", read_optional_json(self.body.as_ref(), "--body")?),
         ];
         for (name, value) in changes {
@@ -238,11 +239,6 @@ impl Args {
         Ok(())
     }
 
-    fn headers(&self) -> anyhow::Result<Option<BTreeMap<String, String>>> {
-        let headers = parse_pairs(&self.headers, &[':'], "--header")?;
-        Ok(Some(headers).filter(|headers| !headers.is_empty()))
-    }
-
     fn unique(&self) -> anyhow::Result<Option<Unique>> {
         let Some(key) = &self.unique else {
             return Ok(None);
@@ -263,7 +259,7 @@ impl Args {
             Some(url) => Some(HttpTargetRequest {
                 url: url.clone(),
                 method: self.method.clone(),
-                headers: self.headers()?.unwrap_or_default(),
+                headers: self.headers.read()?.unwrap_or_default(),
                 body: read_optional_json(self.body.as_ref(), "--body")?,
             }),
             None => None,

@@ -191,9 +191,10 @@ fn evidence(outcome: &Outcome) -> Evidence {
 
 fn failure_evidence(failure: &Failure) -> Evidence {
     /// The destination was not called.
-    const NOT_CALLED: [FailureClass; 4] = [
+    const NOT_CALLED: [FailureClass; 5] = [
         FailureClass::BLOCKED,
         FailureClass::PAYLOAD,
+        FailureClass::SECRET,
         FailureClass::PANIC,
         FailureClass::LOST,
     ];

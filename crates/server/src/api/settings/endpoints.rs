@@ -11,7 +11,8 @@ use steadfast_core::{
 };
 use steadfast_engine::{
     endpoint_deliveries,
-    http::{HttpRequest, SigningKey},
+    http::{SigningKey, delivery_request},
+    secret_references,
 };
 
 use crate::{
@@ -44,7 +45,7 @@ pub async fn create(
     Body(body): Body<CreateEndpointRequest>,
 ) -> Result<(StatusCode, Json<EndpointWithSecret>), Problem> {
     let tenant = query::tenant(body.tenant.as_deref(), &caller)?.unwrap_or_default();
-    HttpRequest::new(&body.url)?;
+    delivery_request(&body.url, &body.headers)?;
     check_description(&body.description)?;
     let secret = secret_or_new(body.secret.as_deref())?;
     let now = app.client.now();
@@ -57,6 +58,7 @@ pub async fn create(
         },
         format: body.format.unwrap_or(BodyFormat::Standard),
         retry: body.retry,
+        headers: body.headers,
         secrets: vec![EndpointSecret {
             secret: secret.clone(),
             expires_at: None,
@@ -64,6 +66,10 @@ pub async fn create(
         ..Endpoint::new(id, tenant, body.url, now)
     };
     let client = caller.client(&app).await?;
+    let references = secret_references(&endpoint.headers);
+    client
+        .check_references(&endpoint.tenant, &references)
+        .await?;
     let endpoint = client
         .create_endpoint_within(endpoint, app.settings.endpoints_per_tenant)
         .await?;
@@ -164,15 +170,18 @@ pub async fn edit(
     Body(edit): Body<EditEndpointRequest>,
 ) -> Answer<EndpointBody> {
     if edit == EditEndpointRequest::default() {
-        let detail = "nothing to change: send url, description, events, format or retry";
+        let detail = "nothing to change: send url, description, events, format, retry or headers";
         return Err(Problem::invalid("url", detail));
-    }
-    if let Some(url) = &edit.url {
-        HttpRequest::new(url)?;
     }
     check_description(edit.description.as_deref().unwrap_or_default())?;
     let events = edit.events.as_deref().map(check_subscription).transpose()?;
     let before = find(&app, &caller, id).await?;
+    let url = edit.url.as_deref().unwrap_or(&before.url);
+    let headers = edit.headers.clone().unwrap_or_default();
+    delivery_request(url, &headers)?;
+    app.client
+        .check_references(&before.tenant, &secret_references(&headers))
+        .await?;
     let change = |endpoint: &mut Endpoint| {
         let edit = edit.clone();
         endpoint.move_to(edit.url.unwrap_or(endpoint.url.clone()));
@@ -180,6 +189,7 @@ pub async fn edit(
         endpoint.events = events.clone().unwrap_or(endpoint.events.clone());
         endpoint.format = edit.format.unwrap_or(endpoint.format);
         endpoint.retry = edit.retry.unwrap_or(endpoint.retry.clone());
+        endpoint.headers = edit.headers.unwrap_or(endpoint.headers.clone());
     };
     let tenant = caller.tenant.as_ref();
     let client = caller.client(&app).await?;

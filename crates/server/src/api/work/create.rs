@@ -315,7 +315,7 @@ fn http_request(http: &HttpTargetRequest) -> Result<HttpRequest, Invalid> {
         request = request.with_method(method)?;
     }
     for (name, value) in &http.headers {
-        request = request.with_header(name, value)?;
+        request = request.with_source(name, value)?;
     }
     Ok(match &http.body {
         Some(body) => request.with_body(body.clone()),

@@ -176,6 +176,7 @@ pub async fn edit(
         .payload
         .map(|payload| checked_payload(&job, payload))
         .transpose()?;
+    check_secrets(&app, &job, payload.as_ref()).await?;
     let policy = body.retry.map(|patch| patch.over(&job.policy)).transpose();
     let edit = JobEdit {
         payload,
@@ -194,6 +195,17 @@ pub fn checked_payload(job: &Job, payload: Payload) -> Result<Payload, Problem> 
         })?;
     }
     Ok(payload)
+}
+
+/// Refuses a new payload that names a secret which does not exist.
+async fn check_secrets(app: &App, job: &Job, payload: Option<&Payload>) -> Result<(), Problem> {
+    let Some(payload) = payload else {
+        return Ok(());
+    };
+    let checked = app
+        .client
+        .check_secrets(&job.kind, &job.tenant, payload, "payload");
+    Ok(checked.await?)
 }
 
 /// List the attempts of a job, newest first, each with its retry decision.
@@ -288,7 +300,9 @@ pub async fn retry(
     let payload = match body.payload {
         Some(payload) => {
             let job = find(&app, &caller, id).await?;
-            Some(checked_payload(&job, payload)?)
+            let payload = checked_payload(&job, payload)?;
+            check_secrets(&app, &job, Some(&payload)).await?;
+            Some(payload)
         }
         None => None,
     };

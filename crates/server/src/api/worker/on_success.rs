@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use axum::http::StatusCode;
 use steadfast_api::CreateJobRequest;
-use steadfast_core::{JobId, NewJob, Tenant};
+use steadfast_core::{JobId, Kind, NewJob, Tenant};
+use steadfast_engine::payload_secrets;
 
 use crate::{
     api::work::create::{JobOrSchedule, RequestReader},
@@ -67,11 +69,28 @@ impl<'a> OnSuccessReader<'a> {
         body.tenant = tenant.or(body.tenant);
         let (app, caller) = (self.app, self.caller);
         match (RequestReader { app, caller }).job_or_schedule(body)? {
-            JobOrSchedule::Job(request) => Ok(app.client.prepare_outbox(request)?),
+            JobOrSchedule::Job(request) => {
+                let job = app.client.prepare_outbox(request)?;
+                check_no_secrets(caller, &job)?;
+                Ok(job)
+            }
             JobOrSchedule::Schedule { .. } => {
                 let detail = "onSuccess cannot create recurring jobs; create schedules separately";
                 Err(Problem::invalid("schedule", detail))
             }
         }
     }
+}
+
+/// A worker that could name a secret could send it to any address.
+fn check_no_secrets(caller: &Caller, job: &NewJob) -> Result<(), Problem> {
+    if caller.may_write() || job.kind != Kind::http() || payload_secrets(&job.payload).is_empty() {
+        return Ok(());
+    }
+    let detail = format!(
+        "a key with scope {} cannot create jobs that name secrets; use a key with scope tenant or admin",
+        caller.scope
+    );
+    let problem = Problem::new(StatusCode::FORBIDDEN, "wrong_scope", detail);
+    Err(problem.at("http.headers"))
 }

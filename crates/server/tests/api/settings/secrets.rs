@@ -17,7 +17,7 @@ use crate::{
 
 /// The log, kept to be read.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub struct Log(pub Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -42,7 +42,7 @@ impl<'a> MakeWriter<'a> for Log {
 ///
 /// While there is one subscriber only, a line that another thread reaches first is switched off for
 /// all threads. A second subscriber prevents that.
-fn listen() -> (Log, (tracing::subscriber::DefaultGuard, tracing::Dispatch)) {
+pub fn listen() -> (Log, (tracing::subscriber::DefaultGuard, tracing::Dispatch)) {
     let log = Log::default();
     let second = tracing_subscriber::fmt().with_writer(io::sink).finish();
     let second = tracing::Dispatch::new(second);

@@ -507,7 +507,14 @@ async fn read(session: &Session<'_>, taken: Vec<Row>) -> Result<Vec<Claim>, Driv
         }
     }
     if !unreadable.is_empty() {
-        quarantine(session, &unreadable).await?;
+        if let Some(key) = missing_key(session, &unreadable).await? {
+            let all = found.rows.iter().map(|row| row.try_get(found.columns.id));
+            let all = all.collect::<Result<Vec<Key>, _>>()?;
+            set_aside(session, &all, None).await?;
+            return Err(DriverError::MissingKey(key));
+        }
+        let never = Timestamp::MAX.as_micros();
+        set_aside(session, &unreadable, Some(never)).await?;
     }
     jobs.sort_by_key(|job| (Reverse(job.priority), job.progress.run_at, job.id));
     let mut claims = Vec::with_capacity(jobs.len());
@@ -520,10 +527,29 @@ async fn read(session: &Session<'_>, taken: Vec<Row>) -> Result<Vec<Claim>, Driv
     Ok(claims)
 }
 
-/// Without this, rows that cannot be read would be claimed again and again, before all others.
-async fn quarantine(session: &Session<'_>, ids: &[Key]) -> Result<(), DriverError> {
-    let never = Timestamp::MAX.as_micros();
+/// The key of one of these jobs, if other processes have it and this one does not: it must not claim.
+async fn missing_key(session: &Session<'_>, ids: &[Key]) -> Result<Option<String>, DriverError> {
+    let sql = include_str!("claim/stored_payloads.sql");
+    for row in session.query(sql, &[&ids]).await? {
+        let Some(key) = session.shared.cipher.missing_key(row.try_get("payload")?) else {
+            continue;
+        };
+        let sql = include_str!("claim/has_encryption_key.sql");
+        if !session.query(sql, &[&key]).await?.is_empty() {
+            return Ok(Some(key.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// Undoes the claim of jobs, until a time if there is one. Without this, rows that cannot be read would
+/// be claimed again and again, before all others.
+async fn set_aside(
+    session: &Session<'_>,
+    ids: &[Key],
+    until: Option<i64>,
+) -> Result<(), DriverError> {
     session
-        .execute(include_str!("claim/quarantine.sql"), &[&ids, &never])
+        .execute(include_str!("claim/quarantine.sql"), &[&ids, &until])
         .await
 }

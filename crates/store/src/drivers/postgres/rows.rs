@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     damage::DamagedRow,
-    drivers::sql::encryption::{Cell, Cipher},
+    drivers::sql::encryption::{Cell, Cipher, open_webhook},
     drivers::sql::{
         columns::{AttemptColumns, JobColumns},
         extras::StoredExtras,
@@ -113,7 +113,7 @@ impl JobRows {
                 IdempotencyKey::new,
             )?,
             scheduled_run: scheduled_run(columns, row)?,
-            webhook: json_option(row, columns.webhook, "webhook")?.map(Arc::new),
+            webhook: open_webhook(&session.shared.cipher, id, row.try_get(columns.webhook)?)?,
             destination: parse_option(row, columns.destination, "destination", Destination::new)?,
             concurrency_key: parse_option(
                 row,

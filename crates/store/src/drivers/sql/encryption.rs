@@ -17,8 +17,9 @@ use ring::{
     hkdf::{HKDF_SHA256, Prk},
     rand::{SecureRandom as _, SystemRandom},
 };
-use steadfast_core::{Fence, JobId};
+use steadfast_core::{Fence, JobId, Webhook};
 
+use super::values::to_json;
 use crate::drivers::driver_error::DriverError;
 use crate::limits::ENCRYPTION_KEY_ID_CHARS_MAX;
 
@@ -126,6 +127,7 @@ fn is_key_id(id: &str) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cell<'c> {
     Payload(JobId),
+    Webhook(JobId),
     Output(JobId, Fence),
     Step(JobId, &'c str),
     Log(JobId, Fence),
@@ -137,6 +139,7 @@ impl Cell<'_> {
     fn identity(self) -> String {
         match self {
             Self::Payload(job) => format!("payload\0{job}"),
+            Self::Webhook(job) => format!("webhook\0{job}"),
             Self::Output(job, fence) => format!("output\0{job}\0{}", fence.0),
             Self::Step(job, step) => format!("step\0{job}\0{step}"),
             Self::Log(job, fence) => format!("log\0{job}\0{}", fence.0),
@@ -147,6 +150,7 @@ impl Cell<'_> {
     fn name(self) -> &'static str {
         match self {
             Self::Payload(_) => "payload",
+            Self::Webhook(_) => "webhook",
             Self::Output(..) => "output",
             Self::Step(..) => "result of a step",
             Self::Log(..) => "log",
@@ -167,6 +171,11 @@ impl Cipher {
     /// The ids of the keys, that of the one which encrypts first.
     pub(crate) fn key_ids(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(EncryptionKeys::ids)
+    }
+
+    /// The id of the key that a stored value needs, if it is not here.
+    pub(crate) fn missing_key<'t>(&self, stored: &'t str) -> Option<&'t str> {
+        key_of(stored).filter(|id| self.key_ids().all(|known| known != *id))
     }
 
     /// How many bytes are stored for a value of so many.
@@ -237,6 +246,35 @@ impl Cipher {
             ))
         })
     }
+}
+
+/// The webhook of a job as it is stored: it may have a secret.
+pub(crate) fn seal_webhook(
+    cipher: &Cipher,
+    job: JobId,
+    webhook: Option<&Webhook>,
+) -> Result<Option<String>, DriverError> {
+    let Some(webhook) = webhook else {
+        return Ok(None);
+    };
+    let text = to_json(webhook)?;
+    let sealed = cipher.seal(Cell::Webhook(job), &text)?;
+    Ok(Some(sealed.into_owned()))
+}
+
+/// The webhook of a job from what is stored.
+pub(crate) fn open_webhook(
+    cipher: &Cipher,
+    job: JobId,
+    stored: Option<&str>,
+) -> Result<Option<Arc<Webhook>>, DriverError> {
+    let Some(stored) = stored else {
+        return Ok(None);
+    };
+    let text = cipher.open(Cell::Webhook(job), stored)?;
+    let webhook = serde_json::from_str(&text);
+    let webhook = webhook.map_err(|error| DriverError::unreadable("webhook", error))?;
+    Ok(Some(Arc::new(webhook)))
 }
 
 /// The id of the key that a stored value is encrypted with.

@@ -6,9 +6,12 @@
 
 mod list;
 mod read;
+mod reseal;
 mod rules;
 mod table;
 mod write;
+
+use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 
@@ -19,7 +22,7 @@ use super::session::SqlSession;
 use crate::{
     drivers::{Answer, Driver},
     error::StoreError,
-    tables::{InspectedRows, MoveSide, RowPosition, TablePage, TableStore},
+    tables::{InspectedRows, MoveSide, ResealedRows, RowPosition, TablePage, TableStore},
 };
 
 /// What a statement on whole tables does on a connection.
@@ -109,6 +112,51 @@ impl<D: SqlDriver> TableStore for D {
                 write::rows(session, *dialect, table, &page.rows).await?;
                 write::mark(session, MoveSide::Target, Some(mark)).await
             })
+        })
+        .await
+    }
+
+    fn encrypted_tables(&self) -> Vec<&'static str> {
+        D::DIALECT.sealed_tables().collect()
+    }
+
+    async fn reseal_table(
+        &self,
+        table: &'static str,
+        after: Option<RowPosition>,
+        limit: usize,
+    ) -> Result<ResealedRows, StoreError> {
+        let arguments = (D::DIALECT, D::DIALECT.table(table)?, after, limit);
+        self.read_sql("reseal_table", arguments, |session, arguments| {
+            let (dialect, table, after, limit) = arguments;
+            Box::pin(reseal::page(
+                session,
+                *dialect,
+                table,
+                after.as_ref(),
+                *limit,
+            ))
+        })
+        .await
+    }
+
+    async fn write_resealed(&self, page: ResealedRows) -> Result<usize, StoreError> {
+        let (rows, table) = (page.rows.len(), D::DIALECT.table(page.table)?);
+        self.transact_sql(
+            "write_resealed",
+            rows,
+            (table, page),
+            |session, arguments| {
+                let (table, page) = arguments;
+                Box::pin(reseal::write(session, table, &page.rows))
+            },
+        )
+        .await
+    }
+
+    async fn forget_keys(&self, keep: BTreeSet<String>) -> Result<Vec<String>, StoreError> {
+        self.transact_sql("forget_keys", 1, keep, |session, keep| {
+            Box::pin(reseal::forget_keys(session, keep))
         })
         .await
     }

@@ -9,7 +9,7 @@ pub(crate) mod start;
 
 use std::collections::HashSet;
 
-use rusqlite::{Statement, params};
+use rusqlite::{OptionalExtension as _, Statement, params};
 use steadfast_core::{Claim, FlowKey, GateNumber, Guarantee, Job, JobState, Timestamp, WorkerName};
 
 use super::{
@@ -355,6 +355,7 @@ fn quarantine(
     range: DueRange,
     unreadable: &[UnreadableRow],
 ) -> Result<(), DriverError> {
+    check_keys(session, unreadable)?;
     let is_retry = range.level.is_retry();
     for row in unreadable {
         session
@@ -366,6 +367,30 @@ fn quarantine(
         session
             .counts
             .move_job(range.flow_key.lane, Some(from), Some(to));
+    }
+    Ok(())
+}
+
+/// Fails if another process can read one of these rows: this one lacks a key, and must not claim.
+fn check_keys(session: &Session<'_>, unreadable: &[UnreadableRow]) -> Result<(), DriverError> {
+    let cipher = session.names.cipher();
+    for row in unreadable {
+        let stored: Option<Option<String>> = session
+            .conn
+            .prepare_cached(include_str!("claim/stored_payload.sql"))?
+            .query_row(params![row.seq], |row| row.get("payload"))
+            .optional()?;
+        let stored = stored.flatten().unwrap_or_default();
+        let Some(key) = cipher.missing_key(&stored) else {
+            continue;
+        };
+        let is_used = session
+            .conn
+            .prepare_cached(include_str!("claim/has_encryption_key.sql"))?
+            .exists(params![key])?;
+        if is_used {
+            return Err(DriverError::MissingKey(key.to_owned()));
+        }
     }
     Ok(())
 }

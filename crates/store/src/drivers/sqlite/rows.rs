@@ -1,7 +1,5 @@
 //! Jobs and attempts in rows.
 
-use std::sync::Arc;
-
 use rusqlite::{Connection, Row, Rows, Statement};
 use steadfast_core::{
     Attempt, ConcurrencyKey, Destination, Fence, Guarantee, IdempotencyKey, Invalid, Job,
@@ -19,7 +17,7 @@ use super::{
 };
 use crate::{
     damage::DamagedRow,
-    drivers::sql::encryption::{Cell, Cipher},
+    drivers::sql::encryption::{Cell, Cipher, open_webhook},
     drivers::sql::{
         columns::{AttemptColumns, JobColumns, columns},
         extras::StoredExtras,
@@ -141,7 +139,7 @@ impl JobRow {
                 IdempotencyKey::new,
             )?,
             scheduled_run: scheduled_run(row.get(columns.schedule)?, row.get(columns.tick)?),
-            webhook: json_option(row, columns.webhook, "webhook")?.map(Arc::new),
+            webhook: open_webhook(names.cipher(), id, text_option(row, columns.webhook)?)?,
             destination: parse_option(row, columns.destination, "destination", Destination::new)?,
             concurrency_key: parse_option(
                 row,

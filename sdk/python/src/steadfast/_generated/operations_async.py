@@ -1029,6 +1029,43 @@ class AsyncOperations:
             ),
         )
 
+    async def list_secrets(
+        self,
+        *,
+        tenant: types.Name | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.SecretList:
+        """List secrets by tenant and name, without their values."""
+        return cast(
+            "types.SecretList",
+            await self.request(
+                "GET", "/api/v1/secrets", query={"tenant": tenant, "limit": limit, "after": after}
+            ),
+        )
+
+    async def set_secret(
+        self, name: types.Name, body: types.SetSecretRequest, *, tenant: types.Name | None = None
+    ) -> types.Secret:
+        """Set a secret. Its value is never shown again."""
+        return cast(
+            "types.Secret",
+            await self.request(
+                "PUT",
+                f"/api/v1/secrets/{quote(name, safe='')}",
+                query={"tenant": tenant},
+                body=body,
+            ),
+        )
+
+    async def delete_secret(self, name: types.Name, *, tenant: types.Name | None = None) -> None:
+        """Delete a secret. Requests that name it fail with class `secret` and are retried as
+        their policy says.
+        """
+        await self.request(
+            "DELETE", f"/api/v1/secrets/{quote(name, safe='')}", query={"tenant": tenant}
+        )
+
     async def get_stats(
         self,
         *,

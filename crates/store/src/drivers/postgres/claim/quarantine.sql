@@ -1,8 +1,9 @@
 -- Takes jobs that cannot be read out of the way of the others, as if they had not been
 -- claimed. They stay where they can be mended, and count at no gate.
--- Parameters: 1 job ids, 2 a time that does not come. Rows: none. Locks: the rows.
+-- Parameters: 1 job ids, 2 a time that does not come; null to give jobs back that another process can
+-- read. Rows: none. Locks: the rows.
 WITH aside AS (
-    UPDATE steadfast.job SET state = 0, run_at = $2, attempt = attempt - 1, lease_until = NULL
+    UPDATE steadfast.job SET state = 0, run_at = coalesce($2, run_at), attempt = attempt - 1, lease_until = NULL
     WHERE id = ANY($1::uuid[]) AND state + 0 = 1
     RETURNING id, lane, run_at / 60000000 AS due_minute, attempt > attempts_before AS is_retry, gates, gate_turn
 ),

@@ -24,7 +24,7 @@ use crate::drivers::postgres::{
 };
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
-    drivers::sql::encryption::{Cell, Cipher},
+    drivers::sql::encryption::{Cell, Cipher, seal_webhook},
     drivers::sql::{extras::StoredExtras, values::nanos},
     drivers::transaction::{Reads as _, Transaction as _},
     error::EnqueueError,
@@ -296,7 +296,7 @@ impl Composite for (NumberedJob<'_>, &Cipher) {
         fields.put(&job.scheduled_run.map(|run| run.tick.as_micros()))?;
         fields.put(&tags.map(to_json).transpose()?)?;
         fields.put(&&*cipher.seal(Cell::Payload(job.id), job.payload.as_str())?)?;
-        fields.put(&job.webhook.as_deref().map(to_json).transpose()?)?;
+        fields.put(&seal_webhook(cipher, job.id, job.webhook.as_deref())?)?;
         let key = job.concurrency_key.as_ref();
         fields.put(&numbered.flow_key().number)?;
         fields.put(&job.destination.as_ref().map(Destination::as_str))?;

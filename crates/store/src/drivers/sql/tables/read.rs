@@ -60,13 +60,13 @@ pub(super) async fn inspect(
     })
 }
 
-struct WalkedRows {
-    keys: Vec<Vec<SqlValue<'static>>>,
-    rows: Vec<Vec<SqlValue<'static>>>,
-    next: Option<RowPosition>,
+pub(super) struct WalkedRows {
+    pub keys: Vec<Vec<SqlValue<'static>>>,
+    pub rows: Vec<Vec<SqlValue<'static>>>,
+    pub next: Option<RowPosition>,
 }
 
-async fn walk(
+pub(super) async fn walk(
     session: &mut dyn SqlSession,
     table: &Table,
     columns: &str,

@@ -21,7 +21,7 @@ use crate::drivers::sqlite::{
 };
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
-    drivers::sql::encryption::{Cell, Cipher},
+    drivers::sql::encryption::{Cell, Cipher, seal_webhook},
     drivers::sql::{extras::StoredExtras, values::nanos},
     error::EnqueueError,
     limits::PAYLOAD_INLINE_BYTES_MAX,
@@ -321,7 +321,11 @@ fn insert_rows<'j, T>(
         row.bind(tags.map(to_json).transpose()?)?;
         let payload = StoredPayload::seal(names.cipher(), job.id, &job.payload)?;
         row.bind(payload.inline())?;
-        row.bind(job.webhook.as_deref().map(to_json).transpose()?)?;
+        row.bind(seal_webhook(
+            names.cipher(),
+            job.id,
+            job.webhook.as_deref(),
+        )?)?;
         row.bind(flow_key.number)?;
         row.bind(job.destination.as_ref().map(Destination::as_str))?;
         row.bind(key.map(ConcurrencyKey::as_str))?;

@@ -9,7 +9,8 @@ use steadfast::{Tenant, Timestamp, operation::Actor, store::Store};
 use steadfast_api::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, PageQuery, Scope};
 use steadfast_server::keys::{self, NewKey, Revocation};
 
-use super::the_only_one;
+use super::rotation;
+use crate::verbs::the_only_one;
 use crate::{
     exit::{ExitError, usage},
     output::{self, print_line},
@@ -55,6 +56,12 @@ enum Verb {
         #[arg(long, value_name = "DURATION")]
         expires: Option<DurationArg>,
     },
+    /// Encrypt everything in a store with the first key of the key file. Nodes keep running; a
+    /// rotation that was stopped continues where it was.
+    #[command(
+        after_help = "Afterwards the other keys can be removed from the file. Every node must have been started with\nthe new key first.\n\nExample:\n  steadfast keys rotate-encryption --store sqlite:steadfast.db --encryption-key-file encryption.keys"
+    )]
+    RotateEncryption,
     /// List keys, oldest first, without their tokens.
     #[command(after_help = "Example:\n  steadfast keys list --store sqlite:steadfast.db")]
     List,
@@ -75,6 +82,14 @@ const FIRST_KEY: &str = "This is the first key. From now on every request requir
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let is_json = args.server.json;
+    if let Verb::RotateEncryption = args.verb {
+        let store = args.store.ok_or_else(|| {
+            usage(
+                "rotate-encryption opens the store itself: give --store and --encryption-key-file",
+            )
+        })?;
+        return rotation::run(&store, &args.encryption, is_json).await;
+    }
     match args.store {
         Some(store) => in_store(&*open(&store, &args.encryption).await?, args.verb, is_json).await,
         None => over_api(&args.server.connect()?, args.verb).await,
@@ -103,6 +118,7 @@ async fn over_api(server: &Server, verb: Verb) -> anyhow::Result<()> {
                 }
             }
         }
+        Verb::RotateEncryption => {}
         Verb::List => {
             let list = all_keys(server).await?;
             server.print(&list, print_list)?;
@@ -182,6 +198,7 @@ async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Resul
             }
             print_token(&created)
         }
+        Verb::RotateEncryption => Ok(()),
         Verb::List => {
             let list = stored_keys(store).await?;
             if is_json {

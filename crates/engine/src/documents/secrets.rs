@@ -1,0 +1,254 @@
+//! Named secrets: kept in the store, and read for each request that names one.
+//!
+//! No node caches them. A call takes longer than the read, a changed value counts from the next call
+//! on, and the memory of a node holds none that is not in use.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use steadfast_core::{
+    AuditRecord, HeaderSource, Invalid, Kind, NewJob, Payload, Secret, SecretName, SecretReference,
+    SecretValue, Tenant,
+};
+use steadfast_store::{
+    Document, DocumentKind, DocumentPage, DocumentSaveResult, Outbox, Page, PageRequest, StoreError,
+};
+
+use crate::{
+    client::{Client, ClientError},
+    documents::cache::decode_documents,
+    limits::{REVISION_TRIES_MAX, SECRETS_PER_TENANT_MAX},
+};
+
+impl Client {
+    /// Sets a secret of a tenant, whether it exists or not. Requests that are sent from then on carry
+    /// the new value.
+    pub async fn set_secret(
+        &self,
+        tenant: &Tenant,
+        name: &SecretName,
+        value: SecretValue,
+    ) -> Result<Secret, ClientError> {
+        let (kind, id) = (DocumentKind::Secret, document_id(tenant, name));
+        for _ in 0..REVISION_TRIES_MAX {
+            // Before anything is counted.
+            let version = self.store().document_versions().await?.of(kind);
+            let stored = self.stored_secret(tenant, name).await?;
+            if stored.is_none() {
+                self.check_secret_count(tenant).await?;
+            }
+            let now = self.now();
+            let created_at = stored.as_ref().map(|(_, secret)| secret.created_at);
+            let secret = Secret {
+                name: name.clone(),
+                tenant: tenant.clone(),
+                value: value.clone(),
+                created_at: created_at.unwrap_or(now),
+                updated_at: now,
+                updated_by: self.actor().cloned(),
+            };
+            let document = Document {
+                kind,
+                id: id.clone(),
+                body: Payload::encode(&secret)?,
+                revision: stored.map_or(0, |(document, _)| document.revision),
+            };
+            let outbox = Outbox {
+                at_version: Some(version),
+                ..self.secret_record("set", tenant, name).into()
+            };
+            let saved = self.store().save_document(document, outbox).await?;
+            if let DocumentSaveResult::Done(_) = saved {
+                return Ok(secret);
+            }
+        }
+        Err(ClientError::contended(format_args!("secret {name}")))
+    }
+
+    async fn check_secret_count(&self, tenant: &Tenant) -> Result<(), ClientError> {
+        let most = SECRETS_PER_TENANT_MAX;
+        let page = DocumentPage::Some {
+            prefix: document_prefix(tenant),
+            after: None,
+            limit: most,
+        };
+        let stored = self.store().list_documents(DocumentKind::Secret, page);
+        match stored.await?.len() < most {
+            true => Ok(()),
+            false => Err(ClientError::TooManySecrets {
+                tenant: tenant.clone(),
+                most,
+            }),
+        }
+    }
+
+    /// A page of the secrets of a tenant, or of all, by tenant and name. The cursor is text of the
+    /// page before.
+    pub async fn secrets(
+        &self,
+        tenant: Option<&Tenant>,
+        page: PageRequest<String>,
+    ) -> Result<Page<Secret, String>, ClientError> {
+        let documents = DocumentPage::Some {
+            prefix: tenant.map(document_prefix).unwrap_or_default(),
+            after: page.after,
+            limit: page.limit.saturating_add(1),
+        };
+        let documents = self.store().list_documents(DocumentKind::Secret, documents);
+        let mut documents = documents.await?;
+        let has_more = documents.len() > page.limit;
+        documents.truncate(page.limit);
+        let next = documents.last().filter(|_| has_more);
+        Ok(Page {
+            next: next.map(|document| document.id.clone()),
+            items: decode_documents(documents)
+                .map(|(_, secret)| secret)
+                .collect(),
+        })
+    }
+
+    /// Deletes a secret, and returns whether there was one. Requests that name it fail from then on.
+    pub async fn delete_secret(
+        &self,
+        tenant: &Tenant,
+        name: &SecretName,
+    ) -> Result<bool, ClientError> {
+        let (kind, id) = (DocumentKind::Secret, document_id(tenant, name));
+        let record = self.secret_record("delete", tenant, name);
+        let deleted = self.store().delete_document(kind, id, None, record);
+        Ok(deleted.await?)
+    }
+
+    /// Fails if the payload of an HTTP job names a secret that its tenant does not have. `field` is
+    /// where the payload stands in the request.
+    pub async fn check_secrets(
+        &self,
+        kind: &Kind,
+        tenant: &Tenant,
+        payload: &Payload,
+        field: &str,
+    ) -> Result<(), ClientError> {
+        if *kind != Kind::http() {
+            return Ok(());
+        }
+        let references = payload_secrets(payload);
+        if references.is_empty() {
+            return Ok(());
+        }
+        let checked = Box::pin(self.check_references(tenant, &references));
+        checked.await.map_err(|error| match error {
+            ClientError::Invalid(invalid) => invalid.within(field).into(),
+            error => error,
+        })
+    }
+
+    /// The same for jobs that are about to be stored; `list` is the field that contains them, if they
+    /// are many.
+    pub(crate) async fn check_job_secrets(
+        &self,
+        jobs: &[NewJob],
+        list: Option<&str>,
+    ) -> Result<(), ClientError> {
+        for (index, job) in jobs.iter().enumerate() {
+            let checked = self.check_secrets(&job.kind, &job.tenant, &job.payload, "http");
+            match (checked.await, list) {
+                (Err(ClientError::Invalid(invalid)), Some(list)) => {
+                    return Err(invalid.within(&format!("{list}[{index}]")).into());
+                }
+                (checked, _) => checked?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for the job that a schedule or a batch is going to create, which stands in this field.
+    pub(crate) async fn check_template_secrets(
+        &self,
+        job: Option<&NewJob>,
+        field: &str,
+    ) -> Result<(), ClientError> {
+        let Some(job) = job else {
+            return Ok(());
+        };
+        let field = format!("{field}.http");
+        self.check_secrets(&job.kind, &job.tenant, &job.payload, &field)
+            .await
+    }
+
+    /// Fails if a header names a secret that the tenant does not have.
+    pub async fn check_references(
+        &self,
+        tenant: &Tenant,
+        headers: &BTreeMap<String, SecretReference>,
+    ) -> Result<(), ClientError> {
+        for (header, SecretReference { secret, .. }) in headers {
+            if self.stored_secret(tenant, secret).await?.is_none() {
+                let field = format!("headers.{header}");
+                let expected = format!(
+                    "must be an existing secret of tenant {tenant}: set it with PUT /secrets/{secret}"
+                );
+                return Err(Invalid::new(field, format!("secret {secret}"), expected).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a secret at this moment.
+    #[cfg(feature = "http")]
+    pub(crate) async fn reveal_secret(
+        &self,
+        tenant: &Tenant,
+        name: &SecretName,
+    ) -> Result<Option<SecretValue>, StoreError> {
+        let stored = self.stored_secret(tenant, name).await?;
+        Ok(stored.map(|(_, secret)| secret.value))
+    }
+
+    async fn stored_secret(
+        &self,
+        tenant: &Tenant,
+        name: &SecretName,
+    ) -> Result<Option<(Document, Secret)>, StoreError> {
+        let (kind, id) = (DocumentKind::Secret, document_id(tenant, name));
+        let document = self.store().get_document(kind, id).await?;
+        Ok(decode_documents(document.into_iter().collect()).next())
+    }
+
+    fn secret_record(&self, verb: &str, tenant: &Tenant, name: &SecretName) -> Option<AuditRecord> {
+        self.audit_record(&format!("secret.{verb}"), name.as_str(), Some(tenant))
+    }
+}
+
+/// The secrets that the headers of a request name.
+pub fn secret_references(
+    headers: &BTreeMap<String, HeaderSource>,
+) -> BTreeMap<String, SecretReference> {
+    let named = headers.iter().filter_map(|(header, source)| match source {
+        HeaderSource::Secret(reference) => Some((header.clone(), reference.clone())),
+        HeaderSource::Text(_) => None,
+    });
+    named.collect()
+}
+
+/// The secrets that the payload of an HTTP job names. What is no request names none.
+pub fn payload_secrets(payload: &Payload) -> BTreeMap<String, SecretReference> {
+    #[derive(Deserialize)]
+    struct Headers {
+        #[serde(default)]
+        headers: BTreeMap<String, HeaderSource>,
+    }
+    if !payload.as_str().contains(r#""secret""#) {
+        return BTreeMap::new();
+    }
+    let request = payload.decode::<Headers>();
+    request.map_or_else(|_| BTreeMap::new(), |it| secret_references(&it.headers))
+}
+
+/// Names have no spaces, so no two secrets have one document.
+fn document_id(tenant: &Tenant, name: &SecretName) -> String {
+    format!("{tenant} {name}")
+}
+
+fn document_prefix(tenant: &Tenant) -> String {
+    format!("{tenant} ")
+}
