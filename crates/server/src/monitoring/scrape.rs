@@ -52,13 +52,13 @@ fn shown_apart(lanes: &[LaneStats]) -> Vec<bool> {
         left -= *count;
         tenants -= 1;
     }
-    let mut take = |lane: &LaneStats| {
+    let take = |lane: &LaneStats| {
         let left = counts.get_mut(&lane.tenant);
         left.filter(|left| **left > 0)
             .map(|left| *left -= 1)
             .is_some()
     };
-    lanes.iter().map(|lane| take(lane)).collect()
+    lanes.iter().map(take).collect()
 }
 
 /// Jobs and rates, as the store counts them.
