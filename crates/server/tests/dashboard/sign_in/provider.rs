@@ -1,9 +1,6 @@
 //! A provider that signs what a test says. A code is the claims themselves, so nothing is stored.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
@@ -19,6 +16,7 @@ use ring::{
 };
 use serde_json::{Value, json};
 use steadfast_server::OidcSettings;
+use steadfast_store::{Clock as _, SystemClock};
 use tokio::net::TcpListener;
 
 pub struct FakeProvider {
@@ -104,8 +102,7 @@ async fn token(
     let code = fields.find(|(name, _)| name == "code");
     let code = code.and_then(|(_, code)| decode(&code));
     let code = code.ok_or(StatusCode::BAD_REQUEST)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let now = now.as_secs();
+    let now = SystemClock.now().as_millis() / 1_000;
     let mut claims = json!({
         "iss": provider.issuer, "aud": "steadfast", "iat": now, "exp": now + 300,
     });
