@@ -40,7 +40,7 @@ NEEDS = [
     "pytest-subtests",
     "pytest-timeout",
 ]
-TEST_TIME = 120
+TEST_TIME = 300
 PACKAGE = Path(__file__).resolve().parent.parent
 
 KNOWN: dict[str, str] = {}

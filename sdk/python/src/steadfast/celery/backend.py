@@ -73,7 +73,7 @@ class SteadfastBackend(KeyValueStoreBackend):
 
     def set_chord_size(self, group_id: str, chord_size: int) -> None:
         """Stores how many tasks a chord waits for, those of nested groups included."""
-        self.set(self.get_key_for_group(group_id, ".size"), str(chord_size))
+        self.set(self._size_key(group_id), str(chord_size))
 
     def add_to_chord(self, chord_id: str, result: Any) -> None:
         """Lets a chord wait for another task."""
@@ -92,11 +92,13 @@ class SteadfastBackend(KeyValueStoreBackend):
         numbers = f"{bytes_to_str(self.get_key_for_chord(group))}.parts"
         number, is_new = self._documents.number(numbers, request.id, self._seconds())
         size = self._chord_size(group)
-        if number < size or not (is_new or self.get(self.get_key_for_group(group))):
+        # Celery stores the size before it sends the last task.
+        if not size or number < size:
             return None
-        if size:
-            added = bytes_to_str(self.get_key_for_group(group, ".added"))
-            request.chord["chord_size"] = size + self._documents.count(added)
+        if not is_new and not self.get(self.get_key_for_group(group)):
+            return None
+        added = bytes_to_str(self.get_key_for_group(group, ".added"))
+        request.chord["chord_size"] = size + self._documents.count(added)
         self._current.number = number
         return super().on_chord_part_return(request, state, result, **kwargs)
 
@@ -133,13 +135,16 @@ class SteadfastBackend(KeyValueStoreBackend):
         return super().__reduce__(args, kwargs)
 
     def _chord_size(self, group_id: str) -> int:
-        """The number of tasks of a chord; 0 if it is not known."""
-        if group_id not in self._sizes:
-            stored = self.get(self.get_key_for_group(group_id, ".size"))
-            self._sizes[group_id] = int(stored or 0)
+        """The number of tasks of a chord; 0 if it is not known yet."""
+        size = self._sizes.get(group_id) or int(self.get(self._size_key(group_id)) or 0)
+        if size:
+            self._sizes[group_id] = size
             while len(self._sizes) > SIZES_MAX:
                 self._sizes.popitem(last=False)
-        return self._sizes[group_id]
+        return size
+
+    def _size_key(self, group_id: str) -> Any:
+        return self.get_key_for_group(group_id, ".size")
 
     def _seconds(self) -> float | None:
         expires = self.expires

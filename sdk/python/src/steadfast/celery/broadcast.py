@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import threading
 import time
 from collections import deque
@@ -62,7 +63,8 @@ class Broadcaster:
         self._subscribers: dict[str, tuple[float, bool]] = {}
         self._buffer: deque[tuple[str, Any]] = deque(maxlen=BUFFER_MAX)
         self._flush_lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._thread_of = 0
+        """The process that has the thread for events. A forked process needs its own."""
 
     def send(self, to: str, message: Any) -> None:
         """Stores a message and wakes its receivers."""
@@ -74,9 +76,9 @@ class Broadcaster:
         if not self._has_subscribers(to):
             return
         self._buffer.append((to, message))
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="steadfast-events", daemon=True)
-            self._thread.start()
+        if self._thread_of != os.getpid():
+            self._thread_of = os.getpid()
+            threading.Thread(target=self._run, name="steadfast-events", daemon=True).start()
 
     def flush(self) -> None:
         """Sends what waits. Events are dropped if the server cannot be reached."""

@@ -271,19 +271,19 @@ class Channel(virtual.Channel):
         """The message of a claimed job, which its keeper holds from now on."""
         job = claim["job"]
         tag = delivery_tag_of(claim["id"], claim["fence"])
-        raw = message_of(job, tag)
+        raw = message_of(claim)
         headers = (raw or {}).get("headers") or {}
         held = Held(claim, headers.get("id"), job["queue"])
-        failure = NOT_A_MESSAGE if raw is None else self._failure_before(job, raw)
+        failure = NOT_A_MESSAGE if raw is None else self._failure_before(job)
         if failure is not None:
             held.settle("fail", failure=failure)
             raw = None
         self.keeper.add(tag, held)
         return raw
 
-    def _failure_before(self, job: Any, raw: dict[str, Any]) -> dict[str, Any] | None:
+    def _failure_before(self, job: Any) -> dict[str, Any] | None:
         """Why a job must not be delivered again: its message was acknowledged already."""
-        if not raw["properties"]["delivery_info"]["redelivered"]:
+        if job["attempt"] <= job["attemptsBefore"] + 1:
             return None
         try:
             attempts = self.client.list_attempts(job["id"], limit=10)["attempts"]

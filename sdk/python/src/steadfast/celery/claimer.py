@@ -17,7 +17,6 @@ from typing import Any
 
 from ..backoff import Backoff
 from ..client import answer_of
-from ..errors import SteadfastError
 from ..http import BlockingConnection
 from ..payloads import to_json
 from ..version import LIBRARY
@@ -115,7 +114,7 @@ class Claimer:
                 "POST", "/api/v1/claims", to_json(body).encode(), WAIT + 10
             )
             claims = answer_of(response)["claims"]
-        except (OSError, SteadfastError) as error:
+        except Exception as error:  # Without this thread no task would start.
             self._pause_after(error, queues)
             return
         self._backoff.reset()

@@ -15,7 +15,6 @@ from typing import Any
 
 from ..backoff import Backoff
 from ..client import Client
-from ..errors import SteadfastError
 from .claimer import worker_name
 from .held import ACKNOWLEDGED, Deliveries, Held
 
@@ -76,7 +75,7 @@ class Keeper:
             time.sleep(COLLECT_TIME)
             try:
                 self._report()
-            except (SteadfastError, OSError) as error:
+            except Exception as error:  # Without this thread all claims would expire.
                 log.warning("the server could not be told about %d tasks: %s", len(all_held), error)
                 time.sleep(self._backoff.pause())
             else:

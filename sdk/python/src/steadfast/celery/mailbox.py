@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from ..backoff import Backoff
 from ..client import Client
-from ..errors import SteadfastError
 from .address import Address
 from .broadcast import (
     ADDRESS_TAG,
@@ -81,7 +80,7 @@ class Mailbox:
             try:
                 self._round(deliver, stop)
                 backoff.reset()
-            except (SteadfastError, OSError) as error:
+            except Exception as error:  # Without this thread the worker could not be controlled.
                 log.warning("messages to %s could not be read: %s", self.binding.to, error)
                 stop.wait(backoff.pause(getattr(error, "retry_after", 0)))
 

@@ -78,16 +78,17 @@ def kind_of(task: Any) -> str:
     return f"celery:{kind}" if kind in NODE_KINDS else kind
 
 
-def message_of(job: Mapping[str, Any], delivery_tag: str) -> dict[str, Any] | None:
+def message_of(claim: Mapping[str, Any]) -> dict[str, Any] | None:
     """The message of a claimed job; `None` if its payload is none."""
+    job = claim["job"]
     payload = job.get("payload")
     if not isinstance(payload, dict) or not isinstance(payload.get("properties"), dict):
         return None
     message: dict[str, Any] = loads(json.dumps(payload))
     properties = message["properties"]
     info = properties.setdefault("delivery_info", {})
-    info["redelivered"] = job["attempt"] > job["attemptsBefore"] + 1
-    properties["delivery_tag"] = delivery_tag
+    info["redelivered"] = claim["fence"] > 1
+    properties["delivery_tag"] = delivery_tag_of(claim["id"], claim["fence"])
     return message
 
 
