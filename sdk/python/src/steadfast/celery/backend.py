@@ -65,7 +65,29 @@ class SteadfastBackend(KeyValueStoreBackend):
 
     def delete(self, key: Any) -> None:
         """Forgets a value."""
-        self._documents.set(bytes_to_str(key), None, self._seconds())
+        self._documents.delete(bytes_to_str(key), self._seconds())
+
+    def _store_result(
+        self,
+        task_id: str,
+        result: Any,
+        state: str,
+        traceback: Any = None,
+        request: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Stores a result. A success stays, even if the task is run again and fails.
+
+        Celery's own way is to read the result before each write.
+        """
+        meta = self._get_result_meta(
+            result=result, state=state, traceback=traceback, request=request
+        )
+        meta["task_id"] = bytes_to_str(task_id)
+        key = bytes_to_str(self.get_key_for_task(task_id))
+        is_final = state == states.SUCCESS
+        self._documents.set(key, self.encode(meta), self._seconds(), is_final)
+        return result
 
     def incr(self, key: Any) -> int:
         """The number of the task of a chord that has ended."""
