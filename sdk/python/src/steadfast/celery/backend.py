@@ -6,7 +6,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from celery import states
@@ -22,8 +21,6 @@ FIRST_PAUSE = 0.01
 PAUSE_FACTOR = 1.5
 SIZES_MAX = 1000
 """Chords whose size is remembered."""
-READERS = 8
-"""Threads that read many results."""
 
 
 class SteadfastBackend(KeyValueStoreBackend):
@@ -31,7 +28,6 @@ class SteadfastBackend(KeyValueStoreBackend):
 
     implements_incr = True
     supports_autoexpire = True
-    supports_native_join = True
     persistent = True
 
     def __init__(
@@ -56,8 +52,7 @@ class SteadfastBackend(KeyValueStoreBackend):
 
     def mget(self, keys: Iterable[Any]) -> list[Any]:
         """The values of keys."""
-        with ThreadPoolExecutor(READERS) as readers:
-            return list(readers.map(self.get, keys))
+        return [self.get(key) for key in keys]
 
     def set(self, key: Any, value: Any) -> None:
         """Stores a value, for as long as results are kept."""

@@ -7,7 +7,6 @@ job of its own, because changing a job leaves an audit record.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import uuid
 from collections import OrderedDict
@@ -16,6 +15,7 @@ from typing import Any
 
 from ..client import Client
 from ..errors import ApiError
+from . import content
 from .address import Address
 
 QUEUE = "celery.results"
@@ -60,7 +60,9 @@ class Documents:
         self, key: str, value: str | bytes, expires: float | None, is_final: bool = False
     ) -> None:
         """Stores a value. Later values do not replace a final one."""
-        self._write(key, _encode(value), FINAL if is_final else CURRENT, expires)
+        text, encoding = content.encode(value)
+        payload = {"value": text, "encoding": encoding}
+        self._write(key, payload, FINAL if is_final else CURRENT, expires)
 
     def delete(self, key: str, expires: float | None) -> None:
         """From now on there is no value. Earlier ones are kept until they expire."""
@@ -144,16 +146,7 @@ def short(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def _encode(value: str | bytes) -> dict[str, str]:
-    if isinstance(value, bytes):
-        return {"base64": base64.b64encode(value).decode()}
-    return {"text": value}
-
-
 def _decode(payload: Any) -> str | bytes | None:
-    if not isinstance(payload, dict):
+    if not isinstance(payload, dict) or "value" not in payload:
         return None
-    if "base64" in payload:
-        return base64.b64decode(payload["base64"])
-    text = payload.get("text")
-    return text if isinstance(text, str) else None
+    return content.decode(payload["value"], payload.get("encoding"))
