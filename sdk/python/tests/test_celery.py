@@ -22,6 +22,7 @@ pytest.importorskip(
     "celery", reason="Celery is not installed: pip install 'steadfast-jobs[celery]'"
 )
 
+from steadfast.celery import content
 from steadfast.celery.address import address_of_url
 from steadfast.celery.messages import ETA_LEAD
 
@@ -273,6 +274,27 @@ def test_only_queues_of_a_worker_are_consumed(
     control = tasks.app.control
     control.add_consumer("routed", destination=[worker.name], reply=True, timeout=TIMEOUT)
     assert result.get(timeout=TIMEOUT) == "from another queue"
+
+
+@pytest.mark.parametrize("value", ["short", "long " * 100_000, b"\xff\x00", b"\xff" * 500_000])
+def test_content_survives_its_encoding(value: str | bytes) -> None:
+    text, encoding = content.encode(value)
+    assert content.decode(text, encoding) == value
+    assert len(text) < 100_000
+
+
+def test_a_long_argument_and_a_long_result_are_compressed(tasks: Any, worker: CeleryWorker) -> None:
+    text = "a long text " * 50_000
+    assert tasks.echo.delay(text).get(timeout=TIMEOUT) == text
+
+
+def test_a_success_stays_when_the_task_runs_again_and_fails(tasks: Any) -> None:
+    backend = tasks.app.backend
+    backend.store_result("again", 1, "SUCCESS")
+    backend.store_result("again", LookupError("no"), "FAILURE")
+    assert backend.get_state("again") == "SUCCESS"
+    backend.forget("again")
+    assert tasks.app.AsyncResult("again").state == "PENDING"
 
 
 def wait_until(condition: Callable[[], Any]) -> None:

@@ -44,6 +44,11 @@ def retry_once(self: Any) -> int:
 
 
 @app.task
+def echo(value: str) -> str:
+    return value
+
+
+@app.task
 def routed() -> str:
     return "from another queue"
 

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from celery import states
@@ -22,8 +21,6 @@ FIRST_PAUSE = 0.01
 PAUSE_FACTOR = 1.5
 SIZES_MAX = 1000
 """Chords whose size is remembered."""
-READERS = 8
-"""Threads that read many results."""
 
 
 class SteadfastBackend(KeyValueStoreBackend):
@@ -31,7 +28,6 @@ class SteadfastBackend(KeyValueStoreBackend):
 
     implements_incr = True
     supports_autoexpire = True
-    supports_native_join = True
     persistent = True
 
     def __init__(
@@ -56,8 +52,7 @@ class SteadfastBackend(KeyValueStoreBackend):
 
     def mget(self, keys: Iterable[Any]) -> list[Any]:
         """The values of keys."""
-        with ThreadPoolExecutor(READERS) as readers:
-            return list(readers.map(self.get, keys))
+        return [self.get(key) for key in keys]
 
     def set(self, key: Any, value: Any) -> None:
         """Stores a value, for as long as results are kept."""
@@ -65,7 +60,29 @@ class SteadfastBackend(KeyValueStoreBackend):
 
     def delete(self, key: Any) -> None:
         """Forgets a value."""
-        self._documents.set(bytes_to_str(key), None, self._seconds())
+        self._documents.delete(bytes_to_str(key), self._seconds())
+
+    def _store_result(
+        self,
+        task_id: str,
+        result: Any,
+        state: str,
+        traceback: Any = None,
+        request: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Stores a result. A success stays, even if the task is run again and fails.
+
+        Celery's own way is to read the result before each write.
+        """
+        meta = self._get_result_meta(
+            result=result, state=state, traceback=traceback, request=request
+        )
+        meta["task_id"] = bytes_to_str(task_id)
+        key = bytes_to_str(self.get_key_for_task(task_id))
+        is_final = state == states.SUCCESS
+        self._documents.set(key, self.encode(meta), self._seconds(), is_final)
+        return result
 
     def incr(self, key: Any) -> int:
         """The number of the task of a chord that has ended."""

@@ -7,10 +7,9 @@ from queue import Empty
 from typing import Any
 
 from kombu.transport import virtual
-from kombu.utils.encoding import bytes_to_str, str_to_bytes
 
 from ..errors import SteadfastError
-from . import failures
+from . import content, failures
 from .broadcast import Broadcaster
 from .claimer import UNLIMITED, Claimer
 from .held import ACKNOWLEDGED, Held
@@ -118,14 +117,12 @@ class Channel(virtual.Channel):
             )
 
     def encode_body(self, body: Any, encoding: str | None = None) -> tuple[Any, str]:
-        """Text stays readable; other content becomes base64."""
-        if isinstance(body, str):
-            return body, "utf-8"
-        return bytes_to_str(self.codecs["base64"].encode(body)), "base64"
+        """The body as text, and the name of its encoding."""
+        return content.encode(body)
 
     def decode_body(self, body: Any, encoding: str | None = None) -> Any:
         """The body as it was published."""
-        return self.codecs["base64"].decode(str_to_bytes(body)) if encoding == "base64" else body
+        return content.decode(body, encoding)
 
     def _put(self, queue: str, message: Any, **kwargs: Any) -> None:
         job = job_of(message, queue, self.max_redeliveries)
