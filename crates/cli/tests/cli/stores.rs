@@ -48,7 +48,7 @@ fn an_encrypted_store_is_backed_up_restored_and_checked_with_its_key() {
     assert_eq!(restored.code, 0, "{restored:?}");
     let well = with_key(&check);
     assert_eq!(well.code, 0, "{well:?}");
-    // Without the key, nobody knows whether the contents are well.
+    // Without the key, the contents cannot be checked.
     let unknown = run(&check, &dir);
     assert_eq!(unknown.code, 1, "{unknown:?}");
     assert!(unknown.out.contains("fail  contents"), "{unknown:?}");
