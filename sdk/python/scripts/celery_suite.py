@@ -43,8 +43,13 @@ NEEDS = [
 TEST_TIME = 300
 PACKAGE = Path(__file__).resolve().parent.parent
 
-KNOWN: dict[str, str] = {}
-"""Tests that pass with Redis and fail with Steadfast, with the reason."""
+KNOWN: dict[str, str] = {
+    "test_canvas.test_chord.test_error_propagates_from_chord": (
+        "issue 6437 of Celery: a group does not see the failure of a task before it; "
+        "with Redis, Celery expects the test to fail"
+    ),
+}
+"""Tests that fail with Steadfast and not with Redis, with the reason."""
 
 
 def main() -> int:
