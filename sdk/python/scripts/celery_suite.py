@@ -46,6 +46,9 @@ PAIRS = [("redis", "redis"), ("steadfast", "redis"), ("steadfast", "steadfast")]
 """Broker and result backend of each run."""
 PACKAGE = Path(__file__).resolve().parent.parent
 
+LATE_REVOKE = (
+    "a revoke is sent just before its task and not waited for; the task seems to arrive first"
+)
 KNOWN: dict[str, str] = {
     "test_canvas.test_chord.test_error_propagates_from_chord": (
         "issue 6437 of Celery: a group does not see the failure of a task before it; "
@@ -54,6 +57,8 @@ KNOWN: dict[str, str] = {
     "test_inspect.test_Inspect.test_scheduled": (
         "a task with countdown waits in the store, so no worker has it to show"
     ),
+    "test_tasks.test_tasks.test_revoked_by_headers_simple_canvas": LATE_REVOKE,
+    "test_tasks.test_tasks.test_revoked_by_headers_complex_canvas": LATE_REVOKE,
 }
 """Tests that fail with Steadfast and not with Redis, with the reason."""
 
@@ -173,6 +178,8 @@ def outcomes(report: Path) -> dict[str, str]:
     """Of each test in a report: passed, failed or skipped. Subtests count with their test."""
     found: dict[str, str] = {}
     for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+        if not case.get("name"):
+            continue  # A crash of pytest itself.
         name = f"{case.get('classname', '').removeprefix('t.integration.')}.{case.get('name')}"
         kinds = {child.tag for child in case}
         outcome = "skipped" if "skipped" in kinds else "passed"
