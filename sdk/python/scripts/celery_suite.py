@@ -24,6 +24,7 @@ import urllib.request
 import venv
 import xml.etree.ElementTree
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 VERSION = "5.7.0"
@@ -41,10 +42,25 @@ NEEDS = [
     "pytest-timeout",
 ]
 TEST_TIME = 300
+PAIRS = [("redis", "redis"), ("steadfast", "redis"), ("steadfast", "steadfast")]
+"""Broker and result backend of each run."""
 PACKAGE = Path(__file__).resolve().parent.parent
 
-KNOWN: dict[str, str] = {}
-"""Tests that pass with Redis and fail with Steadfast, with the reason."""
+LATE_REVOKE = (
+    "a revoke is sent just before its task and not waited for; the task seems to arrive first"
+)
+KNOWN: dict[str, str] = {
+    "test_canvas.test_chord.test_error_propagates_from_chord": (
+        "issue 6437 of Celery: a group does not see the failure of a task before it; "
+        "with Redis, Celery expects the test to fail"
+    ),
+    "test_inspect.test_Inspect.test_scheduled": (
+        "a task with countdown waits in the store, so no worker has it to show"
+    ),
+    "test_tasks.test_tasks.test_revoked_by_headers_simple_canvas": LATE_REVOKE,
+    "test_tasks.test_tasks.test_revoked_by_headers_complex_canvas": LATE_REVOKE,
+}
+"""Tests that fail with Steadfast and not with Redis, with the reason."""
 
 
 def main() -> int:
@@ -57,16 +73,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="celery-suite-") as name:
         directory = Path(name)
         source = download(python, directory)
-        runs = {}
-        for broker, backend in [
-            ("redis", "redis"),
-            ("steadfast", "redis"),
-            ("steadfast", "steadfast"),
-        ]:
+
+        def run_pair(pair: tuple[str, str]) -> dict[str, str]:
+            report = directory / f"{pair[0]}-{pair[1]}.xml"
             with servers(binary, directory) as urls:
-                print(f"celery: broker {broker}, backend {backend}", flush=True)
-                report = directory / f"{broker}-{backend}.xml"
-                runs[broker, backend] = run(python, source, urls, broker, backend, report)
+                return run(python, source, urls, pair, report)
+
+        # The tests wait most of the time.
+        with ThreadPoolExecutor() as pool:
+            runs = dict(zip(PAIRS, pool.map(run_pair, PAIRS), strict=True))
     return compare(runs)
 
 
@@ -135,10 +150,12 @@ def wait_until_ready(url: str) -> None:
 
 
 def run(
-    python: Path, source: Path, urls: dict[str, str], broker: str, backend: str, report: Path
+    python: Path, source: Path, urls: dict[str, str], pair: tuple[str, str], report: Path
 ) -> dict[str, str]:
     """The outcome of each test."""
-    options = ["-q", "-p", "no:cacheprovider", "--timeout", str(TEST_TIME), "--tb", "no"]
+    broker, backend = pair
+    # Other forms of a traceback parse the source, which fails in deep recursion.
+    options = ["-q", "-p", "no:cacheprovider", "--timeout", str(TEST_TIME), "--tb", "native"]
     command = [str(python), "-m", "pytest", "t/integration", *options, f"--junitxml={report}"]
     subprocess.run(
         [*command, *sys.argv[1:]],
@@ -161,6 +178,8 @@ def outcomes(report: Path) -> dict[str, str]:
     """Of each test in a report: passed, failed or skipped. Subtests count with their test."""
     found: dict[str, str] = {}
     for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+        if not case.get("name"):
+            continue  # A crash of pytest itself.
         name = f"{case.get('classname', '').removeprefix('t.integration.')}.{case.get('name')}"
         kinds = {child.tag for child in case}
         outcome = "skipped" if "skipped" in kinds else "passed"

@@ -28,6 +28,7 @@ class SteadfastBackend(KeyValueStoreBackend):
 
     implements_incr = True
     supports_autoexpire = True
+    supports_native_join = True
     persistent = True
 
     def __init__(

@@ -35,6 +35,18 @@ def connect_signals() -> None:
             return  # Kombu is used without Celery.
         _is_connected = True
         signals.task_failure.connect(on_task_failure, weak=False)
+        signals.worker_init.connect(on_worker_init, weak=False)
+
+
+def on_worker_init(sender: Any = None, **_: Any) -> None:
+    """A worker starts. Its loop must not wait for a free pool process.
+
+    Otherwise it could not be controlled while all of them are busy. The prefetch limit bounds the
+    tasks that wait for the pool.
+    """
+    connection = getattr(sender, "_conninfo", None)
+    if connection is not None and connection.transport.driver_type == "steadfast":
+        sender.pool_putlocks = False
 
 
 def watch(deliveries: Deliveries) -> None:

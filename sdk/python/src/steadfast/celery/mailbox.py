@@ -101,6 +101,9 @@ class Mailbox:
                 query={"wait": f"{round(BELL_WAIT)}s"},
                 timeout=BELL_WAIT + 10,
             )
+            # Before the next bell: a task that is sent after its revoke must not overtake it.
+            for message in self._read(stop):
+                deliver(message)
 
     def _read(self, stop: threading.Event) -> list[Any]:
         messages: list[Any] = []
