@@ -37,6 +37,7 @@ export class Steadfast implements ApiGroups {
   readonly audit: ApiGroups["audit"];
   readonly queues: ApiGroups["queues"];
   readonly endpoints: ApiGroups["endpoints"];
+  readonly secrets: ApiGroups["secrets"];
   readonly keys: ApiGroups["keys"];
   readonly policies: ApiGroups["policies"];
   readonly alerts: ApiGroups["alerts"];
@@ -66,6 +67,7 @@ export class Steadfast implements ApiGroups {
     this.audit = groups.audit;
     this.queues = groups.queues;
     this.endpoints = groups.endpoints;
+    this.secrets = groups.secrets;
     this.keys = groups.keys;
     this.policies = groups.policies;
     this.alerts = groups.alerts;

@@ -135,7 +135,7 @@ fn keys_pause_a_queue_and_release_a_destination_after_a_question() {
     terminal.until("queue mail is resumed");
 
     terminal.press(&format!("{DOWN}{UP}{DOWN}r"));
-    terminal.until("Release http://127.0.0.1:1?");
+    terminal.until("Release http://127.0.0.1:1 for all tenants?");
     terminal.press("y");
     terminal.until("http://127.0.0.1:1 is released");
 

@@ -251,6 +251,18 @@ async fn keep_keys(it: &mut Commands) {
     it.done("revokeKey", &path, Value::Null, line).await;
     it.without_record("revokeKey", &path, Value::Null, 404)
         .await;
+    let (path, value) = (
+        "secrets/stripe?tenant=acme",
+        json!({"value": "sk_live_1234"}),
+    );
+    let line = |verb: &str| json!([format!("secret.{verb}"), "stripe", "acme"]);
+    it.done("setSecret", path, value, line("set")).await;
+    let short = json!({"value": "x"});
+    it.without_record("setSecret", path, short, 422).await;
+    it.done("deleteSecret", path, Value::Null, line("delete"))
+        .await;
+    it.without_record("deleteSecret", path, Value::Null, 404)
+        .await;
 }
 
 async fn run_endpoints(it: &mut Commands) {
