@@ -18,7 +18,13 @@ fn what_was_acknowledged_outlives_every_kill() {
     let dir = tempfile::tempdir().unwrap();
     let target = Target::start(|attempt| Some(if attempt == 1 { 500 } else { 200 }));
     let load = Load::new(&target.url);
-    for cycle in 0..cycles {
+    // How much is done before a kill depends on the machine and on the moments.
+    let is_enough = || {
+        let ledger = load.ledger.lock().unwrap();
+        ledger.acknowledged() >= 10 * cycles && ledger.outcomes() >= 2 * cycles
+    };
+    let mut kills = 0;
+    while kills < cycles || (!is_enough() && kills < 10 * cycles) {
         let node = Node::start(dir.path());
         load.check_newest(&node);
         let moment = Duration::from_millis(random.random_range(1..500));
@@ -31,11 +37,13 @@ fn what_was_acknowledged_outlives_every_kill() {
             thread::park_timeout(moment);
             node.kill();
         });
-        if cycle % 100 == 99 {
+        kills += 1;
+        if kills % 100 == 0 {
             let jobs = load.ledger.lock().unwrap().acknowledged();
-            eprintln!("kill cycles: {} done, {jobs} jobs", cycle + 1);
+            eprintln!("kill cycles: {kills} done, {jobs} jobs");
         }
     }
+    assert!(is_enough(), "too little was done and settled");
     let node = Node::start(dir.path());
     load.finish(&node);
     let requests = target.check_none_twice();
@@ -43,7 +51,7 @@ fn what_was_acknowledged_outlives_every_kill() {
     prove::tell(
         "kill cycles",
         &[
-            ("kills", cycles),
+            ("kills", kills),
             ("acknowledged jobs", ledger.acknowledged()),
             ("acknowledged outcomes", ledger.outcomes()),
             ("creates whose answer was lost", load.answers_lost()),
@@ -56,7 +64,4 @@ fn what_was_acknowledged_outlives_every_kill() {
     );
     ledger.is_kept();
     assert_eq!(load.refused(), 0, "a node refused what it could have done");
-    // How much depends on the machine and on the moments; each kill should meet some of it.
-    assert!(ledger.acknowledged() >= 10 * cycles, "too little was done");
-    assert!(ledger.outcomes() >= 2 * cycles, "too little was settled");
 }
