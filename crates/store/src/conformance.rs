@@ -28,7 +28,7 @@ mod secrecy;
 mod stats;
 mod writable;
 
-use claims::{claim, due, flow, flow_model, ordered_keys, pause, start, wake};
+use claims::{claim, due, fair_shares, flow, flow_model, ordered_keys, pause, start, wake};
 use jobs::{
     attempts, command, commit, enqueue, expiry, keys, logs, once, outbox, outbox_links, prune,
     renew, sweep, tags, unique, webhooks,
@@ -363,13 +363,15 @@ macro_rules! conformance_tests {
                 gates_say_how_many_run_and_when_the_next_may_start
                 destinations_are_found_for_which_jobs_of_a_tenant_wait
             }
-            flow {
+            fair_shares {
                 tenants_take_turns
                 one_job_at_a_time_is_shared_as_well
                 a_tenant_saves_nothing_up_while_it_has_no_jobs
                 weights_are_shares
                 within_a_tenant_priority_and_time_decide
                 room_that_a_loud_tenant_leaves_is_for_others
+            }
+            flow {
                 no_more_run_than_a_gate_allows
                 room_that_one_cannot_use_is_for_others
                 starts_count_although_their_jobs_have_ended

@@ -2,6 +2,7 @@
 
 pub mod claim;
 pub mod due;
+pub mod fair_shares;
 pub mod flow;
 pub mod flow_model;
 pub mod ordered_keys;
