@@ -38,13 +38,6 @@ struct SealedTable {
 
 const SQLITE: &[SealedTable] = &[
     SealedTable {
-        title: "jobs",
-        read: "id, payload, webhook",
-        columns: &["payload", "webhook"],
-        condition: None,
-        cell: cell_of_job,
-    },
-    SealedTable {
         title: "payloads",
         read: "(SELECT id FROM steadfast_job WHERE seq = steadfast_payload.job), body",
         columns: &["body"],
@@ -60,7 +53,15 @@ const SQLITE: &[SealedTable] = &[
     },
 ];
 
-const POSTGRES: &[SealedTable] = &[
+const POSTGRES: &[SealedTable] = &[SealedTable {
+    title: "attempts",
+    read: "job, output",
+    columns: &["output"],
+    condition: Some("output IS NOT NULL"),
+    cell: cell_of_output,
+}];
+
+const SHARED: &[SealedTable] = &[
     SealedTable {
         title: "jobs",
         read: "id, payload, webhook",
@@ -68,16 +69,6 @@ const POSTGRES: &[SealedTable] = &[
         condition: None,
         cell: cell_of_job,
     },
-    SealedTable {
-        title: "attempts",
-        read: "job, output",
-        columns: &["output"],
-        condition: Some("output IS NOT NULL"),
-        cell: cell_of_output,
-    },
-];
-
-const SHARED: &[SealedTable] = &[
     SealedTable {
         title: "steps",
         read: "job, result",
@@ -150,7 +141,7 @@ impl Dialect {
             Self::Sqlite => SQLITE,
             Self::Postgres => POSTGRES,
         };
-        own.iter().chain(SHARED)
+        SHARED.iter().chain(own)
     }
 
     /// The tables that have encrypted columns.
