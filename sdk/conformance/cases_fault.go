@@ -173,6 +173,30 @@ var faultCases = []testCase{
 		},
 	},
 	{
+		name:     "server-away-beyond-lease",
+		sentence: "what ended while no server was running counts when it is back, although the leases have run out",
+		worker:   workerOptions{lease: 3 * time.Second},
+		run: func(t *test) {
+			t.ownServer()
+			t.startWorker()
+			ids := t.createMany("sleep", ms(700), 3)
+			for _, id := range ids {
+				t.started(id)
+			}
+			t.server.kill()
+			for _, id := range ids {
+				t.ended(id)
+			}
+			time.Sleep(5 * time.Second)
+			t.noError(t.server.start())
+			t.succeeded(ids...)
+			for _, id := range ids {
+				t.onlyAttempt(id)
+				t.check(t.worker.count("start", id) == 1, "the handler started twice")
+			}
+		},
+	},
+	{
 		name:     "server-away",
 		sentence: "a server that is away for a while (--long: a minute) causes no hot loop, and no result is lost",
 		worker:   workerOptions{lease: 2 * time.Minute},

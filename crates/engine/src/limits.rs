@@ -146,6 +146,9 @@ pub const GATES_REFRESH_EVERY: Duration = Duration::from_secs(1);
 pub const STORE_BACKOFF_FIRST: Duration = Duration::from_millis(50);
 /// The longest wait for a store that is away: nodes are back this soon after the store.
 pub const STORE_BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// After a time without a node or store, leases that ran out in it are not settled for this long:
+/// workers and committers repeat what they have to report within [`STORE_BACKOFF_MAX`].
+pub const HOLDERS_RETURN: Duration = Duration::from_secs(10);
 /// Between two tries to read or write the result of a step while the store is away.
 pub const STEP_RETRY_PAUSE: Duration = Duration::from_millis(200);
 /// Long enough that a role which panics at once does not spin.

@@ -1,7 +1,7 @@
 //! When everything in a store was last encrypted again.
 
-use serde_json::json;
-use steadfast_core::Payload;
+use serde::Serialize;
+use steadfast_core::{Payload, Timestamp};
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult};
 
 use crate::{
@@ -10,6 +10,12 @@ use crate::{
 };
 
 const NEWEST: &str = "newest"; // not a limit: an id
+
+#[derive(Serialize)]
+struct Rotation<'a> {
+    action: &'a str,
+    at: Timestamp,
+}
 
 impl Client {
     /// Records that a rotation of the encryption key has begun or ended, as an action of the audit.
@@ -26,11 +32,12 @@ impl Client {
                 Some(detail) => record.map(|record| record.with_detail(detail)),
                 None => record,
             };
+            let at = self.now();
             let document = Document {
                 kind,
                 id: NEWEST.to_owned(),
                 revision: stored.map_or(0, |stored| stored.revision),
-                body: Payload::encode(&json!({"action": action, "at": self.now()}))?,
+                body: Payload::encode(&Rotation { action, at })?,
             };
             let saved = self.store().save_document(document, record.into()).await?;
             if let DocumentSaveResult::Done(_) = saved {

@@ -161,6 +161,15 @@ pub fn quick() -> PolicyPatch {
     PolicyPatch::fixed(Duration::from_millis(1)).max_retries(5)
 }
 
+/// Lets time pass on both clocks, for a test that runs on a paused timer.
+pub async fn pass(clock: &ManualClock, time: Duration) {
+    for _ in 0..time.as_secs() {
+        clock.advance(Duration::from_secs(1));
+        // sleep: by the paused timer
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
 /// How the attempts of a job ended, oldest first.
 pub async fn statuses(store: &dyn Store, job: JobId) -> Vec<AttemptStatus> {
     let owner = AttemptOwner::Job(job);

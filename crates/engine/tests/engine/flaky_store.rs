@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use steadfast_core::{Claim, CommitResult, JobId, JobLabel, Timestamp, Transition};
 use steadfast_store::{
     ClaimRequest, ClaimResult, Document, DocumentKind, DocumentPage, JobFilter, JobPageRequest,
-    LayeredStore, MemoryStore, QueryStore as _, RenewResult, Renewal, Store, StoreError,
-    StoreLayer,
+    LayeredStore, ManualClock, MemoryStore, QueryStore as _, RenewResult, Renewal, Store,
+    StoreError, StoreLayer,
 };
 use tokio::sync::{Barrier, Notify};
 
@@ -39,6 +39,14 @@ struct Inner {
 }
 
 impl FlakyLayer {
+    /// Of a store with this clock.
+    pub fn on_clock(clock: &ManualClock) -> FlakyStore {
+        LayeredStore(Self(Arc::new(Inner {
+            memory: MemoryStore::new(Arc::new(clock.clone())),
+            ..Inner::default()
+        })))
+    }
+
     pub fn set_away(&self, away: bool) {
         self.0.away.store(away, Ordering::SeqCst);
     }

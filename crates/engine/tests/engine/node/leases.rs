@@ -9,7 +9,7 @@ use steadfast_engine::{
 use steadfast_store::{ManualClock, MemoryStore, Store};
 
 use crate::{
-    common::{DEADLINE, GatedEngine, Wait, claim, notice, quick, settle, starts, statuses},
+    common::{DEADLINE, GatedEngine, Wait, claim, notice, pass, quick, settle, starts, statuses},
     flaky_store::FlakyStore,
 };
 
@@ -21,7 +21,7 @@ async fn lose_lease(store: &dyn Store, clock: &ManualClock) {
     assert_eq!(result, CommitResult::Done);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_expired_lease_is_settled_by_another_engine_and_the_late_result_is_refused() {
     let clock = ManualClock::default();
     let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
@@ -44,6 +44,24 @@ async fn an_expired_lease_is_settled_by_another_engine_and_the_late_result_is_re
 
     let late = settle(&*store, lost, Outcome::Success { output: None }).await;
     assert_eq!(late, CommitResult::Stale);
+    gated.stop().await;
+}
+
+/// While no node runs, a worker can neither renew a lease nor report.
+#[tokio::test(start_paused = true)]
+async fn an_outcome_that_was_kept_while_no_node_ran_counts() {
+    let clock = ManualClock::default();
+    let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+    let request = Wait.job().at_most_once();
+    let id = Client::new(store.clone()).enqueue(request).await.unwrap();
+    let kept = claim(&*store, Vec::new()).await.remove(0);
+    pass(&clock, Duration::from_secs(60)).await;
+
+    let gated = GatedEngine::on_shared(store.clone(), EngineConfig::default());
+    pass(&clock, Duration::from_secs(6)).await;
+    let result = settle(&*store, kept, Outcome::Success { output: None }).await;
+    assert_eq!(result, CommitResult::Done);
+    assert_eq!(gated.statuses(id).await, [AttemptStatus::Success]);
     gated.stop().await;
 }
 

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use steadfast_core::{AttemptStatus, JobState, WorkerName};
+use steadfast_core::{AttemptStatus, CommitResult, JobState, Kind, Outcome, Preset, WorkerName};
 use steadfast_engine::{Engine, EngineConfig, JobEvent, JobKind as _, RoleStatus};
-use steadfast_store::{BaseStore as _, ClaimRequest};
+use steadfast_store::{BaseStore as _, ClaimRequest, ManualClock};
 use tokio::sync::Semaphore;
 
 use crate::{
-    common::{Calls, GatedEngine, Wait, ends, fails, flaky, quick, statuses},
-    flaky_store::FlakyStore,
+    common::{
+        Calls, Flaky, GatedEngine, Wait, claim, ends, fails, flaky, pass, quick, settle, statuses,
+    },
+    flaky_store::{FlakyLayer, FlakyStore},
 };
 
 #[tokio::test]
@@ -35,6 +37,32 @@ async fn a_store_that_goes_away_loses_nothing_and_is_not_hammered() {
     gated.succeeds(id).await;
     let next = gated.client.enqueue(Wait).await.unwrap();
     gated.succeeds(next).await;
+    gated.stop().await;
+}
+
+/// Of two jobs whose leases ran out while the store was away, the holder of one comes back.
+#[tokio::test(start_paused = true)]
+async fn an_outcome_that_was_kept_while_the_store_was_away_for_long_counts() {
+    let clock = ManualClock::default();
+    let store = FlakyLayer::on_clock(&clock);
+    let gated = GatedEngine::on(store.clone(), EngineConfig::default());
+    let [kept, lost] = [(); 2].map(|()| fails(0).job().retry(Preset::Once));
+    let kept = gated.client.enqueue(kept).await.unwrap();
+    let lost = gated.client.enqueue(lost).await.unwrap();
+    let mut claims = claim(&store, vec![Kind::new(Flaky::KIND).unwrap()]).await;
+    claims.retain(|claim| claim.job().id == kept);
+
+    store.set_away(true);
+    pass(&clock, Duration::from_secs(60)).await;
+    store.set_away(false);
+    pass(&clock, Duration::from_secs(6)).await;
+    let success = Outcome::Success { output: None };
+    let result = settle(&store, claims.remove(0), success).await;
+    assert_eq!(result, CommitResult::Done);
+
+    pass(&clock, Duration::from_secs(15)).await;
+    assert_eq!(gated.statuses(kept).await, [AttemptStatus::Success]);
+    assert_eq!(gated.statuses(lost).await, [AttemptStatus::Lost]);
     gated.stop().await;
 }
 
