@@ -26,6 +26,8 @@ enum Install {
     Pip(&'static str),
     /// A package for Node.js, with those that it needs.
     Npm(&'static str),
+    /// A shell script, which is called with a folder to install into.
+    Script(&'static str),
 }
 
 /// What judges pages in the browser: a package that carries it, and where the tests look for it.
@@ -43,6 +45,11 @@ const PROVIDER_FOLDER: &str = "oidc-provider-8.8.1";
 
 fn provider_folder() -> PathBuf {
     target_directory(&root()).join(PROVIDER_FOLDER)
+}
+
+/// Where the tests look for the pooler.
+fn pooler_folder() -> PathBuf {
+    target_directory(&root()).join("pgbouncer")
 }
 
 const NEEDS: &[Need] = &[
@@ -93,6 +100,12 @@ const NEEDS: &[Need] = &[
         },
         install: Install::Apt("postgresql"),
         why: "tests start a server of their own",
+    },
+    Need {
+        what: "PgBouncer 1.21 or newer",
+        check: || pooler_folder().join("run").exists(),
+        install: Install::Script(include_str!("needs/pgbouncer.sh")),
+        why: "nodes are tested behind a pooler",
     },
     Need {
         what: "strace",
@@ -198,6 +211,10 @@ impl Install {
                      --prefix '{folder}' {package}"
                 )
             }
+            Install::Script(script) => {
+                let folder = pooler_folder();
+                format!("set -- '{}'\n{script}", folder.display())
+            }
             Install::Pip(package) => {
                 let folder = axe_folder();
                 let folder = folder.display();
@@ -215,6 +232,9 @@ impl Install {
             Install::Rustup(_) => succeeds("rustup", &["--version"]),
             Install::Apt(_) => is_root() && succeeds("apt-get", &["--version"]),
             Install::Npm(_) => succeeds("npm", &["--version"]),
+            Install::Script(_) => {
+                succeeds("apt-get", &["--version"]) && succeeds("dpkg-deb", &["--version"])
+            }
             Install::Pip(_) => succeeds("python3", &["--version"]),
         }
     }

@@ -19,6 +19,7 @@ use crate::{VerbResult, fuzz, needs, root};
 use ledger::{Ledger, Round};
 
 const MINUTES: u64 = 60;
+const POOLER: &str = "STEADFAST_TEST_POOLER";
 const BAR_WIDTH: usize = 30;
 
 /// Something that can be shown for as long as one likes.
@@ -34,6 +35,8 @@ struct Proof {
 enum Method {
     /// A test, in a test target.
     Test(&'static str, &'static str),
+    /// All tests of a target, with a variable that says how they reach the store.
+    Suite(&'static str, (&'static str, &'static str)),
     /// Made-up requests.
     Fuzzing,
 }
@@ -82,6 +85,8 @@ const PROOFS: &[Proof] = &[
     by_test("inputs: policy", 200_000, "targets", "policy"),
     by_test("inputs: settings", 50_000, "targets", "settings"),
     by_test("inputs: wire", 300_000, "targets", "wire"),
+    Proof { name: "pooler without LISTEN", by: Method::Suite("postgres", (POOLER, "polling")), times: 1 },
+    Proof { name: "pooler with LISTEN", by: Method::Suite("postgres", (POOLER, "listening")), times: 1 },
     Proof { name: "made-up requests", by: Method::Fuzzing, times: 10 },
 ];
 
@@ -189,15 +194,18 @@ impl Proof {
         if told.exists() {
             fs::remove_file(told).map_err(|error| format!("{}: {error}", told.display()))?;
         }
-        let Method::Test(..) = self.by else {
+        if let Method::Fuzzing = self.by {
             let ran = fuzz::run(&root(), seed, self.times)?;
             let cases = fuzz::cases(&ran.lines);
             return Ok((
                 ran,
                 vec![(self.name.to_owned(), "requests".to_owned(), cases)],
             ));
-        };
+        }
         let mut command = process::cargo(&root());
+        if let Method::Suite(_, (variable, value)) = self.by {
+            command.env(variable, value);
+        }
         command
             .args(self.cargo_args())
             .env("STEADFAST_PROVE_SEED", seed.to_string())
@@ -225,11 +233,17 @@ impl Proof {
                 test,
                 "--nocapture",
             ],
+            Method::Suite(target, _) => {
+                vec!["test", "--workspace", "--all-features", "--test", target]
+            }
             Method::Fuzzing => vec!["xtask", "fuzz"],
         }
     }
 
     fn command(&self, seed: u64) -> String {
+        if let Method::Suite(_, (variable, value)) = self.by {
+            return format!("{variable}={value} cargo {}", self.cargo_args().join(" "));
+        }
         format!(
             "STEADFAST_PROVE_SEED={seed} STEADFAST_PROVE_TIMES={} cargo {}",
             self.times,

@@ -65,6 +65,8 @@ pub struct Settings {
     pub connections: NonZeroUsize,
     pub connections_per_address: NonZeroUsize,
     pub store: StoreUrl,
+    /// The same database without the pooler through which `store` leads.
+    pub store_direct: Option<StoreUrl>,
     /// Create the tables in an SQLite file that contains tables of another application.
     pub share: bool,
     /// The keys with which the store is encrypted.
@@ -205,6 +207,7 @@ impl Default for Settings {
             connections: nonzero(server.connections),
             connections_per_address: nonzero(server.connections_per_address),
             store: StoreUrl::Sqlite("steadfast.db".into()),
+            store_direct: None,
             share: false,
             encryption_key_file: None,
             accept_loss: false,
@@ -341,6 +344,14 @@ impl Settings {
         }
         if self.share && !matches!(self.store, StoreUrl::Sqlite(_)) {
             return Err(usage("share requires an SQLite store (sqlite:FILE)"));
+        }
+        if let Some(direct) = &self.store_direct {
+            let is_database = |store: &StoreUrl| matches!(store, StoreUrl::Postgres(_));
+            if !is_database(direct) || !is_database(&self.store) {
+                return Err(usage(
+                    "storeDirect is the address of a PostgreSQL server without its pooler: store and storeDirect must both be postgres://USER@HOST/DATABASE",
+                ));
+            }
         }
         if self.clock == ClockSetting::Manual && self.store != StoreUrl::Memory {
             return Err(usage(

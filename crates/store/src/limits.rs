@@ -296,7 +296,7 @@ pub const SQLITE_VERSION_MIN: (i32, &str) = (3_051_003, "3.51.3");
 // PostgreSQL.
 
 /// Where schema versions begin. Previews counted from 1; their stores cannot be read.
-pub const SCHEMA_VERSION_FIRST: i64 = 103;
+pub const SCHEMA_VERSION_FIRST: i64 = 104;
 /// The first version that the migrations run on.
 pub const POSTGRES_VERSION_MIN: i32 = 130_000;
 /// Default number of connections for queries and changes.
@@ -366,6 +366,16 @@ pub const BATCHES_COUNTED_TOGETHER_MAX: usize = 50;
 pub const LEASES_WHOLE_EVERY: Duration = Duration::from_secs(60);
 /// Such a look pauses for so many times as long as it took.
 pub const WHOLE_LOOK_COST_FACTOR: u32 = 50;
+/// Between two looks at what other nodes have made due, if a node cannot listen to them.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Between two looks at the messages of users' transactions, whose jobs start within a second.
+pub const WAKE_REQUEST_INTERVAL: Duration = Duration::from_millis(500);
+/// Messages that one statement takes.
+pub const WAKE_REQUESTS_PER_ROUND: i64 = 1_000;
+/// A message is expected to be visible this soon after it got its number.
+pub const WAKE_REQUEST_LATE: Duration = Duration::from_secs(60);
+/// Messages of slower transactions are searched for this often.
+pub const WAKE_REQUEST_WHOLE_EVERY: Duration = Duration::from_secs(600);
 /// Between two notifications of one node: each takes a lock over the whole server.
 pub const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
 /// How long lists of values in shared statements are. Each length is a statement of its own.

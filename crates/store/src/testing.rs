@@ -4,6 +4,8 @@
 //! with the process that started it, however that ends: a shell waits for the end of a pipe
 //! whose other end only this process holds, and then stops the server and removes its files.
 
+mod pooler;
+
 use std::{
     fs, io,
     os::unix::{
@@ -19,6 +21,8 @@ use std::{
     thread,
     time::Duration,
 };
+
+pub use pooler::Pooler;
 
 const RECOVERY_POLL_EVERY: Duration = Duration::from_millis(50);
 

@@ -9,8 +9,12 @@ use steadfast_store::{
     ManualClock, PostgresOptions, PostgresStore, Store,
     conformance::{Durable, Harness},
     conformance_tests,
-    testing::Server,
+    testing::{Pooler, Server},
 };
+
+/// With `polling` or `listening`, all cases reach the server through a pooler: without another address,
+/// or with one for LISTEN.
+const POOLER: &str = "STEADFAST_TEST_POOLER";
 
 /// A schema of its own for each case, in one server for all of them.
 struct Postgres(String);
@@ -26,7 +30,13 @@ impl Postgres {
             .schema(&self.0)
             .clock(clock)
             .timeout(Duration::from_secs(120));
-        let url = Server::shared().url();
+        let direct = Server::shared().url();
+        let (url, options) = match std::env::var(POOLER).as_deref() {
+            Ok("polling") => (Pooler::shared().url(), options),
+            Ok("listening") => (Pooler::shared().url(), options.direct(&direct)),
+            Ok(other) => panic!("{POOLER}={other}: use polling or listening"),
+            Err(_) => (direct, options),
+        };
         Arc::new(PostgresStore::open(&url, options).await.unwrap())
     }
 }

@@ -47,7 +47,7 @@ impl Settings {
             .share(self.share)
             .accept_loss(self.accept_loss)
             .encryption(keys);
-        self.store.open(options).await
+        self.store.open(options, self.store_direct.as_ref()).await
     }
 }
 

@@ -81,6 +81,15 @@ pub struct Flags {
     // A URL may hold a password, which help must not show.
     #[arg(long, env = "STEADFAST_STORE", hide_env_values = true)]
     pub store: Option<StoreUrl>,
+    /// The same PostgreSQL database without a pooler, if --store leads through PgBouncer in
+    /// transaction mode: one connection of the node listens there [default: --store].
+    #[arg(
+        long,
+        env = "STEADFAST_STORE_DIRECT",
+        hide_env_values = true,
+        value_name = "STORE"
+    )]
+    pub store_direct: Option<StoreUrl>,
     /// Allow an SQLite file that contains tables of another application.
     #[arg(long, env = "STEADFAST_SHARE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub share: Option<bool>,
@@ -223,6 +232,7 @@ impl Flags {
             &mut settings.connections_per_address,
         );
         set(&self.store, &mut settings.store);
+        set_option(&self.store_direct, &mut settings.store_direct);
         set(&self.share, &mut settings.share);
         set_option(&self.encryption_key_file, &mut settings.encryption_key_file);
         settings.accept_loss = self.accept_loss;

@@ -26,8 +26,12 @@ pub enum StoreUrl {
 
 impl StoreUrl {
     /// Opens the store; creates it if it does not exist, and migrates it. Of the options, a database
-    /// has only the keys.
-    pub async fn open(&self, options: SqliteOptions) -> anyhow::Result<Arc<dyn Store>> {
+    /// has only the keys. `direct` leads to the same database without a pooler.
+    pub async fn open(
+        &self,
+        options: SqliteOptions,
+        direct: Option<&Self>,
+    ) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Sqlite(path) => {
                 let store = SqliteStore::open(path, options);
@@ -40,6 +44,10 @@ impl StoreUrl {
             Self::Memory => Ok(Arc::new(MemoryStore::default())),
             Self::Postgres(url) => {
                 let options = PostgresOptions::default().encryption(options.encryption);
+                let options = match direct {
+                    Some(Self::Postgres(direct)) => options.direct(&split_schema(direct).0),
+                    _ => options,
+                };
                 Ok(Arc::new(open_postgres(url, options).await?))
             }
         }

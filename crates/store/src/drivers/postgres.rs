@@ -5,7 +5,7 @@
 //! * `open`: reaching the database, and its schema.
 //! * `inner`, `session`: how verbs get a connection, and what they work with. `trust` says which
 //!   connections survive a failover; `time` is the database's.
-//! * `listen`: wake-ups between nodes. `upkeep`, `sweeps`: what is done in the background.
+//! * `listen`, `poll`: wake-ups between nodes, and from transactions of others. `upkeep`, `sweeps`: what is done in the background.
 //! * `jobs`: the hot verbs of a job's life. `claim`: which jobs start. `queries`: lists and counts.
 //! * `transaction`: what the verbs of `crate::verbs` get of this driver.
 //! * `names`, `counts`: the numbers of names, and what is counted of jobs.
@@ -22,6 +22,7 @@ mod key;
 mod listen;
 mod names;
 mod open;
+mod poll;
 mod queries;
 mod rows;
 mod session;
@@ -35,7 +36,7 @@ mod values;
 use claim::{due_cache, known_gates, start};
 use counts::recount;
 use jobs::{change, commit, enqueue, failures, unique};
-use open::{migrate, options};
+use open::{migrate, options, pooler};
 use queries::{damage, get, stats};
 
 use std::sync::{Arc, Mutex};
@@ -91,8 +92,19 @@ impl PostgresStore {
     /// trusted.
     pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, OpenError> {
         let address = open::address(url, &options)?;
+        let direct = options.direct.as_deref();
+        let direct = direct.map(|url| open::address(url, &options)).transpose()?;
+        let name = open::name(&address, &options.schema);
+        let settings = pooler::transaction_settings(&address, options.timeout, direct.is_some());
+        let settings = settings.await;
+        let settings = settings.map_err(|error| open::open_error(name.clone(), error))?;
+        let listening = match (&settings, direct) {
+            (Some(_), direct) => direct,
+            (None, _) => Some(address.clone()),
+        };
         let shared = Arc::new(PoolContext {
             texts: SqlTexts::new(&options.schema),
+            settings,
             names: Names::default(),
             clock: DatabaseClock::new(options.clock.clone()),
             trust: ConnectionTrust::default(),
@@ -107,13 +119,7 @@ impl PostgresStore {
             true => open::find_schema(&address, &shared.texts).await?,
             false => open::migrate(&address, &shared.texts).await?,
         };
-        let listener = Arc::new(Listener::new(Arc::clone(&shared.due)));
-        let name = open::name(&address, &options.schema);
-        let listen = listen::run(
-            address.clone(),
-            options.schema.clone(),
-            Arc::clone(&listener),
-        );
+        let listener = Arc::new(Listener::new(Arc::clone(&shared.due), listening.is_some()));
         let [lists, work] = Inner::doors(options.connections);
         let inner = Arc::new(Inner {
             lists,
@@ -138,10 +144,20 @@ impl PostgresStore {
         if !options.for_move {
             inner.check_encryption(name).await?;
         }
-        let mut background = vec![tokio::spawn(listen)];
         // Rows that are moved must stay as they are until they are compared.
+        let mut background = Vec::new();
         if !options.for_move {
             background.push(tokio::spawn(upkeep::run(Arc::downgrade(&inner))));
+            background.push(tokio::spawn(poll::run(Arc::downgrade(&inner))));
+        }
+        if let Some(address) = listening {
+            let listener = Arc::clone(&inner.listener);
+            let listen = listen::run(address, options.schema.clone(), listener);
+            background.push(tokio::spawn(listen));
+        } else if !options.for_move {
+            tracing::warn!(
+                "the store is reached through a pooler, where nodes cannot LISTEN: this node looks for the work of other nodes four times a second; --store-direct gives it an address of the server itself"
+            );
         }
         Ok(Self {
             inner,
@@ -195,13 +211,9 @@ impl PostgresStore {
                 return answer;
             }
             theirs.client.batch_execute("RELEASE steadfast").await?;
-            // Sent when the transaction commits.
-            let schema = self.inner.shared.texts.schema();
+            // Not by NOTIFY, for which commits of the whole server would wait for each other.
             let messages = hints.to_messages(NOTIFY_BYTES_MAX);
-            theirs
-                .client
-                .execute(listen::NOTIFY, &[&schema, &messages])
-                .await?;
+            theirs.execute(poll::REQUEST, &[&messages]).await?;
             answer
         };
         stored

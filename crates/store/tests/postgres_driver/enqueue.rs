@@ -277,7 +277,7 @@ async fn nodes_learn_where_a_job_from_sql_waits() {
     assert!(store.claim(request(1)).await.unwrap().claims.is_empty());
     let (_client, next) = database.listen().await;
     let mut wakeups = store.wakeups();
-    let sql = "SELECT steadfast.enqueue('mail', priority => 9, destination => 'https://a.example')";
+    let sql = "SELECT steadfast.enqueue('mail', priority => 9, destination => 'https://a.example', wake => true)";
     database.execute(&database.sql(sql)).await;
     let claims = claim_when_woken(&store, &mut wakeups).await;
     assert_eq!(claims.len(), 1);

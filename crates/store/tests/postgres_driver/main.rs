@@ -11,5 +11,6 @@ mod gates;
 mod names;
 mod open;
 mod plans;
+mod pooled;
 mod tls;
 mod trouble;

@@ -166,7 +166,7 @@ async fn open(store: &StoreUrl, encryption: &EncryptionArgs) -> anyhow::Result<A
         ));
     }
     // Sharing only matters for a file that is new to Steadfast.
-    store.open(encryption.options()?).await
+    store.open(encryption.options()?, None).await
 }
 
 async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Result<()> {

@@ -26,6 +26,6 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         return Err(usage("memory: has no schema to migrate"));
     }
     let options = args.encryption.options()?.share(args.share);
-    drop(args.store.open(options).await?);
+    drop(args.store.open(options, None).await?);
     Ok(print_line!("{} is up to date", args.store)?)
 }

@@ -28,11 +28,13 @@ use crate::{
 };
 
 /// Sends messages, in order.
-pub(super) const NOTIFY: &str = include_str!("listen/notify.sql");
+const NOTIFY: &str = include_str!("listen/notify.sql");
 
 pub(super) struct Listener {
     pub waker: Waker,
     pub due: Arc<DueCache>,
+    /// Without a connection that listens, nothing is sent either: each node looks for itself.
+    pub listens: bool,
     /// What other nodes are to be notified of.
     unsent: Mutex<WakeReasons>,
     notify_others: Notify,
@@ -41,10 +43,11 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    pub(super) fn new(due: Arc<DueCache>) -> Self {
+    pub(super) fn new(due: Arc<DueCache>, listens: bool) -> Self {
         Self {
             waker: Waker::default(),
             due,
+            listens,
             unsent: Mutex::default(),
             notify_others: Notify::default(),
             reconnect: Notify::default(),
@@ -59,7 +62,8 @@ impl Listener {
         }
         let concerns_others = self.waker.wake_for(hints, now.plus(CLOCK_ERROR_MAX));
         // Other nodes learn where jobs wait even if none of their callers does.
-        if concerns_others || !hints.ranges().is_empty() || !hints.ended().is_empty() {
+        let is_news = concerns_others || !hints.ranges().is_empty() || !hints.ended().is_empty();
+        if is_news && self.listens {
             self.lock_unsent().add(hints);
             self.notify_others.notify_one();
         }

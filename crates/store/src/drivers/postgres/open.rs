@@ -2,9 +2,10 @@
 
 pub(crate) mod migrate;
 pub(crate) mod options;
+pub(crate) mod pooler;
 pub(crate) mod tls;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use tokio_postgres::{Client, Config, config::TargetSessionAttrs};
@@ -152,22 +153,36 @@ async fn connect(address: &Address) -> Result<Client, DriverError> {
     Ok(client)
 }
 
+/// A commit waits for the disk, whatever the database or the role has as its default.
+const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false)
+    WHERE current_setting('synchronous_commit') = 'off'";
+
+/// The settings of a connection (`SET`) or of a transaction (`SET LOCAL`).
+pub(super) fn settings(set: &str, timeout: Duration) -> String {
+    let lines = include_str!("open/settings.sql").lines();
+    let mut settings: String = lines
+        .filter_map(|line| line.strip_prefix("SET "))
+        .map(|setting| format!("{set} {setting} "))
+        .collect();
+    settings += &format!("{set} statement_timeout = {};", timeout.as_millis());
+    settings
+}
+
 pub(super) fn pool(
     address: Address,
     shared: &Arc<PoolContext>,
     options: &PostgresOptions,
 ) -> Result<Pool, OpenError> {
     let name = name(&address, shared.texts.schema());
+    let is_pooled = shared.settings.is_some();
     // A transaction that was dropped rolls itself back, so there is nothing to clean.
     let recycling_method = RecyclingMethod::Fast;
     let Address { config, tls } = address;
     let manager = Manager::from_config(config, tls, ManagerConfig { recycling_method });
-    let settings = format!(
-        "{} SET statement_timeout = {};",
-        include_str!("open/settings.sql"),
-        options.timeout.as_millis()
-    );
-    let settings: Arc<str> = settings.into();
+    let settings: Arc<str> = match is_pooled {
+        true => "".into(),
+        false => format!("{} {DURABLE}", settings("SET", options.timeout)).into(),
+    };
     let context = Arc::clone(shared);
     let set_up = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
         let (settings, shared) = (Arc::clone(&settings), Arc::clone(&context));

@@ -7,7 +7,8 @@ use std::{
 };
 
 use deadpool_postgres::StatementCache;
-use tokio_postgres::{Client, IsolationLevel, Row, Statement, types::ToSql};
+use futures_util::future::join3;
+use tokio_postgres::{Client, Error, IsolationLevel, Row, Statement, types::ToSql};
 
 use super::{
     driver_error::DriverError, due_cache::DueCache, names::Names, sweeps::Sweeps,
@@ -24,6 +25,9 @@ use crate::{
 /// What all connections of a store share.
 pub(super) struct PoolContext {
     pub texts: SqlTexts,
+    /// The settings of each transaction, if the connections lead through a pooler: what a statement
+    /// sets outside of one would stay on a server's connection that others use next.
+    pub settings: Option<String>,
     pub names: Names,
     pub clock: DatabaseClock,
     pub trust: ConnectionTrust,
@@ -65,10 +69,8 @@ impl Conn<'_> {
     }
 
     pub(super) async fn begin(&mut self) -> Result<Transaction<'_>, DriverError> {
-        Ok(Transaction {
-            transaction: self.client.transaction().await?,
-            shared: self.shared,
-        })
+        let shared = self.shared;
+        Transaction::new(self.client.transaction().await?, shared).await
     }
 
     /// A transaction whose statements all see the same moment, and change nothing.
@@ -86,10 +88,8 @@ impl Conn<'_> {
         let builder = builder
             .isolation_level(IsolationLevel::RepeatableRead)
             .read_only(is_read_only);
-        Ok(Transaction {
-            transaction: builder.start().await?,
-            shared: self.shared,
-        })
+        let shared = self.shared;
+        Transaction::new(builder.start().await?, shared).await
     }
 }
 
@@ -99,7 +99,20 @@ pub(super) struct Transaction<'c> {
     shared: &'c PoolContext,
 }
 
-impl Transaction<'_> {
+impl<'c> Transaction<'c> {
+    async fn new(
+        transaction: deadpool_postgres::Transaction<'c>,
+        shared: &'c PoolContext,
+    ) -> Result<Self, DriverError> {
+        if let Some(settings) = &shared.settings {
+            transaction.batch_execute(settings).await?;
+        }
+        Ok(Self {
+            transaction,
+            shared,
+        })
+    }
+
     pub(super) fn session(&self) -> Session<'_> {
         Session {
             client: self.transaction.client(),
@@ -138,7 +151,8 @@ impl Session<'_> {
             return Ok(self.client.query(&*text, params).await?);
         };
         let statement = cache.prepare(self.client, &text).await?;
-        Ok(self.client.query(&statement, params).await?)
+        self.with_settings(self.client.query(&statement, params))
+            .await
     }
 
     /// For statements that answer with exactly one row.
@@ -160,7 +174,8 @@ impl Session<'_> {
         params: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, DriverError> {
         let statement = self.shared_statement(sql).await?;
-        Ok(self.client.query(&statement, params).await?)
+        self.with_settings(self.client.query(&statement, params))
+            .await
     }
 
     /// The same for one without rows: answers how many were changed.
@@ -170,8 +185,30 @@ impl Session<'_> {
         params: &[&(dyn ToSql + Sync)],
     ) -> Result<usize, DriverError> {
         let statement = self.shared_statement(sql).await?;
-        let changed = self.client.execute(&statement, params).await?;
+        let run = self.client.execute(&statement, params);
+        let changed = self.with_settings(run).await?;
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
+    }
+
+    /// Runs a statement with the settings of this store, which a connection has unless it leads
+    /// through a pooler. There, a statement outside of a transaction gets one, in the same round trip.
+    async fn with_settings<T>(
+        &self,
+        statement: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, DriverError> {
+        let settings = match &self.shared.settings {
+            Some(settings) if !self.may_roll_back => settings,
+            _ => return Ok(statement.await?),
+        };
+        let begin = format!("BEGIN; {settings}");
+        // Each is sent when it is first polled, in this order, before the first answer has come.
+        let begun = self.client.batch_execute(&begin);
+        let ended = self.client.batch_execute("COMMIT");
+        let (begun, answer, ended) = join3(begun, statement, ended).await;
+        begun?;
+        let answer = answer?;
+        ended?;
+        Ok(answer)
     }
 
     async fn shared_statement(&self, sql: &str) -> Result<Statement, DriverError> {

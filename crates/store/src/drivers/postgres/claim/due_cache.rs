@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use steadfast_core::{ConcurrencyKey, Destination, FlowKey, Gates};
+use steadfast_core::{ConcurrencyKey, Destination, FlowKey, Gates, Timestamp};
 use tokio_postgres::Row;
 
 use crate::drivers::postgres::{
@@ -48,6 +48,8 @@ pub(crate) struct DueCacheState {
     /// A claim has found a full scan due and left it to the background.
     full_scan_due: bool,
     synced: Option<LastSync>,
+    /// The last poll, on a node that cannot listen.
+    polled: Option<LastSync>,
     pub known_gates: KnownGates,
     /// The version of the gates at which running attempts were last counted.
     counted_version: u64,
@@ -79,6 +81,7 @@ impl Default for DueCache {
             is_stale: true,
             full_scan_due: false,
             synced: None,
+            polled: None,
             known_gates: KnownGates::default(),
             counted_version: 0,
         };
@@ -222,44 +225,66 @@ impl DueCache {
 
     /// Answers how many ranges there are.
     async fn sync_all(&self, session: &Session<'_>) -> Result<usize, DriverError> {
-        let sql = include_str!("due_cache/due_ranges.sql");
-        let mut after: (LaneId, i64, i32) = (0, i64::MIN, -1);
-        let mut ranges = 0;
+        let (mut after, mut ranges) = (SLICE_FIRST, 0);
         loop {
-            let rows = session
-                .query(sql, &[&after.0, &after.1, &after.2, &DUE_CACHE_SLICE])
-                .await?;
+            let rows = next_slice(session, &mut after).await?;
             self.add_rows(session, &rows).await?;
-            ranges += rows.len();
-            let Some(last) = rows.last() else {
-                return Ok(ranges);
-            };
-            after = (
-                last.try_get("lane")?,
-                last.try_get("flow_key")?,
-                last.try_get("level")?,
-            );
+            match rows.len() {
+                0 => return Ok(ranges),
+                found => ranges += found,
+            }
         }
     }
 
     async fn add_rows(&self, session: &Session<'_>, rows: &[Row]) -> Result<(), DriverError> {
         for (row, flow_key) in self.read_flow_keys(session, rows).await? {
-            let lane: LaneId = row.try_get("lane")?;
-            let level: i32 = row.try_get("level")?;
-            let Some(level) = Level::from_number(level.into()) else {
-                continue;
-            };
-            let range = DueRange {
-                flow_key: FlowKeyId {
-                    lane,
-                    number: row.try_get("flow_key")?,
-                },
-                level,
-            };
-            let run_at = time(row.try_get("run_at")?);
-            self.lock().index.add(range, || flow_key, run_at);
+            if let Some((range, run_at)) = read_range(row)? {
+                self.lock().index.add(range, || flow_key, run_at);
+            }
         }
         Ok(())
+    }
+
+    /// Looks at all ranges, because nobody says what other nodes have changed, and answers where jobs
+    /// wait that were not known. With many ranges it pauses between two looks.
+    ///
+    /// A claim may have taken such a job meanwhile, so the next claim looks again.
+    pub(crate) async fn poll(&self, session: &Session<'_>) -> Result<WakeReasons, DriverError> {
+        let mut found = WakeReasons::default();
+        let last = self.lock().polled;
+        if last.is_some_and(|last| last.at.elapsed() < last.stale_pause()) {
+            return Ok(found);
+        }
+        let started = Instant::now();
+        let (mut after, mut ranges) = (SLICE_FIRST, 0);
+        loop {
+            let rows = next_slice(session, &mut after).await?;
+            for (row, flow_key) in self.read_flow_keys(session, &rows).await? {
+                let Some((range, run_at)) = read_range(row)? else {
+                    continue;
+                };
+                let mut state = self.lock();
+                let is_known = state.index.bound(range).is_some_and(|(at, _)| at <= run_at);
+                if is_known {
+                    continue;
+                }
+                match state.unresolved.len() < DUE_CACHE_UNKNOWN_MAX {
+                    true => drop(state.unresolved.insert(range)),
+                    false => state.is_stale = true,
+                }
+                found.jobs_wait(&Lane::from(&flow_key), 1, run_at);
+            }
+            ranges += rows.len();
+            if rows.is_empty() {
+                break;
+            }
+        }
+        self.lock().polled = Some(LastSync {
+            at: Instant::now(),
+            took: started.elapsed(),
+            ranges,
+        });
+        Ok(found)
     }
 
     /// The flow keys of rows; those that cannot be read are left out.
@@ -342,6 +367,42 @@ enum SyncState {
     DueInBackground,
     Due,
     NotDue,
+}
+
+/// Lane, flow key and level before those of the first range.
+const SLICE_FIRST: (LaneId, i64, i32) = (0, i64::MIN, -1);
+
+/// The ranges that come next in a look at all of them.
+async fn next_slice(
+    session: &Session<'_>,
+    after: &mut (LaneId, i64, i32),
+) -> Result<Vec<Row>, DriverError> {
+    let sql = include_str!("due_cache/due_ranges.sql");
+    let rows = session
+        .query(sql, &[&after.0, &after.1, &after.2, &DUE_CACHE_SLICE])
+        .await?;
+    if let Some(last) = rows.last() {
+        *after = (
+            last.try_get("lane")?,
+            last.try_get("flow_key")?,
+            last.try_get("level")?,
+        );
+    }
+    Ok(rows)
+}
+
+/// A range with the time of its first job.
+fn read_range(row: &Row) -> Result<Option<(DueRange, Timestamp)>, DriverError> {
+    let level: i32 = row.try_get("level")?;
+    let Some(level) = Level::from_number(level.into()) else {
+        return Ok(None);
+    };
+    let flow_key = FlowKeyId {
+        lane: row.try_get("lane")?,
+        number: row.try_get("flow_key")?,
+    };
+    let range = DueRange { flow_key, level };
+    Ok(Some((range, time(row.try_get("run_at")?))))
 }
 
 fn read_flow_key(row: &Row, lane: &crate::lane::Lane) -> Result<FlowKey, DriverError> {

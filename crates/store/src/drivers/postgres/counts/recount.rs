@@ -30,28 +30,17 @@ pub(crate) async fn recount(
         snapshot.commit().await?;
         return Ok(differences);
     }
-    conn.session()
-        .query_one(include_str!("recount/recount_wait.sql"), &[])
-        .await?;
-    let repaired = repair_all(conn).await;
-    unlock(&conn.session()).await?;
-    repaired
-}
-
-async fn repair_all(conn: &mut Conn<'_>) -> Result<Vec<CounterDifference>, DriverError> {
     let transaction = conn.repeatable_read().await?;
     let session = transaction.session();
+    // Its snapshot is taken by the first search, and sees what the repair before it has written.
+    session
+        .execute(include_str!("recount/recount_lock.sql"), &[])
+        .await?;
     let recount = read(&session, None).await?;
     let differences = differences(&session, &recount).await?;
     correct(&session, &recount).await?;
     transaction.commit().await?;
     Ok(differences)
-}
-
-async fn unlock(session: &Session<'_>) -> Result<(), DriverError> {
-    session
-        .execute(include_str!("recount/recount_unlock.sql"), &[])
-        .await
 }
 
 /// Of some lanes, only waiting jobs are held against their counters.

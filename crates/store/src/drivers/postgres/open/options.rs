@@ -14,6 +14,10 @@ use crate::{
 pub struct PostgresOptions {
     /// The schema that everything lives in.
     pub schema: String,
+    /// An address that leads to the server itself, if that of the store leads through a pooler that
+    /// lends connections for one transaction: `LISTEN` needs it. Without one, the store looks for the
+    /// work of other nodes four times a second.
+    pub direct: Option<String>,
     /// In place of the database's clock, for tests.
     pub clock: Option<Arc<dyn Clock>>,
     /// Connections for queries and changes; one more listens.
@@ -35,6 +39,7 @@ impl Default for PostgresOptions {
     fn default() -> Self {
         Self {
             schema: "steadfast".to_owned(),
+            direct: None,
             clock: None,
             connections: CONNECTIONS_DEFAULT,
             timeout: TIMEOUT_DEFAULT,
@@ -51,6 +56,15 @@ impl PostgresOptions {
     pub fn schema(self, schema: &str) -> Self {
         Self {
             schema: schema.to_owned(),
+            ..self
+        }
+    }
+
+    /// Sets [`direct`](Self::direct).
+    #[must_use]
+    pub fn direct(self, url: &str) -> Self {
+        Self {
+            direct: Some(url.to_owned()),
             ..self
         }
     }

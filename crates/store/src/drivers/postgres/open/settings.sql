@@ -5,8 +5,9 @@
 -- read a whole table or join by hashing it when they are large. So the ways to do that are
 -- closed, and one plan is made for all parameters. Compiling such short statements costs more
 -- than running them. A transaction whose node vanished must not hold its locks for long. A lock is
--- waited for as long as a statement may take, and a commit for the disk, whatever the database or the
--- role has as its default.
+-- waited for as long as a statement may take, whatever the database or the role has as its default.
+--
+-- None of these takes a snapshot, so each transaction may begin with them.
 -- Parameters: none. Rows: none. Locks: none.
 SET jit = off;
 SET plan_cache_mode = force_generic_plan;
@@ -16,5 +17,3 @@ SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET idle_in_transaction_session_timeout = '60s';
 SET lock_timeout = 0;
-SELECT set_config('synchronous_commit', 'on', false)
-WHERE current_setting('synchronous_commit') = 'off';

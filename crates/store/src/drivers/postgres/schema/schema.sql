@@ -655,6 +655,13 @@ CREATE TABLE steadfast.enqueue_role (
     PRIMARY KEY (role_name, tenant)
 );
 
+-- Messages of transactions that have stored jobs, to the nodes. A NOTIFY would take a lock over the whole
+-- server until the transaction has ended.
+CREATE TABLE steadfast.wake_request (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    message text NOT NULL
+);
+
 -- A public id: the bits of a UUIDv7 of the time given.
 CREATE FUNCTION steadfast.new_id(now bigint) RETURNS uuid
 LANGUAGE sql VOLATILE AS $$
@@ -775,7 +782,8 @@ $$;
 -- Stores a job in the caller's transaction and answers with its public id.
 -- Parameters: as named; what is left out has the defaults of the library, and the retry policy
 -- is the preset `queue`. A known idempotency key answers with the job that has it, and raises
--- unique_violation if that was another request.
+-- unique_violation if that was another request. Nodes find the job within a second; with `wake` they are
+-- notified, for which commits of the whole server wait for each other.
 -- Locks: the new rows; a key that another transaction is storing is waited for.
 CREATE FUNCTION steadfast.enqueue(
     kind text,
@@ -788,7 +796,8 @@ CREATE FUNCTION steadfast.enqueue(
     max_retries integer DEFAULT NULL,
     tags jsonb DEFAULT NULL,
     destination text DEFAULT NULL,
-    concurrency_key text DEFAULT NULL
+    concurrency_key text DEFAULT NULL,
+    wake boolean DEFAULT false
 ) RETURNS text
 LANGUAGE plpgsql
 SECURITY DEFINER
@@ -809,6 +818,7 @@ DECLARE
     policy_body text := '{"maxRetries":3,"backoff":"exponential","baseDelay":"500ms","factor":2.0,"maxDelay":"30s","jitter":"full","jitterFactor":0.2}';
     asked bytea;
     known record;
+    message text;
 BEGIN
     -- What is stored after its row was copied would be lost.
     IF EXISTS (SELECT 1 FROM steadfast.record AS mark WHERE mark.kind = 'move') THEN
@@ -898,12 +908,16 @@ BEGIN
     INSERT INTO steadfast.count_change (lane, due_minute, waiting)
     VALUES (new_lane, new_run_at / 60000000, 1);
     -- As nodes tell each other where a job waits.
-    PERFORM pg_notify('steadfast', jsonb_build_object(
+    message := jsonb_build_object(
         'jobs', jsonb_build_array(jsonb_build_array(tenant, queue, kind, 1)),
         'schedules', false,
         'ranges', jsonb_build_array(jsonb_build_array(new_lane, new_flow_key, priority * 2, new_run_at)),
         'ended', '[]'::jsonb
-    )::text);
+    )::text;
+    INSERT INTO steadfast.wake_request (message) VALUES (message);
+    IF wake THEN
+        PERFORM pg_notify('steadfast', message);
+    END IF;
     RETURN steadfast.id_text(new_job);
 END
 $$;

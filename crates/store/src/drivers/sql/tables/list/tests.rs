@@ -22,6 +22,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "gate_running",
         "counted from running jobs when a node starts",
     ),
+    ("wake_request", "a hint that jobs wait"),
     ("enqueue_role", "roles of the database server"),
 ];
 
