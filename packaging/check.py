@@ -566,10 +566,13 @@ class Monitoring(unittest.TestCase):
     def test_the_example_for_keda_asks_for_what_there_is(self):
         documents = yaml.safe_load_all((ROOT / "deploy/keda/workers.yaml").read_text())
         (scaler,) = [document for document in documents if document["kind"] == "ScaledObject"]
-        (trigger,) = scaler["spec"]["triggers"]
-        (name, figure) = re.search(r"queues\.#\((\w+)==\"mail\"\)\.(\w+)", trigger["metadata"]["valueLocation"]).groups()
         (queue,) = self.queues
-        self.assertEqual((queue[name], type(queue[figure])), ("default", int))
+        names = [trigger["name"] for trigger in scaler["spec"]["triggers"]]
+        self.assertEqual(scaler["spec"]["advanced"]["scalingModifiers"]["formula"], " + ".join(names))
+        for trigger in scaler["spec"]["triggers"]:
+            place = trigger["metadata"]["valueLocation"]
+            (name, figure) = re.search(r"queues\.#\((\w+)==\"mail\"\)\.(\w+)", place).groups()
+            self.assertEqual((figure, queue[name], type(queue[figure])), (trigger["name"], "default", int))
 
 
 HELM = str(pathlib.Path(sys.executable).parent / "helm")

@@ -102,7 +102,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "prove",
         takes: "[minutes] [name]",
-        about: "the long proofs: simulation, power loss, killed nodes, fuzzing; goes on where it stopped",
+        about: "the long proofs: simulation, power loss, killed nodes, fuzzing; goes on where it stopped. `soak [minutes]`: whether a node under load stays flat",
         run: prove::run,
     },
     Verb {

@@ -7,6 +7,7 @@
 
 mod ledger;
 mod report;
+mod soak;
 
 use std::fs;
 use std::io::{IsTerminal as _, Write as _};
@@ -90,8 +91,11 @@ const PROOFS: &[Proof] = &[
     Proof { name: "made-up requests", by: Method::Fuzzing, times: 10 },
 ];
 
-/// `cargo xtask prove [minutes] [words of names]`.
+/// `cargo xtask prove [minutes] [words of names]`, or `cargo xtask prove soak [minutes]`.
 pub fn run(args: &[String]) -> VerbResult {
+    if let Some(("soak", rest)) = args.split_first().map(|(word, rest)| (word.as_str(), rest)) {
+        return soak::run(rest);
+    }
     let (minutes, words) = asked(args);
     let chosen: Vec<&Proof> = PROOFS
         .iter()

@@ -9,11 +9,12 @@
 //!
 //! * `figure`, `meter`: a result with its goal, and what a run cost.
 //! * `stores`: the stores of a run. `bare`, `postgres_bare`: the loops that results are compared with.
-//! * `lifecycle`, `scale`, `http`, `postgres`, `operations`, `flow`: the benchmarks.
+//! * `lifecycle`, `scale`, `http`, `postgres`, `operations`, `flow`, `costs`: the benchmarks.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 
 mod bare;
+mod costs;
 mod figure;
 mod flow;
 mod http;
@@ -27,8 +28,9 @@ mod stores;
 
 use std::{net::SocketAddr, path::PathBuf};
 
+pub use costs::TraceTarget;
 use figure::Report;
-use steadfast::Engine;
+use steadfast::{Engine, EngineBuilder};
 
 /// A complete server on its own port.
 pub struct BenchServer {
@@ -40,7 +42,7 @@ pub struct BenchServer {
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  steadfast bench --jobs 30000 --backlog 30000\n  steadfast bench --flow --held 300000\n  steadfast bench --operations --tagged 5000000"
+    after_help = "Examples:\n  steadfast bench --jobs 30000 --backlog 30000\n  steadfast bench --flow --held 300000\n  steadfast bench --operations --tagged 5000000\n  steadfast bench --costs --jobs 200000"
 )]
 pub struct Args {
     /// Jobs per throughput figure.
@@ -68,6 +70,8 @@ pub struct Args {
     flow: flow::FlowArgs,
     #[command(flatten)]
     operations: operations::OperationArgs,
+    #[command(flatten)]
+    costs: costs::CostArgs,
     /// Benchmark a PostgreSQL database instead of SQLite files: one to four nodes, in a temporary
     /// schema that is dropped afterwards.
     #[arg(long)]
@@ -80,10 +84,12 @@ pub struct Args {
     json: bool,
 }
 
-/// Measures, and prints the figures. `serve` starts a server on a store in the given file.
+/// Measures, and prints the figures. `serve` starts a server on a store in the given file, and
+/// `trace` gives an engine a tracer.
 pub async fn run(
     args: Args,
     serve: impl AsyncFn(PathBuf) -> anyhow::Result<BenchServer>,
+    trace: impl Fn(EngineBuilder, TraceTarget) -> anyhow::Result<EngineBuilder>,
 ) -> anyhow::Result<()> {
     let scratch = || match &args.dir {
         Some(dir) => tempfile::tempdir_in(dir),
@@ -97,6 +103,11 @@ pub async fn run(
     }
     if args.operations.operations {
         operations::figures(&args, scratch()?.path(), &mut report).await?;
+        report.finish();
+        return Ok(());
+    }
+    if args.costs.costs {
+        costs::figures(&args, scratch()?.path(), &mut report, trace).await?;
         report.finish();
         return Ok(());
     }

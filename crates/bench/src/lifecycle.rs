@@ -11,7 +11,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Client, Context, Engine, JobError, JobKind, JobRequest, SqliteOptions, SqliteStore,
+    Client, Context, Engine, EngineBuilder, JobError, JobKind, JobRequest, SqliteOptions,
+    SqliteStore,
     store::{Clock as _, SystemClock},
 };
 use tokio::sync::Notify;
@@ -117,23 +118,7 @@ pub async fn whole(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Resu
     let bare = meter.stop();
 
     let store = SqliteStore::open(dir.join("lifecycle.db"), SqliteOptions::default())?;
-    let done = Arc::new(RunCounter::of(args.jobs));
-    let meter = Meter::start();
-    let engine = Engine::builder(store)
-        .state(done.clone())
-        .handler(count)
-        .concurrency(4 * args.batch)
-        .start()?;
-    fill(&engine.client(), args.jobs, args.batch).await?;
-    done.wait().await;
-    let client = engine.client();
-    engine.stop().await;
-    let ours = meter.stop();
-    let stats = client.stats(client.now()).await?;
-    anyhow::ensure!(
-        stats.succeeded == args.jobs as u64,
-        "the engine lost jobs: {stats:?}"
-    );
+    let ours = run(Engine::builder(store), args.jobs, args.batch).await?;
     let names = ["lifecycle", "lifecycle, CPU"];
     compare(
         report,
@@ -145,7 +130,29 @@ pub async fn whole(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Resu
     Ok(())
 }
 
-fn compare(
+/// Creates jobs and runs them with an engine of its own; the cost of both.
+pub async fn run(builder: EngineBuilder, jobs: usize, batch: usize) -> anyhow::Result<Cost> {
+    let done = Arc::new(RunCounter::of(jobs));
+    let meter = Meter::start();
+    let engine = builder
+        .state(done.clone())
+        .handler(count)
+        .concurrency(4 * batch)
+        .start()?;
+    fill(&engine.client(), jobs, batch).await?;
+    done.wait().await;
+    let client = engine.client();
+    engine.stop().await;
+    let cost = meter.stop();
+    let stats = client.stats(client.now()).await?;
+    anyhow::ensure!(
+        stats.succeeded == jobs as u64,
+        "the engine lost jobs: {stats:?}"
+    );
+    Ok(cost)
+}
+
+pub fn compare(
     report: &mut Report,
     [rate, cpu]: [&'static str; 2],
     [rate_aim, cpu_aim]: [&'static str; 2],

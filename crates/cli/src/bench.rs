@@ -2,17 +2,18 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use anyhow::Context as _;
 use steadfast::{
-    Engine, SqliteOptions, SqliteStore,
+    Engine, EngineBuilder, SqliteOptions, SqliteStore,
     http::{AddressPolicy, Outbound, OutboundRules},
 };
 pub use steadfast_bench::Args;
-use steadfast_bench::BenchServer;
-use steadfast_server::{App, Metrics, Settings};
+use steadfast_bench::{BenchServer, TraceTarget};
+use steadfast_server::{App, Metrics, Settings, Telemetry, TelemetrySettings};
 use tokio::net::TcpListener;
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
-    steadfast_bench::run(args, serve).await
+    steadfast_bench::run(args, serve, trace).await
 }
 
 async fn serve(file: PathBuf) -> anyhow::Result<BenchServer> {
@@ -36,4 +37,21 @@ async fn serve(file: PathBuf) -> anyhow::Result<BenchServer> {
         std::future::pending(),
     ));
     Ok(BenchServer { engine, address })
+}
+
+/// Spans are made and sent as by a server; the environment has no part in it.
+fn trace(builder: EngineBuilder, target: TraceTarget) -> anyhow::Result<EngineBuilder> {
+    let variable = move |name: &str| match name {
+        "OTEL_TRACES_SAMPLER" => Some("parentbased_traceidratio".to_owned()),
+        "OTEL_TRACES_SAMPLER_ARG" => Some(target.sampled.to_owned()),
+        _ => None,
+    };
+    let settings = TelemetrySettings {
+        endpoint: Some(target.endpoint),
+        variable: Arc::new(variable),
+        ..TelemetrySettings::default()
+    };
+    let telemetry = Telemetry::start(&settings)?.context("no telemetry")?;
+    let tracer = telemetry.tracer().context("no tracer")?;
+    Ok(builder.tracer(tracer))
 }

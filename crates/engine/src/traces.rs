@@ -155,6 +155,10 @@ impl SendSpans {
         now: impl Fn() -> Timestamp,
     ) {
         for (index, mut span) in self.0.into_iter().enumerate() {
+            // Most are not, where a part of all traces is kept.
+            if !span.is_recording() {
+                continue;
+            }
             match results {
                 Ok(results) => {
                     if let Some(result) = results.get(index) {

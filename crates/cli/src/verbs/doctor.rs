@@ -2,6 +2,7 @@
 //! that `--recount` repairs.
 
 mod damage;
+mod permissions;
 mod recount;
 mod server;
 mod sqlite;
@@ -98,6 +99,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             findings.ok("settings", from);
             check_outbound(&settings, &mut findings);
             check_tls(&settings, &mut findings);
+            permissions::check_secret_files(&settings, &mut findings);
             check_store(&settings, &mut findings).await;
             if args.recount {
                 recount::recount(&settings, &mut findings).await;

@@ -119,6 +119,25 @@ fn doctor_names_rows_that_cannot_be_read_and_files_that_others_may_open() {
 }
 
 #[test]
+#[cfg(unix)]
+fn doctor_names_key_files_that_other_users_can_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = dir();
+    let keys = dir.path().join("encryption.keys");
+    let key = "one:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
+    std::fs::write(&keys, key).unwrap();
+    for (mode, is_warned) in [(0o644, true), (0o640, false), (0o600, false)] {
+        std::fs::set_permissions(&keys, std::fs::Permissions::from_mode(mode)).unwrap();
+        let args = ["doctor", "--listen", "127.0.0.1:0", "--store", "memory:"];
+        let key_file = ["--encryption-key-file", "encryption.keys"];
+        let doctor = run(&[&args[..], &key_file].concat(), &dir);
+        assert_eq!(doctor.code, 0, "{doctor:?}");
+        let warning = "other users can read encryption.keys (mode 644), which contains the encryption keys: chmod 600 encryption.keys";
+        assert_eq!(doctor.out.contains(warning), is_warned, "{doctor:?}");
+    }
+}
+
+#[test]
 fn doctor_names_counters_that_differ_and_repairs_them_when_asked() {
     let dir = dir();
     assert_eq!(run(&["migrate", "--store", "sqlite:jobs.db"], &dir).code, 0);

@@ -66,7 +66,7 @@ fn refusal(cipher: &Cipher, record: &StoredRecord) -> Option<String> {
     record.text.as_ref().err()?;
     Some(match cipher.key_ids().any(|known| known == id) {
         true => format!(
-            "it is encrypted with a key `{id}` that is another one than the key `{id}` that was given"
+            "the key `{id}` that was given is not the key `{id}` that it was encrypted with"
         ),
         false => format!(
             "it is encrypted with key `{id}`, which was not given; start with `--encryption-key-file`, or add the key to that file"

@@ -46,7 +46,7 @@ async fn a_database_is_opened_with_its_keys_only() {
         (None, "it is encrypted with key `one`, which was not given"),
         (
             Some(ONE.replace("AAEC", "AAED")),
-            "another one than the key `one` that was given",
+            "the key `one` that was given is not the key `one` that it was encrypted with",
         ),
     ] {
         let keys = key.map(|key| EncryptionKeys::parse(&key).unwrap());

@@ -79,7 +79,7 @@ async fn a_store_is_opened_with_its_keys_only() {
         ),
         (
             &[ANOTHER_ONE][..],
-            "another one than the key `one` that was given",
+            "the key `one` that was given is not the key `one` that it was encrypted with",
         ),
     ] {
         let refused = database.try_open(keys).map(drop).unwrap_err().to_string();

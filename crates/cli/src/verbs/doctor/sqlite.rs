@@ -9,7 +9,7 @@ use steadfast::{
     store::{Clock as _, SystemClock},
 };
 
-use super::Findings;
+use super::{Findings, permissions};
 use crate::{
     exit::with_causes,
     limits::{CLOCK_SKEW_MAX, DISK_FAIL_BYTES, DISK_WARN_BYTES},
@@ -63,7 +63,7 @@ pub async fn check_file(path: &Path, settings: &Settings, findings: &mut Finding
             return findings.fail("store", format!("cannot read {}: {error}", path.display()));
         }
     }
-    check_permissions(path, findings);
+    permissions::check_store_file(path, findings);
     check_integrity(path, findings);
     check_writable(path, findings);
 }
@@ -130,30 +130,6 @@ async fn check_clock(path: &Path, settings: &Settings, findings: &mut Findings) 
         ),
     }
 }
-
-/// Payloads, headers and secrets are stored as they are, unless the store is encrypted.
-#[cfg(unix)]
-fn check_permissions(path: &Path, findings: &mut Findings) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let Ok(metadata) = std::fs::metadata(path) else {
-        return;
-    };
-    let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 == 0 {
-        findings.ok("access", "only the owner of the file can read it");
-    } else {
-        findings.warn(
-            "access",
-            format!(
-                "other users can read the file (mode {mode:o}), which contains payloads and secrets: chmod 600 {}",
-                path.display()
-            ),
-        );
-    }
-}
-
-#[cfg(not(unix))]
-fn check_permissions(_: &Path, _: &mut Findings) {}
 
 fn check_integrity(path: &Path, findings: &mut Findings) {
     let checked =
