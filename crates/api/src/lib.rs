@@ -58,7 +58,7 @@ pub use failure::{
 };
 pub use flow::destination::{
     DestinationBody, DestinationList, DestinationMinute, DestinationQuery, DestinationSettings,
-    HoldDestinationRequest, IncidentBody, ManualHoldBody, SetDestinationRequest,
+    HoldDestinationRequest, IncidentBody, ManualHoldBody, QuotaBody, SetDestinationRequest,
     SharedRetryAfterBody,
 };
 pub use flow::forecast::{

@@ -237,6 +237,12 @@ schema!(
         .property("httpStatus", Object::with_type(Type::Integer))
         .property("retryAfter", text())
         .property(
+            "retryAfterHeader",
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .description(Some("The header that requested the wait, if it was not `Retry-After`")),
+        )
+        .property(
             "trace",
             ObjectBuilder::new()
                 .schema_type(Type::String)

@@ -97,7 +97,7 @@ pub fn decision_brief(attempt: &Attempt) -> Option<String> {
     let source = match delay.source {
         DelaySource::Policy => String::new(),
         DelaySource::Rule => format!(", by {}", rule_name(decision)),
-        DelaySource::RetryAfter => " (Retry-After)".to_owned(),
+        DelaySource::RetryAfter => format!(" ({})", delay.retry_after_header),
     };
     let wait = brief(delay.jittered);
     Some(format!("{} in {wait}{source}", retry_name(decision)))
@@ -265,7 +265,8 @@ fn delay_origin(decision: &Decision, delay: &RetryDelay) -> String {
         brief(delay.delay),
     );
     if delay.source == DelaySource::RetryAfter {
-        parts.push(format!("the target requested {retry_after} (Retry-After)"));
+        let header = delay.retry_after_header;
+        parts.push(format!("the target requested {retry_after} ({header})"));
     }
     match (delay.backoff, decision.budget) {
         (Some(backoff), _) => {
@@ -293,7 +294,8 @@ fn delay_origin(decision: &Decision, delay: &RetryDelay) -> String {
         ));
     }
     if delay.retry_after.is_some() && delay.source != DelaySource::RetryAfter {
-        parts.push(format!("at least {retry_after} because of Retry-After"));
+        let header = delay.retry_after_header;
+        parts.push(format!("at least {retry_after} because of {header}"));
     }
     parts.join("; ")
 }

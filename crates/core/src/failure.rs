@@ -9,6 +9,7 @@ use std::{borrow::Cow, fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    flow::{LimitHeader, RequestedWait},
     limits,
     values::{cut_middle, duration, truncate},
 };
@@ -44,6 +45,9 @@ pub struct Failure {
         skip_serializing_if = "Option::is_none"
     )]
     pub retry_after: Option<Duration>,
+    /// The header that said so, if it was not `Retry-After`.
+    #[serde(default, skip_serializing_if = "LimitHeader::is_retry_after")]
+    pub retry_after_header: LimitHeader,
     /// The stack trace, if there is one. Only the record of the attempt keeps it, the middle left
     /// out if it is longer than [`limits::TRACE_BYTES_MAX`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,6 +68,7 @@ impl Failure {
             message: truncate(message.into(), limits::MESSAGE_BYTES_MAX),
             http_status: None,
             retry_after: None,
+            retry_after_header: LimitHeader::RETRY_AFTER,
             trace: None,
             permanent: false,
             fingerprint: None,
@@ -83,6 +88,13 @@ impl Failure {
     pub fn with_retry_after(mut self, delay: Duration) -> Self {
         self.retry_after = Some(delay.min(limits::RETRY_AFTER_MAX));
         self
+    }
+
+    /// Sets the same, and the header that said so.
+    #[must_use]
+    pub fn with_requested_wait(mut self, wait: RequestedWait) -> Self {
+        self.retry_after_header = wait.header;
+        self.with_retry_after(wait.delay)
     }
 
     /// Sets the stack trace; of one that is too long the middle is left out.
@@ -106,6 +118,7 @@ impl Failure {
             message: self.message.clone(),
             http_status: self.http_status,
             retry_after: self.retry_after,
+            retry_after_header: self.retry_after_header,
             trace: None,
             permanent: self.permanent,
             fingerprint: self.fingerprint,

@@ -6,6 +6,7 @@
 //! * `flow_key`: the fields of a job that gates read.
 //! * `gate`: what a person sets; `patch`: how it is written. `gates`: which of them apply to a job.
 //! * `health`: whether a destination can be called now.
+//! * `quota`: what a destination says remains of its own limits.
 //! * `room`: how many jobs a gate lets start now, or when it opens.
 //! * `stop`: gates that let no job start, however few run.
 //! * `fair`: which tenant is next.
@@ -23,6 +24,7 @@ mod gates;
 mod health;
 mod hold;
 mod patch;
+mod quota;
 mod rate;
 mod room;
 mod slots;
@@ -44,6 +46,7 @@ pub use health::{
 };
 pub use hold::{HoldMode, Pause, RetryAfterScope};
 pub use patch::{GatePatch, PausePatch, RatePatch};
+pub use quota::{LimitHeader, RequestedWait, SharedQuota, TargetQuota};
 pub use rate::Rate;
 pub use room::Room;
 pub use slots::{

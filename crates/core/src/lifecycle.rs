@@ -141,6 +141,7 @@ fn retry_or_give_up(ended: &EndedAttempt, failure: Failure, dice: Dice) -> Verdi
         retry: progress.retries_used().saturating_add(1),
         previous: progress.last_delay,
         retry_after: failure.retry_after,
+        retry_after_header: failure.retry_after_header,
         fixed_by_rule: match action {
             Some(RuleAction::RetryAfter(delay)) => Some(delay),
             _ => None,

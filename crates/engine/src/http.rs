@@ -40,7 +40,6 @@ pub use lookup::SystemResolver;
 pub use request::{HTTP_KIND, HttpRequest};
 #[cfg(feature = "_testing")]
 #[doc(hidden)]
-pub use response::parse_retry_after;
 pub use response::{RecordedResponse, Timings};
 pub use signature::{SigningKey, sign};
 pub use webhook::{WebhookHandler, delivery_request};

@@ -31,7 +31,7 @@ use crate::{Counters, Invariant, expected::ExpectedJob};
 use batches::ExpectedBatch;
 pub use ends::CommitObservation;
 use flow::ExpectedFlow;
-use holds::ExpectedProbes;
+use holds::{ExpectedProbes, ExpectedQuotas};
 pub use operations::{ExpectedOperation, OperationObservation};
 pub use ticks::ExpectedSchedule;
 
@@ -141,6 +141,7 @@ pub struct History {
     unique_requests: BTreeMap<(Tenant, UniqueKey), u32>,
     pub(crate) flow: ExpectedFlow,
     probes: ExpectedProbes,
+    quotas: ExpectedQuotas,
     /// How often the clock was set back, and the latest time from which it was.
     set_backs: u32,
     latest: Option<Timestamp>,

@@ -12,7 +12,9 @@ use std::{
 use async_trait::async_trait;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use serde::{Deserialize, Serialize};
-use steadfast_core::{Destination, Failure, FailureClass, Job, Kind, Outcome, Payload, StepName};
+use steadfast_core::{
+    Destination, Failure, FailureClass, Job, Kind, Outcome, Payload, StepName, TargetQuota,
+};
 use steadfast_engine::{
     AttemptContext, Context, EngineBuilder, Handler, JobError, JobKind, JobRequest, Notice,
     Observer,
@@ -234,7 +236,28 @@ impl Handler for Deliver {
         let fence = job.progress.fence;
         script.history.lock().started(job.id, fence, now);
         pause().await;
-        outcome(script.end(job))
+        match script.end(job) {
+            End::AskToWait(secs) if secs % 2 == 1 => {
+                let quota = TargetQuota::read(&|name| counter(name, secs), script.clock.now());
+                quota
+                    .into_iter()
+                    .for_each(|quota| attempt.note_quota(quota));
+                Outcome::Failure {
+                    failure: Failure::http(429, "later"),
+                    output: None,
+                }
+            }
+            end => outcome(end),
+        }
+    }
+}
+
+/// The headers with which some destinations ask to be called later.
+fn counter(header: &str, secs: u64) -> Option<String> {
+    match header {
+        "x-ratelimit-remaining" => Some((secs % 3).to_string()),
+        "x-ratelimit-reset" => Some(secs.to_string()),
+        _ => None,
     }
 }
 

@@ -340,8 +340,8 @@ pub mod flow {
     pub use steadfast_core::{
         ConcurrencyKey, Destination, DestinationHealth, Gate, GateDefaults, GateId, GateLimits,
         GatePatch, GateScope, HealthPatch, HealthRules, HealthStatus, HoldMode, Incident,
-        IncidentCause, ManualHold, OutcomeCounts, Pause, PausePatch, Rate, RatePatch, RetryShare,
-        SharedRetryAfter, Weight,
+        IncidentCause, LimitHeader, ManualHold, OutcomeCounts, Pause, PausePatch, Rate, RatePatch,
+        RetryShare, SharedQuota, SharedRetryAfter, TargetQuota, Weight,
     };
     /// How many jobs are coming, for [`Client::forecast`](crate::Client::forecast).
     #[doc(inline)]

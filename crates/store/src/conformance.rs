@@ -382,6 +382,7 @@ macro_rules! conformance_tests {
                 jobs_that_name_a_destination_take_no_room_from_other_tenants
                 every_gate_of_a_job_must_be_open
                 starts_keep_to_a_rate
+                what_a_destination_says_remains_is_spread_until_its_reset
                 a_paused_gate_opens_by_itself_at_its_time
                 retries_beyond_their_share_wait_and_first_attempts_do_not
                 a_caller_takes_no_more_for_a_destination_than_it_wants

@@ -35,7 +35,7 @@ pub struct DestinationBody {
     pub status: HealthStatus,
     /// What to do when the destination is unhealthy.
     pub hold: HoldMode,
-    /// The jobs that a `Retry-After` applies to.
+    /// The jobs that a `Retry-After` or a quota applies to.
     pub retry_after_scope: RetryAfterScope,
     /// Whether jobs wait or start more slowly because of its health. With `hold` `watch`, jobs
     /// follow their policies regardless of the status, unless a person holds the destination.
@@ -57,6 +57,10 @@ pub struct DestinationBody {
     pub held_by_hand: Option<ManualHoldBody>,
     /// The active `Retry-After`, if any.
     pub retry_after: Option<SharedRetryAfterBody>,
+    /// What the destination says remains of its own limits, if at most half of it does; starts are
+    /// spread over the time until the reset.
+    #[serde(default)]
+    pub quota: Option<QuotaBody>,
     /// The current incident.
     pub incident: Option<IncidentBody>,
     /// Past incidents, newest first.
@@ -136,8 +140,18 @@ impl DestinationBody {
                     until: retry_after.until,
                     at: retry_after.at,
                     status: retry_after.status,
+                    header: retry_after.header.to_string(),
                     job_id: (!is_for_tenant).then_some(retry_after.job),
                 }),
+            quota: health.quota(now).map(|quota| QuotaBody {
+                header: quota.header.to_string(),
+                remaining: quota.remaining,
+                resets_at: quota.resets_at,
+                until: quota.until,
+                at: quota.at,
+                sentence: quota.describe(),
+                job_id: (!is_for_tenant).then_some(quota.job),
+            }),
             incident: health.incident().map(incident),
             past_incidents: past_incidents.map(incident).collect(),
             minutes: match has_failed {
@@ -183,7 +197,7 @@ impl DestinationBody {
     /// Whether to release it would change anything.
     pub fn is_releasable(&self) -> bool {
         let is_held = self.holds_jobs && self.status != HealthStatus::Ramping;
-        is_held || self.retry_after.is_some()
+        is_held || self.retry_after.is_some() || self.quota.is_some()
     }
 }
 
@@ -236,7 +250,7 @@ impl ManualHoldBody {
 }
 
 /// A `Retry-After` that applies to all jobs for a destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SharedRetryAfter))]
 pub struct SharedRetryAfterBody {
@@ -248,6 +262,34 @@ pub struct SharedRetryAfterBody {
     pub at: Timestamp,
     /// HTTP status of the response.
     pub status: u16,
+    /// The header: `Retry-After` or `retry-after-ms`.
+    #[serde(default)]
+    pub header: String,
+    /// The job that received it; only for keys for all tenants.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub job_id: Option<JobId>,
+}
+
+/// What a destination says remains of its own limits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TargetQuota))]
+pub struct QuotaBody {
+    /// The header, such as `x-ratelimit-remaining-requests`.
+    pub header: String,
+    /// How much remained when it was received. Each start uses at least one.
+    pub remaining: u32,
+    /// When the destination resets it.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub resets_at: Timestamp,
+    /// Until when it limits starts: `resetsAt`, or earlier if that is later than `retryAfterMax`.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub until: Timestamp,
+    /// When it was received.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub at: Timestamp,
+    /// The same as a sentence.
+    pub sentence: String,
     /// The job that received it; only for keys for all tenants.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub job_id: Option<JobId>,

@@ -157,8 +157,11 @@ pub struct DecisionBody {
     pub jitter_sample: Option<f64>,
     /// The chosen delay.
     pub jittered_ms: Option<u64>,
-    /// Delay that the target requested with Retry-After.
+    /// Delay that the target requested.
     pub retry_after_ms: Option<u64>,
+    /// The header that requested it: `Retry-After`, or another one.
+    #[serde(default)]
+    pub retry_after_header: Option<String>,
     /// Maximum delay of the policy.
     pub cap_ms: Option<u64>,
     /// Retries before this attempt in its budget, under the policy at that time.
@@ -184,6 +187,9 @@ impl From<&Decision> for DecisionBody {
             jitter_sample: delay.map(|it| it.sample),
             jittered_ms: delay.map(|it| duration::millis(it.jittered)),
             retry_after_ms: delay.and_then(|it| it.retry_after.map(duration::millis)),
+            retry_after_header: delay
+                .filter(|it| it.retry_after.is_some())
+                .map(|it| it.retry_after_header.to_string()),
             cap_ms: delay.map(|it| duration::millis(it.cap)),
             retries_used: decision.budget.map(|it| it.retries_used),
             max_retries: decision.budget.map(|it| it.max_retries),

@@ -219,7 +219,15 @@ fn print_destination(body: &DestinationBody) -> anyhow::Result<()> {
     }
     if let Some(retry_after) = &body.retry_after {
         let until = moment(retry_after.until, now);
-        print_line!("  {} received: jobs wait until {until}", retry_after.status)?;
+        let header = match retry_after.header.as_str() {
+            "" | "Retry-After" => String::new(),
+            header => format!(" with {header}"),
+        };
+        let status = retry_after.status;
+        print_line!("  {status}{header} received: jobs wait until {until}")?;
+    }
+    if let Some(quota) = &body.quota {
+        print_line!("  it says that {}", quota.sentence)?;
     }
     if let Some(probe) = body.next_probe_at {
         print_line!("  next probe {}", relative(probe, now))?;

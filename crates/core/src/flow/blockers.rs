@@ -26,6 +26,7 @@ use super::{
     gate_state::{ClosedBy, GateState},
     gates::{AppliedGate, Gates},
     health::{IncidentCause, SharedRetryAfter},
+    quota::SharedQuota,
     room::Room,
 };
 
@@ -145,6 +146,8 @@ string_enum! {
         Held = "held",
         /// The destination asked its callers to wait.
         RetryAfter = "retry_after",
+        /// Little or nothing remains of the destination's own limits.
+        Quota = "quota",
         /// The destination works again, and jobs start faster from second to second.
         Ramping = "ramping",
         /// As many attempts run as may.
@@ -211,6 +214,11 @@ pub struct Blocker {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub retry_after: Option<SharedRetryAfter>,
+    /// What the destination says remains of its own limits; hidden from keys for one tenant if it
+    /// applies to all tenants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub quota: Option<SharedQuota>,
     /// The jobs ahead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
@@ -242,6 +250,7 @@ impl Blocker {
             since: None,
             evidence: None,
             retry_after: None,
+            quota: None,
             jobs: Vec::new(),
             ahead: None,
             ahead_at_least: false,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     health::{Incident, ManualHold, SharedRetryAfter},
     hold::Pause,
+    quota::SharedQuota,
     rate::Rate,
 };
 use crate::{limits, values::Timestamp};
@@ -72,6 +73,13 @@ pub enum ClosedBy {
     },
     /// The destination asked its callers to wait.
     RetryAfter(SharedRetryAfter),
+    /// Little or nothing remains of the destination's own limits.
+    Quota {
+        /// When the next one may start.
+        until: Timestamp,
+        /// What the destination says.
+        quota: SharedQuota,
+    },
 }
 
 impl ClosedBy {
@@ -80,7 +88,8 @@ impl ClosedBy {
         match self {
             Self::Pause(pause) => pause.until,
             Self::MaxRunning => None,
-            Self::Rate(until) | Self::RetryShare(until) | Self::Ramp { until, .. } => Some(*until),
+            Self::Rate(until) | Self::RetryShare(until) => Some(*until),
+            Self::Ramp { until, .. } | Self::Quota { until, .. } => Some(*until),
             Self::Hold { until, .. } | Self::ManualHold { until, .. } => *until,
             Self::RetryAfter(retry_after) => Some(retry_after.until),
         }

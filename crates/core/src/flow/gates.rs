@@ -164,7 +164,8 @@ impl Gates {
         let mut healths = self.health.values().flat_map(KnownHealth::iter);
         self.set.values().any(is_paused)
             || healths.any(|(_, health)| {
-                health.keeps_back(HoldMode::Auto) || health.retry_after(now).is_some()
+                let asks_to_wait = health.retry_after(now).is_some() || health.quota(now).is_some();
+                health.keeps_back(HoldMode::Auto) || asks_to_wait
             })
     }
 

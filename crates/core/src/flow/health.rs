@@ -26,7 +26,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::hold::HoldMode;
+use super::{hold::HoldMode, quota::SharedQuota};
 use crate::{
     limits,
     values::{Tenant, Timestamp, string_enum},
@@ -94,6 +94,8 @@ pub struct DestinationHealth {
     reports: BTreeMap<String, Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after: Option<SharedRetryAfter>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quota: Option<SharedQuota>,
     #[serde(skip_serializing_if = "Option::is_none")]
     incident: Option<Incident>,
     /// The newest first.
@@ -185,6 +187,11 @@ impl DestinationHealth {
             .filter(|retry_after| retry_after.until > now)
     }
 
+    /// What the destination says remains of its own limits, if that is so little that it counts.
+    pub fn quota(&self, now: Timestamp) -> Option<&SharedQuota> {
+        self.quota.as_ref().filter(|quota| quota.until > now)
+    }
+
     /// The outcomes of the last minute or so.
     pub fn counts(&self) -> &OutcomeCounts {
         &self.counts
@@ -219,7 +226,8 @@ impl DestinationHealth {
 
     /// Whether there is nothing to say about it, so that nodes need not report.
     pub fn is_quiet(&self) -> bool {
-        self.phase == Phase::Healthy && self.counts.is_empty() && self.retry_after.is_none()
+        let asks_to_wait = self.retry_after.is_some() || self.quota.is_some();
+        self.phase == Phase::Healthy && self.counts.is_empty() && !asks_to_wait
     }
 }
 

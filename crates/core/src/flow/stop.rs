@@ -18,6 +18,8 @@ pub enum GateStop {
     Held,
     /// Its destination asked its callers to wait.
     RetryAfter,
+    /// Nothing remains of the destination's own limits.
+    Quota,
 }
 
 impl Gates {
@@ -30,6 +32,9 @@ impl Gates {
                 Room::Closed(ClosedBy::Pause(_)) => GateStop::Paused,
                 Room::Closed(ClosedBy::Hold { .. } | ClosedBy::ManualHold { .. }) => GateStop::Held,
                 Room::Closed(ClosedBy::RetryAfter(_)) => GateStop::RetryAfter,
+                Room::Closed(ClosedBy::Quota { quota, .. }) if quota.remaining == 0 => {
+                    GateStop::Quota
+                }
                 // A probe is due, and no other job.
                 _ if gate.limits.is_for_probes() => GateStop::Held,
                 _ => return None,

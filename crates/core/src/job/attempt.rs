@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     failure::{Failure, FailureClass},
+    flow::TargetQuota,
     job::{Fence, Job, NewJob, log::LogLines},
     lifecycle::transition::OutboxRefusal,
     policy::RetryDelay,
@@ -89,6 +90,7 @@ impl Claim {
             outbox: Vec::new(),
             held: Duration::ZERO,
             worker_version: None,
+            quota: None,
             log: LogLines::default(),
         }
     }
@@ -141,6 +143,7 @@ pub struct EndedAttempt {
     pub(crate) outbox: Vec<NewJob>,
     pub(crate) held: Duration,
     pub(crate) worker_version: Option<String>,
+    pub(crate) quota: Option<TargetQuota>,
     pub(crate) log: LogLines,
 }
 
@@ -178,6 +181,11 @@ impl EndedAttempt {
     /// Sets the version of the worker that ran it, which groups of failures name.
     pub fn set_worker_version(&mut self, version: Option<String>) {
         self.worker_version = version;
+    }
+
+    /// Sets what the destination said remains of its own limits.
+    pub fn set_quota(&mut self, quota: Option<TargetQuota>) {
+        self.quota = quota;
     }
 
     /// Sets the jobs that are created if and only if this attempt succeeds.
@@ -219,8 +227,12 @@ impl EndedAttempt {
         self.outbox.clear();
     }
 
-    /// Cuts the Retry-After of a failure to what the settings allow.
+    /// Cuts the Retry-After of a failure, and the time for which a quota counts, to what the settings
+    /// allow.
     pub fn limit_retry_after(&mut self, most: Duration) {
+        if let Some(quota) = &mut self.quota {
+            quota.counts_for = quota.counts_for.min(most);
+        }
         if let Outcome::Failure { failure, .. } = &mut self.outcome {
             failure.retry_after = failure.retry_after.map(|delay| delay.min(most));
         }

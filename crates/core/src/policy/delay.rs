@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Backoff, Jitter, RetryPolicy};
-use crate::{limits, state::EndReason, values::duration};
+use crate::{flow::LimitHeader, limits, state::EndReason, values::duration};
 
 /// One roll of the dice: a random number in [0, 1) that the caller brings, because core makes
 /// none.
@@ -70,6 +70,9 @@ pub struct RetryDelay {
         skip_serializing_if = "Option::is_none"
     )]
     pub retry_after: Option<Duration>,
+    /// The header that said so, if it was not `Retry-After`.
+    #[serde(default, skip_serializing_if = "LimitHeader::is_retry_after")]
+    pub retry_after_header: LimitHeader,
     /// The policy's `maxDelay`.
     #[serde(with = "duration::text")]
     pub cap: Duration,
@@ -98,6 +101,7 @@ pub(crate) struct DelayInput {
     /// The delay before this one, for decorrelated jitter.
     pub previous: Option<Duration>,
     pub retry_after: Option<Duration>,
+    pub retry_after_header: LimitHeader,
     /// A rule's own delay, in place of the backoff's.
     pub fixed_by_rule: Option<Duration>,
 }
@@ -143,6 +147,7 @@ impl RetryPolicy {
             sample: dice.sample(),
             jittered: interpolate(low, high, dice.sample()).min(cap),
             retry_after,
+            retry_after_header: input.retry_after_header,
             cap: self.max_delay,
         }
     }

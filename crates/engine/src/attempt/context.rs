@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
-use steadfast_core::{Job, JobId, LogLevel, LogLine, Payload, StepName, Timestamp, limits};
+use steadfast_core::{
+    Job, JobId, LogLevel, LogLine, Payload, StepName, TargetQuota, Timestamp, limits,
+};
 use steadfast_store::StoreError;
 use steadfast_tracing::AttemptLogger;
 
@@ -42,6 +44,12 @@ impl AttemptContext {
     /// Returns when this attempt should stop, for use in `select!`.
     pub async fn stopped(&self) -> StopReason {
         self.signals.stopped().await
+    }
+
+    /// Notes what the called destination says remains of its own limits: it lowers the pace of
+    /// other jobs for the destination of this one.
+    pub fn note_quota(&self, quota: TargetQuota) {
+        self.signals.set_quota(quota);
     }
 
     fn log(&self, level: LogLevel, text: String) {

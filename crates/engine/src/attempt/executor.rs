@@ -100,6 +100,7 @@ impl Executor {
         if let Some(note) = signals.note() {
             ended.set_note(&note);
         }
+        ended.set_quota(signals.quota());
         ended.set_log(signals.unstored_log());
         ended.set_outbox(signals.take_outbox());
         ended

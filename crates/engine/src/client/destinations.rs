@@ -29,7 +29,7 @@ pub struct DestinationState {
     /// What follows if it is found unhealthy: for the jobs of the tenant that was asked for, or
     /// where nothing is set for a tenant.
     pub hold: HoldMode,
-    /// The jobs that a `Retry-After` applies to.
+    /// The jobs that a `Retry-After` or a quota applies to.
     pub retry_after_scope: RetryAfterScope,
     /// When it counts as unhealthy.
     pub rules: HealthRules,
@@ -185,8 +185,8 @@ impl Client {
         self.command_destination(destination, &command).await
     }
 
-    /// Lets jobs for a destination start again, faster from second to second, and forgets a
-    /// `Retry-After`. To release one that is not held changes nothing.
+    /// Lets jobs for a destination start again, faster from second to second, and forgets what it
+    /// asked for. To release one that is not held changes nothing.
     pub async fn release_destination(
         &self,
         destination: &Destination,
@@ -326,7 +326,7 @@ fn state_of(
     let known = known.filter(|(of, _)| of.is_none() || tenant.is_none() || *of == tenant);
     let weight = |(of, health): &(Option<&Tenant>, &Arc<DestinationHealth>)| {
         let last = health.past_incidents().first().map(|last| last.began_at);
-        let asks_to_wait = health.retry_after(now).is_some();
+        let asks_to_wait = health.retry_after(now).is_some() || health.quota(now).is_some();
         let tenant = of.map(|tenant| Reverse(tenant.to_string()));
         (
             health.incident().is_some(),

@@ -18,6 +18,8 @@ pub enum DueStop {
     Held(Destination),
     /// Their destination asked its callers to wait.
     RetryAfter(Destination),
+    /// Nothing remains of the destination's own limits.
+    Quota(Destination),
     /// A person paused a gate.
     Paused(GateId),
     /// No live node or worker serves their kind and queue.
@@ -128,6 +130,7 @@ fn stop_of(stop: GateStop, gate: GateId, destination: &Destination) -> DueStop {
         GateStop::Paused => DueStop::Paused(gate),
         GateStop::Held => DueStop::Held(destination.clone()),
         GateStop::RetryAfter => DueStop::RetryAfter(destination.clone()),
+        GateStop::Quota => DueStop::Quota(destination.clone()),
     }
 }
 

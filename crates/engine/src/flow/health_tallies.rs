@@ -7,7 +7,7 @@ use std::{
 
 use steadfast_core::{
     Destination, DestinationHealth, EndedAttempt, Gates, HealthReport, HealthSubject, HealthTally,
-    HoldMode, Outcome, RetryAfterScope, SharedRetryAfter, Tenant, Timestamp,
+    HoldMode, Outcome, RetryAfterScope, SharedQuota, SharedRetryAfter, Tenant, Timestamp,
     limits::RETRY_AFTER_OF_TWO,
 };
 use tokio::sync::Notify;
@@ -55,6 +55,12 @@ impl HealthTallies {
         }
         let is_watched = gates.hold_mode_of(&job.kind, &job.tenant, destination) != HoldMode::Off;
         let retry_after = SharedRetryAfter::of(ended, is_own_call);
+        let scope = gates.retry_after_scope(Some(&job.tenant), destination);
+        let quota = SharedQuota::of(ended).filter(|_| scope != RetryAfterScope::Job);
+        let (own_quota, shared_quota) = match scope {
+            RetryAfterScope::All if is_own_call => (None, quota),
+            _ => (quota, None),
+        };
         let health = |tenant| gates.health(destination, tenant).map(AsRef::as_ref);
         let for_all = HealthSubject::from(destination.clone());
         let own = HealthSubject::of_tenant(destination, &job.tenant);
@@ -65,6 +71,9 @@ impl HealthTallies {
             }
             if let Some(retry_after) = retry_after {
                 self.add_retry_after(entry, retry_after, health(Some(&job.tenant)));
+            }
+            if let Some(quota) = own_quota {
+                self.add_quota(entry, quota, health(Some(&job.tenant)));
             }
         }
         let is_known = health(None).is_some_and(|health| !health.is_quiet());
@@ -82,6 +91,21 @@ impl HealthTallies {
             {
                 self.add_retry_after(entry, for_all, health(None));
             }
+            if let Some(quota) = shared_quota {
+                self.add_quota(entry, quota, health(None));
+            }
+        }
+    }
+
+    fn add_quota(&self, entry: &mut Entry, quota: SharedQuota, health: Option<&DestinationHealth>) {
+        entry.tally.add_quota(quota, health);
+        let is_news = entry.tally.quota() == Some(&quota);
+        let known = health.and_then(|health| health.quota(quota.at));
+        // Of what remains, calls that start before it is known use a part.
+        let is_first = known.is_none() || (quota.remaining == 0 && known != Some(&quota));
+        if is_news && is_first && entry.report_at <= quota.at {
+            entry.report_at = Timestamp::EPOCH;
+            self.urgent.notify_one();
         }
     }
 
@@ -243,7 +267,7 @@ impl Entry {
         if !self.tally.is_worth_reporting(health, &rules, now) {
             return false;
         }
-        let asks_to_wait = self.tally.retry_after().is_some();
+        let asks_to_wait = self.tally.retry_after().is_some() || self.tally.quota().is_some();
         let has_incident = |health: Option<&DestinationHealth>| {
             health.is_some_and(|health| health.incident().is_some())
         };

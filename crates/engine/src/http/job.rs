@@ -88,7 +88,11 @@ impl Outbound {
                 match response {
                     Ok(response) => {
                         span.set_status(response.status);
-                        secrets.redact(response).outcome(attempt.client().now())
+                        let now = attempt.client().now();
+                        if let Some(quota) = response.quota(now) {
+                            attempt.note_quota(quota);
+                        }
+                        secrets.redact(response).outcome(now)
                     }
                     // Nothing was tried, so there is nothing to count.
                     Err(_) if looking.is_waiting() => Outcome::Snoozed(LOOKUP_TURN_SNOOZE),

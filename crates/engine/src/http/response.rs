@@ -2,12 +2,13 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use http::{HeaderMap, StatusCode, header, response};
+use http::{HeaderMap, HeaderName, StatusCode, header, response};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde::Serialize;
 use steadfast_core::{
-    Failure, Outcome, Payload, Timestamp, explain::shorten, limits::OUTPUT_BYTES_MAX,
+    Failure, LimitHeader, Outcome, Payload, RequestedWait, TargetQuota, Timestamp,
+    explain::shorten, limits::OUTPUT_BYTES_MAX,
 };
 
 use crate::limits::http::{
@@ -29,7 +30,8 @@ pub struct RecordedResponse {
     pub truncated: bool,
     /// How long each phase took.
     pub timings: Timings,
-    retry_after: Option<String>,
+    /// Those in which targets name their limits, whole.
+    limit_headers: BTreeMap<String, String>,
     location: Option<String>,
 }
 
@@ -77,42 +79,47 @@ impl RecordedResponse {
             body: excerpt.text(),
             truncated: excerpt.truncated,
             timings,
-            retry_after: text(header::RETRY_AFTER),
+            limit_headers: limit_headers(&head.headers),
             location: text(header::LOCATION),
         }
     }
 
     /// The outcome of the attempt: 2xx is success, and everything else is a failure.
     pub fn outcome(self, now: Timestamp) -> Outcome {
-        let output = self.output();
+        let output = self.output(now);
         if self.status.is_success() {
             return Outcome::Success { output };
         }
         let mut failure = Failure::http(self.status.as_u16(), self.message());
-        if let Some(delay) = self.retry_after(now) {
-            failure = failure.with_retry_after(delay);
+        if let Some(wait) = self.requested_wait(now) {
+            failure = failure.with_requested_wait(wait);
         }
         Outcome::Failure { failure, output }
     }
 
-    /// The delay of a `Retry-After` header. It only counts on 429 and 503.
-    pub fn retry_after(&self, now: Timestamp) -> Option<Duration> {
-        let statuses = [
-            StatusCode::TOO_MANY_REQUESTS,
-            StatusCode::SERVICE_UNAVAILABLE,
-        ];
-        if !statuses.contains(&self.status) {
-            return None;
-        }
-        parse_retry_after(self.retry_after.as_deref()?, now)
+    /// How long the target asked the caller to wait. It only counts on 429 and 503.
+    pub fn requested_wait(&self, now: Timestamp) -> Option<RequestedWait> {
+        RequestedWait::read(self.status.as_u16(), &|name| self.limit_header(name), now)
+    }
+
+    /// What remains of the target's own limits, if it is so little that it limits other jobs. A
+    /// `Retry-After` says more, and is shared by itself.
+    pub fn quota(&self, now: Timestamp) -> Option<TargetQuota> {
+        let quota = TargetQuota::read(&|name| self.limit_header(name), now)?;
+        let wait = self.requested_wait(now);
+        wait.is_none_or(|wait| wait.header == quota.header)
+            .then_some(quota)
+    }
+
+    fn limit_header(&self, name: &str) -> Option<String> {
+        self.limit_headers.get(name).cloned()
     }
 
     /// Everything that the target has written.
     pub(super) fn texts(&mut self) -> impl Iterator<Item = &mut String> {
-        let heads = [&mut self.retry_after, &mut self.location];
-        let heads = heads.into_iter().flatten();
         let headers = self.headers.values_mut();
-        heads.chain(headers).chain([&mut self.body])
+        let location = self.location.iter_mut();
+        location.chain(headers).chain([&mut self.body])
     }
 
     fn message(&self) -> String {
@@ -144,7 +151,12 @@ impl RecordedResponse {
 
     /// The record of this response. Escapes can make six bytes of one, so the body is cut until
     /// all of it fits.
-    fn output(&self) -> Option<Payload> {
+    fn output(&self, now: Timestamp) -> Option<Payload> {
+        let quota = self.quota(now).map(|quota| QuotaRecord {
+            header: quota.header,
+            remaining: quota.remaining,
+            resets_at: now.plus(quota.resets_in),
+        });
         let mut body = self.body.as_str();
         loop {
             let record = Record {
@@ -152,6 +164,7 @@ impl RecordedResponse {
                 headers: &self.headers,
                 body,
                 truncated: self.truncated || body.len() < self.body.len(),
+                quota: quota.as_ref(),
                 timings: TimingsRecord::from(self.timings),
             };
             let output = Payload::encode(&record).ok()?;
@@ -166,24 +179,24 @@ impl RecordedResponse {
     }
 }
 
-/// The delay that a `Retry-After` header asks for: seconds, or a date.
-pub fn parse_retry_after(header: &str, now: Timestamp) -> Option<Duration> {
-    let text = header.trim();
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More seconds than fit in a number are capped later like any other.
-        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
-    }
-    let date = httpdate::parse_http_date(text).ok()?;
-    Some(Timestamp::from(date).since(now))
-}
-
 #[derive(Serialize)]
 struct Record<'a> {
     status: u16,
     headers: &'a BTreeMap<String, String>,
     body: &'a str,
     truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quota: Option<&'a QuotaRecord>,
     timings: TimingsRecord,
+}
+
+/// What the target said remains of its own limits.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct QuotaRecord {
+    header: LimitHeader,
+    remaining: u32,
+    resets_at: Timestamp,
 }
 
 #[derive(Serialize)]
@@ -221,6 +234,22 @@ const SECRET: [&str; 8] = [
     "x-api-key",
     "x-auth-token",
 ];
+
+/// What the names of headers have that are about limits. The date is that of the target's clock.
+const LIMIT_WORDS: [&str; 4] = ["ratelimit", "rate-limit", "retry-after", "date"];
+
+fn limit_headers(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let names = headers.keys().map(HeaderName::as_str);
+    let names = names.filter(|name| LIMIT_WORDS.iter().any(|word| name.contains(word)));
+    let value = |name: &str| {
+        let values = headers.get_all(name).iter();
+        let values: Vec<_> = values
+            .map(|value| String::from_utf8_lossy(value.as_bytes()))
+            .collect();
+        values.join(", ")
+    };
+    names.map(|name| (name.to_owned(), value(name))).collect()
+}
 
 fn kept_headers(headers: &HeaderMap) -> BTreeMap<String, String> {
     let mut kept: BTreeMap<String, String> = BTreeMap::new();

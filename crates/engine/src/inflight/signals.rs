@@ -6,7 +6,9 @@ use std::sync::{
     atomic::{AtomicU8, Ordering},
 };
 
-use steadfast_core::{AttemptLog, Invalid, Job, LogLine, LogLines, NewJob, Note, limits};
+use steadfast_core::{
+    AttemptLog, Invalid, Job, LogLine, LogLines, NewJob, Note, TargetQuota, limits,
+};
 use tokio::sync::Notify;
 
 use crate::{
@@ -47,6 +49,7 @@ pub struct AttemptSignals {
     /// An attempt has logged.
     logged: Arc<Notify>,
     span: OnceLock<AttemptSpan>,
+    quota: OnceLock<TargetQuota>,
 }
 
 /// The log of an attempt, and the number of the first line that is not stored.
@@ -93,6 +96,15 @@ impl AttemptSignals {
 
     fn lock_log(&self) -> MutexGuard<'_, UnstoredLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what the destination says remains of its own limits. The first answer stays.
+    pub fn set_quota(&self, quota: TargetQuota) {
+        self.quota.get_or_init(|| quota);
+    }
+
+    pub fn quota(&self) -> Option<TargetQuota> {
+        self.quota.get().copied()
     }
 
     pub fn set_span(&self, span: AttemptSpan) {

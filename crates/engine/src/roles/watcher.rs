@@ -257,6 +257,7 @@ fn is_kept_back(reading: &StartSnapshot, now: Timestamp) -> bool {
         .iter()
         .map(|gate| gate.gate.limits.room(&gate.state, is_retry, now));
     rooms.any(|room| match room {
+        Room::Closed(ClosedBy::Quota { quota, .. }) => quota.remaining == 0,
         Room::Closed(by) => !matches!(
             by,
             ClosedBy::MaxRunning | ClosedBy::Rate(_) | ClosedBy::RetryShare(_)

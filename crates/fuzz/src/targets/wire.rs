@@ -1,11 +1,11 @@
-//! Small texts from other people: keys for signing, `Retry-After`, URLs, networks, times.
+//! Small texts from other people: keys for signing, `Retry-After`, quotas, URLs, networks, times.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use steadfast_core::{FailureClass, Timestamp};
-use steadfast_engine::http::{
-    AddressPolicy, HttpRequest, OutboundRules, SigningKey, parse_retry_after,
+use steadfast_core::{
+    FailureClass, RequestedWait, TargetQuota, Timestamp, limits::RETRY_AFTER_MAX,
 };
+use steadfast_engine::http::{AddressPolicy, HttpRequest, OutboundRules, SigningKey};
 
 pub fn check(input: &[u8]) -> bool {
     addresses(input);
@@ -35,9 +35,17 @@ fn secret(text: &str) -> bool {
 
 fn retry_after(text: &str) -> bool {
     let now = Timestamp::from_millis(1_767_225_600_000);
-    parse_retry_after(text, now).is_some_and(|wait| {
+    let wait = |header: &'static str| {
+        RequestedWait::read(429, &|name| (name == header).then(|| text.to_owned()), now)
+    };
+    const COUNTER: [&str; 3] = ["ratelimit", "x-ratelimit-remaining", "x-ratelimit-reset"];
+    let counter = |name: &str| COUNTER.contains(&name).then(|| text.to_owned());
+    if let Some(quota) = TargetQuota::read(&counter, now) {
+        assert!(quota.resets_in <= RETRY_AFTER_MAX);
+    }
+    wait("retry-after").is_some_and(|wait| {
         // A header may ask for anything, but the time never wraps around into the past.
-        assert!(now.plus(wait) >= now);
+        assert!(now.plus(wait.delay) >= now);
         true
     })
 }

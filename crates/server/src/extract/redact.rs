@@ -21,7 +21,7 @@ use super::Caller;
 use crate::{app::App, http::Problem};
 
 /// Of the record of a call: how it ended, and where its time went.
-const SEEN_OF_RESPONSE: [&str; 2] = ["status", "timings"];
+const SEEN_OF_RESPONSE: [&str; 3] = ["status", "quota", "timings"];
 
 /// In place of the words of a handler.
 const HIDDEN_MESSAGE: &str = "message hidden from keys with scope read";

@@ -160,6 +160,7 @@ impl History {
             gate.starts.clear();
         }
         self.probes.clear();
+        self.quotas.clear();
         self.set_backs += 1;
         self.latest = self.latest.max(Some(from));
     }
@@ -300,7 +301,9 @@ impl History {
                     ClosedBy::Hold { .. } | ClosedBy::ManualHold { .. } => {
                         self.count_check(Invariant::HoldsLetProbesPass);
                     }
-                    ClosedBy::RetryAfter(_) => self.count_check(Invariant::WaitsAreShared),
+                    ClosedBy::RetryAfter(_) | ClosedBy::Quota { .. } => {
+                        self.count_check(Invariant::WaitsAreShared);
+                    }
                     _ => {}
                 }
             }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use steadfast_core::{
     Claim, Destination, DestinationHealth, EndReason, Gates, Guarantee, HoldMode, Incident, Job,
-    JobState, RetryAfterScope, Tenant, Timestamp, Transition, limits,
+    JobState, RetryAfterScope, SharedQuota, Tenant, Timestamp, Transition, limits,
 };
 
 use super::History;
@@ -27,6 +27,18 @@ impl ExpectedProbes {
     }
 }
 
+type QuotaKey = (Destination, Option<Tenant>);
+
+/// What destinations said remains of their limits, and how many jobs started since then.
+#[derive(Default)]
+pub struct ExpectedQuotas(BTreeMap<QuotaKey, (SharedQuota, u32)>);
+
+impl ExpectedQuotas {
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
 impl History {
     /// One claim, before it is noted.
     pub(super) fn check_holds(&mut self, claim: &Claim, now: Timestamp) {
@@ -38,7 +50,15 @@ impl History {
         let scope = gates.retry_after_scope(Some(&job.tenant), destination);
         let for_all = gates.health(destination, None);
         let own = gates.health(destination, Some(&job.tenant));
-        for health in for_all.into_iter().chain(own) {
+        for (tenant, health) in [(None, for_all), (Some(&job.tenant), own)] {
+            let Some(health) = health else {
+                continue;
+            };
+            if let Some(quota) = health.quota(now)
+                && scope != RetryAfterScope::Job
+            {
+                self.check_quota(job, (destination.clone(), tenant.cloned()), quota);
+            }
             if health.manual_hold().is_some() {
                 let why = "claimed while a person holds its destination";
                 self.broken(Invariant::HoldsLetProbesPass, job.id, why);
@@ -63,6 +83,21 @@ impl History {
                     self.check_probe(job, health, Some(&job.tenant), now);
                 }
             }
+        }
+    }
+
+    /// No more start than remained when the destination said so.
+    fn check_quota(&mut self, job: &Job, of: QuotaKey, quota: &SharedQuota) {
+        let (known, starts) = self.quotas.0.entry(of).or_insert((*quota, 0));
+        if *known != *quota {
+            (*known, *starts) = (*quota, 0);
+        }
+        *starts += 1;
+        let starts = *starts;
+        self.count_check(Invariant::WaitsAreShared);
+        if starts > quota.remaining {
+            let why = format!("claimed as number {starts} though {}", quota.describe());
+            self.broken(Invariant::WaitsAreShared, job.id, why);
         }
     }
 

@@ -1,10 +1,10 @@
 //! What blocks a job at a destination that does not work, has recovered just now, or asked its
 //! callers to wait.
 
-use super::{Blocker, BlockerKind, GateSnapshot, StartFacts, subject};
+use super::{Blocker, BlockerKind, GateSnapshot, StartFacts, estimate::after_starts, subject};
 use crate::{
     explain::{brief, whole_second},
-    flow::{GateId, Incident, IncidentCause, Rate, SharedRetryAfter},
+    flow::{GateId, Incident, IncidentCause, Rate, SharedQuota, SharedRetryAfter},
     limits,
     state::Guarantee,
     values::Timestamp,
@@ -62,9 +62,9 @@ impl StartFacts<'_> {
             false => String::new(),
         };
         let sentence = format!(
-            "{} asked callers to wait (Retry-After with status {}, received {by}at {}); {} \
-             remaining.",
+            "{} asked callers to wait ({} with status {}, received {by}at {}); {} remaining.",
             subject(id),
+            retry_after.header,
             retry_after.status,
             whole_second(retry_after.at),
             brief(retry_after.until.since(now))
@@ -81,6 +81,46 @@ impl StartFacts<'_> {
                 Some(retry_after.until),
                 action,
             )
+        }
+    }
+
+    pub(super) fn quota(
+        &self,
+        reading: &GateSnapshot,
+        until: Timestamp,
+        quota: &SharedQuota,
+        now: Timestamp,
+    ) -> Blocker {
+        let id = &reading.gate.id;
+        // The job may be another tenant's.
+        let is_visible = !self.is_of_tenant || id.tenant.is_some();
+        let source = match is_visible {
+            true => format!(", received by {}", quota.job),
+            false => String::new(),
+        };
+        let wait = brief(until.since(now));
+        let wait = match quota.remaining {
+            0 => format!("{wait} remaining"),
+            _ => format!("next slot in {wait}"),
+        };
+        let sentence = format!(
+            "{} says that {}{source}; {wait}.",
+            subject(id),
+            quota.describe()
+        );
+        let action = match &id.tenant {
+            Some(_) => format!("Set shareRetryAfter of {id} to false if waiting is unnecessary."),
+            None => format!("Release {id} if you know that waiting is unnecessary."),
+        };
+        // Those before it start first, at this pace.
+        let likely = match quota.remaining {
+            0 => until,
+            _ => after_starts(until, reading.ahead, quota.interval()).min(quota.until.max(until)),
+        };
+        Blocker {
+            quota: is_visible.then_some(*quota),
+            likely: Some(likely),
+            ..Blocker::new(BlockerKind::Quota, sentence, Some(until), action)
         }
     }
 

@@ -13,7 +13,10 @@ impl StartFacts<'_> {
         }
         let mut latest: Option<&Blocker> = None;
         let has_pace = blockers.iter().any(|blocker| {
-            let is_pace = matches!(blocker.kind, BlockerKind::Rate | BlockerKind::Ramping);
+            let is_pace = matches!(
+                blocker.kind,
+                BlockerKind::Rate | BlockerKind::Ramping | BlockerKind::Quota
+            );
             is_pace && blocker.likely.is_some()
         });
         for blocker in blockers {
@@ -49,6 +52,7 @@ fn basis(blocker: &Blocker) -> String {
         BlockerKind::Held if blocker.evidence.is_none() => "the end of the hold",
         BlockerKind::Held => "the next probe, which may be this job",
         BlockerKind::RetryAfter => "the Retry-After of the destination",
+        BlockerKind::Quota => "the remaining quota of the destination and the jobs ahead",
         BlockerKind::Rate => "the rate limit and the jobs ahead",
         BlockerKind::Ramping => "the ramp-up, which doubles every second, and the jobs ahead",
         BlockerKind::RetryShare => "the end of this minute",

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     explain::{brief, count_of, whole_second},
-    flow::{GateId, GateLimits, Rate},
+    flow::{GateId, GateLimits, Rate, SharedQuota},
     values::Timestamp,
 };
 
@@ -32,6 +32,7 @@ impl StartFacts<'_> {
             ClosedBy::ManualHold { until, hold } => by_hand::held(id, *until, hold, now),
             ClosedBy::Ramp { until, rate } => destination::ramp(reading, *until, rate, now),
             ClosedBy::RetryAfter(retry_after) => self.retry_after(id, retry_after, now),
+            ClosedBy::Quota { until, quota } => self.quota(reading, *until, quota, now),
         };
         Blocker {
             gate: Some(id.clone()),
@@ -96,6 +97,10 @@ impl StartFacts<'_> {
                 ..
             } => BlockerKind::RetryShare,
             GateLimits {
+                destination: Some(limit),
+                ..
+            } if limit.quota().is_some() => BlockerKind::Quota,
+            GateLimits {
                 destination: Some(_),
                 ..
             } => BlockerKind::Ramping,
@@ -114,10 +119,12 @@ impl StartFacts<'_> {
             _ => String::new(),
         };
         let later = (alike + 1).saturating_sub(room.into());
-        let rate = limits.rate.as_ref();
+        let quota = limits.destination.as_ref().and_then(|limit| limit.quota());
+        let interval = limits.rate.as_ref().map(Rate::interval);
+        let interval = interval.or_else(|| quota.map(SharedQuota::interval));
         Some(Blocker {
             gate: Some(id.clone()),
-            likely: rate.map(|rate| after_starts(now, later, rate.interval())),
+            likely: interval.map(|interval| after_starts(now, later, interval)),
             ..Blocker::new(kind, sentence, None, self.action_at(id, kind, &action))
         })
     }

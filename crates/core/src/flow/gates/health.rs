@@ -173,9 +173,9 @@ impl Gates {
             || defaults == [None, None]
     }
 
-    /// The jobs that a `Retry-After` applies to which a job of a tenant received. The operator may
-    /// know that the limits of a destination are the same for all its callers; a tenant may know
-    /// that its own are not.
+    /// The jobs that a `Retry-After` or a quota applies to which a job of a tenant received. The
+    /// operator may know that the limits of a destination are the same for all its callers; a tenant
+    /// may know that its own are not.
     pub fn retry_after_scope(
         &self,
         tenant: Option<&Tenant>,
@@ -251,9 +251,14 @@ impl Gates {
             let own = known.get(Some(&flow_key.tenant));
             let own_mode = if is_held_for_all { HoldMode::Off } else { mode };
             let tenant = Some(&flow_key.tenant);
+            let quota = |of: Option<&Arc<DestinationHealth>>| {
+                of.filter(|_| heeds_retry_after)?.quota_limit()
+            };
             [
                 for_all.and_then(|it| Some((None, it.limit(mode_for_all, heeds_retry_after)?))),
                 own.and_then(|it| Some((tenant, it.limit(own_mode, heeds_retry_after)?))),
+                quota(for_all).map(|limit| (None, limit)),
+                quota(own).map(|limit| (tenant, limit)),
             ]
             .map(|limit| {
                 let (tenant, limit) = limit?;
@@ -265,14 +270,9 @@ impl Gates {
 }
 
 impl GateNumber {
-    /// What follows from the health of a destination has states of its own. Jobs that are held, and
-    /// jobs that only wait as they were asked to, pass different gates.
+    /// What follows from the health of a destination has states of its own.
     fn of_health(id: &GateId, limit: &DestinationLimit) -> Self {
-        let scope = match limit.holds() {
-            true => "health",
-            false => "retry-after",
-        };
-        Self::of_parts(scope, id)
+        Self::of_parts(limit.state_name(), id)
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     explain::{count_of, with_most_recent},
+    flow::quota::LimitHeader,
     values::{JobId, Tenant, Timestamp},
 };
 
@@ -153,6 +154,9 @@ pub struct SharedRetryAfter {
     pub at: Timestamp,
     /// The status it came with.
     pub status: u16,
+    /// The header that said so.
+    #[serde(default, skip_serializing_if = "LimitHeader::is_retry_after")]
+    pub header: LimitHeader,
     /// Whether a call of a node received it, and not only a worker says so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_call: bool,

@@ -7,6 +7,7 @@ use crate::{
     flow::{
         gate_state::{ClosedBy, GateState},
         hold::HoldMode,
+        quota::SharedQuota,
         rate::Rate,
     },
     limits,
@@ -19,6 +20,8 @@ use crate::{
 pub struct DestinationLimit {
     retry_after: Option<SharedRetryAfter>,
     hold: Option<HoldLimit>,
+    /// In a limit of its own, because it has a state of its own.
+    quota: Option<SharedQuota>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +46,9 @@ impl DestinationHealth {
             let is_held = mode == HoldMode::Auto || health.by_hand.is_some();
             is_held.then(|| (health.phase, health.by_hand.clone()))
         };
-        self.retry_after == other.retry_after && hold(self) == hold(other)
+        self.retry_after == other.retry_after
+            && self.quota == other.quota
+            && hold(self) == hold(other)
     }
 
     /// The limit for jobs with this setting; `None` if there is none.
@@ -71,18 +76,31 @@ impl DestinationHealth {
         let limit = DestinationLimit {
             retry_after: self.retry_after.filter(|_| shares_retry_after),
             hold: hold.filter(|_| is_held),
+            quota: None,
         };
         (limit.retry_after.is_some() || limit.hold.is_some()).then_some(limit)
     }
 
+    /// The limit that follows from what the destination says of its own limits.
+    pub fn quota_limit(&self) -> Option<DestinationLimit> {
+        self.quota.map(|quota| DestinationLimit {
+            retry_after: None,
+            hold: None,
+            quota: Some(quota),
+        })
+    }
+
     /// Whether claims let the same jobs through as with another health, whatever the settings.
     pub(in crate::flow) fn means_the_same(&self, other: &Self) -> bool {
-        [HoldMode::Auto, HoldMode::Watch].into_iter().all(|mode| {
-            match (self.limit(mode, true), other.limit(mode, true)) {
-                (Some(one), Some(other)) => one.means_the_same(&other),
-                (one, other) => one.is_none() && other.is_none(),
-            }
-        })
+        let modes = [HoldMode::Auto, HoldMode::Watch];
+        let is_same =
+            modes.into_iter().all(
+                |mode| match (self.limit(mode, true), other.limit(mode, true)) {
+                    (Some(one), Some(other)) => one.means_the_same(&other),
+                    (one, other) => one.is_none() && other.is_none(),
+                },
+            );
+        is_same && self.quota == other.quota
     }
 }
 
@@ -120,6 +138,10 @@ impl DestinationLimit {
         if let Some(retry_after) = retry_after {
             return Err(ClosedBy::RetryAfter(retry_after));
         }
+        if let Some(quota) = self.quota {
+            let starts = quota.starts_at(state.next_start, now);
+            return starts.map_err(|until| ClosedBy::Quota { until, quota });
+        }
         match &self.hold {
             None | Some(HoldLimit::ByHand { .. }) => Ok(u32::MAX),
             Some(HoldLimit::Ramp(rate)) => rate
@@ -143,9 +165,19 @@ impl DestinationLimit {
         }
     }
 
-    /// Whether it is more than a wait that the destination asked for.
-    pub(in crate::flow) fn holds(&self) -> bool {
-        self.hold.is_some()
+    /// The name of its state. Jobs that are held, and jobs that only wait as they were asked to, pass
+    /// different gates.
+    pub(in crate::flow) fn state_name(&self) -> &'static str {
+        match (&self.hold, self.quota) {
+            (Some(_), _) => "health",
+            (None, None) => "retry-after",
+            (None, Some(_)) => "quota",
+        }
+    }
+
+    /// What the destination says of its own limits, if that is the limit.
+    pub(in crate::flow) fn quota(&self) -> Option<&SharedQuota> {
+        self.quota.as_ref()
     }
 
     pub(in crate::flow) fn is_for_probes(&self) -> bool {
@@ -159,6 +191,9 @@ impl DestinationLimit {
         starts: u32,
         now: Timestamp,
     ) -> Timestamp {
+        if let Some(quota) = self.quota {
+            return quota.after(next_start, starts, now);
+        }
         match &self.hold {
             Some(HoldLimit::Ramp(rate)) => rate.after(next_start, starts, now),
             // Later than the time from which a probe may start.

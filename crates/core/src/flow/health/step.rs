@@ -7,7 +7,11 @@ use super::{
     TenantCounts,
     incident::{HoldInterval, Incident, IncidentCause, ManualHold},
 };
-use crate::{flow::hold::HoldMode, limits, values::Timestamp};
+use crate::{
+    flow::{hold::HoldMode, quota::SharedQuota},
+    limits,
+    values::Timestamp,
+};
 
 /// The input of a step. Without any input, time alone may change the health.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,7 +36,7 @@ pub enum HoldCommand {
         /// When it is released by itself; it must be in the future.
         until: Option<Timestamp>,
     },
-    /// Start jobs again, faster from second to second, and forget a `Retry-After`.
+    /// Start jobs again, faster from second to second, and forget what the destination asked for.
     Release {
         /// Who; `None` if that is not known.
         by: Option<String>,
@@ -79,6 +83,7 @@ impl DestinationHealth {
         {
             next.retry_after = None;
         }
+        next.quota = next.quota.filter(|quota| quota.until > now);
         if let Some(report) = input.report {
             next.add_report(report, rules, now);
         }
@@ -116,7 +121,9 @@ impl DestinationHealth {
         };
         let by_counts = (!self.counts.is_empty()).then(|| now.plus(limits::HEALTH_PIECE));
         let by_retry_after = self.retry_after.map(|retry_after| retry_after.until);
-        let times = by_phase.into_iter().chain(by_counts).chain(by_retry_after);
+        let by_quota = self.quota.map(|quota| quota.until);
+        let times = by_phase.into_iter().chain(by_counts);
+        let times = times.chain(by_retry_after).chain(by_quota);
         times.min().map(|at| at.max(now))
     }
 
@@ -154,6 +161,11 @@ impl DestinationHealth {
         {
             *retry_after = retry_after.not_in_future(now);
         }
+        if let Some(quota) = &mut self.quota
+            && quota.at > latest
+        {
+            *quota = quota.not_in_future(now);
+        }
         let oldest = now.minus(limits::HEALTH_REPORT_MEMORY);
         let newest = now.plus(limits::HEALTH_REPORT_MEMORY);
         self.reports.retain(|_, at| (oldest..=newest).contains(at));
@@ -173,6 +185,8 @@ impl DestinationHealth {
             .retry_after
             .filter(|retry_after| retry_after.until > now);
         self.retry_after = SharedRetryAfter::later(self.retry_after, retry_after);
+        let quota = content.quota.filter(|quota| quota.until > now);
+        self.quota = SharedQuota::current(self.quota, quota);
         self.minutes.add(&content.counts);
         // The node did not know yet from when attempts count.
         if content.counted_from != self.counted_from {
@@ -365,6 +379,7 @@ impl DestinationHealth {
             }
             HoldCommand::Release { by } => {
                 self.retry_after = None;
+                self.quota = None;
                 if matches!(self.phase, Phase::Held { .. } | Phase::HeldByHand { .. }) {
                     if let Some(incident) = &mut self.incident {
                         incident.released_by.clone_from(by);

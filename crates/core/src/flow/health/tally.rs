@@ -6,6 +6,7 @@ use super::{DestinationHealth, HealthRules, OutcomeCounts, SharedRetryAfter, Ten
 use crate::{
     explain,
     failure::{Failure, FailureClass},
+    flow::quota::SharedQuota,
     job::attempt::{EndedAttempt, Outcome},
     limits,
     values::{Tenant, Timestamp},
@@ -41,6 +42,7 @@ pub(super) struct ReportContent {
     /// The tenants whose attempts failed because of the destination.
     pub tenants: BTreeSet<Tenant>,
     pub retry_after: Option<SharedRetryAfter>,
+    pub quota: Option<SharedQuota>,
 }
 
 /// The evidence of an attempt about its destination.
@@ -127,6 +129,17 @@ impl HealthTally {
         self.content.retry_after = SharedRetryAfter::later(known, Some(retry_after));
     }
 
+    /// Takes in what the destination said remains of its own limits, unless that is known.
+    pub fn add_quota(&mut self, quota: SharedQuota, health: Option<&DestinationHealth>) {
+        let known = health.and_then(|health| health.quota(quota.at));
+        let is_news = known.is_none_or(|known| {
+            !quota.is_like(known) && SharedQuota::current(Some(*known), Some(quota)) == Some(quota)
+        });
+        if is_news || self.content.quota.is_some() {
+            self.content.quota = SharedQuota::current(self.content.quota, Some(quota));
+        }
+    }
+
     /// The tenants, if attempts of several are counted.
     pub fn tenants(&self) -> impl Iterator<Item = &Tenant> {
         self.content.by_tenant.tenants()
@@ -134,12 +147,18 @@ impl HealthTally {
 
     /// Whether nothing is counted.
     pub fn is_empty(&self) -> bool {
-        self.content.counts.is_empty() && self.content.retry_after.is_none()
+        let asks_to_wait = self.retry_after().is_some() || self.quota().is_some();
+        self.content.counts.is_empty() && !asks_to_wait
     }
 
     /// The `Retry-After` received since the last report.
     pub fn retry_after(&self) -> Option<&SharedRetryAfter> {
         self.content.retry_after.as_ref()
+    }
+
+    /// What remains of the destination's own limits, if that was news since the last report.
+    pub fn quota(&self) -> Option<&SharedQuota> {
+        self.content.quota.as_ref()
     }
 
     /// Whether the document would say something else with a report of this. The whole share of
@@ -158,6 +177,7 @@ impl HealthTally {
         let has_news = !content.counts.is_empty() || content.last_unclear_start.is_some();
         let is_suspicious = content.counts.failed_share() >= rules.failed_share / 2.0;
         content.retry_after.is_some()
+            || content.quota.is_some()
             || (has_news && is_watched)
             || (content.counts.failed() > 0 && is_suspicious)
     }
@@ -252,12 +272,18 @@ fn retry_after_of(
     let status = failure
         .http_status
         .filter(|status| matches!(status, 429 | 503))?;
+    // What a counter says is shared as a quota.
+    let header = failure.retry_after_header;
+    if !header.is_of_refusal() {
+        return None;
+    }
     let delay = failure.retry_after?.min(limits::RETRY_AFTER_MAX);
     (!delay.is_zero()).then(|| SharedRetryAfter {
         until: ended.at.plus(delay),
         job: ended.job().id,
         at: ended.at,
         status,
+        header,
         by_call,
     })
 }

@@ -3,6 +3,7 @@
 mod counts;
 mod people;
 mod phases;
+mod quotas;
 mod tenants;
 
 use std::{sync::Arc, time::Duration};

@@ -6,7 +6,8 @@ use steadfast_core::{
     AppliedGate, ConcurrencyKey, Destination, DestinationHealth, FlowKey, Gate, GateDefaults,
     GateId, GatePatch, GateScope, GateSnapshot, GateState, Gates, HealthInput, HealthRules,
     HealthTally, HoldCommand, HoldMode, Job, JobId, JobLabel, JobSnapshot, Kind, Outcome,
-    PlaceSnapshot, SharedRetryAfter, StartFacts, Tenant, Timestamp, WorkerName, WorkerSnapshot,
+    PlaceSnapshot, SharedQuota, SharedRetryAfter, StartFacts, TargetQuota, Tenant, Timestamp,
+    WorkerName, WorkerSnapshot,
 };
 
 use super::{T0, at, job, steady};
@@ -99,6 +100,25 @@ pub fn unhealthy(outcome: &Outcome, jobs: u128) -> DestinationHealth {
         let told = SharedRetryAfter::of(&ended, true).into_iter();
         told.for_each(|told| tally.add_retry_after(told));
     }
+    reported(tally)
+}
+
+/// The answer to an attempt said how much remains for a minute.
+pub fn scarce(remaining: &str) -> DestinationHealth {
+    let header = |name: &str| match name {
+        "x-ratelimit-remaining-requests" => Some(remaining.to_owned()),
+        "x-ratelimit-reset-requests" => Some("1m0s".to_owned()),
+        _ => None,
+    };
+    let claim = due_job().claim(WorkerName::new("node-1").unwrap(), None, T0);
+    let mut ended = claim.end(Outcome::Success { output: None }, at(1));
+    ended.set_quota(TargetQuota::read(&header, at(1)));
+    let mut tally = HealthTally::default();
+    tally.add_quota(SharedQuota::of(&ended).unwrap(), None);
+    reported(tally)
+}
+
+fn reported(mut tally: HealthTally) -> DestinationHealth {
     let report = tally.take_report("node-1", at(1));
     let input = HealthInput {
         report: Some(&report),

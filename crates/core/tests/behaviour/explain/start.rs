@@ -13,7 +13,8 @@ use steadfast_core::{
 use super::{
     T0, at,
     facts::{
-        after_command, applied, at_gate, behind, due_job, facts, health_gate, other, unhealthy,
+        after_command, applied, at_gate, behind, due_job, facts, health_gate, other, scarce,
+        unhealthy,
     },
     failed, failure, record, secs,
 };
@@ -258,6 +259,24 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
             for_tenant(gates(of_health(told.clone()))),
         ),
         ("Retry-After", gates(of_health(told))),
+        (
+            "quota, for the tenant",
+            for_tenant(gates(of_health(scarce("0")))),
+        ),
+        ("quota", gates(of_health(scarce("0")))),
+        (
+            "quota of which some remains",
+            behind(
+                2,
+                gates(at_gate(
+                    health_gate(&job, scarce("3")),
+                    GateState {
+                        next_start: at(14),
+                        ..GateState::default()
+                    },
+                )),
+            ),
+        ),
         ("no worker", served_by(0, 0, last_seen)),
         ("no slot", served_by(2, 2, None)),
         (

@@ -40,7 +40,7 @@ impl Cure {
     pub fn of(blocker: &Blocker, job: JobId, caller: &Caller) -> Option<Self> {
         match (blocker.kind, &blocker.gate) {
             (BlockerKind::Paused, Some(gate)) => Self::resume(gate, caller),
-            (BlockerKind::Held | BlockerKind::RetryAfter, Some(gate)) => {
+            (BlockerKind::Held | BlockerKind::RetryAfter | BlockerKind::Quota, Some(gate)) => {
                 Self::release(&gate.key.parse().ok()?, caller)
             }
             (BlockerKind::RunAt, _) => caller.may_write().then(|| Self {

@@ -96,9 +96,12 @@ fn notes(body: &DestinationBody, layout: &Layout) -> Vec<String> {
     if let Some(retry_after) = &body.retry_after {
         let left = brief(retry_after.until.since(layout.now));
         notes.push(format!(
-            "Retry-After ({}): {left} remaining",
-            retry_after.status
+            "{} ({}): {left} remaining",
+            retry_after.header, retry_after.status
         ));
+    }
+    if let Some(quota) = &body.quota {
+        notes.push(quota.sentence.clone());
     }
     if let Some(probe) = body.next_probe_at.filter(|at| *at > layout.now) {
         notes.push(format!("next probe in {}", brief(probe.since(layout.now))));

@@ -75,6 +75,12 @@ impl StopView {
                 at("/destinations", "show", to.as_str()),
                 Cure::release(to, caller),
             ),
+            DueStop::Quota(to) => (
+                "out of quota",
+                to.to_string(),
+                at("/destinations", "show", to.as_str()),
+                Cure::release(to, caller),
+            ),
             DueStop::Paused(gate) if gate.scope == GateScope::Queue => (
                 "paused",
                 gate.to_string(),

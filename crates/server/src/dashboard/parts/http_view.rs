@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use serde::Deserialize;
-use steadfast_core::{Attempt, Job, Kind, explain::brief};
+use steadfast_core::{Attempt, Job, Kind, LimitHeader, Timestamp, explain::brief};
 
 use crate::dashboard::{
     charts::{Svg, bars},
@@ -51,6 +51,8 @@ pub struct ResponseView {
     pub headers: Vec<(String, String)>,
     pub body: Option<Excerpt>,
     pub is_cut: bool,
+    /// What the target said remains of its own limits.
+    pub quota: Option<String>,
 }
 
 /// Where the time of an attempt went.
@@ -75,8 +77,17 @@ struct Record {
     body: String,
     #[serde(default)]
     truncated: bool,
+    quota: Option<QuotaRecord>,
     #[serde(default)]
     timings: TimingsRecord,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct QuotaRecord {
+    header: LimitHeader,
+    remaining: u32,
+    resets_at: Timestamp,
 }
 
 #[derive(Default, Deserialize)]
@@ -103,6 +114,9 @@ pub fn exchange(attempt: &Attempt) -> (Option<ResponseView>, Option<PhasesView>)
         headers: record.headers.into_iter().collect(),
         body: (!body.is_empty()).then(|| Excerpt::json(&body)),
         is_cut: record.truncated,
+        quota: record
+            .quota
+            .map(|quota| quota.header.describe(quota.remaining, quota.resets_at)),
     });
     (response, phases)
 }

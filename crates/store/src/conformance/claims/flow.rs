@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use steadfast_core::{
     CallOwner, Claim, ConcurrencyKey, Destination, DestinationHealth, Failure, FailureClass, Gate,
     GateDefaults, GateId, GateLimits, GateScope, Gates, Guarantee, HealthInput, HealthRules,
-    HealthTally, HoldMode, JobId, Kind, NewJob, Outcome, Pause, Priority, Rate, RetryShare, Tenant,
+    HealthTally, HoldMode, JobId, Kind, NewJob, Outcome, Pause, Priority, Rate, RetryShare,
+    SharedQuota, TargetQuota, Tenant,
 };
 
 use crate::conformance::fixture::{
@@ -185,6 +186,44 @@ pub async fn starts_keep_to_a_rate(f: Fixture) {
     );
 }
 
+pub async fn what_a_destination_says_remains_is_spread_until_its_reset(f: Fixture) {
+    let destination = Destination::new("https://a.example").unwrap();
+    let job = || f.job_with(|job| job.destination = Some(destination.clone()));
+    f.enqueue((0..9).map(|_| job()).collect()).await;
+    // Three remain for a minute, and then nothing for another.
+    let mut starts = Vec::new();
+    for (version, remaining) in [(1, "3"), (2, "0")] {
+        let health = scarce(&f, job(), remaining);
+        let gates = Gates::new(version, [], GateDefaults::default());
+        let gates = Arc::new(gates.with_health([(destination.clone(), Arc::new(health))]));
+        for second in 0..60 {
+            let result = claim(&f, &gates, 10).await;
+            starts.extend(result.claims.iter().map(|_| (version, second)));
+            let next = result.next_due.unwrap();
+            assert!(next > f.now() || !result.claims.is_empty());
+            f.clock.advance(secs(1));
+        }
+    }
+    assert_eq!(starts, [(1, 0), (1, 20), (1, 40)]);
+}
+
+/// The answer to an attempt has just said what remains for a minute.
+fn scarce(f: &Fixture, job: NewJob, remaining: &str) -> DestinationHealth {
+    let header = |name: &str| match name {
+        "x-ratelimit-remaining" => Some(remaining.to_owned()),
+        "x-ratelimit-reset" => Some("60".to_owned()),
+        _ => None,
+    };
+    let claim = job
+        .into_job(f.now())
+        .claim(request(1).worker, None, f.now());
+    let mut ended = claim.end(success(), f.now());
+    ended.set_quota(TargetQuota::read(&header, f.now()));
+    let mut tally = HealthTally::default();
+    tally.add_quota(SharedQuota::of(&ended).unwrap(), None);
+    reported(f, tally)
+}
+
 pub async fn a_paused_gate_opens_by_itself_at_its_time(f: Fixture) {
     let until = f.now().plus(secs(5));
     let pause = Pause {
@@ -341,6 +380,11 @@ fn broken(f: &Fixture, destination: &Destination) -> DestinationHealth {
         };
         tally.add(&claim.end(failed, f.now()), None);
     }
+    reported(f, tally)
+}
+
+/// The health of a destination after the first report of a node.
+fn reported(f: &Fixture, mut tally: HealthTally) -> DestinationHealth {
     let report = tally.take_report("node", f.now());
     let input = HealthInput {
         report: Some(&report),

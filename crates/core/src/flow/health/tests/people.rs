@@ -99,6 +99,7 @@ fn one_retry_after_counts_for_all() {
         job: JobId::from_bits(2),
         at: at(1),
         status: 429,
+        header: crate::flow::LimitHeader::RETRY_AFTER,
         by_call: true,
     };
     assert_eq!(

@@ -1,0 +1,299 @@
+//! What a destination says about its own limits: how many requests remain, and until when.
+//!
+//! Providers put it into the headers of every answer, under many names and in many forms; `headers`
+//! has the table. Of an answer only the scarcest counter counts, and only if at most half of its limit
+//! remains: the first half may be used at once, the other half is spread over the time until the
+//! reset. Nothing that a header says raises a limit that a person set, and nothing counts for longer
+//! than a Retry-After may.
+
+mod headers;
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{
+    explain::whole_second,
+    job::attempt::EndedAttempt,
+    limits,
+    values::{JobId, Timestamp},
+};
+
+pub use headers::RequestedWait;
+
+/// The name of a response header that limited jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LimitHeader(&'static str);
+
+impl LimitHeader {
+    /// `Retry-After`.
+    pub const RETRY_AFTER: Self = Self("Retry-After");
+    /// `retry-after-ms`.
+    pub const RETRY_AFTER_MS: Self = Self("retry-after-ms");
+    /// The structured `RateLimit` of the IETF draft.
+    pub const RATE_LIMIT: Self = Self("RateLimit");
+    /// A header that a newer version knows.
+    const OTHER: Self = Self("another header");
+
+    /// The name of the header.
+    pub const fn as_str(self) -> &'static str {
+        self.0
+    }
+
+    /// A header by its name.
+    fn named(name: &str) -> Self {
+        let known = [Self::RETRY_AFTER, Self::RETRY_AFTER_MS, Self::RATE_LIMIT];
+        let mut known = known.into_iter().chain(headers::remaining_headers());
+        known.find(|it| it.0 == name).unwrap_or(Self::OTHER)
+    }
+
+    pub(crate) fn is_retry_after(&self) -> bool {
+        *self == Self::RETRY_AFTER
+    }
+
+    /// Whether it is sent only when a request was refused; others count what remains.
+    pub(super) fn is_of_refusal(self) -> bool {
+        [Self::RETRY_AFTER, Self::RETRY_AFTER_MS].contains(&self)
+    }
+
+    /// `3 requests remain until 2026-01-01T12:03:07Z (x-ratelimit-remaining-requests)`.
+    pub fn describe(self, remaining: u32, resets_at: Timestamp) -> String {
+        let until = whole_second(resets_at);
+        match (remaining, self.unit()) {
+            (0, unit) => format!("no {unit} remain until {until} ({self})"),
+            (1, unit) => {
+                let unit = unit.trim_end_matches('s');
+                format!("1 {unit} remains until {until} ({self})")
+            }
+            (remaining, unit) => format!("{remaining} {unit} remain until {until} ({self})"),
+        }
+    }
+
+    /// The unit that the header counts.
+    fn unit(self) -> &'static str {
+        match self.0.contains("tokens") {
+            true => "tokens",
+            false => "requests",
+        }
+    }
+}
+
+impl Default for LimitHeader {
+    fn default() -> Self {
+        Self::RETRY_AFTER
+    }
+}
+
+impl fmt::Display for LimitHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl Serialize for LimitHeader {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for LimitHeader {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Ok(Self::named(&name))
+    }
+}
+
+/// A counter of the target, as one answer shows it.
+///
+/// ```
+/// use std::time::Duration;
+/// use steadfast_core::{TargetQuota, Timestamp};
+///
+/// let headers = [("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "60")];
+/// let header = |name: &str| {
+///     let found = headers.iter().find(|(known, _)| *known == name);
+///     found.map(|(_, value)| value.to_string())
+/// };
+/// let quota = TargetQuota::read(&header, Timestamp::EPOCH).unwrap();
+/// assert_eq!((quota.remaining, quota.resets_in), (3, Duration::from_secs(60)));
+/// assert_eq!(quota.header.as_str(), "x-ratelimit-remaining");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TargetQuota {
+    /// The header that says how much remains.
+    pub header: LimitHeader,
+    /// How much remains; a start uses at least one.
+    pub remaining: u32,
+    /// The whole limit, if the target says it.
+    pub limit: Option<u32>,
+    /// The time until the reset.
+    pub resets_in: Duration,
+    /// For how long it counts: less than `resets_in` if a setting says so.
+    pub counts_for: Duration,
+}
+
+impl TargetQuota {
+    /// The scarcest counter of an answer; `None` if it has none, or more than half of each remains.
+    /// `header` returns a header by its lower-case name, repeated ones joined by commas.
+    pub fn read(header: &dyn Fn(&str) -> Option<String>, now: Timestamp) -> Option<Self> {
+        let counters = headers::counters(header, now).into_iter();
+        let scarce = counters.filter(Self::is_scarce);
+        scarce.max_by_key(|quota| (quota.interval(), quota.resets_in))
+    }
+
+    fn is_scarce(&self) -> bool {
+        let is_over_half = |limit: u32| self.remaining > limit / 2;
+        !self.resets_in.is_zero() && !(self.remaining > 0 && self.limit.is_some_and(is_over_half))
+    }
+
+    /// The time between two starts, if what remains is spread until the reset; without end if nothing
+    /// does.
+    fn interval(&self) -> Duration {
+        interval(self.resets_in, self.remaining)
+    }
+}
+
+/// Rounded up: never too fast.
+fn interval(until_reset: Duration, remaining: u32) -> Duration {
+    match remaining {
+        0 => Duration::MAX,
+        _ => Duration::from_micros(micros(until_reset).div_ceil(remaining.into())),
+    }
+}
+
+/// A counter of the target that lowers the pace of its callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SharedQuota {
+    /// The header that says how much remains.
+    pub header: LimitHeader,
+    /// How much remained; each start uses at least one.
+    pub remaining: u32,
+    /// When the target resets its counter.
+    pub resets_at: Timestamp,
+    /// Until when it counts: earlier than `resets_at` if that is very late.
+    pub until: Timestamp,
+    /// When it was received.
+    pub at: Timestamp,
+    /// When the attempt started that received it.
+    pub asked_at: Timestamp,
+    /// The job that received it.
+    pub job: JobId,
+}
+
+impl SharedQuota {
+    /// What the answer to an attempt shows.
+    pub fn of(ended: &EndedAttempt) -> Option<Self> {
+        let (quota, at) = (ended.quota?, ended.ended_at());
+        Some(Self {
+            header: quota.header,
+            remaining: quota.remaining,
+            resets_at: at.plus(quota.resets_in),
+            until: at.plus(quota.counts_for.min(quota.resets_in)),
+            at,
+            asked_at: ended.job().progress.started_at.unwrap_or(at),
+            job: ended.job().id,
+        })
+    }
+
+    /// `3 requests remain until 2026-01-01T12:03:07Z (x-ratelimit-remaining-requests)`.
+    pub fn describe(&self) -> String {
+        self.header.describe(self.remaining, self.resets_at)
+    }
+
+    /// The one of two that counts: the newer one, if its attempt started after the other was
+    /// received. Answers overtake each other, and of two whose order is not known the stricter counts.
+    pub(super) fn current(known: Option<Self>, new: Option<Self>) -> Option<Self> {
+        let (Some(known), Some(new)) = (known, new) else {
+            return known.or(new);
+        };
+        let is_newer = new.asked_at >= known.at || known.until <= new.at;
+        let strictness = |it: &Self| (it.interval(), it.until);
+        let is_stricter = strictness(&new) > strictness(&known);
+        Some(if is_newer || is_stricter { new } else { known })
+    }
+
+    /// Whether it asks for about the pace of another, so that a new answer is no news.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let is_near = |one: u64, other: u64, of: u64| one.abs_diff(other) <= of / QUOTA_LIKE_PART;
+        let interval = |it: &Self| micros(it.interval());
+        let length = micros(self.until.since(self.at));
+        let end = |it: &Self| micros(it.until.since(Timestamp::EPOCH));
+        (self.remaining == 0) == (other.remaining == 0)
+            && is_near(interval(self), interval(other), interval(other))
+            && is_near(end(self), end(other), length)
+    }
+
+    /// How many may start now, or when the next may. The state of its gate is the time of the start
+    /// after the last, as if all were on time; the first is due when the quota was received.
+    pub(super) fn starts_at(
+        &self,
+        next_start: Timestamp,
+        now: Timestamp,
+    ) -> Result<u32, Timestamp> {
+        if self.until <= now {
+            return Ok(u32::MAX);
+        }
+        if self.remaining == 0 {
+            return Err(self.until);
+        }
+        let next = self.next(next_start, now);
+        if next > now {
+            return Err(next.min(self.until));
+        }
+        let late = now.since(next).as_micros() / self.interval().as_micros().max(1);
+        let starts = u32::try_from(late).unwrap_or(u32::MAX).saturating_add(1);
+        Ok(starts.min(self.remaining))
+    }
+
+    pub(super) fn after(&self, next_start: Timestamp, starts: u32, now: Timestamp) -> Timestamp {
+        let taken = self.interval().saturating_mul(starts);
+        self.next(next_start, now).plus(taken)
+    }
+
+    /// A start that is late is made up for, but only a part of them, so that what was left unused for
+    /// long does not start at once. A time that is later than this pace can have put it was written
+    /// before the clock was set back, or at a slower pace.
+    fn next(&self, next_start: Timestamp, now: Timestamp) -> Timestamp {
+        let interval = self.interval();
+        let latest = now.plus(interval).plus(limits::CLOCK_STEP_MAX);
+        let next = match next_start > latest {
+            true => Timestamp::EPOCH,
+            false => next_start,
+        };
+        let late = interval.saturating_mul(self.remaining / limits::RATE_LATE_PART);
+        let earliest = self.at.min(now).max(now.minus(late));
+        next.max(earliest)
+    }
+
+    /// The time between two starts.
+    pub(super) fn interval(&self) -> Duration {
+        interval(self.resets_at.since(self.at), self.remaining)
+    }
+
+    /// The same, if the clock has been set back since.
+    pub(super) fn not_in_future(self, now: Timestamp) -> Self {
+        if self.at <= now {
+            return self;
+        }
+        let moved = |at: Timestamp| now.plus(at.since(self.at));
+        Self {
+            resets_at: moved(self.resets_at),
+            until: moved(self.until),
+            at: now,
+            asked_at: now,
+            ..self
+        }
+    }
+}
+
+/// Two paces that differ by less than this part are alike: each change of a pace is stored.
+const QUOTA_LIKE_PART: u64 = 8; // not a limit: a precision
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;
