@@ -11,6 +11,7 @@ mod report;
 use std::fs;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::process::{self, CommandOutput};
@@ -34,6 +35,8 @@ struct Proof {
 enum Method {
     /// A test, in a test target.
     Test(&'static str, &'static str),
+    /// A script in `sdk` that runs clients of others.
+    Clients(&'static str),
     /// Made-up requests.
     Fuzzing,
 }
@@ -82,6 +85,7 @@ const PROOFS: &[Proof] = &[
     by_test("inputs: policy", 200_000, "targets", "policy"),
     by_test("inputs: settings", 50_000, "targets", "settings"),
     by_test("inputs: wire", 300_000, "targets", "wire"),
+    Proof { name: "doors: clients of QStash", by: Method::Clients("sdk/qstash/check.sh"), times: 3 },
     Proof { name: "made-up requests", by: Method::Fuzzing, times: 10 },
 ];
 
@@ -189,14 +193,19 @@ impl Proof {
         if told.exists() {
             fs::remove_file(told).map_err(|error| format!("{}: {error}", told.display()))?;
         }
-        let Method::Test(..) = self.by else {
-            let ran = fuzz::run(&root(), seed, self.times)?;
-            let cases = fuzz::cases(&ran.lines);
-            return Ok((
-                ran,
-                vec![(self.name.to_owned(), "requests".to_owned(), cases)],
-            ));
-        };
+        let figure = |what: &str, count| vec![(self.name.to_owned(), what.to_owned(), count)];
+        match self.by {
+            Method::Test(..) => {}
+            Method::Fuzzing => {
+                let ran = fuzz::run(&root(), seed, self.times)?;
+                let cases = fuzz::cases(&ran.lines);
+                return Ok((ran, figure("requests", cases)));
+            }
+            Method::Clients(script) => {
+                let ran = self.run_clients(script)?;
+                return Ok((ran, figure("rounds", self.times)));
+            }
+        }
         let mut command = process::cargo(&root());
         command
             .args(self.cargo_args())
@@ -210,6 +219,18 @@ impl Proof {
             false => Vec::new(),
         };
         Ok((ran, figures))
+    }
+
+    /// The clients with the server that the tests built.
+    fn run_clients(&self, script: &str) -> Result<CommandOutput, String> {
+        let root = root();
+        let binary = process::target_directory(&root).join("debug/steadfast");
+        let mut command = Command::new(root.join(script));
+        command
+            .current_dir(&root)
+            .env("STEADFAST_BIN", binary)
+            .env("ROUNDS", self.times.to_string());
+        process::run_quietly(command).map_err(|error| format!("cannot start {script}: {error}"))
     }
 
     fn cargo_args(&self) -> Vec<&'static str> {
@@ -226,6 +247,7 @@ impl Proof {
                 "--nocapture",
             ],
             Method::Fuzzing => vec!["xtask", "fuzz"],
+            Method::Clients(_) => vec!["xtask", "libraries", "qstash"],
         }
     }
 
