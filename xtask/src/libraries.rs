@@ -86,6 +86,13 @@ const LIBRARIES: &[Library] = &[
         args: &[],
         needs: &[&PYTHON, &NODE],
     },
+    // The official clients of QStash, with the door for them.
+    Library {
+        name: "qstash",
+        script: "sdk/qstash/check.sh",
+        args: &[],
+        needs: &[&PYTHON, &NODE],
+    },
 ];
 
 /// The results of all libraries.

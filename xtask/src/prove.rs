@@ -12,6 +12,7 @@ mod soak;
 use std::fs;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::process::{self, CommandOutput};
@@ -38,6 +39,8 @@ enum Method {
     Test(&'static str, &'static str),
     /// All tests of a target, with a variable that says how they reach the store.
     Suite(&'static str, (&'static str, &'static str)),
+    /// A script in `sdk` that runs clients of others.
+    Clients(&'static str),
     /// Made-up requests.
     Fuzzing,
 }
@@ -88,6 +91,7 @@ const PROOFS: &[Proof] = &[
     by_test("inputs: wire", 300_000, "targets", "wire"),
     Proof { name: "pooler without LISTEN", by: Method::Suite("postgres", (POOLER, "polling")), times: 1 },
     Proof { name: "pooler with LISTEN", by: Method::Suite("postgres", (POOLER, "listening")), times: 1 },
+    Proof { name: "doors: clients of QStash", by: Method::Clients("sdk/qstash/check.sh"), times: 3 },
     Proof { name: "made-up requests", by: Method::Fuzzing, times: 10 },
 ];
 
@@ -198,13 +202,18 @@ impl Proof {
         if told.exists() {
             fs::remove_file(told).map_err(|error| format!("{}: {error}", told.display()))?;
         }
-        if let Method::Fuzzing = self.by {
-            let ran = fuzz::run(&root(), seed, self.times)?;
-            let cases = fuzz::cases(&ran.lines);
-            return Ok((
-                ran,
-                vec![(self.name.to_owned(), "requests".to_owned(), cases)],
-            ));
+        let figure = |what: &str, count| vec![(self.name.to_owned(), what.to_owned(), count)];
+        match self.by {
+            Method::Test(..) | Method::Suite(..) => {}
+            Method::Fuzzing => {
+                let ran = fuzz::run(&root(), seed, self.times)?;
+                let cases = fuzz::cases(&ran.lines);
+                return Ok((ran, figure("requests", cases)));
+            }
+            Method::Clients(script) => {
+                let ran = self.run_clients(script)?;
+                return Ok((ran, figure("rounds", self.times)));
+            }
         }
         let mut command = process::cargo(&root());
         if let Method::Suite(_, (variable, value)) = self.by {
@@ -224,6 +233,18 @@ impl Proof {
         Ok((ran, figures))
     }
 
+    /// The clients with the server that the tests built.
+    fn run_clients(&self, script: &str) -> Result<CommandOutput, String> {
+        let root = root();
+        let binary = process::target_directory(&root).join("debug/steadfast");
+        let mut command = Command::new(root.join(script));
+        command
+            .current_dir(&root)
+            .env("STEADFAST_BIN", binary)
+            .env("ROUNDS", self.times.to_string());
+        process::run_quietly(command).map_err(|error| format!("cannot start {script}: {error}"))
+    }
+
     fn cargo_args(&self) -> Vec<&'static str> {
         match self.by {
             Method::Test(target, test) => vec![
@@ -241,6 +262,7 @@ impl Proof {
                 vec!["test", "--workspace", "--all-features", "--test", target]
             }
             Method::Fuzzing => vec!["xtask", "fuzz"],
+            Method::Clients(_) => vec!["xtask", "libraries", "qstash"],
         }
     }
 

@@ -113,6 +113,7 @@ impl Node {
             http_timeout: settings.http_timeout.0,
             bulk_rate: settings.bulk_rate,
             endpoints_per_tenant: settings.endpoints_per_tenant,
+            qstash: settings.qstash,
             test_clock,
             metrics_push: telemetry.as_ref().and_then(Telemetry::metrics_push),
         };

@@ -109,6 +109,8 @@ pub struct Settings {
     pub retry_after_max: DurationArg,
     /// The maximum number of endpoints per tenant.
     pub endpoints_per_tenant: usize,
+    /// Whether the API of QStash is served under `/qstash`.
+    pub qstash: bool,
     pub tls: TlsSettings,
     pub oidc: SignInSettings,
     pub log: LogSettings,
@@ -230,6 +232,7 @@ impl Default for Settings {
             bulk_rate: steadfast_server::Settings::default().bulk_rate,
             retry_after_max: DurationArg(engine.retry_after_max),
             endpoints_per_tenant: server.endpoints_per_tenant,
+            qstash: server.qstash,
             tls: TlsSettings::default(),
             oidc: SignInSettings::default(),
             log: LogSettings::default(),

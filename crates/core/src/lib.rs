@@ -101,7 +101,7 @@ pub use job::{
     unique::{
         ConflictAction, Debounce, Unique, UniqueConflict, UniqueDecision, UniqueResult, UniqueScope,
     },
-    webhook::{BodyFormat, EventType, Webhook, WebhookSecret, WebhookTarget},
+    webhook::{BodyFormat, CallbackStyle, EventType, Webhook, WebhookSecret, WebhookTarget},
 };
 pub use lifecycle::{
     after_attempt,

@@ -12,6 +12,7 @@
 //!   it. `trace`: which phase it is in. `call_span`: its span of OpenTelemetry.
 //! * `request`: the payload of a job of kind `http`. `job`: its handler. `secrets`: values that
 //!   its headers name.
+//! * `qstash`: jobs that are messages of QStash: how they are signed, and their callbacks.
 //! * `webhook`: the handler of deliveries. `signature`: how they are signed.
 
 mod address;
@@ -27,6 +28,7 @@ mod response;
 mod trace;
 
 mod job;
+pub mod qstash;
 mod request;
 mod secrets;
 mod signature;

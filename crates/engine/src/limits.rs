@@ -368,6 +368,13 @@ pub mod http {
     /// How long a delivery waits whose endpoint cannot be looked up, because the store is away.
     pub const LOOKUP_SNOOZE: Duration = Duration::from_secs(5);
 
+    /// How long the signature of a message of QStash holds: as QStash's own, which leaves room for
+    /// clocks that differ.
+    pub const QSTASH_TOKEN_TIME: Duration = Duration::from_secs(5 * 60);
+    /// How many attempts a callback looks at to find the one that it tells of: the newest, unless
+    /// callbacks were delayed.
+    pub const QSTASH_ATTEMPTS_READ_MAX: usize = 200;
+
     /// Standard Webhooks: shorter secrets can be guessed.
     pub const SECRET_BYTES_MIN: usize = 24;
     /// Standard Webhooks: longer secrets are no safer.

@@ -66,6 +66,8 @@ pub struct Settings {
     pub bulk_rate: NonZeroU32,
     /// Maximum endpoints per tenant. Existing ones stay.
     pub endpoints_per_tenant: usize,
+    /// Whether the API of QStash is served under `/qstash`.
+    pub qstash: bool,
     /// How people sign in; with an API key only if `None`. Requires `public_url`.
     pub oidc: Option<Arc<Oidc>>,
     /// The clock of the store, if tests may move it.
@@ -87,6 +89,7 @@ impl Default for Settings {
             http_timeout: limits::HTTP_TIMEOUT_DEFAULT,
             bulk_rate: BulkCommand::RATE_DEFAULT,
             endpoints_per_tenant: limits::ENDPOINTS_PER_TENANT_DEFAULT,
+            qstash: false,
             oidc: None,
             test_clock: None,
             metrics_push: None,

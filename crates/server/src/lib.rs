@@ -19,6 +19,7 @@
 //! * `api`: the HTTP API, a folder per subject; the types of its JSON are in `steadfast-api`.
 //! * `dashboard`: the same for people, in a browser; its actions call the functions of `api`.
 //! * `docs`: the book, and the description of the API as a page. `monitoring`: health and metrics.
+//! * `doors`: APIs of other products, translated into jobs, gates and schedules.
 //! * `router`: all routes. `serve`: sockets, and the same routes inside another program.
 
 #[cfg(feature = "_testing")]
@@ -29,6 +30,7 @@ mod app;
 mod auth;
 mod dashboard;
 mod docs;
+mod doors;
 mod extract;
 mod http;
 mod limits;

@@ -412,6 +412,40 @@ pub const WRONG_KEY_DELAY: Duration = Duration::from_millis(300);
 /// Wrong keys that wait at the same time; more are refused at once.
 pub const WRONG_KEYS_MAX: usize = 16;
 
+// QStash
+
+/// Like the body of a problem, which is a sentence.
+pub const QSTASH_ERROR_BYTES_MAX: usize = 64 * 1024;
+/// A formula is short; each character is read once per retry.
+pub const QSTASH_FORMULA_BYTES_MAX: usize = 256;
+/// Brackets within brackets: each takes a part of the stack.
+pub const QSTASH_FORMULA_DEPTH_MAX: usize = 32;
+/// As QStash has it by default.
+pub const QSTASH_RETRIES_DEFAULT: u32 = 3;
+/// Each label is a tag of the job, which has a limit of its own.
+pub const QSTASH_LABELS_MAX: usize = 16;
+/// How long a repeated message is recognised: as QStash has it.
+pub const QSTASH_DEDUPLICATION_WINDOW: Duration = Duration::from_secs(10 * 60);
+pub const QSTASH_DEDUPLICATION_WINDOW_MICROS: i64 = 10 * 60 * 1_000_000;
+/// URL groups of a tenant. Lists of them have no pages.
+pub const QSTASH_URL_GROUPS_MAX: usize = 500;
+/// Endpoints of a URL group: a message to the group is a job for each, in one transaction.
+pub const QSTASH_GROUP_ENDPOINTS_MAX: usize = 100;
+/// Queues of a tenant: each is a gate, and is counted when they are listed.
+pub const QSTASH_QUEUES_MAX: usize = 100;
+/// Names of URL groups, queues and schedules.
+pub const QSTASH_NAME_BYTES_MAX: usize = 100;
+/// Ids in a request.
+pub const QSTASH_IDS_MAX: usize = 1_000;
+/// Messages that one command changes.
+pub const QSTASH_COMMANDS_MAX: usize = 500;
+/// Messages of a page of events or dead letters: the attempts of each are read.
+pub const QSTASH_PAGE_MAX: usize = 100;
+/// Attempts of a message whose events are shown.
+pub const QSTASH_ATTEMPTS_SHOWN_MAX: usize = 20;
+/// Where the count of waiting messages stops.
+pub const QSTASH_LAG_MAX: u64 = 10_000;
+
 const _: () = assert!(CONNECTIONS_PER_ADDRESS_DEFAULT < CONNECTIONS_DEFAULT);
 /// Ten thousand workers of one tenant can wait.
 const _: () = assert!(

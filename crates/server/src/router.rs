@@ -16,7 +16,7 @@ use steadfast_store::share_store;
 use crate::{
     api,
     app::App,
-    dashboard, docs,
+    dashboard, docs, doors,
     http::{
         Problem,
         base_path::{self, MountPath, PublicUrl},
@@ -27,7 +27,12 @@ use crate::{
 
 pub fn router(app: Arc<App>) -> Router {
     let (api, _) = api::routes();
+    let doors = match app.settings.qstash {
+        true => Router::new().nest("/qstash", doors::qstash::routes()),
+        false => Router::new(),
+    };
     api.merge(docs::router())
+        .merge(doors)
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(scrape::metrics))

@@ -312,6 +312,7 @@ impl From<&Webhook> for WebhookTargetBody {
         let (url, endpoint, signed) = match &webhook.target {
             WebhookTarget::Url { url, secret } => (Some(url.clone()), None, secret.is_some()),
             WebhookTarget::Endpoint { endpoint } => (None, Some(*endpoint), true),
+            WebhookTarget::Callbacks { .. } => (None, None, true),
         };
         Self {
             url,

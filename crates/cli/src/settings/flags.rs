@@ -160,6 +160,9 @@ pub struct Flags {
     /// Maximum webhook endpoints per tenant [default: 20].
     #[arg(long, env = "STEADFAST_ENDPOINTS_PER_TENANT", value_name = "N")]
     pub endpoints_per_tenant: Option<usize>,
+    /// Serve the API of QStash under /qstash, for programs that use its clients.
+    #[arg(long, env = "STEADFAST_QSTASH", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub qstash: Option<bool>,
     /// Log format: text or json [default: text].
     #[arg(long, env = "STEADFAST_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
@@ -261,6 +264,7 @@ impl Flags {
             &self.endpoints_per_tenant,
             &mut settings.endpoints_per_tenant,
         );
+        set(&self.qstash, &mut settings.qstash);
         set(&self.log_format, &mut settings.log.format);
         set(&self.log_level, &mut settings.log.level);
         set_option(&self.otlp_endpoint, &mut settings.otlp.endpoint);

@@ -71,6 +71,15 @@ string_enum! {
     }
 }
 
+string_enum! {
+    /// How the callbacks of a message are made.
+    #[non_exhaustive]
+    CallbackStyle, "callbacks" {
+        /// As QStash does: a message of its own for each callback that the payload names.
+        Qstash = "qstash",
+    }
+}
+
 /// A secret that signs deliveries. It is stored, and shown only once.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -126,13 +135,18 @@ pub enum WebhookTarget {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         secret: Option<WebhookSecret>,
     },
+    /// No address: the delivery makes the callbacks that the payload of its job names.
+    Callbacks {
+        /// How they are made.
+        callbacks: CallbackStyle,
+    },
 }
 
 impl WebhookTarget {
-    /// The origin of an address of the job's own; `None` for endpoints, whose address is not here.
+    /// The origin of an address of the job's own; `None` where the address is not here.
     pub fn destination(&self) -> Option<Destination> {
         match self {
-            Self::Endpoint { .. } => None,
+            Self::Endpoint { .. } | Self::Callbacks { .. } => None,
             Self::Url { url, .. } => Destination::of_url(url),
         }
     }

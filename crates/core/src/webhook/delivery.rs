@@ -278,6 +278,7 @@ impl WebhookEvent {
         let receiver = match &to.target {
             WebhookTarget::Endpoint { endpoint } => endpoint.to_string(),
             WebhookTarget::Url { url, .. } => url.clone(),
+            WebhookTarget::Callbacks { callbacks } => callbacks.to_string(),
         };
         let id = JobId::new(self.at, self.number(&receiver));
         let body = Payload::encode(&self.body(to.format)).ok()?;

@@ -29,6 +29,16 @@ impl Client {
         name: &SecretName,
         value: SecretValue,
     ) -> Result<Secret, ClientError> {
+        self.change_secret(tenant, name, |_| value.clone()).await
+    }
+
+    /// The same with a value that follows from the stored one.
+    pub(crate) async fn change_secret(
+        &self,
+        tenant: &Tenant,
+        name: &SecretName,
+        change: impl Fn(Option<&SecretValue>) -> SecretValue,
+    ) -> Result<Secret, ClientError> {
         let (kind, id) = (DocumentKind::Secret, document_id(tenant, name));
         for _ in 0..REVISION_TRIES_MAX {
             // Before anything is counted.
@@ -37,12 +47,13 @@ impl Client {
             if stored.is_none() {
                 self.check_secret_count(tenant).await?;
             }
+            let value = change(stored.as_ref().map(|(_, secret)| &secret.value));
             let now = self.now();
             let created_at = stored.as_ref().map(|(_, secret)| secret.created_at);
             let secret = Secret {
                 name: name.clone(),
                 tenant: tenant.clone(),
-                value: value.clone(),
+                value,
                 created_at: created_at.unwrap_or(now),
                 updated_at: now,
                 updated_by: self.actor().cloned(),

@@ -50,6 +50,11 @@ impl Handler for HttpHandler {
             Ok(secrets) => secrets,
             Err(outcome) => return outcome,
         };
+        if let Some(message) = request.message()
+            && let Err(outcome) = message.sign(&request, sent.headers_mut(), &attempt).await
+        {
+            return outcome;
+        }
         self.outbound
             .attempt(sent, &attempt, &secrets, &AlwaysWanted)
             .await

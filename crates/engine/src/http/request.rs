@@ -5,13 +5,14 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header::CONTENT_TYPE};
 use http_body_util::Full;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{HeaderSource, Invalid, Payload, PolicyPatch, Preset, SecretReference};
 
-use super::{host::Host, origin::Origin};
+use super::{host::Host, origin::Origin, qstash::QstashMessage};
 use crate::{
     client::request::JobKind,
     limits::http::{HEADERS_BYTES_MAX, HEADERS_MAX, URL_BYTES_MAX},
@@ -41,6 +42,10 @@ pub struct HttpRequest {
     /// Headers whose values are looked up when the request is sent.
     secrets: Vec<SecretHeader>,
     body: Option<Payload>,
+    /// A body that is neither JSON nor text.
+    bytes: Option<Bytes>,
+    /// What it has beyond a request, if it is a message of QStash.
+    message: Option<Box<QstashMessage>>,
 }
 
 /// A header whose value is a secret.
@@ -61,6 +66,10 @@ struct JsonFields {
     headers: BTreeMap<String, HeaderSource>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<Payload>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    body_base64: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    qstash: Option<Box<QstashMessage>>,
 }
 
 const METHODS: [Method; 7] = [
@@ -83,6 +92,8 @@ impl HttpRequest {
             headers: HeaderMap::new(),
             secrets: Vec::new(),
             body: None,
+            bytes: None,
+            message: None,
         })
     }
 
@@ -171,6 +182,41 @@ impl HttpRequest {
         self
     }
 
+    /// Bytes to send as they are. Set a `content-type` first, which says what they are: JSON and
+    /// text are stored in a form that people can read.
+    #[must_use]
+    pub fn with_bytes(mut self, bytes: Bytes) -> Self {
+        let text = std::str::from_utf8(&bytes).ok();
+        let body = text.and_then(|text| {
+            let body = match self.is_json() {
+                true => Payload::from_json(text),
+                false => Payload::encode(text),
+            };
+            let is_same = |body: &Payload| !self.is_json() || body.as_str() == text;
+            body.ok().filter(is_same)
+        });
+        self.bytes = body.is_none().then_some(bytes);
+        self.body = body;
+        self
+    }
+
+    /// Makes it a message of QStash.
+    #[must_use]
+    pub fn with_message(mut self, message: QstashMessage) -> Self {
+        self.message = Some(Box::new(message));
+        self
+    }
+
+    /// What it has beyond a request, if it is a message of QStash.
+    pub fn message(&self) -> Option<&QstashMessage> {
+        self.message.as_deref()
+    }
+
+    /// Its headers without those whose values are secrets.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
     /// The URL as it was given.
     pub fn url(&self) -> &str {
         &self.url
@@ -201,7 +247,11 @@ impl HttpRequest {
         request
     }
 
-    fn body_bytes(&self) -> Bytes {
+    /// The body as it is sent.
+    pub fn body_bytes(&self) -> Bytes {
+        if let Some(bytes) = &self.bytes {
+            return bytes.clone();
+        }
         let Some(body) = &self.body else {
             return Bytes::new();
         };
@@ -345,6 +395,13 @@ impl TryFrom<JsonFields> for HttpRequest {
             request = request.with_source(name, value)?;
         }
         request.body = fields.body;
+        if let Some(text) = &fields.body_base64 {
+            let bytes = BASE64_STANDARD.decode(text);
+            let bytes =
+                bytes.map_err(|_| Invalid::new("bodyBase64", "(hidden)", "must be base64"))?;
+            request.bytes = Some(bytes.into());
+        }
+        request.message = fields.qstash;
         Ok(request)
     }
 }
@@ -365,6 +422,8 @@ impl From<HttpRequest> for JsonFields {
             method: Some(request.method.as_str().to_owned()),
             headers: headers.chain(secrets).collect(),
             body: request.body,
+            body_base64: request.bytes.map(|bytes| BASE64_STANDARD.encode(bytes)),
+            qstash: request.message,
         }
     }
 }

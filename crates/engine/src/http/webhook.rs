@@ -17,6 +17,7 @@ use steadfast_core::{
 use super::{
     call::{Outbound, StillWanted},
     job::failure,
+    qstash::create_callbacks,
     request::{HttpRequest, SecretHeader},
     secrets::RevealedSecrets,
     signature::{SigningKey, sign},
@@ -51,6 +52,10 @@ struct Destination {
 #[async_trait]
 impl Handler for WebhookHandler {
     async fn handle(&self, attempt: AttemptContext) -> Outcome {
+        let target = attempt.job().webhook.as_ref().map(|it| &it.target);
+        if let Some(WebhookTarget::Callbacks { .. }) = target {
+            return create_callbacks(&attempt).await;
+        }
         let now = attempt.client().now();
         let destination = match destination(&attempt, now).await {
             Ok(destination) => destination,
@@ -145,7 +150,7 @@ async fn destination(attempt: &AttemptContext, now: Timestamp) -> Result<Destina
                 secrets: endpoint.live_secrets(now).cloned().collect(),
             })
         }
-        None => {
+        Some(WebhookTarget::Callbacks { .. }) | None => {
             let message = "the delivery has no destination";
             Err(failure(Failure::new(FailureClass::PAYLOAD, message)))
         }

@@ -37,6 +37,7 @@ const OWN_PARTS: &[&str] = &[
     "metrics",
     "nodes",
     "operations",
+    "qstash",
     "queues",
     "readyz",
     "schedules",
@@ -245,9 +246,10 @@ mod tests {
             include_str!("../docs.rs"),
             include_str!("../router.rs"),
         ];
-        let routes = sources
-            .iter()
-            .flat_map(|text| text.split("route(\"/").skip(1));
+        let routes = sources.iter().flat_map(|text| {
+            let routes = text.split("route(\"/").skip(1);
+            routes.chain(text.split("nest(\"/").skip(1))
+        });
         let parts = routes.map(|route| route.split(['/', '"']).next().unwrap_or(""));
         let mut found: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
         found.sort_unstable();

@@ -142,6 +142,8 @@ steadfast_core::string_enum! {
         Watch = "watch",
         /// The newest events of a node, for those that want to know them.
         Feed = "feed",
+        /// A URL group or queue of QStash's API.
+        Qstash = "qstash",
     }
 }
 

@@ -103,6 +103,7 @@ fn receiver(job: &Job) -> String {
         (Some(WebhookTarget::Url { url, .. }), _) => place(url).to_owned(),
         (_, Some(destination)) => place(destination.as_str()).to_owned(),
         (Some(WebhookTarget::Endpoint { endpoint }), None) => endpoint.to_string(),
+        (Some(WebhookTarget::Callbacks { .. }), None) => "callbacks".to_owned(),
         (None, None) => String::new(),
     }
 }
