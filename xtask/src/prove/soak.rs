@@ -114,6 +114,6 @@ fn watch(
         if rest.is_zero() {
             return Ok(());
         }
-        thread::sleep(every.min(rest));
+        thread::park_timeout(every.min(rest));
     }
 }

@@ -144,7 +144,8 @@ impl TargetQuota {
 
     fn is_scarce(&self) -> bool {
         let is_over_half = |limit: u32| self.remaining > limit / 2;
-        !self.resets_in.is_zero() && !(self.remaining > 0 && self.limit.is_some_and(is_over_half))
+        let has_plenty = self.remaining > 0 && self.limit.is_some_and(is_over_half);
+        !self.resets_in.is_zero() && !has_plenty
     }
 
     /// The time between two starts, if what remains is spread until the reset; without end if nothing

@@ -83,7 +83,7 @@ impl<'a> Load<'a> {
                 job["delay"] = json!("30s");
             }
             self.report(self.post("/api/v1/jobs", &job));
-            thread::sleep(CREATE_EVERY);
+            thread::park_timeout(CREATE_EVERY);
         }
     }
 
@@ -104,7 +104,7 @@ impl<'a> Load<'a> {
                 Ok(answer) => self.settle(&answer),
                 Err(error) => {
                     self.report::<()>(Err(error));
-                    thread::sleep(PAGE_EVERY);
+                    thread::park_timeout(PAGE_EVERY);
                 }
             }
         }
@@ -140,7 +140,7 @@ impl<'a> Load<'a> {
                 return;
             }
             self.report(http::request(self.node, "GET", page, ""));
-            thread::sleep(PAGE_EVERY);
+            thread::park_timeout(PAGE_EVERY);
         }
     }
 
