@@ -31,8 +31,15 @@ fn summary(headers: &[(&str, &str)]) -> String {
     })
 }
 
+/// A provider and its form, headers of one response, and what is read from them.
+type RecordedResponse = (
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    &'static str,
+);
+
 /// Headers in the forms that these providers send, with numbers at which they matter.
-const PROVIDERS: &[(&str, &[(&str, &str)], &str)] = &[
+const PROVIDERS: &[RecordedResponse] = &[
     (
         "GitHub: a time in seconds since 1970",
         &[
