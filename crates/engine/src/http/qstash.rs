@@ -5,6 +5,7 @@
 //! that time.
 
 mod callbacks;
+mod headers;
 mod keys;
 mod message;
 mod token;

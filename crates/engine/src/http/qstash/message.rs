@@ -2,18 +2,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    CallbackStyle, EventType, Failure, FailureClass, Outcome, Payload, PolicyPatch, Timestamp,
-    Webhook, WebhookTarget, duration,
-};
-
-use super::token::Claims;
-use crate::{
-    attempt::context::AttemptContext,
-    http::{job::failure, request::HttpRequest},
-    limits::http::LOOKUP_SNOOZE,
+    CallbackStyle, EventType, Payload, PolicyPatch, Timestamp, Webhook, WebhookTarget, duration,
 };
 
 /// What a message of QStash has beyond its request. As JSON it is stored with the payload.
@@ -41,10 +32,10 @@ pub struct QstashMessage {
     /// The limits that it was published with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_control: Option<QstashFlowControl>,
-    /// What is told of each attempt.
+    /// Called after each attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callback: Option<QstashCallback>,
-    /// What is told if it is given up.
+    /// Called if it is given up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_callback: Option<QstashCallback>,
     /// Before when it is not sent, in milliseconds, if its creator said so.
@@ -156,48 +147,5 @@ impl QstashMessage {
             events,
             retry: PolicyPatch::default(),
         })
-    }
-
-    /// Adds the headers that its receiver expects; otherwise the outcome: nothing is sent then.
-    pub(in crate::http) async fn sign(
-        &self,
-        request: &HttpRequest,
-        headers: &mut HeaderMap,
-        attempt: &AttemptContext,
-    ) -> Result<(), Outcome> {
-        let (job, client) = (attempt.job(), attempt.client());
-        let keys = client.qstash_keys(&job.tenant).await;
-        let keys = keys.map_err(|error| match error.is_transient() {
-            true => Outcome::Snoozed(LOOKUP_SNOOZE),
-            false => {
-                let message = format!("cannot sign: {error}");
-                failure(Failure::new(FailureClass::SECRET, message))
-            }
-        })?;
-        let id = job.id.to_string();
-        let token = Claims {
-            url: request.url(),
-            body: &request.body_bytes(),
-            id: &id,
-            now: client.now(),
-        };
-        let labels = (!self.labels.is_empty()).then(|| self.labels.join(","));
-        let schedule = job.scheduled_run.map(|run| run.schedule.to_string());
-        for (name, value) in [
-            ("upstash-signature", Some(token.sign(&keys.current))),
-            ("upstash-message-id", Some(id.clone())),
-            ("upstash-retried", Some(job.retry_count().to_string())),
-            ("upstash-schedule-id", self.schedule.clone().or(schedule)),
-            ("upstash-topic-name", self.url_group.clone()),
-            ("upstash-endpoint-name", self.endpoint.clone()),
-            ("upstash-queue-name", self.queue.clone()),
-            ("upstash-label", labels),
-        ] {
-            // Names that no header can carry are left out; they were refused when it was published.
-            if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
-                headers.insert(HeaderName::from_static(name), value);
-            }
-        }
-        Ok(())
     }
 }

@@ -39,7 +39,7 @@ pub struct QueueTimes {
 }
 
 /// Something that is kept as a document.
-pub trait Stored: Clone + Default + PartialEq + Serialize + DeserializeOwned + Send {
+pub trait StoredItem: Clone + Default + PartialEq + Serialize + DeserializeOwned + Send {
     /// As ids and errors have it.
     const WHAT: &str;
     /// How many a tenant may have.
@@ -48,41 +48,41 @@ pub trait Stored: Clone + Default + PartialEq + Serialize + DeserializeOwned + S
     const AUDIT: Option<&str>;
 }
 
-impl Stored for UrlGroup {
+impl StoredItem for UrlGroup {
     const WHAT: &str = "url-group";
     const MOST: usize = limits::QSTASH_URL_GROUPS_MAX;
     const AUDIT: Option<&str> = Some("url_group");
 }
 
-impl Stored for QueueTimes {
+impl StoredItem for QueueTimes {
     const WHAT: &str = "queue";
     const MOST: usize = limits::QSTASH_QUEUES_MAX;
     const AUDIT: Option<&str> = None;
 }
 
-fn prefix<T: Stored>(tenant: &Tenant) -> String {
+fn prefix<T: StoredItem>(tenant: &Tenant) -> String {
     format!("{tenant} {} ", T::WHAT)
 }
 
-fn decode<T: Stored>(document: &Document) -> Result<T, Problem> {
+fn decode<T: StoredItem>(document: &Document) -> Result<T, Problem> {
     let decoded = document.body.decode();
     decoded.map_err(|error| Problem::internal(&error))
 }
 
 impl Door {
-    pub async fn find<T: Stored>(&self, name: &str) -> Result<Option<T>, Problem> {
+    pub async fn find<T: StoredItem>(&self, name: &str) -> Result<Option<T>, Problem> {
         let found = self.document::<T>(name).await?;
         found.map(|document| decode(&document)).transpose()
     }
 
-    async fn document<T: Stored>(&self, name: &str) -> Result<Option<Document>, StoreError> {
+    async fn document<T: StoredItem>(&self, name: &str) -> Result<Option<Document>, StoreError> {
         let id = format!("{}{name}", prefix::<T>(&self.tenant));
         let store = self.app.node.store();
         store.get_document(DocumentKind::Qstash, id).await
     }
 
     /// All of this tenant, by name.
-    pub async fn list<T: Stored>(&self) -> Result<Vec<T>, Problem> {
+    pub async fn list<T: StoredItem>(&self) -> Result<Vec<T>, Problem> {
         let page = DocumentPage::Some {
             prefix: prefix::<T>(&self.tenant),
             after: None,
@@ -94,7 +94,7 @@ impl Door {
     }
 
     /// Changes one, which is created if there is none. An unchanged one is not written.
-    pub async fn change<T: Stored>(
+    pub async fn change<T: StoredItem>(
         &self,
         name: &str,
         change: impl Fn(Option<T>) -> Result<T, Problem>,
@@ -145,7 +145,7 @@ impl Door {
         ))
     }
 
-    pub async fn delete<T: Stored>(&self, name: &str) -> Result<(), Problem> {
+    pub async fn delete<T: StoredItem>(&self, name: &str) -> Result<(), Problem> {
         let id = format!("{}{name}", prefix::<T>(&self.tenant));
         let audit = self.record::<T>("delete", name).await?;
         let store = self.app.node.store();
@@ -155,7 +155,7 @@ impl Door {
         Ok(())
     }
 
-    async fn record<T: Stored>(
+    async fn record<T: StoredItem>(
         &self,
         verb: &str,
         name: &str,

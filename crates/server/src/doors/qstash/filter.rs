@@ -5,11 +5,7 @@ use steadfast_core::{Job, JobId, Queue, ScheduleName, Timestamp, tag_text};
 use steadfast_engine::http::{HttpRequest, qstash::QstashMessage};
 use steadfast_store::{JobFilter, JobPageRequest, Page, PageRequest};
 
-use super::{
-    Door,
-    publish::{FLOW_TAG, GROUP_TAG},
-    queues,
-};
+use super::{Door, flow_control::FLOW_TAG, publish::GROUP_TAG, queues};
 use crate::{api::work::job_search::find_page, http::Problem, limits};
 
 /// What a query string asks for.

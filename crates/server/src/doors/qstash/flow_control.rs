@@ -6,11 +6,14 @@ use steadfast_core::{GateId, GatePatch, GateScope, Rate, tag_text};
 use steadfast_engine::http::qstash::QstashFlowControl;
 use steadfast_store::JobFilter;
 
-use super::{Door, Reply, done, publish::FLOW_TAG, queues::pause_patch};
+use super::{Door, Reply, done, queues::pause_patch};
 use crate::{
     http::{Json, Problem},
     limits,
 };
+
+/// The tag of messages with a flow control key.
+pub const FLOW_TAG: &str = "qstash flow control";
 
 /// The concurrency key of messages with a flow control key.
 fn concurrency_key(key: &str) -> String {

@@ -31,9 +31,8 @@ use crate::{
     limits,
 };
 
-/// The tag of messages of a URL group, of a flow control key, and of those that are recognised.
+/// The tag of messages of a URL group, and of those whose repetitions are recognised.
 pub const GROUP_TAG: &str = "qstash url group";
-pub const FLOW_TAG: &str = "qstash flow control";
 const DEDUPLICATION_TAG: &str = "qstash deduplication";
 
 pub async fn publish(door: Door, uri: Uri, headers: HeaderMap, body: AnyBody) -> Reply {
@@ -130,7 +129,7 @@ pub struct Draft {
 }
 
 /// One job of a draft, and how a repetition of it is recognised.
-struct Prepared {
+struct PreparedMessage {
     draft: usize,
     url: String,
     request: JobRequest,
@@ -139,7 +138,7 @@ struct Prepared {
 
 /// What became of a job.
 #[derive(Clone, Copy)]
-struct Published {
+struct PublishedMessage {
     id: JobId,
     is_duplicate: bool,
 }
@@ -160,7 +159,7 @@ impl Door {
                 if let Some(key) = &concurrency {
                     request = request.concurrency_key(key);
                 }
-                prepared.push(Prepared {
+                prepared.push(PreparedMessage {
                     draft: index,
                     url: endpoint.url.clone(),
                     request: request.tenant(self.tenant.as_str()),
@@ -177,7 +176,7 @@ impl Door {
             ));
         }
         let published = self.store_all(&prepared, now).await?;
-        let answer = |prepared: &Prepared, published: &Published| {
+        let answer = |prepared: &PreparedMessage, published: &PublishedMessage| {
             let mut answer = json!({"messageId": published.id, "url": prepared.url});
             if published.is_duplicate {
                 answer["deduplicated"] = true.into();
@@ -246,10 +245,10 @@ impl Door {
     /// the same moment, the key lets one through.
     async fn store_all(
         &self,
-        prepared: &[Prepared],
+        prepared: &[PreparedMessage],
         now: Timestamp,
-    ) -> Result<Vec<Published>, Problem> {
-        let mut results: Vec<Option<Published>> = vec![None; prepared.len()];
+    ) -> Result<Vec<PublishedMessage>, Problem> {
+        let mut results: Vec<Option<PublishedMessage>> = vec![None; prepared.len()];
         // Those that repeat another of the same request, by index.
         let mut repeats: Vec<Option<usize>> = vec![None; prepared.len()];
         let mut first_of: HashMap<&str, usize> = HashMap::new();
@@ -263,7 +262,7 @@ impl Door {
             }
             first_of.insert(key, index);
             let id = self.recent(key, now).await?;
-            results[index] = id.map(|id| Published {
+            results[index] = id.map(|id| PublishedMessage {
                 id,
                 is_duplicate: true,
             });
@@ -281,7 +280,7 @@ impl Door {
                     for (index, created) in left.iter().zip(created) {
                         let is_duplicate = !matches!(created, CreateResult::New(_));
                         let id = created.job().id;
-                        results[*index] = Some(Published { id, is_duplicate });
+                        results[*index] = Some(PublishedMessage { id, is_duplicate });
                     }
                     break;
                 }
@@ -290,7 +289,7 @@ impl Door {
                     if index < left.len() =>
                 {
                     let id = job;
-                    results[left[index]] = Some(Published {
+                    results[left[index]] = Some(PublishedMessage {
                         id,
                         is_duplicate: true,
                     });
@@ -299,13 +298,13 @@ impl Door {
             }
         }
         let of = |index: usize| match repeats[index] {
-            Some(first) => results[first].map(|it| Published {
+            Some(first) => results[first].map(|it| PublishedMessage {
                 is_duplicate: true,
                 ..it
             }),
             None => results[index],
         };
-        let all: Option<Vec<Published>> = (0..prepared.len()).map(of).collect();
+        let all: Option<Vec<PublishedMessage>> = (0..prepared.len()).map(of).collect();
         all.ok_or_else(|| Problem::internal(&"a message was not stored"))
     }
 
@@ -328,7 +327,7 @@ struct Targets {
     endpoints: Vec<GroupEndpoint>,
 }
 
-impl Prepared {
+impl PreparedMessage {
     /// The request with the key of this window.
     fn keyed(&self, now: Timestamp) -> JobRequest {
         let Some(key) = &self.deduplication else {
@@ -457,7 +456,7 @@ impl Draft {
             job = job.tag(GROUP_TAG, group);
         }
         if let Some(flow) = &options.flow_control {
-            job = job.tag(FLOW_TAG, &flow.key);
+            job = job.tag(flow_control::FLOW_TAG, &flow.key);
         }
         Ok(job)
     }
