@@ -299,6 +299,9 @@ type Blocker struct {
 	Jobs []string `json:"jobs,omitzero"`
 	// The kind of blocker.
 	Kind BlockerKind `json:"kind"`
+	// What the destination says remains of its own limits; hidden from keys for one tenant if it
+	// applies to all tenants.
+	Quota map[string]string `json:"quota,omitzero"`
 	// The job that received the `Retry-After`; hidden from keys for one tenant.
 	RetryAfter map[string]string `json:"retryAfter,omitzero"`
 	// The blocker as a sentence.
@@ -321,6 +324,7 @@ const (
 	BlockerKindPaused           BlockerKind = "paused"
 	BlockerKindHeld             BlockerKind = "held"
 	BlockerKindRetryAfter       BlockerKind = "retry_after"
+	BlockerKindQuota            BlockerKind = "quota"
 	BlockerKindRamping          BlockerKind = "ramping"
 	BlockerKindMaxRunning       BlockerKind = "max_running"
 	BlockerKindRate             BlockerKind = "rate"
@@ -729,7 +733,9 @@ type Decision struct {
 	MaxRetries *int `json:"maxRetries,omitzero"`
 	// Retries before this attempt in its budget, under the policy at that time.
 	RetriesUsed *int `json:"retriesUsed,omitzero"`
-	// Delay that the target requested with Retry-After.
+	// The header that requested it: `Retry-After`, or another one.
+	RetryAfterHeader string `json:"retryAfterHeader,omitzero"`
+	// Delay that the target requested.
 	RetryAfterMs *int `json:"retryAfterMs,omitzero"`
 	// The rule that decided; `policy` for a normal retry.
 	Rule DecidedBy `json:"rule"`
@@ -781,9 +787,12 @@ type Destination struct {
 	NextProbeAt time.Time `json:"nextProbeAt,omitzero"`
 	// Past incidents, newest first.
 	PastIncidents []Incident `json:"pastIncidents"`
+	// What the destination says remains of its own limits, if at most half of it does; starts are
+	// spread over the time until the reset.
+	Quota *TargetQuota `json:"quota,omitzero"`
 	// The active `Retry-After`, if any.
 	RetryAfter *SharedRetryAfter `json:"retryAfter,omitzero"`
-	// The jobs that a `Retry-After` applies to.
+	// The jobs that a `Retry-After` or a quota applies to.
 	RetryAfterScope RetryAfterScope `json:"retryAfterScope"`
 	// Health status.
 	Status HealthStatus `json:"status"`
@@ -988,6 +997,8 @@ type Failure struct {
 	// Whether the worker marked the failure as permanent, regardless of its class
 	Permanent  *bool  `json:"permanent,omitzero"`
 	RetryAfter string `json:"retryAfter,omitzero"`
+	// The header that requested the wait, if it was not `Retry-After`
+	RetryAfterHeader string `json:"retryAfterHeader,omitzero"`
 	// The stack trace; only in the attempts of a job
 	Trace string `json:"trace,omitzero"`
 }
@@ -2280,6 +2291,8 @@ type SettlementResult struct {
 type SharedRetryAfter struct {
 	// When it was received.
 	At time.Time `json:"at"`
+	// The header: `Retry-After` or `retry-after-ms`.
+	Header string `json:"header,omitzero"`
 	// The job that received it; only for keys for all tenants.
 	JobID string `json:"jobId,omitzero"`
 	// HTTP status of the response.
@@ -2411,6 +2424,24 @@ type Tally struct {
 	Successes int `json:"successes"`
 	// Retries that succeeded.
 	SuccessfulRetries int `json:"successfulRetries"`
+}
+
+// TargetQuota: What a destination says remains of its own limits.
+type TargetQuota struct {
+	// When it was received.
+	At time.Time `json:"at"`
+	// The header, such as `x-ratelimit-remaining-requests`.
+	Header string `json:"header"`
+	// The job that received it; only for keys for all tenants.
+	JobID string `json:"jobId,omitzero"`
+	// How much remained when it was received. Each start uses at least one.
+	Remaining int `json:"remaining"`
+	// When the destination resets it.
+	ResetsAt time.Time `json:"resetsAt"`
+	// The same as a sentence.
+	Sentence string `json:"sentence"`
+	// Until when it limits starts: `resetsAt`, or earlier if that is later than `retryAfterMax`.
+	Until time.Time `json:"until"`
 }
 
 // Tick: A tick that created a run, or one or more skipped ticks.

@@ -243,6 +243,11 @@ export interface Blocker {
   jobs?: string[] | null | undefined;
   /** The kind of blocker. */
   kind: BlockerKind;
+  /**
+   * What the destination says remains of its own limits; hidden from keys for one tenant if it
+   * applies to all tenants.
+   */
+  quota?: Record<string, unknown> | null | undefined;
   /** The job that received the `Retry-After`; hidden from keys for one tenant. */
   retryAfter?: Record<string, unknown> | null | undefined;
   /** The blocker as a sentence. */
@@ -253,7 +258,7 @@ export interface Blocker {
   until?: string | null | undefined;
 }
 
-export type BlockerKind = "state" | "expired" | "run_at" | "endpoint_disabled" | "runs_after" | "paused" | "held" | "retry_after" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "no_slot" | "behind";
+export type BlockerKind = "state" | "expired" | "run_at" | "endpoint_disabled" | "runs_after" | "paused" | "held" | "retry_after" | "quota" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "no_slot" | "behind";
 
 export type BodyFormat = "standard" | "slack";
 
@@ -685,7 +690,9 @@ export interface Decision {
   maxRetries?: number | null | undefined;
   /** Retries before this attempt in its budget, under the policy at that time. */
   retriesUsed?: number | null | undefined;
-  /** Delay that the target requested with Retry-After. */
+  /** The header that requested it: `Retry-After`, or another one. */
+  retryAfterHeader?: string | null | undefined;
+  /** Delay that the target requested. */
   retryAfterMs?: number | null | undefined;
   /** The rule that decided; `policy` for a normal retry. */
   rule: DecidedBy;
@@ -736,9 +743,14 @@ export interface Destination {
   nextProbeAt?: string | null | undefined;
   /** Past incidents, newest first. */
   pastIncidents: Incident[];
+  /**
+   * What the destination says remains of its own limits, if at most half of it does; starts are
+   * spread over the time until the reset.
+   */
+  quota?: TargetQuota | null | undefined;
   /** The active `Retry-After`, if any. */
   retryAfter?: SharedRetryAfter | null | undefined;
-  /** The jobs that a `Retry-After` applies to. */
+  /** The jobs that a `Retry-After` or a quota applies to. */
   retryAfterScope: RetryAfterScope;
   /** Health status. */
   status: HealthStatus;
@@ -909,6 +921,8 @@ export interface Failure {
   /** Whether the worker marked the failure as permanent, regardless of its class */
   permanent?: boolean | undefined;
   retryAfter?: string | undefined;
+  /** The header that requested the wait, if it was not `Retry-After` */
+  retryAfterHeader?: string | undefined;
   /** The stack trace; only in the attempts of a job */
   trace?: string | undefined;
 }
@@ -2135,6 +2149,8 @@ export interface SettlementResult {
 export interface SharedRetryAfter {
   /** When it was received. */
   at: string;
+  /** The header: `Retry-After` or `retry-after-ms`. */
+  header?: string | undefined;
   /** The job that received it; only for keys for all tenants. */
   jobId?: string | null | undefined;
   /** HTTP status of the response. */
@@ -2262,6 +2278,24 @@ export interface Tally {
   successes: number;
   /** Retries that succeeded. */
   successfulRetries: number;
+}
+
+/** What a destination says remains of its own limits. */
+export interface TargetQuota {
+  /** When it was received. */
+  at: string;
+  /** The header, such as `x-ratelimit-remaining-requests`. */
+  header: string;
+  /** The job that received it; only for keys for all tenants. */
+  jobId?: string | null | undefined;
+  /** How much remained when it was received. Each start uses at least one. */
+  remaining: number;
+  /** When the destination resets it. */
+  resetsAt: string;
+  /** The same as a sentence. */
+  sentence: string;
+  /** Until when it limits starts: `resetsAt`, or earlier if that is later than `retryAfterMax`. */
+  until: string;
 }
 
 /** A tick that created a run, or one or more skipped ticks. */
