@@ -23,28 +23,44 @@ pub use headers::RequestedWait;
 
 /// The name of a response header that limited jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LimitHeader(&'static str);
+pub struct LimitHeader(u8);
+
+/// Headers that are no counters, by number; those of the counters follow.
+const OTHER_HEADERS: [&str; 4] = [
+    "another header",
+    "Retry-After",
+    "retry-after-ms",
+    "RateLimit",
+];
 
 impl LimitHeader {
-    /// `Retry-After`.
-    pub const RETRY_AFTER: Self = Self("Retry-After");
-    /// `retry-after-ms`.
-    pub const RETRY_AFTER_MS: Self = Self("retry-after-ms");
-    /// The structured `RateLimit` of the IETF draft.
-    pub const RATE_LIMIT: Self = Self("RateLimit");
     /// A header that a newer version knows.
-    const OTHER: Self = Self("another header");
+    const OTHER: Self = Self(0);
+    /// `Retry-After`.
+    pub const RETRY_AFTER: Self = Self(1);
+    /// `retry-after-ms`.
+    pub const RETRY_AFTER_MS: Self = Self(2);
+    /// The structured `RateLimit` of the IETF draft.
+    pub const RATE_LIMIT: Self = Self(3);
 
     /// The name of the header.
-    pub const fn as_str(self) -> &'static str {
-        self.0
+    pub fn as_str(self) -> &'static str {
+        let name = Self::names().nth(usize::from(self.0));
+        name.unwrap_or(OTHER_HEADERS[0])
     }
 
     /// A header by its name.
     fn named(name: &str) -> Self {
-        let known = [Self::RETRY_AFTER, Self::RETRY_AFTER_MS, Self::RATE_LIMIT];
-        let mut known = known.into_iter().chain(headers::remaining_headers());
-        known.find(|it| it.0 == name).unwrap_or(Self::OTHER)
+        let place = Self::names().position(|known| known == name);
+        place
+            .and_then(|place| u8::try_from(place).ok())
+            .map_or(Self::OTHER, Self)
+    }
+
+    fn names() -> impl Iterator<Item = &'static str> {
+        OTHER_HEADERS
+            .into_iter()
+            .chain(headers::remaining_headers())
     }
 
     pub(crate) fn is_retry_after(&self) -> bool {
@@ -71,7 +87,7 @@ impl LimitHeader {
 
     /// The unit that the header counts.
     fn unit(self) -> &'static str {
-        match self.0.contains("tokens") {
+        match self.as_str().contains("tokens") {
             true => "tokens",
             false => "requests",
         }
@@ -86,13 +102,13 @@ impl Default for LimitHeader {
 
 impl fmt::Display for LimitHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
+        f.write_str(self.as_str())
     }
 }
 
 impl Serialize for LimitHeader {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0)
+        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -50,9 +50,9 @@ const COUNTERS: &[Counter] = &[
     counter!("anthropic-ratelimit-output-tokens-"),
 ];
 
-pub(super) fn remaining_headers() -> impl Iterator<Item = LimitHeader> {
-    let names = COUNTERS.iter().map(|counter| counter.remaining);
-    names.map(LimitHeader)
+/// The names of the headers that say what remains.
+pub(super) fn remaining_headers() -> impl Iterator<Item = &'static str> {
+    COUNTERS.iter().map(|counter| counter.remaining)
 }
 
 type Header<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -73,7 +73,7 @@ pub(super) fn counters(header: Header<'_>, now: Timestamp) -> Vec<TargetQuota> {
         let used = header(counter.used).and_then(|text| count(&text));
         let limit = limit.or_else(|| Some(remaining.saturating_add(used?)));
         found.push(quota(
-            LimitHeader(counter.remaining),
+            LimitHeader::named(counter.remaining),
             remaining,
             limit,
             resets_in,
