@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use steadfast_core::{
-    BlockerKind, Destination, GateId, GatePatch, GateScope, JobId, JobState, PolicyPatch,
+    BlockerKind, Destination, GateId, GatePatch, GateScope, Jitter, JobId, JobState, PolicyPatch,
     SharedQuota, Tenant,
 };
 use steadfast_engine::{ExplainRequest, JobRequest, http::HttpRequest, testing::TestEngine};
@@ -49,7 +49,9 @@ impl Fixture {
 
     async fn enqueue(&self, node: &TestEngine, tenant: &str, count: usize) -> Vec<JobId> {
         let request = HttpRequest::new(&self.target.url()).unwrap();
-        let steady = PolicyPatch::fixed(SECOND).max_retries(1);
+        let steady = PolicyPatch::fixed(SECOND)
+            .jitter(Jitter::None)
+            .max_retries(1);
         let jobs = (0..count).map(|_| {
             let job = JobRequest::of(&request).tenant(tenant);
             job.retry(steady.clone())
