@@ -348,14 +348,7 @@ impl Settings {
         if self.share && !matches!(self.store, StoreUrl::Sqlite(_)) {
             return Err(usage("share requires an SQLite store (sqlite:FILE)"));
         }
-        if let Some(direct) = &self.store_direct {
-            let is_database = |store: &StoreUrl| matches!(store, StoreUrl::Postgres(_));
-            if !is_database(direct) || !is_database(&self.store) {
-                return Err(usage(
-                    "storeDirect is the address of a PostgreSQL server without its pooler: store and storeDirect must both be postgres://USER@HOST/DATABASE",
-                ));
-            }
-        }
+        self.check_store_direct()?;
         if self.clock == ClockSetting::Manual && self.store != StoreUrl::Memory {
             return Err(usage(
                 "clock = manual is for tests and requires --store memory:",
@@ -364,6 +357,18 @@ impl Settings {
         let alerts = self.alerts.check();
         alerts.map_err(|error| usage(format!("alerts: {error}")))?;
         self.gate_defaults().map(drop)
+    }
+
+    fn check_store_direct(&self) -> anyhow::Result<()> {
+        if let Some(direct) = &self.store_direct {
+            let is_database = |store: &StoreUrl| matches!(store, StoreUrl::Postgres(_));
+            if !is_database(direct) || !is_database(&self.store) {
+                return Err(usage(
+                    "storeDirect is the address of a PostgreSQL server without its pooler: store and storeDirect must both be postgres://USER@HOST/DATABASE",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The gates of every key of a scope.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
     DestinationHealth, HealthPatch, HealthRules, HealthStatus, HoldMode, Incident, IncidentCause,
-    JobId, OutcomeCounts, RetryAfterScope, Tenant, Timestamp,
+    JobId, OutcomeCounts, RetryAfterScope, SharedQuota, Tenant, Timestamp,
     explain::{brief, thousands},
 };
 
@@ -143,15 +143,9 @@ impl DestinationBody {
                     header: retry_after.header.to_string(),
                     job_id: (!is_for_tenant).then_some(retry_after.job),
                 }),
-            quota: health.quota(now).map(|quota| QuotaBody {
-                header: quota.header.to_string(),
-                remaining: quota.remaining,
-                resets_at: quota.resets_at,
-                until: quota.until,
-                at: quota.at,
-                sentence: quota.describe(),
-                job_id: (!is_for_tenant).then_some(quota.job),
-            }),
+            quota: health
+                .quota(now)
+                .map(|quota| QuotaBody::new(quota, is_for_tenant)),
             incident: health.incident().map(incident),
             past_incidents: past_incidents.map(incident).collect(),
             minutes: match has_failed {
@@ -293,6 +287,20 @@ pub struct QuotaBody {
     /// The job that received it; only for keys for all tenants.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub job_id: Option<JobId>,
+}
+
+impl QuotaBody {
+    fn new(quota: &SharedQuota, is_for_tenant: bool) -> Self {
+        Self {
+            header: quota.header.to_string(),
+            remaining: quota.remaining,
+            resets_at: quota.resets_at,
+            until: quota.until,
+            at: quota.at,
+            sentence: quota.describe(),
+            job_id: (!is_for_tenant).then_some(quota.job),
+        }
+    }
 }
 
 /// A period in which a destination was unhealthy or held by a person.

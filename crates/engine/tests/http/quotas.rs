@@ -133,7 +133,7 @@ async fn what_remains_is_spread_over_the_time_until_the_reset() {
 }
 
 #[tokio::test]
-async fn what_one_tenant_is_told_slows_down_only_that_tenant_unless_limits_are_shared() {
+async fn the_answers_to_one_tenant_slow_down_only_that_tenant_unless_limits_are_shared() {
     let headers = "x-ratelimit-remaining: 0\r\nx-ratelimit-reset: 60\r\n";
     for (shares, started) in [(None, 1), (Some(true), 0), (Some(false), 2)] {
         let fixture = Fixture::new("200 OK", headers).await;

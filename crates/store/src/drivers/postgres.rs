@@ -36,7 +36,7 @@ mod values;
 use claim::{due_cache, known_gates, start};
 use counts::recount;
 use jobs::{change, commit, enqueue, failures, unique};
-use open::{migrate, options, pooler};
+use open::{Address, migrate, options, pooler};
 use queries::{damage, get, stats};
 
 use std::sync::{Arc, Mutex};
@@ -144,21 +144,7 @@ impl PostgresStore {
         if !options.for_move {
             inner.check_encryption(name).await?;
         }
-        // Rows that are moved must stay as they are until they are compared.
-        let mut background = Vec::new();
-        if !options.for_move {
-            background.push(tokio::spawn(upkeep::run(Arc::downgrade(&inner))));
-            background.push(tokio::spawn(poll::run(Arc::downgrade(&inner))));
-        }
-        if let Some(address) = listening {
-            let listener = Arc::clone(&inner.listener);
-            let listen = listen::run(address, options.schema.clone(), listener);
-            background.push(tokio::spawn(listen));
-        } else if !options.for_move {
-            tracing::warn!(
-                "the store is reached through a pooler, where nodes cannot LISTEN: this node looks for the work of other nodes four times a second; --store-direct gives it an address of the server itself"
-            );
-        }
+        let background = background(&inner, listening, &options);
         Ok(Self {
             inner,
             _background: Arc::new(BackgroundTasks(background)),
@@ -225,6 +211,30 @@ impl PostgresStore {
         let found = migrate::version(theirs.client, &self.inner.shared.texts).await;
         found.is_ok_and(|found| found.id == self.inner.id)
     }
+}
+
+/// What runs until the store is dropped.
+fn background(
+    inner: &Arc<Inner>,
+    listening: Option<Address>,
+    options: &PostgresOptions,
+) -> Vec<JoinHandle<()>> {
+    // Rows that are moved must stay as they are until they are compared.
+    let mut background = Vec::new();
+    if !options.for_move {
+        background.push(tokio::spawn(upkeep::run(Arc::downgrade(&inner))));
+        background.push(tokio::spawn(poll::run(Arc::downgrade(&inner))));
+    }
+    if let Some(address) = listening {
+        let listener = Arc::clone(&inner.listener);
+        let listen = listen::run(address, options.schema.clone(), listener);
+        background.push(tokio::spawn(listen));
+    } else if !options.for_move {
+        tracing::warn!(
+            "the store is reached through a pooler, where nodes cannot LISTEN: this node looks for the work of other nodes four times a second; --store-direct gives it an address of the server itself"
+        );
+    }
+    background
 }
 
 impl BaseStore for PostgresStore {

@@ -2,7 +2,7 @@
 //!
 //! A reset is written as seconds from now, as seconds or milliseconds since 1970, as a duration such
 //! as `6m0s`, or as a date. The forms cannot be mistaken for each other, so each name may have any of
-//! them. What cannot be read is left out: a header that nobody understands must not stop jobs.
+//! them. What cannot be read is left out: an unknown header must not stop jobs.
 
 use std::time::Duration;
 
@@ -183,7 +183,7 @@ fn duration(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
-/// Larger numbers are times: nobody waits for 31 years.
+/// Larger numbers are times: no caller waits for 31 years.
 const EPOCH_SECONDS: f64 = 1e9; // not a limit: the year 2001
 /// As milliseconds: the year 2001, or 31,688.
 const EPOCH_MILLIS: f64 = 1e12; // not a limit: the year 2001

@@ -1,4 +1,4 @@
-//! What providers really send, and what nobody should.
+//! What providers really send, and what none should.
 
 use proptest::prelude::*;
 
@@ -309,7 +309,7 @@ fn secs(secs: u64) -> Timestamp {
     NOW.plus(Duration::from_secs(secs))
 }
 
-/// So many remain for a minute.
+/// A number that remains for a minute.
 fn shared(remaining: u32) -> SharedQuota {
     SharedQuota {
         header: LimitHeader::named("x-ratelimit-remaining"),

@@ -154,8 +154,7 @@ async fn connect(address: &Address) -> Result<Client, DriverError> {
 }
 
 /// A commit waits for the disk, whatever the database or the role has as its default.
-const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false)
-    WHERE current_setting('synchronous_commit') = 'off'";
+const DURABLE: &str = include_str!("open/durable.sql");
 
 /// The settings of a connection (`SET`) or of a transaction (`SET LOCAL`).
 pub(super) fn settings(set: &str, timeout: Duration) -> String {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::flow::{GateStop, Gates, SharedQuota, TargetQuota};
 
-/// The answer to an attempt says that so many remain for a minute.
+/// The answer to an attempt says how many remain for a minute.
 fn quota(remaining: &'static str, from: Timestamp, to: Timestamp) -> SharedQuota {
     let header = |name: &str| match name {
         "x-ratelimit-remaining" => Some(remaining.to_owned()),
