@@ -222,8 +222,8 @@ fn background(
     // Rows that are moved must stay as they are until they are compared.
     let mut background = Vec::new();
     if !options.for_move {
-        background.push(tokio::spawn(upkeep::run(Arc::downgrade(&inner))));
-        background.push(tokio::spawn(poll::run(Arc::downgrade(&inner))));
+        background.push(tokio::spawn(upkeep::run(Arc::downgrade(inner))));
+        background.push(tokio::spawn(poll::run(Arc::downgrade(inner))));
     }
     if let Some(address) = listening {
         let listener = Arc::clone(&inner.listener);
