@@ -85,9 +85,9 @@ pub use jobs::job::{
 };
 pub use jobs::log::{AttemptLogBody, LogEventBody, LogLineBody, LogQuery};
 pub use jobs::operation::{
-    ActorBody, AuditBody, AuditList, AuditQuery, CreateOperationRequest, OperationBody,
-    OperationJobBody, OperationJobList, OperationJobQuery, OperationList, OperationQuery,
-    OutcomesBody,
+    AGENT_HEADER, ActorBody, AuditBody, AuditList, AuditQuery, CreateOperationRequest,
+    OperationBody, OperationJobBody, OperationJobList, OperationJobQuery, OperationList,
+    OperationQuery, OutcomesBody,
 };
 pub use jobs::reference::JobReference;
 pub use policy::{
@@ -96,7 +96,8 @@ pub use policy::{
 };
 pub use problem::ProblemBody;
 pub use query::{
-    JobQuery, MinutesQuery, PageQuery, ScheduleQuery, TenantPageQuery, TenantQuery, WaitQuery,
+    CloudEventQuery, JobQuery, MinutesQuery, PageQuery, ScheduleQuery, TenantPageQuery,
+    TenantQuery, WaitQuery,
 };
 pub use schedule::{
     CreateScheduleRequest, EditScheduleRequest, ScheduleBody, ScheduleList, SkippedTicksBody,

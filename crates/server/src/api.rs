@@ -23,7 +23,8 @@ use self::{
     settings::{audit, endpoints, keys, policies, secrets},
     status::{alerts, events, forecast, stats},
     work::{
-        batches, create_jobs, dead_letters, explain, failures, jobs, logs, operations, schedules,
+        batches, cloud_events, create_jobs, dead_letters, explain, failures, jobs, logs,
+        operations, schedules,
     },
     worker::{claims, heartbeats, prerequisites, settlements, steps},
 };
@@ -33,6 +34,7 @@ use crate::app::App;
 pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
     let api = OpenApiRouter::new()
         .routes(routes!(create_jobs::create, jobs::list))
+        .routes(routes!(cloud_events::receive))
         .routes(routes!(jobs::read, jobs::edit))
         .routes(routes!(jobs::history))
         .routes(routes!(jobs::cancel))

@@ -19,7 +19,7 @@
 //! * `api`: the HTTP API, a folder per subject; the types of its JSON are in `steadfast-api`.
 //! * `dashboard`: the same for people, in a browser; its actions call the functions of `api`.
 //! * `docs`: the book, and the description of the API as a page. `monitoring`: health and metrics.
-//! * `router`: all routes. `serve`: sockets, and the same routes inside another program.
+//! * `mcp`: the same API as tools for agents. `router`: all routes. `serve`: sockets, and the same routes inside another program.
 
 #[cfg(feature = "_testing")]
 pub mod testing;
@@ -32,6 +32,7 @@ mod docs;
 mod extract;
 mod http;
 mod limits;
+mod mcp;
 mod metrics;
 mod monitoring;
 mod node;

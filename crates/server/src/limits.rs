@@ -12,6 +12,8 @@ pub const BODY_BYTES_RANGE: RangeInclusive<usize> = 64 * 1024..=64 * 1024 * 1024
 pub const SIGN_IN_BYTES_MAX: usize = 8 * 1024;
 /// Most programs that read JSON stop at 128, and what is stored will be wrapped in a few more.
 pub const BODY_DEPTH_MAX: usize = 100;
+/// A response of the API to a tool of an agent, before it is cut to what an agent reads.
+pub const AGENT_ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// A client that cannot send a megabyte in this time holds a connection for nothing.
 pub const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// A handshake is two round trips; a client that takes longer holds a connection for nothing.

@@ -21,13 +21,16 @@ use crate::{
         Problem,
         base_path::{self, MountPath, PublicUrl},
     },
+    mcp,
     monitoring::{health, scrape},
     theme::error_page::error_page,
 };
 
 pub fn router(app: Arc<App>) -> Router {
     let (api, _) = api::routes();
+    let agents = mcp::router(app.clone(), api.clone());
     api.merge(docs::router())
+        .merge(agents)
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(scrape::metrics))
