@@ -387,7 +387,9 @@ macro_rules! conformance_tests {
                 retries_beyond_their_share_wait_and_first_attempts_do_not
                 a_caller_takes_no_more_for_a_destination_than_it_wants
                 a_caller_takes_no_more_of_a_tenant_or_kind_than_it_wants
+                a_gate_that_is_stored_holds_for_the_next_claim
                 a_probe_is_a_job_that_is_tried_again
+                a_stored_gate_comes_before_what_the_program_says
                 destination_and_key_are_kept
             }
             ordered_keys {

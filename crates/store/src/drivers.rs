@@ -15,7 +15,9 @@ pub(crate) mod transaction;
 
 use std::pin::Pin;
 
-use crate::{error::StoreError, store::BaseStore, verbs::event_position::EventPosition};
+use crate::{
+    error::StoreError, gates::CurrentGates, store::BaseStore, verbs::event_position::EventPosition,
+};
 use driver_error::DriverError;
 use transaction::{Reads, Transaction};
 
@@ -32,6 +34,9 @@ pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, DriverErro
 pub(crate) trait Driver: BaseStore {
     /// Where the counting of batches goes on.
     fn event_position(&self) -> &EventPosition;
+
+    /// The gates, as this handle knows them.
+    fn gates(&self) -> &CurrentGates;
 
     /// Runs a verb in a transaction, durably before it returns, and wakes whom it concerns. It
     /// touches about this many rows.

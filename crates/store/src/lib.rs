@@ -7,6 +7,7 @@
 //! * `drivers`: `memory` is the readable reference, `sqlite` is the default (one file, one writer
 //!   thread, group commit), `postgres` is for many nodes; `sql` has what the last two share.
 //! * `tables`: a store as rows, which are checked and moved to another database.
+//! * `gates`: what holds jobs back, as a store reads it from its documents.
 //! * `claim`: which range of due jobs comes next. `lane`, `minutes`, `failures`: what is counted.
 //! * `wake`, `clock`: how waiting callers are woken, and the only clock.
 //! * `damage`: corrupt rows that were skipped.
@@ -34,6 +35,7 @@ mod drivers;
 mod error;
 mod failures;
 mod fair_gate;
+mod gates;
 mod lane;
 mod listed_payload;
 mod minutes;
@@ -60,6 +62,7 @@ pub use drivers::sql::encryption::{EncryptionKeyError, EncryptionKeys};
 pub use drivers::sqlite::{CopyError, SqliteCopy, SqliteOptions, SqliteStore};
 pub use error::{CommandError, EnqueueError, ErrorSource, OpenError, StoreError};
 pub use fair_gate::{Admission, FairGate};
+pub use gates::GateSettings;
 /// The SQLite binding, for transactions of your own.
 #[cfg(feature = "sqlite")]
 pub use rusqlite;

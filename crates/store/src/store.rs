@@ -29,9 +29,14 @@ mod queries;
 mod schedules;
 mod start;
 
-use steadfast_core::Timestamp;
+use std::sync::Arc;
 
-use crate::wake::{WakeInterest, Wakeups};
+use steadfast_core::{Gates, Timestamp};
+
+use crate::{
+    gates::GateSettings,
+    wake::{WakeInterest, Wakeups},
+};
 
 pub(crate) use batches::{BatchCallback, added_event, check_batch, requested_batches};
 pub use batches::{BatchCreateResult, BatchFilter, BatchRecord};
@@ -79,6 +84,19 @@ pub trait BaseStore: Send + Sync + 'static {
     /// with the same interest as many are woken as there are jobs, and one that leaves wakes
     /// another.
     fn wakeups_for(&self, interest: WakeInterest) -> Wakeups;
+
+    /// What the program says of gates, in place of what it said before. Engines that share a store
+    /// share this.
+    fn set_gate_settings(&self, settings: GateSettings);
+
+    /// The gates as this handle of the store last read them, which may be two seconds ago; `None` before
+    /// the first time.
+    fn known_gates(&self) -> Option<Arc<Gates>>;
+
+    /// Has claims decide by other gates than those that hold, for defects that the simulator plants.
+    #[cfg(feature = "_testing")]
+    #[doc(hidden)]
+    fn distort_gates(&self, gates: Option<Arc<Gates>>);
 }
 
 /// A whole store. Whatever implements the contracts is one; engines hold an

@@ -23,8 +23,8 @@ pub use defaults::GateDefaults;
 /// All gates, as one node knows them.
 #[derive(Clone, Debug, Default)]
 pub struct Gates {
-    /// Changes whenever anything here does, and never returns.
-    version: u64,
+    /// As they were set, without defaults.
+    own: Vec<Gate>,
     set: HashMap<GateId, Arc<GateLimits>>,
     defaults: GateDefaults,
     /// The limits of the gates themselves, without defaults.
@@ -59,12 +59,13 @@ pub struct AppliedGate {
 }
 
 impl Gates {
-    /// The gates that are set, over the defaults. `version` must differ from that of any other
-    /// content.
-    pub fn new(version: u64, set: impl IntoIterator<Item = Gate>, defaults: GateDefaults) -> Self {
+    /// The gates that are set, over the defaults.
+    pub fn new(set: impl IntoIterator<Item = Gate>, defaults: GateDefaults) -> Self {
         let mut holds = HashMap::new();
-        let set = set
-            .into_iter()
+        let own: Vec<Gate> = set.into_iter().collect();
+        let set = own
+            .iter()
+            .cloned()
             .map(|gate| {
                 if let Some(hold) = gate.limits.hold {
                     holds.insert(gate.id.clone(), hold);
@@ -77,12 +78,17 @@ impl Gates {
             })
             .collect();
         Self {
-            version,
+            own,
             set,
             defaults,
             holds,
             health: HashMap::new(),
         }
+    }
+
+    /// The gates of single keys as they were set, without defaults.
+    pub fn own(&self) -> &[Gate] {
+        &self.own
     }
 
     /// Every gate that is set, over the defaults, in no order.
@@ -97,11 +103,6 @@ impl Gates {
             limits: self.set.get(id)?.clone(),
             id: id.clone(),
         })
-    }
-
-    /// Changes whenever a gate does.
-    pub fn version(&self) -> u64 {
-        self.version
     }
 
     /// Whether no job can be held back, because nothing is set and no destination has anything to say.

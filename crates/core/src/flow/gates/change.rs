@@ -17,6 +17,11 @@ pub struct GatesChange {
 }
 
 impl GatesChange {
+    /// Whether nothing is different for claims.
+    pub fn is_empty(&self) -> bool {
+        !self.changes_set() && self.destinations.is_empty()
+    }
+
     /// Whether gates or defaults are different, and not only the health of destinations.
     pub fn changes_set(&self) -> bool {
         self.defaults || !self.set.is_empty()

@@ -23,6 +23,7 @@ use crate::{
     },
     drivers::{Asker, Driver, Query, Verb},
     error::{CommandError, EnqueueError, StoreError},
+    gates::CurrentGates,
     store::{
         AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter, TickRecord,
     },
@@ -32,6 +33,10 @@ use crate::{
 impl Driver for MemoryStore {
     fn event_position(&self) -> &EventPosition {
         &self.event_position
+    }
+
+    fn gates(&self) -> &CurrentGates {
+        &self.gates
     }
 
     async fn transact<A: Send + Sync + 'static, T: Send + 'static>(

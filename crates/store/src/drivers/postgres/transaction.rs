@@ -30,6 +30,7 @@ use crate::{
     drivers::{Asker, Driver, Query, Verb},
     error::{CommandError, EnqueueError, StoreError},
     failures::FailureTallies,
+    gates::CurrentGates,
     store::EnqueueResult,
     verbs::event_position::EventPosition,
     wake::WakeReasons,
@@ -38,6 +39,10 @@ use crate::{
 impl Driver for PostgresStore {
     fn event_position(&self) -> &EventPosition {
         &self.inner.shared.event_position
+    }
+
+    fn gates(&self) -> &CurrentGates {
+        &self.inner.shared.due.gates
     }
 
     async fn transact<A: Send + Sync + 'static, T: Send + 'static>(

@@ -25,6 +25,7 @@ use crate::{
     drivers::{Asker, Driver, Query, Verb},
     error::{CommandError, EnqueueError, StoreError},
     failures::FailureTallies,
+    gates::CurrentGates,
     store::{BaseStore, EnqueueResult},
     verbs::event_position::EventPosition,
 };
@@ -32,6 +33,10 @@ use crate::{
 impl Driver for SqliteStore {
     fn event_position(&self) -> &EventPosition {
         &self.inner.event_position
+    }
+
+    fn gates(&self) -> &CurrentGates {
+        &self.inner.gates
     }
 
     async fn transact<A: Send + Sync + 'static, T: Send + 'static>(
