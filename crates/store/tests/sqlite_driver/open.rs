@@ -1,6 +1,6 @@
 //! Which files are opened, and that the others are left as they were.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{fs, time::Duration};
 
 use steadfast_core::{Gate, GateId, GateLimits, GateScope, Rate, limits::DAY};
 use steadfast_store::{
