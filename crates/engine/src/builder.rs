@@ -12,7 +12,7 @@ use steadfast_core::{
     Gate, GateId, GateLimits, GatePatch, GateScope, Invalid, Kind, PolicyPatch, Queue, Tenant,
     Timestamp, WorkerName, limits::PAYLOAD_BYTES_MAX,
 };
-use steadfast_store::{ClaimRequest, Store};
+use steadfast_store::{ClaimRequest, GateSettings, Store};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 

@@ -1,27 +1,29 @@
-//! The gates that hold: what people have set and the health of destinations, which are documents,
-//! over what the program says.
+//! The gates that claims decide by: documents that people have stored and the health of
+//! destinations, which are documents too, over the settings of the program.
 //!
-//! A store reads its own gates. A change through this store holds for its next claim. Changes of
-//! others are found by the version of the documents, which is looked at every second, so they hold
+//! A store reads its own gates and keeps them in memory, so a claim costs the same with any number
+//! of them. A gate that was changed through this handle applies to its next claim. Changes by other
+//! nodes are found by the versions of the documents, which are read every second, so they apply
 //! within two.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
 };
 
-use steadfast_core::{DestinationHealth, Gate, GateDefaults, GateId, Gates, HealthSubject};
+use steadfast_core::{
+    DestinationHealth, Gate, GateDefaults, GateId, Gates, HealthSubject, Timestamp,
+};
 
 use crate::{
     limits::GATES_AGE_MAX,
     store::{Document, DocumentKind, DocumentVersions},
 };
 
-/// The kinds of documents that gates follow from.
+/// The kinds of documents that gates are made from.
 pub(crate) const GATE_KINDS: [DocumentKind; 2] = [DocumentKind::Gate, DocumentKind::Destination];
 
-/// What a program or a settings file says of gates. What people set in the store comes before.
+/// The gates of a program or a settings file. Gates that people have stored override them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GateSettings {
     /// For every key of a scope.
@@ -52,69 +54,71 @@ impl GateSettings {
     }
 }
 
-/// The gates that hold, as one handle of a store knows them.
+/// The gates that apply, as one handle of a store knows them.
 #[derive(Default)]
-pub(crate) struct CurrentGates(Mutex<State>);
+pub(crate) struct CurrentGates {
+    state: Mutex<State>,
+    /// One read at a time: callers that wait for one share the next.
+    pub reading: tokio::sync::Mutex<()>,
+}
 
 #[derive(Default)]
 struct State {
     settings: GateSettings,
     stored: Vec<Gate>,
     health: HashMap<HealthSubject, Arc<DestinationHealth>>,
+    /// The settings and the stored gates.
+    set: Gates,
+    /// The same with the health of destinations.
     gates: Arc<Gates>,
-    /// They were read at least once.
-    is_known: bool,
-    /// The versions of the documents that were read; `None` if all are to be read.
+    /// The versions of the documents that were read; `None` if all must be read.
     versions: Option<[u64; GATE_KINDS.len()]>,
-    /// How many reads have begun, and the last of them that was taken over.
-    reads: u64,
-    read: u64,
-    /// When that began.
-    read_at: Option<Instant>,
-    /// The last read that had begun when this handle changed a gate: what began before it is too old.
-    changed_after: u64,
+    /// The number of reads that have begun.
+    begun: u64,
+    /// The last read that has ended, and the time when it began.
+    last: Option<(u64, Timestamp)>,
+    /// Reads up to this one may have missed a change made through this handle.
+    outdated: u64,
     #[cfg(feature = "_testing")]
     distorted: Option<Arc<Gates>>,
 }
 
-/// A look at the documents that has begun.
+/// A read of the documents that has begun.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GateRead {
     number: u64,
-    begun: Instant,
+    begun_at: Timestamp,
     known: Option<[u64; GATE_KINDS.len()]>,
 }
 
-/// What was found.
-#[derive(Default)]
-pub(crate) struct GateNews {
+/// The documents that a read has found.
+pub(crate) struct ChangedGates {
     versions: [u64; GATE_KINDS.len()],
-    /// All documents of the kinds that have changed.
+    /// All documents of each kind that has changed.
     documents: Vec<(DocumentKind, Vec<Document>)>,
 }
 
 impl GateRead {
-    /// The kinds that have changed since they were read.
-    pub(crate) fn changed(
-        self,
-        versions: &DocumentVersions,
-    ) -> (GateNews, impl Iterator<Item = DocumentKind>) {
-        let known = self.known;
-        let news = GateNews {
-            versions: GATE_KINDS.map(|kind| versions.of(kind)),
-            documents: Vec::new(),
-        };
-        let is_known = move |index: usize, version| known.is_some_and(|it| it[index] == version);
-        let versions = news.versions.into_iter().enumerate();
-        let changed = GATE_KINDS.into_iter().zip(versions);
-        let changed = changed.filter(move |(_, (index, version))| !is_known(*index, *version));
-        (news, changed.map(|(kind, _)| kind))
+    /// The kinds that have changed since they were last read.
+    pub(crate) fn changed(self, versions: &DocumentVersions) -> Vec<DocumentKind> {
+        let known = |index: usize| self.known.map(|known| known[index]);
+        let kinds = GATE_KINDS.into_iter().enumerate();
+        kinds
+            .filter(|(index, kind)| known(*index) != Some(versions.of(*kind)))
+            .map(|(_, kind)| kind)
+            .collect()
     }
 }
 
-impl GateNews {
-    pub(crate) fn add(&mut self, kind: DocumentKind, documents: Vec<Document>) {
-        self.documents.push((kind, documents));
+impl ChangedGates {
+    pub(crate) fn new(
+        versions: &DocumentVersions,
+        documents: Vec<(DocumentKind, Vec<Document>)>,
+    ) -> Self {
+        Self {
+            versions: GATE_KINDS.map(|kind| versions.of(kind)),
+            documents,
+        }
     }
 }
 
@@ -122,10 +126,11 @@ impl CurrentGates {
     pub(crate) fn set_settings(&self, settings: GateSettings) {
         let mut state = self.lock();
         state.settings = settings;
-        state.put_together();
+        state.combine_set();
+        state.combine();
     }
 
-    /// What claims decide by now.
+    /// The gates that the next claim decides by.
     pub(crate) fn of_claims(&self) -> Arc<Gates> {
         let state = self.lock();
         #[cfg(feature = "_testing")]
@@ -141,81 +146,91 @@ impl CurrentGates {
         self.lock().distorted = gates;
     }
 
-    /// This handle has changed a gate, or may have.
+    /// A gate was changed through this handle, or may have been.
     pub(crate) fn mark_changed(&self) {
         let mut state = self.lock();
-        state.changed_after = state.reads;
+        state.outdated = state.begun;
     }
 
-    /// Another server may answer, whose versions may be lower.
+    /// Another server may respond from now on, whose versions may be lower.
     #[cfg(feature = "postgres")]
     pub(crate) fn forget_versions(&self) {
         let mut state = self.lock();
-        // Looks that have begun do not count any more.
-        state.reads += 1;
-        state.read = state.reads;
-        (state.versions, state.read_at) = (None, None);
+        state.versions = None;
+        state.outdated = state.begun;
     }
 
-    /// What was read last; `None` before the first time.
+    /// The gates that were last read; `None` before the first read.
     pub(crate) fn known(&self) -> Option<Arc<Gates>> {
         let state = self.lock();
-        state.is_known.then(|| state.gates.clone())
+        state.last.map(|_| state.gates.clone())
     }
 
-    /// Whether claims must not go on without another look.
-    pub(crate) fn is_due(&self) -> bool {
+    /// Whether a claim must read the gates first.
+    pub(crate) fn must_read(&self, now: Timestamp) -> bool {
         let state = self.lock();
-        let is_old = state.read_at.is_none_or(|at| at.elapsed() > GATES_AGE_MAX);
-        is_old || state.read <= state.changed_after
+        state.last.is_none_or(|(number, begun_at)| {
+            // The clock may have been set back meanwhile.
+            let is_recent = begun_at <= now && now.since(begun_at) <= GATES_AGE_MAX;
+            !is_recent || number <= state.outdated
+        })
     }
 
-    pub(crate) fn begin_read(&self) -> GateRead {
+    /// The number of reads that have begun. A later one shows every change until now.
+    pub(crate) fn reads_begun(&self) -> u64 {
+        self.lock().begun
+    }
+
+    /// The gates as a read has found them that began after another, if there was one.
+    pub(crate) fn read_after(&self, number: u64) -> Option<Arc<Gates>> {
+        let state = self.lock();
+        let last = state.last.filter(|(last, _)| *last > number);
+        last.map(|_| state.gates.clone())
+    }
+
+    pub(crate) fn begin_read(&self, now: Timestamp) -> GateRead {
         let mut state = self.lock();
-        state.reads += 1;
+        state.begun += 1;
         GateRead {
-            number: state.reads,
-            begun: Instant::now(),
+            number: state.begun,
+            begun_at: now,
             known: state.versions,
         }
     }
 
-    /// Takes over what was found, unless a look that began later has found more.
-    pub(crate) fn end_read(&self, read: GateRead, news: GateNews) -> Arc<Gates> {
+    /// Applies the documents that a read has found.
+    pub(crate) fn end_read(&self, read: GateRead, changed: ChangedGates) -> Arc<Gates> {
         let mut state = self.lock();
-        if read.number < state.read {
-            return state.gates.clone();
-        }
-        state.is_known = true;
-        state.read = read.number;
-        state.read_at = Some(read.begun);
-        state.versions = Some(news.versions);
-        let is_changed = !news.documents.is_empty();
-        for (kind, documents) in news.documents {
-            state.replace(kind, documents);
+        let is_valid = read.number > state.outdated;
+        state.versions = is_valid.then_some(changed.versions);
+        state.last = Some((read.number, read.begun_at));
+        let is_changed = !changed.documents.is_empty();
+        for (kind, documents) in changed.documents {
+            state.replace(kind, &documents);
         }
         if is_changed {
-            state.put_together();
+            state.combine();
         }
         state.gates.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    fn replace(&mut self, kind: DocumentKind, documents: Vec<Document>) {
+    fn replace(&mut self, kind: DocumentKind, documents: &[Document]) {
         if kind == DocumentKind::Gate {
             self.stored = documents.iter().filter_map(Document::decode).collect();
+            self.combine_set();
             return;
         }
         let known = std::mem::take(&mut self.health);
         let health = documents.iter().filter_map(|document| {
             let health: DestinationHealth = document.decode()?;
             let subject = HealthSubject::from_document_id(&document.id)?;
-            // The same pointer tells that nothing has changed.
+            // The same pointer shows that nothing has changed.
             let same = known.get(&subject).filter(|known| ***known == health);
             let health = same.cloned().unwrap_or_else(|| Arc::new(health));
             Some((subject, health))
@@ -223,11 +238,14 @@ impl State {
         self.health = health.collect();
     }
 
-    fn put_together(&mut self) {
+    fn combine_set(&mut self) {
         let gates = self.settings.under(&self.stored);
+        self.set = Gates::new(gates, self.settings.defaults.clone());
+    }
+
+    fn combine(&mut self) {
         let health = self.health.iter();
         let health = health.map(|(subject, health)| (subject.clone(), health.clone()));
-        let gates = Gates::new(gates, self.settings.defaults.clone()).with_health(health);
-        self.gates = Arc::new(gates);
+        self.gates = Arc::new(self.set.clone().with_health(health));
     }
 }

@@ -7,7 +7,7 @@
 //! * `drivers`: `memory` is the readable reference, `sqlite` is the default (one file, one writer
 //!   thread, group commit), `postgres` is for many nodes; `sql` has what the last two share.
 //! * `tables`: a store as rows, which are checked and moved to another database.
-//! * `gates`: what holds jobs back, as a store reads it from its documents.
+//! * `gates`: the gates that claims decide by, read from documents.
 //! * `claim`: which range of due jobs comes next. `lane`, `minutes`, `failures`: what is counted.
 //! * `wake`, `clock`: how waiting callers are woken, and the only clock.
 //! * `damage`: corrupt rows that were skipped.

@@ -85,15 +85,14 @@ pub trait BaseStore: Send + Sync + 'static {
     /// another.
     fn wakeups_for(&self, interest: WakeInterest) -> Wakeups;
 
-    /// What the program says of gates, in place of what it said before. Engines that share a store
-    /// share this.
+    /// Replaces the gates and defaults of the program. Engines that share this handle share them.
     fn set_gate_settings(&self, settings: GateSettings);
 
-    /// The gates as this handle of the store last read them, which may be two seconds ago; `None` before
-    /// the first time.
+    /// The gates as this handle last read them, which may be two seconds ago; `None` before the first
+    /// read.
     fn known_gates(&self) -> Option<Arc<Gates>>;
 
-    /// Has claims decide by other gates than those that hold, for defects that the simulator plants.
+    /// Lets claims decide by other gates, for defects that the simulator plants.
     #[cfg(feature = "_testing")]
     #[doc(hidden)]
     fn distort_gates(&self, gates: Option<Arc<Gates>>);

@@ -23,12 +23,13 @@ pub use defaults::GateDefaults;
 /// All gates, as one node knows them.
 #[derive(Clone, Debug, Default)]
 pub struct Gates {
-    /// As they were set, without defaults.
-    own: Vec<Gate>,
-    set: HashMap<GateId, Arc<GateLimits>>,
-    defaults: GateDefaults,
+    /// As they were set, without defaults. Shared, because the health of destinations changes often
+    /// and these do not.
+    own: Arc<[Gate]>,
+    set: Arc<HashMap<GateId, Arc<GateLimits>>>,
+    defaults: Arc<GateDefaults>,
     /// The limits of the gates themselves, without defaults.
-    holds: HashMap<GateId, HoldMode>,
+    holds: Arc<HashMap<GateId, HoldMode>>,
     health: HashMap<Destination, KnownHealth>,
 }
 
@@ -62,7 +63,7 @@ impl Gates {
     /// The gates that are set, over the defaults.
     pub fn new(set: impl IntoIterator<Item = Gate>, defaults: GateDefaults) -> Self {
         let mut holds = HashMap::new();
-        let own: Vec<Gate> = set.into_iter().collect();
+        let own: Arc<[Gate]> = set.into_iter().collect();
         let set = own
             .iter()
             .cloned()
@@ -79,9 +80,9 @@ impl Gates {
             .collect();
         Self {
             own,
-            set,
-            defaults,
-            holds,
+            set: Arc::new(set),
+            defaults: Arc::new(defaults),
+            holds: Arc::new(holds),
             health: HashMap::new(),
         }
     }
@@ -111,7 +112,7 @@ impl Gates {
     }
 
     fn has_none_set(&self) -> bool {
-        self.set.is_empty() && self.defaults == GateDefaults::default()
+        self.set.is_empty() && *self.defaults == GateDefaults::default()
     }
 
     /// The gates that limit the jobs of a flow key: none for most. What follows from the health of

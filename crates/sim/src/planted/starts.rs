@@ -58,7 +58,8 @@ impl BuggyStore {
             _ => {}
         }
         if self.bug.is_of_flow() {
-            let twisted = self.twist_gates(&self.gates().await?).await?;
+            let gates = self.gates().await?;
+            let twisted = self.twist_gates(&gates).await?;
             self.inner.distort_gates(Some(Arc::new(twisted)));
         }
         let max = request.max;

@@ -62,7 +62,7 @@ impl MemoryStore {
         &self,
         verb: impl FnOnce(&mut Tables, Timestamp) -> T,
     ) -> Result<T, StoreError> {
-        gates::follow(self).await?;
+        gates::refresh(self).await?;
         Ok(self.with(|tables, now| {
             tables.flow.set_gates(&self.gates.of_claims());
             verb(tables, now)

@@ -49,9 +49,9 @@ pub trait DocumentStore: BaseStore {
         audit: Option<AuditRecord>,
     ) -> Result<bool, StoreError>;
 
-    /// The gates as they are now: documents of [`DocumentKind::Gate`] over the
-    /// [settings](BaseStore::set_gate_settings) of the program, and the health of destinations by
-    /// documents of [`DocumentKind::Destination`]. Claims decide by them from here on.
+    /// The current gates: documents of [`DocumentKind::Gate`] over the
+    /// [settings](BaseStore::set_gate_settings) of the program, and the health of destinations from
+    /// documents of [`DocumentKind::Destination`]. Claims decide by them from now on.
     async fn gates(&self) -> Result<Arc<Gates>, StoreError>;
 }
 

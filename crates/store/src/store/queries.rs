@@ -125,7 +125,8 @@ pub trait QueryStore: BaseStore {
         most: u64,
     ) -> Result<DueMinutes, StoreError>;
 
-    /// How gates that are set stand, in the order asked, as a claim would find them. Attempts that run are counted at gates that limit how many may.
+    /// The states of gates that are set, in the order asked, as a claim would find them. Attempts that
+    /// run are counted at gates that limit how many may.
     async fn gate_states(&self, of: Vec<GateId>) -> Result<Vec<GateState>, StoreError>;
 
     /// Those of some destinations for which jobs of a tenant wait, in their order; one whose last job

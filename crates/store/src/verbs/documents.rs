@@ -35,7 +35,7 @@ impl<D: Driver> DocumentStore for D {
             |tx, (it, outbox)| Box::pin(save(tx, it, outbox)),
         );
         let saved = saved.await;
-        follow_change(self, kind);
+        mark_change(self, kind);
         saved
     }
 
@@ -95,7 +95,7 @@ impl<D: Driver> DocumentStore for D {
             |tx, (kind, id, at, audit)| Box::pin(delete(tx, *kind, id, *at, audit.as_ref())),
         );
         let deleted = deleted.await;
-        follow_change(self, kind);
+        mark_change(self, kind);
         deleted
     }
 
@@ -104,9 +104,9 @@ impl<D: Driver> DocumentStore for D {
     }
 }
 
-/// A gate holds for the next claim; news of a destination, of which there are many, a little later. An
-/// error may mean that only the answer was lost.
-fn follow_change<D: Driver>(store: &D, kind: DocumentKind) {
+/// A changed gate applies to the next claim; the health of a destination, which changes often, within
+/// two seconds. Also after an error, because only the response may be lost.
+fn mark_change<D: Driver>(store: &D, kind: DocumentKind) {
     if kind == DocumentKind::Gate {
         Driver::gates(store).mark_changed();
     }

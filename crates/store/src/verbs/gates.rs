@@ -8,37 +8,41 @@ use super::documents;
 use crate::{
     drivers::{Asker, Driver, driver_error::DriverError, transaction::Reads},
     error::StoreError,
-    gates::{GateNews, GateRead},
+    gates::{ChangedGates, GateRead},
 };
 
-/// Before a claim: looks at the gates if that is due. If they cannot be read, those that are known
-/// hold on; without any, every job might start.
-pub(crate) async fn follow<D: Driver>(store: &D) -> Result<(), StoreError> {
-    let gates = Driver::gates(store);
-    match gates.is_due() {
-        true => match current(store).await {
-            Err(error) if gates.known().is_none() => Err(error),
-            _ => Ok(()),
-        },
-        false => Ok(()),
+/// Before a claim: reads the gates if those in memory may be outdated. A claim that cannot know its
+/// gates fails, because every job might pass one that was just closed.
+pub(crate) async fn refresh<D: Driver>(store: &D) -> Result<(), StoreError> {
+    if Driver::gates(store).must_read(store.now()) {
+        current(store).await?;
     }
+    Ok(())
 }
 
-/// The gates as they are now.
+/// The gates as they are now. However many callers ask at once, two reads serve them: one that has
+/// begun already, and the next.
 pub(crate) async fn current<D: Driver>(store: &D) -> Result<Arc<Gates>, StoreError> {
-    let read = Driver::gates(store).begin_read();
-    let news = store.read("gates", Asker::Node, read, |tx, read| {
-        Box::pin(news(tx, *read))
+    let gates = Driver::gates(store);
+    let begun = gates.reads_begun();
+    let _reading = gates.reading.lock().await;
+    if let Some(gates) = gates.read_after(begun) {
+        return Ok(gates);
+    }
+    let read = gates.begin_read(store.now());
+    let changed = store.read("gates", Asker::Node, read, |tx, read| {
+        Box::pin(changed(tx, *read))
     });
-    Ok(Driver::gates(store).end_read(read, news.await?))
+    Ok(gates.end_read(read, changed.await?))
 }
 
-/// The versions are read first, so the documents are at least as new as they say.
-async fn news(tx: &mut dyn Reads, read: GateRead) -> Result<GateNews, DriverError> {
+/// The versions are read first, so the documents are at least as new as their versions say.
+async fn changed(tx: &mut dyn Reads, read: GateRead) -> Result<ChangedGates, DriverError> {
     let versions = tx.document_versions().await?;
-    let (mut news, changed) = read.changed(&versions);
-    for kind in changed {
-        news.add(kind, documents::list(tx, kind, "", "", usize::MAX).await?);
+    let mut documents = Vec::new();
+    for kind in read.changed(&versions) {
+        let found = documents::list(tx, kind, "", "", usize::MAX).await?;
+        documents.push((kind, found));
     }
-    Ok(news)
+    Ok(ChangedGates::new(&versions, documents))
 }

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use steadfast_core::{Gate, GateId, GateLimits, GateScope, Payload, Rate, limits::DAY};
-use steadfast_store::{
-    BaseStore as _, Document, DocumentKind, DocumentStore as _, GateSettings, JobStore as _,
-    ManualClock, Outbox, PostgresStore, QueryStore as _,
-};
+use steadfast_core::{Gate, GateId, GateLimits, GateScope, Rate, limits::DAY};
+use steadfast_store::{BaseStore as _, GateSettings, JobStore as _, ManualClock, PostgresStore};
 
 use crate::common::{TestDatabase, job, jobs, request, success};
 
@@ -114,40 +111,4 @@ async fn what_was_counted_while_it_ended_is_taken_out() {
     let ends = claims.into_iter().map(|claim| success(&other, claim));
     other.commit(ends.collect()).await.unwrap();
     assert_eq!(database.number(rows).await, 0);
-}
-
-#[tokio::test]
-async fn a_gate_that_another_node_has_stored_is_found() {
-    let database = TestDatabase::new();
-    let (store, other) = (database.open().await, database.open().await);
-    store.enqueue(jobs(&store, 2), None).await.unwrap();
-    assert_eq!(store.claim(request(1)).await.unwrap().claims.len(), 1);
-    let limits = GateLimits {
-        max_running: Some(1),
-        ..GateLimits::default()
-    };
-    let id = GateId::new(None, GateScope::Kind, "mail").unwrap();
-    let document = |revision| Document {
-        kind: DocumentKind::Gate,
-        id: id.to_string(),
-        body: Payload::encode(&Gate {
-            id: id.clone(),
-            limits: limits.clone(),
-        })
-        .unwrap(),
-        revision,
-    };
-    let saved = other.save_document(document(0), Outbox::default());
-    saved.await.unwrap();
-    let found = async {
-        // What claims decide by, without asking for it.
-        while store.gate_states(vec![id.clone()]).await.unwrap()[0].running == 0 {
-            // sleep: a store looks now and then
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), found)
-        .await
-        .unwrap();
-    assert_eq!(store.claim(request(1)).await.unwrap().claims.len(), 0);
 }

@@ -5,16 +5,14 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use steadfast_core::{
     CallOwner, Claim, ConcurrencyKey, Destination, DestinationHealth, Failure, FailureClass, Gate,
     GateDefaults, GateId, GateLimits, GateScope, Gates, Guarantee, HealthInput, HealthRules,
-    HealthTally, HoldMode, JobId, Kind, NewJob, Outcome, Pause, Payload, Priority, Rate,
-    RetryShare, SharedQuota, TargetQuota, Tenant,
+    HealthTally, HoldMode, JobId, Kind, NewJob, Outcome, Pause, Priority, Rate, RetryShare,
+    SharedQuota, TargetQuota, Tenant,
 };
 
 use crate::conformance::fixture::{
     Fixture, failure, ids_of, queue, request, secs, success, tenant,
 };
-use crate::{
-    Allowance, ClaimRequest, Document, DocumentKind, GateSettings, Outbox, store::ClaimResult,
-};
+use crate::{Allowance, ClaimRequest, store::ClaimResult};
 
 pub async fn no_more_run_than_a_gate_allows(f: Fixture) {
     let gates = gates([gate(None, GateScope::Queue, "default", at_most(2))]);
@@ -364,61 +362,6 @@ pub async fn a_probe_is_a_job_that_is_tried_again(f: Fixture) {
     assert!(once.iter().all(|id| ids_of(&claims).contains(id)));
 }
 
-pub async fn a_gate_that_is_stored_holds_for_the_next_claim(f: Fixture) {
-    f.enqueue(f.jobs(3)).await;
-    assert_eq!(f.claim(1).await.len(), 1, "the gates are known");
-    let one = gate(None, GateScope::Queue, "default", at_most(1));
-    let document = |revision, gate: &Gate| Document {
-        kind: DocumentKind::Gate,
-        id: gate.id.to_string(),
-        body: Payload::encode(gate).unwrap(),
-        revision,
-    };
-    let save = |document| f.store.save_document(document, Outbox::default());
-    save(document(0, &one)).await.unwrap();
-    assert_eq!(f.claim(10).await.len(), 0);
-    let limits = at_most(2);
-    let two = Gate {
-        limits,
-        ..one.clone()
-    };
-    save(document(1, &two)).await.unwrap();
-    assert_eq!(f.claim(10).await.len(), 1);
-    assert_eq!(f.store.gates().await.unwrap().own(), [two]);
-    let id = one.id.to_string();
-    let deleted = f
-        .store
-        .delete_document(DocumentKind::Gate, id, None, None)
-        .await;
-    assert!(deleted.unwrap());
-    assert_eq!(f.claim(10).await.len(), 1);
-}
-
-pub async fn a_stored_gate_comes_before_what_the_program_says(f: Fixture) {
-    f.enqueue(f.jobs(6)).await;
-    let named = gate(None, GateScope::Queue, "default", at_most(2));
-    let kinds = GateLimits {
-        max_running: Some(3),
-        ..GateLimits::default()
-    };
-    f.store.set_gate_settings(GateSettings {
-        defaults: GateDefaults {
-            kind: kinds,
-            ..GateDefaults::default()
-        },
-        gates: vec![named.clone()],
-    });
-    assert_eq!(f.claim(10).await.len(), 2);
-    assert_eq!(f.store.gates().await.unwrap().own(), [named]);
-    // It is raised, and then the default of its kind closes.
-    let raised = gate(None, GateScope::Queue, "default", at_most(5));
-    f.use_gates(&gates([raised.clone()])).await;
-    assert_eq!(f.claim(10).await.len(), 1);
-    assert_eq!(f.store.gates().await.unwrap().own(), [raised]);
-    f.store.set_gate_settings(GateSettings::default());
-    assert_eq!(f.claim(10).await.len(), 2);
-}
-
 /// Twenty attempts at a destination have just failed.
 fn broken(f: &Fixture, destination: &Destination) -> DestinationHealth {
     let mut tally = HealthTally::default();
@@ -515,7 +458,7 @@ pub async fn destination_and_key_are_kept(f: Fixture) {
     }
 }
 
-pub(super) fn at_most(running: u32) -> GateLimits {
+pub(crate) fn at_most(running: u32) -> GateLimits {
     GateLimits {
         max_running: Some(running),
         ..GateLimits::default()

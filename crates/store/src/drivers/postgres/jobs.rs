@@ -45,7 +45,7 @@ impl JobStore for PostgresStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
-        gates::follow(self).await?;
+        gates::refresh(self).await?;
         on_connection!(self, "claim", |conn| claim::claim(conn, &request))
     }
 

@@ -120,7 +120,7 @@ impl QueryStore for PostgresStore {
     }
 
     async fn explain_start(&self, of: StartQuery) -> Result<Option<StartSnapshot>, StoreError> {
-        gates::follow(self).await?;
+        gates::refresh(self).await?;
         on_connection!(self, "explain_start", |conn| async {
             let session = conn.session();
             let reader = StartReader::new(&session).await?;
@@ -142,7 +142,7 @@ impl QueryStore for PostgresStore {
     }
 
     async fn gate_states(&self, of: Vec<GateId>) -> Result<Vec<GateState>, StoreError> {
-        gates::follow(self).await?;
+        gates::refresh(self).await?;
         on_connection!(self, "gate_states", |conn| async {
             let session = conn.session();
             let reader = StartReader::new(&session).await?;

@@ -48,7 +48,7 @@ impl JobStore for SqliteStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
-        gates::follow(self).await?;
+        gates::refresh(self).await?;
         let rows = request.max;
         let peeked = request.clone();
         self.peek_or_write(

@@ -114,7 +114,7 @@ impl QueryStore for SqliteStore {
     }
 
     async fn explain_start(&self, of: StartQuery) -> Result<Option<StartSnapshot>, StoreError> {
-        gates::follow(self).await?;
+        gates::refresh(self).await?;
         let reader = self.start_reader("explain_start");
         start::explain_start(&reader, &of).await
     }
@@ -130,7 +130,7 @@ impl QueryStore for SqliteStore {
     }
 
     async fn gate_states(&self, of: Vec<GateId>) -> Result<Vec<GateState>, StoreError> {
-        gates::follow(self).await?;
+        gates::refresh(self).await?;
         let reader = self.start_reader("gate_states");
         start::gate_states(&reader, of).await
     }

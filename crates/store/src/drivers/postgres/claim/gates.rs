@@ -22,7 +22,8 @@ pub(super) fn counts(gate: &AppliedGate) -> bool {
     gate.limits.most_running().is_some() || gate.limits.counts_starts()
 }
 
-/// The index learns which gates hold. Attempts that run while gates are set or changed count at them. Until all nodes know the gates, others may start some that are not counted.
+/// Gives the index the gates that apply. Attempts that run while gates are set or changed count at
+/// them. Until all nodes know the gates, others may start some that are not counted.
 pub(in crate::drivers::postgres) async fn use_gates(
     session: &Session<'_>,
 ) -> Result<(), DriverError> {
