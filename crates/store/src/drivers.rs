@@ -3,6 +3,7 @@
 //! A driver gives rows in and out of one [`transaction`], and the hot verbs of jobs. The other verbs
 //! are in `verbs`, and reach a driver by [`Driver`].
 
+pub(crate) mod current_gates;
 pub(crate) mod driver_error;
 pub(crate) mod memory;
 #[cfg(feature = "postgres")]
@@ -15,9 +16,8 @@ pub(crate) mod transaction;
 
 use std::pin::Pin;
 
-use crate::{
-    error::StoreError, gates::CurrentGates, store::BaseStore, verbs::event_position::EventPosition,
-};
+use crate::{error::StoreError, store::BaseStore, verbs::event_position::EventPosition};
+use current_gates::CurrentGates;
 use driver_error::DriverError;
 use transaction::{Reads, Transaction};
 

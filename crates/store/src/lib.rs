@@ -7,7 +7,6 @@
 //! * `drivers`: `memory` is the readable reference, `sqlite` is the default (one file, one writer
 //!   thread, group commit), `postgres` is for many nodes; `sql` has what the last two share.
 //! * `tables`: a store as rows, which are checked and moved to another database.
-//! * `gates`: the gates that claims decide by, read from documents.
 //! * `claim`: which range of due jobs comes next. `lane`, `minutes`, `failures`: what is counted.
 //! * `wake`, `clock`: how waiting callers are woken, and the only clock.
 //! * `damage`: corrupt rows that were skipped.
@@ -35,7 +34,6 @@ mod drivers;
 mod error;
 mod failures;
 mod fair_gate;
-mod gates;
 mod lane;
 mod listed_payload;
 mod minutes;
@@ -62,7 +60,6 @@ pub use drivers::sql::encryption::{EncryptionKeyError, EncryptionKeys};
 pub use drivers::sqlite::{CopyError, SqliteCopy, SqliteOptions, SqliteStore};
 pub use error::{CommandError, EnqueueError, ErrorSource, OpenError, StoreError};
 pub use fair_gate::{Admission, FairGate};
-pub use gates::GateSettings;
 /// The SQLite binding, for transactions of your own.
 #[cfg(feature = "sqlite")]
 pub use rusqlite;
@@ -72,13 +69,13 @@ pub use store::{
     BatchRecord, ClaimLog, ClaimRequest, ClaimResult, CounterDifference, DependencyStore, Document,
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
     DueSchedule, DueSchedules, EndedJobs, EnqueueResult, FailureCursor, FailureFilter,
-    FailureStore, FireRequest, FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,
-    JobTraces, LaneMinutes, LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines,
-    OperationBatch, OperationChange, OperationFilter, OperationJobFilter, OperationRecord,
-    OperationStore, Outbox, Page, PageRequest, PoolMetrics, PrunedRecords, QueryStore,
-    ReleasedDependants, RenewResult, Renewal, RetentionTimes, SaveStepResult, ScheduleCreateResult,
-    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartSnapshot, Store,
-    StoreMetrics, TickRecord, WaitingMinute,
+    FailureStore, FireRequest, FireResult, GateSettings, JobCount, JobFilter, JobLinks,
+    JobPageRequest, JobStore, JobTraces, LaneMinutes, LaneMinutesList, LaneStats, LogStore,
+    MinuteStats, NewLogLines, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
+    OperationRecord, OperationStore, Outbox, Page, PageRequest, PoolMetrics, PrunedRecords,
+    QueryStore, ReleasedDependants, RenewResult, Renewal, RetentionTimes, SaveStepResult,
+    ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery,
+    StartSnapshot, Store, StoreMetrics, TickRecord, WaitingMinute,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -19,6 +19,7 @@ mod batches;
 mod documents;
 mod failures;
 mod forward;
+mod gate_settings;
 mod job_filter;
 mod jobs;
 mod lane_minutes;
@@ -33,10 +34,7 @@ use std::sync::Arc;
 
 use steadfast_core::{Gates, Timestamp};
 
-use crate::{
-    gates::GateSettings,
-    wake::{WakeInterest, Wakeups},
-};
+use crate::wake::{WakeInterest, Wakeups};
 
 pub(crate) use batches::{BatchCallback, added_event, check_batch, requested_batches};
 pub use batches::{BatchCreateResult, BatchFilter, BatchRecord};
@@ -47,6 +45,7 @@ pub use documents::{
 pub use failures::{FailureCursor, FailureFilter, FailureStore};
 #[cfg(feature = "_testing")]
 pub use forward::{LayeredStore, StoreLayer};
+pub use gate_settings::GateSettings;
 pub use job_filter::{EndedJobs, JobFilter};
 pub use jobs::{
     Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult,

@@ -23,9 +23,9 @@ use steadfast_core::{Gates, Timestamp};
 
 use crate::{
     clock::{Clock, SystemClock},
+    drivers::current_gates::CurrentGates,
     error::StoreError,
-    gates::{CurrentGates, GateSettings},
-    store::BaseStore,
+    store::{BaseStore, GateSettings},
     verbs::{event_position::EventPosition, gates},
     wake::{WakeInterest, Waker, Wakeups},
 };

@@ -24,17 +24,16 @@ use super::{
     BatchRecord, ClaimLog, ClaimRequest, ClaimResult, CounterDifference, DependencyStore, Document,
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
     DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FailureStore, FireRequest,
-    FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutesList,
-    LaneStats, LogStore, MinuteStats, NewLogLines, OperationBatch, OperationChange,
-    OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox, Page,
-    PageRequest, PrunedRecords, QueryStore, ReleasedDependants, RenewResult, Renewal,
+    FireResult, GateSettings, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,
+    LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines, OperationBatch,
+    OperationChange, OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox,
+    Page, PageRequest, PrunedRecords, QueryStore, ReleasedDependants, RenewResult, Renewal,
     RetentionTimes, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
     ScheduleStore, StartQuery, StartSnapshot, StoreMetrics, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
     error::{CommandError, EnqueueError, StoreError},
-    gates::GateSettings,
     wake::{WakeInterest, Wakeups},
 };
 

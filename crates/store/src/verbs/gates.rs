@@ -6,9 +6,9 @@ use steadfast_core::Gates;
 
 use super::documents;
 use crate::{
+    drivers::current_gates::{ChangedGates, GateRead},
     drivers::{Asker, Driver, driver_error::DriverError, transaction::Reads},
     error::StoreError,
-    gates::{ChangedGates, GateRead},
 };
 
 /// Before a claim: reads the gates if those in memory may be outdated. A claim that cannot know its

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     damage::DamageLog,
+    drivers::current_gates::CurrentGates,
     drivers::driver_error::DriverError,
     drivers::transaction::{
         JobCondition, Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery,
@@ -23,7 +24,6 @@ use crate::{
     },
     drivers::{Asker, Driver, Query, Verb},
     error::{CommandError, EnqueueError, StoreError},
-    gates::CurrentGates,
     store::{
         AuditFilter, DocumentKind, DocumentVersions, EnqueueResult, OperationJobFilter, TickRecord,
     },

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     damage::DamageLog,
+    drivers::current_gates::CurrentGates,
     drivers::driver_error::DriverError,
     drivers::sql::encryption::Cipher,
     drivers::sql::{
@@ -30,7 +31,6 @@ use crate::{
     drivers::{Asker, Driver, Query, Verb},
     error::{CommandError, EnqueueError, StoreError},
     failures::FailureTallies,
-    gates::CurrentGates,
     store::EnqueueResult,
     verbs::event_position::EventPosition,
     wake::WakeReasons,

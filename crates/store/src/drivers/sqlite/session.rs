@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{
     claim::{DueRange, FlowKeyId},
+    drivers::current_gates::CurrentGates,
     failures::FailureTallies,
-    gates::CurrentGates,
     lane::LaneId,
     limits::{RUNNING_ROWS_MAX, WAKE_LANES_MAX},
     verbs::failures::add_counts,

@@ -14,6 +14,7 @@ use steadfast_core::{Job, JobCommand, JobId, NewJob, Subscriptions, Timestamp};
 use super::{SqliteStore, change, enqueue, get, names::Names, readers::Reader, session::Session};
 use crate::{
     damage::DamageLog,
+    drivers::current_gates::CurrentGates,
     drivers::driver_error::DriverError,
     drivers::sql::encryption::Cipher,
     drivers::sql::{
@@ -25,7 +26,6 @@ use crate::{
     drivers::{Asker, Driver, Query, Verb},
     error::{CommandError, EnqueueError, StoreError},
     failures::FailureTallies,
-    gates::CurrentGates,
     store::{BaseStore, EnqueueResult},
     verbs::event_position::EventPosition,
 };

@@ -29,10 +29,10 @@ use super::{
 use crate::{
     clock::Clock,
     damage::DamageLog,
+    drivers::current_gates::CurrentGates,
     drivers::sql::encryption::Cipher,
     error::StoreError,
     fair_gate::Admission,
-    gates::CurrentGates,
     limits::{OTHER_PROCESSES_POLL, TRANSACTION_REQUESTS_MAX, TRANSACTION_ROWS_MAX},
     wake::Waker,
 };

@@ -24,7 +24,7 @@ use crate::drivers::postgres::{
 };
 use crate::{
     claim::{DueIndex, DueRange, FlowKeyId, Level, Writers},
-    gates::CurrentGates,
+    drivers::current_gates::CurrentGates,
     lane::{Lane, LaneId},
     limits::{
         DUE_CACHE_RANGES_FEW, DUE_CACHE_SLICE, DUE_CACHE_STALE_COST_FACTOR,

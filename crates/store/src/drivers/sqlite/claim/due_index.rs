@@ -19,8 +19,8 @@ use crate::drivers::sqlite::{
 };
 use crate::{
     claim::{DueIndex, DueRange, FlowKeyId, Head, Level, Writers},
+    drivers::current_gates::CurrentGates,
     drivers::sql::columns::columns,
-    gates::CurrentGates,
     limits::CLAIM_EMPTY_RANGES_MAX,
     store::ClaimRequest,
 };

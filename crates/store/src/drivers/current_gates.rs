@@ -11,48 +11,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use steadfast_core::{
-    DestinationHealth, Gate, GateDefaults, GateId, Gates, HealthSubject, Timestamp,
-};
+use steadfast_core::{DestinationHealth, Gate, Gates, HealthSubject, Timestamp};
 
 use crate::{
     limits::GATES_AGE_MAX,
-    store::{Document, DocumentKind, DocumentVersions},
+    store::{Document, DocumentKind, DocumentVersions, GateSettings},
 };
 
 /// The kinds of documents that gates are made from.
 pub(crate) const GATE_KINDS: [DocumentKind; 2] = [DocumentKind::Gate, DocumentKind::Destination];
-
-/// The gates of a program or a settings file. Gates that people have stored override them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct GateSettings {
-    /// For every key of a scope.
-    pub defaults: GateDefaults,
-    /// For single keys.
-    pub gates: Vec<Gate>,
-}
-
-impl GateSettings {
-    /// The stored gates over those of the program.
-    fn under(&self, stored: &[Gate]) -> Vec<Gate> {
-        let own = self.gates.iter();
-        let mut gates: HashMap<&GateId, _> =
-            own.map(|gate| (&gate.id, gate.limits.clone())).collect();
-        for Gate { id, limits } in stored {
-            let limits = match gates.get(id) {
-                Some(own) => limits.clone().or(own),
-                None => limits.clone(),
-            };
-            gates.insert(id, limits);
-        }
-        let gates = gates.into_iter();
-        let gates = gates.map(|(id, limits)| Gate {
-            id: id.clone(),
-            limits,
-        });
-        gates.collect()
-    }
-}
 
 /// The gates that apply, as one handle of a store knows them.
 #[derive(Default)]
