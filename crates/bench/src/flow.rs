@@ -8,11 +8,11 @@ mod nodes;
 mod snapshot;
 mod targets;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, time::Duration};
 
 use clap::builder::RangedU64ValueParser;
-use steadfast::duration;
-use steadfast_core::{Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, Invalid};
+use steadfast::{duration, store::GateSettings};
+use steadfast_core::{Gate, GateId, GateLimits, GateScope, Invalid};
 
 use super::{Args, figure::Report, stores::Stores};
 
@@ -69,8 +69,10 @@ async fn measure(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyho
 }
 
 /// One gate of a queue.
-fn queue_gate(queue: &str, limits: GateLimits) -> Result<Arc<Gates>, Invalid> {
+fn queue_gate(queue: &str, limits: GateLimits) -> Result<GateSettings, Invalid> {
     let id = GateId::new(None, GateScope::Queue, queue)?;
-    let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
-    Ok(Arc::new(gates))
+    Ok(GateSettings {
+        gates: vec![Gate { id, limits }],
+        ..GateSettings::default()
+    })
 }

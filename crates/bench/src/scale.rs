@@ -89,7 +89,6 @@ fn request() -> anyhow::Result<ClaimRequest> {
         max: CLAIM_SIZE,
         lease: None,
         within_timeout: false,
-        gates: std::sync::Arc::default(),
         allowance: None,
     })
 }

@@ -12,7 +12,7 @@ use steadfast_core::{
     Gate, GateId, GateLimits, GatePatch, GateScope, Invalid, Kind, PolicyPatch, Queue, Tenant,
     Timestamp, WorkerName, limits::PAYLOAD_BYTES_MAX,
 };
-use steadfast_store::{ClaimRequest, Store};
+use steadfast_store::{ClaimRequest, GateSettings, Store};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -28,11 +28,7 @@ use crate::{
     config::EngineConfig,
     documents::{endpoints::Endpoints, policy_levels::PolicyLevels},
     engine::Engine,
-    flow::{
-        call_slots::CallSlots,
-        gates::{GateCache, GateSettings},
-        health_tallies::HealthTallies,
-    },
+    flow::{call_slots::CallSlots, gates::GateCache, health_tallies::HealthTallies},
     inflight::Inflight,
     limits::HTTP_CONCURRENCY_MAX,
     notice::{Announcer, Observer},
@@ -269,7 +265,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         let levels = Arc::new(self.levels()?);
         let random = Arc::new(Random::from_entropy());
         let endpoints = Arc::new(Endpoints::cache(self.store.clone(), &levels));
-        let gates = Arc::new(GateCache::new(&self.store, self.gate_settings()?));
+        let gates = Arc::new(self.gate_cache()?);
         let store = self.store.clone();
         Ok(Client::with(
             store,
@@ -318,6 +314,16 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         )
     }
 
+    /// Tells the store what this program says of gates. One that says nothing leaves what another
+    /// engine on the same store has said.
+    fn gate_cache(&self) -> Result<GateCache, Invalid> {
+        let settings = self.gate_settings()?;
+        if settings != GateSettings::default() {
+            self.store.set_gate_settings(settings);
+        }
+        Ok(GateCache::new(&self.store))
+    }
+
     fn gate_settings(&self) -> Result<GateSettings, Invalid> {
         let gates = self.gates.iter().map(|(tenant, scope, key, patch)| {
             let tenant = tenant.as_deref().map(Tenant::new).transpose()?;
@@ -349,7 +355,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     pub(crate) fn parts(self) -> Result<Parts, Invalid> {
         let levels = Arc::new(self.levels()?);
         let job_limits = self.job_limits()?;
-        let gates = Arc::new(GateCache::new(&self.store, self.gate_settings()?));
+        let gates = Arc::new(self.gate_cache()?);
         let alerts = self.config.alerts;
         alerts.check().map_err(|error| error.within("alerts"))?;
         let handlers = Arc::new(self.handlers?);
@@ -428,7 +434,6 @@ fn claim_request(worker: WorkerName, queues: Vec<Queue>, handlers: &Handlers) ->
         lease: None,
         // The executor cuts its handlers off by itself.
         within_timeout: false,
-        gates: Arc::default(),
         allowance: None,
     }
 }

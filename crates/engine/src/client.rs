@@ -49,7 +49,7 @@ use tokio::sync::Notify;
 use crate::{
     client::stats::Stats,
     documents::{cache::DocumentCache, endpoints::Endpoints, policy_levels::PolicyLevels},
-    flow::gates::{GateCache, GateSettings, mark_paused},
+    flow::gates::{GateCache, mark_paused},
     inflight::Inflight,
     limits::CALL_TIMEOUT_MAX_DEFAULT,
     random::Random,
@@ -138,7 +138,7 @@ impl Client {
     pub fn new(store: Arc<dyn Store>) -> Self {
         let levels = Arc::new(PolicyLevels::default());
         let endpoints = Arc::new(Endpoints::cache(store.clone(), &levels));
-        let gates = Arc::new(GateCache::new(&store, GateSettings::default()));
+        let gates = Arc::new(GateCache::new(&store));
         Self::with(
             store,
             levels,

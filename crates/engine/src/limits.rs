@@ -108,10 +108,6 @@ pub const BULK_RATE_DEFAULT: NonZeroU32 = NonZeroU32::new(5_000).unwrap();
 
 // Waiting.
 
-/// Gates and the health of destinations that keep changing while they are read are used as they are
-/// after this many reads; the next round corrects them.
-pub const GATES_READS_MAX: usize = 10;
-
 /// Jobs that wait for others and are released or ended in one transaction: short enough that a claim
 /// does not wait for it.
 pub const LINK_BATCH_MAX: usize = 200;

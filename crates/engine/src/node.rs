@@ -198,16 +198,13 @@ impl NodeHandle {
         let mut wakeups = interest.map(|interest| self.store.wakeups_for(interest));
         let deadline = Instant::now() + wait;
         let pause = ClaimPause::default();
+        let mut gate_changes = self.gates.changes();
         loop {
             if let Some(wakeups) = &wakeups {
                 wakeups.mark_look(self.store.now());
             }
-            let request = ClaimRequest {
-                gates: self.gates.get().await?,
-                ..request.clone()
-            };
-            let gates = request.gates.version();
-            let call = self.returner.claim(self.store.clone(), request);
+            gate_changes.mark_unchanged();
+            let call = self.returner.claim(self.store.clone(), request.clone());
             let (held, next_due) = call.await?;
             let Some(wakeups) = &mut wakeups else {
                 return Ok(held);
@@ -218,7 +215,7 @@ impl NodeHandle {
             let pause = pause.next(0, next_due, self.store.now());
             tokio::select! {
                 () = self.wait_for_jobs(wakeups, pause, deadline) => {}
-                () = self.gates.opened_since(gates) => {}
+                _changed = gate_changes.changed() => {}
             }
         }
     }
@@ -328,11 +325,7 @@ impl NodeHandle {
             return Err(ClaimError::Stopping);
         }
         let mut reported = self.resume(settlements, may_settle, version).await?;
-        let gated = ClaimRequest {
-            gates: self.gates.get().await?,
-            ..request.clone()
-        };
-        let claim = self.returner.claim(self.store.clone(), gated);
+        let claim = self.returner.claim(self.store.clone(), request.clone());
         let settle = self.settler.settle(&mut reported.pending);
         let (settled, claimed) = join(settle, claim).await;
         let results = self.answer(reported, settled?).await?;

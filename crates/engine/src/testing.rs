@@ -205,7 +205,6 @@ impl TestEngine {
     async fn claim(&self, max: usize) -> Result<ClaimResult, StoreError> {
         let request = ClaimRequest {
             max,
-            gates: self.parts.gates.refresh_all().await?,
             ..self.parts.request.clone()
         };
         self.parts.store.claim(request).await

@@ -91,9 +91,7 @@ pub enum Event {
         node: usize,
     },
     ClockSet,
-    GatesChanged {
-        version: u64,
-    },
+    GatesChanged,
     Healed,
 }
 

@@ -8,9 +8,9 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, BatchId, EventType, Fence, Gates, Job, JobCommand, JobId, JobState, NewBatch,
-    NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome, Payload, Schedule,
-    StepName, Subscriptions, TickRule, Timestamp, Transition,
+    AuditRecord, BatchId, EventType, Fence, Job, JobCommand, JobId, JobState, NewBatch, NewJob,
+    OperationEvent, OperationId, OperationJob, OperationOutcome, Payload, Schedule, StepName,
+    Subscriptions, TickRule, Timestamp, Transition,
 };
 use steadfast_store::{
     BatchCreateResult, BatchRecord, ClaimRequest, ClaimResult, CommandError, CommitResult,
@@ -32,15 +32,11 @@ pub struct ObservedStore {
 
 impl ObservedStore {
     /// Whether jobs may start now, as it is explained to people.
-    async fn explain(
-        &self,
-        jobs: &[JobId],
-        request: &ClaimRequest,
-    ) -> Result<Vec<(JobId, bool)>, StoreError> {
+    async fn explain(&self, jobs: &[JobId]) -> Result<Vec<(JobId, bool)>, StoreError> {
         let mut explained = Vec::new();
         for id in jobs {
             let of = StartQuery::Job(*id);
-            let reading = self.inner.explain_start(of, request.gates.clone()).await?;
+            let reading = self.inner.explain_start(of).await?;
             let is_claimable = |reading: StartSnapshot| reading.is_claimable(self.inner.now());
             explained.push((*id, reading.is_some_and(is_claimable)));
         }
@@ -210,23 +206,16 @@ impl StoreLayer for ObservedStore {
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
         let due = self.history.lock().some_due(&request, self.inner.now());
-        let before = self.explain(&due, &request).await?;
+        let before = self.explain(&due).await?;
         let claimed = self.inner.claim(request.clone()).await?;
-        let after = self.explain(&due, &request).await?;
+        let after = self.explain(&due).await?;
+        // Those that the claim has read: the time stands still during a call.
+        let gates = self.inner.known_gates().unwrap_or_default();
         let mut history = self.history.lock();
+        history.follow_gates(&gates, self.inner.now());
         history.claimed(&request, &claimed.claims, self.inner.now());
         history.explained(&request, &claimed.claims, &before, &after);
         Ok(claimed)
-    }
-
-    async fn explain_start(
-        &self,
-        of: StartQuery,
-        gates: Arc<Gates>,
-    ) -> Result<Option<StartSnapshot>, StoreError> {
-        let reading = self.inner.explain_start(of, gates.clone()).await?;
-        self.history.lock().follow_gates(&gates, self.inner.now());
-        Ok(reading)
     }
 
     async fn renew(&self, mut renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {

@@ -23,10 +23,10 @@ use steadfast_core::{
     OperationId, Payload, StepName, Subscriptions, Timestamp, Transition,
 };
 use steadfast_store::{
-    BatchCreateResult, ClaimRequest, ClaimResult, CommandError, CommitResult, Document,
-    DocumentKind, DocumentPage, EnqueueError, EnqueueResult, FireRequest, FireResult, JobFilter,
-    JobPageRequest, LayeredStore, OperationBatch, OperationChange, Page, ReleasedDependants,
-    RenewResult, Renewal, StartQuery, StartSnapshot, Store, StoreError, StoreLayer,
+    BatchCreateResult, ClaimRequest, ClaimResult, CommandError, CommitResult, EnqueueError,
+    EnqueueResult, FireRequest, FireResult, JobFilter, JobPageRequest, LayeredStore,
+    OperationBatch, OperationChange, Page, ReleasedDependants, RenewResult, Renewal, StartQuery,
+    StartSnapshot, Store, StoreError, StoreLayer,
 };
 
 use crate::{Backend, Invariant};
@@ -179,7 +179,6 @@ impl Bug {
             inner: store,
             bug: self,
             turns: AtomicU64::new(0),
-            claims: AtomicU64::new(0),
             gates: Mutex::default(),
         }))
     }
@@ -189,7 +188,6 @@ struct BuggyStore {
     inner: Arc<dyn Store>,
     bug: Bug,
     turns: AtomicU64,
-    claims: AtomicU64,
     /// Gates of earlier claims.
     gates: Mutex<BTreeMap<GateId, GateLimits>>,
 }
@@ -198,6 +196,14 @@ impl BuggyStore {
     /// True once in `count` calls: a bug that always shows would be found by any test.
     fn every(&self, count: u64) -> bool {
         self.turns.fetch_add(1, Ordering::Relaxed) % count == count - 1
+    }
+
+    /// The gates as an engine over this bug sees them.
+    fn twist_known(&self, gates: Arc<Gates>) -> Arc<Gates> {
+        match self.bug {
+            Bug::HoldNotRemembered => Arc::new(flow::forget_holds(&gates)),
+            _ => gates,
+        }
     }
 
     /// Some jobs that match.
@@ -331,12 +337,8 @@ impl StoreLayer for BuggyStore {
         self.inner.list_jobs(filter, page).await
     }
 
-    async fn explain_start(
-        &self,
-        of: StartQuery,
-        gates: Arc<Gates>,
-    ) -> Result<Option<StartSnapshot>, StoreError> {
-        let mut reading = self.inner.explain_start(of, gates).await?;
+    async fn explain_start(&self, of: StartQuery) -> Result<Option<StartSnapshot>, StoreError> {
+        let mut reading = self.inner.explain_start(of).await?;
         if self.bug == Bug::ExplainCountsNothing
             && let Some(reading) = &mut reading
         {
@@ -347,16 +349,13 @@ impl StoreLayer for BuggyStore {
         Ok(reading)
     }
 
-    async fn list_documents(
-        &self,
-        kind: DocumentKind,
-        page: DocumentPage,
-    ) -> Result<Vec<Document>, StoreError> {
-        let mut documents = self.inner.list_documents(kind, page).await?;
-        if self.bug == Bug::HoldNotRemembered && kind == DocumentKind::Destination {
-            documents.iter_mut().for_each(flow::forget_holds);
-        }
-        Ok(documents)
+    fn known_gates(&self) -> Option<Arc<Gates>> {
+        let gates = self.inner.known_gates()?;
+        Some(self.twist_known(gates))
+    }
+
+    async fn gates(&self) -> Result<Arc<Gates>, StoreError> {
+        Ok(self.twist_known(self.inner.gates().await?))
     }
 
     async fn fire_schedules(

@@ -391,8 +391,8 @@ pub mod store {
     pub use steadfast_store::{
         BaseStore, ClaimRequest, Clock, CommandError, CounterDifference, DamagedRow, DamagedRows,
         DependencyStore, Document, DocumentKind, DocumentPage, DocumentStore, EnqueueError,
-        JobStore, ManualClock, MemoryStore, OpenError, OperationStore, QueryStore, ScheduleStore,
-        Store, StoreError, SystemClock,
+        GateSettings, JobStore, ManualClock, MemoryStore, OpenError, OperationStore, QueryStore,
+        ScheduleStore, Store, StoreError, SystemClock,
     };
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     #[doc(inline)]

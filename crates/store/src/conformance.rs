@@ -28,7 +28,9 @@ mod secrecy;
 mod stats;
 mod writable;
 
-use claims::{claim, due, fair_shares, flow, flow_model, ordered_keys, pause, start, wake};
+use claims::{
+    claim, due, fair_shares, flow, flow_model, gate_changes, ordered_keys, pause, start, wake,
+};
 use jobs::{
     attempts, command, commit, enqueue, expiry, keys, logs, once, outbox, outbox_links, prune,
     renew, sweep, tags, unique, webhooks,
@@ -390,6 +392,10 @@ macro_rules! conformance_tests {
                 a_probe_is_a_job_that_is_tried_again
                 destination_and_key_are_kept
             }
+            gate_changes {
+                a_changed_gate_applies_to_the_next_claim
+                a_stored_gate_overrides_one_of_the_program
+            }
             ordered_keys {
                 an_ordered_key_runs_in_the_order_of_creation
                 a_retry_holds_back_those_behind_it
@@ -513,6 +519,7 @@ macro_rules! conformance_tests {
                 a_second_store_sees_what_the_first_has_acknowledged
                 two_stores_agree_on_lanes
                 two_stores_claim_each_job_once
+                a_gate_changed_by_another_store_applies_within_two_seconds
             }
         }
     };

@@ -3,6 +3,7 @@
 //! A driver gives rows in and out of one [`transaction`], and the hot verbs of jobs. The other verbs
 //! are in `verbs`, and reach a driver by [`Driver`].
 
+pub(crate) mod current_gates;
 pub(crate) mod driver_error;
 pub(crate) mod memory;
 #[cfg(feature = "postgres")]
@@ -16,6 +17,7 @@ pub(crate) mod transaction;
 use std::pin::Pin;
 
 use crate::{error::StoreError, store::BaseStore, verbs::event_position::EventPosition};
+use current_gates::CurrentGates;
 use driver_error::DriverError;
 use transaction::{Reads, Transaction};
 
@@ -32,6 +34,9 @@ pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, DriverErro
 pub(crate) trait Driver: BaseStore {
     /// Where the counting of batches goes on.
     fn event_position(&self) -> &EventPosition;
+
+    /// The gates, as this handle knows them.
+    fn gates(&self) -> &CurrentGates;
 
     /// Runs a verb in a transaction, durably before it returns, and wakes whom it concerns. It
     /// touches about this many rows.

@@ -69,13 +69,13 @@ pub use store::{
     BatchRecord, ClaimLog, ClaimRequest, ClaimResult, CounterDifference, DependencyStore, Document,
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
     DueSchedule, DueSchedules, EndedJobs, EnqueueResult, FailureCursor, FailureFilter,
-    FailureStore, FireRequest, FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,
-    JobTraces, LaneMinutes, LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines,
-    OperationBatch, OperationChange, OperationFilter, OperationJobFilter, OperationRecord,
-    OperationStore, Outbox, Page, PageRequest, PoolMetrics, PrunedRecords, QueryStore,
-    ReleasedDependants, RenewResult, Renewal, RetentionTimes, SaveStepResult, ScheduleCreateResult,
-    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartSnapshot, Store,
-    StoreMetrics, TickRecord, WaitingMinute,
+    FailureStore, FireRequest, FireResult, GateSettings, JobCount, JobFilter, JobLinks,
+    JobPageRequest, JobStore, JobTraces, LaneMinutes, LaneMinutesList, LaneStats, LogStore,
+    MinuteStats, NewLogLines, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
+    OperationRecord, OperationStore, Outbox, Page, PageRequest, PoolMetrics, PrunedRecords,
+    QueryStore, ReleasedDependants, RenewResult, Renewal, RetentionTimes, SaveStepResult,
+    ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery,
+    StartSnapshot, Store, StoreMetrics, TickRecord, WaitingMinute,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -174,6 +174,10 @@ pub const LOCKED_ROWS_RETRY: Duration = Duration::from_millis(50);
 pub const GATE_SILENCE: Duration = Duration::from_secs(5);
 /// How often a node says of a gate that it uses it. Gates that were not used for a day and more are deleted.
 pub const GATE_USE_NOTED_EVERY: Duration = Duration::from_secs(60 * 60);
+/// A claim reads the versions of gates if they were last read longer ago. Nodes read them every second
+/// beside their claims, so that no claim waits for it; together with the time a read takes, a change
+/// applies within two seconds.
+pub const GATES_AGE_MAX: Duration = Duration::from_millis(1_500);
 /// A gate that other nodes fill is looked at again this often, in case no notification came.
 pub const GATE_POLL: Duration = Duration::from_secs(1);
 /// Jobs behind another one of their ordered key are looked at again this often, in case no notification

@@ -19,6 +19,7 @@ mod batches;
 mod documents;
 mod failures;
 mod forward;
+mod gate_settings;
 mod job_filter;
 mod jobs;
 mod lane_minutes;
@@ -29,7 +30,9 @@ mod queries;
 mod schedules;
 mod start;
 
-use steadfast_core::Timestamp;
+use std::sync::Arc;
+
+use steadfast_core::{Gates, Timestamp};
 
 use crate::wake::{WakeInterest, Wakeups};
 
@@ -42,6 +45,7 @@ pub use documents::{
 pub use failures::{FailureCursor, FailureFilter, FailureStore};
 #[cfg(feature = "_testing")]
 pub use forward::{LayeredStore, StoreLayer};
+pub use gate_settings::GateSettings;
 pub use job_filter::{EndedJobs, JobFilter};
 pub use jobs::{
     Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult,
@@ -79,6 +83,18 @@ pub trait BaseStore: Send + Sync + 'static {
     /// with the same interest as many are woken as there are jobs, and one that leaves wakes
     /// another.
     fn wakeups_for(&self, interest: WakeInterest) -> Wakeups;
+
+    /// Replaces the gates and defaults of the program. Engines that share this handle share them.
+    fn set_gate_settings(&self, settings: GateSettings);
+
+    /// The gates as this handle last read them, which may be two seconds ago; `None` before the first
+    /// read.
+    fn known_gates(&self) -> Option<Arc<Gates>>;
+
+    /// Lets claims decide by other gates, for defects that the simulator plants.
+    #[cfg(feature = "_testing")]
+    #[doc(hidden)]
+    fn distort_gates(&self, gates: Option<Arc<Gates>>);
 }
 
 /// A whole store. Whatever implements the contracts is one; engines hold an

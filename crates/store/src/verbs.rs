@@ -9,6 +9,7 @@ pub(crate) mod encryption;
 mod erase;
 pub(crate) mod event_position;
 pub(crate) mod failures;
+pub(crate) mod gates;
 pub(crate) mod links;
 mod logs;
 mod operations;

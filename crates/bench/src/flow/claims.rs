@@ -5,9 +5,9 @@ use std::sync::Arc;
 use steadfast::{
     JobRequest,
     node::WorkerName,
-    store::{ClaimRequest, Store},
+    store::{ClaimRequest, GateSettings, Store},
 };
-use steadfast_core::{GateLimits, Gates, Pause, Rate, Timestamp, explain::thousands};
+use steadfast_core::{GateLimits, Pause, Rate, Timestamp, explain::thousands};
 
 use super::{
     super::{
@@ -31,22 +31,20 @@ const HELD_QUEUE: &str = "held";
 /// One of two stores that are compared.
 struct Side {
     store: Arc<dyn Store>,
-    gates: Arc<Gates>,
     samples: Vec<f64>,
 }
 
 impl Side {
-    fn new(store: Arc<dyn Store>, gates: Arc<Gates>) -> Self {
+    fn new(store: Arc<dyn Store>, gates: GateSettings) -> Self {
+        store.set_gate_settings(gates);
         Self {
             store,
-            gates,
             samples: Vec::new(),
         }
     }
 
     async fn claim(&self, max: usize) -> anyhow::Result<usize> {
-        let mut request = ClaimRequest::new(WorkerName::new("bench")?, max);
-        request.gates = self.gates.clone();
+        let request = ClaimRequest::new(WorkerName::new("bench")?, max);
         Ok(self.store.claim(request).await?.claims.len())
     }
 
@@ -121,9 +119,9 @@ pub async fn many(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyh
         ),
     ];
     for (name, job) in job {
-        let mut base = Side::new(stores.open().await?, Arc::default());
+        let mut base = Side::new(stores.open().await?, GateSettings::default());
         fill(&base.store, args.batch, jobs, plain).await?;
-        let mut other = Side::new(stores.open().await?, Arc::default());
+        let mut other = Side::new(stores.open().await?, GateSettings::default());
         fill(&other.store, args.batch, jobs, job).await?;
         let costs = compare(args, stores, &mut base, &mut other).await?;
         report.compare(name, costs, "µs/job", aim);
@@ -156,7 +154,7 @@ pub async fn gates(args: &Args, stores: &Stores<'_>, report: &mut Report) -> any
         ),
     ];
     for (name, limits) in limits {
-        let mut base = Side::new(stores.open().await?, Arc::default());
+        let mut base = Side::new(stores.open().await?, GateSettings::default());
         let mut other = Side::new(stores.open().await?, queue_gate(QUEUE, limits)?);
         for side in [&base, &other] {
             fill(&side.store, args.batch, args.jobs, plain).await?;
@@ -230,12 +228,11 @@ pub async fn held(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyh
         plain(number).tenant("small").queue(HELD_QUEUE)
     })
     .await?;
-    let open = Gates::new(2, [], steadfast_core::GateDefaults::default());
+    other.store.set_gate_settings(GateSettings::default());
     let (mut claims, mut left) = (0_u32, count);
     while left > 0 {
         let mut request = ClaimRequest::new(WorkerName::new("bench")?, count);
         request.queues = vec![steadfast::Queue::new(HELD_QUEUE)?];
-        request.gates = Arc::new(open.clone());
         let claimed = other.store.claim(request).await?.claims;
         let small = claimed
             .iter()

@@ -11,9 +11,9 @@ use std::{
 use steadfast::{
     Client, PostgresStore,
     node::WorkerName,
-    store::{BaseStore as _, ClaimRequest, JobStore as _},
+    store::{BaseStore as _, ClaimRequest, GateSettings, JobStore as _},
 };
-use steadfast_core::{Claim, Dice, GateLimits, Gates, Outcome, Subscriptions, after_attempt};
+use steadfast_core::{Claim, Dice, GateLimits, Outcome, Subscriptions, after_attempt};
 use tokio::task::JoinSet;
 
 use super::{
@@ -45,7 +45,7 @@ pub async fn hot_gate(args: &Args, stores: &Stores<'_>, report: &mut Report) -> 
         max_running: Some(RUNNING),
         ..GateLimits::default()
     };
-    let beside = throughput(args, stores, Arc::default()).await?;
+    let beside = throughput(args, stores, GateSettings::default()).await?;
     let ours = throughput(args, stores, queue_gate("default", limits)?).await?;
     report.compare(
         "one hot gate, 4 nodes",
@@ -57,13 +57,15 @@ pub async fn hot_gate(args: &Args, stores: &Stores<'_>, report: &mut Report) -> 
 }
 
 /// Claims and settles all jobs; answers how many in a second.
-async fn throughput(args: &Args, stores: &Stores<'_>, gates: Arc<Gates>) -> anyhow::Result<f64> {
+async fn throughput(args: &Args, stores: &Stores<'_>, gates: GateSettings) -> anyhow::Result<f64> {
     let (Some(url), schema) = (stores.url, stores.next_schema()) else {
         return Ok(f64::NAN);
     };
     let mut nodes = Vec::new();
     for _ in 0..NODES {
-        nodes.push(open_schema(url, &schema).await?);
+        let node = open_schema(url, &schema).await?;
+        node.set_gate_settings(gates.clone());
+        nodes.push(node);
     }
     let client = Client::new(Arc::new(nodes[0].clone()));
     lifecycle::fill(&client, args.jobs, args.batch).await?;
@@ -75,7 +77,7 @@ async fn throughput(args: &Args, stores: &Stores<'_>, gates: Arc<Gates>) -> anyh
     let meter = Meter::start();
     let mut tasks = JoinSet::new();
     for node in nodes {
-        tasks.spawn(run(node, gates.clone(), progress.clone()));
+        tasks.spawn(run(node, progress.clone()));
     }
     while let Some(done) = tasks.join_next().await {
         done??;
@@ -83,21 +85,16 @@ async fn throughput(args: &Args, stores: &Stores<'_>, gates: Arc<Gates>) -> anyh
     let cost = meter.stop();
     let most = progress.most.load(Ordering::Relaxed);
     anyhow::ensure!(
-        gates.version() == 0 || most <= i64::from(RUNNING),
+        gates.gates.is_empty() || most <= i64::from(RUNNING),
         "{most} ran at once; the gate allows {RUNNING}"
     );
     Ok(cost.per_second(args.jobs))
 }
 
-async fn run(
-    store: PostgresStore,
-    gates: Arc<Gates>,
-    progress: Arc<Progress>,
-) -> anyhow::Result<()> {
+async fn run(store: PostgresStore, progress: Arc<Progress>) -> anyhow::Result<()> {
     let mut wakeups = store.wakeups();
     while progress.left.load(Ordering::Relaxed) > 0 {
-        let mut request = ClaimRequest::new(WorkerName::new("bench")?, CLAIM_SIZE);
-        request.gates = gates.clone();
+        let request = ClaimRequest::new(WorkerName::new("bench")?, CLAIM_SIZE);
         wakeups.mark_look(store.now());
         let claims = store.claim(request).await?.claims;
         if claims.is_empty() {

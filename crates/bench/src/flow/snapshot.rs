@@ -11,9 +11,9 @@ use std::{
 use steadfast::{
     Client, PostgresStore,
     node::WorkerName,
-    store::{ClaimRequest, JobStore as _},
+    store::{BaseStore as _, ClaimRequest, JobStore as _},
 };
-use steadfast_core::{GateLimits, Gates, Rate};
+use steadfast_core::{GateLimits, Rate};
 
 use super::{
     super::{
@@ -35,7 +35,6 @@ struct Side {
     name: &'static str,
     schema: String,
     store: PostgresStore,
-    gates: Arc<Gates>,
     batch: usize,
     jobs: usize,
     rates: Vec<f64>,
@@ -51,12 +50,13 @@ impl Side {
         let schema = stores.next_schema();
         let store = open_schema(url, &schema).await?;
         let batch = limits.as_ref().map_or(BATCH, |_| BATCH_AT_GATE);
-        let gates = limits.map(|limits| queue_gate("default", limits));
+        if let Some(limits) = limits {
+            store.set_gate_settings(queue_gate("default", limits)?);
+        }
         let mut side = Self {
             name,
             schema,
             store,
-            gates: gates.transpose()?.unwrap_or_default(),
             batch,
             jobs: 0,
             rates: Vec::new(),
@@ -76,8 +76,7 @@ impl Side {
             lifecycle::fill(&client, self.batch, self.batch).await?;
             let mut left = self.batch;
             while left > 0 {
-                let mut request = ClaimRequest::new(WorkerName::new("bench")?, left);
-                request.gates = self.gates.clone();
+                let request = ClaimRequest::new(WorkerName::new("bench")?, left);
                 // The database's clock may be known as a little earlier than it is.
                 let claims = self.store.claim(request).await?.claims;
                 left -= claims.len();

@@ -23,12 +23,13 @@ pub use defaults::GateDefaults;
 /// All gates, as one node knows them.
 #[derive(Clone, Debug, Default)]
 pub struct Gates {
-    /// Changes whenever anything here does, and never returns.
-    version: u64,
-    set: HashMap<GateId, Arc<GateLimits>>,
-    defaults: GateDefaults,
+    /// As they were set, without defaults. Shared, because the health of destinations changes often
+    /// and these do not.
+    own: Arc<[Gate]>,
+    set: Arc<HashMap<GateId, Arc<GateLimits>>>,
+    defaults: Arc<GateDefaults>,
     /// The limits of the gates themselves, without defaults.
-    holds: HashMap<GateId, HoldMode>,
+    holds: Arc<HashMap<GateId, HoldMode>>,
     health: HashMap<Destination, KnownHealth>,
 }
 
@@ -59,12 +60,13 @@ pub struct AppliedGate {
 }
 
 impl Gates {
-    /// The gates that are set, over the defaults. `version` must differ from that of any other
-    /// content.
-    pub fn new(version: u64, set: impl IntoIterator<Item = Gate>, defaults: GateDefaults) -> Self {
+    /// The gates that are set, over the defaults.
+    pub fn new(set: impl IntoIterator<Item = Gate>, defaults: GateDefaults) -> Self {
         let mut holds = HashMap::new();
-        let set = set
-            .into_iter()
+        let own: Arc<[Gate]> = set.into_iter().collect();
+        let set = own
+            .iter()
+            .cloned()
             .map(|gate| {
                 if let Some(hold) = gate.limits.hold {
                     holds.insert(gate.id.clone(), hold);
@@ -77,12 +79,17 @@ impl Gates {
             })
             .collect();
         Self {
-            version,
-            set,
-            defaults,
-            holds,
+            own,
+            set: Arc::new(set),
+            defaults: Arc::new(defaults),
+            holds: Arc::new(holds),
             health: HashMap::new(),
         }
+    }
+
+    /// The gates of single keys as they were set, without defaults.
+    pub fn own(&self) -> &[Gate] {
+        &self.own
     }
 
     /// Every gate that is set, over the defaults, in no order.
@@ -99,18 +106,13 @@ impl Gates {
         })
     }
 
-    /// Changes whenever a gate does.
-    pub fn version(&self) -> u64 {
-        self.version
-    }
-
     /// Whether no job can be held back, because nothing is set and no destination has anything to say.
     pub fn is_empty(&self) -> bool {
         self.has_none_set() && self.health.is_empty()
     }
 
     fn has_none_set(&self) -> bool {
-        self.set.is_empty() && self.defaults == GateDefaults::default()
+        self.set.is_empty() && *self.defaults == GateDefaults::default()
     }
 
     /// The gates that limit the jobs of a flow key: none for most. What follows from the health of

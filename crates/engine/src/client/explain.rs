@@ -63,11 +63,7 @@ impl Client {
         id: JobId,
         request: &ExplainRequest,
     ) -> Result<Option<StartExplanation>, ClientError> {
-        let gates = self.gate_cache().get().await?;
-        let reading = self
-            .store()
-            .explain_start(StartQuery::Job(id), gates)
-            .await?;
+        let reading = self.store().explain_start(StartQuery::Job(id)).await?;
         let Some(reading) = reading else {
             return Ok(None);
         };
@@ -85,9 +81,8 @@ impl Client {
         let lanes = self.lanes(Some(tenant.clone()), now).await?.into_iter();
         let lanes = lanes.filter(|lane| lane.queue == *queue);
         let counts: Stats = lanes.collect();
-        let gates = self.gate_cache().get().await?;
         let first = StartQuery::FirstOf(tenant.clone(), queue.clone());
-        let first = self.store().explain_start(first, gates).await?;
+        let first = self.store().explain_start(first).await?;
         let next_run_at = first.as_ref().map(|first| first.job.progress.run_at);
         let due = first.filter(|first| first.job.progress.run_at <= now);
         let next = match &due {
@@ -267,10 +262,7 @@ impl Client {
         if !is_due || gates.applying_to(&FlowKey::from(job)).is_empty() {
             return Ok(Vec::new());
         }
-        let reading = self
-            .store()
-            .explain_start(StartQuery::Job(job.id), gates)
-            .await?;
+        let reading = self.store().explain_start(StartQuery::Job(job.id)).await?;
         let Some(reading) = reading else {
             return Ok(Vec::new());
         };

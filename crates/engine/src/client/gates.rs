@@ -45,7 +45,7 @@ impl Client {
             return Ok(Vec::new());
         }
         let gates = self.gate_cache().refresh_all().await?;
-        let states = self.store().gate_states(of.to_vec(), gates.clone()).await?;
+        let states = self.store().gate_states(of.to_vec()).await?;
         let now = self.now();
         let uses = of.iter().zip(&states).map(|(id, state)| {
             let gate = gates.applied(id);

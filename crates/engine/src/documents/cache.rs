@@ -169,14 +169,5 @@ pub fn decode_documents<T: DeserializeOwned>(
 ) -> impl Iterator<Item = (Document, T)> {
     documents
         .into_iter()
-        .filter_map(|document| match document.body.decode() {
-            Ok(body) => Some((document, body)),
-            // The text of the error would quote what the document says, which may be a secret.
-            Err(error) => {
-                let Document { kind, id, .. } = document;
-                let (line, column) = (error.line(), error.column());
-                tracing::error!(%kind, id, line, column, "skipping a document that cannot be decoded");
-                None
-            }
-        })
+        .filter_map(|document| document.decode().map(|body| (document, body)))
 }

@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_retry_after_applies_to_its_tenant_and_to_all_if_two_tenants_received_one() {
-        let gates = Gates::new(1, [], GateDefaults::default());
+        let gates = Gates::new([], GateDefaults::default());
         let tallies = HealthTallies::default();
         let of = |tenant: &str, secs| (Some(tenant.to_owned()), at(secs));
         tallies.add(&told("evil", 3_600, 0), true, &gates);
@@ -367,7 +367,7 @@ mod tests {
     fn a_retry_after_applies_to_all_if_the_operator_says_so() {
         let mut defaults = GateDefaults::default();
         defaults.destination.share_retry_after = Some(true);
-        let gates = Gates::new(1, [], defaults);
+        let gates = Gates::new([], defaults);
         let tallies = HealthTallies::default();
         tallies.add(&told("one", 60, 0), true, &gates);
         let all = [(None, at(60)), (Some("one".to_owned()), at(60))];

@@ -3,15 +3,12 @@
 //! The store says when the next job is due; a wake-up cuts the wait short when an earlier one
 //! appears; a slow poll is the safety net. So an idle engine neither polls fast nor starts late.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use steadfast_core::{Claim, EndedAttempt, FlowKey, Outcome, Timestamp};
+use steadfast_core::{Claim, EndedAttempt, FlowKey, Gates, Outcome, Timestamp};
 use steadfast_store::{ClaimRequest, Store, StoreError, Wakeups};
-use tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio::sync::{Mutex, Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -19,7 +16,6 @@ use crate::{
     flow::{
         call_slots::{Call, CallSlots, Slot},
         claim_pause::ClaimPause,
-        gates::GateCache,
     },
     limits,
     role::{Next, Role, StopPhase},
@@ -33,9 +29,8 @@ pub struct Fetcher {
     /// The calls by destination and tenant, if these slots are for calls.
     pub calls: Option<Arc<CallSlots>>,
     pub ended: mpsc::Sender<EndedAttempt>,
-    pub gates: Arc<GateCache>,
-    /// Of the gates that the last claim was made under.
-    pub gates_version: AtomicU64,
+    /// Tells of gates that were changed since the last claim.
+    pub gate_changes: Mutex<watch::Receiver<Arc<Gates>>>,
     /// The jobs to claim; the free slots determine how many.
     pub request: ClaimRequest,
     pub wakeups: Mutex<Wakeups>,
@@ -79,11 +74,9 @@ impl Role for Fetcher {
         let request = ClaimRequest {
             max,
             allowance: self.calls.as_ref().map(|calls| calls.allowance(free)),
-            gates: self.gates.get().await?,
             ..self.request.clone()
         };
-        let version = request.gates.version();
-        self.gates_version.store(version, Ordering::Relaxed);
+        self.gate_changes.lock().await.mark_unchanged();
         let claimed = self.store.claim(request).await?;
         let count = claimed.claims.len();
         for claim in claimed.claims {
@@ -111,7 +104,7 @@ impl Role for Fetcher {
     async fn wakeup(&self) {
         let next_poll_at = *self.next_poll_at.lock().await;
         let mut wakeups = self.wakeups.lock().await;
-        let version = self.gates_version.load(Ordering::Relaxed);
+        let mut gate_changes = self.gate_changes.lock().await;
         let freed = async {
             match &self.calls {
                 Some(calls) => calls.freed().await,
@@ -121,7 +114,8 @@ impl Role for Fetcher {
         tokio::select! {
             () = wakeups.next_before(next_poll_at) => {}
             () = freed => {}
-            () = self.gates.opened_since(version) => {}
+            // An error means that the node is gone.
+            _changed = gate_changes.changed() => {}
         }
     }
 }

@@ -177,7 +177,7 @@ impl Watcher {
         let queues: BTreeSet<(Tenant, Queue)> = queues.collect();
         for (tenant, queue) in queues.into_iter().take(limits::OVERDUE_QUEUES_MAX) {
             let first = StartQuery::FirstOf(tenant.clone(), queue.clone());
-            let Some(reading) = self.store.explain_start(first, gates.clone()).await? else {
+            let Some(reading) = self.store.explain_start(first).await? else {
                 continue;
             };
             let due = match is_kept_back(&reading, now) {

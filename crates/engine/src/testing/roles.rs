@@ -53,7 +53,6 @@ impl Roles {
         let request = ClaimRequest {
             tenant,
             max,
-            gates: self.0.gates.get().await?,
             ..self.0.request.clone()
         };
         Ok(self.0.store.claim(request).await?.claims)

@@ -193,7 +193,6 @@ pub async fn claim(store: &dyn Store, kinds: Vec<Kind>) -> Vec<Claim> {
         max: 99,
         lease: None,
         within_timeout: false,
-        gates: std::sync::Arc::default(),
         allowance: None,
     };
     store.claim(request).await.unwrap().claims

@@ -55,7 +55,6 @@ async fn settle(node: &TestNode, batch: usize) {
         max: 1_000,
         lease: None,
         within_timeout: false,
-        gates: std::sync::Arc::default(),
         allowance: None,
     };
     let claims = node.node.claim(request, Duration::ZERO).await;

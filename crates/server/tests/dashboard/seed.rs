@@ -99,7 +99,6 @@ async fn claims(node: &TestNode, worker: &str) -> Vec<Claim> {
         max: 500,
         lease: None,
         within_timeout: false,
-        gates: std::sync::Arc::default(),
         allowance: None,
     };
     let claims = node.node.claim(request, Duration::ZERO).await;

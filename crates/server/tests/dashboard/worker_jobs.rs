@@ -31,7 +31,6 @@ pub async fn fail_claimable(node: &TestNode, tenant: &str, message: &str) {
         max: 1_000,
         lease: None,
         within_timeout: false,
-        gates: std::sync::Arc::default(),
         allowance: None,
     };
     let claims = node

@@ -76,7 +76,6 @@ impl History {
     }
 
     pub fn claimed(&mut self, request: &ClaimRequest, claims: &[Claim], now: Timestamp) {
-        self.follow_gates(&request.gates, now);
         let mut running = self.running();
         for claim in claims {
             self.check_gates(claim, &mut running, now);
@@ -152,7 +151,7 @@ impl History {
                 self.broken(invariant, id, why);
             }
         }
-        let held = Self::held(job, &request.gates, now);
+        let held = Self::held(job, &self.flow.gates, now);
         self.note_claim(job, fence, held);
     }
 

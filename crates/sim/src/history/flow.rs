@@ -142,15 +142,18 @@ fn minute(now: Timestamp) -> i64 {
 }
 
 impl History {
-    /// The gates that a store was asked with hold from now on, unless newer ones do.
+    /// The gates that hold from now on.
     pub fn follow_gates(&mut self, gates: &Arc<Gates>, now: Timestamp) {
         let flow = &mut self.flow;
-        if gates.version() > flow.gates.version() {
-            flow.gates = gates.clone();
+        if Arc::ptr_eq(gates, &flow.gates) {
+            return;
+        }
+        let is_changed = !gates.change_since(&flow.gates).is_empty();
+        flow.gates = gates.clone();
+        if is_changed {
             flow.applied.clear();
             flow.lags.clear();
-            let version = gates.version();
-            self.tell(now, None, Event::GatesChanged { version });
+            self.tell(now, None, Event::GatesChanged);
         }
     }
 

@@ -6,16 +6,13 @@ use std::{
 };
 
 use steadfast_core::{
-    Claim, Destination, Gate, GateId, GateLimits, GateScope, Gates, HoldMode, Job, JobLabel,
-    Payload, Tenant,
+    Claim, Destination, DestinationHealth, Gate, GateId, GateLimits, GateScope, Gates, HoldMode,
+    Job, JobLabel, Tenant,
 };
-use steadfast_store::{ClaimRequest, ClaimResult, Document, JobFilter, StoreError};
+use steadfast_store::{ClaimRequest, ClaimResult, JobFilter, StoreError};
 
 use super::{Bug, BuggyStore};
 use crate::workload::{self, TENANTS};
-
-/// At most this many claims are made under one version of gates.
-const CLAIMS_MAX: u64 = 1_000_000;
 
 /// The input of a twist.
 struct Facts {
@@ -28,7 +25,7 @@ struct Facts {
 
 impl BuggyStore {
     /// The gates as a store with this bug has them.
-    pub(super) async fn twist_gates(&self, gates: &Arc<Gates>) -> Result<Arc<Gates>, StoreError> {
+    pub(super) async fn twist_gates(&self, gates: &Gates) -> Result<Gates, StoreError> {
         let facts = self.facts().await?;
         let mut set: BTreeMap<GateId, GateLimits> = gates
             .iter()
@@ -46,8 +43,6 @@ impl BuggyStore {
             set.extend(deleted);
         }
         known.extend(set.clone());
-        let claims = self.claims.fetch_add(1, Ordering::Relaxed);
-        let version = gates.version() * CLAIMS_MAX + claims;
         let set = set.into_iter().map(|(id, limits)| Gate { id, limits });
         // Which setting there is can be seen from what it does to any destination.
         let anywhere = Destination::new("https://anywhere.example.org").unwrap();
@@ -59,8 +54,7 @@ impl BuggyStore {
         }
         let health = gates.healths();
         let health = health.map(|(subject, health)| (subject, health.clone()));
-        let twisted = Gates::new(version, set, defaults).with_health(health);
-        Ok(Arc::new(twisted))
+        Ok(Gates::new(set, defaults).with_health(health))
     }
 
     fn twist_limits(&self, id: &GateId, limits: &mut GateLimits, facts: &Facts) {
@@ -144,14 +138,18 @@ impl BuggyStore {
     }
 }
 
-/// A destination that looks as if it had never been held.
-pub(super) fn forget_holds(document: &mut Document) {
-    let mut body: serde_json::Value = document.body.decode().unwrap();
-    if let Some(fields) = body.as_object_mut() {
-        fields.remove("hold");
-        fields.remove("pastHolds");
-    }
-    document.body = Payload::encode(&body).unwrap();
+/// Destinations that look as if they had never been held.
+pub(super) fn forget_holds(gates: &Gates) -> Gates {
+    let health = gates.healths().map(|(subject, health)| {
+        let mut body = serde_json::to_value(&**health).unwrap();
+        if let Some(fields) = body.as_object_mut() {
+            fields.remove("hold");
+            fields.remove("pastHolds");
+        }
+        let health: DestinationHealth = serde_json::from_value(body).unwrap();
+        (subject, Arc::new(health))
+    });
+    gates.clone().with_health(health)
 }
 
 fn add(limit: &mut Option<u32>, more: u32) {

@@ -1,6 +1,6 @@
 //! Defects in how jobs come to be claimed.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
     Claim, Dice, JobCommand, JobId, JobLabel, NewJob, Outcome, ScheduledRun, Subscriptions,
@@ -8,7 +8,7 @@ use steadfast_core::{
 };
 use steadfast_store::{
     ClaimRequest, ClaimResult, EnqueueError, EnqueueResult, FireRequest, FireResult, JobFilter,
-    StoreError,
+    StoreError, StoreLayer as _,
 };
 
 use super::{Bug, BuggyStore};
@@ -58,7 +58,9 @@ impl BuggyStore {
             _ => {}
         }
         if self.bug.is_of_flow() {
-            request.gates = self.twist_gates(&request.gates).await?;
+            let gates = self.gates().await?;
+            let twisted = self.twist_gates(&gates).await?;
+            self.inner.distort_gates(Some(Arc::new(twisted)));
         }
         let max = request.max;
         let mut claimed = match self.bug {

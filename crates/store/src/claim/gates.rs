@@ -18,12 +18,13 @@ pub(super) struct GateEntry {
 }
 
 impl DueIndex {
-    /// The gates that hold from now on. Answers whether gates were set, changed or deleted.
+    /// The gates that hold from now on. Answers whether gates were set, changed or deleted, and not only
+    /// the health of destinations.
     ///
     /// Only flow keys that pass a changed gate are examined: the health of a few destinations changes
     /// from second to second during an outage.
     pub(crate) fn set_gates(&mut self, gates: &Arc<Gates>) -> bool {
-        if gates.version() <= self.gates.version() {
+        if Arc::ptr_eq(gates, &self.gates) {
             return false;
         }
         let change = gates.change_since(&self.gates);

@@ -157,7 +157,7 @@ fn how_a_gate_stands_is_known_while_jobs_pass_it_or_it_counts() {
     for (limits, counted) in [(at_most, 0), (rate, 1)] {
         let mut index = DueIndex::new(Writers::One);
         let id = GateId::new(None, GateScope::Queue, "default").unwrap();
-        let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
+        let gates = Gates::new([Gate { id, limits }], GateDefaults::default());
         index.set_gates(&Arc::new(gates));
         index.add(range(), flow_key, at(1));
         let picks = plan(&mut index, 100);
@@ -188,7 +188,7 @@ impl SharedGate {
             ..GateLimits::default()
         };
         let id = GateId::new(None, GateScope::Kind, "http").unwrap();
-        let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
+        let gates = Gates::new([Gate { id, limits }], GateDefaults::default());
         index.set_gates(&Arc::new(gates));
         index.add_running(Self::RUNNING, || of("loud", &Kind::http()), 1);
         let mut this = Self { index };
@@ -289,7 +289,7 @@ fn what_waits_at_a_rate_is_not_passed_by_what_is_less_urgent() {
         gate(GateScope::Tenant, "default", rate),
         gate(GateScope::Queue, "default", at_most),
     ];
-    index.set_gates(&Arc::new(Gates::new(1, gates, GateDefaults::default())));
+    index.set_gates(&Arc::new(Gates::new(gates, GateDefaults::default())));
     let of_queue = |name: &str| FlowKey {
         queue: Queue::new(name).unwrap(),
         ..flow_key()

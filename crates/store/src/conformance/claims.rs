@@ -5,6 +5,7 @@ pub mod due;
 pub mod fair_shares;
 pub mod flow;
 pub mod flow_model;
+pub mod gate_changes;
 pub mod ordered_keys;
 pub mod pause;
 pub mod start;

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use steadfast_core::{Claim, Job};
+use steadfast_core::{Claim, GateScope, Job};
 use tokio::task::JoinSet;
 
 use super::{
+    claims::{
+        flow::{at_most, gate},
+        gate_changes::gate_document,
+    },
     fixture::{Durable, Fixture, ids_of, json, key, queue, request, secs, step},
     workload::Workload,
 };
-use crate::{EnqueueResult, JobFilter, PageRequest, Store};
+use crate::{DocumentKind, EnqueueResult, JobFilter, Outbox, PageRequest, Store};
 
 pub async fn jobs_history_and_counts_are_there_after_reopening(
     mut f: Fixture,
@@ -124,6 +128,29 @@ pub async fn two_stores_claim_each_job_once(f: Fixture, harness: &dyn Durable) {
         (claims.len(), claimed),
         (ids.len(), ids.into_iter().collect())
     );
+}
+
+pub async fn a_gate_changed_by_another_store_applies_within_two_seconds(
+    f: Fixture,
+    harness: &dyn Durable,
+) {
+    f.enqueue(f.jobs(4)).await;
+    assert_eq!(f.claim(1).await.len(), 1, "the gates have been read");
+    let second = harness.reopen(f.clock.clone()).await;
+    for (revision, most) in [(0, 1), (1, 3)] {
+        let limited = gate(None, GateScope::Queue, "default", at_most(most));
+        let saved = second.save_document(gate_document(&limited, revision), Outbox::default());
+        saved.await.unwrap();
+        f.clock.advance(secs(2));
+        let running = 1 + f.claim(10).await.len();
+        assert_eq!(running, usize::try_from(most).unwrap());
+    }
+    // A caller that asks for the gates has them read at once.
+    let id = gate(None, GateScope::Queue, "default", at_most(1)).id;
+    let deleted = second.delete_document(DocumentKind::Gate, id.to_string(), None, None);
+    assert!(deleted.await.unwrap());
+    assert!(f.store.gates().await.unwrap().own().is_empty());
+    assert_eq!(f.claim(10).await.len(), 1);
 }
 
 /// Drops the fixture's store, and opens its data again.

@@ -2,6 +2,7 @@
 //! the steps of a job's life that a case is not about.
 
 use std::{
+    collections::BTreeMap,
     fmt::Debug,
     sync::{
         Arc,
@@ -19,8 +20,9 @@ use steadfast_core::{
 };
 
 use crate::{
-    AttemptOwner, ClaimRequest, Clock, CommitResult, EnqueueResult, JobFilter, ManualClock, Page,
-    PageRequest, PrunedRecords, RetentionTimes, Store, StoreError,
+    AttemptOwner, ClaimRequest, Clock, CommitResult, Document, DocumentKind, DocumentPage,
+    DocumentSaveResult, EnqueueResult, JobFilter, ManualClock, Outbox, Page, PageRequest,
+    PrunedRecords, RetentionTimes, Store, StoreError,
 };
 
 /// How a driver is made for a test.
@@ -111,7 +113,6 @@ impl Fixture {
         self.store.claim(request(max)).await.unwrap().claims
     }
 
-    /// Stores a job and claims it; nothing else may be due.
     /// Pauses these queues and no others, of a tenant each, by gates that hold from now on.
     pub(super) async fn pause_only(
         &self,
@@ -129,14 +130,51 @@ impl Fixture {
                 ..GateLimits::default()
             },
         });
-        let gates = Gates::new(self.next_number(), gates, GateDefaults::default());
-        let looks = ClaimRequest {
-            gates: Arc::new(gates),
-            ..request(0)
-        };
-        assert!(self.store.claim(looks).await.unwrap().claims.is_empty());
+        self.use_gates(&Gates::new(gates, GateDefaults::default()))
+            .await;
     }
 
+    /// Stores these gates and this health of destinations, and no others.
+    pub(crate) async fn use_gates(&self, gates: &Gates) {
+        let set = gates.own().iter().map(|gate| {
+            let body = Payload::encode(gate).unwrap();
+            ((DocumentKind::Gate, gate.id.to_string()), body)
+        });
+        let health = gates.healths().map(|(subject, health)| {
+            let body = Payload::encode(&**health).unwrap();
+            ((DocumentKind::Destination, subject.document_id()), body)
+        });
+        let mut wanted: BTreeMap<_, _> = set.chain(health).collect();
+        for kind in [DocumentKind::Gate, DocumentKind::Destination] {
+            let stored = self.store.list_documents(kind, DocumentPage::All);
+            for Document { id, revision, .. } in stored.await.unwrap() {
+                match wanted.remove(&(kind, id.clone())) {
+                    Some(body) => self.store_document(kind, id, body, revision).await,
+                    None => {
+                        let deleted = self.store.delete_document(kind, id, None, None);
+                        assert!(deleted.await.unwrap());
+                    }
+                }
+            }
+        }
+        for ((kind, id), body) in wanted {
+            self.store_document(kind, id, body, 0).await;
+        }
+        self.store.gates().await.unwrap();
+    }
+
+    async fn store_document(&self, kind: DocumentKind, id: String, body: Payload, revision: u64) {
+        let document = Document {
+            kind,
+            id,
+            body,
+            revision,
+        };
+        let saved = self.store.save_document(document, Outbox::default());
+        assert!(matches!(saved.await.unwrap(), DocumentSaveResult::Done(_)));
+    }
+
+    /// Stores a job and claims it; nothing else may be due.
     pub(super) async fn claimed(&self, job: NewJob) -> Claim {
         let id = self.enqueue_one(job).await;
         self.claim_of(id).await

@@ -19,12 +19,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use steadfast_core::Timestamp;
+use steadfast_core::{Gates, Timestamp};
 
 use crate::{
     clock::{Clock, SystemClock},
-    store::BaseStore,
-    verbs::event_position::EventPosition,
+    drivers::current_gates::CurrentGates,
+    error::StoreError,
+    store::{BaseStore, GateSettings},
+    verbs::{event_position::EventPosition, gates},
     wake::{WakeInterest, Waker, Wakeups},
 };
 use tables::Tables;
@@ -34,6 +36,7 @@ pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     waker: Waker,
     tables: Mutex<Tables>,
+    gates: CurrentGates,
     event_position: EventPosition,
 }
 
@@ -44,6 +47,7 @@ impl MemoryStore {
             clock,
             waker: Waker::default(),
             tables: Mutex::default(),
+            gates: CurrentGates::default(),
             event_position: EventPosition::default(),
         }
     }
@@ -51,6 +55,18 @@ impl MemoryStore {
     /// Wakes every waiting caller: its clock was moved, and what was to come may be due.
     pub fn wake_all(&self) {
         self.waker.wake();
+    }
+
+    /// The same under the gates that hold.
+    async fn under_gates<T>(
+        &self,
+        verb: impl FnOnce(&mut Tables, Timestamp) -> T,
+    ) -> Result<T, StoreError> {
+        gates::refresh(self).await?;
+        Ok(self.with(|tables, now| {
+            tables.flow.set_gates(&self.gates.of_claims());
+            verb(tables, now)
+        }))
     }
 
     fn with<T>(&self, verb: impl FnOnce(&mut Tables, Timestamp) -> T) -> T {
@@ -78,6 +94,19 @@ impl BaseStore for MemoryStore {
 
     fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
         self.waker.listen(interest)
+    }
+
+    fn set_gate_settings(&self, settings: GateSettings) {
+        self.gates.set_settings(settings);
+    }
+
+    fn known_gates(&self) -> Option<Arc<Gates>> {
+        self.gates.known()
+    }
+
+    #[cfg(feature = "_testing")]
+    fn distort_gates(&self, gates: Option<Arc<Gates>>) {
+        self.gates.distort(gates);
     }
 }
 

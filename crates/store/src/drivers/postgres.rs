@@ -41,7 +41,7 @@ use queries::{damage, get, stats};
 
 use std::sync::{Arc, Mutex};
 
-use steadfast_core::{NewJob, Timestamp};
+use steadfast_core::{Gates, NewJob, Timestamp};
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -50,7 +50,7 @@ use crate::{
     drivers::sql::encryption::Cipher,
     error::{EnqueueError, OpenError, StoreError},
     limits::NOTIFY_BYTES_MAX,
-    store::{BaseStore, EnqueueResult},
+    store::{BaseStore, EnqueueResult, GateSettings},
     tables::MoveMark,
     verbs::event_position::EventPosition,
     wake::{WakeInterest, WakeReasons, Wakeups},
@@ -244,5 +244,18 @@ impl BaseStore for PostgresStore {
 
     fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
         self.inner.listener.waker.listen(interest)
+    }
+
+    fn set_gate_settings(&self, settings: GateSettings) {
+        self.inner.shared.due.gates.set_settings(settings);
+    }
+
+    fn known_gates(&self) -> Option<Arc<Gates>> {
+        self.inner.shared.due.gates.known()
+    }
+
+    #[cfg(feature = "_testing")]
+    fn distort_gates(&self, gates: Option<Arc<Gates>>) {
+        self.inner.shared.due.gates.distort(gates);
     }
 }

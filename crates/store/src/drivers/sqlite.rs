@@ -42,7 +42,7 @@ use std::{
 };
 
 use rusqlite::Connection;
-use steadfast_core::{NewJob, Timestamp};
+use steadfast_core::{Gates, NewJob, Timestamp};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::{
@@ -50,13 +50,14 @@ use crate::{
     clock::Clock,
     damage::DamageLog,
     drivers::Asker,
+    drivers::current_gates::CurrentGates,
     drivers::driver_error::{self, DriverError},
     drivers::sql::encryption::Cipher,
     drivers::sql::prune_position::PrunePosition,
     error::{EnqueueError, OpenError, StoreError},
     fair_gate::FairGate,
     limits::{JOINING_ROWS_MAX, WRITER_QUEUE_MAX, WRITTEN_ROWS_PER_TENANT_MAX},
-    store::{BaseStore, EnqueueResult},
+    store::{BaseStore, EnqueueResult, GateSettings},
     verbs::{encryption::check_keys, event_position::EventPosition},
     wake::{WakeInterest, Waker, Wakeups},
 };
@@ -93,13 +94,14 @@ struct Inner {
     pruned_to: Mutex<PrunePosition>,
     /// Where the counting of batches goes on.
     event_position: EventPosition,
+    gates: Arc<CurrentGates>,
 }
 
 /// Refuses keys that are not those of the store.
 fn check_encryption(path: &Path, conn: &Connection, cipher: &Cipher) -> Result<(), OpenError> {
     let checked = || {
         let version = session::data_version(conn)?;
-        let mut session = Session::new(conn, Timestamp::from_micros(0), version);
+        let mut session = Session::new(conn, Timestamp::EPOCH, version, Arc::default());
         session.names = Names::new(Arc::default(), cipher.clone());
         session.begin()?;
         let refused = finish(check_keys(
@@ -130,6 +132,7 @@ impl SqliteStore {
         let transactions = Arc::new(AtomicU64::new(0));
         let damage = Arc::new(DamageLog::default());
         let cipher = Cipher::new(options.encryption.clone());
+        let gates = Arc::new(CurrentGates::default());
         if !options.for_move {
             check_encryption(&path, &conn, &cipher)?;
         }
@@ -144,6 +147,7 @@ impl SqliteStore {
             // thread starts.
             data_version: session::data_version(&conn)
                 .map_err(|error| open::open_error(&path, error))?,
+            gates: Arc::clone(&gates),
         };
         let thread = std::thread::Builder::new()
             .name("steadfast-sqlite".to_owned())
@@ -162,6 +166,7 @@ impl SqliteStore {
             transactions,
             pruned_to: Mutex::default(),
             event_position: EventPosition::default(),
+            gates,
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -224,7 +229,7 @@ impl SqliteStore {
         self.check_same_file(transaction)
             .map_err(|error| StoreError::broken(OPERATION, error))?;
         let enqueue = || {
-            let mut session = Session::new(transaction, self.now(), 0);
+            let mut session = Session::new(transaction, self.now(), 0, Arc::default());
             let answer = enqueue::enqueue(&mut session, jobs)?;
             session.counts.write(transaction)?;
             Ok(answer)
@@ -386,6 +391,19 @@ impl BaseStore for SqliteStore {
 
     fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
         self.inner.waker.listen(interest)
+    }
+
+    fn set_gate_settings(&self, settings: GateSettings) {
+        self.inner.gates.set_settings(settings);
+    }
+
+    fn known_gates(&self) -> Option<Arc<Gates>> {
+        self.inner.gates.known()
+    }
+
+    #[cfg(feature = "_testing")]
+    fn distort_gates(&self, gates: Option<Arc<Gates>>) {
+        self.inner.gates.distort(gates);
     }
 }
 

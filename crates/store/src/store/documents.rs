@@ -1,9 +1,10 @@
 //! Small records beside the jobs.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
 use async_trait::async_trait;
-use steadfast_core::{AuditRecord, NewJob, Payload};
+use serde::de::DeserializeOwned;
+use steadfast_core::{AuditRecord, Gates, NewJob, Payload};
 
 use super::BaseStore;
 use crate::error::StoreError;
@@ -47,6 +48,11 @@ pub trait DocumentStore: BaseStore {
         revision: Option<u64>,
         audit: Option<AuditRecord>,
     ) -> Result<bool, StoreError>;
+
+    /// The current gates: documents of [`DocumentKind::Gate`] over the
+    /// [settings](BaseStore::set_gate_settings) of the program, and the health of destinations from
+    /// documents of [`DocumentKind::Destination`]. Claims decide by them from now on.
+    async fn gates(&self) -> Result<Arc<Gates>, StoreError>;
 }
 
 /// Which documents of a kind are listed.
@@ -108,6 +114,22 @@ pub struct Document {
     /// Counts changes, so that no writer overwrites a change it has not seen. 0 is not stored
     /// yet.
     pub revision: u64,
+}
+
+impl Document {
+    /// Its content; `None` if it cannot be decoded, which is logged.
+    pub fn decode<T: DeserializeOwned>(&self) -> Option<T> {
+        let Self { kind, id, body, .. } = self;
+        match body.decode() {
+            Ok(body) => Some(body),
+            // The text of the error would quote what the document says, which may be a secret.
+            Err(error) => {
+                let (line, column) = (error.line(), error.column());
+                tracing::error!(%kind, id, line, column, "skipping a document that cannot be decoded");
+                None
+            }
+        }
+    }
 }
 
 steadfast_core::string_enum! {

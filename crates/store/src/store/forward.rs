@@ -24,10 +24,10 @@ use super::{
     BatchRecord, ClaimLog, ClaimRequest, ClaimResult, CounterDifference, DependencyStore, Document,
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
     DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FailureStore, FireRequest,
-    FireResult, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutesList,
-    LaneStats, LogStore, MinuteStats, NewLogLines, OperationBatch, OperationChange,
-    OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox, Page,
-    PageRequest, PrunedRecords, QueryStore, ReleasedDependants, RenewResult, Renewal,
+    FireResult, GateSettings, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,
+    LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines, OperationBatch,
+    OperationChange, OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox,
+    Page, PageRequest, PrunedRecords, QueryStore, ReleasedDependants, RenewResult, Renewal,
     RetentionTimes, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
     ScheduleStore, StartQuery, StartSnapshot, StoreMetrics, TickRecord,
 };
@@ -70,10 +70,10 @@ macro_rules! for_each_verb {
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
                 lane_minutes(tenant: Option<Tenant>, since: Timestamp, until: Timestamp) -> Result<LaneMinutesList, StoreError>;
                 list_damaged() -> Result<DamagedRows, StoreError>;
-                explain_start(of: StartQuery, gates: Arc<Gates>) -> Result<Option<StartSnapshot>, StoreError>;
+                explain_start(of: StartQuery) -> Result<Option<StartSnapshot>, StoreError>;
                 count_due(destination: Destination, tenant: Option<Tenant>, most: u64) -> Result<JobCount, StoreError>;
                 due_minutes(destination: Destination, tenant: Option<Tenant>, until: Timestamp, most: u64) -> Result<DueMinutes, StoreError>;
-                gate_states(of: Vec<GateId>, gates: Arc<Gates>) -> Result<Vec<GateState>, StoreError>;
+                gate_states(of: Vec<GateId>) -> Result<Vec<GateState>, StoreError>;
                 waiting_destinations(tenant: Tenant, among: Vec<Destination>) -> Result<Vec<Destination>, StoreError>;
                 metrics() -> Result<StoreMetrics, StoreError>;
             }
@@ -97,6 +97,7 @@ macro_rules! for_each_verb {
                 get_document(kind: DocumentKind, id: String) -> Result<Option<Document>, StoreError>;
                 document_versions() -> Result<DocumentVersions, StoreError>;
                 delete_document(kind: DocumentKind, id: String, revision: Option<u64>, audit: Option<AuditRecord>) -> Result<bool, StoreError>;
+                gates() -> Result<Arc<Gates>, StoreError>;
             }
             LogStore {
                 append_logs(lines: Vec<NewLogLines>) -> Result<Vec<bool>, StoreError>;
@@ -133,6 +134,19 @@ impl<S: BaseStore + ?Sized> BaseStore for Arc<S> {
 
     fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
         (**self).wakeups_for(interest)
+    }
+
+    fn set_gate_settings(&self, settings: GateSettings) {
+        (**self).set_gate_settings(settings);
+    }
+
+    fn known_gates(&self) -> Option<Arc<Gates>> {
+        (**self).known_gates()
+    }
+
+    #[cfg(feature = "_testing")]
+    fn distort_gates(&self, gates: Option<Arc<Gates>>) {
+        (**self).distort_gates(gates);
     }
 }
 
@@ -180,6 +194,18 @@ impl<L: StoreLayer> BaseStore for LayeredStore<L> {
     fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
         self.0.inner().wakeups_for(interest)
     }
+
+    fn set_gate_settings(&self, settings: GateSettings) {
+        self.0.inner().set_gate_settings(settings);
+    }
+
+    fn known_gates(&self) -> Option<Arc<Gates>> {
+        StoreLayer::known_gates(&self.0)
+    }
+
+    fn distort_gates(&self, gates: Option<Arc<Gates>>) {
+        self.0.inner().distort_gates(gates);
+    }
 }
 
 #[cfg(feature = "_testing")]
@@ -197,6 +223,11 @@ macro_rules! layer {
             /// The time of the store, as this layer sees it.
             fn now(&self) -> Timestamp {
                 self.inner().now()
+            }
+
+            /// The gates, as this layer sees them.
+            fn known_gates(&self) -> Option<Arc<Gates>> {
+                self.inner().known_gates()
             }
 
             /// Every call passes through here, by the name of its verb; an override can refuse

@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, CallOwner, Claim, CommitResult, Fence, Gates, Job, JobCommand, JobId, Kind,
-    NewJob, Payload, Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, UniqueResult,
+    AuditRecord, CallOwner, Claim, CommitResult, Fence, Job, JobCommand, JobId, Kind, NewJob,
+    Payload, Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, UniqueResult,
     WorkerName,
 };
 
@@ -40,7 +40,9 @@ pub trait JobStore: BaseStore {
     /// weight. Within a tenant the higher priority comes first, then the earlier `runAt`; a
     /// tenant's high priority does not pass other tenants.
     ///
-    /// No job starts while one of its gates is closed, and a gate counts the starts of all callers.
+    /// No job starts while one of its [gates](super::DocumentStore::gates) is closed, and a gate counts
+    /// the starts of all callers. A gate that was changed through this store holds for its next claim,
+    /// and one that was changed elsewhere within two seconds.
     /// A job that is due does not stay behind while all its gates have room, unless the caller has
     /// as many jobs as it asked for. Of an ordered concurrency key, only the oldest unfinished job
     /// starts, by the time and then the id with which the jobs were created.
@@ -200,8 +202,6 @@ pub struct ClaimRequest {
     /// Leases end with their job's timeout at the latest, as [`Claim::within_timeout`] says: for
     /// a worker that only its lease can cut off.
     pub within_timeout: bool,
-    /// What may start now. Those of the newest version that a claim was made with hold.
-    pub gates: Arc<Gates>,
     /// How many jobs of each tenant, kind and destination the caller takes; any number by default.
     pub allowance: Option<Allowance>,
 }
@@ -218,7 +218,6 @@ impl ClaimRequest {
             max,
             lease: None,
             within_timeout: false,
-            gates: Arc::default(),
             allowance: None,
         }
     }

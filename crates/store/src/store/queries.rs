@@ -1,11 +1,9 @@
 //! Looking at jobs, attempts and counts.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, Fence, GateId, GateState, Gates, Job, JobId, JobState, Kind, Payload,
-    Queue, ScheduleId, Tally, Tenant, Timestamp,
+    Attempt, Destination, Fence, GateId, GateState, Job, JobId, JobState, Kind, Payload, Queue,
+    ScheduleId, Tally, Tenant, Timestamp,
 };
 
 use super::{BaseStore, DueMinutes, JobFilter, LaneMinutesList, StartQuery, StartSnapshot};
@@ -98,16 +96,12 @@ pub trait QueryStore: BaseStore {
     /// other than jobs and schedules, that is noticed when the process starts anew.
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError>;
 
-    /// What stands between a job and its start, under these gates or newer ones that a claim was made
-    /// with: what a claim would look at, and nothing more. `None` if there is no such job.
+    /// What stands between a job and its start: what a claim would look at, by the same gates, and
+    /// nothing more. `None` if there is no such job.
     ///
     /// Reads a bounded number of rows: of the jobs before it no more than
     /// [`limits::JOBS_AHEAD_MAX`](crate::limits::JOBS_AHEAD_MAX) are counted.
-    async fn explain_start(
-        &self,
-        of: StartQuery,
-        gates: Arc<Gates>,
-    ) -> Result<Option<StartSnapshot>, StoreError>;
+    async fn explain_start(&self, of: StartQuery) -> Result<Option<StartSnapshot>, StoreError>;
 
     /// How many jobs for a destination wait and are due, of one tenant or of all, whatever keeps them
     /// from starting; counts no further than `most`, and looks at no more than
@@ -131,13 +125,9 @@ pub trait QueryStore: BaseStore {
         most: u64,
     ) -> Result<DueMinutes, StoreError>;
 
-    /// How gates that are set stand, in the order asked, as a claim under these gates would find
-    /// them. Attempts that run are counted at gates that limit how many may.
-    async fn gate_states(
-        &self,
-        of: Vec<GateId>,
-        gates: Arc<Gates>,
-    ) -> Result<Vec<GateState>, StoreError>;
+    /// The states of gates that are set, in the order asked, as a claim would find them. Attempts that
+    /// run are counted at gates that limit how many may.
+    async fn gate_states(&self, of: Vec<GateId>) -> Result<Vec<GateState>, StoreError>;
 
     /// Those of some destinations for which jobs of a tenant wait, in their order; one whose last job
     /// has just gone may be among them. Of a tenant whose jobs wait in very many places

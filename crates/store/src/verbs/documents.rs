@@ -1,9 +1,11 @@
 //! Small records beside the jobs.
 
-use async_trait::async_trait;
-use steadfast_core::{AuditRecord, Payload};
+use std::sync::Arc;
 
-use super::{audit::save_audit, records::skip_corrupt};
+use async_trait::async_trait;
+use steadfast_core::{AuditRecord, Gates, Payload};
+
+use super::{audit::save_audit, gates, records::skip_corrupt};
 use crate::{
     drivers::driver_error::DriverError,
     drivers::transaction::{
@@ -25,14 +27,16 @@ impl<D: Driver> DocumentStore for D {
         document: Document,
         outbox: Outbox,
     ) -> Result<DocumentSaveResult, StoreError> {
-        let rows = outbox.jobs.len() + 1;
-        self.transact(
+        let (rows, kind) = (outbox.jobs.len() + 1, document.kind);
+        let saved = self.transact(
             "save_document",
             rows,
             (document, outbox),
             |tx, (it, outbox)| Box::pin(save(tx, it, outbox)),
-        )
-        .await
+        );
+        let saved = saved.await;
+        mark_change(self, kind);
+        saved
     }
 
     async fn list_documents(
@@ -84,13 +88,27 @@ impl<D: Driver> DocumentStore for D {
         audit: Option<AuditRecord>,
     ) -> Result<bool, StoreError> {
         let arguments = (kind, id, revision, audit);
-        self.transact(
+        let deleted = self.transact(
             "delete_document",
             1,
             arguments,
             |tx, (kind, id, at, audit)| Box::pin(delete(tx, *kind, id, *at, audit.as_ref())),
-        )
-        .await
+        );
+        let deleted = deleted.await;
+        mark_change(self, kind);
+        deleted
+    }
+
+    async fn gates(&self) -> Result<Arc<Gates>, StoreError> {
+        gates::current(self).await
+    }
+}
+
+/// A changed gate applies to the next claim; the health of a destination, which changes often, within
+/// two seconds. Also after an error, because only the response may be lost.
+fn mark_change<D: Driver>(store: &D, kind: DocumentKind) {
+    if kind == DocumentKind::Gate {
+        Driver::gates(store).mark_changed();
     }
 }
 
@@ -162,7 +180,7 @@ async fn find(
     found.map(|record| read(kind, &record)).transpose()
 }
 
-async fn list(
+pub(super) async fn list(
     tx: &mut dyn Reads,
     kind: DocumentKind,
     prefix: &str,

@@ -1,25 +1,24 @@
 //! What is stored of gates: what ended is not walked over, and nothing stays for ever.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use steadfast_core::{Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, Rate, limits::DAY};
-use steadfast_store::{ClaimRequest, JobStore as _, ManualClock, PostgresStore};
+use steadfast_core::{Gate, GateId, GateLimits, GateScope, Rate, limits::DAY};
+use steadfast_store::{BaseStore as _, GateSettings, JobStore as _, ManualClock, PostgresStore};
 
 use crate::common::{TestDatabase, job, jobs, request, success};
 
 /// One gate of all jobs, which counts what runs and what starts.
-fn gated(max: usize) -> ClaimRequest {
+fn limit(store: &PostgresStore) {
     let limits = GateLimits {
         max_running: Some(10_000),
         rate: Some(Rate::new(10_000, Duration::from_secs(1), 10_000).unwrap()),
         ..GateLimits::default()
     };
     let id = GateId::new(None, GateScope::Kind, "mail").unwrap();
-    let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
-    ClaimRequest {
-        gates: Arc::new(gates),
-        ..request(max)
-    }
+    store.set_gate_settings(GateSettings {
+        gates: vec![Gate { id, limits }],
+        ..GateSettings::default()
+    });
 }
 
 #[tokio::test]
@@ -28,11 +27,12 @@ async fn what_has_ended_is_not_walked_over_at_a_gate() {
     const JOBS: usize = 50;
     let (database, _holder) = TestDatabase::with_old_snapshot().await;
     let store = database.open().await;
+    limit(&store);
     for _ in 0..ROUNDS {
         store.enqueue(jobs(&store, JOBS), None).await.unwrap();
         let mut left = JOBS;
         while left > 0 {
-            let claims = store.claim(gated(left)).await.unwrap().claims;
+            let claims = store.claim(request(left)).await.unwrap().claims;
             left -= claims.len();
             let ends = claims.into_iter().map(|claim| success(&store, claim));
             store.commit(ends.collect()).await.unwrap();
@@ -54,8 +54,9 @@ async fn gates_that_were_not_used_for_long_are_deleted_and_come_back() {
     let (database, clock) = (TestDatabase::new(), ManualClock::default());
     let options = database.options().clock(clock.clone());
     let store = PostgresStore::open(&database.url, options).await.unwrap();
+    limit(&store);
     store.enqueue(vec![job(&store)], None).await.unwrap();
-    let mut claims = store.claim(gated(1)).await.unwrap().claims;
+    let mut claims = store.claim(request(1)).await.unwrap().claims;
     let rows = "SELECT (SELECT count(*) FROM steadfast.gate) + (SELECT count(*) FROM steadfast.gate_state)";
     let search = async || {
         for _ in 0..300 {
@@ -78,7 +79,7 @@ async fn gates_that_were_not_used_for_long_are_deleted_and_come_back() {
     store.commit(vec![end]).await.unwrap();
     assert_eq!(search().await, 0);
     store.enqueue(vec![job(&store)], None).await.unwrap();
-    assert_eq!(store.claim(gated(1)).await.unwrap().claims.len(), 1);
+    assert_eq!(store.claim(request(1)).await.unwrap().claims.len(), 1);
     assert_eq!(database.number(rows).await, 2);
 }
 
@@ -89,7 +90,8 @@ async fn what_was_counted_while_it_ended_is_taken_out() {
     store.enqueue(vec![job(&store)], None).await.unwrap();
     let claims = store.claim(request(1)).await.unwrap().claims;
     // It is counted because the gate is new.
-    assert!(store.claim(gated(1)).await.unwrap().claims.is_empty());
+    limit(&store);
+    assert!(store.claim(request(1)).await.unwrap().claims.is_empty());
     let rows = "SELECT count(*) FROM steadfast.gate_running";
     assert_eq!(database.number(rows).await, 1);
     let lost =

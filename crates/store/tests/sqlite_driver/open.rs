@@ -1,10 +1,10 @@
 //! Which files are opened, and that the others are left as they were.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{fs, time::Duration};
 
-use steadfast_core::{Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, Rate, limits::DAY};
+use steadfast_core::{Gate, GateId, GateLimits, GateScope, Rate, limits::DAY};
 use steadfast_store::{
-    BaseStore as _, ClaimRequest, JobFilter, JobStore as _, ManualClock, OpenError,
+    BaseStore as _, GateSettings, JobFilter, JobStore as _, ManualClock, OpenError,
     QueryStore as _, SqliteOptions, SqliteStore, rusqlite::Connection,
 };
 
@@ -485,15 +485,10 @@ async fn how_gates_stood_long_ago_is_deleted() {
         ..GateLimits::default()
     };
     let id = GateId::new(None, GateScope::Kind, job(&store).kind.as_str()).unwrap();
-    let gates = Arc::new(Gates::new(
-        1,
-        [Gate { id, limits }],
-        GateDefaults::default(),
-    ));
-    let gated = || ClaimRequest {
-        gates: gates.clone(),
-        ..request(10)
-    };
+    store.set_gate_settings(GateSettings {
+        gates: vec![Gate { id, limits }],
+        ..GateSettings::default()
+    });
     let rows = || {
         let conn = Connection::open(&database.file).unwrap();
         let sql = "SELECT count(*) FROM steadfast_gate";
@@ -502,13 +497,13 @@ async fn how_gates_stood_long_ago_is_deleted() {
     store.enqueue(jobs(&store, 3), None).await.unwrap();
     store.prune_names(0).await.unwrap();
     clock.advance(DAY);
-    assert_eq!(store.claim(gated()).await.unwrap().claims.len(), 1);
+    assert_eq!(store.claim(request(10)).await.unwrap().claims.len(), 1);
     store.prune_names(0).await.unwrap();
     assert_eq!(rows(), 1, "it still holds others back");
-    assert_eq!(store.claim(gated()).await.unwrap().claims.len(), 0);
+    assert_eq!(store.claim(request(10)).await.unwrap().claims.len(), 0);
     clock.advance(DAY);
     store.prune_names(0).await.unwrap();
     assert_eq!(rows(), 0);
-    assert_eq!(store.claim(gated()).await.unwrap().claims.len(), 1);
+    assert_eq!(store.claim(request(10)).await.unwrap().claims.len(), 1);
     assert_eq!(rows(), 1);
 }

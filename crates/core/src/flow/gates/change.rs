@@ -17,6 +17,11 @@ pub struct GatesChange {
 }
 
 impl GatesChange {
+    /// Whether nothing is different for claims.
+    pub fn is_empty(&self) -> bool {
+        !self.changes_set() && self.destinations.is_empty()
+    }
+
     /// Whether gates or defaults are different, and not only the health of destinations.
     pub fn changes_set(&self) -> bool {
         self.defaults || !self.set.is_empty()
@@ -26,14 +31,6 @@ impl GatesChange {
 impl Gates {
     /// The differences to earlier gates.
     pub fn change_since(&self, before: &Self) -> GatesChange {
-        let set = self.set.iter();
-        let set = set.filter(|(id, limits)| {
-            before.set.get(id) != Some(limits) || before.holds.get(id) != self.holds.get(id)
-        });
-        let deleted = before
-            .set
-            .iter()
-            .filter(|(id, _)| !self.set.contains_key(id));
         let none = Arc::default();
         let differs = |one: &Self, other: &Self, destination: &Destination| {
             one.healths_of(destination).any(|(tenant, health)| {
@@ -47,8 +44,23 @@ impl Gates {
         let gone = gone.filter(|to| !self.health.contains_key(*to) && differs(before, self, to));
         GatesChange {
             defaults: self.defaults != before.defaults,
-            set: set.chain(deleted).map(|(id, _)| id.clone()).collect(),
+            set: self.set_since(before),
             destinations: known.chain(gone).cloned().collect(),
         }
+    }
+
+    /// The gates that were set, changed or deleted.
+    fn set_since(&self, before: &Self) -> Vec<GateId> {
+        // Most changes are to the health of destinations, over the same gates.
+        if Arc::ptr_eq(&self.set, &before.set) {
+            return Vec::new();
+        }
+        let set = self.set.iter();
+        let set = set.filter(|(id, limits)| {
+            before.set.get(id) != Some(limits) || before.holds.get(id) != self.holds.get(id)
+        });
+        let deleted = before.set.iter();
+        let deleted = deleted.filter(|(id, _)| !self.set.contains_key(id));
+        set.chain(deleted).map(|(id, _)| id.clone()).collect()
     }
 }

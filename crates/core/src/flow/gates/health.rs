@@ -38,8 +38,7 @@ impl KnownHealth {
 }
 
 impl Gates {
-    /// The same gates, with the health of destinations. It is part of the content of `version`. Healthy
-    /// destinations may be left out.
+    /// The same gates, with the health of destinations. Healthy destinations may be left out.
     #[must_use]
     pub fn with_health(
         mut self,
@@ -162,15 +161,6 @@ impl Gates {
         ];
         let mut set = defaults.into_iter().flatten();
         set.next().unwrap_or(HoldMode::Auto)
-    }
-
-    /// Whether any jobs are held by themselves if their destination is found unhealthy.
-    pub fn has_auto_hold(&self) -> bool {
-        let defaults = [self.defaults.tenant.hold, self.defaults.destination.hold];
-        let mut set = self.holds.values().copied();
-        set.any(|mode| mode == HoldMode::Auto)
-            || defaults.contains(&Some(HoldMode::Auto))
-            || defaults == [None, None]
     }
 
     /// The jobs that a `Retry-After` or a quota applies to which a job of a tenant received. The

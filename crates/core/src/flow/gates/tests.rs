@@ -40,7 +40,7 @@ fn gate(tenant: Option<&str>, scope: GateScope, key: &str, most: u32) -> Gate {
 fn workers_of_a_tenant_count_at_a_destination_for_that_tenant_only() {
     let mut set = gate(None, GateScope::Destination, "https://api.example.com", 5);
     let number = |set: &Gate, tenant: &str, kind: &str| {
-        let gates = Gates::new(1, [set.clone()], GateDefaults::default());
+        let gates = Gates::new([set.clone()], GateDefaults::default());
         let kind = Kind::new(kind).unwrap();
         let key = FlowKey {
             kind,
@@ -82,7 +82,7 @@ fn a_flow_key_passes_the_gates_of_all_its_parts() {
         gate(Some("a"), GateScope::Key, "customer 7", 1),
         gate(None, GateScope::Tenant, "a", 9),
     ];
-    let gates = Gates::new(1, set, GateDefaults::default());
+    let gates = Gates::new(set, GateDefaults::default());
     let most = |tenant| {
         let applied = gates.applying_to(&flow_key(tenant));
         let mut most: Vec<_> = applied
@@ -102,7 +102,7 @@ fn a_default_holds_for_every_key_that_has_no_gate_of_its_own() {
     defaults.key.ordered = true;
     defaults.destination.max_running = Some(7);
     let set = [gate(Some("a"), GateScope::Key, "customer 7", 3)];
-    let gates = Gates::new(1, set, defaults);
+    let gates = Gates::new(set, defaults);
     let applied = gates.applying_to(&flow_key("a"));
     let limits: Vec<_> = applied
         .iter()
@@ -116,7 +116,7 @@ fn a_default_holds_for_every_key_that_has_no_gate_of_its_own() {
         ]
     );
     assert!(!gates.is_empty());
-    let none = Gates::new(7, [], GateDefaults::default());
+    let none = Gates::new([], GateDefaults::default());
     assert!(none.is_empty() && none.applying_to(&flow_key("a")).is_empty());
 }
 
@@ -144,12 +144,12 @@ fn a_setting_of_the_tenant_overrides_that_of_the_destination() {
     let mut defaults = GateDefaults::default();
     defaults.tenant.hold = Some(HoldMode::Off);
     let all = [of_pair, of_tenant, of_destination];
-    let gates = Gates::new(1, all, defaults.clone());
+    let gates = Gates::new(all, defaults.clone());
     let mode = |gates: &Gates, tenant| gates.hold_mode(&Tenant::new(tenant).unwrap(), &destination);
     assert_eq!(mode(&gates, "a"), HoldMode::Off);
     assert_eq!(mode(&gates, "b"), HoldMode::Watch);
     assert_eq!(mode(&gates, "c"), HoldMode::Auto);
-    let gates = Gates::new(1, [], defaults);
+    let gates = Gates::new([], defaults);
     assert_eq!(mode(&gates, "c"), HoldMode::Off);
     assert_eq!(mode(&Gates::default(), "c"), HoldMode::Auto);
 }
@@ -166,7 +166,7 @@ fn jobs_of_workers_are_held_only_if_a_hold_is_set() {
     assert_eq!(mode(&none, Kind::webhook()), HoldMode::Auto);
     let mut defaults = GateDefaults::default();
     defaults.destination.hold = Some(HoldMode::Auto);
-    assert_eq!(mode(&Gates::new(1, [], defaults), charge()), HoldMode::Auto);
+    assert_eq!(mode(&Gates::new([], defaults), charge()), HoldMode::Auto);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_held_destination_closes_a_gate_of_its_own_for_those_who_hold() {
     let health = Arc::new(change.health);
     let destination = Destination::of_url("https://api.example.com").unwrap();
     let set = [gate(None, GateScope::Destination, destination.as_str(), 5)];
-    let gates = Gates::new(1, set, GateDefaults::default());
+    let gates = Gates::new(set, GateDefaults::default());
     let known = Gates::default().with_health([(destination.clone(), health.clone())]);
     assert!(!known.is_empty());
     let gates = gates.with_health([(destination.clone(), health)]);
@@ -231,20 +231,20 @@ fn counting_goes_on_without_a_change_and_a_hold_changes_its_destination_alone() 
         let change = health.step(input, &HealthRules::default(), at(1)).unwrap();
         Arc::new(change.health)
     };
-    let gates = |version, health: Vec<(Destination, Arc<DestinationHealth>)>| {
-        Gates::new(version, Vec::new(), GateDefaults::default()).with_health(health)
+    let gates = |health: Vec<(Destination, Arc<DestinationHealth>)>| {
+        Gates::new(Vec::new(), GateDefaults::default()).with_health(health)
     };
-    let before = gates(1, vec![(one.clone(), held(50)), (two, Arc::default())]);
-    let same = gates(2, vec![(one.clone(), held(50))]);
+    let before = gates(vec![(one.clone(), held(50)), (two, Arc::default())]);
+    let same = gates(vec![(one.clone(), held(50))]);
     assert_eq!(same.change_since(&before), GatesChange::default());
-    let longer = gates(3, vec![(one.clone(), held(60))]);
+    let longer = gates(vec![(one.clone(), held(60))]);
     let only_one = GatesChange {
         destinations: vec![one],
         ..GatesChange::default()
     };
     assert_eq!(longer.change_since(&before), only_one);
-    assert_eq!(gates(4, Vec::new()).change_since(&before), only_one);
-    assert_eq!(before.change_since(&gates(0, Vec::new())), only_one);
+    assert_eq!(gates(Vec::new()).change_since(&before), only_one);
+    assert_eq!(before.change_since(&gates(Vec::new())), only_one);
 }
 
 /// A destination as it looks after calls of these tenants have failed.
@@ -287,7 +287,7 @@ fn failures_of_all_hold_calls_and_failures_of_a_tenant_hold_its_jobs() {
     let failing = |tenants: &[&str]| failing_with(tenants, &refused, now);
     let mut defaults = GateDefaults::default();
     defaults.destination.hold = Some(HoldMode::Auto);
-    let gates = Gates::new(1, [], defaults);
+    let gates = Gates::new([], defaults);
     let own = HealthSubject::of_tenant(&destination, &Tenant::new("a").unwrap());
     let applied = |gates: &Gates, tenant: &str, kind: &str| {
         let kind = Kind::new(kind).unwrap();
@@ -336,7 +336,7 @@ fn a_retry_after_applies_as_operator_and_tenant_say() {
         },
     };
     let scopes = |set: Vec<Gate>| {
-        let gates = Gates::new(1, set, GateDefaults::default());
+        let gates = Gates::new(set, GateDefaults::default());
         ["a", "b"].map(|name| gates.retry_after_scope(Some(&tenant(name)), &destination))
     };
     use RetryAfterScope::{All, Job, Tenant as One};

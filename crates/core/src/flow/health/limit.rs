@@ -39,18 +39,6 @@ enum HoldLimit {
 }
 
 impl DestinationHealth {
-    /// Whether it means the same for the starts of jobs with this setting as another: counts and the
-    /// details of an incident may differ.
-    pub fn has_same_limit(&self, other: &Self, mode: HoldMode) -> bool {
-        let hold = |health: &Self| {
-            let is_held = mode == HoldMode::Auto || health.by_hand.is_some();
-            is_held.then(|| (health.phase, health.by_hand.clone()))
-        };
-        self.retry_after == other.retry_after
-            && self.quota == other.quota
-            && hold(self) == hold(other)
-    }
-
     /// The limit for jobs with this setting; `None` if there is none.
     pub fn limit(&self, mode: HoldMode, shares_retry_after: bool) -> Option<DestinationLimit> {
         let is_held = mode == HoldMode::Auto || self.by_hand.is_some();

@@ -45,7 +45,7 @@ pub fn applied(job: &Job, scope: GateScope, key: &str, patch: GatePatch) -> Appl
     let limits = patch
         .over(&id, &Default::default(), Some("ann"), T0)
         .unwrap();
-    let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
+    let gates = Gates::new([Gate { id, limits }], GateDefaults::default());
     gates.applying_to(&FlowKey::from(job)).remove(0)
 }
 
@@ -83,7 +83,7 @@ pub fn health_gate(job: &Job, health: DestinationHealth) -> AppliedGate {
     let destination = job.destination.clone().unwrap();
     let mut defaults = GateDefaults::default();
     defaults.destination.hold = Some(HoldMode::Auto);
-    let gates = Gates::new(1, [], defaults).with_health([(destination, Arc::new(health))]);
+    let gates = Gates::new([], defaults).with_health([(destination, Arc::new(health))]);
     let mut call = FlowKey::from(job);
     call.kind = Kind::http();
     gates.applying_to(&call).remove(0)

@@ -158,7 +158,6 @@ fn claim_request(body: &ClaimJobsRequest, caller: &Caller) -> Result<ClaimReques
         max,
         lease: body.lease.map(|it| check_lease(it.get())).transpose()?,
         within_timeout: true,
-        gates: std::sync::Arc::default(),
         allowance: None,
     })
 }

@@ -48,7 +48,7 @@ pub async fn weights_are_shares(f: Fixture) {
         weight: Weight::new(3),
         ..GateLimits::default()
     };
-    let gates = gates(1, [gate(None, GateScope::Tenant, "heavy", weight)]);
+    let gates = gates([gate(None, GateScope::Tenant, "heavy", weight)]);
     f.enqueue(tenant_jobs(&f, "heavy", 40)).await;
     f.enqueue(tenant_jobs(&f, "light", 40)).await;
     let mut claims = Vec::new();
@@ -84,7 +84,7 @@ pub async fn within_a_tenant_priority_and_time_decide(f: Fixture) {
 }
 
 pub async fn room_that_a_loud_tenant_leaves_is_for_others(f: Fixture) {
-    let gates = gates(1, [gate(None, GateScope::Kind, "mail", at_most(1))]);
+    let gates = gates([gate(None, GateScope::Kind, "mail", at_most(1))]);
     let jobs = |count: usize, of: &str, kind: &str, priority: u8| {
         let (kind, priority) = (Kind::new(kind).unwrap(), Priority::new(priority).unwrap());
         let change = |job: &mut NewJob| (job.kind, job.priority) = (kind.clone(), priority);

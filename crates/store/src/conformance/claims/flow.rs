@@ -15,7 +15,7 @@ use crate::conformance::fixture::{
 use crate::{Allowance, ClaimRequest, store::ClaimResult};
 
 pub async fn no_more_run_than_a_gate_allows(f: Fixture) {
-    let gates = gates(1, [gate(None, GateScope::Queue, "default", at_most(2))]);
+    let gates = gates([gate(None, GateScope::Queue, "default", at_most(2))]);
     let ids = f.enqueue(f.jobs(5)).await;
     let other = f
         .enqueue_one(f.job_with(|job| job.queue = queue("other")))
@@ -41,7 +41,7 @@ pub async fn no_more_run_than_a_gate_allows(f: Fixture) {
 pub async fn an_attempt_that_ran_before_its_gate_was_set_counts(f: Fixture) {
     f.enqueue(f.jobs(3)).await;
     let running = f.claim(1).await.remove(0);
-    let gates = gates(1, [gate(None, GateScope::Kind, "mail", at_most(1))]);
+    let gates = gates([gate(None, GateScope::Kind, "mail", at_most(1))]);
     assert_eq!(claim(&f, &gates, 10).await.claims.len(), 0);
     f.end(running, success()).await;
     assert_eq!(claim(&f, &gates, 10).await.claims.len(), 1);
@@ -52,14 +52,14 @@ pub async fn an_attempt_counts_at_no_gate_after_its_end(f: Fixture) {
     let by_queue = || gate(None, GateScope::Queue, "default", at_most(1));
     let by_kind = || gate(None, GateScope::Kind, "mail", at_most(1));
     // It is counted at one gate, then at both, then that one is deleted and set again.
-    let first = claim(&f, &gates(1, [by_queue()]), 10).await.claims;
+    let first = claim(&f, &gates([by_queue()]), 10).await.claims;
     assert_eq!(first.len(), 1);
-    let both = gates(2, [by_queue(), by_kind()]);
+    let both = gates([by_queue(), by_kind()]);
     assert_eq!(claim(&f, &both, 10).await.claims.len(), 0);
-    let one = gates(3, [by_kind()]);
+    let one = gates([by_kind()]);
     assert_eq!(claim(&f, &one, 10).await.claims.len(), 0);
     f.end(first.into_iter().next().unwrap(), success()).await;
-    let both = gates(4, [by_queue(), by_kind()]);
+    let both = gates([by_queue(), by_kind()]);
     let second = claim(&f, &both, 10).await.claims;
     assert_eq!(second.len(), 1);
     f.end(second.into_iter().next().unwrap(), success()).await;
@@ -68,16 +68,16 @@ pub async fn an_attempt_counts_at_no_gate_after_its_end(f: Fixture) {
 
 pub async fn a_gate_that_is_raised_lets_more_start(f: Fixture) {
     f.enqueue(f.jobs(5)).await;
-    let low = gates(1, [gate(None, GateScope::Queue, "default", at_most(1))]);
+    let low = gates([gate(None, GateScope::Queue, "default", at_most(1))]);
     assert_eq!(claim(&f, &low, 10).await.claims.len(), 1);
-    let high = gates(2, [gate(None, GateScope::Queue, "default", at_most(3))]);
+    let high = gates([gate(None, GateScope::Queue, "default", at_most(3))]);
     assert_eq!(claim(&f, &high, 10).await.claims.len(), 2);
-    assert_eq!(claim(&f, &gates(3, []), 10).await.claims.len(), 2);
+    assert_eq!(claim(&f, &gates([]), 10).await.claims.len(), 2);
 }
 
 pub async fn a_gate_of_one_tenant_is_for_its_own_jobs(f: Fixture) {
     let set = gate(Some("a"), GateScope::Queue, "default", at_most(1));
-    let gates = gates(1, [set]);
+    let gates = gates([set]);
     f.enqueue(tenant_jobs(&f, "a", 3)).await;
     f.enqueue(tenant_jobs(&f, "b", 3)).await;
     let claims = claim(&f, &gates, 10).await.claims;
@@ -99,7 +99,7 @@ pub async fn jobs_that_name_a_destination_take_no_room_from_other_tenants(f: Fix
         ..at_most(2)
     };
     let mut set = gate(None, GateScope::Destination, TO, limits);
-    let apart = gates(1, [set.clone()]);
+    let apart = gates([set.clone()]);
     named("hostile", "report", 5).await;
     let hostile = claim(&f, &apart, 10).await.claims;
     assert_eq!(by_tenant(&hostile), [("hostile".into(), 1)]);
@@ -115,7 +115,7 @@ pub async fn jobs_that_name_a_destination_take_no_room_from_other_tenants(f: Fix
         share_retry_after: Some(true),
         ..at_most(4)
     };
-    let shared = gates(2, [set]);
+    let shared = gates([set]);
     assert_eq!(claim(&f, &shared, 10).await.claims.len(), 1);
     assert_eq!(claim(&f, &shared, 10).await.claims.len(), 0);
     f.end(hostile.into_iter().next().unwrap(), success()).await;
@@ -123,19 +123,16 @@ pub async fn jobs_that_name_a_destination_take_no_room_from_other_tenants(f: Fix
 }
 
 pub async fn every_gate_of_a_job_must_be_open(f: Fixture) {
-    let gates = gates(
-        1,
-        [
-            gate(
-                None,
-                GateScope::Destination,
-                "https://a.example",
-                at_most(4),
-            ),
-            gate(Some("default"), GateScope::Key, "k", at_most(2)),
-            gate(None, GateScope::Tenant, "default", at_most(5)),
-        ],
-    );
+    let gates = gates([
+        gate(
+            None,
+            GateScope::Destination,
+            "https://a.example",
+            at_most(4),
+        ),
+        gate(Some("default"), GateScope::Key, "k", at_most(2)),
+        gate(None, GateScope::Tenant, "default", at_most(5)),
+    ]);
     let job = |destination: &str, key: Option<&str>| {
         f.job_with(|job| {
             job.destination = Destination::new(destination).ok();
@@ -169,7 +166,7 @@ pub async fn starts_keep_to_a_rate(f: Fixture) {
         rate: Some(rate),
         ..GateLimits::default()
     };
-    let gates = gates(1, [gate(None, GateScope::Queue, "default", limits)]);
+    let gates = gates([gate(None, GateScope::Queue, "default", limits)]);
     f.enqueue(f.jobs(30)).await;
     let first = claim(&f, &gates, 30).await;
     assert_eq!(first.claims.len(), 3);
@@ -192,13 +189,13 @@ pub async fn what_a_destination_says_remains_is_spread_until_its_reset(f: Fixtur
     f.enqueue((0..9).map(|_| job()).collect()).await;
     // Three remain for a minute, and then nothing for another.
     let mut starts = Vec::new();
-    for (version, remaining) in [(1, "3"), (2, "0")] {
+    for (reading, remaining) in [(1, "3"), (2, "0")] {
         let health = scarce(&f, job(), remaining);
-        let gates = Gates::new(version, [], GateDefaults::default());
+        let gates = Gates::new([], GateDefaults::default());
         let gates = Arc::new(gates.with_health([(destination.clone(), Arc::new(health))]));
         for second in 0..60 {
             let result = claim(&f, &gates, 10).await;
-            starts.extend(result.claims.iter().map(|_| (version, second)));
+            starts.extend(result.claims.iter().map(|_| (reading, second)));
             let next = result.next_due.unwrap();
             assert!(next > f.now() || !result.claims.is_empty());
             f.clock.advance(secs(1));
@@ -236,7 +233,7 @@ pub async fn a_paused_gate_opens_by_itself_at_its_time(f: Fixture) {
         paused: Some(pause),
         ..GateLimits::default()
     };
-    let gates = gates(1, [gate(None, GateScope::Queue, "default", limits)]);
+    let gates = gates([gate(None, GateScope::Queue, "default", limits)]);
     f.enqueue(f.jobs(2)).await;
     let held = claim(&f, &gates, 10).await;
     assert_eq!((held.claims.len(), held.next_due), (0, Some(until)));
@@ -249,7 +246,7 @@ pub async fn retries_beyond_their_share_wait_and_first_attempts_do_not(f: Fixtur
         retry_share: RetryShare::new(0.0),
         ..GateLimits::default()
     };
-    let gates = gates(1, [gate(None, GateScope::Queue, "default", limits)]);
+    let gates = gates([gate(None, GateScope::Queue, "default", limits)]);
     let floor = usize::try_from(steadfast_core::limits::RETRY_SHARE_FLOOR).unwrap();
     f.enqueue(f.jobs(floor + 3)).await;
     for claim in claim(&f, &gates, 100).await.claims {
@@ -328,14 +325,14 @@ pub async fn a_probe_is_a_job_that_is_tried_again(f: Fixture) {
         hold: Some(HoldMode::Auto),
         ..GateLimits::default()
     };
-    let under = |version, health: DestinationHealth| {
+    let under = |health: DestinationHealth| {
         let auto = gate(
             None,
             GateScope::Destination,
             destination.as_str(),
             auto.clone(),
         );
-        let gates = Gates::new(version, [auto], GateDefaults::default());
+        let gates = Gates::new([auto], GateDefaults::default());
         Arc::new(gates.with_health([(destination.clone(), Arc::new(health))]))
     };
     let to = |guarantee| {
@@ -349,7 +346,7 @@ pub async fn a_probe_is_a_job_that_is_tried_again(f: Fixture) {
         .enqueue((0..3).map(|_| to(Guarantee::AtMostOnce)).collect())
         .await;
     f.clock.advance(secs(1));
-    let held = under(1, broken(&f, &destination));
+    let held = under(broken(&f, &destination));
     f.clock.advance(secs(10));
     assert_eq!(claim(&f, &held, 5).await.claims.len(), 0);
     let again = f
@@ -359,7 +356,7 @@ pub async fn a_probe_is_a_job_that_is_tried_again(f: Fixture) {
     assert_eq!(probe.len(), 1);
     assert!(again.contains(&probe[0].job().id));
     assert_eq!(claim(&f, &held, 5).await.claims.len(), 0, "one at a time");
-    let open = under(2, DestinationHealth::default());
+    let open = under(DestinationHealth::default());
     let claims = claim(&f, &open, 5).await.claims;
     assert_eq!(claims.len(), 4);
     assert!(once.iter().all(|id| ids_of(&claims).contains(id)));
@@ -408,7 +405,7 @@ pub async fn room_that_one_cannot_use_is_for_others(f: Fixture) {
         gate(None, GateScope::Queue, "default", at_most(1)),
         gate(None, GateScope::Destination, "https://a.example", paused),
     ];
-    let gates = gates(1, set);
+    let gates = gates(set);
     let first = f.enqueue_one(f.job()).await;
     let mut claims = claim(&f, &gates, 10).await.claims;
     assert_eq!(ids_of(&claims), [first]);
@@ -432,12 +429,12 @@ pub async fn starts_count_although_their_jobs_have_ended(f: Fixture) {
     };
     let rate = gate(None, GateScope::Queue, "default", rate);
     let first = f.enqueue_one(f.job()).await;
-    let mut claims = claim(&f, &gates(1, [rate.clone()]), 10).await.claims;
+    let mut claims = claim(&f, &gates([rate.clone()]), 10).await.claims;
     assert_eq!(ids_of(&claims), [first]);
     f.end(claims.remove(0), success()).await;
     // Something else is changed while no job waits or runs.
     let other = gate(None, GateScope::Queue, "other", at_most(1));
-    let changed = gates(2, [rate, other]);
+    let changed = gates([rate, other]);
     assert_eq!(claim(&f, &changed, 10).await.claims.len(), 0);
     let next = f.enqueue_one(f.job()).await;
     assert_eq!(claim(&f, &changed, 10).await.claims.len(), 0);
@@ -461,7 +458,7 @@ pub async fn destination_and_key_are_kept(f: Fixture) {
     }
 }
 
-pub(super) fn at_most(running: u32) -> GateLimits {
+pub(crate) fn at_most(running: u32) -> GateLimits {
     GateLimits {
         max_running: Some(running),
         ..GateLimits::default()
@@ -477,8 +474,8 @@ pub(crate) fn gate(of: Option<&str>, scope: GateScope, key: &str, limits: GateLi
     Gate { id, limits }
 }
 
-pub(crate) fn gates<const N: usize>(version: u64, set: [Gate; N]) -> Arc<Gates> {
-    Arc::new(Gates::new(version, set, GateDefaults::default()))
+pub(crate) fn gates<const N: usize>(set: [Gate; N]) -> Arc<Gates> {
+    Arc::new(Gates::new(set, GateDefaults::default()))
 }
 
 pub(super) fn tenant_jobs(f: &Fixture, of: &str, count: usize) -> Vec<NewJob> {
@@ -487,11 +484,8 @@ pub(super) fn tenant_jobs(f: &Fixture, of: &str, count: usize) -> Vec<NewJob> {
 }
 
 pub(crate) async fn claim(f: &Fixture, gates: &Arc<Gates>, max: usize) -> ClaimResult {
-    let request = ClaimRequest {
-        gates: gates.clone(),
-        ..request(max)
-    };
-    f.store.claim(request).await.unwrap()
+    f.use_gates(gates).await;
+    f.store.claim(request(max)).await.unwrap()
 }
 
 pub(super) fn by_tenant(claims: &[Claim]) -> Vec<(String, usize)> {

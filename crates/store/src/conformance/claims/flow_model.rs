@@ -80,7 +80,7 @@ impl<'f> World<'f> {
             }
             20 => self.sweep().await,
             21 | 22 => self.command().await,
-            _ => self.set_gates(),
+            _ => self.set_gates().await,
         }
     }
 
@@ -111,8 +111,7 @@ impl<'f> World<'f> {
     }
 
     /// A gate limits the same thing each time it is set, or not at all.
-    fn set_gates(&mut self) {
-        let version = self.gates.version() + 1;
+    async fn set_gates(&mut self) {
         let mut set = Vec::new();
         for (index, tenant_of, scope, key) in [
             (0, None, GateScope::Queue, QUEUES[0]),
@@ -131,7 +130,8 @@ impl<'f> World<'f> {
                 set.push(Gate { id, limits });
             }
         }
-        self.gates = Arc::new(Gates::new(version, set, GateDefaults::default()));
+        self.gates = Arc::new(Gates::new(set, GateDefaults::default()));
+        self.f.use_gates(&self.gates).await;
     }
 
     fn limits(&mut self, index: usize) -> GateLimits {
@@ -167,10 +167,7 @@ impl<'f> World<'f> {
     /// Claims until nothing more is given, and checks each answer and what is left.
     async fn claim(&mut self, step: usize) {
         let random = &mut self.random;
-        let mut asked = ClaimRequest {
-            gates: self.gates.clone(),
-            ..request(random.random_range(1..8))
-        };
+        let mut asked = request(random.random_range(1..8));
         if random.random_ratio(1, 4) {
             asked.tenant = Some(tenant(TENANTS.choose(random).unwrap()));
         }

@@ -113,7 +113,7 @@ fn ordered() -> Arc<Gates> {
         ordered: true,
         ..GateLimits::default()
     };
-    gates(1, [gate(Some("default"), GateScope::Key, "k", limits)])
+    gates([gate(Some("default"), GateScope::Key, "k", limits)])
 }
 
 fn keyed(f: &Fixture, change: impl FnOnce(&mut NewJob)) -> NewJob {

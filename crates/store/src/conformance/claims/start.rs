@@ -73,7 +73,6 @@ async fn compare(
     }
     let request = ClaimRequest {
         queues: vec![queue(situation.name)],
-        gates: gates.clone(),
         ..request(100)
     };
     let claims = f.store.claim(request).await.unwrap().claims;
@@ -236,7 +235,7 @@ pub async fn an_ordered_job_names_the_one_before_it(f: Fixture) {
     assert_eq!(before.run_at, f.now().plus(secs(60)));
     assert_eq!(read(&f, first, &gates).await.before_in_key, None);
     // Without the limit there is no order.
-    let none = Arc::new(Gates::new(2, [], GateDefaults::default()));
+    let none = Arc::new(Gates::new([], GateDefaults::default()));
     assert_eq!(read(&f, second, &none).await.before_in_key, None);
 }
 
@@ -278,11 +277,7 @@ pub async fn a_job_knows_how_many_of_its_tenant_are_before_it(f: Fixture) {
     let reading = read(&f, ids[7], &gates).await;
     assert_eq!(reading.place, Some(PlaceSnapshot::default()));
     // The urgent one of its tenant and the one of the other tenant are claimed: they are before no job.
-    let two = ClaimRequest {
-        gates: gates.clone(),
-        ..request(2)
-    };
-    assert_eq!(f.store.claim(two).await.unwrap().claims.len(), 2);
+    assert_eq!(f.claim(2).await.len(), 2);
     let reading = read(&f, ids[6], &gates).await;
     assert_eq!(reading.place.map(|place| place.ahead), Some(2));
 }
@@ -308,9 +303,10 @@ pub async fn the_first_job_of_a_queue_is_the_one_that_a_claim_looks_at(f: Fixtur
         "https://closed.example",
         paused(None),
     )]);
+    f.use_gates(&gates).await;
     let first = async || {
         let of = StartQuery::FirstOf(tenant("default"), queue("default"));
-        let reading = f.store.explain_start(of, gates.clone()).await.unwrap();
+        let reading = f.store.explain_start(of).await.unwrap();
         reading.map(|reading| reading.job.id)
     };
     assert_eq!(first().await, None);
@@ -338,11 +334,7 @@ pub async fn the_first_job_of_a_queue_is_the_one_that_a_claim_looks_at(f: Fixtur
 
 pub async fn a_job_that_does_not_wait_has_nothing_before_its_start(f: Fixture) {
     let unknown = StartQuery::Job(JobId::from_bits(7));
-    let found = f
-        .store
-        .explain_start(unknown, Arc::default())
-        .await
-        .unwrap();
+    let found = f.store.explain_start(unknown).await.unwrap();
     assert!(found.is_none());
     let gates = gates([gate(GateScope::Queue, "default", at_most(1))]);
     let id = f.enqueue_one(f.job()).await;
@@ -413,20 +405,17 @@ pub async fn gates_say_how_many_run_and_when_the_next_may_start(f: Fixture) {
     ]
     .map(|(key, scope)| gate(scope, key, GateLimits::default()).id)
     .to_vec();
+    f.use_gates(&gates).await;
     let read = async || {
-        let states = f.store.gate_states(of.clone(), gates.clone());
+        let states = f.store.gate_states(of.clone());
         let states = states.await.unwrap();
         assert_eq!((states[0].running, states[2].running), (0, 0));
         (states[1].running, states[1].next_start)
     };
     assert_eq!(read().await.0, 0);
     f.enqueue(f.jobs(3)).await;
-    let request = ClaimRequest {
-        gates: gates.clone(),
-        ..request(3)
-    };
     let began = f.now();
-    let claims = f.store.claim(request).await.unwrap().claims;
+    let claims = f.claim(3).await;
     let next = began.plus(Duration::from_millis(200));
     assert_eq!((claims.len(), read().await), (2, (2, next)));
     for claim in claims {
@@ -434,7 +423,7 @@ pub async fn gates_say_how_many_run_and_when_the_next_may_start(f: Fixture) {
     }
     // No job passes it any more, and its starts count.
     let waiting = StartQuery::FirstOf(tenant("default"), queue("default"));
-    let waiting = f.store.explain_start(waiting, gates.clone()).await.unwrap();
+    let waiting = f.store.explain_start(waiting).await.unwrap();
     f.command(waiting.unwrap().job.id, JobCommand::Cancel).await;
     assert_eq!(read().await, (0, next));
 }
@@ -459,12 +448,13 @@ pub async fn destinations_are_found_for_which_jobs_of_a_tenant_wait(f: Fixture) 
 }
 
 async fn read(f: &Fixture, id: JobId, gates: &Arc<Gates>) -> StartSnapshot {
-    let reading = f.store.explain_start(StartQuery::Job(id), gates.clone());
+    f.use_gates(gates).await;
+    let reading = f.store.explain_start(StartQuery::Job(id));
     reading.await.unwrap().unwrap()
 }
 
 fn gates(set: impl IntoIterator<Item = Gate>) -> Arc<Gates> {
-    Arc::new(Gates::new(1, set, GateDefaults::default()))
+    Arc::new(Gates::new(set, GateDefaults::default()))
 }
 
 fn gate(scope: GateScope, key: &str, limits: GateLimits) -> Gate {

@@ -1,6 +1,6 @@
 //! Wake-ups: a fetcher that waits until the next due time is woken for an earlier one.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use rand::{RngExt, seq::IndexedRandom};
 use steadfast_core::{
@@ -213,11 +213,9 @@ pub async fn an_end_at_a_full_gate_with_a_rate_is_not_slept_through(f: Fixture) 
         ..GateLimits::default()
     };
     let id = GateId::new(None, GateScope::Queue, "default").unwrap();
-    let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
-    let request = ClaimRequest {
-        gates: Arc::new(gates),
-        ..request(9)
-    };
+    let gates = Gates::new([Gate { id, limits }], GateDefaults::default());
+    f.use_gates(&gates).await;
+    let request = request(9);
     f.enqueue(f.jobs(2)).await;
     let next_start = f.now().plus(Duration::from_millis(500));
     let mut first = f.store.claim(request.clone()).await.unwrap().claims;

@@ -9,9 +9,9 @@ use steadfast_core::{
 };
 
 use crate::conformance::fixture::{
-    Fixture, failure, ids_of, json, permanent, priority, request, secs, success,
+    Fixture, failure, ids_of, json, permanent, priority, secs, success,
 };
-use crate::{ClaimRequest, CommandError, JobFilter};
+use crate::{CommandError, JobFilter};
 
 pub async fn every_command_on_every_state_does_what_core_says(f: Fixture) {
     for command in commands(&f) {
@@ -219,11 +219,8 @@ pub async fn an_http_job_with_another_address_waits_at_its_new_destination(f: Fi
         ..GateLimits::default()
     };
     let id = GateId::new(None, GateScope::Destination, to).unwrap();
-    let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
-    let held = ClaimRequest {
-        gates: Arc::new(gates),
-        ..request(9)
-    };
+    let gates = Gates::new([Gate { id, limits }], GateDefaults::default());
+    f.use_gates(&gates).await;
     let call = |origin: &str| {
         let url = format!("{origin}/x");
         Payload::encode(&serde_json::json!({ "url": url }))
@@ -252,10 +249,7 @@ pub async fn an_http_job_with_another_address_waits_at_its_new_destination(f: Fi
     for id in [edited, dead] {
         assert_eq!(f.read(id).await.destination, Destination::new(to).ok());
     }
-    let open = ClaimRequest {
-        gates: Arc::new(Gates::new(2, [], GateDefaults::default())),
-        ..held.clone()
-    };
-    assert!(f.store.claim(held).await.unwrap().claims.is_empty());
-    assert_eq!(f.store.claim(open).await.unwrap().claims.len(), 2);
+    assert!(f.claim(9).await.is_empty());
+    f.use_gates(&Gates::default()).await;
+    assert_eq!(f.claim(9).await.len(), 2);
 }

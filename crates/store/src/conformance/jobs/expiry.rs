@@ -17,7 +17,7 @@ pub async fn a_job_that_is_late_is_not_started(f: Fixture) {
     assert_eq!(stored.start_deadline(), Some(deadline));
     assert_eq!(f.store.expired_starts(10).await.unwrap(), []);
     let start = async || {
-        let reading = f.store.explain_start(StartQuery::Job(late), Arc::default());
+        let reading = f.store.explain_start(StartQuery::Job(late));
         let reading = reading.await.unwrap().unwrap();
         reading.facts().explain(f.now())
     };

@@ -8,8 +8,8 @@ use steadfast_core::{
     Subscriptions, Tenant, Webhook, WebhookSecret, WebhookTarget,
 };
 
-use crate::conformance::fixture::{Fixture, ids_of, request, secs};
-use crate::{ClaimRequest, FireResult, JobFilter, PageRequest};
+use crate::conformance::fixture::{Fixture, ids_of, secs};
+use crate::{FireResult, JobFilter, PageRequest};
 
 pub async fn a_jobs_webhook_is_kept_with_it(f: Fixture) {
     let new = with_webhook(&f, EventType::OF_JOBS);
@@ -100,14 +100,9 @@ pub async fn a_command_moves_a_delivery_to_the_address_of_its_endpoint(f: Fixtur
         id: GateId::new(None, GateScope::Destination, old).unwrap(),
         limits: paused,
     };
-    let claims = || async {
-        let request = ClaimRequest {
-            gates: Arc::new(Gates::new(1, [gate.clone()], GateDefaults::default())),
-            ..request(1)
-        };
-        f.store.claim(request).await.unwrap().claims
-    };
-    assert!(claims().await.is_empty());
+    f.use_gates(&Gates::new([gate], GateDefaults::default()))
+        .await;
+    assert!(f.claim(1).await.is_empty());
     let mut subscriptions = Subscriptions::default();
     let moved = Subscription {
         destination: Some(destination(new)),
@@ -121,7 +116,7 @@ pub async fn a_command_moves_a_delivery_to_the_address_of_its_endpoint(f: Fixtur
     let done = done.await.unwrap().remove(0).unwrap();
     assert_eq!(done.destination, Some(destination(new)));
     assert_eq!(f.read(id).await, done);
-    let claims = claims().await;
+    let claims = f.claim(1).await;
     assert_eq!(ids_of(&claims), [id]);
     assert_eq!(claims[0].job().destination, Some(destination(new)));
 }

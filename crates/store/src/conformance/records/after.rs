@@ -8,10 +8,8 @@ use steadfast_core::{
     PrerequisiteState, RefusalReason, RunAt, Tenant,
 };
 
-use crate::conformance::fixture::{
-    Fixture, MICRO, ids_of, permanent, request, secs, success, tenant,
-};
-use crate::{ClaimRequest, CommandError, EnqueueError, EnqueueResult, ReleasedDependants};
+use crate::conformance::fixture::{Fixture, MICRO, ids_of, permanent, secs, success, tenant};
+use crate::{CommandError, EnqueueError, EnqueueResult, ReleasedDependants};
 
 pub async fn a_job_starts_when_all_that_it_waits_for_have_succeeded(f: Fixture) {
     let first = f.claimed(f.job()).await;
@@ -381,14 +379,10 @@ pub async fn a_job_comes_behind_those_that_it_waits_for_whatever_the_clock_says(
             ..GateLimits::default()
         },
     };
-    let gates = Arc::new(Gates::new(1, [gate], GateDefaults::default()));
+    f.use_gates(&Gates::new([gate], GateDefaults::default()))
+        .await;
     let only = async |id| {
-        let gates = gates.clone();
-        let claims = f.store.claim(ClaimRequest {
-            gates,
-            ..request(10)
-        });
-        let mut claims = claims.await.unwrap().claims;
+        let mut claims = f.claim(10).await;
         assert_eq!(ids_of(&claims), [id]);
         claims.remove(0)
     };

@@ -3,8 +3,8 @@
 use std::{cell::RefCell, cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use steadfast_core::{
-    AppliedGate, CallOwner, FlowKey, GateNumber, GateState, Gates, Guarantee, Job, JobId, Room,
-    Share, Tenant, Timestamp,
+    AppliedGate, CallOwner, FlowKey, GateId, GateNumber, GateState, Gates, Guarantee, Job, JobId,
+    Room, Share, Tenant, Timestamp,
 };
 
 use super::tables::{DueRange, Tables};
@@ -42,9 +42,14 @@ impl Flow {
         gates
     }
 
-    /// The gates that hold from now on, unless newer ones do.
+    /// A gate that is set for a single key.
+    pub(super) fn gate(&self, id: &GateId) -> Option<AppliedGate> {
+        self.gates.applied(id)
+    }
+
+    /// The gates that hold from now on.
     pub(super) fn set_gates(&mut self, gates: &Arc<Gates>) {
-        if gates.version() > self.gates.version() {
+        if !Arc::ptr_eq(gates, &self.gates) {
             self.gates = gates.clone();
             self.applied.borrow_mut().clear();
         }
@@ -92,7 +97,6 @@ enum Next {
 
 impl Tables {
     pub(super) fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> ClaimResult {
-        self.flow.set_gates(&request.gates);
         let mut claims = Vec::new();
         let mut counts = ClaimCounts {
             sent: BTreeMap::new(),

@@ -56,7 +56,8 @@ impl JobStore for MemoryStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
-        Ok(self.with(|tables, now| tables.claim(&request, now)))
+        self.under_gates(|tables, now| tables.claim(&request, now))
+            .await
     }
 
     async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {

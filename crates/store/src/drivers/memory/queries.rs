@@ -3,13 +3,12 @@
 use std::{
     collections::BTreeMap,
     ops::Bound::{Excluded, Unbounded},
-    sync::Arc,
 };
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, FlowKey, GateId, GateState, Gates, Job, JobId, JobLabel, JobState,
-    Payload, Tally, Tenant, Timestamp,
+    Attempt, Destination, FlowKey, GateId, GateState, Job, JobId, JobLabel, JobState, Payload,
+    Tally, Tenant, Timestamp,
 };
 
 use super::{
@@ -103,15 +102,9 @@ impl QueryStore for MemoryStore {
         Ok(lanes)
     }
 
-    async fn explain_start(
-        &self,
-        of: StartQuery,
-        gates: Arc<Gates>,
-    ) -> Result<Option<StartSnapshot>, StoreError> {
-        Ok(self.with(|tables, now| {
-            tables.flow.set_gates(&gates);
-            tables.explain_start(&of, now)
-        }))
+    async fn explain_start(&self, of: StartQuery) -> Result<Option<StartSnapshot>, StoreError> {
+        self.under_gates(|tables, now| tables.explain_start(&of, now))
+            .await
     }
 
     async fn count_due(
@@ -123,16 +116,8 @@ impl QueryStore for MemoryStore {
         Ok(self.with(|tables, now| tables.count_due(&destination, tenant.as_ref(), most, now)))
     }
 
-    async fn gate_states(
-        &self,
-        of: Vec<GateId>,
-        gates: Arc<Gates>,
-    ) -> Result<Vec<GateState>, StoreError> {
-        Ok(self.with(|tables, _| {
-            tables.flow.set_gates(&gates);
-            let applied = of.iter().map(|id| gates.applied(id));
-            tables.gate_states(applied)
-        }))
+    async fn gate_states(&self, of: Vec<GateId>) -> Result<Vec<GateState>, StoreError> {
+        self.under_gates(|tables, _| tables.gate_states(&of)).await
     }
 
     async fn waiting_destinations(

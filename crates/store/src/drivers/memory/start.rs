@@ -6,7 +6,7 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, Destination, FlowKey, GateHolder, GateSnapshot, GateState, Job, JobId,
+    AppliedGate, Destination, FlowKey, GateHolder, GateId, GateSnapshot, GateState, Job, JobId,
     JobSnapshot, JobState, PlaceSnapshot, Queue, Room, Tenant, Timestamp,
 };
 
@@ -65,15 +65,13 @@ impl Tables {
     }
 
     /// How gates stand; one that is not set has nothing to say.
-    pub(super) fn gate_states(
-        &self,
-        gates: impl Iterator<Item = Option<AppliedGate>>,
-    ) -> Vec<GateState> {
+    pub(super) fn gate_states(&self, of: &[GateId]) -> Vec<GateState> {
         let running = self.running();
         let state = |gate: AppliedGate| GateState {
             running: running.get(&gate.number).copied().unwrap_or(0),
             ..self.flow.state(gate.number)
         };
+        let gates = of.iter().map(|id| self.flow.gate(id));
         gates
             .map(|gate| gate.map_or_else(GateState::default, state))
             .collect()

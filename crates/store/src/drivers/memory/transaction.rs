@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     damage::DamageLog,
+    drivers::current_gates::CurrentGates,
     drivers::driver_error::DriverError,
     drivers::transaction::{
         JobCondition, Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery,
@@ -32,6 +33,10 @@ use crate::{
 impl Driver for MemoryStore {
     fn event_position(&self) -> &EventPosition {
         &self.event_position
+    }
+
+    fn gates(&self) -> &CurrentGates {
+        &self.gates
     }
 
     async fn transact<A: Send + Sync + 'static, T: Send + 'static>(

@@ -26,7 +26,7 @@ use crate::{
         BaseStore as _, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore,
         RenewResult, Renewal, SaveStepResult,
     },
-    verbs::audit,
+    verbs::{audit, gates},
 };
 
 #[async_trait]
@@ -45,6 +45,7 @@ impl JobStore for PostgresStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
+        gates::refresh(self).await?;
         on_connection!(self, "claim", |conn| claim::claim(conn, &request))
     }
 

@@ -6,12 +6,9 @@ pub(crate) mod lane_minutes;
 pub(crate) mod list;
 pub(crate) mod stats;
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, GateId, GateState, Gates, Job, JobId, JobState, Payload, Tenant,
-    Timestamp,
+    Attempt, Destination, GateId, GateState, Job, JobId, JobState, Payload, Tenant, Timestamp,
 };
 
 use super::{PostgresStore, inner::on_connection, start::StartReader};
@@ -25,7 +22,7 @@ use crate::{
         JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, PoolMetrics,
         QueryStore, StartQuery, StartSnapshot, StoreMetrics,
     },
-    verbs::schedules,
+    verbs::{gates, schedules},
 };
 
 #[async_trait]
@@ -122,14 +119,11 @@ impl QueryStore for PostgresStore {
         ))
     }
 
-    async fn explain_start(
-        &self,
-        of: StartQuery,
-        gates: Arc<Gates>,
-    ) -> Result<Option<StartSnapshot>, StoreError> {
+    async fn explain_start(&self, of: StartQuery) -> Result<Option<StartSnapshot>, StoreError> {
+        gates::refresh(self).await?;
         on_connection!(self, "explain_start", |conn| async {
             let session = conn.session();
-            let reader = StartReader::new(&session, &gates).await?;
+            let reader = StartReader::new(&session).await?;
             start::explain_start(&reader, &of).await
         })
     }
@@ -142,20 +136,17 @@ impl QueryStore for PostgresStore {
     ) -> Result<JobCount, StoreError> {
         on_connection!(self, "count_due", |conn| async {
             let session = conn.session();
-            let reader = StartReader::new(&session, &Arc::default()).await?;
+            let reader = StartReader::new(&session).await?;
             start::count_due(&reader, destination.clone(), tenant.clone(), most).await
         })
     }
 
-    async fn gate_states(
-        &self,
-        of: Vec<GateId>,
-        gates: Arc<Gates>,
-    ) -> Result<Vec<GateState>, StoreError> {
+    async fn gate_states(&self, of: Vec<GateId>) -> Result<Vec<GateState>, StoreError> {
+        gates::refresh(self).await?;
         on_connection!(self, "gate_states", |conn| async {
             let session = conn.session();
-            let reader = StartReader::new(&session, &gates).await?;
-            start::gate_states(&reader, &of, &gates).await
+            let reader = StartReader::new(&session).await?;
+            start::gate_states(&reader, of.clone()).await
         })
     }
 
@@ -166,7 +157,7 @@ impl QueryStore for PostgresStore {
     ) -> Result<Vec<Destination>, StoreError> {
         on_connection!(self, "waiting_destinations", |conn| async {
             let session = conn.session();
-            let reader = StartReader::new(&session, &Arc::default()).await?;
+            let reader = StartReader::new(&session).await?;
             let (tenant, among) = (tenant.clone(), among.clone());
             let ask = move |index: &DueIndex, _| index.waiting_destinations(&tenant, &among);
             reader.ask_index(ask).await

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     damage::DamageLog,
+    drivers::current_gates::CurrentGates,
     drivers::driver_error::DriverError,
     drivers::sql::encryption::Cipher,
     drivers::sql::{
@@ -38,6 +39,10 @@ use crate::{
 impl Driver for PostgresStore {
     fn event_position(&self) -> &EventPosition {
         &self.inner.shared.event_position
+    }
+
+    fn gates(&self) -> &CurrentGates {
+        &self.inner.shared.due.gates
     }
 
     async fn transact<A: Send + Sync + 'static, T: Send + 'static>(

@@ -41,11 +41,16 @@ pub(crate) struct RangeCount {
 pub(crate) trait StartReads: Sync {
     type Error: Send;
 
-    /// Asks the index, which is up to date and knows the gates of the request.
+    /// Asks the index, which is up to date and knows the gates that hold.
     fn ask_index<T: Send + 'static>(
         &self,
         ask: impl Fn(&DueIndex, Timestamp) -> T + Clone + Send + 'static,
     ) -> impl Future<Output = Result<T, Self::Error>> + Send;
+
+    /// The gates that the index knows.
+    fn gates(&self) -> impl Future<Output = Result<Arc<Gates>, Self::Error>> + Send {
+        self.ask_index(|index, _| index.gates().clone())
+    }
 
     fn job(&self, id: JobId) -> impl Future<Output = Result<Option<Job>, Self::Error>> + Send;
 
@@ -143,9 +148,9 @@ pub(crate) async fn count_due<R: StartReads>(
 
 pub(crate) async fn gate_states<R: StartReads>(
     reads: &R,
-    of: &[GateId],
-    gates: &Gates,
+    of: Vec<GateId>,
 ) -> Result<Vec<GateState>, R::Error> {
+    let gates = reads.gates().await?;
     let applied: Vec<Option<AppliedGate>> = of.iter().map(|id| gates.applied(id)).collect();
     let known = applied.iter().flatten().cloned().collect();
     let mut states = reads.gate_states(known).await?.into_iter();

@@ -25,7 +25,7 @@ use crate::{
         BaseStore as _, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore,
         RenewResult, Renewal, SaveStepResult,
     },
-    verbs::audit,
+    verbs::{audit, gates},
 };
 
 #[async_trait]
@@ -48,6 +48,7 @@ impl JobStore for SqliteStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
+        gates::refresh(self).await?;
         let rows = request.max;
         let peeked = request.clone();
         self.peek_or_write(

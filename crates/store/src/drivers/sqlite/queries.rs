@@ -6,12 +6,11 @@ pub(crate) mod lane_minutes;
 pub(crate) mod list;
 pub(crate) mod stats;
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::ops::ControlFlow;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, GateId, GateState, Gates, Job, JobId, JobState, Payload, Tenant,
-    Timestamp,
+    Attempt, Destination, GateId, GateState, Job, JobId, JobState, Payload, Tenant, Timestamp,
 };
 
 use super::{SqliteStore, log_file};
@@ -25,7 +24,7 @@ use crate::{
         JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
         StartQuery, StartSnapshot, StoreMetrics,
     },
-    verbs::schedules,
+    verbs::{gates, schedules},
 };
 use list::CountProgress;
 
@@ -114,12 +113,9 @@ impl QueryStore for SqliteStore {
         .await
     }
 
-    async fn explain_start(
-        &self,
-        of: StartQuery,
-        gates: Arc<Gates>,
-    ) -> Result<Option<StartSnapshot>, StoreError> {
-        let reader = self.start_reader("explain_start", gates);
+    async fn explain_start(&self, of: StartQuery) -> Result<Option<StartSnapshot>, StoreError> {
+        gates::refresh(self).await?;
+        let reader = self.start_reader("explain_start");
         start::explain_start(&reader, &of).await
     }
 
@@ -129,17 +125,14 @@ impl QueryStore for SqliteStore {
         tenant: Option<Tenant>,
         most: u64,
     ) -> Result<JobCount, StoreError> {
-        let reader = self.start_reader("count_due", Arc::default());
+        let reader = self.start_reader("count_due");
         start::count_due(&reader, destination, tenant, most).await
     }
 
-    async fn gate_states(
-        &self,
-        of: Vec<GateId>,
-        gates: Arc<Gates>,
-    ) -> Result<Vec<GateState>, StoreError> {
-        let reader = self.start_reader("gate_states", gates.clone());
-        start::gate_states(&reader, &of, &gates).await
+    async fn gate_states(&self, of: Vec<GateId>) -> Result<Vec<GateState>, StoreError> {
+        gates::refresh(self).await?;
+        let reader = self.start_reader("gate_states");
+        start::gate_states(&reader, of).await
     }
 
     async fn waiting_destinations(
@@ -147,7 +140,7 @@ impl QueryStore for SqliteStore {
         tenant: Tenant,
         among: Vec<Destination>,
     ) -> Result<Vec<Destination>, StoreError> {
-        let reader = self.start_reader("waiting_destinations", Arc::default());
+        let reader = self.start_reader("waiting_destinations");
         let ask = move |index: &DueIndex, _| index.waiting_destinations(&tenant, &among);
         reader.ask_index(ask).await
     }

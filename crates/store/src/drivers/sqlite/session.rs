@@ -1,7 +1,7 @@
 //! What a verb works with: a connection inside a transaction, the time, and what the writer
 //! holds in memory beside the file.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use rusqlite::{Connection, PrepFlags, Statement};
 use steadfast_core::{JobId, JobState, NewJob, ScheduleId, Timestamp};
@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     claim::{DueRange, FlowKeyId},
+    drivers::current_gates::CurrentGates,
     failures::FailureTallies,
     lane::LaneId,
     limits::{RUNNING_ROWS_MAX, WAKE_LANES_MAX},
@@ -189,12 +190,17 @@ pub(super) struct JobPosition {
 
 impl<'c> Session<'c> {
     /// `data_version` is what was found when the connection was opened.
-    pub(super) fn new(conn: &'c Connection, now: Timestamp, data_version: i64) -> Self {
+    pub(super) fn new(
+        conn: &'c Connection,
+        now: Timestamp,
+        data_version: i64,
+        gates: Arc<CurrentGates>,
+    ) -> Self {
         Self {
             conn,
             now,
             names: Names::default(),
-            due: FileDueIndex::default(),
+            due: FileDueIndex::new(gates),
             counts: Counts::default(),
             failures: FailureTallies::default(),
             hot: HotStatements::default(),

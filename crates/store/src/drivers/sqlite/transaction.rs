@@ -14,6 +14,7 @@ use steadfast_core::{Job, JobCommand, JobId, NewJob, Subscriptions, Timestamp};
 use super::{SqliteStore, change, enqueue, get, names::Names, readers::Reader, session::Session};
 use crate::{
     damage::DamageLog,
+    drivers::current_gates::CurrentGates,
     drivers::driver_error::DriverError,
     drivers::sql::encryption::Cipher,
     drivers::sql::{
@@ -32,6 +33,10 @@ use crate::{
 impl Driver for SqliteStore {
     fn event_position(&self) -> &EventPosition {
         &self.inner.event_position
+    }
+
+    fn gates(&self) -> &CurrentGates {
+        &self.inner.gates
     }
 
     async fn transact<A: Send + Sync + 'static, T: Send + 'static>(

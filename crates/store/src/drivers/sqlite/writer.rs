@@ -29,6 +29,7 @@ use super::{
 use crate::{
     clock::Clock,
     damage::DamageLog,
+    drivers::current_gates::CurrentGates,
     drivers::sql::encryption::Cipher,
     error::StoreError,
     fair_gate::Admission,
@@ -171,6 +172,7 @@ pub(super) struct Writer {
     pub data_version: i64,
     pub damage: Arc<DamageLog>,
     pub cipher: Cipher,
+    pub gates: Arc<CurrentGates>,
     /// The file.
     pub path: PathBuf,
 }
@@ -242,7 +244,12 @@ impl Writer {
         queue: Receiver<Box<dyn Work>>,
     ) {
         let mut queue = Queue::new(queue);
-        let mut session = Session::new(conn, self.clock.now(), self.data_version);
+        let mut session = Session::new(
+            conn,
+            self.clock.now(),
+            self.data_version,
+            Arc::clone(&self.gates),
+        );
         session.checkpointer = Some(checkpointer);
         session.names = Names::new(Arc::clone(&self.damage), self.cipher.clone());
         let mut log = LogWatch::new(&self.path);

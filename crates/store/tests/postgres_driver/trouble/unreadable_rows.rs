@@ -1,10 +1,10 @@
 //! Rows that cannot be read are set aside, and hold up no other.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use steadfast_core::{Gate, GateDefaults, GateId, GateLimits, GateScope, Gates};
+use steadfast_core::{Gate, GateId, GateLimits, GateScope};
 use steadfast_store::{
-    ClaimRequest, JobFilter, JobStore as _, QueryStore as _, ScheduleStore as _,
+    BaseStore as _, GateSettings, JobFilter, JobStore as _, QueryStore as _, ScheduleStore as _,
 };
 
 use crate::common::{TestDatabase, jobs, request, schedule};
@@ -19,11 +19,10 @@ async fn a_row_that_was_quarantined_counts_at_no_gate() {
         ..GateLimits::default()
     };
     let id = GateId::new(None, GateScope::Queue, new[0].queue.as_str()).unwrap();
-    let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
-    let gated = ClaimRequest {
-        gates: Arc::new(gates),
-        ..request(10)
-    };
+    store.set_gate_settings(GateSettings {
+        gates: vec![Gate { id, limits }],
+        ..GateSettings::default()
+    });
     let broken = new[0].id;
     store.enqueue(new, None).await.unwrap();
     database
@@ -32,10 +31,10 @@ async fn a_row_that_was_quarantined_counts_at_no_gate() {
             broken.bits()
         ))
         .await;
-    assert!(store.claim(gated.clone()).await.unwrap().claims.is_empty());
+    assert!(store.claim(request(10)).await.unwrap().claims.is_empty());
     store.enqueue(jobs(&store, 1), None).await.unwrap();
     let claimed = async {
-        while store.claim(gated.clone()).await.unwrap().claims.is_empty() {
+        while store.claim(request(10)).await.unwrap().claims.is_empty() {
             // sleep: a gate that was full is looked at again after a while.
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

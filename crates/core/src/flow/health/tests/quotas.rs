@@ -88,7 +88,7 @@ fn jobs_are_stopped_where_nothing_remains_and_paced_where_something_does() {
     for (remaining, stop) in [("0", Some(GateStop::Quota)), ("2", None)] {
         let quota = quota(remaining, at(0), at(0));
         let health = told(&DestinationHealth::default(), quota, at(0));
-        let gates = Gates::new(1, [], crate::flow::GateDefaults::default());
+        let gates = Gates::new([], crate::flow::GateDefaults::default());
         let gates = gates.with_health([(destination.clone(), Arc::new(health))]);
         let found = gates.stop_of(&flow_key, at(1));
         assert_eq!(found.map(|(_, stop)| stop), stop);

@@ -24,6 +24,7 @@ use crate::drivers::postgres::{
 };
 use crate::{
     claim::{DueIndex, DueRange, FlowKeyId, Level, Writers},
+    drivers::current_gates::CurrentGates,
     lane::{Lane, LaneId},
     limits::{
         DUE_CACHE_RANGES_FEW, DUE_CACHE_SLICE, DUE_CACHE_STALE_COST_FACTOR,
@@ -35,6 +36,7 @@ use crate::{
 
 pub(crate) struct DueCache {
     state: Mutex<DueCacheState>,
+    pub gates: CurrentGates,
     /// One full scan at a time.
     sync: tokio::sync::Mutex<()>,
 }
@@ -51,8 +53,8 @@ pub(crate) struct DueCacheState {
     /// The last poll, on a node that cannot listen.
     polled: Option<LastSync>,
     pub known_gates: KnownGates,
-    /// The version of the gates at which running attempts were last counted.
-    counted_version: u64,
+    /// Running attempts are still to be counted at the gates.
+    is_uncounted: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -83,10 +85,11 @@ impl Default for DueCache {
             synced: None,
             polled: None,
             known_gates: KnownGates::default(),
-            counted_version: 0,
+            is_uncounted: false,
         };
         Self {
             state: Mutex::new(state),
+            gates: CurrentGates::default(),
             sync: tokio::sync::Mutex::default(),
         }
     }
@@ -103,6 +106,7 @@ impl DueCache {
         let mut state = self.lock();
         state.synced = None;
         state.known_gates = KnownGates::default();
+        self.gates.forget_versions();
     }
 
     /// Takes note of what a write of this node or another one has made due. Answers with what gates
@@ -317,20 +321,15 @@ impl DueCache {
 impl DueCacheState {
     /// The gates that hold from now on. Answers with those at which the attempts that run must still
     /// be counted.
-    pub(crate) fn set_gates(&mut self, gates: &Arc<Gates>) -> Option<Arc<Gates>> {
-        let was_counted = self.index.gates().version() <= self.counted_version;
-        let is_changed = self.index.set_gates(gates);
-        let gates = self.index.gates().clone();
-        if was_counted && !is_changed {
-            // Attempts are not counted where the health of a destination decides.
-            self.set_counted(&gates);
-        }
-        (gates.version() > self.counted_version).then_some(gates)
+    pub(crate) fn set_gates(&mut self, gates: &CurrentGates) -> Option<Arc<Gates>> {
+        // Attempts are not counted where the health of a destination decides.
+        self.is_uncounted |= self.index.set_gates(&gates.of_claims());
+        self.is_uncounted.then(|| self.index.gates().clone())
     }
 
     /// The attempts that run are counted at these gates.
     pub(crate) fn set_counted(&mut self, gates: &Gates) {
-        self.counted_version = self.counted_version.max(gates.version());
+        self.is_uncounted &= !std::ptr::eq(gates, &**self.index.gates());
     }
 
     /// How long a full scan is put off although something has changed.

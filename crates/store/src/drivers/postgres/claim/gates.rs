@@ -1,9 +1,6 @@
 //! Gates that count: how much room they have is kept in the database, which all nodes see.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use futures_util::future;
 use steadfast_core::{AppliedGate, GateNumber, GateState, Gates, Room, Timestamp};
@@ -25,14 +22,13 @@ pub(super) fn counts(gate: &AppliedGate) -> bool {
     gate.limits.most_running().is_some() || gate.limits.counts_starts()
 }
 
-/// The gates that hold from now on, unless newer ones do. Attempts that run while gates are set or
-/// changed count at them. Until all nodes know the gates, others may start some that are not counted.
+/// Gives the index the gates that apply. Attempts that run while gates are set or changed count at
+/// them. Until all nodes know the gates, others may start some that are not counted.
 pub(in crate::drivers::postgres) async fn use_gates(
     session: &Session<'_>,
-    gates: &Arc<Gates>,
 ) -> Result<(), DriverError> {
     let due = &session.shared.due;
-    let uncounted = due.lock().set_gates(gates);
+    let uncounted = due.lock().set_gates(&due.gates);
     let Some(gates) = uncounted else {
         return Ok(());
     };

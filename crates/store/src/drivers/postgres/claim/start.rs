@@ -1,11 +1,10 @@
 //! The rows behind an explanation. Gates are read without locking them, and where jobs wait is taken
 //! from the cache, as a claim does.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use steadfast_core::{
-    AppliedGate, GateHolder, GateNumber, GateState, Gates, Job, JobId, Tenant, Timestamp,
-    WorkerName,
+    AppliedGate, GateHolder, GateNumber, GateState, Job, JobId, Tenant, Timestamp, WorkerName,
 };
 use tokio_postgres::types::ToSql;
 
@@ -27,18 +26,15 @@ use crate::{
     limits::GATE_HOLDERS_MAX,
 };
 
-/// A session whose cache is up to date and knows some gates.
+/// A session whose cache is up to date and knows the gates that hold.
 pub(crate) struct StartReader<'s> {
     session: &'s Session<'s>,
 }
 
 impl<'s> StartReader<'s> {
-    pub(crate) async fn new(
-        session: &'s Session<'s>,
-        gates: &Arc<Gates>,
-    ) -> Result<Self, DriverError> {
+    pub(crate) async fn new(session: &'s Session<'s>) -> Result<Self, DriverError> {
         session.shared.due.refresh(session).await?;
-        use_gates(session, gates).await?;
+        use_gates(session).await?;
         Ok(Self { session })
     }
 }

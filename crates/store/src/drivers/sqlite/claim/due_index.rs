@@ -8,7 +8,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use rusqlite::{Connection, Row, params};
 use steadfast_core::{
-    ConcurrencyKey, Destination, FlowKey, GateNumber, GateState, Gates, NewJob, Timestamp,
+    ConcurrencyKey, Destination, FlowKey, GateNumber, GateState, NewJob, Timestamp,
 };
 
 use crate::drivers::sqlite::{
@@ -19,6 +19,7 @@ use crate::drivers::sqlite::{
 };
 use crate::{
     claim::{DueIndex, DueRange, FlowKeyId, Head, Level, Writers},
+    drivers::current_gates::CurrentGates,
     drivers::sql::columns::columns,
     limits::CLAIM_EMPTY_RANGES_MAX,
     store::ClaimRequest,
@@ -30,19 +31,19 @@ columns! {
 
 pub(crate) struct FileDueIndex {
     pub index: DueIndex,
+    gates: Arc<CurrentGates>,
     is_loaded: bool,
 }
 
-impl Default for FileDueIndex {
-    fn default() -> Self {
+impl FileDueIndex {
+    pub(crate) fn new(gates: Arc<CurrentGates>) -> Self {
         Self {
             index: DueIndex::new(Writers::One),
+            gates,
             is_loaded: false,
         }
     }
-}
 
-impl FileDueIndex {
     /// Rows were changed by others, or went back to what they were.
     pub(crate) fn invalidate(&mut self) {
         self.is_loaded = false;
@@ -63,7 +64,7 @@ impl FileDueIndex {
         }
     }
 
-    /// What a request may claim is known from here on, under the gates that it names.
+    /// What a request may claim is known from here on.
     pub(crate) fn prepare(
         &mut self,
         conn: &Connection,
@@ -71,23 +72,22 @@ impl FileDueIndex {
         request: &ClaimRequest,
         now: Timestamp,
     ) -> Result<(), DriverError> {
-        self.load_under(conn, names, &request.gates, now)?;
+        self.load(conn, names, now)?;
         self.index.catch_up(request, now);
         Ok(())
     }
 
-    /// Where jobs wait is known from here on, under these gates.
-    pub(crate) fn load_under(
+    /// Where jobs wait is known from here on, under the gates that hold.
+    pub(crate) fn load(
         &mut self,
         conn: &Connection,
         names: &mut Names,
-        gates: &Arc<Gates>,
         now: Timestamp,
     ) -> Result<(), DriverError> {
-        self.index.set_gates(gates);
+        self.index.set_gates(&self.gates.of_claims());
         if !self.is_loaded {
             self.index.clear();
-            self.load(conn, names, now)?;
+            self.load_ranges(conn, names, now)?;
             self.is_loaded = true;
         }
         Ok(())
@@ -109,7 +109,7 @@ impl FileDueIndex {
         Ok(self.index.next_due(request, now))
     }
 
-    fn load(
+    fn load_ranges(
         &mut self,
         conn: &Connection,
         names: &mut Names,

@@ -1,10 +1,7 @@
 //! The rows behind an explanation. What claims decide by is in the writer's memory and is copied
 //! from there; readers count rows.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    sync::Arc,
-};
+use std::collections::{HashMap, hash_map::Entry};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 use steadfast_core::{
@@ -32,34 +29,27 @@ use crate::{
     limits::{GATE_HOLDERS_MAX, HOLDERS_LOOKED_MAX},
 };
 
-/// Reads under some gates.
+/// Reads under the gates that hold.
 pub(crate) struct StartReader<'s> {
     store: &'s SqliteStore,
     operation: &'static str,
-    gates: Arc<Gates>,
 }
 
 impl SqliteStore {
-    pub(crate) fn start_reader(
-        &self,
-        operation: &'static str,
-        gates: Arc<Gates>,
-    ) -> StartReader<'_> {
+    pub(crate) fn start_reader(&self, operation: &'static str) -> StartReader<'_> {
         StartReader {
             store: self,
             operation,
-            gates,
         }
     }
 }
 
 impl StartReader<'_> {
-    /// Asks the writer what it knows, which is up to date and has these gates.
+    /// Asks the writer what it knows, which is up to date and has the gates that hold.
     async fn in_session<T: Send + 'static>(
         &self,
         look: impl Fn(&Session<'_>) -> T + Clone + Send + 'static,
     ) -> Result<T, StoreError> {
-        let gates = self.gates.clone();
         let look = move |session: &mut Session<'_>| {
             session.notice_other_writers()?;
             let Session {
@@ -69,7 +59,7 @@ impl StartReader<'_> {
                 now,
                 ..
             } = session;
-            due.load_under(conn, names, &gates, *now)?;
+            due.load(conn, names, *now)?;
             Ok(look(session))
         };
         let peek = look.clone();
@@ -150,7 +140,7 @@ impl StartReads for StartReader<'_> {
         &self,
         held: Vec<AppliedGate>,
     ) -> Result<HashMap<GateNumber, Vec<GateHolder>>, StoreError> {
-        let gates = self.gates.clone();
+        let gates = self.gates().await?;
         let find = move |reader: &mut Reader| holders(reader, &held, &gates);
         self.store.read(self.operation, find).await
     }

@@ -60,7 +60,7 @@ pub(crate) async fn due_minutes(
     until: Timestamp,
     most: u64,
 ) -> Result<DueMinutes, StoreError> {
-    let reader = store.start_reader("due_minutes", std::sync::Arc::default());
+    let reader = store.start_reader("due_minutes");
     let looked = reader.ask_index(move |index, now| {
         let found = index.due_ranges(&destination, tenant.as_ref(), until);
         (found, now)
