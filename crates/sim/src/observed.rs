@@ -378,7 +378,10 @@ impl StoreLayer for ObservedStore {
         let answer = worked.await?;
         let after = self.inner.get_jobs(batch.jobs.clone()).await?;
         let is_cancel = match &answer {
-            OperationChange::Done(record) => ends(&record.operation.command()),
+            OperationChange::Done(record) => {
+                let command = record.operation.command();
+                command.is_some_and(|command| ends(&command))
+            }
             _ => false,
         };
         let mut deliveries = Vec::new();

@@ -106,12 +106,18 @@ impl OperationRunner {
             OperationRoom::AfterOutcomes => return Ok(limits::OUTCOMES_POLL),
             OperationRoom::Jobs(most) => most,
         };
-        let batch = self.next_batch(&record, most).await?;
-        let endpoints = self.endpoints.refresh_if_changed().await?;
-        let change = self
-            .store
-            .work_operation(record.id, record.revision, batch, endpoints.subscriptions())
-            .await?;
+        let (id, revision) = (record.id, record.revision);
+        let change = if record.operation.rotation.is_some() {
+            self.store.work_rotation(id, revision).await?
+        } else {
+            let batch = self.next_batch(&record, most).await?;
+            let endpoints = self.endpoints.refresh_if_changed().await?;
+            let subscriptions = endpoints.subscriptions();
+            let work = self
+                .store
+                .work_operation(id, revision, batch, subscriptions);
+            work.await?
+        };
         match change {
             OperationChange::Done(record) => {
                 self.log_end(&record);

@@ -13,8 +13,9 @@ use async_trait::async_trait;
 use steadfast_core::{
     Attempt, AuditId, AuditRecord, BatchId, Claim, CommitResult, Destination, FailureGroup,
     FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState,
-    NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome, Payload,
-    Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    KeyRotation, NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome,
+    Payload, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
+    WorkerName,
 };
 
 #[cfg(feature = "_testing")]
@@ -109,6 +110,8 @@ macro_rules! for_each_verb {
                 list_operations(filter: OperationFilter, page: PageRequest<OperationId>) -> Result<Page<OperationRecord, OperationId>, StoreError>;
                 change_operation(id: OperationId, event: OperationEvent, audit: Option<AuditRecord>) -> Result<OperationChange, StoreError>;
                 work_operation(id: OperationId, revision: u64, batch: OperationBatch, subscriptions: Arc<Subscriptions>) -> Result<OperationChange, StoreError>;
+                new_rotation() -> Result<Option<KeyRotation>, StoreError>;
+                work_rotation(id: OperationId, revision: u64) -> Result<OperationChange, StoreError>;
                 save_outcomes(id: OperationId, outcomes: Vec<(JobId, OperationOutcome)>) -> Result<OperationChange, StoreError>;
                 list_operation_jobs(id: OperationId, filter: OperationJobFilter, page: PageRequest<JobId>) -> Result<Page<OperationJob, JobId>, StoreError>;
                 operations_of_job(job: JobId, limit: usize) -> Result<Vec<OperationRecord>, StoreError>;

@@ -1,5 +1,8 @@
 //! Work on many jobs.
 
+mod rotation;
+mod stored;
+
 use std::{
     collections::HashMap,
     sync::{
@@ -10,8 +13,9 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditId, AuditRecord, CommandRefusal, Job, JobId, OperationEvent, OperationId, OperationJob,
-    OperationKind, OperationOutcome, RefusalReason, RetryPolicy, Subscriptions, Timestamp,
+    AuditId, AuditRecord, CommandRefusal, Job, JobId, KeyRotation, OperationEvent, OperationId,
+    OperationJob, OperationKind, OperationOutcome, OperationRefusal, RefusalReason, RetryPolicy,
+    Subscriptions, Timestamp,
 };
 
 use super::{
@@ -23,8 +27,7 @@ use super::{
 use crate::{
     drivers::driver_error::DriverError,
     drivers::transaction::{
-        Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState,
-        StoredRecord, Transaction,
+        Lock, PendingStep, Reads, RecordKind, RecordOrder, RecordQuery, RecordState, Transaction,
     },
     drivers::{Asker, Driver, Verb},
     error::{CommandError, StoreError},
@@ -34,6 +37,7 @@ use crate::{
         OperationRecord, OperationStore, Page, PageRequest, PrunedRecords, RetentionTimes,
     },
 };
+use stored::{find, read, save, tenant_of};
 
 #[async_trait]
 impl<D: Driver> OperationStore for D {
@@ -86,7 +90,7 @@ impl<D: Driver> OperationStore for D {
             arguments,
             |tx, (id, event, audit)| {
                 Box::pin(async move {
-                    let changed = change(tx, *id, *event).await?;
+                    let changed = change(tx, *id, event.clone()).await?;
                     let is_done = matches!(changed, OperationChange::Done(_));
                     save_audit(tx, audit.as_ref().filter(|_| is_done)).await?;
                     Ok(changed)
@@ -108,6 +112,18 @@ impl<D: Driver> OperationStore for D {
             Box::pin(work(tx, it.0, it.1, &it.2, &it.3))
         })
         .await
+    }
+
+    async fn new_rotation(&self) -> Result<Option<KeyRotation>, StoreError> {
+        Driver::new_rotation(self).await
+    }
+
+    async fn work_rotation(
+        &self,
+        id: OperationId,
+        revision: u64,
+    ) -> Result<OperationChange, StoreError> {
+        rotation::work(self, id, revision).await
     }
 
     async fn save_outcomes(
@@ -220,33 +236,6 @@ async fn create(
     Ok(true)
 }
 
-/// Writes an operation in place of its revision, or for the first time.
-async fn save(
-    tx: &mut dyn Transaction,
-    operation: &OperationRecord,
-    replaces: Option<u64>,
-) -> Result<(), DriverError> {
-    let body = serde_json::to_string(operation);
-    let record = Record {
-        kind: RecordKind::Operation,
-        id: &operation.id.to_string(),
-        tenant: tenant_of(operation),
-        name: None,
-        state: match operation.is_open() {
-            true => RecordState::Open,
-            false => RecordState::Ended,
-        },
-        at: operation.finished_at,
-        revision: operation.revision,
-        replaces,
-        body: &body.map_err(|error| DriverError::unreadable("operation", error))?,
-    };
-    match tx.save_record(&record).await? {
-        true => Ok(()),
-        false => Err(DriverError::NotRun),
-    }
-}
-
 async fn save_jobs(
     tx: &mut dyn Transaction,
     operation: &OperationRecord,
@@ -323,7 +312,12 @@ async fn run(
     let (operation, now) = (&stored.operation, tx.now());
     let matches = |job: &Job| stored.filter.matches(job, now);
     if operation.retry.is_none() {
-        let command = operation.command();
+        let Some(command) = operation.command() else {
+            return Err(DriverError::unreadable(
+                "operation",
+                OperationRefusal::OtherWork,
+            ));
+        };
         return tx
             .run_command(jobs, &command, subscriptions, &matches)
             .await;
@@ -387,16 +381,6 @@ async fn save_outcomes(
     change(tx, id, OperationEvent::Outcomes(counts)).await
 }
 
-async fn find(
-    tx: &mut (impl Reads + ?Sized),
-    id: OperationId,
-    lock: Lock,
-) -> Result<Option<OperationRecord>, DriverError> {
-    let id = id.to_string();
-    let found = tx.record(RecordKind::Operation, &id, lock).await?;
-    found.as_ref().map(read).transpose()
-}
-
 async fn list(
     tx: &mut dyn Reads,
     filter: &OperationFilter,
@@ -447,21 +431,4 @@ async fn prune(
         deleted += 1;
     }
     Ok(deleted)
-}
-
-fn tenant_of(operation: &OperationRecord) -> &str {
-    operation
-        .tenant
-        .as_ref()
-        .map_or("", |tenant| tenant.as_str())
-}
-
-fn read(record: &StoredRecord) -> Result<OperationRecord, DriverError> {
-    let read = serde_json::from_str(record.body("operation")?);
-    let read: OperationRecord =
-        read.map_err(|error| DriverError::unreadable("operation", error))?;
-    Ok(OperationRecord {
-        revision: record.revision,
-        ..read
-    })
 }
