@@ -296,6 +296,33 @@ const ATTACKS: &[Part] = &[
         let batch = json!({"open": true, "jobs": [{"kind": "k", "delay": "1d"}]});
         http.post("/api/v1/batches", &batch).map(drop)
     },
+    |_, http| {
+        let search = json!({"kind": "cancel", "filter": {"text": "nosuch"}, "dryRun": true});
+        http.post("/api/v1/operations", &search).map(drop)
+    },
+    |_, http| {
+        let replay = json!({"queue": "default", "retry": "patient"});
+        http.post("/api/v1/policies/replay", &replay).map(drop)
+    },
+    |_, http| http.get("/api/v1/forecast").map(drop),
+    |_, http| http.get("/api/v1/audit?limit=500").map(drop),
+    |attack, http| {
+        let path = format!("/api/v1/queues/q{}/explain", attack.next() % 1_000);
+        http.get(&path).map(drop)
+    },
+    |attack, http| {
+        let path = format!("/api/v1/secrets/s{}", attack.next() % 1_000);
+        http.put(&path, &json!({"value": "0123456789"})).map(drop)
+    },
+    |attack, http| {
+        let url = format!("http://127.0.0.1:{}/{}", attack.hole, attack.next());
+        http.post("/api/v1/endpoints", &json!({"url": url}))
+            .map(drop)
+    },
+    |_, http| {
+        let claim = json!({"worker": "w", "kinds": ["none"], "wait": "1s"});
+        http.post("/api/v1/claims", &claim).map(drop)
+    },
 ];
 
 impl Attack {
