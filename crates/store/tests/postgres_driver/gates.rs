@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, Rate, limits::DAY};
-use steadfast_store::{ClaimRequest, JobStore as _, ManualClock, PostgresStore};
+use steadfast_store::{ClaimRequest, JobStore as _, ManualClock, PostgresStore, testing::Server};
 
 use crate::common::{TestDatabase, job, jobs, request, success};
 
@@ -14,6 +14,10 @@ fn gated(max: usize) -> ClaimRequest {
         rate: Some(Rate::new(10_000, Duration::from_secs(1), 10_000).unwrap()),
         ..GateLimits::default()
     };
+    at_gate(limits, max)
+}
+
+fn at_gate(limits: GateLimits, max: usize) -> ClaimRequest {
     let id = GateId::new(None, GateScope::Kind, "mail").unwrap();
     let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
     ClaimRequest {
@@ -109,4 +113,42 @@ async fn what_was_counted_while_it_ended_is_taken_out() {
     let ends = claims.into_iter().map(|claim| success(&other, claim));
     other.commit(ends.collect()).await.unwrap();
     assert_eq!(database.number(rows).await, 0);
+}
+
+/// After a failover that lost transactions, attempts run that were counted in earlier turns than a node
+/// knows of. The connections that claim find the new server before the one that listens does.
+#[tokio::test]
+async fn what_is_known_of_a_gate_counts_for_no_new_connection() {
+    let database = TestDatabase::new();
+    let direct = format!("{} application_name=listener", Server::shared().url());
+    let options = database.options().direct(&direct);
+    let store = PostgresStore::open(&database.url, options).await.unwrap();
+    store.enqueue(jobs(&store, 4), None).await.unwrap();
+    let one = || {
+        let limits = GateLimits {
+            max_running: Some(1),
+            ..GateLimits::default()
+        };
+        at_gate(limits, 1)
+    };
+    for _ in 0..2 {
+        let claim = store.claim(one()).await.unwrap().claims.remove(0);
+        store.commit(vec![success(&store, claim)]).await.unwrap();
+    }
+    assert_eq!(store.claim(one()).await.unwrap().claims.len(), 1);
+    let older = "UPDATE steadfast.gate_running SET turn = 1;
+         UPDATE steadfast.job SET gate_turn = 1 WHERE state = 1";
+    database.execute(older).await;
+    let connections = format!(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = '{}'",
+        database.schema
+    );
+    assert!(database.number(&connections).await > 0);
+    let claimed = loop {
+        match store.claim(one()).await {
+            Ok(claimed) => break claimed,
+            Err(error) => assert!(error.is_transient(), "{error}"),
+        }
+    };
+    assert_eq!(claimed.claims.len(), 0, "one runs already");
 }

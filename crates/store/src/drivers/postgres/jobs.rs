@@ -45,7 +45,9 @@ impl JobStore for PostgresStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
-        on_connection!(self, "claim", |conn| claim::claim(conn, &request))
+        on_connection!(self, "claim", |conn| claim::claim_thoroughly(
+            conn, &request
+        ))
     }
 
     async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
