@@ -123,7 +123,7 @@ async fn what_is_known_of_a_gate_counts_for_no_new_connection() {
     let direct = format!("{} application_name=listener", Server::shared().url());
     let options = database.options().direct(&direct);
     let store = PostgresStore::open(&database.url, options).await.unwrap();
-    store.enqueue(jobs(&store, 4), None).await.unwrap();
+    store.enqueue(jobs(&store, 3), None).await.unwrap();
     let one = || {
         let limits = GateLimits {
             max_running: Some(1),
@@ -135,9 +135,8 @@ async fn what_is_known_of_a_gate_counts_for_no_new_connection() {
         let claim = store.claim(one()).await.unwrap().claims.remove(0);
         store.commit(vec![success(&store, claim)]).await.unwrap();
     }
-    assert_eq!(store.claim(one()).await.unwrap().claims.len(), 1);
-    let older = "UPDATE steadfast.gate_running SET turn = 1;
-         UPDATE steadfast.job SET gate_turn = 1 WHERE state = 1";
+    let older = "INSERT INTO steadfast.gate_running (gate, turn, job)
+         SELECT number, 1, gen_random_uuid() FROM steadfast.gate";
     database.execute(older).await;
     let connections = format!(
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = '{}'",
