@@ -156,8 +156,8 @@ fn condition(
         let named = names.iter().find(|it| it.eq_ignore_ascii_case(name));
         return match named {
             Some(name) => Some((*name, value.to_owned())),
-            // `host:port` is no tag that people mean.
-            None if is_host(name, value) => None,
+            // `say://…` and `host:port` are no tags that people mean.
+            None if value.starts_with("//") || is_host(name, value) => None,
             None => has_tags.then(|| ("tag", word.to_owned())),
         };
     }
