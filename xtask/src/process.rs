@@ -15,6 +15,8 @@ use std::{env, fs};
 const SIGN_OF_LIFE_EVERY: Duration = Duration::from_secs(20);
 /// A program that prints nothing for so long hangs.
 const SILENCE_MAX: Duration = Duration::from_secs(15 * 60);
+/// Cargo prints nothing while the whole program is optimised at its end.
+const BUILD_SILENCE_MAX: Duration = Duration::from_secs(60 * 60);
 const LOOK_AT_CHILD_EVERY: Duration = Duration::from_secs(1);
 
 pub struct CommandOutput {
@@ -57,6 +59,11 @@ pub fn succeeds(program: &str, args: &[&str]) -> bool {
 /// how far it has come.
 pub fn run_quietly(command: Command) -> io::Result<CommandOutput> {
     run(command, Some(SIGN_OF_LIFE_EVERY), SILENCE_MAX)
+}
+
+/// The same for a program as it is shipped.
+pub fn run_build(command: Command) -> io::Result<CommandOutput> {
+    run(command, Some(SIGN_OF_LIFE_EVERY), BUILD_SILENCE_MAX)
 }
 
 /// The same beside something that gives signs of life.

@@ -22,6 +22,10 @@ use ledger::{Ledger, Round};
 
 const MINUTES: u64 = 60;
 const POOLER: &str = "STEADFAST_TEST_POOLER";
+/// Builds and runs the proofs that measure.
+#[rustfmt::skip]
+const MEASURED_TEST: [&str; 7] =
+    ["test", "--release", "--package", "steadfast-cli", "--all-features", "--test", "proof"];
 const BAR_WIDTH: usize = 30;
 
 /// Something that can be shown for as long as one likes.
@@ -37,6 +41,8 @@ struct Proof {
 enum Method {
     /// A test, in a test target.
     Test(&'static str, &'static str),
+    /// A test of the program that measures it, as it is built for release.
+    Measured(&'static str),
     /// All tests of a target, with a variable that says how they reach the store.
     Suite(&'static str, (&'static str, &'static str)),
     /// A script in `sdk` that runs clients of others.
@@ -52,6 +58,11 @@ const fn by_test(
     test: &'static str,
 ) -> Proof {
     let by = Method::Test(target, test);
+    Proof { name, by, times }
+}
+
+const fn measured(name: &'static str, times: u64, test: &'static str) -> Proof {
+    let by = Method::Measured(test);
     Proof { name, by, times }
 }
 
@@ -80,8 +91,8 @@ const PROOFS: &[Proof] = &[
     by_test("locked rows", 5, "proof", "locked_rows::due_rows_that_another_session_has_locked_hold_up_no_other_job_and_are_not_asked_for_all_the_time"),
     by_test("foreign pages", 100, "proof", "hostile::a_page_of_another_site_can_neither_read_nor_change_anything_through_a_browser"),
     by_test("hostile crowd", 10, "proof", "hostile::many_silent_or_half_finished_requests_do_not_delay_other_clients"),
-    by_test("hostile tenant on SQLite", 200, "proof", "tenants::a_tenant_with_all_its_might_does_not_stop_another_on_sqlite"),
-    by_test("hostile tenant on PostgreSQL", 200, "proof", "tenants::a_tenant_with_all_its_might_does_not_stop_another_on_postgres"),
+    measured("hostile tenant on SQLite", 200, "tenants::a_tenant_with_all_its_might_does_not_stop_another_on_sqlite"),
+    measured("hostile tenant on PostgreSQL", 200, "tenants::a_tenant_with_all_its_might_does_not_stop_another_on_postgres"),
     by_test("inputs: api", 30_000, "targets", "api"),
     by_test("inputs: cron", 100_000, "targets", "cron"),
     by_test("inputs: cursor", 1_000_000, "targets", "cursor"),
@@ -122,7 +133,7 @@ pub fn run(args: &[String]) -> VerbResult {
         ledger.rounds().len(),
         place.display()
     );
-    build()?;
+    build(&chosen)?;
     let outcome = go_on(
         &chosen,
         &mut ledger,
@@ -147,14 +158,23 @@ fn asked(args: &[String]) -> (u64, &[String]) {
 }
 
 /// All tests at once, so that the first round does not pay for it.
-fn build() -> VerbResult {
-    let mut command = process::cargo(&root());
-    command.args(["test", "--workspace", "--all-features", "--no-run"]);
-    let ran =
-        process::run_quietly(command).map_err(|error| format!("cannot start cargo: {error}"))?;
-    if !ran.success {
-        process::show(&ran);
-        return Err("the tests do not build".to_owned());
+fn build(chosen: &[&Proof]) -> VerbResult {
+    let is_measured = |proof: &&&Proof| matches!(proof.by, Method::Measured(_));
+    let measured = chosen.iter().filter(is_measured).count();
+    let debug = ["test", "--workspace", "--all-features"];
+    let builds = [
+        (measured > 0, &MEASURED_TEST[..]),
+        (measured < chosen.len(), &debug[..]),
+    ];
+    for (_, args) in builds.into_iter().filter(|(is_needed, _)| *is_needed) {
+        let mut command = process::cargo(&root());
+        command.args(args).arg("--no-run");
+        let ran = process::run_build(command);
+        let ran = ran.map_err(|error| format!("cannot start cargo: {error}"))?;
+        if !ran.success {
+            process::show(&ran);
+            return Err("the tests do not build".to_owned());
+        }
     }
     Ok(())
 }
@@ -204,7 +224,7 @@ impl Proof {
         }
         let figure = |what: &str, count| vec![(self.name.to_owned(), what.to_owned(), count)];
         match self.by {
-            Method::Test(..) | Method::Suite(..) => {}
+            Method::Test(..) | Method::Measured(_) | Method::Suite(..) => {}
             Method::Fuzzing => {
                 let ran = fuzz::run(&root(), seed, self.times)?;
                 let cases = fuzz::cases(&ran.lines);
@@ -258,6 +278,9 @@ impl Proof {
                 test,
                 "--nocapture",
             ],
+            Method::Measured(test) => {
+                [&MEASURED_TEST[..], &["--", "--exact", test, "--nocapture"]].concat()
+            }
             Method::Suite(target, _) => {
                 vec!["test", "--workspace", "--all-features", "--test", target]
             }
@@ -350,7 +373,7 @@ mod tests {
         for proof in PROOFS {
             let namesakes = PROOFS.iter().filter(|other| other.name == proof.name);
             assert_eq!(namesakes.count(), 1, "{}", proof.name);
-            if let Method::Test(_, test) = proof.by {
+            if let Method::Test(_, test) | Method::Measured(test) = proof.by {
                 let name = test.rsplit("::").next().unwrap();
                 assert!(texts.contains(name), "there is no test {test}");
             }

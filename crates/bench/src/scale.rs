@@ -80,15 +80,5 @@ async fn claim_cost(store: &SqliteStore) -> anyhow::Result<f64> {
 }
 
 fn request() -> anyhow::Result<ClaimRequest> {
-    Ok(ClaimRequest {
-        worker: WorkerName::new("bench")?,
-        tenant: None,
-        queues: Vec::new(),
-        kinds: Vec::new(),
-        except_kinds: Vec::new(),
-        max: CLAIM_SIZE,
-        lease: None,
-        within_timeout: false,
-        allowance: None,
-    })
+    Ok(ClaimRequest::new(WorkerName::new("bench")?, CLAIM_SIZE))
 }

@@ -99,11 +99,16 @@ fn write_all(mut command: clap::Command, directory: &Path) -> io::Result<u64> {
             .manual("Steadfast");
         let mut page = Vec::new();
         man.render(&mut page)?;
-        let page = with_examples(&String::from_utf8_lossy(&page));
+        let page = with_examples(&with_empty_date(&String::from_utf8_lossy(&page)));
         fs::write(directory.join(man.get_filename()), page)?;
         pages += 1;
     }
     Ok(pages)
+}
+
+/// The library leaves an empty date out, and `man` takes the next argument of the title for it.
+fn with_empty_date(page: &str) -> String {
+    page.replacen(" 1  \"", " 1 \"\" \"", 1)
 }
 
 /// The text after the options is mostly examples, whose lines must stay as they are.

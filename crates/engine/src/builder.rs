@@ -424,16 +424,10 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
 
 /// The claim request of the fetchers of an engine; they set the number of jobs.
 fn claim_request(worker: WorkerName, queues: Vec<Queue>, handlers: &Handlers) -> ClaimRequest {
+    // Without a limit by timeouts: the executor cuts its handlers off by itself.
     ClaimRequest {
-        worker,
-        tenant: None,
         queues,
         kinds: handlers.kinds(),
-        except_kinds: Vec::new(),
-        max: 0,
-        lease: None,
-        // The executor cuts its handlers off by itself.
-        within_timeout: false,
-        allowance: None,
+        ..ClaimRequest::new(worker, 0)
     }
 }

@@ -181,6 +181,10 @@ impl NodeHandle {
         if self.stop.is_cancelled() {
             return Err(ClaimError::Stopping);
         }
+        let request = ClaimRequest {
+            is_thorough: wait.is_zero(),
+            ..request
+        };
         let claimed = self.claim_in_time(request, wait);
         match self.stop.run_until_cancelled(claimed).await {
             Some(claimed) => Ok(claimed?),

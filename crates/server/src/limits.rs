@@ -14,6 +14,10 @@ pub const SIGN_IN_BYTES_MAX: usize = 8 * 1024;
 pub const BODY_DEPTH_MAX: usize = 100;
 /// A client that cannot send a megabyte in this time holds a connection for nothing.
 pub const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+/// How much of a body that is too large is read and dropped, so that its client sees the response.
+pub const BODY_REST_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// And for how long.
+pub const BODY_REST_TIME_MAX: Duration = Duration::from_secs(2);
 /// A handshake is two round trips; a client that takes longer holds a connection for nothing.
 pub const TLS_HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
 /// How often the files of a certificate are read: new ones are used well before the old expire.

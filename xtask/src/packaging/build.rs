@@ -43,7 +43,7 @@ pub fn build(root: &Path, target: &Target) -> Result<PathBuf, String> {
         .env("RUSTFLAGS", rust_flags)
         .env("CFLAGS", c_flags)
         .env("CARGO_INCREMENTAL", "0");
-    let built = process::run_quietly(command).map_err(|error| error.to_string())?;
+    let built = process::run_build(command).map_err(|error| error.to_string())?;
     if !built.success {
         process::show(&built);
         return Err(format!("the program does not build for {}", target.triple));

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use super::ledger::Ledger;
 
+/// Figures of which the largest of all rounds counts, and not their sum.
+const LARGEST: [&str; 3] = ["at most", "slowest", "p99"];
+
 /// A table per proof, with the sums of all its rounds.
 pub fn of(ledger: &Ledger) -> String {
     let mut sums: BTreeMap<&str, Sum<'_>> = BTreeMap::new();
@@ -16,6 +19,7 @@ pub fn of(ledger: &Ledger) -> String {
         for (name, figure, count) in &round.figures {
             let key = (name.as_str(), figure.as_str());
             match sum.figures.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, largest)) if is_largest(figure) => *largest = (*largest).max(*count),
                 Some((_, total)) => *total += count,
                 None => sum.figures.push((key, *count)),
             }
@@ -39,6 +43,10 @@ pub fn of(ledger: &Ledger) -> String {
         }
     }
     text
+}
+
+fn is_largest(figure: &str) -> bool {
+    LARGEST.iter().any(|word| figure.contains(word))
 }
 
 #[derive(Default)]

@@ -30,6 +30,9 @@ fn every_command_has_a_man_page() {
         assert!(pages.iter().any(|page| page == wanted), "{pages:?}");
     }
     let page = std::fs::read_to_string(dir.path().join("steadfast-jobs-create.1")).unwrap();
+    // Without a date, and not with the version in its place.
+    let title = ".TH steadfast-jobs-create 1 \"\" \"Steadfast 0.1.0\" Steadfast\n";
+    assert!(page.contains(title), "{page}");
     // The options of all commands are on the page of each.
     assert!(page.contains(r"\-\-api\-key"), "{page}");
     let examples = page.split_once(".SH EXAMPLES\n.nf\n").map(|(_, rest)| rest);

@@ -185,15 +185,8 @@ pub async fn statuses(store: &dyn Store, job: JobId) -> Vec<AttemptStatus> {
 /// A claim of another node, on any kind if `kinds` is empty.
 pub async fn claim(store: &dyn Store, kinds: Vec<Kind>) -> Vec<Claim> {
     let request = ClaimRequest {
-        worker: WorkerName::new("another-node").unwrap(),
-        tenant: None,
-        queues: Vec::new(),
         kinds,
-        except_kinds: Vec::new(),
-        max: 99,
-        lease: None,
-        within_timeout: false,
-        allowance: None,
+        ..ClaimRequest::new(WorkerName::new("another-node").unwrap(), 99)
     };
     store.claim(request).await.unwrap().claims
 }

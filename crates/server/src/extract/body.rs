@@ -89,23 +89,61 @@ fn check_media(headers: &HeaderMap) -> Result<(), Problem> {
 pub fn collect(request: Request, bytes_max: usize) -> impl Future<Output = Result<Bytes, Problem>> {
     let connection = request.extensions().get::<Arc<Connection>>();
     let arriving = connection.map(Connection::receive);
-    let body = Limited::new(request.into_body(), bytes_max);
-    let collected = tokio::time::timeout(limits::BODY_TIME_MAX, body.collect());
+    let body = read_body(request, bytes_max);
+    let collected = tokio::time::timeout(limits::BODY_TIME_MAX, body);
     collected.map(move |collected| match collected {
         Ok(Ok(_)) if !arriving.is_none_or(BodyUnderWay::end) => Err(connection_closed()),
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(Problem::new(
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(BodyError::TooLarge)) => Err(Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",
             format!("the body is larger than {bytes_max} bytes"),
         )),
-        Ok(Err(_)) => Err(Problem::new(
+        Ok(Err(BodyError::Broken)) => Err(Problem::new(
             StatusCode::BAD_REQUEST,
             "broken_body",
             "the connection was closed before the end of the body",
         )),
         Err(_) => Err(too_slow(limits::BODY_TIME_MAX)),
     })
+}
+
+enum BodyError {
+    TooLarge,
+    Broken,
+}
+
+/// The whole body, if it has no more bytes than that.
+async fn read_body(request: Request, bytes_max: usize) -> Result<Bytes, BodyError> {
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    // This client sends its body only once it is asked for.
+    if request.headers().contains_key(header::EXPECT) && length.is_some_and(|it| it > bytes_max) {
+        return Err(BodyError::TooLarge);
+    }
+    let mut body = request.into_body();
+    match Limited::new(&mut body, bytes_max).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            discard_rest(body).await;
+            Err(BodyError::TooLarge)
+        }
+        Err(_) => Err(BodyError::Broken),
+    }
+}
+
+/// A client that is still sending when its connection is closed does not see the response.
+async fn discard_rest(mut body: axum::body::Body) {
+    let mut left = limits::BODY_REST_BYTES_MAX;
+    let discard = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if left == 0 {
+                break;
+            }
+        }
+    };
+    let _too_slow = tokio::time::timeout(limits::BODY_REST_TIME_MAX, discard).await;
 }
 
 fn too_slow(limit: Duration) -> Problem {

@@ -4,6 +4,7 @@
 //! every few seconds per worker, so that no claim waits for it and every node knows all workers.
 
 mod record;
+mod running;
 mod save;
 mod seen;
 
@@ -20,6 +21,7 @@ use save::NotedWorker;
 use seen::{SeenWorker, SeenWorkers};
 
 pub use record::{WorkerState, document_id, of_viewer, page, presences, serving};
+pub use running::RunningJobs;
 
 /// The workers that this node has seen.
 #[derive(Default)]

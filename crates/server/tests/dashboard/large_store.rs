@@ -46,17 +46,7 @@ async fn fill(node: &TestNode, jobs: usize) {
 }
 
 async fn settle(node: &TestNode, batch: usize) {
-    let request = ClaimRequest {
-        worker: WorkerName::new("filler").unwrap(),
-        tenant: None,
-        queues: Vec::new(),
-        kinds: Vec::new(),
-        except_kinds: Vec::new(),
-        max: 1_000,
-        lease: None,
-        within_timeout: false,
-        allowance: None,
-    };
+    let request = ClaimRequest::new(WorkerName::new("filler").unwrap(), 1_000);
     let claims = node.node.claim(request, Duration::ZERO).await;
     let claims = claims.unwrap().take();
     let settlements = claims.iter().enumerate().map(|(index, claim)| {

@@ -168,7 +168,11 @@ async fn a_secret_of_an_endpoint_is_shown_once() {
     let node = TestNode::start().await;
     let form = "action=create&url=https%3A%2F%2Fexample.com%2Fhook&event=job.failed";
     let created = node.post("/endpoints/act", form).await;
-    assert!(created.body.contains("whsec_"), "{}", created.body);
+    assert!(
+        created.body.contains("data-copy=\"whsec_"),
+        "{}",
+        created.body
+    );
     assert!(created.body.contains("keeps it to sign deliveries"));
     assert!(!node.get("/endpoints").await.body.contains("whsec_"));
     let wrong = node

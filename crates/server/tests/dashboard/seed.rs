@@ -91,15 +91,8 @@ async fn payment(node: &TestNode) -> JobId {
 
 async fn claims(node: &TestNode, worker: &str) -> Vec<Claim> {
     let request = ClaimRequest {
-        worker: WorkerName::new(worker).unwrap(),
-        tenant: None,
-        queues: Vec::new(),
-        kinds: Vec::new(),
         except_kinds: vec!["failing".parse().unwrap(), "report.build".parse().unwrap()],
-        max: 500,
-        lease: None,
-        within_timeout: false,
-        allowance: None,
+        ..ClaimRequest::new(WorkerName::new(worker).unwrap(), 500)
     };
     let claims = node.node.claim(request, Duration::ZERO).await;
     claims.unwrap().take()

@@ -23,15 +23,9 @@ pub async fn dead_letter(node: &TestNode, tenant: &str, message: &str) -> Job {
 /// Claims the due worker jobs of a tenant, and fails them.
 pub async fn fail_claimable(node: &TestNode, tenant: &str, message: &str) {
     let claim = ClaimRequest {
-        worker: WorkerName::new("w").unwrap(),
         tenant: Some(tenant.parse().unwrap()),
-        queues: Vec::new(),
         kinds: vec!["worker.kind".parse().unwrap()],
-        except_kinds: Vec::new(),
-        max: 1_000,
-        lease: None,
-        within_timeout: false,
-        allowance: None,
+        ..ClaimRequest::new(WorkerName::new("w").unwrap(), 1_000)
     };
     let claims = node
         .node

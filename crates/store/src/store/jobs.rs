@@ -204,6 +204,9 @@ pub struct ClaimRequest {
     pub within_timeout: bool,
     /// How many jobs of each tenant, kind and destination the caller takes; any number by default.
     pub allowance: Option<Allowance>,
+    /// The caller does not wait for jobs: a store that remembers where jobs are due reads its rows before
+    /// it answers that none is, unless they are in very many places.
+    pub is_thorough: bool,
 }
 
 impl ClaimRequest {
@@ -219,6 +222,7 @@ impl ClaimRequest {
             lease: None,
             within_timeout: false,
             allowance: None,
+            is_thorough: false,
         }
     }
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use steadfast_core::{Gate, GateId, GateLimits, GateScope, Rate, limits::DAY};
-use steadfast_store::{BaseStore as _, GateSettings, JobStore as _, ManualClock, PostgresStore};
+use steadfast_store::{
+    BaseStore as _, GateSettings, JobStore as _, ManualClock, PostgresStore, testing::Server,
+};
 
 use crate::common::{TestDatabase, job, jobs, request, success};
 
@@ -14,6 +16,10 @@ fn limit(store: &PostgresStore) {
         rate: Some(Rate::new(10_000, Duration::from_secs(1), 10_000).unwrap()),
         ..GateLimits::default()
     };
+    set_gate(store, limits);
+}
+
+fn set_gate(store: &PostgresStore, limits: GateLimits) {
     let id = GateId::new(None, GateScope::Kind, "mail").unwrap();
     store.set_gate_settings(GateSettings {
         gates: vec![Gate { id, limits }],
@@ -111,4 +117,39 @@ async fn what_was_counted_while_it_ended_is_taken_out() {
     let ends = claims.into_iter().map(|claim| success(&other, claim));
     other.commit(ends.collect()).await.unwrap();
     assert_eq!(database.number(rows).await, 0);
+}
+
+/// After a failover that lost transactions, attempts run that were counted in earlier turns than a node
+/// knows of. The connections that claim find the new server before the one that listens does.
+#[tokio::test]
+async fn what_is_known_of_a_gate_counts_for_no_new_connection() {
+    let database = TestDatabase::new();
+    let direct = format!("{} application_name=listener", Server::shared().url());
+    let options = database.options().direct(&direct);
+    let store = PostgresStore::open(&database.url, options).await.unwrap();
+    store.enqueue(jobs(&store, 3), None).await.unwrap();
+    let limits = GateLimits {
+        max_running: Some(1),
+        ..GateLimits::default()
+    };
+    set_gate(&store, limits);
+    for _ in 0..2 {
+        let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
+        store.commit(vec![success(&store, claim)]).await.unwrap();
+    }
+    let older = "INSERT INTO steadfast.gate_running (gate, turn, job)
+         SELECT number, 1, gen_random_uuid() FROM steadfast.gate";
+    database.execute(older).await;
+    let connections = format!(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = '{}'",
+        database.schema
+    );
+    assert!(database.number(&connections).await > 0);
+    let claimed = loop {
+        match store.claim(request(1)).await {
+            Ok(claimed) => break claimed,
+            Err(error) => assert!(error.is_transient(), "{error}"),
+        }
+    };
+    assert_eq!(claimed.claims.len(), 0, "one runs already");
 }

@@ -137,3 +137,36 @@ async fn a_schema_of_a_preview_is_refused_with_a_way_out() {
         "{text}"
     );
 }
+
+/// A role or a database may have defaults that are meant for people.
+#[tokio::test]
+async fn commits_are_durable_and_locks_are_waited_for_whatever_the_defaults_are() {
+    let database = TestDatabase::new();
+    PostgresStore::migrate(&database.url, database.options())
+        .await
+        .unwrap();
+    let schema = &database.schema;
+    let hasty = format!(
+        "CREATE ROLE hasty_{schema} LOGIN SUPERUSER;
+         ALTER ROLE hasty_{schema} SET lock_timeout = '5ms';
+         ALTER ROLE hasty_{schema} SET synchronous_commit = off;
+         CREATE TABLE steadfast.seen (durable text, lock_timeout text);
+         CREATE FUNCTION steadfast.see() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN
+             INSERT INTO steadfast.seen
+             SELECT current_setting('synchronous_commit'), current_setting('lock_timeout');
+             RETURN NULL;
+         END $$;
+         CREATE TRIGGER see AFTER INSERT ON steadfast.job
+         FOR EACH STATEMENT EXECUTE FUNCTION steadfast.see();"
+    );
+    database.execute(&hasty).await;
+    let role = format!("user=hasty_{schema}");
+    let url = database.url.replace("user=postgres", &role);
+    let store = PostgresStore::open(&url, database.options()).await.unwrap();
+    store.enqueue(jobs(&store, 1), None).await.unwrap();
+    let others = "SELECT count(*) FROM steadfast.seen WHERE (durable, lock_timeout) <> ('on', '0')";
+    let all = "SELECT count(*) FROM steadfast.seen";
+    assert_eq!(database.number(all).await, 1);
+    assert_eq!(database.number(others).await, 0);
+}

@@ -48,6 +48,22 @@ async fn another_node_hears_of_new_jobs() {
     }
 }
 
+/// The notification of the other node may be under way, and this caller does not wait for it.
+#[tokio::test]
+async fn a_claim_that_does_not_wait_finds_what_another_node_has_just_stored() {
+    let database = TestDatabase::new();
+    let [ours, theirs] = [database.open().await, database.open().await];
+    for _ in 0..20 {
+        let id = ours.enqueue(jobs(&ours, 1), None).await.unwrap()[0].id();
+        let thorough = ClaimRequest {
+            is_thorough: true,
+            ..request(1)
+        };
+        let claims = theirs.claim(thorough).await.unwrap().claims;
+        assert_eq!(claims[0].job().id, id);
+    }
+}
+
 #[tokio::test]
 async fn a_listener_that_lost_its_connection_wakes_everybody_and_listens_again() {
     let database = TestDatabase::new();

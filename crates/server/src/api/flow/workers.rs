@@ -1,9 +1,7 @@
 //! The workers that claim jobs over HTTP.
 
-use std::collections::HashMap;
-
 use steadfast_api::{TenantPageQuery, WorkerBody, WorkerInfo, WorkerList};
-use steadfast_core::{JobLabel, Tenant, Timestamp, WorkerName};
+use steadfast_core::{JobLabel, Tenant, Timestamp};
 use steadfast_store::{JobFilter, JobPageRequest};
 
 use crate::{
@@ -12,7 +10,7 @@ use crate::{
     extract::{Params, Reads},
     http::{Answer, Json, Problem, Problems},
     limits,
-    node::workers::{self, WorkerState},
+    node::workers::{self, RunningJobs, WorkerState},
 };
 
 /// List the workers that have claimed jobs within the last day.
@@ -46,8 +44,6 @@ pub async fn list(
     }))
 }
 
-type RunningJobs = HashMap<(Tenant, WorkerName), usize>;
-
 /// How many jobs each worker holds, of the newest that run.
 async fn running_jobs(app: &App, tenant: Option<Tenant>) -> Result<RunningJobs, Problem> {
     let filter = JobFilter {
@@ -56,22 +52,16 @@ async fn running_jobs(app: &App, tenant: Option<Tenant>) -> Result<RunningJobs, 
         ..JobFilter::default()
     };
     let page = JobPageRequest::first(limits::PAGE_RUNNING_JOBS_MAX);
-    let mut running = RunningJobs::new();
-    for job in app.client.jobs(filter, page).await?.items {
-        if let Some(worker) = job.progress.worker {
-            *running.entry((job.tenant, worker)).or_default() += 1;
-        }
+    let mut running = RunningJobs::default();
+    for job in &app.client.jobs(filter, page).await?.items {
+        running.add(job);
     }
     Ok(running)
 }
 
 fn worker_body(state: WorkerState, running: &RunningJobs, now: Timestamp) -> WorkerBody {
-    let is_of = |(tenant, name): &(Tenant, WorkerName)| {
-        *name == state.name && state.tenant.as_ref().is_none_or(|own| own == tenant)
-    };
-    let held = running.iter().filter(|(holder, _)| is_of(holder));
     let mut body = WorkerBody::new(state.name.to_string(), state.first_seen, state.last_seen);
-    body.running = held.map(|(_, count)| count).sum();
+    body.running = running.of(&state.name, state.tenant.as_ref());
     body.alive = state.is_alive(now);
     body.tenant = state.tenant.map(|tenant| tenant.to_string());
     body.queues = state.queues.iter().map(ToString::to_string).collect();

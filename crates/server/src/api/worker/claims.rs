@@ -145,7 +145,6 @@ fn claim_request(body: &ClaimJobsRequest, caller: &Caller) -> Result<ClaimReques
     let kinds = names(&body.kinds, "kinds", Kind::new)?;
     check_kinds(&kinds, caller)?;
     Ok(ClaimRequest {
-        worker: WorkerName::new(&body.worker)?,
         tenant: query::tenant(body.tenant.as_deref(), caller)?,
         queues: names(&body.queues, "queues", Queue::new)?,
         // Kinds that the node runs by itself are for workers only if a worker names them.
@@ -155,10 +154,9 @@ fn claim_request(body: &ClaimJobsRequest, caller: &Caller) -> Result<ClaimReques
             Vec::new()
         },
         kinds,
-        max,
         lease: body.lease.map(|it| check_lease(it.get())).transpose()?,
         within_timeout: true,
-        allowance: None,
+        ..ClaimRequest::new(WorkerName::new(&body.worker)?, max)
     })
 }
 

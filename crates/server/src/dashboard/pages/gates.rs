@@ -29,6 +29,14 @@ struct GatesPage {
     modes: &'static [HoldMode],
 }
 
+impl GatesPage {
+    /// Whether the form has a field that gates of these scopes have. That of a new gate has all.
+    fn has_field(&self, scopes: &str) -> bool {
+        let edited = self.form.get("id").and_then(|id| id.split(' ').next());
+        edited.is_none_or(|scope| scopes.split(' ').any(|it| it == scope))
+    }
+}
+
 struct GateRow {
     id: String,
     scope: GateScope,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use steadfast_core::{JobLabel, Note, Timestamp};
+use steadfast_core::{Job, JobLabel, Note, Timestamp};
 use steadfast_engine::NodeState;
 use steadfast_store::{JobFilter, JobPageRequest};
 
@@ -15,7 +15,7 @@ use crate::{
     limits,
     node::{
         versions::{self, VersionUse},
-        workers::{self, WorkerState},
+        workers::{self, RunningJobs, WorkerState},
     },
 };
 
@@ -25,10 +25,10 @@ struct NodesPage {
     layout: Layout,
     /// The node that served the page.
     name: String,
-    nodes: Vec<NodeState>,
+    nodes: Vec<(NodeState, usize)>,
     workers: Vec<WorkerRow>,
     versions: Vec<(&'static str, VersionUse)>,
-    list: List<WorkerState>,
+    list: List<(WorkerState, usize)>,
     /// There are even more than that.
     has_more: bool,
     /// How many running jobs were read, if there are more.
@@ -75,11 +75,46 @@ pub async fn page(viewer: Viewer) -> PageResult {
         .client
         .jobs(filter, JobPageRequest::first(limits::PAGE_RUNNING_JOBS_MAX))
         .await?;
+    let (holders, running) = holders(&listed.items, &layout);
+    // Nodes serve all tenants, and their load is that of all.
+    let nodes = match viewer.caller.tenant {
+        None => app.client.nodes().await?,
+        Some(_) => Vec::new(),
+    };
+    let tenant = viewer.caller.tenant.as_ref();
+    let most = limits::WORKERS_PER_TENANT_MAX;
+    let mut known = workers::page(&*app.node.store(), tenant, None, most + 1).await?;
+    let has_more = known.len() > most;
+    let versions = versions(&nodes, &known, layout.now);
+    known.sort_by_key(|state| std::cmp::Reverse(state.last_seen));
+    let of_node = |node: NodeState| {
+        let count = running.of(&node.name, None);
+        (node, count)
+    };
+    render(&NodesPage {
+        name: app.node.name().to_string(),
+        versions,
+        nodes: nodes.into_iter().map(of_node).collect(),
+        workers: holders.into_values().collect(),
+        list: List::first(known, limits::PAGE_WORKERS_MAX, |state| {
+            let count = running.of(&state.name, state.tenant.as_ref());
+            (state, count)
+        }),
+        has_more,
+        read: listed.next.map(|_| listed.items.len()),
+        layout,
+    })
+}
+
+/// Who holds these jobs, and how many.
+fn holders(jobs: &[Job], layout: &Layout) -> (BTreeMap<String, WorkerRow>, RunningJobs) {
     let mut holders: BTreeMap<String, WorkerRow> = BTreeMap::new();
-    for job in &listed.items {
+    let mut running = RunningJobs::default();
+    for job in jobs {
         let Some(name) = &job.progress.worker else {
             continue;
         };
+        running.add(job);
         let started = layout.time(job.progress.started_at.unwrap_or(job.created_at));
         let worker = holders
             .entry(name.to_string())
@@ -102,25 +137,5 @@ pub async fn page(viewer: Viewer) -> PageResult {
             .map(|note| shorten(&Note::read(note).to_string(), limits::CELL_CHARS_MAX))
             .or(worker.note.take());
     }
-    // Nodes serve all tenants, and their load is that of all.
-    let nodes = match viewer.caller.tenant {
-        None => app.client.nodes().await?,
-        Some(_) => Vec::new(),
-    };
-    let tenant = viewer.caller.tenant.as_ref();
-    let most = limits::WORKERS_PER_TENANT_MAX;
-    let mut known = workers::page(&*app.node.store(), tenant, None, most + 1).await?;
-    let has_more = known.len() > most;
-    let versions = versions(&nodes, &known, layout.now);
-    known.sort_by_key(|state| std::cmp::Reverse(state.last_seen));
-    render(&NodesPage {
-        name: app.node.name().to_string(),
-        versions,
-        nodes,
-        workers: holders.into_values().collect(),
-        list: List::first(known, limits::PAGE_WORKERS_MAX, |state| state),
-        has_more,
-        read: listed.next.map(|_| listed.items.len()),
-        layout,
-    })
+    (holders, running)
 }

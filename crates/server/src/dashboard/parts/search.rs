@@ -1,13 +1,15 @@
 //! One line of words as the conditions of a list, and back.
 //!
 //! A word is a label, kind or queue that there is, a condition such as `queue:mail`, a tag such as
-//! `order:4711`, a kind to leave out such as `-kind:webhook`, or an id; the others are looked for in the newest failures. The address of a page has
-//! the conditions and not the line, so that it means the same tomorrow, when there may be a queue of
-//! that name.
+//! `order:4711`, a kind to leave out such as `-kind:webhook`, the URL of a destination, or an id; the
+//! others are looked for in the newest failures. The address of a page has the conditions and not the
+//! line, so that it means the same tomorrow, when there may be a queue of that name.
 
 use std::collections::BTreeSet;
 
-use steadfast_core::{BatchId, EndpointId, FailureState, JobId, JobLabel, OperationId, ScheduleId};
+use steadfast_core::{
+    BatchId, Destination, EndpointId, FailureState, JobId, JobLabel, OperationId, ScheduleId,
+};
 use steadfast_store::LaneStats;
 
 use crate::limits;
@@ -144,6 +146,9 @@ fn condition(
     if let Some(kind) = word.strip_prefix(NOT_KIND).filter(|kind| !kind.is_empty()) {
         return has_tags.then(|| ("notKind", kind.to_owned()));
     }
+    if let Some(destination) = Destination::of_url(word) {
+        return Some(("destination", destination.to_string()));
+    }
     if let Some((name, value)) = word.split_once(':') {
         if name.is_empty() || value.is_empty() {
             return None;
@@ -151,7 +156,7 @@ fn condition(
         let named = names.iter().find(|it| it.eq_ignore_ascii_case(name));
         return match named {
             Some(name) => Some((*name, value.to_owned())),
-            // `https://…` and `host:port` are no tags that people mean.
+            // `say://…` and `host:port` are no tags that people mean.
             None if value.starts_with("//") || is_host(name, value) => None,
             None => has_tags.then(|| ("tag", word.to_owned())),
         };
@@ -260,7 +265,11 @@ mod tests {
             ("\"customer:a b\"", "\"customer:a b\""),
             ("tag:queue:a", "tag:queue:a"),
             ("queue:a queue:b", "queue:b"),
-            ("https://x.example", "text:https://x.example"),
+            (
+                "https://x.example/path?a=b mail",
+                "destination:https://x.example queue:mail",
+            ),
+            ("http:// say://", "\"text:http:// say://\""),
             ("127.0.0.1:18089", "text:127.0.0.1:18089"),
             ("localhost:80 v1.2:beta", "v1.2:beta text:localhost:80"),
             (

@@ -1,6 +1,10 @@
 //! Everything that can be wrong with a request, with its status, its code and its field.
 
 use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
 use crate::server::{Server, Setup};
 
@@ -126,6 +130,27 @@ async fn a_body_that_is_too_large_is_refused() {
     let large = "x".repeat(1024 * 1024 + 1);
     let reply = server.http.send("POST", "/api/v1/jobs", JSON, &large).await;
     reply.is_problem(413, "too_large", None);
+    // The response arrives although the client was still sending, and before the body of one that asks
+    // first.
+    let head = format!(
+        "POST /api/v1/jobs HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n",
+        server.http.address
+    );
+    let length = 5 * 1024 * 1024;
+    let sent = format!(
+        "{head}content-length: {length}\r\n\r\n{}",
+        "x".repeat(length)
+    );
+    for text in [
+        sent,
+        format!("{head}expect: 100-continue\r\ncontent-length: {length}\r\n\r\n"),
+    ] {
+        let mut stream = TcpStream::connect(server.http.address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    }
     let payload = "x".repeat(256 * 1024);
     let body = json!({"kind": "k", "payload": payload});
     let reply = server.http.post("/api/v1/jobs", body).await;

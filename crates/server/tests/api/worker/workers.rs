@@ -45,12 +45,10 @@ async fn a_claiming_worker_is_listed_with_its_details() {
     ] {
         assert_eq!(worker[field], value, "{field}");
     }
-    let page = server.http.get("/nodes").await;
-    assert!(
-        page.body.contains("steadfast-python/0.1.0"),
-        "{}",
-        page.body
-    );
+    let page = server.http.get("/nodes").await.body;
+    assert!(page.contains("steadfast-python/0.1.0"), "{page}");
+    let running = r#"<td data-label="Kinds">mail</td><td class="num" data-label="Running">1</td>"#;
+    assert!(page.contains(running), "{page}");
     let long = json!({"worker": "w1", "workerInfo": {"host": "x".repeat(129)}});
     let refused = server.http.post("/api/v1/claims", long).await;
     refused.is_problem(422, "invalid", Some("workerInfo.host"));

@@ -13,6 +13,13 @@ async fn gates_are_set_changed_paused_and_deleted() {
     let id = "destination++https%3A%2F%2Fapi.example.com";
     let page = node.get(&format!("/gates?edit={id}")).await.body;
     assert!(page.contains("name=\"rate\" value=\"10/1s\""), "{page}");
+    // It has the fields of its scope, and the form of a new gate those of all scopes.
+    let fields = |page: &str| {
+        let fields = ["hold", "weight", "ordered"].map(|name| format!("name=\"{name}\""));
+        fields.map(|field| page.contains(&field))
+    };
+    assert_eq!(fields(&page), [true, false, false], "{page}");
+    assert_eq!(fields(&node.get("/gates").await.body), [true; 3]);
     // What the form leaves empty is removed.
     let form = format!("action=set&id={id}&maxRunning=7&paused=1&reason=they+move+%3Cb%3E");
     assert_eq!(node.post("/gates/act", &form).await.status, 303);

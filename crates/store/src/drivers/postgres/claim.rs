@@ -8,6 +8,7 @@ pub(crate) mod due_cache;
 mod gates;
 pub(crate) mod known_gates;
 pub(crate) mod start;
+mod thorough;
 
 use std::{
     cmp::Reverse,
@@ -41,6 +42,7 @@ use due_cache::RangeColumns;
 use gates::{counts, fit, gate_array, insert_gates, lock_gates};
 
 pub(super) use gates::{read_gates, uncount_ended, use_gates};
+pub(super) use thorough::claim_thoroughly;
 
 pub(super) async fn claim(
     conn: &mut Conn<'_>,

@@ -46,7 +46,9 @@ impl JobStore for PostgresStore {
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
         gates::refresh(self).await?;
-        on_connection!(self, "claim", |conn| claim::claim(conn, &request))
+        on_connection!(self, "claim", |conn| claim::claim_thoroughly(
+            conn, &request
+        ))
     }
 
     async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {

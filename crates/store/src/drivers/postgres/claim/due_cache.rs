@@ -66,6 +66,10 @@ struct LastSync {
 }
 
 impl LastSync {
+    fn began_at(&self) -> Option<Instant> {
+        self.at.checked_sub(self.took)
+    }
+
     /// How long to wait before the next one after a change in an unknown range.
     fn stale_pause(&self) -> Duration {
         match self.ranges <= DUE_CACHE_RANGES_FEW {
@@ -103,9 +107,13 @@ impl DueCache {
     /// Another server may answer, whose rows may be older, and notifications may have been missed: the
     /// next claim scans all ranges, whatever that costs.
     pub(crate) fn forget(&self) {
-        let mut state = self.lock();
-        state.synced = None;
-        state.known_gates = KnownGates::default();
+        self.lock().synced = None;
+        self.forget_gates();
+    }
+
+    /// Nothing known of gates counts for a server whose rows may be older.
+    pub(crate) fn forget_gates(&self) {
+        self.lock().known_gates = KnownGates::default();
         self.gates.forget_versions();
     }
 
@@ -170,6 +178,19 @@ impl DueCache {
                     false => Ok(()),
                 }
             }
+        }
+    }
+
+    /// Looks at all ranges for a caller that takes no for an answer, if there are few. Says whether
+    /// that was done. Callers that come meanwhile share the next look.
+    pub(crate) async fn refresh_few(&self, session: &Session<'_>) -> Result<bool, DriverError> {
+        let asked_at = Instant::now();
+        let _turn = self.sync.lock().await;
+        let last = self.lock().synced;
+        match last {
+            Some(last) if last.ranges > DUE_CACHE_RANGES_FEW => Ok(false),
+            Some(last) if last.began_at().is_some_and(|began_at| began_at > asked_at) => Ok(true),
+            _ => self.sync(session).await.map(|()| true),
         }
     }
 
