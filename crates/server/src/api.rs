@@ -86,6 +86,7 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .merge(endpoint_routes())
         .routes(routes!(policies::preview))
         .routes(routes!(policies::replay))
+        .routes(routes!(policies::certify))
         .merge(access_routes())
         .routes(routes!(logs::read))
         .routes(routes!(events::events))

@@ -6,9 +6,9 @@
 use std::{collections::HashMap, sync::Arc};
 
 use steadfast_core::{
-    Attempt, Destination, Failure, FailureFingerprint, Guarantee, Invalid, Job, JobId, Kind,
-    PolicyPatch, Queue, RecordedAttempt, ReplayHistory, ReplayPolicies, ReplayReport, RetryPolicy,
-    Tenant, Timestamp, duration,
+    Attempt, Destination, Failure, FailureFingerprint, GateId, GateLimits, GateScope, Guarantee,
+    Invalid, Job, JobId, Kind, MeasuredTarget, PolicyPatch, Queue, RecordedAttempt, ReplayHistory,
+    ReplayPolicies, ReplayReport, RetryPolicy, Tenant, Timestamp, duration,
     limits::{REPLAY_ATTEMPTS_MAX, REPLAY_SPAN, REPLAY_SPAN_DEFAULT},
 };
 use steadfast_store::{JobFilter, JobPageRequest};
@@ -65,9 +65,46 @@ impl ReplayRecord {
         };
         self.history.replay(policies, seed)
     }
+
+    /// What the attempts say about the system that they called; `None` if there are too few.
+    pub fn measure(&self) -> Option<MeasuredTarget> {
+        self.history.measure()
+    }
 }
 
 impl Client {
+    /// The policy of HTTP jobs of a queue that are created with this `retry`.
+    pub fn resolve_policy(
+        &self,
+        tenant: Option<&Tenant>,
+        queue: Option<&Queue>,
+        retry: &PolicyPatch,
+    ) -> Result<Arc<RetryPolicy>, Invalid> {
+        let tenant = tenant.cloned().unwrap_or_default();
+        let queue = queue.cloned().unwrap_or_default();
+        let over = [retry, &PolicyPatch::default()];
+        self.levels().resolve(&tenant, &queue, &Kind::http(), over)
+    }
+
+    /// The limits of a destination's gate for a tenant's jobs, with the hold mode in force.
+    pub async fn destination_limits(
+        &self,
+        tenant: Option<&Tenant>,
+        destination: &Destination,
+    ) -> Result<GateLimits, ClientError> {
+        let gates = self.gate_cache().refresh_all().await?;
+        let id = GateId::new(None, GateScope::Destination, destination.as_str())?;
+        let set = gates.applied(&id);
+        let set = set.map_or(GateLimits::default(), |gate| (*gate.limits).clone());
+        Ok(GateLimits {
+            hold: Some(match tenant {
+                Some(tenant) => gates.hold_mode(tenant, destination),
+                None => gates.usual_hold_mode(destination),
+            }),
+            ..set
+        })
+    }
+
     /// Reads the attempts that a replay needs; [`ReplayRecord::replay`] runs it.
     pub async fn replay_record(&self, request: ReplayRequest) -> Result<ReplayRecord, ClientError> {
         let since = request.checked_since(self.now())?;

@@ -48,6 +48,7 @@ fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
         "add",
         "advance",
         "cancel",
+        "certify",
         "claim",
         "close",
         "create",
