@@ -103,9 +103,9 @@ pub const CERTIFICATE_CALL_SLOTS: u32 = 512;
 /// Slots of all workers of a certificate.
 pub const CERTIFICATE_SLOTS_MAX: u32 = 100_000;
 /// Groups of jobs that arrive in a run: more would take longer, and show the same.
-pub const CERTIFICATE_GROUPS: u32 = 800;
+pub const CERTIFICATE_GROUPS: u32 = 600;
 /// Groups of calls that start in a run: a run that needs more is ended there, and shows no recovery.
-pub const CERTIFICATE_STEPS_MAX: u64 = 30_000;
+pub const CERTIFICATE_STEPS_MAX: u64 = 20_000;
 /// How often the gap between a load that recovers and one that does not is halved: from a tenth to
 /// about a hundredth.
 pub const CERTIFICATE_HALVINGS: u32 = 3;

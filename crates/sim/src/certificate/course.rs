@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast_core::Timestamp;
 
 const PIECE: Duration = Duration::from_secs(5); // not a limit: as in the documentation
-/// For so many pieces all must be well.
+/// All must be well for this number of pieces.
 const WELL_PIECES: usize = 12; // not a limit: a minute
 
 pub struct Course {

@@ -29,7 +29,7 @@ pub struct World {
     nodes: Vec<Roles>,
     target: Target,
     random: StdRng,
-    running: HashMap<u64, Running>,
+    running: HashMap<u64, RunningAttempt>,
     /// Jobs that wait for another attempt.
     retrying: HashSet<JobId>,
     /// When callers stop waiting.
@@ -44,7 +44,7 @@ pub struct World {
     end: Timestamp,
 }
 
-struct Running {
+struct RunningAttempt {
     node: usize,
     claim: Claim,
     call: Option<RunningCall>,
@@ -193,7 +193,7 @@ impl World {
         if !refused {
             self.target.call(number, now, &mut self.random);
         }
-        let running = Running {
+        let running = RunningAttempt {
             node,
             claim,
             call,
@@ -217,7 +217,7 @@ impl World {
         self.finish(number, outcome).await
     }
 
-    /// Answers whether somebody still waited for it.
+    /// Answers whether its caller still waited for it.
     async fn finish(&mut self, number: u64, outcome: Outcome) -> bool {
         let Some(running) = self.running.remove(&number) else {
             return false;
@@ -241,8 +241,10 @@ impl World {
 }
 
 fn node(number: u32, settings: &CertificateSettings, store: Arc<MemoryStore>) -> Roles {
-    let mut defaults = GateDefaults::default();
-    defaults.destination = settings.gate.clone();
+    let defaults = GateDefaults {
+        destination: settings.gate.clone(),
+        ..GateDefaults::default()
+    };
     let worker = WorkerName::new(&format!("node-{number}")).unwrap();
     let config = EngineConfig::default()
         .with_worker(worker)

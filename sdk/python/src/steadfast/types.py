@@ -283,10 +283,6 @@ class Blocker(TypedDict):
     """The jobs ahead."""
     kind: BlockerKind
     """The kind of blocker."""
-    quota: NotRequired[dict[str, Any] | None]
-    """What the destination says remains of its own limits; hidden from keys for one tenant if
-    it applies to all tenants.
-    """
     retryAfter: NotRequired[dict[str, Any] | None]
     """The job that received the `Retry-After`; hidden from keys for one tenant."""
     sentence: str
@@ -306,7 +302,6 @@ BlockerKind: TypeAlias = Literal[
     "paused",
     "held",
     "retry_after",
-    "quota",
     "ramping",
     "max_running",
     "rate",
@@ -334,6 +329,105 @@ class BulkResult(TypedDict):
     """The operation that does the work, `opr_…`; absent if the work was done immediately or
     only counted.
     """
+
+
+class CertificateChange(TypedDict):
+    """A change of one setting that makes the system recover."""
+
+    deadLetters: int
+    """Most jobs given up because of a fault with this value."""
+    recoversAfterMs: int
+    """Time from the end of the worst fault to recovery with this value."""
+    setting: str
+    """The setting."""
+    summary: str
+    """The change as a sentence."""
+    value: str
+    """Its new value."""
+
+
+class CertificatePicture(TypedDict):
+    """Load against time."""
+
+    faultFromMs: int
+    """When the fault begins."""
+    faultToMs: int
+    """When the fault ends."""
+    rows: list[CertificateRow]
+    """One row per load, lowest first."""
+    spanMs: int
+    """Time covered by the columns."""
+
+
+class CertificateRow(TypedDict):
+    """The system at one load."""
+
+    isGiven: bool
+    """Whether this is the load of the request."""
+    load: float
+    """Fraction of the capacity that the jobs need if each is called once."""
+    recoversAfterMs: NotRequired[int | None]
+    """Time from the end of the worst fault to recovery; null if the system does not recover."""
+    states: list[SystemState]
+    """Worst state in each column."""
+
+
+class CertificateTarget(TypedDict):
+    """The target of a certificate."""
+
+    capacity: float
+    """Calls per second that it can answer."""
+    latencyMs: int
+    """Time it takes to answer a call."""
+    measuredCalls: NotRequired[int | None]
+    """Number of recorded calls behind the measured numbers; null if all were given."""
+    timeoutMs: int
+    """Timeout of a call."""
+    traffic: float
+    """Jobs per second that call it."""
+
+
+CertificateVerdict: TypeAlias = Literal["recovers", "stays_down", "overloaded"]
+"""The verdict of a certificate."""
+
+
+class CertifyPolicyRequest(TypedDict):
+    """Settings whose behaviour after outages is computed. `capacity`, `latency` and `traffic`
+    are required unless `destination` is given and calls to it are recorded.
+    """
+
+    capacity: NotRequired[float | None]
+    """Calls per second that the target can answer."""
+    destination: NotRequired[str | None]
+    """Destination whose gate applies, and whose recorded calls replace missing numbers."""
+    hold: NotRequired[HoldMode | None]
+    """What to do when the destination is unhealthy; by default `auto` for nodes and `watch` for
+    workers.
+    """
+    latency: NotRequired[Duration | None]
+    """Time the target takes to answer a call while nothing waits there."""
+    maxRunning: NotRequired[int | None]
+    """Maximum number of concurrent attempts of the destination's gate."""
+    nodes: NotRequired[int | None]
+    """Number of nodes that make the calls; 1 by default."""
+    outage: NotRequired[Duration | None]
+    """Length of each simulated fault; 5 minutes by default."""
+    queue: NotRequired[Name | None]
+    """Queue whose policy settings apply."""
+    rate: NotRequired[Rate | None]
+    """Rate limit of the destination's gate."""
+    retry: NotRequired[RetryPolicyInput | None]
+    """The retry policy; omitted fields come from the queue, the tenant and the server."""
+    retryShare: NotRequired[float | None]
+    """Maximum fraction of starts per minute that may be retries, of the destination's gate."""
+    slots: NotRequired[int | None]
+    """Total slots of the workers or handlers that make the calls, instead of `nodes`."""
+    tenant: NotRequired[Name | None]
+    """Only this tenant. Requires a key for all tenants; other keys always use their own tenant."""
+    timeout: NotRequired[Duration | None]
+    """Timeout of a call; 30 seconds by default."""
+    traffic: NotRequired[float | None]
+    """Jobs per second that call the target."""
 
 
 class Claim(TypedDict):
@@ -741,10 +835,8 @@ class Decision(TypedDict):
     """`maxRetries` of the policy at that time."""
     retriesUsed: NotRequired[int | None]
     """Retries before this attempt in its budget, under the policy at that time."""
-    retryAfterHeader: NotRequired[str | None]
-    """The header that requested it: `Retry-After`, or another one."""
     retryAfterMs: NotRequired[int | None]
-    """Delay that the target requested."""
+    """Delay that the target requested with Retry-After."""
     rule: DecidedBy
     """The rule that decided; `policy` for a normal retry."""
 
@@ -795,14 +887,10 @@ class Destination(TypedDict):
     """Earliest start of the next probe, if one is pending."""
     pastIncidents: list[Incident]
     """Past incidents, newest first."""
-    quota: NotRequired[TargetQuota | None]
-    """What the destination says remains of its own limits, if at most half of it does; starts
-    are spread over the time until the reset.
-    """
     retryAfter: NotRequired[SharedRetryAfter | None]
     """The active `Retry-After`, if any."""
     retryAfterScope: RetryAfterScope
-    """The jobs that a `Retry-After` or a quota applies to."""
+    """The jobs that a `Retry-After` applies to."""
     status: HealthStatus
     """Health status."""
     tenant: NotRequired[str | None]
@@ -1022,7 +1110,6 @@ Failure = TypedDict(
         "message": "str",
         "permanent": "NotRequired[bool]",
         "retryAfter": "NotRequired[str]",
-        "retryAfterHeader": "NotRequired[str]",
         "trace": "NotRequired[str]",
     },
 )
@@ -1095,6 +1182,24 @@ FailureRequest = TypedDict(
 """The failure as reported by the worker."""
 
 FailureState: TypeAlias = Literal["new", "known", "fixed", "regressed"]
+
+
+Fault: TypeAlias = Literal["refuses", "hangs", "overload"]
+
+
+class FaultResult(TypedDict):
+    """What follows from a fault."""
+
+    attempts: int
+    """Attempts started since it began."""
+    deadLetters: int
+    """Jobs given up since it began."""
+    fault: Fault
+    """The fault."""
+    recoversAfterMs: NotRequired[int | None]
+    """Time from its end to recovery; null if the system does not recover."""
+    waitingMax: int
+    """Peak number of due jobs that waited for their start."""
 
 
 Fingerprint: TypeAlias = "str"
@@ -1798,6 +1903,33 @@ PauseRequest: TypeAlias = "bool | PauseDetails"
 """true or an object to pause the gate, false to resume it"""
 
 
+class PolicyCertificate(TypedDict):
+    """Whether a system recovers by itself after outages, computed with the given settings."""
+
+    change: NotRequired[CertificateChange | None]
+    """The smallest helpful change that was found; null if none is needed or none was found."""
+    faults: list[FaultResult]
+    """Results by fault; empty if the system is overloaded without a fault."""
+    load: float
+    """Fraction of the capacity that the jobs need if each is called once."""
+    outageMs: int
+    """Length of each fault."""
+    picture: CertificatePicture
+    """Load against time."""
+    recoversAfterMs: NotRequired[int | None]
+    """Time from the end of the worst fault to recovery; null unless the system recovers."""
+    recoversUpTo: NotRequired[float | None]
+    """Highest load that was found to recover; null if none was."""
+    simulatedMs: int
+    """Time that was simulated after the end of a fault."""
+    summary: str
+    """The result as a sentence."""
+    target: CertificateTarget
+    """The target as it was simulated."""
+    verdict: CertificateVerdict
+    """The verdict."""
+
+
 class PolicyPreview(TypedDict):
     """The timetable of a job whose every attempt fails immediately."""
 
@@ -2307,8 +2439,6 @@ class SharedRetryAfter(TypedDict):
 
     at: str
     """When it was received."""
-    header: NotRequired[str]
-    """The header: `Retry-After` or `retry-after-ms`."""
     jobId: NotRequired[str | None]
     """The job that received it; only for keys for all tenants."""
     status: int
@@ -2429,25 +2559,7 @@ class SucceedRequest(TypedDict):
     """Result, kept with the attempt, up to 64 KiB."""
 
 
-class TargetQuota(TypedDict):
-    """What a destination says remains of its own limits."""
-
-    at: str
-    """When it was received."""
-    header: str
-    """The header, such as `x-ratelimit-remaining-requests`."""
-    jobId: NotRequired[str | None]
-    """The job that received it; only for keys for all tenants."""
-    remaining: int
-    """How much remained when it was received. Each start uses at least one."""
-    resetsAt: str
-    """When the destination resets it."""
-    sentence: str
-    """The same as a sentence."""
-    until: str
-    """Until when it limits starts: `resetsAt`, or earlier if that is later than
-    `retryAfterMax`.
-    """
+SystemState: TypeAlias = Literal["well", "degraded", "down"]
 
 
 class Tick(TypedDict):

@@ -41,7 +41,7 @@ impl Callers {
         Self { nodes, next: 0 }
     }
 
-    /// The next node with room for at least so many calls, or without any, and how many it may
+    /// The next node with room for at least `least` calls, or without any, and how many it may
     /// begin.
     pub fn room(&self, least: u32) -> Option<(CallerIndex, u32)> {
         let count = self.nodes.len();

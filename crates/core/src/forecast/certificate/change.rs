@@ -148,7 +148,7 @@ fn by_share(settings: &CertificateSettings, to: &mut Vec<Candidate>) {
         let set = settings.gate.retry_share.map_or(1.0, RetryShare::get);
         if share < set && settings.policy.max_retries() > 0 {
             to.push(settings.with("retryShare", share, |it| {
-                it.gate.retry_share = RetryShare::new(share)
+                it.gate.retry_share = RetryShare::new(share);
             }));
         }
     }

@@ -100,8 +100,8 @@ impl Course {
         self.began.plus(self.piece.saturating_mul(index))
     }
 
-    /// How the system was in each of `columns` spans of equal length; what was not played was well,
-    /// because a run ends when nothing can go wrong any longer.
+    /// How the system was in each of `columns` spans of equal length; what was not played is
+    /// as it was at the end.
     pub fn states(&self, span: Duration, columns: usize) -> Vec<SystemState> {
         let of_piece = |piece: &Piece| {
             let arrived = self.traffic * self.piece.as_secs_f64();
@@ -111,13 +111,17 @@ impl Course {
                 false => SystemState::Degraded,
             }
         };
+        let afterwards = match (self.recovers_after(), self.pieces.last()) {
+            (None, Some(last)) => of_piece(last).max(SystemState::Degraded),
+            _ => SystemState::Well,
+        };
         let pieces = span.as_micros().div_ceil(self.piece.as_micros().max(1));
         let pieces = usize::try_from(pieces).unwrap_or(usize::MAX).max(1);
         let columns = (0..columns).map(|column| {
             let from = column * pieces / columns;
             let to = ((column + 1) * pieces / columns).max(from + 1);
             let known = self.pieces.iter().take(to).skip(from);
-            known.map(of_piece).max().unwrap_or(SystemState::Well)
+            known.map(of_piece).max().unwrap_or(afterwards)
         });
         columns.collect()
     }

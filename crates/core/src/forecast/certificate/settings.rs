@@ -84,7 +84,7 @@ impl CertificateSettings {
         let excess = load.max(f64::from(limits::CERTIFICATE_OVERLOAD) * load - 1.0);
         let most_secs = most.end().as_secs_f64();
         let drain = (self.outage.as_secs_f64() * excess / left).min(most_secs);
-        let least = least.max(Duration::from_secs_f64(drain) * 3);
+        let least = least.max(Duration::from_secs_f64(drain) * 2);
         let retries = self.policy.preview().gives_up.max;
         least.saturating_add(retries).min(*most.end())
     }

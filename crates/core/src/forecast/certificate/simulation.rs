@@ -27,7 +27,7 @@ use crate::{
 };
 
 use claims::ClaimGates;
-use groups::{DueGroups, Group, GroupSource, Timed};
+use groups::{DueGroups, Event, Group, GroupSource};
 
 pub struct Simulation {
     fault: Fault,
@@ -41,7 +41,7 @@ pub struct Simulation {
     health: Option<HealthKeeper>,
     source: GroupSource,
     due: DueGroups,
-    running: BinaryHeap<Timed<Call>>,
+    running: BinaryHeap<Event<Call>>,
     /// When a gate that is closed opens.
     opens_at: Option<Timestamp>,
     next_round: Timestamp,
@@ -92,7 +92,7 @@ impl Simulation {
     /// Plays until all is well for good, or the end.
     pub fn run(mut self) -> Course {
         while self.now < self.end && self.steps < limits::CERTIFICATE_STEPS_MAX {
-            while let Some(call) = Timed::pop_due(&mut self.running, self.now) {
+            while let Some(call) = Event::pop_due(&mut self.running, self.now) {
                 self.finish(call);
             }
             while self.source.next_at() <= self.now {
@@ -145,7 +145,11 @@ impl Simulation {
 
     /// What a node does every second.
     fn round(&mut self) {
-        self.next_round = self.now.plus(Duration::from_secs(1));
+        let every = match self.health {
+            Some(_) => Duration::from_secs(1),
+            None => limits::CERTIFICATE_PIECE,
+        };
+        self.next_round = self.now.plus(every);
         let waiting = self.due.waiting();
         self.course.wait(waiting, self.now);
         if let Some(keeper) = &mut self.health
@@ -198,7 +202,7 @@ impl Simulation {
             end,
         };
         self.steps += 1;
-        self.running.push(Timed::new(end.at(), self.steps, call));
+        self.running.push(Event::new(end.at(), self.steps, call));
     }
 
     fn finish(&mut self, call: Call) {

@@ -1,4 +1,4 @@
-//! The target: a queue that serves so many calls in a second.
+//! The target: a queue that serves a number of calls per second.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl Target {
     }
 
     /// Takes calls that begin together. The first of them decides how they end: groups are small
-    /// beside the timeout. What is sent is worked off, whether somebody still waits for it or not.
+    /// beside the timeout. What is sent is worked off, whether a caller still waits for it or not.
     pub fn call(&mut self, count: u32, now: Timestamp) -> CallEnd {
         let is_faulty = (self.from..self.to).contains(&now);
         if is_faulty && self.fault == Fault::Refuses {

@@ -145,7 +145,7 @@ fn verdict(faults: &[FaultResult]) -> CertificateVerdict {
 }
 
 /// What lets fewer jobs through than arrive, without any fault.
-fn bottleneck(settings: &CertificateSettings) -> Option<(Bottleneck, f64)> {
+pub(super) fn bottleneck(settings: &CertificateSettings) -> Option<(Bottleneck, f64)> {
     let target = &settings.target;
     let gate = &settings.gate;
     let per_call = target.latency.as_secs_f64();
@@ -168,27 +168,31 @@ fn bottleneck(settings: &CertificateSettings) -> Option<(Bottleneck, f64)> {
     too_small.min_by(|one, other| one.1.total_cmp(&other.1))
 }
 
-/// Between the highest load below which all recover, and the next one that was played.
+/// Between the highest load below which all recover, and the next one that was played. Faults that
+/// are recovered from there are recovered from between the two.
 fn highest_recovery(
     settings: &CertificateSettings,
     runs: &[Runs],
     seed: u64,
 ) -> Result<Option<f64>, Invalid> {
-    let recovers = |runs: &&Runs| runs.recovers_after().is_some();
-    let mut low = runs
-        .iter()
-        .take_while(recovers)
-        .last()
-        .map(|runs| runs.load);
-    let mut high = runs
-        .iter()
-        .find(|runs| !recovers(runs))
-        .map_or(1.0, |runs| runs.load);
+    let is_bad = |runs: &&Runs| runs.recovers_after().is_none();
+    let good = runs.iter().take_while(|runs| !is_bad(runs));
+    let mut low = good.last().map(|runs| runs.load);
+    let Some(bad) = runs.iter().find(is_bad) else {
+        return Ok(low);
+    };
+    let mut high = bad.load;
     for _ in 0..limits::CERTIFICATE_HALVINGS {
-        let middle = (low.unwrap_or(0.0) + high) / 2.0;
-        match play(settings, middle, seed)?.recovers_after() {
-            Some(_) => low = Some(middle),
-            None => high = middle,
+        let middle = f64::midpoint(low.unwrap_or(0.0), high);
+        let between = settings.at_load(middle);
+        let mut recovers = true;
+        for result in results(&bad.courses) {
+            let plays = recovers && result.recovers_after.is_none();
+            recovers &= !plays || between.play(result.fault, seed)?.recovers_after().is_some();
+        }
+        match recovers {
+            true => low = Some(middle),
+            false => high = middle,
         }
     }
     Ok(low)
@@ -236,13 +240,13 @@ impl fmt::Display for Certificate {
 
 impl Bottleneck {
     /// Without any fault.
-    fn describe(self, load: f64, most: f64) -> String {
+    pub(super) fn describe(self, load: f64, most: f64) -> String {
         let what = match self {
             Self::Capacity => return format!("{} load without any fault", percent(load)),
             Self::Rate => "the rate of the gate",
             Self::MaxRunning => "maxRunning of the gate",
-            Self::Slots => "the slots of the workers",
+            Self::Slots => "the number of worker slots",
         };
-        format!("{what} allows {most:.1} jobs per second, and more arrive without any fault")
+        format!("{what} allows {most:.1} jobs per second, fewer than arrive without any fault")
     }
 }

@@ -113,7 +113,7 @@ pub async fn run_certify(
     body: CertifyPolicyRequest,
     tenant: Option<Tenant>,
 ) -> Result<PolicyCertificateBody, Problem> {
-    let permit = app.try_replay(caller.tenant.as_ref())?;
+    let permit = app.try_certify(caller.tenant.as_ref())?;
     let queue = body.queue.as_deref().map(Queue::new).transpose()?;
     let policy = app
         .client

@@ -21,7 +21,7 @@ pub struct ClaimGates {
 }
 
 /// A closed gate.
-pub struct Closed {
+pub struct ClosedGate {
     pub until: Option<Timestamp>,
     pub is_for_retries: bool,
 }
@@ -69,7 +69,7 @@ impl ClaimGates {
 
     /// How many jobs may start, at least one. Where running attempts are limited, `least` of them
     /// must have ended, or all.
-    pub fn room(&self, is_retry: bool, least: u32, now: Timestamp) -> Result<u32, Closed> {
+    pub fn room(&self, is_retry: bool, least: u32, now: Timestamp) -> Result<u32, ClosedGate> {
         let mut room = u32::MAX;
         for gate in &self.applied {
             let state = self.states.get(&gate.number).copied().unwrap_or_default();
@@ -78,7 +78,7 @@ impl ClaimGates {
                 state.running > 0 && most.saturating_sub(state.running) < least
             });
             if is_nearly_full {
-                return Err(Closed {
+                return Err(ClosedGate {
                     until: None,
                     is_for_retries: false,
                 });
@@ -86,7 +86,7 @@ impl ClaimGates {
             match gate.limits.room(&state, is_retry, now) {
                 Room::For(at_gate) => room = room.min(with_rate_ahead(gate, at_gate, &state)),
                 Room::Closed(by) => {
-                    return Err(Closed {
+                    return Err(ClosedGate {
                         until: by.until(),
                         is_for_retries: matches!(by, ClosedBy::RetryShare(_)),
                     });

@@ -16,13 +16,13 @@ pub struct Group {
 }
 
 /// Ordered by time, the earliest first, and then by number.
-pub struct Timed<T> {
+pub struct Event<T> {
     pub at: Timestamp,
     number: u64,
     item: T,
 }
 
-impl<T> Timed<T> {
+impl<T> Event<T> {
     pub fn new(at: Timestamp, number: u64, item: T) -> Self {
         Self { at, number, item }
     }
@@ -33,25 +33,25 @@ impl<T> Timed<T> {
     }
 }
 
-impl<T> Ord for Timed<T> {
+impl<T> Ord for Event<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
     }
 }
 
-impl<T> PartialOrd for Timed<T> {
+impl<T> PartialOrd for Event<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> PartialEq for Timed<T> {
+impl<T> PartialEq for Event<T> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl<T> Eq for Timed<T> {}
+impl<T> Eq for Event<T> {}
 
 /// Makes the jobs that arrive.
 pub struct GroupSource {
@@ -162,9 +162,9 @@ fn template(settings: &CertificateSettings, begin: Timestamp) -> Result<Job, Inv
 /// Waiting jobs.
 #[derive(Default)]
 pub struct DueGroups {
-    later: BinaryHeap<Timed<Group>>,
-    first: BinaryHeap<Timed<Group>>,
-    retries: BinaryHeap<Timed<Group>>,
+    later: BinaryHeap<Event<Group>>,
+    first: BinaryHeap<Event<Group>>,
+    retries: BinaryHeap<Event<Group>>,
     waiting: u64,
     retries_count: u64,
     number: u64,
@@ -177,7 +177,7 @@ impl DueGroups {
             self.retries_count += u64::from(group.count);
         }
         let at = group.job.progress.run_at;
-        self.later.push(Timed::new(at, self.number, group));
+        self.later.push(Event::new(at, self.number, group));
     }
 
     pub fn move_due(&mut self, now: Timestamp) {
@@ -225,7 +225,7 @@ impl DueGroups {
             true => &mut self.retries,
             false => &mut self.first,
         };
-        let Timed {
+        let Event {
             at,
             number,
             item: mut group,
@@ -237,7 +237,7 @@ impl DueGroups {
             };
             rest.job.id = ids.next(rest.count);
             group.count = room;
-            heap.push(Timed::new(at, number, rest));
+            heap.push(Event::new(at, number, rest));
         }
         self.waiting -= u64::from(group.count);
         if is_retry {

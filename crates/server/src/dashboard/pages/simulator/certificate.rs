@@ -27,7 +27,7 @@ struct CertificatePage {
     presets: [&'static str; 7],
     holds: [&'static str; 3],
     /// If the form was sent.
-    outcome: Option<Result<Shown, String>>,
+    outcome: Option<Result<CertificateView, String>>,
 }
 
 impl CertificatePage {
@@ -40,7 +40,7 @@ impl CertificatePage {
 }
 
 /// A certificate as it is shown.
-struct Shown {
+struct CertificateView {
     summary: String,
     change: Option<String>,
     /// How many recorded calls the numbers come from.
@@ -77,13 +77,17 @@ pub async fn page(viewer: Viewer) -> PageResult {
     })
 }
 
-async fn certify(viewer: &Viewer, fields: &Fields, preset: Preset) -> Result<Shown, String> {
+async fn certify(
+    viewer: &Viewer,
+    fields: &Fields,
+    preset: Preset,
+) -> Result<CertificateView, String> {
     let request = request(fields, preset)?;
     let run = async || -> Result<PolicyCertificateBody, Problem> {
         run_certify(&viewer.app, &viewer.caller, request, viewer.tenant()?).await
     };
     let body = run().await.map_err(|problem| problem.detail)?;
-    Ok(Shown::new(&body))
+    Ok(CertificateView::new(&body))
 }
 
 /// What the form describes.
@@ -122,7 +126,7 @@ fn request(fields: &Fields, preset: Preset) -> Result<CertifyPolicyRequest, Stri
     Ok(request)
 }
 
-impl Shown {
+impl CertificateView {
     fn new(body: &PolicyCertificateBody) -> Self {
         let target = &body.target;
         let measured = target.measured_calls.map(|calls| {
