@@ -283,6 +283,10 @@ class Blocker(TypedDict):
     """The jobs ahead."""
     kind: BlockerKind
     """The kind of blocker."""
+    quota: NotRequired[dict[str, Any] | None]
+    """What the destination says remains of its own limits; hidden from keys for one tenant if
+    it applies to all tenants.
+    """
     retryAfter: NotRequired[dict[str, Any] | None]
     """The job that received the `Retry-After`; hidden from keys for one tenant."""
     sentence: str
@@ -302,6 +306,7 @@ BlockerKind: TypeAlias = Literal[
     "paused",
     "held",
     "retry_after",
+    "quota",
     "ramping",
     "max_running",
     "rate",
@@ -835,8 +840,10 @@ class Decision(TypedDict):
     """`maxRetries` of the policy at that time."""
     retriesUsed: NotRequired[int | None]
     """Retries before this attempt in its budget, under the policy at that time."""
+    retryAfterHeader: NotRequired[str | None]
+    """The header that requested it: `Retry-After`, or another one."""
     retryAfterMs: NotRequired[int | None]
-    """Delay that the target requested with Retry-After."""
+    """Delay that the target requested."""
     rule: DecidedBy
     """The rule that decided; `policy` for a normal retry."""
 
@@ -887,10 +894,14 @@ class Destination(TypedDict):
     """Earliest start of the next probe, if one is pending."""
     pastIncidents: list[Incident]
     """Past incidents, newest first."""
+    quota: NotRequired[TargetQuota | None]
+    """What the destination says remains of its own limits, if at most half of it does; starts
+    are spread over the time until the reset.
+    """
     retryAfter: NotRequired[SharedRetryAfter | None]
     """The active `Retry-After`, if any."""
     retryAfterScope: RetryAfterScope
-    """The jobs that a `Retry-After` applies to."""
+    """The jobs that a `Retry-After` or a quota applies to."""
     status: HealthStatus
     """Health status."""
     tenant: NotRequired[str | None]
@@ -1110,6 +1121,7 @@ Failure = TypedDict(
         "message": "str",
         "permanent": "NotRequired[bool]",
         "retryAfter": "NotRequired[str]",
+        "retryAfterHeader": "NotRequired[str]",
         "trace": "NotRequired[str]",
     },
 )
@@ -2439,6 +2451,8 @@ class SharedRetryAfter(TypedDict):
 
     at: str
     """When it was received."""
+    header: NotRequired[str]
+    """The header: `Retry-After` or `retry-after-ms`."""
     jobId: NotRequired[str | None]
     """The job that received it; only for keys for all tenants."""
     status: int
@@ -2560,6 +2574,27 @@ class SucceedRequest(TypedDict):
 
 
 SystemState: TypeAlias = Literal["well", "degraded", "down"]
+
+
+class TargetQuota(TypedDict):
+    """What a destination says remains of its own limits."""
+
+    at: str
+    """When it was received."""
+    header: str
+    """The header, such as `x-ratelimit-remaining-requests`."""
+    jobId: NotRequired[str | None]
+    """The job that received it; only for keys for all tenants."""
+    remaining: int
+    """How much remained when it was received. Each start uses at least one."""
+    resetsAt: str
+    """When the destination resets it."""
+    sentence: str
+    """The same as a sentence."""
+    until: str
+    """Until when it limits starts: `resetsAt`, or earlier if that is later than
+    `retryAfterMax`.
+    """
 
 
 class Tick(TypedDict):
