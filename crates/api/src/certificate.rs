@@ -102,8 +102,12 @@ impl CertifyPolicyRequest {
     ) -> Result<CertificateSettings, Invalid> {
         let missing = |field: &'static str| {
             let expected = match self.destination {
-                Some(_) => "is required: too few calls to the destination are recorded",
-                None => "is required unless destination is given",
+                Some(_) => format!(
+                    "must be given, because fewer than {} successful calls to the destination \
+                     were recorded in the last day",
+                    limits::MEASURED_CALLS_MIN
+                ),
+                None => "must be given, or a destination with recorded calls".to_owned(),
             };
             move || Invalid::new(field, "missing", expected)
         };

@@ -141,6 +141,7 @@ pub struct App {
     pub(crate) policy_json: PolicyJsonCache,
     /// One permit for each replay of a policy.
     pub(crate) replays: Arc<TenantLimiter>,
+    /// One permit for each certificate.
     pub(crate) certificates: Arc<TenantLimiter>,
     pub(crate) forecast_reads: Arc<TenantLimiter>,
     /// One permit for each event stream.
@@ -210,7 +211,10 @@ impl App {
             metrics,
             policy_json: PolicyJsonCache::default(),
             replays: TenantLimiter::new(limits::REPLAYS_MAX, limits::REPLAYS_PER_TENANT_MAX),
-            certificates: TenantLimiter::new(limits::REPLAYS_MAX, limits::REPLAYS_PER_TENANT_MAX),
+            certificates: TenantLimiter::new(
+                limits::CERTIFICATES_MAX,
+                limits::CERTIFICATES_PER_TENANT_MAX,
+            ),
             forecast_reads: TenantLimiter::new(
                 limits::FORECASTS_MAX,
                 limits::FORECASTS_PER_TENANT_MAX,

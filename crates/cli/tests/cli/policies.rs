@@ -81,11 +81,21 @@ fn a_certificate_is_computed_without_a_server() {
     let shown = certify(&["--capacity", "3.5", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
     assert_eq!(json["verdict"], "overloaded");
-    for wrong in [
-        &["--capacity", "0"][..],
-        &[],
-        &["--capacity", "9", "--queue", "a"],
+    let shown = certify(&["--capacity", "3.5"]);
+    assert_eq!(shown.code, 0, "{shown:?}");
+    let sentence = "does not recover: 114 % load without any fault";
+    assert!(shown.out.starts_with(sentence), "{shown:?}");
+    for (wrong, says) in [
+        (
+            &["--capacity", "0"][..],
+            "capacity is 0: must be between 0.01 and 100000",
+        ),
+        (&["--capacity", "NaN"], "must be a number"),
+        (&[], "capacity is missing: must be given"),
+        (&["--capacity", "9", "--queue", "a"], "--destination"),
     ] {
-        assert_eq!(certify(wrong).code, 2, "{wrong:?}");
+        let refused = certify(wrong);
+        assert_eq!(refused.code, 2, "{wrong:?}");
+        assert!(refused.err.contains(says), "{refused:?}");
     }
 }

@@ -6,9 +6,9 @@
 use std::{collections::HashMap, sync::Arc};
 
 use steadfast_core::{
-    Attempt, Destination, Failure, FailureFingerprint, GateId, GateLimits, GateScope, Guarantee,
-    Invalid, Job, JobId, Kind, MeasuredTarget, PolicyPatch, Queue, RecordedAttempt, ReplayHistory,
-    ReplayPolicies, ReplayReport, RetryPolicy, Tenant, Timestamp, duration,
+    Attempt, Destination, Failure, FailureFingerprint, GateLimits, Guarantee, Invalid, Job, JobId,
+    Kind, MeasuredTarget, PolicyPatch, Queue, RecordedAttempt, ReplayHistory, ReplayPolicies,
+    ReplayReport, RetryPolicy, Tenant, Timestamp, duration,
     limits::{REPLAY_ATTEMPTS_MAX, REPLAY_SPAN, REPLAY_SPAN_DEFAULT},
 };
 use steadfast_store::{JobFilter, JobPageRequest};
@@ -73,36 +73,28 @@ impl ReplayRecord {
 }
 
 impl Client {
-    /// The policy of HTTP jobs of a queue that are created with this `retry`.
+    /// The policy of jobs of a queue and kind that are created with this `retry`.
     pub fn resolve_policy(
         &self,
         tenant: Option<&Tenant>,
         queue: Option<&Queue>,
+        kind: &Kind,
         retry: &PolicyPatch,
     ) -> Result<Arc<RetryPolicy>, Invalid> {
         let tenant = tenant.cloned().unwrap_or_default();
         let queue = queue.cloned().unwrap_or_default();
         let over = [retry, &PolicyPatch::default()];
-        self.levels().resolve(&tenant, &queue, &Kind::http(), over)
+        self.levels().resolve(&tenant, &queue, kind, over)
     }
 
-    /// The limits of a destination's gate for a tenant's jobs, with the hold mode in force.
+    /// The limits of a destination's gates for a tenant's jobs, or for those of all tenants.
     pub async fn destination_limits(
         &self,
         tenant: Option<&Tenant>,
         destination: &Destination,
     ) -> Result<GateLimits, ClientError> {
         let gates = self.gate_cache().refresh_all().await?;
-        let id = GateId::new(None, GateScope::Destination, destination.as_str())?;
-        let set = gates.applied(&id);
-        let set = set.map_or(GateLimits::default(), |gate| (*gate.limits).clone());
-        Ok(GateLimits {
-            hold: Some(match tenant {
-                Some(tenant) => gates.hold_mode(tenant, destination),
-                None => gates.usual_hold_mode(destination),
-            }),
-            ..set
-        })
+        Ok(gates.destination_limits(tenant, destination))
     }
 
     /// Reads the attempts that a replay needs; [`ReplayRecord::replay`] runs it.

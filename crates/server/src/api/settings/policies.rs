@@ -115,9 +115,13 @@ pub async fn run_certify(
 ) -> Result<PolicyCertificateBody, Problem> {
     let permit = app.try_certify(caller.tenant.as_ref())?;
     let queue = body.queue.as_deref().map(Queue::new).transpose()?;
+    let kind = match body.slots {
+        Some(_) => Kind::new(WORKER_KIND)?,
+        None => Kind::http(),
+    };
     let policy = app
         .client
-        .resolve_policy(tenant.as_ref(), queue.as_ref(), &body.retry)?;
+        .resolve_policy(tenant.as_ref(), queue.as_ref(), &kind, &body.retry)?;
     let destination = body.destination.as_deref().map(Destination::new);
     let (mut gate, mut measured) = (GateLimits::default(), None);
     if let Some(destination) = destination.transpose()? {
@@ -126,7 +130,7 @@ pub async fn run_certify(
             .destination_limits(tenant.as_ref(), &destination)
             .await?;
         if !body.is_complete() {
-            measured = measure(app, tenant, destination).await?;
+            measured = measure(app, caller, tenant, destination).await?;
         }
     }
     let settings = body.settings(policy, &gate, measured)?;
@@ -141,16 +145,24 @@ pub async fn run_certify(
     work.await.map_err(|error| Problem::internal(&error))?
 }
 
+/// Jobs of workers have the policy of any kind that has none of its own.
+const WORKER_KIND: &str = "work";
+
 /// What the recorded calls of the last day say about a destination.
 async fn measure(
     app: &App,
+    caller: &Caller,
     tenant: Option<Tenant>,
     destination: Destination,
 ) -> Result<Option<MeasuredTarget>, Problem> {
+    // It reads as many attempts as a replay does.
+    let _permit = app.try_replay(caller.tenant.as_ref())?;
     let request = ReplayRequest {
         tenant,
         destination: Some(destination),
         ..ReplayRequest::default()
     };
-    Ok(app.client.replay_record(request).await?.measure())
+    let record = app.client.replay_record(request).await?;
+    let work = tokio::task::spawn_blocking(move || record.measure());
+    work.await.map_err(|error| Problem::internal(&error))
 }

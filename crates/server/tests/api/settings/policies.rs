@@ -331,18 +331,34 @@ async fn a_certificate_says_whether_a_system_recovers_from_an_outage() {
     let body = with(json!({"destination": origin, "rate": rate, "outage": "1m"}));
     assert_eq!(certify(body, 200).await["verdict"], "recovers");
 
-    for (more, field) in [
-        (json!({"capacity": null}), "capacity"),
-        (json!({"latency": "1m"}), "latency"),
-        (json!({"outage": "1s"}), "outage"),
-        (json!({"nodes": 0}), "nodes"),
-        (json!({"nodes": 1, "slots": 1}), "slots"),
-        (json!({"retryShare": 2}), "retryShare"),
-        (json!({"retry": {"maxRetries": 101}}), "retry.maxRetries"),
-        (json!({"destination": origin, "traffic": null}), "traffic"),
+    for (more, field, says) in [
+        (json!({"capacity": null}), "capacity", "must be given"),
+        (json!({"capacity": 0}), "capacity", "must be between 0.01"),
+        (json!({"latency": "1m"}), "latency", "shorter than timeout"),
+        (json!({"outage": "1s"}), "outage", "must be between 10s"),
+        (json!({"nodes": 0}), "nodes", "must be between 1 and 64"),
+        (
+            json!({"nodes": 1, "slots": 1}),
+            "slots",
+            "if nodes is given",
+        ),
+        (json!({"retryShare": 2}), "retryShare", "between 0 and 1"),
+        (
+            json!({"retry": {"maxRetries": 101}}),
+            "retry.maxRetries",
+            "100",
+        ),
+        (
+            json!({"destination": origin, "traffic": null}),
+            "traffic",
+            "fewer than 50 successful calls",
+        ),
+        (json!({"destination": "nowhere"}), "destination", "must be"),
     ] {
         let refused = certify(with(more), 422).await;
         assert_eq!(refused["field"], field, "{refused:#}");
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains(says), "{detail}");
     }
 }
 

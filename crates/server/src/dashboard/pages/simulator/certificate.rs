@@ -15,6 +15,7 @@ use crate::{
         page::{Fields, Layout, PageResult, Viewer, render},
         parts::thousands,
     },
+    extract::{Body, body},
     http::Problem,
 };
 
@@ -114,8 +115,8 @@ fn request(fields: &Fields, preset: Preset) -> Result<CertifyPolicyRequest, Stri
             object.insert(name.to_owned(), Value::Number(number));
         }
     }
-    let request = serde_json::from_value(Value::Object(object));
-    let mut request: CertifyPolicyRequest = request.map_err(|error| error.to_string())?;
+    let request = body::from_json::<CertifyPolicyRequest>(&object);
+    let Body(mut request) = request.map_err(|problem| problem.detail)?;
     if let Some(rate) = fields.get("rate") {
         let rate: steadfast_core::Rate = rate
             .parse()
