@@ -16,7 +16,7 @@
 //! * `jobs`: jobs and their attempts, batches, and work on many jobs at once. `schedule`: jobs that
 //!   are created by a timetable. `claim`: what workers send and receive.
 //! * `flow`: queues, gates, destinations and forecasts. `failure`: failures by cause. `policy`: what
-//!   a policy does, or would have done.
+//!   a policy does, or would have done. `certificate`: what an outage would lead to.
 //! * `endpoint` and `webhook`: where events are delivered, and what is sent.
 //! * `server`: keys, secrets, nodes, workers, and the clock of a test server.
 //! * `query`: query strings that several requests share. `problem`: how a request is refused.
@@ -26,6 +26,7 @@
 //! * `openapi`: every type has a `utoipa` schema. The server switches it on, clients need not.
 #![deny(missing_docs)]
 
+mod certificate;
 mod claim;
 mod duration;
 mod endpoint;
@@ -41,6 +42,10 @@ pub mod schema;
 mod server;
 mod webhook;
 
+pub use certificate::{
+    CertificateChangeBody, CertificatePictureBody, CertificateRowBody, CertificateTargetBody,
+    CertificateWord, CertifyPolicyRequest, FaultBody, PolicyCertificateBody,
+};
 pub use claim::{
     ClaimBody, ClaimJobsRequest, ClaimList, ClaimSession, FailRequest, FailureRequest, FenceQuery,
     HeartbeatEntry, HeartbeatList, HeartbeatRequest, HeartbeatResult, HeartbeatsRequest, LeaseBody,

@@ -1,6 +1,7 @@
 //! Output for people: tables, times, and the execution log of a job.
 
 mod attempt;
+mod certificate;
 mod execution;
 mod job;
 mod policy;
@@ -11,6 +12,7 @@ mod text;
 mod time;
 
 pub use attempt::{attempt_name, attempt_result, attempt_summary, describe_failure};
+pub use certificate::{certificate_lines, certificate_table};
 pub use execution::{execution_log, newest_trace, requeue_note};
 pub use job::{is_cancel_pending, job_facts, job_lines, job_summary, job_title, template_facts};
 pub use policy::policy_table;

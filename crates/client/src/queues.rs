@@ -3,11 +3,11 @@
 use http::Method;
 use serde::{Deserialize, Serialize};
 use steadfast_api::{
-    AcknowledgeAlertsRequest, AlertList, BulkResult, DeadLettersRequest, ForecastBody,
-    ForecastQuery, JobList, JobQuery, MinuteList, MinutesQuery, NodeList, PageQuery,
-    PauseQueueRequest, PolicyPreviewBody, PolicyReplayBody, PreviewPolicyRequest, QueueExplanation,
-    QueueList, ReplayPolicyRequest, SilenceAlertsRequest, StatsBody, TenantPageQuery, TenantQuery,
-    WorkerList,
+    AcknowledgeAlertsRequest, AlertList, BulkResult, CertifyPolicyRequest, DeadLettersRequest,
+    ForecastBody, ForecastQuery, JobList, JobQuery, MinuteList, MinutesQuery, NodeList, PageQuery,
+    PauseQueueRequest, PolicyCertificateBody, PolicyPreviewBody, PolicyReplayBody,
+    PreviewPolicyRequest, QueueExplanation, QueueList, ReplayPolicyRequest, SilenceAlertsRequest,
+    StatsBody, TenantPageQuery, TenantQuery, WorkerList,
 };
 
 use crate::{
@@ -141,6 +141,11 @@ impl Client {
     /// Replays another policy over recorded attempts.
     pub fn replay_policy(&self, request: &ReplayPolicyRequest) -> Request<PolicyReplayBody> {
         self.post_json("replayPolicy", "/policies/replay", request)
+    }
+
+    /// Computes whether a system recovers by itself after outages.
+    pub fn certify_policy(&self, request: &CertifyPolicyRequest) -> Request<PolicyCertificateBody> {
+        self.post_json("certifyPolicy", "/policies/certify", request)
     }
 
     /// Whether the process is alive; needs no key.

@@ -14,7 +14,7 @@
 //! * `failure` and `policy`: what is worth another try, and when; `policy/delay` holds the
 //!   arithmetic. `failure_group` counts the failures that have the same cause.
 //! * `flow`: what may start now, and who is next.
-//! * `forecast`: what is to come. `replay`: what another policy would have done.
+//! * `forecast`: what is to come, and what an outage would lead to. `replay`: what another policy would have done.
 //! * `webhook`: which systems hear of a job, and the jobs that deliver the events. `alert`: what is
 //!   wrong with a tenant's jobs, reported once. `audit`: who gave which command. `secret`: values
 //!   that headers name.
@@ -81,6 +81,11 @@ pub use flow::{
 };
 pub use forecast::{
     attempts::AttemptForecast,
+    certificate::{
+        Bottleneck, CallerSettings, Certificate, CertificateChange, CertificatePicture,
+        CertificateRow, CertificateSettings, CertificateVerdict, Fault, FaultResult, SystemState,
+        TargetSettings, certify,
+    },
     due::{DueCount, DueFacts, DueForecast, DueMinute, RetryRate, throughput_per_minute},
     error::ForecastError,
     record::ForecastRecord,
@@ -121,7 +126,8 @@ pub use policy::{
     RetryDelay, RetryPolicy, RetryRule, RuleAction, RuleMatch, Shorthands, StatusRange,
 };
 pub use replay::{
-    RecordedAttempt, RecordedFailure, ReplayHistory, ReplayMetrics, ReplayPolicies, ReplayReport,
+    MeasuredTarget, RecordedAttempt, RecordedFailure, ReplayHistory, ReplayMetrics, ReplayPolicies,
+    ReplayReport,
 };
 pub use schedule::{
     Schedule,

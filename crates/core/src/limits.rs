@@ -64,6 +64,54 @@ pub const REPLAY_NEIGHBOURS_MAX: usize = 8;
 /// about the guesses than about the policy.
 pub const REPLAY_OBSERVED_MIN: f64 = 0.8;
 
+/// Calls from which a target is measured: fewer say little about it.
+pub const MEASURED_CALLS_MIN: usize = 50;
+/// The traffic of a target is that of this time at least: a burst is none.
+pub const MEASURED_SPAN_MIN: Duration = Duration::from_secs(5 * 60);
+/// Capacity and traffic of a certificate, per second.
+pub const CERTIFICATE_RATE: RangeInclusive<f64> = 0.01..=100_000.0;
+/// Latency and timeout of a certificate.
+pub const CERTIFICATE_TIME: RangeInclusive<Duration> =
+    Duration::from_millis(1)..=Duration::from_secs(60 * 60);
+/// How long the faults of a certificate last: shorter ones are noise, and after a day the jobs of most
+/// policies are given up anyway.
+pub const CERTIFICATE_OUTAGE: RangeInclusive<Duration> = Duration::from_secs(10)..=DAY;
+/// The same by default.
+pub const CERTIFICATE_OUTAGE_DEFAULT: Duration = Duration::from_secs(5 * 60);
+/// For how long after a fault a certificate is played: what takes longer is no recovery that people
+/// would wait for.
+pub const CERTIFICATE_PATIENCE: RangeInclusive<Duration> =
+    Duration::from_secs(30 * 60)..=Duration::from_secs(12 * 60 * 60);
+/// Without a fault, before it begins.
+pub const CERTIFICATE_WARM_UP: Duration = Duration::from_secs(60);
+/// The pieces of time in which all is well or not.
+pub const CERTIFICATE_PIECE: Duration = Duration::from_secs(5);
+/// Pieces of a run: two days of them.
+pub const CERTIFICATE_PIECES_MAX: usize = 2 * 24 * 60 * 12;
+/// For how many pieces all must have been well: a minute.
+pub const CERTIFICATE_WELL_PIECES: usize = 12;
+/// How many times the traffic arrives in an overload.
+pub const CERTIFICATE_OVERLOAD: u32 = 2;
+/// How much slower the target of the model is: real arrivals and answers are uneven.
+pub const CERTIFICATE_MARGIN: f64 = 1.05;
+/// How soon a target refuses a connection.
+pub const CERTIFICATE_REFUSAL: Duration = Duration::from_millis(2);
+/// Nodes of a certificate.
+pub const CERTIFICATE_NODES_MAX: u32 = 64;
+/// Call slots of each node, as many as nodes have by default.
+pub const CERTIFICATE_CALL_SLOTS: u32 = 512;
+/// Slots of all workers of a certificate.
+pub const CERTIFICATE_SLOTS_MAX: u32 = 100_000;
+/// Groups of jobs that arrive in a run: more would take longer, and show the same.
+pub const CERTIFICATE_GROUPS: u32 = 600;
+/// Groups of calls that start in a run: a run that needs more is ended there, and shows no recovery.
+pub const CERTIFICATE_STEPS_MAX: u64 = 20_000;
+/// How often the gap between a load that recovers and one that does not is halved: from a tenth to
+/// about a hundredth.
+pub const CERTIFICATE_HALVINGS: u32 = 3;
+/// Columns of the picture of a certificate: as many as fit into a terminal.
+pub const CERTIFICATE_COLUMNS: usize = 60;
+
 /// Minutes that a forecast looks ahead: the measured rates do not hold for longer than half a day.
 pub const FORECAST_MINUTES_MAX: usize = 12 * 60;
 /// Numbers of retries that a forecast keeps apart: later ones are rare, and fail as the last does.
@@ -169,6 +217,9 @@ pub const PAUSE_BY_BYTES_MAX: usize = 256;
 pub const HEALTH_MIN_ATTEMPTS_MAX: u32 = 10_000;
 /// Different jobs that they must have been of: as many as are remembered apart for each destination.
 pub const HEALTH_MIN_JOBS_MAX: u32 = 64;
+/// Jobs of a group that are remembered apart where groups of jobs are simulated: as many as rules ask
+/// for by default, and some more.
+pub const HEALTH_GROUP_JOBS_MAX: u32 = 8;
 /// The window of a destination's health: outcomes are counted in pieces of 5 seconds, and each
 /// piece makes what is kept of a destination larger.
 pub const HEALTH_WINDOW: RangeInclusive<Duration> =

@@ -20,7 +20,7 @@ use crate::{
     values::{Invalid, duration},
 };
 
-pub(crate) use delay::DelayInput;
+pub(crate) use delay::{DelayInput, DiceSequence};
 pub use delay::{DelaySource, Dice, RetryDelay};
 pub use patch::PolicyPatch;
 pub use preset::Preset;

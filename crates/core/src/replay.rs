@@ -11,6 +11,7 @@
 //! it, the figures are those of the load that it had.
 
 mod history;
+mod measure;
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -25,7 +26,7 @@ use crate::{
     },
     lifecycle::after_attempt,
     limits,
-    policy::{Dice, RetryPolicy},
+    policy::{Dice, DiceSequence, RetryPolicy},
     state::JobState,
     values::{Destination, Invalid, JobId, Kind, Payload, Timestamp, WorkerName, duration},
     webhook::delivery::Subscriptions,
@@ -33,6 +34,7 @@ use crate::{
 
 pub use history::ReplayHistory;
 use history::Run;
+pub use measure::MeasuredTarget;
 
 /// One attempt that was really made.
 #[derive(Clone, Debug, PartialEq)]
@@ -284,7 +286,7 @@ impl ReplayHistory {
         counter.metrics.jobs += 1;
         let new = NewJob::new(first.job, Kind::http(), Payload::default(), policy.clone());
         let mut job = new.into_job(first.started_at);
-        let mut rolls = DiceSequence::new(seed, first);
+        let mut rolls = rolls_of(first, seed);
         loop {
             let at = job.progress.run_at;
             counter.start(at);
@@ -381,25 +383,12 @@ impl Counter {
 }
 
 /// The rolls of one job: the same whatever other jobs there are, and for both policies.
-struct DiceSequence(u64);
-
-impl DiceSequence {
-    fn new(seed: u64, first: &RecordedAttempt) -> Self {
-        let bytes = first.job.bits().to_be_bytes();
-        let (high, low) = bytes.split_at(8);
-        let part = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_be_bytes);
-        let start = first.started_at.as_micros().unsigned_abs();
-        Self(seed ^ part(high).rotate_left(32) ^ part(low) ^ start)
-    }
-
-    /// SplitMix64: its numbers are even, and it is a few lines.
-    fn next(&mut self) -> Dice {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Dice::new(bits ^ (bits >> 31))
-    }
+fn rolls_of(first: &RecordedAttempt, seed: u64) -> DiceSequence {
+    let bytes = first.job.bits().to_be_bytes();
+    let (high, low) = bytes.split_at(8);
+    let part = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_be_bytes);
+    let start = first.started_at.as_micros().unsigned_abs();
+    DiceSequence::from_seed(seed ^ part(high).rotate_left(32) ^ part(low) ^ start)
 }
 
 #[cfg(test)]

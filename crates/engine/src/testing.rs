@@ -13,7 +13,7 @@ mod roles;
 pub use crate::attempt::settle::PendingSettlement;
 #[cfg(feature = "_testing")]
 #[doc(hidden)]
-pub use roles::Roles;
+pub use roles::{ClaimedCalls, Roles, RunningCall};
 
 use std::{sync::Arc, time::Duration};
 

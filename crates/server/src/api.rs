@@ -123,6 +123,7 @@ impl Routes {
             .with(endpoint_routes)
             .routes(routes!(policies::preview))
             .routes(routes!(policies::replay))
+            .routes(routes!(policies::certify))
             .with(access_routes)
             .routes(routes!(logs::read))
             .routes(routes!(events::events))

@@ -141,6 +141,8 @@ pub struct App {
     pub(crate) policy_json: PolicyJsonCache,
     /// One permit for each replay of a policy.
     pub(crate) replays: Arc<TenantLimiter>,
+    /// One permit for each certificate.
+    pub(crate) certificates: Arc<TenantLimiter>,
     pub(crate) forecast_reads: Arc<TenantLimiter>,
     /// One permit for each event stream.
     pub(crate) streams: Arc<TenantLimiter>,
@@ -209,6 +211,10 @@ impl App {
             metrics,
             policy_json: PolicyJsonCache::default(),
             replays: TenantLimiter::new(limits::REPLAYS_MAX, limits::REPLAYS_PER_TENANT_MAX),
+            certificates: TenantLimiter::new(
+                limits::CERTIFICATES_MAX,
+                limits::CERTIFICATES_PER_TENANT_MAX,
+            ),
             forecast_reads: TenantLimiter::new(
                 limits::FORECASTS_MAX,
                 limits::FORECASTS_PER_TENANT_MAX,
@@ -260,6 +266,12 @@ impl App {
     pub(crate) fn try_replay(&self, tenant: Option<&Tenant>) -> Result<TenantPermit, Problem> {
         let detail = "another replay is running on this node; try again later";
         try_permit(&self.replays, tenant, detail)
+    }
+
+    /// A permit to compute a certificate, which keeps a core busy.
+    pub(crate) fn try_certify(&self, tenant: Option<&Tenant>) -> Result<TenantPermit, Problem> {
+        let detail = "another certificate is being computed on this node; try again later";
+        try_permit(&self.certificates, tenant, detail)
     }
 
     /// A permit to make a forecast, which reads the counters of a day.

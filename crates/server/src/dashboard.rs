@@ -100,6 +100,7 @@ pub fn router(app: Arc<App>) -> Router<Arc<App>> {
         .route("/keys", get(keys::page))
         .route("/keys/act", post(keys::act))
         .route("/simulator", get(simulator::page))
+        .route("/simulator/outage", get(simulator::certificate::page))
         .route("/ui/events", get(live::events))
         .route("/ui/{*file}", get(assets::asset))
         .route_layer(clear)

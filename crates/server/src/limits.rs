@@ -405,6 +405,10 @@ pub const FORECAST_ROWS_MAX: usize = 5;
 pub const REPLAYS_MAX: usize = 2;
 /// Replays of one tenant at the same time: another one finds room.
 pub const REPLAYS_PER_TENANT_MAX: usize = 1;
+/// Certificates of a node at the same time: each keeps a core busy for a second or two.
+pub const CERTIFICATES_MAX: usize = 2;
+/// Certificates of one tenant at the same time: another one finds room.
+pub const CERTIFICATES_PER_TENANT_MAX: usize = 1;
 /// Forecasts of the API that a node makes at the same time: each reads up to 200,000 counters.
 pub const FORECASTS_MAX: usize = 8;
 /// Those of one tenant: others find room.

@@ -13,6 +13,7 @@
 //!   [`Invariant`]s.
 //! * [`Bug`] is the list of planted bugs, which the simulation has to find.
 //! * [`model`] is the exhaustive check of a small world.
+//! * [`certificate`] plays outages with the real engine, against what is predicted of them.
 //! * [`power`] simulates a power failure after each operation on the disk.
 //! * [`prove`] says how far proofs go, and prints their figures.
 
@@ -21,6 +22,7 @@
     reason = "a simulation that cannot go on has failed"
 )]
 
+pub mod certificate;
 pub mod model;
 pub mod power;
 pub mod prove;

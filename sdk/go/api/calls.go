@@ -1299,6 +1299,13 @@ func (c *Client) ResumeOperation(ctx context.Context, id string) (*Operation, er
 	return answer, err
 }
 
+// CertifyPolicy: Compute whether a system recovers by itself after outages.
+func (c *Client) CertifyPolicy(ctx context.Context, request CertifyPolicyRequest) (*PolicyCertificate, error) {
+	answer := new(PolicyCertificate)
+	err := c.Call(ctx, "POST", "/policies/certify", nil, request, answer)
+	return answer, err
+}
+
 // PreviewPolicy: Preview the whole timetable of a policy.
 func (c *Client) PreviewPolicy(ctx context.Context, request PreviewPolicyRequest) (*PolicyPreview, error) {
 	answer := new(PolicyPreview)

@@ -356,6 +356,103 @@ type BulkResult struct {
 	Operation string `json:"operation,omitzero"`
 }
 
+// CertificateChange: A change of one setting that makes the system recover.
+type CertificateChange struct {
+	// Most jobs given up because of a fault with this value.
+	DeadLetters int `json:"deadLetters"`
+	// Time from the end of the worst fault to recovery with this value.
+	RecoversAfterMs int `json:"recoversAfterMs"`
+	// The setting.
+	Setting string `json:"setting"`
+	// The change as a sentence.
+	Summary string `json:"summary"`
+	// Its new value.
+	Value string `json:"value"`
+}
+
+// CertificatePicture: Load against time.
+type CertificatePicture struct {
+	// When the fault begins.
+	FaultFromMs int `json:"faultFromMs"`
+	// When the fault ends.
+	FaultToMs int `json:"faultToMs"`
+	// One row per load, lowest first.
+	Rows []CertificateRow `json:"rows"`
+	// Time covered by the columns.
+	SpanMs int `json:"spanMs"`
+}
+
+// CertificateRow: The system at one load.
+type CertificateRow struct {
+	// Whether this is the load of the request.
+	IsGiven bool `json:"isGiven"`
+	// Fraction of the capacity that the jobs need if each is called once.
+	Load float64 `json:"load"`
+	// Time from the end of the worst fault to recovery; null if the system does not recover.
+	RecoversAfterMs *int `json:"recoversAfterMs,omitzero"`
+	// Worst state in each column.
+	States []SystemState `json:"states"`
+}
+
+// CertificateTarget: The target of a certificate.
+type CertificateTarget struct {
+	// Calls per second that it can answer.
+	Capacity float64 `json:"capacity"`
+	// Time it takes to answer a call.
+	LatencyMs int `json:"latencyMs"`
+	// Number of recorded calls behind the measured numbers; null if all were given.
+	MeasuredCalls *int `json:"measuredCalls,omitzero"`
+	// Timeout of a call.
+	TimeoutMs int `json:"timeoutMs"`
+	// Jobs per second that call it.
+	Traffic float64 `json:"traffic"`
+}
+
+// CertificateVerdict: The verdict of a certificate.
+type CertificateVerdict string
+
+const (
+	CertificateVerdictRecovers   CertificateVerdict = "recovers"
+	CertificateVerdictStaysDown  CertificateVerdict = "stays_down"
+	CertificateVerdictOverloaded CertificateVerdict = "overloaded"
+)
+
+// CertifyPolicyRequest: Settings whose behaviour after outages is computed. `capacity`, `latency`
+// and `traffic` are required unless `destination` is given and calls to it are recorded.
+type CertifyPolicyRequest struct {
+	// Calls per second that the target can answer.
+	Capacity *float64 `json:"capacity,omitzero"`
+	// Destination whose gate applies, and whose recorded calls replace missing numbers.
+	Destination string `json:"destination,omitzero"`
+	// What to do when the destination is unhealthy; by default `auto` for nodes and `watch` for
+	// workers.
+	Hold HoldMode `json:"hold,omitzero"`
+	// Time the target takes to answer a call while nothing waits there.
+	Latency *Duration `json:"latency,omitzero"`
+	// Maximum number of concurrent attempts of the destination's gate.
+	MaxRunning *int `json:"maxRunning,omitzero"`
+	// Number of nodes that make the calls; 1 by default.
+	Nodes *int `json:"nodes,omitzero"`
+	// Length of each simulated fault; 5 minutes by default.
+	Outage *Duration `json:"outage,omitzero"`
+	// Queue whose policy settings apply.
+	Queue string `json:"queue,omitzero"`
+	// Rate limit of the destination's gate.
+	Rate *Rate `json:"rate,omitzero"`
+	// The retry policy; omitted fields come from the queue, the tenant and the server.
+	Retry RetryPolicyInput `json:"retry,omitzero"`
+	// Maximum fraction of starts per minute that may be retries, of the destination's gate.
+	RetryShare *float64 `json:"retryShare,omitzero"`
+	// Total slots of the workers or handlers that make the calls, instead of `nodes`.
+	Slots *int `json:"slots,omitzero"`
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
+	Tenant string `json:"tenant,omitzero"`
+	// Timeout of a call; 30 seconds by default.
+	Timeout *Duration `json:"timeout,omitzero"`
+	// Jobs per second that call the target.
+	Traffic *float64 `json:"traffic,omitzero"`
+}
+
 // Claim: A job held by a worker until its lease expires.
 type Claim struct {
 	// Proof that the claim is valid: send it with every request about this attempt.
@@ -1103,6 +1200,29 @@ const (
 	FailureStateRegressed FailureState = "regressed"
 )
 
+// Fault is one of a few words.
+type Fault string
+
+const (
+	FaultRefuses  Fault = "refuses"
+	FaultHangs    Fault = "hangs"
+	FaultOverload Fault = "overload"
+)
+
+// FaultResult: What follows from a fault.
+type FaultResult struct {
+	// Attempts started since it began.
+	Attempts int `json:"attempts"`
+	// Jobs given up since it began.
+	DeadLetters int `json:"deadLetters"`
+	// The fault.
+	Fault Fault `json:"fault"`
+	// Time from its end to recovery; null if the system does not recover.
+	RecoversAfterMs *int `json:"recoversAfterMs,omitzero"`
+	// Peak number of due jobs that waited for their start.
+	WaitingMax int `json:"waitingMax"`
+}
+
 // Forecast: Forecast by queue and by destination.
 type Forecast struct {
 	// Up to 20 destinations with recent failures and upcoming jobs.
@@ -1827,6 +1947,33 @@ type PauseQueueRequest struct {
 // PauseRequest: true or an object to pause the gate, false to resume it
 type PauseRequest = any
 
+// PolicyCertificate: Whether a system recovers by itself after outages, computed with the given
+// settings.
+type PolicyCertificate struct {
+	// The smallest helpful change that was found; null if none is needed or none was found.
+	Change *CertificateChange `json:"change,omitzero"`
+	// Results by fault; empty if the system is overloaded without a fault.
+	Faults []FaultResult `json:"faults"`
+	// Fraction of the capacity that the jobs need if each is called once.
+	Load float64 `json:"load"`
+	// Length of each fault.
+	OutageMs int `json:"outageMs"`
+	// Load against time.
+	Picture CertificatePicture `json:"picture"`
+	// Time from the end of the worst fault to recovery; null unless the system recovers.
+	RecoversAfterMs *int `json:"recoversAfterMs,omitzero"`
+	// Highest load that was found to recover; null if none was.
+	RecoversUpTo *float64 `json:"recoversUpTo,omitzero"`
+	// Time that was simulated after the end of a fault.
+	SimulatedMs int `json:"simulatedMs"`
+	// The result as a sentence.
+	Summary string `json:"summary"`
+	// The target as it was simulated.
+	Target CertificateTarget `json:"target"`
+	// The verdict.
+	Verdict CertificateVerdict `json:"verdict"`
+}
+
 // PolicyPreview: The timetable of a job whose every attempt fails immediately.
 type PolicyPreview struct {
 	// The attempts.
@@ -2424,6 +2571,15 @@ type SucceedRequest struct {
 	// Result, kept with the attempt, up to 64 KiB.
 	Result json.RawMessage `json:"result,omitzero"`
 }
+
+// SystemState is one of a few words.
+type SystemState string
+
+const (
+	SystemStateWell     SystemState = "well"
+	SystemStateDegraded SystemState = "degraded"
+	SystemStateDown     SystemState = "down"
+)
 
 // Tally: Attempts by outcome.
 type Tally struct {

@@ -334,6 +334,8 @@ export function groupsOf(http: Http) {
       preview: (retry: RetryPolicyInput) => http.call("previewPolicy", { body: { retry } }),
       /** The effect that another policy would have had on recorded attempts. */
       replay: (body: Operations["replayPolicy"]["body"]) => http.call("replayPolicy", { body }),
+      /** Whether a system recovers by itself after outages. */
+      certify: (body: Operations["certifyPolicy"]["body"]) => http.call("certifyPolicy", { body }),
     },
     alerts: {
       list: (query: Query<"listAlerts"> = {}) => http.call("listAlerts", { query }),

@@ -277,6 +277,101 @@ export interface BulkResult {
   operation?: string | null | undefined;
 }
 
+/** A change of one setting that makes the system recover. */
+export interface CertificateChange {
+  /** Most jobs given up because of a fault with this value. */
+  deadLetters: number;
+  /** Time from the end of the worst fault to recovery with this value. */
+  recoversAfterMs: number;
+  /** The setting. */
+  setting: string;
+  /** The change as a sentence. */
+  summary: string;
+  /** Its new value. */
+  value: string;
+}
+
+/** Load against time. */
+export interface CertificatePicture {
+  /** When the fault begins. */
+  faultFromMs: number;
+  /** When the fault ends. */
+  faultToMs: number;
+  /** One row per load, lowest first. */
+  rows: CertificateRow[];
+  /** Time covered by the columns. */
+  spanMs: number;
+}
+
+/** The system at one load. */
+export interface CertificateRow {
+  /** Whether this is the load of the request. */
+  isGiven: boolean;
+  /** Fraction of the capacity that the jobs need if each is called once. */
+  load: number;
+  /** Time from the end of the worst fault to recovery; null if the system does not recover. */
+  recoversAfterMs?: number | null | undefined;
+  /** Worst state in each column. */
+  states: SystemState[];
+}
+
+/** The target of a certificate. */
+export interface CertificateTarget {
+  /** Calls per second that it can answer. */
+  capacity: number;
+  /** Time it takes to answer a call. */
+  latencyMs: number;
+  /** Number of recorded calls behind the measured numbers; null if all were given. */
+  measuredCalls?: number | null | undefined;
+  /** Timeout of a call. */
+  timeoutMs: number;
+  /** Jobs per second that call it. */
+  traffic: number;
+}
+
+/** The verdict of a certificate. */
+export type CertificateVerdict = "recovers" | "stays_down" | "overloaded";
+
+/**
+ * Settings whose behaviour after outages is computed. `capacity`, `latency` and `traffic` are
+ * required unless `destination` is given and calls to it are recorded.
+ */
+export interface CertifyPolicyRequest {
+  /** Calls per second that the target can answer. */
+  capacity?: number | null | undefined;
+  /** Destination whose gate applies, and whose recorded calls replace missing numbers. */
+  destination?: string | null | undefined;
+  /**
+   * What to do when the destination is unhealthy; by default `auto` for nodes and `watch` for
+   * workers.
+   */
+  hold?: HoldMode | null | undefined;
+  /** Time the target takes to answer a call while nothing waits there. */
+  latency?: Duration | null | undefined;
+  /** Maximum number of concurrent attempts of the destination's gate. */
+  maxRunning?: number | null | undefined;
+  /** Number of nodes that make the calls; 1 by default. */
+  nodes?: number | null | undefined;
+  /** Length of each simulated fault; 5 minutes by default. */
+  outage?: Duration | null | undefined;
+  /** Queue whose policy settings apply. */
+  queue?: Name | null | undefined;
+  /** Rate limit of the destination's gate. */
+  rate?: Rate | null | undefined;
+  /** The retry policy; omitted fields come from the queue, the tenant and the server. */
+  retry?: RetryPolicyInput | null | undefined;
+  /** Maximum fraction of starts per minute that may be retries, of the destination's gate. */
+  retryShare?: number | null | undefined;
+  /** Total slots of the workers or handlers that make the calls, instead of `nodes`. */
+  slots?: number | null | undefined;
+  /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
+  tenant?: Name | null | undefined;
+  /** Timeout of a call; 30 seconds by default. */
+  timeout?: Duration | null | undefined;
+  /** Jobs per second that call the target. */
+  traffic?: number | null | undefined;
+}
+
 /** A job held by a worker until its lease expires. */
 export interface Claim {
   /** Proof that the claim is valid: send it with every request about this attempt. */
@@ -1019,6 +1114,22 @@ export interface FailureRequest {
 
 export type FailureState = "new" | "known" | "fixed" | "regressed";
 
+export type Fault = "refuses" | "hangs" | "overload";
+
+/** What follows from a fault. */
+export interface FaultResult {
+  /** Attempts started since it began. */
+  attempts: number;
+  /** Jobs given up since it began. */
+  deadLetters: number;
+  /** The fault. */
+  fault: Fault;
+  /** Time from its end to recovery; null if the system does not recover. */
+  recoversAfterMs?: number | null | undefined;
+  /** Peak number of due jobs that waited for their start. */
+  waitingMax: number;
+}
+
 /** Fingerprint shared by failures with the same cause */
 export type Fingerprint = string;
 
@@ -1681,6 +1792,32 @@ export interface PauseQueueRequest {
 /** true or an object to pause the gate, false to resume it */
 export type PauseRequest = boolean | PauseDetails;
 
+/** Whether a system recovers by itself after outages, computed with the given settings. */
+export interface PolicyCertificate {
+  /** The smallest helpful change that was found; null if none is needed or none was found. */
+  change?: CertificateChange | null | undefined;
+  /** Results by fault; empty if the system is overloaded without a fault. */
+  faults: FaultResult[];
+  /** Fraction of the capacity that the jobs need if each is called once. */
+  load: number;
+  /** Length of each fault. */
+  outageMs: number;
+  /** Load against time. */
+  picture: CertificatePicture;
+  /** Time from the end of the worst fault to recovery; null unless the system recovers. */
+  recoversAfterMs?: number | null | undefined;
+  /** Highest load that was found to recover; null if none was. */
+  recoversUpTo?: number | null | undefined;
+  /** Time that was simulated after the end of a fault. */
+  simulatedMs: number;
+  /** The result as a sentence. */
+  summary: string;
+  /** The target as it was simulated. */
+  target: CertificateTarget;
+  /** The verdict. */
+  verdict: CertificateVerdict;
+}
+
 /** The timetable of a job whose every attempt fails immediately. */
 export interface PolicyPreview {
   /** The attempts. */
@@ -2278,6 +2415,8 @@ export interface SucceedRequest {
   /** Result, kept with the attempt, up to 64 KiB. */
   result?: unknown;
 }
+
+export type SystemState = "well" | "degraded" | "down";
 
 /** Attempts by outcome. */
 export interface Tally {
@@ -3248,6 +3387,11 @@ export interface Operations {
     };
     answer: Operation;
   };
+  /** Compute whether a system recovers by itself after outages. */
+  certifyPolicy: {
+    body: CertifyPolicyRequest;
+    answer: PolicyCertificate;
+  };
   /** Preview the whole timetable of a policy. */
   previewPolicy: {
     body: PreviewPolicyRequest;
@@ -3546,6 +3690,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   listOperationJobs: ["GET", "/operations/{id}/jobs"],
   pauseOperation: ["POST", "/operations/{id}/pause"],
   resumeOperation: ["POST", "/operations/{id}/resume"],
+  certifyPolicy: ["POST", "/policies/certify"],
   previewPolicy: ["POST", "/policies/preview"],
   replayPolicy: ["POST", "/policies/replay"],
   listQueues: ["GET", "/queues"],

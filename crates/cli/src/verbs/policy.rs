@@ -1,4 +1,7 @@
-//! `steadfast policy`: what a retry policy would do, and what it would have done.
+//! `steadfast policy`: what a retry policy would do, what it would have done, and what an outage
+//! would lead to.
+
+mod certify;
 
 use std::time::Duration;
 
@@ -18,7 +21,7 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  steadfast policy preview patient\n  steadfast policy replay patient --queue default"
+    after_help = "Examples:\n  steadfast policy preview patient\n  steadfast policy replay patient --queue default\n  steadfast policy certify http --capacity 100 --traffic 60 --latency 200ms"
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -31,6 +34,9 @@ enum Verb {
     Preview(Box<PreviewArgs>),
     /// Replay a policy over recorded attempts and compare the results.
     Replay(Box<ReplayArgs>),
+    /// Compute whether a system recovers by itself after outages. Requires no server unless
+    /// --destination is given.
+    Certify(Box<certify::CertifyArgs>),
 }
 
 #[derive(clap::Args)]
@@ -108,6 +114,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     match args.verb {
         Verb::Preview(args) => preview(&args),
         Verb::Replay(args) => replay(*args).await,
+        Verb::Certify(args) => certify::run(*args).await,
     }
 }
 

@@ -57,3 +57,45 @@ fn a_policy_is_replayed_over_what_has_happened() {
     let all = replay(&["patient"]);
     assert!(all.code != 0 && all.err.contains("queue"), "{all:?}");
 }
+
+#[test]
+fn a_certificate_is_computed_without_a_server() {
+    let dir = dir();
+    let certify = |more: &[&str]| {
+        let target = ["--traffic", "4", "--latency", "300ms", "--outage", "1m"];
+        let args: Vec<&str> = ["policy", "certify", "http"]
+            .iter()
+            .chain(&target)
+            .chain(more)
+            .copied()
+            .collect();
+        run(&args, &dir)
+    };
+    let shown = certify(&["--capacity", "20"]);
+    assert_eq!(shown.code, 0, "{shown:?}");
+    assert!(
+        shown.out.starts_with("recovers by itself: at 20 % load"),
+        "{shown:?}"
+    );
+    assert!(shown.out.contains(">  20 % "), "{shown:?}");
+    let shown = certify(&["--capacity", "3.5", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(json["verdict"], "overloaded");
+    let shown = certify(&["--capacity", "3.5"]);
+    assert_eq!(shown.code, 0, "{shown:?}");
+    let sentence = "does not recover: 114 % load without any fault";
+    assert!(shown.out.starts_with(sentence), "{shown:?}");
+    for (wrong, says) in [
+        (
+            &["--capacity", "0"][..],
+            "capacity is 0: must be between 0.01 and 100000",
+        ),
+        (&["--capacity", "NaN"], "must be a number"),
+        (&[], "capacity is missing: must be given"),
+        (&["--capacity", "9", "--queue", "a"], "--destination"),
+    ] {
+        let refused = certify(wrong);
+        assert_eq!(refused.code, 2, "{wrong:?}");
+        assert!(refused.err.contains(says), "{refused:?}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod change;
 mod defaults;
+mod destination;
 mod health;
 
 use std::{collections::HashMap, sync::Arc};

@@ -74,10 +74,18 @@ pub fn call_allowance(slots: u32, free: u32, in_flight: u32, window: CallWindow)
 }
 
 /// Each start takes a slot and gives it to its owner, so that the answer is the same if they are
-/// asked for one by one.
+/// asked for one by one. After the first that is refused all are, so it is found by halving: a node
+/// asks with each claim, and a certificate does so often.
 fn count_starts(most: u32, may_start: impl Fn(u32, u32) -> bool) -> u32 {
-    let refused = (0..most).find(|begun| !may_start(most - begun, *begun));
-    refused.unwrap_or(most)
+    let (mut begun, mut refused) = (0, most);
+    while begun < refused {
+        let middle = u32::midpoint(begun, refused);
+        match may_start(most - middle, middle) {
+            true => begun = middle + 1,
+            false => refused = middle,
+        }
+    }
+    begun
 }
 
 /// How many more calls a node may begin for a tenant, given how many slots it has, how many of them
@@ -133,6 +141,33 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// The starts of one after the other, as `count_starts` promises to count them.
+    fn starts_one_by_one(slots: u32, free: u32, tenants: u32, in_flight: u32) -> u32 {
+        let most = free.min(slots);
+        let may_start = |begun: &u32| {
+            in_flight.saturating_add(*begun) < tenant_share(slots, most - begun, tenants)
+        };
+        (0..most).find(|begun| !may_start(begun)).unwrap_or(most)
+    }
+
+    proptest! {
+        #[test]
+        fn starts_are_counted_as_if_they_were_asked_for_one_by_one(
+            (slots, free) in (0..600_u32, 0..600_u32),
+            (tenants, in_flight) in (1..9_u32, 0..600_u32),
+            window in 1..600_u32,
+        ) {
+            let counted = tenant_call_allowance(slots, free, tenants, in_flight);
+            prop_assert_eq!(counted, starts_one_by_one(slots, free, tenants, in_flight));
+            let most = free.min(slots);
+            let refused = (0..most).find(|begun| {
+                in_flight + begun >= share(slots, most - begun).min(window)
+            });
+            let counted = call_allowance(slots, free, in_flight, CallWindow(window));
+            prop_assert_eq!(counted, refused.unwrap_or(most));
+        }
+    }
 
     const SLOTS: u32 = 512;
     const WIDE: CallWindow = CallWindow(limits::CALL_WINDOW_MAX);

@@ -34,6 +34,24 @@ impl Dice {
     }
 }
 
+/// The rolls of a simulation: the same for the same seed.
+pub(crate) struct DiceSequence(u64);
+
+impl DiceSequence {
+    pub fn from_seed(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// SplitMix64: its numbers are even, and it is a few lines.
+    pub fn next(&mut self) -> Dice {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Dice::new(bits ^ (bits >> 31))
+    }
+}
+
 /// How long a retry waits, and how that came about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

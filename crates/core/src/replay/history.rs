@@ -116,6 +116,10 @@ impl ReplayHistory {
             .collect();
     }
 
+    pub(super) fn attempts(&self) -> &[RecordedAttempt] {
+        &self.attempts
+    }
+
     pub(super) fn runs(&self) -> &[Run] {
         &self.runs
     }

@@ -43,7 +43,7 @@ fn run(world: World, policy: &Arc<RetryPolicy>, every: u64, seed: u64) -> Vec<Re
         let id = JobId::new(start, number << 2);
         let new = NewJob::new(id, Kind::http(), Payload::default(), policy.clone());
         let mut job = new.into_job(start);
-        let mut rolls = DiceSequence(seed ^ (number << 20));
+        let mut rolls = DiceSequence::from_seed(seed ^ (number << 20));
         while !job.progress.state.is_final() {
             let at = job.progress.run_at;
             let failure = world(number, at.since(T0).as_secs(), rolls.next().sample());

@@ -6,9 +6,9 @@
 use std::{collections::HashMap, sync::Arc};
 
 use steadfast_core::{
-    Attempt, Destination, Failure, FailureFingerprint, Guarantee, Invalid, Job, JobId, Kind,
-    PolicyPatch, Queue, RecordedAttempt, ReplayHistory, ReplayPolicies, ReplayReport, RetryPolicy,
-    Tenant, Timestamp, duration,
+    Attempt, Destination, Failure, FailureFingerprint, GateLimits, Guarantee, Invalid, Job, JobId,
+    Kind, MeasuredTarget, PolicyPatch, Queue, RecordedAttempt, ReplayHistory, ReplayPolicies,
+    ReplayReport, RetryPolicy, Tenant, Timestamp, duration,
     limits::{REPLAY_ATTEMPTS_MAX, REPLAY_SPAN, REPLAY_SPAN_DEFAULT},
 };
 use steadfast_store::{JobFilter, JobPageRequest};
@@ -65,9 +65,38 @@ impl ReplayRecord {
         };
         self.history.replay(policies, seed)
     }
+
+    /// What the attempts say about the system that they called; `None` if there are too few.
+    pub fn measure(&self) -> Option<MeasuredTarget> {
+        self.history.measure()
+    }
 }
 
 impl Client {
+    /// The policy of jobs of a queue and kind that are created with this `retry`.
+    pub fn resolve_policy(
+        &self,
+        tenant: Option<&Tenant>,
+        queue: Option<&Queue>,
+        kind: &Kind,
+        retry: &PolicyPatch,
+    ) -> Result<Arc<RetryPolicy>, Invalid> {
+        let tenant = tenant.cloned().unwrap_or_default();
+        let queue = queue.cloned().unwrap_or_default();
+        let over = [retry, &PolicyPatch::default()];
+        self.levels().resolve(&tenant, &queue, kind, over)
+    }
+
+    /// The limits of a destination's gates for a tenant's jobs, or for those of all tenants.
+    pub async fn destination_limits(
+        &self,
+        tenant: Option<&Tenant>,
+        destination: &Destination,
+    ) -> Result<GateLimits, ClientError> {
+        let gates = self.gate_cache().refresh_all().await?;
+        Ok(gates.destination_limits(tenant, destination))
+    }
+
     /// Reads the attempts that a replay needs; [`ReplayRecord::replay`] runs it.
     pub async fn replay_record(&self, request: ReplayRequest) -> Result<ReplayRecord, ClientError> {
         let since = request.checked_since(self.now())?;

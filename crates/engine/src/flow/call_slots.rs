@@ -55,7 +55,7 @@ pub struct Call {
     tenant: Tenant,
     is_webhook: bool,
     destination: Option<Destination>,
-    end: CallEnd,
+    pub end: CallEnd,
 }
 
 /// The evidence of an ended call about the capacity of its destination.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_core::{Claim, EndedAttempt, Invalid, Tenant};
+use steadfast_core::{Claim, EndedAttempt, FlowKey, Invalid, Kind, Outcome, Tenant, Timestamp};
 use steadfast_store::{ClaimRequest, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
@@ -11,11 +11,31 @@ use crate::{
     builder::EngineBuilder,
     client::Client,
     config::EngineConfig,
+    flow::call_slots::{Call, CallEnd, CallSlots},
+    limits::{CLAIM_BATCH_MAX, HTTP_CONCURRENCY_DEFAULT},
     node::NodeHandle,
     parts::Parts,
     role::Role as _,
     roles::dead_letter_retention::DeadLetterRetention,
 };
+
+/// Jobs that a fetcher has claimed.
+pub struct ClaimedCalls {
+    /// The claims, with the slots of those that are calls.
+    pub claims: Vec<(Claim, Option<RunningCall>)>,
+    /// When the next one is due.
+    pub next_due: Option<Timestamp>,
+}
+
+/// The slot of a call.
+pub struct RunningCall(Call);
+
+impl RunningCall {
+    /// Frees the slot.
+    pub fn end(mut self, outcome: &Outcome) {
+        self.0.end = CallEnd::of(outcome);
+    }
+}
 
 /// The parts of an engine without the loops around them.
 pub struct Roles(Parts);
@@ -56,6 +76,37 @@ impl Roles {
             ..self.0.request.clone()
         };
         Ok(self.0.store.claim(request).await?.claims)
+    }
+
+    /// Claims due jobs of a kind as a fetcher does: calls for the call slots of this node, and other
+    /// jobs for `free` slots.
+    pub async fn claim_for(
+        &self,
+        kind: &Kind,
+        free: Option<usize>,
+    ) -> Result<ClaimedCalls, StoreError> {
+        let calls = &self.0.calls;
+        let mut left = HTTP_CONCURRENCY_DEFAULT.saturating_sub(calls.in_flight());
+        let max = free.unwrap_or_else(|| CallSlots::claim_max(left));
+        let request = ClaimRequest {
+            kinds: vec![kind.clone()],
+            max: max.min(CLAIM_BATCH_MAX),
+            allowance: kind.is_call().then(|| calls.allowance(left)),
+            gates: self.0.gates.get().await?,
+            ..self.0.request.clone()
+        };
+        let claimed = self.0.store.claim(request).await?;
+        let claims = claimed.claims.into_iter().map(|claim| {
+            let call = kind.is_call().then(|| {
+                left = left.saturating_sub(1);
+                RunningCall(calls.begin(&FlowKey::from(claim.job()), left))
+            });
+            (claim, call)
+        });
+        Ok(ClaimedCalls {
+            claims: claims.collect(),
+            next_due: claimed.next_due,
+        })
     }
 
     /// Claims due jobs of any kind, whether this node has a handler for it or not.

@@ -1,5 +1,6 @@
 //! Pages over plain HTTP, without a browser.
 
+mod certificate;
 mod dead_letters;
 mod gates;
 mod schedules;
@@ -10,7 +11,7 @@ use crate::{
     worker_jobs::dead_letter,
 };
 
-pub const PAGES: [&str; 28] = [
+pub const PAGES: [&str; 29] = [
     "/jobs/new",
     "/",
     "/?span=day",
@@ -39,6 +40,7 @@ pub const PAGES: [&str; 28] = [
     "/simulator?preset=patient&jitter=decorrelated&maxRetries=100&retry=9",
     "/simulator?preset=once",
     "/simulator?preset=once&queue=default",
+    "/simulator/outage",
 ];
 
 async fn check_pages(node: &TestNode, pages: impl IntoIterator<Item = String>) {

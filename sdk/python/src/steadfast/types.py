@@ -336,6 +336,105 @@ class BulkResult(TypedDict):
     """
 
 
+class CertificateChange(TypedDict):
+    """A change of one setting that makes the system recover."""
+
+    deadLetters: int
+    """Most jobs given up because of a fault with this value."""
+    recoversAfterMs: int
+    """Time from the end of the worst fault to recovery with this value."""
+    setting: str
+    """The setting."""
+    summary: str
+    """The change as a sentence."""
+    value: str
+    """Its new value."""
+
+
+class CertificatePicture(TypedDict):
+    """Load against time."""
+
+    faultFromMs: int
+    """When the fault begins."""
+    faultToMs: int
+    """When the fault ends."""
+    rows: list[CertificateRow]
+    """One row per load, lowest first."""
+    spanMs: int
+    """Time covered by the columns."""
+
+
+class CertificateRow(TypedDict):
+    """The system at one load."""
+
+    isGiven: bool
+    """Whether this is the load of the request."""
+    load: float
+    """Fraction of the capacity that the jobs need if each is called once."""
+    recoversAfterMs: NotRequired[int | None]
+    """Time from the end of the worst fault to recovery; null if the system does not recover."""
+    states: list[SystemState]
+    """Worst state in each column."""
+
+
+class CertificateTarget(TypedDict):
+    """The target of a certificate."""
+
+    capacity: float
+    """Calls per second that it can answer."""
+    latencyMs: int
+    """Time it takes to answer a call."""
+    measuredCalls: NotRequired[int | None]
+    """Number of recorded calls behind the measured numbers; null if all were given."""
+    timeoutMs: int
+    """Timeout of a call."""
+    traffic: float
+    """Jobs per second that call it."""
+
+
+CertificateVerdict: TypeAlias = Literal["recovers", "stays_down", "overloaded"]
+"""The verdict of a certificate."""
+
+
+class CertifyPolicyRequest(TypedDict):
+    """Settings whose behaviour after outages is computed. `capacity`, `latency` and `traffic`
+    are required unless `destination` is given and calls to it are recorded.
+    """
+
+    capacity: NotRequired[float | None]
+    """Calls per second that the target can answer."""
+    destination: NotRequired[str | None]
+    """Destination whose gate applies, and whose recorded calls replace missing numbers."""
+    hold: NotRequired[HoldMode | None]
+    """What to do when the destination is unhealthy; by default `auto` for nodes and `watch` for
+    workers.
+    """
+    latency: NotRequired[Duration | None]
+    """Time the target takes to answer a call while nothing waits there."""
+    maxRunning: NotRequired[int | None]
+    """Maximum number of concurrent attempts of the destination's gate."""
+    nodes: NotRequired[int | None]
+    """Number of nodes that make the calls; 1 by default."""
+    outage: NotRequired[Duration | None]
+    """Length of each simulated fault; 5 minutes by default."""
+    queue: NotRequired[Name | None]
+    """Queue whose policy settings apply."""
+    rate: NotRequired[Rate | None]
+    """Rate limit of the destination's gate."""
+    retry: NotRequired[RetryPolicyInput | None]
+    """The retry policy; omitted fields come from the queue, the tenant and the server."""
+    retryShare: NotRequired[float | None]
+    """Maximum fraction of starts per minute that may be retries, of the destination's gate."""
+    slots: NotRequired[int | None]
+    """Total slots of the workers or handlers that make the calls, instead of `nodes`."""
+    tenant: NotRequired[Name | None]
+    """Only this tenant. Requires a key for all tenants; other keys always use their own tenant."""
+    timeout: NotRequired[Duration | None]
+    """Timeout of a call; 30 seconds by default."""
+    traffic: NotRequired[float | None]
+    """Jobs per second that call the target."""
+
+
 class Claim(TypedDict):
     """A job held by a worker until its lease expires."""
 
@@ -1098,6 +1197,24 @@ FailureRequest = TypedDict(
 FailureState: TypeAlias = Literal["new", "known", "fixed", "regressed"]
 
 
+Fault: TypeAlias = Literal["refuses", "hangs", "overload"]
+
+
+class FaultResult(TypedDict):
+    """What follows from a fault."""
+
+    attempts: int
+    """Attempts started since it began."""
+    deadLetters: int
+    """Jobs given up since it began."""
+    fault: Fault
+    """The fault."""
+    recoversAfterMs: NotRequired[int | None]
+    """Time from its end to recovery; null if the system does not recover."""
+    waitingMax: int
+    """Peak number of due jobs that waited for their start."""
+
+
 Fingerprint: TypeAlias = "str"
 """Fingerprint shared by failures with the same cause"""
 
@@ -1814,6 +1931,33 @@ PauseRequest: TypeAlias = "bool | PauseDetails"
 """true or an object to pause the gate, false to resume it"""
 
 
+class PolicyCertificate(TypedDict):
+    """Whether a system recovers by itself after outages, computed with the given settings."""
+
+    change: NotRequired[CertificateChange | None]
+    """The smallest helpful change that was found; null if none is needed or none was found."""
+    faults: list[FaultResult]
+    """Results by fault; empty if the system is overloaded without a fault."""
+    load: float
+    """Fraction of the capacity that the jobs need if each is called once."""
+    outageMs: int
+    """Length of each fault."""
+    picture: CertificatePicture
+    """Load against time."""
+    recoversAfterMs: NotRequired[int | None]
+    """Time from the end of the worst fault to recovery; null unless the system recovers."""
+    recoversUpTo: NotRequired[float | None]
+    """Highest load that was found to recover; null if none was."""
+    simulatedMs: int
+    """Time that was simulated after the end of a fault."""
+    summary: str
+    """The result as a sentence."""
+    target: CertificateTarget
+    """The target as it was simulated."""
+    verdict: CertificateVerdict
+    """The verdict."""
+
+
 class PolicyPreview(TypedDict):
     """The timetable of a job whose every attempt fails immediately."""
 
@@ -2443,6 +2587,9 @@ class SucceedRequest(TypedDict):
     """
     result: NotRequired[Any]
     """Result, kept with the attempt, up to 64 KiB."""
+
+
+SystemState: TypeAlias = Literal["well", "degraded", "down"]
 
 
 class TargetQuota(TypedDict):

@@ -144,7 +144,7 @@ impl Gates {
             .unwrap_or(usual)
     }
 
-    fn hold_set(&self, tenant: &Tenant, destination: &Destination) -> Option<HoldMode> {
+    pub(super) fn hold_set(&self, tenant: &Tenant, destination: &Destination) -> Option<HoldMode> {
         let [of_all, of_tenant] = both(tenant, GateScope::Destination, destination.as_str());
         let [tenants_own, _] = both(tenant, GateScope::Tenant, tenant.as_str());
         let ids = [of_tenant, tenants_own, of_all];
@@ -212,7 +212,7 @@ impl Gates {
         held
     }
 
-    fn of_destination(&self, destination: &Destination) -> &GateLimits {
+    pub(super) fn of_destination(&self, destination: &Destination) -> &GateLimits {
         if self.set.is_empty() {
             return &self.defaults.destination;
         }

@@ -5,7 +5,7 @@ use crate::{
     failure::{Failure, FailureClass},
     flow::{
         ClosedBy, DestinationHealth, GateState, HealthInput, HealthRules, HealthSubject,
-        HealthTally, HoldCommand, RetryAfterScope, Room, SharedRetryAfter,
+        HealthTally, HoldCommand, Rate, RetryAfterScope, RetryShare, Room, SharedRetryAfter,
     },
     job::{NewJob, attempt::Outcome},
     policy::Preset,
@@ -349,4 +349,35 @@ fn a_retry_after_applies_as_operator_and_tenant_say() {
         [Job, All]
     );
     assert_eq!(scopes(vec![gate(None, false)]), [Job, Job]);
+}
+
+#[test]
+fn the_limits_of_a_destination_are_the_stricter_of_its_gates_over_the_defaults() {
+    let origin = "https://api.example.com";
+    let [destination, other] =
+        [origin, "https://b.example.com"].map(|it| Destination::new(it).unwrap());
+    let mut own = gate(Some("acme"), GateScope::Destination, origin, 5);
+    own.limits.rate = Rate::new(100, Duration::from_secs(60), 0).ok();
+    own.limits.hold = Some(HoldMode::Watch);
+    let mut for_all = gate(None, GateScope::Destination, origin, 9);
+    for_all.limits.rate = Rate::new(1, Duration::from_secs(1), 0).ok();
+    let defaults = GateDefaults {
+        destination: GateLimits {
+            max_running: Some(30),
+            retry_share: RetryShare::new(0.2),
+            ..GateLimits::default()
+        },
+        ..GateDefaults::default()
+    };
+    let gates = Gates::new(1, [own, for_all.clone()], defaults.clone());
+    let acme = Tenant::new("acme").unwrap();
+    let limits = gates.destination_limits(Some(&acme), &destination);
+    assert_eq!(limits.max_running, Some(5));
+    assert_eq!(limits.rate, for_all.limits.rate);
+    assert_eq!(limits.retry_share, RetryShare::new(0.2));
+    assert_eq!(limits.hold, Some(HoldMode::Watch));
+    let limits = gates.destination_limits(None, &destination);
+    assert_eq!((limits.max_running, limits.hold), (Some(9), None));
+    let limits = gates.destination_limits(Some(&acme), &other);
+    assert_eq!(limits, defaults.destination);
 }

@@ -61,8 +61,12 @@ impl OutcomeCounts {
             .fold(0, |total, piece| total.saturating_add(of(piece)))
     }
 
-    pub(super) fn add(&mut self, job: JobId, has_failed: bool, at: Timestamp) {
-        let piece = Piece(number(at), 1, u32::from(has_failed), vec![fingerprint(job)]);
+    /// Adds attempts of different jobs, which have this id and those before it.
+    pub(super) fn add(&mut self, last: JobId, has_failed: bool, at: Timestamp, count: u32) {
+        let failed = if has_failed { count } else { 0 };
+        let jobs = 0..count.min(limits::HEALTH_GROUP_JOBS_MAX);
+        let jobs = jobs.map(|job| fingerprint(JobId::from_bits(last.bits() - u128::from(job))));
+        let piece = Piece(number(at), count, failed, jobs.collect());
         self.add_piece(&piece);
         self.keep_jobs();
     }

@@ -64,7 +64,7 @@ mod tests {
             let mut counts = OutcomeCounts::default();
             for (second, has_failed) in [(1, false), (30, true), (59, true)] {
                 let at = began.plus(Duration::from_secs(second));
-                counts.add(JobId::from_bits(4), has_failed, at);
+                counts.add(JobId::from_bits(4), has_failed, at, 1);
             }
             minutes.add(&counts);
         }

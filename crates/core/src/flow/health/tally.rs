@@ -62,12 +62,12 @@ impl HealthTally {
     /// Counts an attempt that ended, of the tenant whose health it is. `health` is what the node
     /// knows of the destination.
     pub fn add(&mut self, ended: &EndedAttempt, health: Option<&DestinationHealth>) {
-        self.add_outcome(ended, health);
+        self.add_group(ended, health, 1);
     }
 
     /// Counts a call of the node itself, which counts for all tenants.
     pub fn add_for_all(&mut self, ended: &EndedAttempt, health: Option<&DestinationHealth>) {
-        let Some(is_bad) = self.add_outcome(ended, health) else {
+        let Some(is_bad) = self.add_group(ended, health, 1) else {
             return;
         };
         let by_tenant = &mut self.content.by_tenant;
@@ -82,11 +82,13 @@ impl HealthTally {
         *newest = (*newest).max(Some(start));
     }
 
-    /// Whether the attempt failed because of the destination; `None` if it is not counted.
-    fn add_outcome(
+    /// Counts attempts of this many jobs that ended together in the same way. Answers whether they
+    /// failed because of the destination; `None` if they are not counted.
+    pub(crate) fn add_group(
         &mut self,
         ended: &EndedAttempt,
         health: Option<&DestinationHealth>,
+        count: u32,
     ) -> Option<bool> {
         let counted_from = health.map_or(Timestamp::EPOCH, DestinationHealth::counted_from);
         let content = &mut self.content;
@@ -108,7 +110,7 @@ impl HealthTally {
         if is_counted {
             content
                 .counts
-                .add(job.id, evidence == Evidence::Bad, ended.at);
+                .add(job.id, evidence == Evidence::Bad, ended.at, count);
         }
         if let Outcome::Failure { failure, .. } = ended.outcome()
             && evidence == Evidence::Bad

@@ -1,6 +1,8 @@
 //! The policy simulator: the timetable of a retry policy, without running a job, and what it would
 //! have done with the attempts that were really made.
 
+pub mod certificate;
+
 use std::time::Duration;
 
 use askama::Template;

@@ -297,6 +297,72 @@ async fn a_policy_is_replayed_over_the_attempts_that_were_made() {
 }
 
 #[tokio::test]
+async fn a_certificate_says_whether_a_system_recovers_from_an_outage() {
+    let server = Server::start().await;
+    let certify = |body: Value, status: u16| {
+        let http = server.http.clone();
+        async move { http.post("/api/v1/policies/certify", body).await.is(status) }
+    };
+    let target = json!({"capacity": 20, "traffic": 4, "latency": "300ms"});
+    let with = |more: Value| {
+        let mut body = target.clone();
+        let more = more.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(more);
+        body
+    };
+    let shown = certify(with(json!({"outage": "1m"})), 200).await;
+    assert_eq!(shown["verdict"], "recovers", "{shown:#}");
+    assert_eq!(shown["faults"].as_array().unwrap().len(), 3);
+    assert_eq!(shown["target"]["measuredCalls"], Value::Null);
+    let shown = certify(with(json!({"traffic": 24})), 200).await;
+    assert_eq!(shown["verdict"], "overloaded", "{shown:#}");
+    let summary = shown["summary"].as_str().unwrap();
+    let expected = "does not recover: 120 % load without any fault";
+    assert!(summary.starts_with(expected), "{summary}");
+
+    // The gate of the destination counts, unless the request says otherwise.
+    let origin = "https://api.example.com";
+    let gate = "/api/v1/gates/destination/https%3A%2F%2Fapi.example.com";
+    let limits = json!({"rate": {"limit": 2, "per": "1s"}});
+    server.http.put(gate, limits).await.is(200);
+    let shown = certify(with(json!({"destination": origin})), 200).await;
+    assert_eq!(shown["verdict"], "overloaded", "{shown:#}");
+    let rate = json!({"limit": 12, "per": "1s"});
+    let body = with(json!({"destination": origin, "rate": rate, "outage": "1m"}));
+    assert_eq!(certify(body, 200).await["verdict"], "recovers");
+
+    for (more, field, says) in [
+        (json!({"capacity": null}), "capacity", "must be given"),
+        (json!({"capacity": 0}), "capacity", "must be between 0.01"),
+        (json!({"latency": "1m"}), "latency", "shorter than timeout"),
+        (json!({"outage": "1s"}), "outage", "must be between 10s"),
+        (json!({"nodes": 0}), "nodes", "must be between 1 and 64"),
+        (
+            json!({"nodes": 1, "slots": 1}),
+            "slots",
+            "if nodes is given",
+        ),
+        (json!({"retryShare": 2}), "retryShare", "between 0 and 1"),
+        (
+            json!({"retry": {"maxRetries": 101}}),
+            "retry.maxRetries",
+            "100",
+        ),
+        (
+            json!({"destination": origin, "traffic": null}),
+            "traffic",
+            "fewer than 50 successful calls",
+        ),
+        (json!({"destination": "nowhere"}), "destination", "must be"),
+    ] {
+        let refused = certify(with(more), 422).await;
+        assert_eq!(refused["field"], field, "{refused:#}");
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains(says), "{detail}");
+    }
+}
+
+#[tokio::test]
 async fn a_replay_sees_the_jobs_of_its_tenant_alone() {
     let server = Server::start().await;
     let http = server.key(Scope::Admin, None).await;

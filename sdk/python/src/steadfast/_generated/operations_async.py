@@ -898,6 +898,13 @@ class AsyncOperations:
             await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/resume"),
         )
 
+    async def certify_policy(self, body: types.CertifyPolicyRequest) -> types.PolicyCertificate:
+        """Compute whether a system recovers by itself after outages."""
+        return cast(
+            "types.PolicyCertificate",
+            await self.request("POST", "/api/v1/policies/certify", body=body),
+        )
+
     async def preview_policy(self, body: types.PreviewPolicyRequest) -> types.PolicyPreview:
         """Preview the whole timetable of a policy."""
         return cast(

@@ -872,6 +872,12 @@ class Operations:
             self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/resume"),
         )
 
+    def certify_policy(self, body: types.CertifyPolicyRequest) -> types.PolicyCertificate:
+        """Compute whether a system recovers by itself after outages."""
+        return cast(
+            "types.PolicyCertificate", self.request("POST", "/api/v1/policies/certify", body=body)
+        )
+
     def preview_policy(self, body: types.PreviewPolicyRequest) -> types.PolicyPreview:
         """Preview the whole timetable of a policy."""
         return cast(
