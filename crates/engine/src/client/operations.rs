@@ -257,13 +257,18 @@ impl Client {
         Ok(self.store().list_operations(filter, page).await?)
     }
 
-    /// The newest operations that have looked at a job, or will.
+    /// The newest operations that have examined a job, or will.
     pub async fn operations_of_job(
         &self,
         job: JobId,
         limit: usize,
     ) -> Result<Vec<OperationRecord>, ClientError> {
-        Ok(self.store().operations_of_job(job, limit).await?)
+        let filter = OperationFilter {
+            job: Some(job),
+            ..OperationFilter::default()
+        };
+        let page = PageRequest::first(limit);
+        Ok(self.store().list_operations(filter, page).await?.items)
     }
 
     /// Halts an operation until it is resumed.

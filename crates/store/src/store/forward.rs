@@ -94,7 +94,6 @@ macro_rules! for_each_verb {
             DocumentStore {
                 save_document(document: Document, outbox: Outbox) -> Result<DocumentSaveResult, StoreError>;
                 list_documents(kind: DocumentKind, page: DocumentPage) -> Result<Vec<Document>, StoreError>;
-                get_document(kind: DocumentKind, id: String) -> Result<Option<Document>, StoreError>;
                 document_versions() -> Result<DocumentVersions, StoreError>;
                 delete_document(kind: DocumentKind, id: String, revision: Option<u64>, audit: Option<AuditRecord>) -> Result<bool, StoreError>;
                 gates() -> Result<Arc<Gates>, StoreError>;
@@ -105,13 +104,11 @@ macro_rules! for_each_verb {
             }
             OperationStore {
                 create_operation(operation: OperationRecord, jobs: Vec<JobId>, open_max: usize, audit: AuditRecord) -> Result<bool, StoreError>;
-                get_operation(id: OperationId) -> Result<Option<OperationRecord>, StoreError>;
                 list_operations(filter: OperationFilter, page: PageRequest<OperationId>) -> Result<Page<OperationRecord, OperationId>, StoreError>;
                 change_operation(id: OperationId, event: OperationEvent, audit: Option<AuditRecord>) -> Result<OperationChange, StoreError>;
                 work_operation(id: OperationId, revision: u64, batch: OperationBatch, subscriptions: Arc<Subscriptions>) -> Result<OperationChange, StoreError>;
                 save_outcomes(id: OperationId, outcomes: Vec<(JobId, OperationOutcome)>) -> Result<OperationChange, StoreError>;
                 list_operation_jobs(id: OperationId, filter: OperationJobFilter, page: PageRequest<JobId>) -> Result<Page<OperationJob, JobId>, StoreError>;
-                operations_of_job(job: JobId, limit: usize) -> Result<Vec<OperationRecord>, StoreError>;
                 list_audit(filter: AuditFilter, page: PageRequest<AuditId>) -> Result<Page<AuditRecord, AuditId>, StoreError>;
                 prune_records(before: RetentionTimes, limit: usize) -> Result<PrunedRecords, StoreError>;
             }
@@ -120,7 +117,6 @@ macro_rules! for_each_verb {
                 job_links(job: JobId, dependants_max: u64) -> Result<JobLinks, StoreError>;
                 create_batch(batch: NewBatch, unfinished_max: usize) -> Result<BatchCreateResult, EnqueueError>;
                 close_batch(id: BatchId, audit: Option<AuditRecord>) -> Result<Option<BatchRecord>, StoreError>;
-                get_batch(id: BatchId) -> Result<Option<BatchRecord>, StoreError>;
                 list_batches(filter: BatchFilter, page: PageRequest<BatchId>) -> Result<Page<BatchRecord, BatchId>, StoreError>;
             }
         }

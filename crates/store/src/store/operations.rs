@@ -27,10 +27,18 @@ pub trait OperationStore: BaseStore {
         audit: AuditRecord,
     ) -> Result<bool, StoreError>;
 
-    /// One operation, if it is stored.
-    async fn get_operation(&self, id: OperationId) -> Result<Option<OperationRecord>, StoreError>;
+    /// One operation, if it is stored: a list of the one with this id.
+    async fn get_operation(&self, id: OperationId) -> Result<Option<OperationRecord>, StoreError> {
+        let filter = OperationFilter {
+            id: Some(id),
+            ..OperationFilter::default()
+        };
+        let found = self.list_operations(filter, PageRequest::first(1)).await?;
+        Ok(found.items.into_iter().next())
+    }
 
-    /// Operations that match, newest first.
+    /// Operations that match, newest first. One that cannot be read is left out, unless it is asked
+    /// for by its id.
     async fn list_operations(
         &self,
         filter: OperationFilter,
@@ -72,13 +80,6 @@ pub trait OperationStore: BaseStore {
         filter: OperationJobFilter,
         page: PageRequest<JobId>,
     ) -> Result<Page<OperationJob, JobId>, StoreError>;
-
-    /// The newest operations that have looked at a job, or will, no more than `limit`.
-    async fn operations_of_job(
-        &self,
-        job: JobId,
-        limit: usize,
-    ) -> Result<Vec<OperationRecord>, StoreError>;
 
     /// Audit records that match, newest first.
     async fn list_audit(
@@ -246,10 +247,23 @@ pub enum OperationChange {
 /// Which operations are meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationFilter {
+    /// The one with this id.
+    pub id: Option<OperationId>,
+    /// Those that have examined this job, or will.
+    pub job: Option<JobId>,
     /// Those of this tenant.
     pub tenant: Option<Tenant>,
     /// Those that have not ended.
     pub is_open: bool,
+}
+
+impl OperationFilter {
+    /// Whether an operation is asked for, by what its record says.
+    pub(crate) fn matches(&self, operation: &OperationRecord) -> bool {
+        self.id.is_none_or(|id| operation.id == id)
+            && (self.tenant.is_none() || self.tenant == operation.tenant)
+            && (!self.is_open || operation.is_open())
+    }
 }
 
 /// Which jobs of an operation are meant.

@@ -51,13 +51,6 @@ impl<D: Driver> OperationStore for D {
         .await
     }
 
-    async fn get_operation(&self, id: OperationId) -> Result<Option<OperationRecord>, StoreError> {
-        self.read("get_operation", Asker::Caller, id, |tx, id| {
-            Box::pin(find(tx, *id, Lock::None))
-        })
-        .await
-    }
-
     async fn list_operations(
         &self,
         filter: OperationFilter,
@@ -140,20 +133,6 @@ impl<D: Driver> OperationStore for D {
                 Ok(page_of(jobs, page.limit, |job| job.job))
             })
         })
-        .await
-    }
-
-    async fn operations_of_job(
-        &self,
-        job: JobId,
-        limit: usize,
-    ) -> Result<Vec<OperationRecord>, StoreError> {
-        self.read(
-            "operations_of_job",
-            Asker::Caller,
-            (job, limit),
-            |tx, it| Box::pin(of_job(tx, it.0, it.1)),
-        )
         .await
     }
 
@@ -402,23 +381,40 @@ async fn list(
     filter: &OperationFilter,
     page: PageRequest<OperationId>,
 ) -> Result<Page<OperationRecord, OperationId>, DriverError> {
+    if let Some(job) = filter.job {
+        return of_job(tx, job, filter, page).await;
+    }
+    if let Some(id) = filter.id {
+        let found = find(tx, id, Lock::None).await?;
+        let is_listed = |it: &OperationRecord| page.after.is_none_or(|after| it.id < after);
+        let found = found.filter(|it| is_listed(it) && filter.matches(it));
+        return Ok(page_of(found.into_iter().collect(), page.limit, |it| it.id));
+    }
     let tenant = filter.tenant.as_ref().map(|tenant| tenant.as_str());
     let state = filter.is_open.then_some(RecordState::Open);
     let kind = RecordKind::Operation;
     newest_page(tx, kind, (tenant, state), page, read, |record| record.id).await
 }
 
+/// A page may have fewer than it may hold although others follow: operations that do not match take
+/// places.
 async fn of_job(
     tx: &mut dyn Reads,
     job: JobId,
-    limit: usize,
-) -> Result<Vec<OperationRecord>, DriverError> {
-    let mut records = Vec::new();
-    for id in tx.operations_of(job, limit).await? {
+    filter: &OperationFilter,
+    page: PageRequest<OperationId>,
+) -> Result<Page<OperationRecord, OperationId>, DriverError> {
+    let wanted = page.limit.saturating_add(1);
+    let ids = tx.operations_of(job, page.after, wanted).await?;
+    let ids = page_of(ids, page.limit, |id| *id);
+    let mut items = Vec::with_capacity(ids.items.len());
+    for id in ids.items {
         let found = find(tx, id, Lock::None).await;
-        records.extend(skip_corrupt(tx, found, "operation", id)?.flatten());
+        let found = skip_corrupt(tx, found, "operation", id)?.flatten();
+        items.extend(found.filter(|found| filter.matches(found)));
     }
-    Ok(records)
+    let next = ids.next;
+    Ok(Page { items, next })
 }
 
 async fn prune(

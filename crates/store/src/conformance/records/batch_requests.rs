@@ -124,6 +124,7 @@ pub async fn batches_and_their_jobs_are_listed(f: Fixture) {
         let filter = BatchFilter {
             tenant,
             is_unfinished,
+            ..BatchFilter::default()
         };
         let found = walk(1, async |page| {
             f.store.list_batches(filter.clone(), page).await

@@ -113,11 +113,11 @@ async fn actions(f: &Fixture, filter: AuditFilter) -> Vec<String> {
 
 pub async fn operations_are_kept_and_listed_newest_first(f: Fixture) {
     let f = &f;
-    let mut records = Vec::new();
+    let (job, mut records) = (f.id(), Vec::new());
     for name in [None, Some("acme"), None] {
         let mut record = requeue(f, 5);
         record.tenant = name.map(tenant);
-        records.push(create(f, record, &[]).await);
+        records.push(create(f, record, &[job]).await);
     }
     let stored = f.store.get_operation(records[1].id).await.unwrap();
     assert_eq!(stored.as_ref(), Some(&records[1]));
@@ -130,9 +130,21 @@ pub async fn operations_are_kept_and_listed_newest_first(f: Fixture) {
     };
     let ids: Vec<OperationId> = records.iter().rev().map(|record| record.id).collect();
     assert_eq!(list(OperationFilter::default()).await, ids);
+    assert_eq!(list(of_job(job)).await, ids);
+    assert!(list(of_job(f.id())).await.is_empty());
+    for (id, found) in [(ids[1], vec![ids[1]]), (ids[0], vec![])] {
+        let one = OperationFilter {
+            id: Some(id),
+            tenant: Some(tenant("acme")),
+            ..of_job(job)
+        };
+        assert_eq!(list(one.clone()).await, found);
+        assert_eq!(list(OperationFilter { job: None, ..one }).await, found);
+    }
     let of_tenant = |is_open| OperationFilter {
         tenant: Some(tenant("acme")),
         is_open,
+        ..OperationFilter::default()
     };
     assert_eq!(list(of_tenant(false)).await, [records[1].id]);
     let cancel = OperationEvent::Cancel;
@@ -142,6 +154,7 @@ pub async fn operations_are_kept_and_listed_newest_first(f: Fixture) {
     let open = OperationFilter {
         tenant: None,
         is_open: true,
+        ..OperationFilter::default()
     };
     assert_eq!(list(open).await, [ids[0], ids[2]]);
     let unknown = OperationId::from_bits(1);
@@ -218,8 +231,9 @@ pub async fn a_batch_changes_jobs_and_counts_them_together(f: Fixture) {
     assert_eq!(rows(f, record.id, all).await, expected);
     let left = rows(f, record.id, OperationJobFilter::NotChanged).await;
     assert_eq!(left, [expected[1], expected[3]]);
-    let of_job = f.store.operations_of_job(dead[2], 5).await.unwrap();
-    assert_eq!(of_job, [done]);
+    let page = PageRequest::first(5);
+    let of_job = f.store.list_operations(of_job(dead[2]), page);
+    assert_eq!(of_job.await.unwrap().items, [done]);
 }
 
 pub async fn a_batch_from_an_older_revision_changes_nothing(f: Fixture) {
@@ -330,13 +344,16 @@ pub async fn ended_operations_go_with_their_jobs(f: Fixture) {
     assert!(f.store.get_operation(old.id).await.unwrap().is_none());
     assert!(f.store.get_operation(open.id).await.unwrap().is_some());
     assert!(rows(f, old.id, OperationJobFilter::All).await.is_empty());
-    assert!(
-        f.store
-            .operations_of_job(dead[0], 5)
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    let page = PageRequest::first(5);
+    let of_job = f.store.list_operations(of_job(dead[0]), page);
+    assert!(of_job.await.unwrap().items.is_empty());
+}
+
+fn of_job(job: JobId) -> OperationFilter {
+    OperationFilter {
+        job: Some(job),
+        ..OperationFilter::default()
+    }
 }
 
 pub async fn a_command_and_its_audit_record_are_stored_together(f: Fixture) {
