@@ -16,7 +16,7 @@ use steadfast_store::{
     BatchCreateResult, BatchRecord, ClaimRequest, ClaimResult, CommandError, CommitResult,
     Document, DocumentSaveResult, EnqueueError, EnqueueResult, FireRequest, FireResult, JobFilter,
     JobPageRequest, OperationBatch, OperationChange, OperationJobFilter, OperationRecord, Outbox,
-    Page, PageRequest, ReleasedDependants, RenewResult, Renewal, SaveStepResult,
+    Page, PageRequest, PruneRequest, ReleasedDependants, RenewResult, Renewal, SaveStepResult,
     ScheduleSaveResult, StartQuery, StartSnapshot, Store, StoreError, StoreLayer,
 };
 
@@ -487,8 +487,11 @@ impl StoreLayer for ObservedStore {
         Ok(saved)
     }
 
-    async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
-        let count = self.inner.prune(ended_before, limit).await?;
+    async fn prune(&self, request: PruneRequest) -> Result<usize, StoreError> {
+        let count = self.inner.prune(request).await?;
+        let PruneRequest::Jobs { ended_before, .. } = request else {
+            return Ok(count);
+        };
         let living = self.history.lock().living();
         let left = self.inner.get_jobs(living).await?.into_iter().flatten();
         let left: BTreeSet<JobId> = left.map(|job| job.id).collect();

@@ -25,8 +25,8 @@ use steadfast_core::{
 use steadfast_store::{
     BatchCreateResult, ClaimRequest, ClaimResult, CommandError, CommitResult, EnqueueError,
     EnqueueResult, FireRequest, FireResult, JobFilter, JobPageRequest, LayeredStore,
-    OperationBatch, OperationChange, Page, ReleasedDependants, RenewResult, Renewal, StartQuery,
-    StartSnapshot, Store, StoreError, StoreLayer,
+    OperationBatch, OperationChange, Page, PruneRequest, ReleasedDependants, RenewResult, Renewal,
+    StartQuery, StartSnapshot, Store, StoreError, StoreLayer,
 };
 
 use crate::{Backend, Invariant};
@@ -365,13 +365,15 @@ impl StoreLayer for BuggyStore {
         self.fire_wrongly(firings).await
     }
 
-    async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
-        if self.bug == Bug::DeadLettersPruned {
+    async fn prune(&self, mut request: PruneRequest) -> Result<usize, StoreError> {
+        if self.bug == Bug::DeadLettersPruned
+            && let PruneRequest::Jobs { ended_before, .. } = &mut request
+        {
             let dead: Vec<JobId> = self
                 .some(JobFilter::dead_letters())
                 .await?
                 .iter()
-                .filter(|job| job.progress.finished_at < Some(ended_before))
+                .filter(|job| job.progress.finished_at < Some(*ended_before))
                 .map(|job| job.id)
                 .collect();
             if !dead.is_empty() {
@@ -379,10 +381,9 @@ impl StoreLayer for BuggyStore {
                     self.inner
                         .run_command(dead, JobCommand::Discard, Arc::default(), None);
                 discard.await?;
-                let soon = self.inner.now().plus(std::time::Duration::from_micros(1));
-                return self.inner.prune(soon, limit).await;
+                *ended_before = self.inner.now().plus(std::time::Duration::from_micros(1));
             }
         }
-        self.inner.prune(ended_before, limit).await
+        self.inner.prune(request).await
     }
 }

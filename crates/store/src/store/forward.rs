@@ -27,9 +27,9 @@ use super::{
     FireResult, GateSettings, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,
     LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines, OperationBatch,
     OperationChange, OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox,
-    Page, PageRequest, PrunedRecords, QueryStore, ReleasedDependants, RenewResult, Renewal,
-    RetentionTimes, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
-    ScheduleStore, StartQuery, StartSnapshot, StoreMetrics, TickRecord,
+    Page, PageRequest, PruneRequest, QueryStore, ReleasedDependants, RenewResult, Renewal,
+    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
+    StartQuery, StartSnapshot, StoreMetrics, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -52,8 +52,7 @@ macro_rules! for_each_verb {
                 expired_leases(limit: usize) -> Result<Vec<Claim>, StoreError>;
                 expired_starts(limit: usize) -> Result<Vec<JobId>, StoreError>;
                 run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>, audit: Option<AuditRecord>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
-                prune(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
-                prune_names(keep: usize) -> Result<usize, StoreError>;
+                prune(request: PruneRequest) -> Result<usize, StoreError>;
                 recount(repair: bool) -> Result<Vec<CounterDifference>, StoreError>;
                 check_writable() -> Result<(), StoreError>;
             }
@@ -110,7 +109,6 @@ macro_rules! for_each_verb {
                 save_outcomes(id: OperationId, outcomes: Vec<(JobId, OperationOutcome)>) -> Result<OperationChange, StoreError>;
                 list_operation_jobs(id: OperationId, filter: OperationJobFilter, page: PageRequest<JobId>) -> Result<Page<OperationJob, JobId>, StoreError>;
                 list_audit(filter: AuditFilter, page: PageRequest<AuditId>) -> Result<Page<AuditRecord, AuditId>, StoreError>;
-                prune_records(before: RetentionTimes, limit: usize) -> Result<PrunedRecords, StoreError>;
             }
             DependencyStore {
                 release_dependants(limit: usize, subscriptions: Arc<Subscriptions>) -> Result<ReleasedDependants, StoreError>;

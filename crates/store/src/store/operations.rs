@@ -87,40 +87,6 @@ pub trait OperationStore: BaseStore {
         filter: AuditFilter,
         page: PageRequest<AuditId>,
     ) -> Result<Page<AuditRecord, AuditId>, StoreError>;
-
-    /// Deletes operations, batches and audit records whose retention is over: `limit` rows of each at
-    /// most.
-    ///
-    /// An operation whose jobs are many goes in several calls, and a batch only when its jobs are all
-    /// deleted. As of a job, its idempotency key lives for
-    /// [a while](steadfast_core::limits::IDEMPOTENCY_KEY_RETENTION_MIN) at least.
-    async fn prune_records(
-        &self,
-        before: RetentionTimes,
-        limit: usize,
-    ) -> Result<PrunedRecords, StoreError>;
-}
-
-/// What is older than this is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RetentionTimes {
-    /// Operations that ended before it.
-    pub operations: Timestamp,
-    /// Batches that ended before it.
-    pub batches: Timestamp,
-    /// Audit records from before it.
-    pub audit: Timestamp,
-}
-
-/// How many rows were deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PrunedRecords {
-    /// Of operations and their jobs.
-    pub operations: usize,
-    /// Of batches.
-    pub batches: usize,
-    /// Of audit records.
-    pub audit: usize,
 }
 
 /// A stored operation.

@@ -31,7 +31,7 @@ use crate::{
     paging::page_of,
     store::{
         AuditFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-        OperationRecord, OperationStore, Page, PageRequest, PrunedRecords, RetentionTimes,
+        OperationRecord, OperationStore, Page, PageRequest,
     },
 };
 
@@ -148,30 +148,6 @@ impl<D: Driver> OperationStore for D {
             |tx, (filter, page)| Box::pin(audit::list(tx, filter, *page)),
         )
         .await
-    }
-
-    async fn prune_records(
-        &self,
-        before: RetentionTimes,
-        limit: usize,
-    ) -> Result<PrunedRecords, StoreError> {
-        // In short transactions, so that the requests of others come in between.
-        let delete = |before: Timestamp, verb: Verb<(Timestamp, usize), usize>| {
-            self.transact("prune_records", limit, (before, limit), verb)
-        };
-        let operations = delete(before.operations, |tx, it| Box::pin(prune(tx, it.0, it.1)));
-        let operations = operations.await?;
-        let batches = delete(before.batches, |tx, it| {
-            Box::pin(batches::prune(tx, it.0, it.1))
-        });
-        let batches = batches.await?;
-        let audit = delete(before.audit, |tx, it| Box::pin(tx.delete_audit(it.0, it.1)));
-        let audit = audit.await?;
-        Ok(PrunedRecords {
-            operations,
-            batches,
-            audit,
-        })
     }
 }
 
@@ -417,7 +393,7 @@ async fn of_job(
     Ok(Page { items, next })
 }
 
-async fn prune(
+pub(super) async fn prune(
     tx: &mut dyn Transaction,
     ended_before: Timestamp,
     limit: usize,

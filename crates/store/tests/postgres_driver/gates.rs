@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use steadfast_core::{Gate, GateId, GateLimits, GateScope, Rate, limits::DAY};
-use steadfast_store::{BaseStore as _, GateSettings, JobStore as _, ManualClock, PostgresStore};
+use steadfast_store::{
+    BaseStore as _, GateSettings, JobStore as _, ManualClock, PostgresStore, PruneRequest,
+};
 
 use crate::common::{TestDatabase, job, jobs, request, success};
 
@@ -60,7 +62,7 @@ async fn gates_that_were_not_used_for_long_are_deleted_and_come_back() {
     let rows = "SELECT (SELECT count(*) FROM steadfast.gate) + (SELECT count(*) FROM steadfast.gate_state)";
     let search = async || {
         for _ in 0..300 {
-            store.prune_names(0).await.unwrap();
+            store.prune(PruneRequest::Names { keep: 0 }).await.unwrap();
             if database.number(rows).await == 0 {
                 break;
             }
@@ -71,7 +73,7 @@ async fn gates_that_were_not_used_for_long_are_deleted_and_come_back() {
         database.number(rows).await
     };
     for _ in 0..5 {
-        store.prune_names(0).await.unwrap();
+        store.prune(PruneRequest::Names { keep: 0 }).await.unwrap();
         clock.advance(DAY);
     }
     assert_eq!(database.number(rows).await, 2, "an attempt runs there");
