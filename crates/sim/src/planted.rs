@@ -25,8 +25,8 @@ use steadfast_core::{
 use steadfast_store::{
     BatchCreateResult, ClaimRequest, ClaimResult, CommandError, CommitResult, EnqueueError,
     EnqueueResult, FireRequest, FireResult, JobFilter, JobPageRequest, LayeredStore,
-    OperationBatch, OperationChange, Page, PruneRequest, ReleasedDependants, RenewResult, Renewal,
-    StartQuery, StartSnapshot, Store, StoreError, StoreLayer,
+    OperationBatch, OperationChange, OperationStep, Page, PruneRequest, ReleasedDependants,
+    RenewResult, Renewal, StartQuery, StartSnapshot, Store, StoreError, StoreLayer,
 };
 
 use crate::{Backend, Invariant};
@@ -293,17 +293,15 @@ impl StoreLayer for BuggyStore {
         self.inner.create_batch(batch, unfinished_max).await
     }
 
-    async fn work_operation(
+    async fn change_operation(
         &self,
         id: OperationId,
-        revision: u64,
-        batch: OperationBatch,
-        subscriptions: Arc<Subscriptions>,
+        mut step: OperationStep,
     ) -> Result<OperationChange, StoreError> {
-        let batch = self.twist_batch(batch);
-        self.inner
-            .work_operation(id, revision, batch, subscriptions)
-            .await
+        if let OperationStep::Work { batch, .. } = &mut step {
+            *batch = self.twist_batch(std::mem::take(batch));
+        }
+        self.inner.change_operation(id, step).await
     }
 
     async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {

@@ -57,7 +57,7 @@ pub use links::{DependencyStore, JobLinks, ReleasedDependants};
 pub use logs::{ClaimLog, LogStore, NewLogLines};
 pub use operations::{
     AuditFilter, JobTraces, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, OperationStore,
+    OperationRecord, OperationStep, OperationStore,
 };
 pub use queries::{
     AttemptCursor, AttemptOwner, JobCount, JobPageRequest, LaneStats, MinuteStats, Page,

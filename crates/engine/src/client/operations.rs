@@ -8,7 +8,7 @@ use steadfast_core::{
 };
 use steadfast_store::{
     AuditFilter, CommandError, EndedJobs, JobCount, JobFilter, OperationChange, OperationFilter,
-    OperationRecord, Page, PageRequest,
+    OperationRecord, OperationStep, Page, PageRequest,
 };
 
 use tokio::time::Instant;
@@ -315,7 +315,9 @@ impl Client {
         let known = known.ok_or(ClientError::OperationNotFound(id))?;
         let audit = self.new_record(by, action, id.to_string());
         let audit = audit.of_tenant(known.tenant);
-        let change = self.store().change_operation(id, event, Some(audit));
+        let change = self
+            .store()
+            .change_operation(id, OperationStep::Event(event, Some(audit)));
         match change.await? {
             OperationChange::Done(record) => Ok(*record),
             OperationChange::Refused(refusal) => Err(ClientError::OperationRefused(refusal)),

@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use steadfast_core::{
     Attempt, AuditId, AuditRecord, BatchId, Claim, CommitResult, Destination, FailureGroup,
     FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState,
-    NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome, Payload,
-    Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    NewBatch, NewJob, OperationId, OperationJob, Payload, Schedule, ScheduleId, StepName,
+    Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 #[cfg(feature = "_testing")]
@@ -25,8 +25,8 @@ use super::{
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
     DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FailureStore, FireRequest,
     FireResult, GateSettings, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,
-    LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines, OperationBatch,
-    OperationChange, OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox,
+    LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines, OperationChange,
+    OperationFilter, OperationJobFilter, OperationRecord, OperationStep, OperationStore, Outbox,
     Page, PageRequest, PruneRequest, QueryStore, ReleasedDependants, RenewResult, Renewal,
     SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
     StartQuery, StartSnapshot, StoreMetrics, TickRecord,
@@ -104,9 +104,7 @@ macro_rules! for_each_verb {
             OperationStore {
                 create_operation(operation: OperationRecord, jobs: Vec<JobId>, open_max: usize, audit: AuditRecord) -> Result<bool, StoreError>;
                 list_operations(filter: OperationFilter, page: PageRequest<OperationId>) -> Result<Page<OperationRecord, OperationId>, StoreError>;
-                change_operation(id: OperationId, event: OperationEvent, audit: Option<AuditRecord>) -> Result<OperationChange, StoreError>;
-                work_operation(id: OperationId, revision: u64, batch: OperationBatch, subscriptions: Arc<Subscriptions>) -> Result<OperationChange, StoreError>;
-                save_outcomes(id: OperationId, outcomes: Vec<(JobId, OperationOutcome)>) -> Result<OperationChange, StoreError>;
+                change_operation(id: OperationId, step: OperationStep) -> Result<OperationChange, StoreError>;
                 list_operation_jobs(id: OperationId, filter: OperationJobFilter, page: PageRequest<JobId>) -> Result<Page<OperationJob, JobId>, StoreError>;
                 list_audit(filter: AuditFilter, page: PageRequest<AuditId>) -> Result<Page<AuditRecord, AuditId>, StoreError>;
             }

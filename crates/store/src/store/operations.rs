@@ -45,32 +45,12 @@ pub trait OperationStore: BaseStore {
         page: PageRequest<OperationId>,
     ) -> Result<Page<OperationRecord, OperationId>, StoreError>;
 
-    /// Does what an event makes of an operation, as [`Operation::step`] decides, and stores the
-    /// audit record with it or not at all.
+    /// Advances an operation by one step, with everything that follows from it in the same
+    /// transaction.
     async fn change_operation(
         &self,
         id: OperationId,
-        event: OperationEvent,
-        audit: Option<AuditRecord>,
-    ) -> Result<OperationChange, StoreError>;
-
-    /// Carries out an operation's command on a batch of its jobs, and stores their results and the
-    /// operation's progress in the same transaction. Nothing happens if the revision is not the
-    /// stored one. Jobs that do not match the operation's filter at that moment are left alone.
-    /// Jobs that are erased are deleted, each with an audit record.
-    async fn work_operation(
-        &self,
-        id: OperationId,
-        revision: u64,
-        batch: OperationBatch,
-        subscriptions: Arc<Subscriptions>,
-    ) -> Result<OperationChange, StoreError>;
-
-    /// Stores how the next attempts of some jobs ended, and counts those that were not known yet.
-    async fn save_outcomes(
-        &self,
-        id: OperationId,
-        outcomes: Vec<(JobId, OperationOutcome)>,
+        step: OperationStep,
     ) -> Result<OperationChange, StoreError>;
 
     /// Jobs of an operation, newest id first.
@@ -170,6 +150,34 @@ impl OperationRecord {
     /// Whether the outcome of a job that it has changed is waited for.
     pub(crate) fn watches(&self, job: &OperationJob) -> bool {
         self.operation.canary.is_some() && job.result == Some(OperationResult::Changed)
+    }
+}
+
+/// A step of an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OperationStep {
+    /// What an event changes, as [`Operation::step`] decides. The audit record is stored with it or not
+    /// at all.
+    Event(OperationEvent, Option<AuditRecord>),
+    /// Carries out the operation's command on a batch of its jobs, and stores their results and the
+    /// operation's progress. Nothing happens if the revision is not the stored one. Jobs that do not
+    /// match the operation's filter at that moment are left alone. Jobs that are erased are deleted,
+    /// each with an audit record.
+    Work {
+        /// The revision that the batch was made from.
+        revision: u64,
+        /// The jobs.
+        batch: OperationBatch,
+        /// Who is told of what happens to them.
+        subscriptions: Arc<Subscriptions>,
+    },
+    /// Stores how the next attempts of some jobs ended, and counts those that were not known yet.
+    Outcomes(Vec<(JobId, OperationOutcome)>),
+}
+
+impl From<OperationEvent> for OperationStep {
+    fn from(event: OperationEvent) -> Self {
+        Self::Event(event, None)
     }
 }
 

@@ -31,7 +31,7 @@ use crate::{
     paging::page_of,
     store::{
         AuditFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-        OperationRecord, OperationStore, Page, PageRequest,
+        OperationRecord, OperationStep, OperationStore, Page, PageRequest,
     },
 };
 
@@ -69,52 +69,16 @@ impl<D: Driver> OperationStore for D {
     async fn change_operation(
         &self,
         id: OperationId,
-        event: OperationEvent,
-        audit: Option<AuditRecord>,
+        step: OperationStep,
     ) -> Result<OperationChange, StoreError> {
-        let arguments = (id, event, audit);
-        self.transact(
-            "change_operation",
-            2,
-            arguments,
-            |tx, (id, event, audit)| {
-                Box::pin(async move {
-                    let changed = change(tx, *id, *event).await?;
-                    let is_done = matches!(changed, OperationChange::Done(_));
-                    save_audit(tx, audit.as_ref().filter(|_| is_done)).await?;
-                    Ok(changed)
-                })
-            },
-        )
-        .await
-    }
-
-    async fn work_operation(
-        &self,
-        id: OperationId,
-        revision: u64,
-        batch: OperationBatch,
-        subscriptions: Arc<Subscriptions>,
-    ) -> Result<OperationChange, StoreError> {
-        let (rows, arguments) = (2 * batch.jobs.len(), (id, revision, batch, subscriptions));
-        self.transact("work_operation", rows, arguments, |tx, it| {
-            Box::pin(work(tx, it.0, it.1, &it.2, &it.3))
+        let rows = match &step {
+            OperationStep::Event(..) => 2,
+            OperationStep::Work { batch, .. } => 2 * batch.jobs.len(),
+            OperationStep::Outcomes(outcomes) => outcomes.len(),
+        };
+        self.transact("change_operation", rows, (id, step), |tx, (id, step)| {
+            Box::pin(advance(tx, *id, step))
         })
-        .await
-    }
-
-    async fn save_outcomes(
-        &self,
-        id: OperationId,
-        outcomes: Vec<(JobId, OperationOutcome)>,
-    ) -> Result<OperationChange, StoreError> {
-        let rows = outcomes.len();
-        self.transact(
-            "save_outcomes",
-            rows,
-            (id, outcomes),
-            |tx, (id, outcomes)| Box::pin(save_outcomes(tx, *id, outcomes)),
-        )
         .await
     }
 
@@ -173,6 +137,27 @@ async fn create(
     save_jobs(tx, operation, jobs.collect()).await?;
     tx.save_audit(audit).await?;
     Ok(true)
+}
+
+async fn advance(
+    tx: &mut dyn Transaction,
+    id: OperationId,
+    step: &OperationStep,
+) -> Result<OperationChange, DriverError> {
+    match step {
+        OperationStep::Event(event, audit) => {
+            let changed = change(tx, id, *event).await?;
+            let is_done = matches!(changed, OperationChange::Done(_));
+            save_audit(tx, audit.as_ref().filter(|_| is_done)).await?;
+            Ok(changed)
+        }
+        OperationStep::Work {
+            revision,
+            batch,
+            subscriptions,
+        } => work(tx, id, *revision, batch, subscriptions).await,
+        OperationStep::Outcomes(outcomes) => save_outcomes(tx, id, outcomes).await,
+    }
 }
 
 /// Writes an operation in place of its revision, or for the first time.

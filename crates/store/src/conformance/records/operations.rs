@@ -11,7 +11,7 @@ use steadfast_core::{
 use crate::conformance::fixture::{Fixture, permanent, secs, success, tenant, walk};
 use crate::{
     AuditFilter, JobFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, PageRequest,
+    OperationRecord, OperationStep, PageRequest,
 };
 
 /// An operation on dead letters that has not begun.
@@ -74,10 +74,12 @@ fn batch(jobs: &[JobId], is_last: bool) -> OperationBatch {
 
 async fn work(f: &Fixture, record: &OperationRecord, batch: OperationBatch) -> OperationChange {
     let (id, revision) = (record.id, record.revision);
-    f.store
-        .work_operation(id, revision, batch, Arc::default())
-        .await
-        .unwrap()
+    let step = OperationStep::Work {
+        revision,
+        batch,
+        subscriptions: Arc::default(),
+    };
+    f.store.change_operation(id, step).await.unwrap()
 }
 
 async fn worked(f: &Fixture, record: &OperationRecord, batch: OperationBatch) -> OperationRecord {
@@ -148,7 +150,7 @@ pub async fn operations_are_kept_and_listed_newest_first(f: Fixture) {
     };
     assert_eq!(list(of_tenant(false)).await, [records[1].id]);
     let cancel = OperationEvent::Cancel;
-    let cancelled = f.store.change_operation(records[1].id, cancel, None).await;
+    let cancelled = f.store.change_operation(records[1].id, cancel.into()).await;
     assert!(matches!(cancelled, Ok(OperationChange::Done(_))));
     assert!(list(of_tenant(true)).await.is_empty());
     let open = OperationFilter {
@@ -161,7 +163,7 @@ pub async fn operations_are_kept_and_listed_newest_first(f: Fixture) {
     assert_eq!(f.store.get_operation(unknown).await.unwrap(), None);
     let change = f
         .store
-        .change_operation(unknown, OperationEvent::Pause, None);
+        .change_operation(unknown, OperationEvent::Pause.into());
     assert_eq!(change.await.unwrap(), OperationChange::NotFound);
 }
 
@@ -183,7 +185,7 @@ pub async fn a_tenant_has_a_bounded_number_of_open_operations(f: Fixture) {
     assert!(create(Some(tenant("acme"))).await.1);
     let cancel = f
         .store
-        .change_operation(first, OperationEvent::Cancel, None);
+        .change_operation(first, OperationEvent::Cancel.into());
     cancel.await.unwrap();
     assert!(create(None).await.1);
     // A request that is repeated changes nothing.
@@ -251,7 +253,7 @@ pub async fn a_batch_from_an_older_revision_changes_nothing(f: Fixture) {
     assert_eq!(back, OperationChange::Refused(refusal));
     let pause = f
         .store
-        .change_operation(first.id, OperationEvent::Pause, None);
+        .change_operation(first.id, OperationEvent::Pause.into());
     let OperationChange::Done(paused) = pause.await.unwrap() else {
         panic!("it was not paused");
     };
@@ -299,7 +301,8 @@ pub async fn each_outcome_is_counted_once(f: Fixture) {
     let watched = OperationJobFilter::Watched;
     assert_eq!(rows(f, tried.id, watched).await.len(), 3);
     let save = async |outcomes: Vec<(JobId, OperationOutcome)>| {
-        let saved = f.store.save_outcomes(tried.id, outcomes).await.unwrap();
+        let step = OperationStep::Outcomes(outcomes);
+        let saved = f.store.change_operation(tried.id, step).await.unwrap();
         let OperationChange::Done(saved) = saved else {
             panic!("they were not saved");
         };
@@ -377,10 +380,8 @@ pub async fn a_command_and_its_audit_record_are_stored_together(f: Fixture) {
     let record = create(f, requeue(f, 1), &[]).await;
     let pause = async |action: &str| {
         let record_audit = audit(f, action, &record.id.to_string());
-        let event = OperationEvent::Resume;
-        let change = f
-            .store
-            .change_operation(record.id, event, Some(record_audit));
+        let step = OperationStep::Event(OperationEvent::Resume, Some(record_audit));
+        let change = f.store.change_operation(record.id, step);
         change.await.unwrap()
     };
     let refused = OperationChange::Refused(OperationRefusal::NotPaused);
