@@ -154,7 +154,7 @@ impl OperationRecord {
 }
 
 /// A step of an operation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum OperationStep {
     /// What an event changes, as [`Operation::step`] decides. The audit record is stored with it or not
     /// at all.

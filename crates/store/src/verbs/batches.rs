@@ -7,7 +7,7 @@ use std::{
 
 use steadfast_core::{
     AuditRecord, BatchEvent, BatchId, BatchJobState, JobId, JobState, NewBatch, NewJob, Timestamp,
-    limits, paging::page_of,
+    limits,
 };
 
 use super::{

@@ -16,7 +16,6 @@ use steadfast_core::{
 
 use super::{
     audit::{self, save_audit},
-    batches,
     erase::erase,
     records::{newest_page, skip_corrupt},
 };
@@ -26,7 +25,7 @@ use crate::{
         Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState,
         StoredRecord, Transaction,
     },
-    drivers::{Asker, Driver, Verb},
+    drivers::{Asker, Driver},
     error::{CommandError, StoreError},
     paging::page_of,
     store::{

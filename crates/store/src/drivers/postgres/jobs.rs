@@ -12,7 +12,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use steadfast_core::{
     AuditRecord, Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, StepName,
-    Subscriptions, Timestamp, Transition, WorkerName,
+    Subscriptions, Transition, WorkerName,
 };
 
 use super::{
