@@ -5,6 +5,7 @@
 //! changes it, whichever node checks and however often.
 
 mod change;
+mod id;
 mod metric;
 mod observation;
 mod reading;

@@ -6,7 +6,8 @@
 //! * `flow_key`: the fields of a job that gates read.
 //! * `gate`: what a person sets; `patch`: how it is written. `gates`: which of them apply to a job.
 //! * `health`: whether a destination can be called now.
-//! * `quota`: what a destination says remains of its own limits.
+//! * `quota`: what an answer says remains of the limits of its target; `shared_quota`: what that means
+//!   for all callers.
 //! * `room`: how many jobs a gate lets start now, or when it opens.
 //! * `stop`: gates that let no job start, however few run.
 //! * `fair`: which tenant is next.
@@ -27,6 +28,7 @@ mod patch;
 mod quota;
 mod rate;
 mod room;
+mod shared_quota;
 mod slots;
 mod stop;
 
@@ -46,9 +48,10 @@ pub use health::{
 };
 pub use hold::{HoldMode, Pause, RetryAfterScope};
 pub use patch::{GatePatch, PausePatch, RatePatch};
-pub use quota::{LimitHeader, RequestedWait, SharedQuota, TargetQuota};
+pub use quota::{LimitHeader, RequestedWait, TargetQuota};
 pub use rate::Rate;
 pub use room::Room;
+pub use shared_quota::SharedQuota;
 pub use slots::{
     CallOwner, CallWindow, call_allowance, tenant_call_allowance, tenant_webhook_allowance,
     webhook_slots,

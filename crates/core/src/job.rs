@@ -5,9 +5,12 @@ pub(crate) mod dependencies;
 mod extras;
 pub(crate) mod log;
 mod new;
+pub(crate) mod outbox;
+mod run_at;
 pub(crate) mod start_deadline;
 pub(crate) mod tally;
 pub(crate) mod unique;
+mod unique_decision;
 pub(crate) mod webhook;
 
 use std::{sync::Arc, time::Duration};
@@ -16,18 +19,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     failure::Failure,
-    job::webhook::{Webhook, WebhookTarget},
+    job::{
+        start_deadline::StartDeadline,
+        unique::Unique,
+        webhook::{Webhook, WebhookTarget},
+    },
     limits,
     policy::RetryPolicy,
     state::{EndReason, Guarantee, JobLabel, JobState},
     values::{
-        ConcurrencyKey, Destination, EndpointId, IdempotencyKey, Invalid, JobId, Kind, Payload,
-        Queue, ScheduleId, Tags, Tenant, Timestamp, Traceparent, WorkerName,
+        BatchId, ConcurrencyKey, Destination, EndpointId, IdempotencyKey, Invalid, JobId, Kind,
+        Payload, Queue, ScheduleId, Tags, Tenant, Timestamp, Traceparent, WorkerName,
     },
 };
 
 pub use extras::{JobExtras, NewJobExtras};
-pub use new::{NewJob, RunAt};
+pub use new::NewJob;
+pub use run_at::RunAt;
+pub use unique_decision::{UniqueConflict, UniqueDecision};
 
 /// One durable unit of work, as stored.
 // Exhaustive on purpose: every store reads and writes each field.
@@ -233,6 +242,27 @@ impl Job {
             JobState::Failed => JobLabel::Failed,
             JobState::Cancelled => JobLabel::Cancelled,
         }
+    }
+
+    /// The unique key and its rules.
+    pub fn unique(&self) -> Option<&Unique> {
+        self.extras.as_ref()?.unique.as_ref()
+    }
+
+    /// The batch that it is counted in.
+    pub fn batch(&self) -> Option<BatchId> {
+        self.extras.as_ref()?.batch
+    }
+
+    /// Until when it may start its first attempt.
+    pub fn start_deadline(&self) -> Option<StartDeadline> {
+        self.extras.as_ref()?.start_deadline
+    }
+
+    /// Whether it is too late for it to start its first attempt.
+    pub fn has_missed_start(&self, now: Timestamp) -> bool {
+        let deadline = self.start_deadline();
+        deadline.is_some_and(|deadline| deadline.is_missed(&self.progress, now))
     }
 }
 

@@ -87,6 +87,7 @@ pub use forecast::{
 };
 pub use job::{
     Fence, Job, JobExtras, JobProgress, NewJob, NewJobExtras, Priority, RunAt, ScheduledRun,
+    UniqueConflict, UniqueDecision,
     attempt::{
         Attempt, AttemptStatus, Claim, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,
         StaleFence,
@@ -96,11 +97,10 @@ pub use job::{
         blocked_run_at,
     },
     log::{AttemptLog, LogLevel, LogLine, LogLines},
+    outbox::{OutboxRefusal, OutboxRefusalReason},
     start_deadline::{ExpiryAction, StartBefore, StartDeadline},
     tally::Tally,
-    unique::{
-        ConflictAction, Debounce, Unique, UniqueConflict, UniqueDecision, UniqueResult, UniqueScope,
-    },
+    unique::{ConflictAction, Debounce, Unique, UniqueResult, UniqueScope},
     webhook::{BodyFormat, CallbackStyle, EventType, Webhook, WebhookSecret, WebhookTarget},
 };
 pub use lifecycle::{
@@ -109,7 +109,7 @@ pub use lifecycle::{
         CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command,
         on_dependant_command,
     },
-    transition::{CommitResult, Guard, OutboxRefusal, OutboxRefusalReason, Transition},
+    transition::{CommitResult, Guard, Transition},
 };
 pub use operation::{
     CanaryRule, Operation, OperationEvent, OperationJob, OperationKind, OperationOutcome,

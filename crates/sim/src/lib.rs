@@ -26,6 +26,7 @@ pub mod power;
 pub mod prove;
 
 mod audit;
+mod backend;
 mod expected;
 mod faulty;
 mod history;
@@ -38,9 +39,10 @@ mod summary;
 mod tasks;
 mod workload;
 
+pub use backend::Backend;
 pub use faulty::{FaultInjector, FaultyStore};
 pub use history::{Event, History, Violation};
 pub use invariant::{Counters, Invariant};
 pub use planted::Bug;
-pub use simulation::{Backend, Report, Simulation};
+pub use simulation::{Report, Simulation};
 pub use summary::{Summary, seeds, silence_planned_panics};

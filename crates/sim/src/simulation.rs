@@ -19,7 +19,7 @@ use steadfast_store::{
 use tempfile::TempDir;
 
 use crate::{
-    Bug, Counters, FaultInjector, FaultyStore, Violation,
+    Backend, Bug, Counters, FaultInjector, FaultyStore, Violation,
     history::{Entry, Event, SharedHistory},
     observed::ObservedStore,
     script::Script,
@@ -32,13 +32,6 @@ const STEPS: usize = 500;
 const AUDIT_EVERY: usize = 100;
 /// Long enough for jobs to go within a run, short enough for most to be looked at before.
 const RETENTION: Duration = Duration::from_secs(120);
-
-/// The tested store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    Memory,
-    Sqlite,
-}
 
 /// The result of one seed.
 pub struct Report {

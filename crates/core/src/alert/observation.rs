@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, ops::AddAssign, time::Duration};
 
-use super::{AlertRule, AlertSettings, AlertSubject, state::state_id};
+use super::{AlertRule, AlertSettings, AlertSubject, id::state_id};
 use crate::{
     failure_group::{FailureGroup, FailureState},
     flow::{Incident, IncidentCause},

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AlertObservation, AlertRule, AlertSettings, AlertStatus, AlertSubject, AlertUnit, metric,
+    AlertObservation, AlertRule, AlertSettings, AlertStatus, AlertSubject, AlertUnit, id::state_id,
+    metric,
 };
 use crate::{
     job::webhook::EventType,
@@ -203,20 +204,6 @@ impl AlertState {
         }
         self.notified_at = Some(now);
         Some(EventType::AlertRenotified)
-    }
-}
-
-/// The key of the stored state of a rule.
-pub(super) fn state_id(
-    tenant: &Tenant,
-    subject: AlertSubject,
-    rule: AlertRule,
-    destination: Option<&Destination>,
-) -> String {
-    let id = format!("{tenant}/{subject}/{rule}");
-    match destination {
-        Some(destination) => format!("{id}/{destination}"),
-        None => id,
     }
 }
 

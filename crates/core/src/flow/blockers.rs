@@ -26,8 +26,8 @@ use super::{
     gate_state::{ClosedBy, GateState},
     gates::{AppliedGate, Gates},
     health::{IncidentCause, SharedRetryAfter},
-    quota::SharedQuota,
     room::Room,
+    shared_quota::SharedQuota,
 };
 
 pub use queue::{QueueExplanation, QueueFacts};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{
     health::{Incident, ManualHold, SharedRetryAfter},
     hold::Pause,
-    quota::SharedQuota,
     rate::Rate,
+    shared_quota::SharedQuota,
 };
 use crate::{limits, values::Timestamp};
 

@@ -26,7 +26,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{hold::HoldMode, quota::SharedQuota};
+use super::{hold::HoldMode, shared_quota::SharedQuota};
 use crate::{
     limits,
     values::{Tenant, Timestamp, string_enum},

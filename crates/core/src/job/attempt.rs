@@ -8,8 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     failure::{Failure, FailureClass},
     flow::TargetQuota,
-    job::{Fence, Job, NewJob, log::LogLines},
-    lifecycle::transition::OutboxRefusal,
+    job::{Fence, Job, NewJob, log::LogLines, outbox::OutboxRefusal},
     policy::RetryDelay,
     state::JobState,
     values::{JobId, Note, Payload, Timestamp, WorkerName, duration, string_enum},

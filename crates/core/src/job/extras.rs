@@ -1,6 +1,5 @@
 //! Fields that only some jobs have; other jobs pay nothing for them.
 
-use super::{Job, NewJob};
 use crate::{
     audit::Actor,
     job::{
@@ -54,7 +53,7 @@ impl NewJobExtras {
         }
     }
 
-    fn start_deadline(&self, now: Timestamp) -> Option<StartDeadline> {
+    pub(super) fn start_deadline(&self, now: Timestamp) -> Option<StartDeadline> {
         let (before, on_expiry) = self.start_before?;
         let at = match before {
             StartBefore::At(time) => time,
@@ -86,63 +85,5 @@ impl NewJobExtras {
             texts.extend(after.texts());
         }
         texts
-    }
-}
-
-impl NewJob {
-    /// Its extras; `None` if it has none.
-    pub fn extras(&self) -> Option<&NewJobExtras> {
-        self.extras.as_deref()
-    }
-
-    /// Replaces its extras.
-    #[must_use]
-    pub fn with_extras(mut self, extras: NewJobExtras) -> Self {
-        let is_empty = extras == NewJobExtras::default();
-        self.extras = (!is_empty).then(|| Box::new(extras));
-        self
-    }
-
-    /// The unique key and its rules.
-    pub fn unique(&self) -> Option<&Unique> {
-        self.extras()?.unique.as_ref()
-    }
-
-    /// The jobs that it waits for.
-    pub fn after(&self) -> Option<&Dependencies> {
-        self.extras()?.after.as_ref()
-    }
-
-    /// The batch that it is added to.
-    pub fn batch(&self) -> Option<BatchId> {
-        self.extras()?.batch
-    }
-
-    /// Until when it may start its first attempt, if it is stored at `now`.
-    pub fn start_deadline(&self, now: Timestamp) -> Option<StartDeadline> {
-        self.extras()?.start_deadline(now)
-    }
-}
-
-impl Job {
-    /// The unique key and its rules.
-    pub fn unique(&self) -> Option<&Unique> {
-        self.extras.as_ref()?.unique.as_ref()
-    }
-
-    /// The batch that it is counted in.
-    pub fn batch(&self) -> Option<BatchId> {
-        self.extras.as_ref()?.batch
-    }
-
-    /// Until when it may start its first attempt.
-    pub fn start_deadline(&self) -> Option<StartDeadline> {
-        self.extras.as_ref()?.start_deadline
-    }
-
-    /// Whether it is too late for it to start its first attempt.
-    pub fn has_missed_start(&self, now: Timestamp) -> bool {
-        let deadline = self.start_deadline();
-        deadline.is_some_and(|deadline| deadline.is_missed(&self.progress, now))
     }
 }

@@ -4,15 +4,20 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
 
-use super::{Job, JobProgress, NewJobExtras, Priority, ScheduledRun};
+use super::{Job, JobProgress, NewJobExtras, Priority, RunAt, ScheduledRun};
 use crate::{
-    job::{dependencies::blocked_run_at, webhook::Webhook},
+    job::{
+        dependencies::{Dependencies, blocked_run_at},
+        start_deadline::StartDeadline,
+        unique::Unique,
+        webhook::Webhook,
+    },
     limits,
     policy::{PolicyPatch, RetryPolicy},
     state::Guarantee,
     values::{
-        ConcurrencyKey, Destination, IdempotencyKey, Invalid, JobId, Kind, Payload, Queue, Tags,
-        Tenant, Timestamp, Traceparent, duration,
+        BatchId, ConcurrencyKey, Destination, IdempotencyKey, Invalid, JobId, Kind, Payload, Queue,
+        Tags, Tenant, Timestamp, Traceparent, duration,
     },
 };
 
@@ -73,38 +78,6 @@ pub struct NewJob {
     traceparent: Option<Traceparent>,
     pub(super) extras: Option<Box<NewJobExtras>>,
     is_blocked: bool,
-}
-
-/// When a job becomes due, by the store's clock.
-// Exhaustive on purpose: every store must handle each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunAt {
-    /// As soon as it is stored.
-    Now,
-    /// This long after it is stored.
-    After(Duration),
-    /// At this time; one in the past is due at once.
-    At(Timestamp),
-}
-
-impl RunAt {
-    /// When a job becomes due if it is stored at `now`.
-    pub fn due(self, now: Timestamp) -> Timestamp {
-        match self {
-            Self::Now => now,
-            Self::After(delay) => now.plus(delay),
-            Self::At(time) => time,
-        }
-    }
-
-    /// Refuses a time, where there can be none, under the name by which it was given.
-    pub fn check_now(self, expected: &str) -> Result<(), Invalid> {
-        match self {
-            Self::Now => Ok(()),
-            Self::After(delay) => Err(Invalid::new("delay", duration::format(delay), expected)),
-            Self::At(time) => Err(Invalid::new("runAt", time, expected)),
-        }
-    }
 }
 
 impl NewJob {
@@ -256,6 +229,39 @@ impl NewJob {
             RunAt::After(delay) => RunAt::After(delay.saturating_add(blocked)),
             RunAt::At(time) => RunAt::At(blocked_run_at(time)),
         }
+    }
+
+    /// Its extras; `None` if it has none.
+    pub fn extras(&self) -> Option<&NewJobExtras> {
+        self.extras.as_deref()
+    }
+
+    /// Replaces its extras.
+    #[must_use]
+    pub fn with_extras(mut self, extras: NewJobExtras) -> Self {
+        let is_empty = extras == NewJobExtras::default();
+        self.extras = (!is_empty).then(|| Box::new(extras));
+        self
+    }
+
+    /// The unique key and its rules.
+    pub fn unique(&self) -> Option<&Unique> {
+        self.extras()?.unique.as_ref()
+    }
+
+    /// The jobs that it waits for.
+    pub fn after(&self) -> Option<&Dependencies> {
+        self.extras()?.after.as_ref()
+    }
+
+    /// The batch that it is added to.
+    pub fn batch(&self) -> Option<BatchId> {
+        self.extras()?.batch
+    }
+
+    /// Until when it may start its first attempt, if it is stored at `now`.
+    pub fn start_deadline(&self, now: Timestamp) -> Option<StartDeadline> {
+        self.extras()?.start_deadline(now)
     }
 
     /// The job that exists once this is stored at `now`: waiting, without any attempt.

@@ -7,8 +7,8 @@ use crate::{
     flow::{
         gate_state::{ClosedBy, GateState},
         hold::HoldMode,
-        quota::SharedQuota,
         rate::Rate,
+        shared_quota::SharedQuota,
     },
     limits,
     state::Guarantee,

@@ -8,7 +8,7 @@ use super::{
     incident::{HoldInterval, Incident, IncidentCause, ManualHold},
 };
 use crate::{
-    flow::{hold::HoldMode, quota::SharedQuota},
+    flow::{hold::HoldMode, shared_quota::SharedQuota},
     limits,
     values::Timestamp,
 };

@@ -6,7 +6,7 @@ use super::{DestinationHealth, HealthRules, OutcomeCounts, SharedRetryAfter, Ten
 use crate::{
     explain,
     failure::{Failure, FailureClass},
-    flow::quota::SharedQuota,
+    flow::shared_quota::SharedQuota,
     job::attempt::{EndedAttempt, Outcome},
     limits,
     values::{Tenant, Timestamp},
