@@ -85,9 +85,9 @@ pub use jobs::job::{
 };
 pub use jobs::log::{AttemptLogBody, LogEventBody, LogLineBody, LogQuery};
 pub use jobs::operation::{
-    ActorBody, AuditBody, AuditList, AuditQuery, CreateOperationRequest, OperationBody,
-    OperationJobBody, OperationJobList, OperationJobQuery, OperationList, OperationQuery,
-    OutcomesBody,
+    ActorBody, AuditBody, AuditList, AuditQuery, CreateOperationRequest, KeyRotationBody,
+    OperationBody, OperationJobBody, OperationJobList, OperationJobQuery, OperationList,
+    OperationQuery, OutcomesBody,
 };
 pub use jobs::reference::JobReference;
 pub use policy::{

@@ -112,9 +112,9 @@ pub use lifecycle::{
     transition::{CommitResult, Guard, Transition},
 };
 pub use operation::{
-    CanaryRule, Operation, OperationEvent, OperationJob, OperationKind, OperationOutcome,
-    OperationOutcomes, OperationProgress, OperationRefusal, OperationResult, OperationRoom,
-    OperationStatus, check_operation_target,
+    CanaryRule, EncryptedPart, KeyRotation, Operation, OperationEvent, OperationJob, OperationKind,
+    OperationOutcome, OperationOutcomes, OperationProgress, OperationRefusal, OperationResult,
+    OperationRoom, OperationStatus, check_operation_target,
 };
 pub use policy::{
     Backoff, DelayRange, DelaySource, Dice, Jitter, PolicyPatch, Preset, Preview, PreviewRow,

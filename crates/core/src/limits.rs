@@ -89,6 +89,9 @@ pub const OPERATION_PACE_MAX: u32 = 10_000;
 /// Jobs that an operation works on in one transaction: it must not hold up claims, and their
 /// payloads are in memory together.
 pub const OPERATION_BATCH_MAX: u64 = 200;
+/// Walks over a store until nothing is left to encrypt again. A second one finds what nodes wrote
+/// during the first; if there is still something in the last, a node has another newest key.
+pub const ROTATION_WALKS_MAX: u32 = 5;
 /// Jobs that an operation can name one by one: a request of 350 kB.
 pub const OPERATION_IDS_MAX: usize = 10_000;
 /// Texts of an audit record: long enough for a filter, and a million records are no burden.

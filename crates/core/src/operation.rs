@@ -9,6 +9,7 @@
 mod canary;
 mod job;
 mod progress;
+mod rotation;
 
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
@@ -24,6 +25,7 @@ use crate::{
 pub use canary::CanaryRule;
 pub use job::{OperationJob, OperationOutcome, OperationResult};
 pub use progress::{OperationEvent, OperationOutcomes, OperationProgress, OperationRefusal};
+pub use rotation::{EncryptedPart, KeyRotation};
 
 string_enum! {
     /// The action of an operation on its jobs.
@@ -43,6 +45,8 @@ string_enum! {
         RunNow = "run_now",
         /// Delete jobs that have ended, with their payload, result and history.
         Erase = "erase",
+        /// Encrypt everything in the store with its newest key. It has no jobs.
+        RotateEncryption = "rotate_encryption",
     }
 }
 
@@ -80,6 +84,9 @@ pub struct Operation {
     /// The changes to the policy of each job; only of `edit_policy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Arc<PolicyPatch>>,
+    /// How far it is; only of `rotate_encryption`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotation: Option<Box<KeyRotation>>,
     /// How many jobs there were when it was created, or are known to be by now.
     pub total: u64,
     /// There may be more: the count was given up early.
@@ -119,6 +126,10 @@ impl Operation {
         now: Timestamp,
     ) -> Result<Self, Invalid> {
         match (kind, &retry) {
+            (OperationKind::RotateEncryption, _) => {
+                let expected = "must be a kind for jobs";
+                return Err(Invalid::new("kind", kind, expected));
+            }
             (OperationKind::EditPolicy, None) => {
                 let expected = "must be the changes to the retry policy";
                 return Err(Invalid::new("retry", "missing", expected));
@@ -132,6 +143,7 @@ impl Operation {
         Ok(Self {
             kind,
             retry,
+            rotation: None,
             total,
             is_lower_bound: false,
             pace: None,
@@ -178,21 +190,23 @@ impl Operation {
     }
 
     /// The command for each of its jobs; without the changes of a policy, which depend on the job.
-    pub fn command(&self) -> JobCommand {
-        match self.kind {
+    /// `None` if it has no jobs.
+    pub fn command(&self) -> Option<JobCommand> {
+        Some(match self.kind {
             OperationKind::Requeue | OperationKind::Retry => JobCommand::Retry { payload: None },
             OperationKind::Discard => JobCommand::Discard,
             OperationKind::Cancel => JobCommand::Cancel,
             OperationKind::RunNow => JobCommand::RunNow,
             OperationKind::Erase => JobCommand::Erase,
             OperationKind::EditPolicy => JobCommand::Edit(JobEdit::default()),
-        }
+            OperationKind::RotateEncryption => return None,
+        })
     }
 
     /// The command for jobs that have this policy; `None` if the changes do not fit it.
     pub fn command_for(&self, policy: &RetryPolicy) -> Option<JobCommand> {
         let Some(retry) = &self.retry else {
-            return Some(self.command());
+            return self.command();
         };
         let policy = retry.over(policy).ok()?;
         Some(JobCommand::Edit(JobEdit {

@@ -4,5 +4,4 @@ pub mod cache;
 pub mod endpoints;
 pub mod node_state;
 pub mod policy_levels;
-mod rotation;
 pub mod secrets;

@@ -16,7 +16,10 @@ mod worker;
 use std::sync::Arc;
 
 use axum::Router;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::{
+    router::{OpenApiRouter, UtoipaMethodRouter},
+    routes,
+};
 
 use self::{
     flow::{destinations, gates, nodes, queues, workers},
@@ -29,79 +32,110 @@ use self::{
 };
 use crate::app::App;
 
-/// The routes of the API, and their description.
-pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
-    let api = OpenApiRouter::new()
-        .routes(routes!(create_jobs::create, jobs::list))
-        .routes(routes!(jobs::read, jobs::edit))
-        .routes(routes!(jobs::history))
-        .routes(routes!(jobs::cancel))
-        .routes(routes!(jobs::retry))
-        .routes(routes!(jobs::run_now))
-        .routes(routes!(explain::job))
-        .routes(routes!(explain::queue))
-        .merge(schedule_routes())
-        .routes(routes!(claims::claim))
-        .routes(routes!(heartbeats::heartbeats))
-        .routes(routes!(heartbeats::heartbeat))
-        .routes(routes!(steps::read, steps::save))
-        .routes(routes!(prerequisites::list))
-        .routes(routes!(settlements::settle))
-        .routes(routes!(settlements::succeed))
-        .routes(routes!(settlements::fail))
-        .routes(routes!(settlements::snooze))
-        .routes(routes!(settlements::release))
-        .routes(routes!(dead_letters::list))
-        .routes(routes!(dead_letters::requeue))
-        .routes(routes!(dead_letters::discard))
-        .routes(routes!(failures::list))
-        .routes(routes!(failures::read, failures::mark))
-        .merge(batch_routes())
-        .routes(routes!(operations::create, operations::list))
-        .routes(routes!(operations::read))
-        .routes(routes!(operations::jobs))
-        .routes(routes!(operations::pause))
-        .routes(routes!(operations::resume))
-        .routes(routes!(operations::cancel))
-        .routes(routes!(audit::list))
-        .routes(routes!(queues::list))
-        .routes(routes!(queues::pause))
-        .routes(routes!(queues::resume))
-        .routes(routes!(gates::list))
-        .routes(routes!(gates::read, gates::set, gates::edit, gates::delete))
-        .routes(routes!(destinations::list))
-        .routes(routes!(
-            destinations::read,
-            destinations::set,
-            destinations::edit
-        ))
-        .routes(routes!(destinations::hold))
-        .routes(routes!(destinations::release))
-        .routes(routes!(stats::read))
-        .routes(routes!(stats::minutes))
-        .routes(routes!(forecast::read))
-        .routes(routes!(alerts::list))
-        .routes(routes!(alerts::acknowledge))
-        .routes(routes!(alerts::silence))
-        .merge(endpoint_routes())
-        .routes(routes!(policies::preview))
-        .routes(routes!(policies::replay))
-        .merge(access_routes())
-        .routes(routes!(logs::read))
-        .routes(routes!(events::events))
-        .routes(routes!(nodes::list))
-        .routes(routes!(workers::list))
-        .routes(routes!(testing::advance))
-        .routes(routes!(testing::run_until_idle));
-    let (router, mut document) = OpenApiRouter::with_openapi(description::head())
-        .nest("/api/v1", api)
-        .split_for_parts();
-    description::complete(&mut document);
-    (router, document)
+/// The routes of the API.
+pub fn router() -> Router<Arc<App>> {
+    let (api, _) = Routes::all(false).split_for_parts();
+    Router::new().nest("/api/v1", api)
 }
 
-fn schedule_routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::new()
+/// Routes, with their descriptions if they are asked for. Those of all routes are megabytes, so a node
+/// makes none until they are read.
+struct Routes {
+    router: OpenApiRouter<Arc<App>>,
+    is_described: bool,
+}
+
+impl Routes {
+    fn routes(self, added: UtoipaMethodRouter<Arc<App>>) -> Self {
+        let router = match self.is_described {
+            true => self.router.routes(added),
+            false => {
+                let (_, paths, methods) = added;
+                let paths = paths.paths.keys();
+                paths.fold(self.router, |router, path| {
+                    router.route(path, methods.clone())
+                })
+            }
+        };
+        Self { router, ..self }
+    }
+
+    fn with(self, more: fn(Self) -> Self) -> Self {
+        more(self)
+    }
+
+    fn all(is_described: bool) -> OpenApiRouter<Arc<App>> {
+        let none = Self {
+            router: OpenApiRouter::new(),
+            is_described,
+        };
+        none.routes(routes!(create_jobs::create, jobs::list))
+            .routes(routes!(jobs::read, jobs::edit))
+            .routes(routes!(jobs::history))
+            .routes(routes!(jobs::cancel))
+            .routes(routes!(jobs::retry))
+            .routes(routes!(jobs::run_now))
+            .routes(routes!(explain::job))
+            .routes(routes!(explain::queue))
+            .with(schedule_routes)
+            .routes(routes!(claims::claim))
+            .routes(routes!(heartbeats::heartbeats))
+            .routes(routes!(heartbeats::heartbeat))
+            .routes(routes!(steps::read, steps::save))
+            .routes(routes!(prerequisites::list))
+            .routes(routes!(settlements::settle))
+            .routes(routes!(settlements::succeed))
+            .routes(routes!(settlements::fail))
+            .routes(routes!(settlements::snooze))
+            .routes(routes!(settlements::release))
+            .routes(routes!(dead_letters::list))
+            .routes(routes!(dead_letters::requeue))
+            .routes(routes!(dead_letters::discard))
+            .routes(routes!(failures::list))
+            .routes(routes!(failures::read, failures::mark))
+            .with(batch_routes)
+            .routes(routes!(operations::create, operations::list))
+            .routes(routes!(operations::read))
+            .routes(routes!(operations::jobs))
+            .routes(routes!(operations::pause))
+            .routes(routes!(operations::resume))
+            .routes(routes!(operations::cancel))
+            .routes(routes!(audit::list))
+            .routes(routes!(queues::list))
+            .routes(routes!(queues::pause))
+            .routes(routes!(queues::resume))
+            .routes(routes!(gates::list))
+            .routes(routes!(gates::read, gates::set, gates::edit, gates::delete))
+            .routes(routes!(destinations::list))
+            .routes(routes!(
+                destinations::read,
+                destinations::set,
+                destinations::edit
+            ))
+            .routes(routes!(destinations::hold))
+            .routes(routes!(destinations::release))
+            .routes(routes!(stats::read))
+            .routes(routes!(stats::minutes))
+            .routes(routes!(forecast::read))
+            .routes(routes!(alerts::list))
+            .routes(routes!(alerts::acknowledge))
+            .routes(routes!(alerts::silence))
+            .with(endpoint_routes)
+            .routes(routes!(policies::preview))
+            .routes(routes!(policies::replay))
+            .with(access_routes)
+            .routes(routes!(logs::read))
+            .routes(routes!(events::events))
+            .routes(routes!(nodes::list))
+            .routes(routes!(workers::list))
+            .routes(routes!(testing::advance))
+            .routes(routes!(testing::run_until_idle))
+            .router
+    }
+}
+
+fn schedule_routes(routes: Routes) -> Routes {
+    routes
         .routes(routes!(schedules::create, schedules::list))
         .routes(routes!(schedules::read, schedules::edit, schedules::delete))
         .routes(routes!(schedules::pause))
@@ -110,24 +144,24 @@ fn schedule_routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(schedules::ticks))
 }
 
-fn batch_routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::new()
+fn batch_routes(routes: Routes) -> Routes {
+    routes
         .routes(routes!(batches::create, batches::list))
         .routes(routes!(batches::read))
         .routes(routes!(batches::jobs, batches::add))
         .routes(routes!(batches::close))
 }
 
-fn access_routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::new()
+fn access_routes(routes: Routes) -> Routes {
+    routes
         .routes(routes!(keys::create, keys::list))
         .routes(routes!(keys::delete))
         .routes(routes!(secrets::list))
         .routes(routes!(secrets::set, secrets::delete))
 }
 
-fn endpoint_routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::new()
+fn endpoint_routes(routes: Routes) -> Routes {
+    routes
         .routes(routes!(endpoints::create, endpoints::list))
         .routes(routes!(endpoints::read, endpoints::edit, endpoints::delete))
         .routes(routes!(endpoints::enable))
@@ -143,8 +177,11 @@ pub use description::EXAMPLE_SERVER;
 
 /// The description of the API as it is checked in.
 pub fn openapi_json() -> String {
-    let (_, description) = routes();
-    let mut text = description.to_pretty_json().unwrap_or_default();
+    let (_, mut document) = OpenApiRouter::with_openapi(description::head())
+        .nest("/api/v1", Routes::all(true))
+        .split_for_parts();
+    description::complete(&mut document);
+    let mut text = document.to_pretty_json().unwrap_or_default();
     text.push('\n');
     text
 }

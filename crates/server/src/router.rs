@@ -26,7 +26,7 @@ use crate::{
 };
 
 pub fn router(app: Arc<App>) -> Router {
-    let (api, _) = api::routes();
+    let api = api::router();
     let doors = match app.settings.qstash {
         true => Router::new().nest("/qstash", doors::qstash::routes()),
         false => Router::new(),

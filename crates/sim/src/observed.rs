@@ -49,7 +49,10 @@ impl ObservedStore {
         let answer = self.inner.change_operation(id, step).await?;
         let after = self.inner.get_jobs(batch.jobs.clone()).await?;
         let is_cancel = match &answer {
-            OperationChange::Done(record) => ends(&record.operation.command()),
+            OperationChange::Done(record) => {
+                let command = record.operation.command();
+                command.is_some_and(|command| ends(&command))
+            }
             _ => false,
         };
         let mut deliveries = Vec::new();

@@ -294,7 +294,7 @@ pub mod operation {
 
     #[doc(inline)]
     pub use steadfast_core::{
-        Actor, AuditId, AuditRecord, CanaryRule, Operation, OperationId, OperationJob,
+        Actor, AuditId, AuditRecord, CanaryRule, KeyRotation, Operation, OperationId, OperationJob,
         OperationKind, OperationOutcome, OperationOutcomes, OperationProgress, OperationRefusal,
         OperationResult, OperationStatus,
     };
@@ -397,9 +397,9 @@ pub mod store {
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     #[doc(inline)]
     pub use steadfast_store::{
-        BrokenRows, EncryptionKeyError, EncryptionKeys, InspectedRows, MoveError, MoveProgress,
-        MoveSide, MovedTable, Reencryption, ResealedRows, RowPosition, StoreCheck, StoreMove,
-        TablePage, TableStore, check_tables, reencrypt, release_moved,
+        BrokenRows, EncryptionKeyError, EncryptionKeyIds, EncryptionKeys, InspectedRows, MoveError,
+        MoveProgress, MoveSide, MovedTable, ResealedRows, RowPosition, StoreCheck, StoreMove,
+        TablePage, TableStore, check_tables, release_moved,
     };
     #[cfg(feature = "sqlite")]
     #[doc(inline)]

@@ -311,6 +311,7 @@ macro_rules! conformance_tests {
                 a_tenant_has_a_bounded_number_of_open_operations
                 a_batch_changes_jobs_and_counts_them_together
                 a_batch_from_an_older_revision_changes_nothing
+                a_rotation_is_worked_on_by_processes_with_its_key
                 a_job_that_does_not_match_any_more_is_left_alone
                 a_batch_without_jobs_moves_an_operation_on
                 each_outcome_is_counted_once

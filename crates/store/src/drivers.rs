@@ -16,6 +16,8 @@ pub(crate) mod transaction;
 
 use std::pin::Pin;
 
+use steadfast_core::{EncryptedPart, KeyRotation};
+
 use crate::{error::StoreError, store::BaseStore, verbs::event_position::EventPosition};
 use current_gates::CurrentGates;
 use driver_error::DriverError;
@@ -50,6 +52,27 @@ pub(crate) trait Driver: BaseStore {
 
     /// Adds failures that were counted apart from their groups, if this driver counts them so.
     fn add_failure_counts(&self) -> impl Future<Output = Result<(), StoreError>> + Send {
+        std::future::ready(Ok(()))
+    }
+
+    /// A rotation of the encryption key that has not begun; `None` without a key.
+    fn new_rotation(&self) -> impl Future<Output = Result<Option<KeyRotation>, StoreError>> + Send {
+        std::future::ready(Ok(None))
+    }
+
+    /// Encrypts the next part of a rotation; `None` if the newest key of this process is another one.
+    fn encrypt_part(
+        &self,
+        _rotation: &KeyRotation,
+    ) -> impl Future<Output = Result<Option<EncryptedPart>, StoreError>> + Send {
+        std::future::ready(Ok(None))
+    }
+
+    /// Forgets the keys that nothing needs after a rotation.
+    fn forget_unused_keys(
+        &self,
+        _rotation: &KeyRotation,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
         std::future::ready(Ok(()))
     }
 

@@ -82,9 +82,9 @@ pub use store::{
 pub use store::{LayeredStore, StoreLayer};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub use tables::{
-    BrokenRows, InspectedRows, MoveError, MoveProgress, MoveSide, MovedTable, Reencryption,
+    BrokenRows, EncryptionKeyIds, InspectedRows, MoveError, MoveProgress, MoveSide, MovedTable,
     ResealedRows, RowPosition, StoreCheck, StoreMove, TablePage, TableStore, check_tables,
-    reencrypt, release_moved,
+    release_moved,
 };
 /// The PostgreSQL client, for transactions of your own.
 #[cfg(feature = "postgres")]

@@ -228,9 +228,8 @@ pub const JOINING_ROWS_MAX: usize = 64;
 pub const CHECKED_ROWS: usize = 5_000;
 /// Values that are encrypted again in one transaction: each may be a payload, and others wait meanwhile.
 pub const REENCRYPTED_ROWS: usize = 64;
-/// Walks over the store until nothing is left to encrypt again. A second one finds what nodes wrote
-/// during the first; if there is still something in the last, a node has another newest key.
-pub const REENCRYPT_ROUNDS_MAX: usize = 5;
+/// Pages of a rotation without such a value after which its progress is stored.
+pub const REENCRYPTED_PAGES_MAX: usize = 32;
 /// Rows that are moved in one transaction: each may have a payload, and as many are read ahead.
 pub const MOVED_ROWS: usize = 256;
 /// Rows that one statement of a move inserts, the most that fit first.

@@ -3,6 +3,7 @@
 mod check;
 mod moving;
 mod reencrypt;
+mod stored_value;
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ use crate::{drivers::sql::session::SqlValue, error::StoreError};
 pub use check::{BrokenRows, StoreCheck, check_tables};
 pub(crate) use moving::MoveMark;
 pub use moving::{MoveError, MoveProgress, MovedTable, StoreMove, release_moved};
-pub use reencrypt::{Reencryption, reencrypt};
+pub(crate) use reencrypt::{encrypt_part, forget_unused_keys, new_rotation};
 
 /// A store in a database, as the tables that it consists of. Tables are named by titles, which are
 /// the same in every database.
@@ -48,6 +49,9 @@ pub trait TableStore: Send + Sync {
     /// Stores rows of another store, and the mark of how far the move is, together or not at all.
     async fn write_table(&self, page: TablePage, mark: String) -> Result<(), StoreError>;
 
+    /// The key that encrypts, and the others that stored values may need.
+    async fn encryption_keys(&self) -> Result<EncryptionKeyIds, StoreError>;
+
     /// The tables that have encrypted values.
     fn encrypted_tables(&self) -> Vec<&'static str>;
 
@@ -64,8 +68,8 @@ pub trait TableStore: Send + Sync {
     /// has written.
     async fn write_resealed(&self, page: ResealedRows) -> Result<usize, StoreError>;
 
-    /// Forgets keys, except the newest and these. Answers which.
-    async fn forget_keys(&self, keep: BTreeSet<String>) -> Result<Vec<String>, StoreError>;
+    /// Forgets keys, but never the newest: the store can then be opened without them.
+    async fn forget_keys(&self, ids: BTreeSet<String>) -> Result<(), StoreError>;
 
     /// Has the database learn what its tables hold, after many rows were stored at once.
     async fn analyze(&self) -> Result<(), StoreError>;
@@ -105,6 +109,15 @@ pub struct TablePage {
     pub(crate) table: &'static str,
     pub(crate) rows: Vec<Vec<SqlValue<'static>>>,
     pub(crate) next: Option<RowPosition>,
+}
+
+/// The ids of keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EncryptionKeyIds {
+    /// The key that encrypts; `None` if this process has no key.
+    pub newest: Option<String>,
+    /// The others that the store knows.
+    pub older: Vec<String>,
 }
 
 /// Values that are encrypted again.

@@ -1228,7 +1228,7 @@ func (c *Client) AllOperations(ctx context.Context, params ListOperationsParams)
 }
 
 // CreateOperation: Create a bulk operation: requeue, discard, cancel, retry, edit the policy of, or
-// run now many jobs.
+// run now many jobs; or encrypt everything again with the newest encryption key.
 func (c *Client) CreateOperation(ctx context.Context, request CreateOperationRequest) (*BulkResult, error) {
 	answer := new(BulkResult)
 	err := c.Call(ctx, "POST", "/operations", nil, request, answer)

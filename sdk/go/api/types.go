@@ -604,8 +604,9 @@ type CreateOperationRequest struct {
 	Filter map[string]string `json:"filter,omitzero"`
 	// Job ids, up to 10,000.
 	IDs []string `json:"ids,omitzero"`
-	// The action: `requeue` and `discard` for dead letters; `cancel`, `retry`, `edit_policy` and
-	// `run_now` for any job.
+	// The action: `requeue` and `discard` for dead letters; `cancel`, `retry`, `edit_policy`,
+	// `run_now` and `erase` for any job. `rotate_encryption` has no jobs and no other fields: it
+	// encrypts everything in the store with the newest key.
 	Kind string `json:"kind"`
 	// `all` (the default), or `canary`: three jobs first, then 5 %, 25 % and the rest, stopping if too
 	// many fail again.
@@ -1554,6 +1555,18 @@ type KeyList struct {
 	NextCursor string `json:"nextCursor,omitzero"`
 }
 
+// KeyRotation: Another encryption key.
+type KeyRotation struct {
+	// Id of the key that everything is encrypted with.
+	Key string `json:"key"`
+	// Older keys that values need which cannot be read.
+	NeededKeys []string `json:"neededKeys"`
+	// Values that cannot be read, so they stay as they are.
+	Unreadable int `json:"unreadable"`
+	// Older keys that no value needs; empty before the end.
+	UnusedKeys []string `json:"unusedKeys"`
+}
+
 // KeyWithToken: A key with its token, which is only in this response.
 type KeyWithToken struct {
 	Key
@@ -1700,6 +1713,8 @@ type Operation struct {
 	Changed int `json:"changed"`
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
+	// The keys of `rotate_encryption`, which counts values in place of jobs.
+	Encryption *KeyRotation `json:"encryption,omitzero"`
 	// The selected jobs as text.
 	Filter string `json:"filter"`
 	// End time.

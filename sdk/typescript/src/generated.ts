@@ -560,8 +560,9 @@ export interface CreateOperationRequest {
   /** Job ids, up to 10,000. */
   ids?: string[] | null | undefined;
   /**
-   * The action: `requeue` and `discard` for dead letters; `cancel`, `retry`, `edit_policy` and
-   * `run_now` for any job.
+   * The action: `requeue` and `discard` for dead letters; `cancel`, `retry`, `edit_policy`,
+   * `run_now` and `erase` for any job. `rotate_encryption` has no jobs and no other fields: it
+   * encrypts everything in the store with the newest key.
    */
   kind: string;
   /**
@@ -1431,6 +1432,18 @@ export interface KeyList {
   nextCursor?: string | null | undefined;
 }
 
+/** Another encryption key. */
+export interface KeyRotation {
+  /** Id of the key that everything is encrypted with. */
+  key: string;
+  /** Older keys that values need which cannot be read. */
+  neededKeys: string[];
+  /** Values that cannot be read, so they stay as they are. */
+  unreadable: number;
+  /** Older keys that no value needs; empty before the end. */
+  unusedKeys: string[];
+}
+
 /** A key with its token, which is only in this response. */
 export type KeyWithToken = Key & {
   /** The token; send it as `Authorization: Bearer …`. */
@@ -1559,6 +1572,8 @@ export interface Operation {
   changed: number;
   /** When it was created. */
   createdAt: string;
+  /** The keys of `rotate_encryption`, which counts values in place of jobs. */
+  encryption?: KeyRotation | null | undefined;
   /** The selected jobs as text. */
   filter: string;
   /** End time. */
@@ -3179,7 +3194,7 @@ export interface Operations {
   };
   /**
    * Create a bulk operation: requeue, discard, cancel, retry, edit the policy of, or run now many
-   * jobs.
+   * jobs; or encrypt everything again with the newest encryption key.
    */
   createOperation: {
     body: CreateOperationRequest;

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 use steadfast_core::{
-    Actor, AuditId, AuditRecord, JobId, KeyId, Operation, OperationId, OperationJob, OperationKind,
-    OperationOutcome, OperationOutcomes, OperationResult, OperationStatus, PolicyPatch, Tenant,
-    Timestamp,
+    Actor, AuditId, AuditRecord, JobId, KeyId, KeyRotation, Operation, OperationId, OperationJob,
+    OperationKind, OperationOutcome, OperationOutcomes, OperationResult, OperationStatus,
+    PolicyPatch, Tenant, Timestamp,
 };
 
 use crate::query::JobQuery;
@@ -16,8 +16,9 @@ use crate::schema::{NameSchema, PolicyPatchSchema};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateOperationRequest {
-    /// The action: `requeue` and `discard` for dead letters; `cancel`, `retry`, `edit_policy` and
-    /// `run_now` for any job.
+    /// The action: `requeue` and `discard` for dead letters; `cancel`, `retry`, `edit_policy`,
+    /// `run_now` and `erase` for any job. `rotate_encryption` has no jobs and no other fields: it
+    /// encrypts everything in the store with the newest key.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub kind: OperationKind,
     /// Job ids, up to 10,000.
@@ -164,10 +165,44 @@ pub struct OperationBody {
     /// Outcomes of the next attempts of requeued and retried jobs: of all jobs of a canary, otherwise
     /// of the newest 1,000. Lists give those of canaries only.
     pub outcomes: OutcomesBody,
+    /// The keys of `rotate_encryption`, which counts values in place of jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encryption: Option<KeyRotationBody>,
     /// Why it stopped automatically.
     pub stop_reason: Option<String>,
     /// The report as a sentence.
     pub report: String,
+}
+
+/// Another encryption key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = KeyRotation))]
+#[non_exhaustive]
+pub struct KeyRotationBody {
+    /// Id of the key that everything is encrypted with.
+    pub key: String,
+    /// Values that cannot be read, so they stay as they are.
+    pub unreadable: u64,
+    /// Older keys that no value needs; empty before the end.
+    pub unused_keys: Vec<String>,
+    /// Older keys that values need which cannot be read.
+    pub needed_keys: Vec<String>,
+}
+
+impl KeyRotationBody {
+    fn new(rotation: &KeyRotation, status: OperationStatus) -> Self {
+        let unused = rotation.unused_keys().map(str::to_owned);
+        Self {
+            key: rotation.key.clone(),
+            unreadable: rotation.unreadable,
+            unused_keys: match status {
+                OperationStatus::Done => unused.collect(),
+                _ => Vec::new(),
+            },
+            needed_keys: rotation.needed_keys.clone(),
+        }
+    }
 }
 
 /// Outcomes of the next attempts.
@@ -222,6 +257,10 @@ impl OperationBody {
             mode: mode.to_owned(),
             stage: progress.stage,
             outcomes: progress.outcomes.into(),
+            encryption: operation
+                .rotation
+                .as_deref()
+                .map(|rotation| KeyRotationBody::new(rotation, progress.status)),
             stop_reason: progress.stop_reason.clone(),
             report: operation.to_string(),
         }

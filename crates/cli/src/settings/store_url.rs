@@ -79,26 +79,18 @@ impl StoreUrl {
         }
     }
 
-    /// Opens the store with its keys, also as rows.
-    pub async fn open_encrypted(&self, options: SqliteOptions) -> anyhow::Result<OpenTables> {
+    /// Opens a store that exists, with its keys.
+    pub async fn open_encrypted(&self, options: SqliteOptions) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Sqlite(path) if !path.exists() => Err(usage(format!("{self} does not exist"))),
             Self::Sqlite(path) => {
                 // The store exists, so another application may have tables in the file.
-                let store = SqliteStore::open(path, options.share(true))?;
-                Ok(OpenTables {
-                    store: Arc::new(store.clone()),
-                    tables: Arc::new(store),
-                })
+                Ok(Arc::new(SqliteStore::open(path, options.share(true))?))
             }
             Self::Memory => Err(not_durable()),
             Self::Postgres(url) => {
                 let options = PostgresOptions::default().encryption(options.encryption);
-                let store = open_postgres(url, options).await?;
-                Ok(OpenTables {
-                    store: Arc::new(store.clone()),
-                    tables: Arc::new(store),
-                })
+                Ok(Arc::new(open_postgres(url, options).await?))
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Operations are created by `dlq requeue`, `dlq discard`, `jobs cancel`, `jobs retry`, `jobs run-now`\nand `jobs edit-policy`.\n\nExamples:\n  steadfast operations list --open\n  steadfast operations show opr_… --watch\n  steadfast operations results opr_… --not-changed\n  steadfast operations pause opr_…"
+    after_help = "Operations are created by `dlq requeue`, `dlq discard`, `jobs cancel`, `jobs retry`, `jobs run-now`,\n`jobs edit-policy`, `jobs erase` and `keys rotate-encryption`.\n\nExamples:\n  steadfast operations list --open\n  steadfast operations show opr_… --watch\n  steadfast operations results opr_… --not-changed\n  steadfast operations pause opr_…"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -215,10 +215,7 @@ async fn show(server: &Server, id: &str, watch: bool) -> anyhow::Result<()> {
     };
     let now = now();
     print_line!("{}: {}", operation.id, operation.report)?;
-    let jobs = match operation.is_named {
-        true => "selected by id",
-        false => operation.filter.as_str(),
-    };
+    let jobs = jobs_text(&operation);
     let mut facts = vec![
         ("jobs", jobs.to_owned()),
         ("worked", worked(&operation)),
@@ -258,6 +255,15 @@ async fn show(server: &Server, id: &str, watch: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The jobs, in words.
+fn jobs_text(operation: &OperationBody) -> &str {
+    match operation.kind {
+        OperationKind::RotateEncryption => "none",
+        _ if operation.is_named => "selected by id",
+        _ => operation.filter.as_str(),
+    }
+}
+
 /// `3 of at least 10`.
 fn worked(operation: &OperationBody) -> String {
     let at_least = if operation.at_least { "at least " } else { "" };
@@ -277,7 +283,7 @@ fn print_list(list: &OperationList) -> anyhow::Result<()> {
         |operation| {
             let jobs = match operation.is_named {
                 true => "named",
-                false => operation.filter.as_str(),
+                false => jobs_text(operation),
             };
             vec![
                 operation.id.to_string().into(),

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::node::{CommandOutput, Node, dir, run};
+use crate::node::{CommandOutput, Node, dir, output_of, run};
 
 const STORE: &str = "sqlite:steadfast.db";
 const KEYS: [&str; 2] = ["--encryption-key-file", "keys.txt"];
@@ -92,4 +92,106 @@ fn a_server_whose_keys_cannot_be_read_is_not_open_to_everybody() {
         assert_ne!(made.code, 0, "{made:?}");
         node.stop();
     }
+}
+
+#[test]
+fn another_encryption_key_is_an_operation_of_the_nodes() {
+    let dir = encrypted();
+    let old = std::fs::read_to_string(dir.path().join("keys.txt")).unwrap();
+    let new = format!("k2:{}=\n{old}", "B".repeat(42) + "A");
+    std::fs::write(dir.path().join("keys.txt"), new).unwrap();
+    let made = create_key(&dir, &[&KEYS[..], &["--json"]].concat());
+    let made: serde_json::Value = serde_json::from_str(&made.out).unwrap();
+    let token = made["token"].as_str().unwrap().to_owned();
+    let node = Node::start_in(dir, &["--listen", "127.0.0.1:0", KEYS[0], KEYS[1]]);
+    let as_admin = |args: &[&str]| {
+        let mut command = node.command(args);
+        command.env("STEADFAST_API_KEY", &token);
+        output_of(command)
+    };
+    let rotated = as_admin(&["keys", "rotate-encryption"]);
+    assert_eq!(rotated.code, 0, "{rotated:?}");
+    assert!(rotated.out.contains("encrypted again, of "), "{rotated:?}");
+    let unused = "key k1 is no longer used: remove it";
+    assert!(rotated.out.contains(unused), "{rotated:?}");
+    let listed = as_admin(&["operations", "list", "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed.out).unwrap();
+    let operation = &listed["operations"][0];
+    assert_eq!(operation["kind"], "rotate_encryption", "{operation}");
+    assert_eq!(operation["status"], "done", "{operation}");
+    assert_eq!(operation["encryption"]["key"], "k2", "{operation}");
+    let id = operation["id"].as_str().unwrap();
+    let shown = as_admin(&["operations", "show", id]);
+    let report = "encryption with key k2 is done: ";
+    assert!(shown.out.contains(report), "{shown:?}");
+    let audit = as_admin(&["audit", "--subject", id]);
+    for action in ["encryption.rotate ", "encryption.rotated"] {
+        assert!(audit.out.contains(action), "{audit:?}");
+    }
+    // The store can do it as well, and then has nothing left to do.
+    let store = run(
+        &[&["keys", "rotate-encryption", "--store", STORE], &KEYS[..]].concat(),
+        &node.dir,
+    );
+    assert_eq!(store.code, 0, "{store:?}");
+    assert!(
+        store.out.starts_with("0 values encrypted again"),
+        "{store:?}"
+    );
+    node.stop();
+}
+
+#[test]
+fn a_node_without_an_encryption_key_rotates_nothing() {
+    let node = Node::start(&["--listen", "127.0.0.1:0"]);
+    let refused = node.run(&["keys", "rotate-encryption"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    let sentence = "this node has no encryption key; start it with --encryption-key-file";
+    assert!(refused.err.contains(sentence), "{refused:?}");
+    assert_eq!(
+        node.json(&["operations", "list"])["operations"],
+        serde_json::json!([])
+    );
+    let store = run(&["keys", "rotate-encryption", "--store", STORE], &node.dir);
+    assert_eq!(store.code, 2, "{store:?}");
+    assert!(
+        store.err.contains("give --encryption-key-file"),
+        "{store:?}"
+    );
+    node.stop();
+}
+
+#[test]
+fn a_key_file_that_cannot_be_used_is_named_and_nothing_is_changed() {
+    let dir = encrypted();
+    let path = |name: &str| dir.path().join(name);
+    let other = format!("k1:{}=\n", "C".repeat(42) + "A");
+    for (file, text) in [("short.txt", "k1:c2hvcnQ=\n"), ("other.txt", &*other)] {
+        std::fs::write(path(file), text).unwrap();
+    }
+    let before = std::fs::read(path("steadfast.db")).unwrap();
+    for (file, code, sentence) in [
+        ("none.txt", 2, "cannot read the encryption keys in none.txt"),
+        (
+            "short.txt",
+            2,
+            "encryption keys in short.txt: line 1: a key is 32 random bytes",
+        ),
+        (
+            "other.txt",
+            1,
+            "is not the key `k1` that it was encrypted with",
+        ),
+    ] {
+        let file = ["--encryption-key-file", file];
+        let serve = ["serve", "--store", STORE, "--listen", "127.0.0.1:0"];
+        let list = ["keys", "list", "--store", STORE];
+        let rotate = ["keys", "rotate-encryption", "--store", STORE];
+        for args in [&serve[..], &list, &rotate] {
+            let refused = run(&[args, &file].concat(), &dir);
+            assert_eq!(refused.code, code, "{args:?} {refused:?}");
+            assert!(refused.err.contains(sentence), "{args:?} {refused:?}");
+        }
+    }
+    assert_eq!(std::fs::read(path("steadfast.db")).unwrap(), before);
 }

@@ -1,9 +1,10 @@
-//! Stores that are backed up, checked, moved to another database, and recovered.
+//! Stores that are backed up, checked, moved to another database, recovered, and encrypted again.
 
 mod backup;
 mod check;
 mod moving;
 mod recovery;
+mod rotation;
 
 use std::{path::Path, thread};
 

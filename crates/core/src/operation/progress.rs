@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Operation, OperationOutcome, OperationStatus};
+use super::{EncryptedPart, Operation, OperationOutcome, OperationStatus, rotation};
 use crate::{
     explain::thousands,
     limits,
@@ -81,7 +81,7 @@ impl OperationOutcomes {
 
 /// Something that happens to an operation.
 // Exhaustive on purpose: the step must handle each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OperationEvent {
     /// A batch of jobs was worked on.
     Worked {
@@ -92,6 +92,8 @@ pub enum OperationEvent {
         /// The last of them.
         cursor: JobId,
     },
+    /// A part of the store was encrypted again.
+    Encrypted(EncryptedPart),
     /// No job is left after the cursor.
     ReachedEnd,
     /// The next attempts of some of the jobs have ended. These counts are all there are, not only
@@ -120,6 +122,9 @@ pub enum OperationRefusal {
     /// To resume one that was not paused.
     #[error("the operation is not paused")]
     NotPaused,
+    /// Work of another kind of operation.
+    #[error("the operation does other work")]
+    OtherWork,
     /// A batch that was counted already.
     #[error("these jobs have already been processed")]
     WorkedAlready,
@@ -164,6 +169,8 @@ impl Operation {
             OperationEvent::Resume => progress.status = OperationStatus::Running,
             OperationEvent::Cancel => progress.status = OperationStatus::Cancelled,
             _ if status == OperationStatus::Paused => return Err(OperationRefusal::Paused),
+            OperationEvent::Encrypted(part) => next.count_encrypted(&part, now)?,
+            _ if next.rotation.is_some() => return Err(OperationRefusal::OtherWork),
             OperationEvent::Worked { cursor, .. }
                 if progress.cursor.is_some_and(|last| cursor >= last) =>
             {
@@ -255,6 +262,9 @@ impl Operation {
 /// The report: what was done and what was not.
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(it) = &self.rotation {
+            return rotation::describe(self, it, f);
+        }
         let (kind, total, progress) = (self.kind, self.total, &self.progress);
         let (worked, changed) = (progress.worked, progress.changed);
         let at_least = if self.is_lower_bound { "at least " } else { "" };

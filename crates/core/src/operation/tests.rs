@@ -74,7 +74,7 @@ fn a_batch_is_counted_once_whichever_node_brings_it() {
         changed: 4,
         cursor: before(5),
     };
-    let worked = step(&operation, event);
+    let worked = step(&operation, event.clone());
     assert_eq!((worked.progress.worked, worked.progress.changed), (5, 4));
     assert_eq!(worked.step(event, T0), Err(OperationRefusal::WorkedAlready));
 }
@@ -100,7 +100,7 @@ fn commands_are_possible_as_the_table_says() {
     for (name, operation) in &all {
         assert_eq!(operation.progress.status.as_str(), *name);
         for event in [
-            worked,
+            worked.clone(),
             OperationEvent::ReachedEnd,
             OperationEvent::Pause,
             OperationEvent::Resume,
@@ -348,4 +348,84 @@ fn the_outcome_of_a_job_is_that_of_its_next_attempt() {
     for (number, (job, expected)) in cases.iter().enumerate() {
         assert_eq!(worked.outcome_of(job.as_ref()), *expected, "case {number}");
     }
+}
+
+fn rotation() -> Operation {
+    let older = vec!["may".to_owned(), "june".to_owned()];
+    Operation::rotate_encryption(KeyRotation::new("july".to_owned(), older), T0)
+}
+
+fn part(from: Option<&str>, next: Option<&str>, found: u64) -> OperationEvent {
+    OperationEvent::Encrypted(EncryptedPart {
+        from: from.map(str::to_owned),
+        next: next.map(str::to_owned),
+        read: 1_000,
+        found,
+        written: found,
+        ..EncryptedPart::default()
+    })
+}
+
+#[test]
+fn a_rotation_ends_after_a_walk_that_found_nothing() {
+    let walked = step(&rotation(), part(None, Some("jobs"), 3));
+    assert_eq!(
+        walked.to_string(),
+        "encryption with key july is running: 3 values encrypted again, of at least 1,000"
+    );
+    // Another node has done the same part.
+    let again = walked.step(part(None, Some("jobs"), 3), T0);
+    assert_eq!(again, Err(OperationRefusal::WorkedAlready));
+    let walked = step(&walked, part(Some("jobs"), None, 0));
+    assert_eq!(walked.progress.status, OperationStatus::Running);
+    let mut last = part(None, None, 0);
+    if let OperationEvent::Encrypted(part) = &mut last {
+        part.unreadable = 1;
+        part.needed_keys = vec!["may".to_owned(), "unknown".to_owned()];
+    }
+    let done = step(&walked, last);
+    assert_eq!(done.progress.status, OperationStatus::Done);
+    assert_eq!(
+        done.to_string(),
+        "encryption with key july is done: 3 values encrypted again, of 1,000, 1 cannot be read; \
+         key june is no longer used; key may is still needed"
+    );
+}
+
+#[test]
+fn a_rotation_stops_if_nodes_write_with_other_keys_until_the_end() {
+    let mut operation = rotation();
+    for _ in 0..limits::ROTATION_WALKS_MAX {
+        operation = step(&operation, part(None, None, 1));
+    }
+    assert_eq!(operation.progress.status, OperationStatus::Stopped);
+    let report = operation.to_string();
+    assert!(
+        report.contains("restart every node with the new key first"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_rotation_does_no_other_work_and_obeys_people() {
+    let operation = rotation();
+    for event in [
+        OperationEvent::Worked {
+            jobs: 1,
+            changed: 1,
+            cursor: before(1),
+        },
+        OperationEvent::ReachedEnd,
+    ] {
+        assert_eq!(operation.step(event, T0), Err(OperationRefusal::OtherWork));
+    }
+    let wrong = requeue(10).step(part(None, None, 1), T0);
+    assert_eq!(wrong, Err(OperationRefusal::OtherWork));
+    let paused = step(&operation, OperationEvent::Pause);
+    let refused = paused.step(part(None, None, 1), T0);
+    assert_eq!(refused, Err(OperationRefusal::Paused));
+    assert_eq!(paused.room(T0), OperationRoom::Never);
+    let cancelled = step(&paused, OperationEvent::Cancel);
+    assert_eq!(cancelled.progress.status, OperationStatus::Cancelled);
+    assert!(Operation::new(OperationKind::RotateEncryption, None, 1, T0).is_err());
 }

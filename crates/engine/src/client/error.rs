@@ -98,6 +98,17 @@ pub enum ClientError {
         /// How many a tenant may have.
         most: usize,
     },
+    /// A rotation of the encryption key has not ended, and it is to another key.
+    #[error(
+        "{id} encrypts everything with key {key}, which is not the newest key of this process: \
+         wait for its end, or cancel it first"
+    )]
+    RotationOpen {
+        /// The operation.
+        id: OperationId,
+        /// Its key.
+        key: String,
+    },
     /// There is no batch of this id.
     #[error("there is no {0}")]
     BatchNotFound(BatchId),
@@ -155,6 +166,7 @@ impl ClientError {
             | Self::PausedForAll { .. }
             | Self::OperationNotFound(_)
             | Self::OperationRefused(_)
+            | Self::RotationOpen { .. }
             | Self::BatchNotFound(_)
             | Self::BatchJobsExist { .. }
             | Self::MissingResult => false,

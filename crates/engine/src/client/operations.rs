@@ -1,5 +1,7 @@
 //! Work on many jobs, and who did what.
 
+mod rotation;
+
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
@@ -208,7 +210,11 @@ impl Client {
             is_known |= tenants
                 .into_iter()
                 .any(|of| filter.tenant.as_ref().is_none_or(|own| own == of));
-            let fits = |job: &&Job| filter.matches(job, now) && job.allows(&command).is_ok();
+            let allows = |job: &Job| {
+                let command = command.as_ref();
+                command.is_some_and(|command| job.allows(command).is_ok())
+            };
+            let fits = |job: &&Job| filter.matches(job, now) && allows(job);
             count += jobs.iter().flatten().filter(fits).count() as u64;
         }
         if let Some(id) = ids.first().filter(|_| !is_known) {

@@ -106,14 +106,20 @@ impl OperationRunner {
             OperationRoom::AfterOutcomes => return Ok(limits::OUTCOMES_POLL),
             OperationRoom::Jobs(most) => most,
         };
-        let batch = self.next_batch(&record, most).await?;
-        let endpoints = self.endpoints.refresh_if_changed().await?;
-        let step = OperationStep::Work {
-            revision: record.revision,
-            batch,
-            subscriptions: endpoints.subscriptions(),
+        let (id, revision) = (record.id, record.revision);
+        let change = if record.operation.rotation.is_some() {
+            self.store.work_rotation(id, revision).await?
+        } else {
+            let batch = self.next_batch(&record, most).await?;
+            let endpoints = self.endpoints.refresh_if_changed().await?;
+            let subscriptions = endpoints.subscriptions();
+            let step = OperationStep::Work {
+                revision,
+                batch,
+                subscriptions,
+            };
+            self.store.change_operation(id, step).await?
         };
-        let change = self.store.change_operation(record.id, step).await?;
         match change {
             OperationChange::Done(record) => {
                 self.log_end(&record);

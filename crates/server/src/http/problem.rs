@@ -190,7 +190,7 @@ impl From<ClientError> for Problem {
             ClientError::NameTaken { .. } => {
                 Self::new(StatusCode::CONFLICT, "name_taken", error.to_string()).at("name")
             }
-            ClientError::Contended { .. } => {
+            ClientError::Contended { .. } | ClientError::RotationOpen { .. } => {
                 Self::new(StatusCode::CONFLICT, "conflict", error.to_string())
             }
             ClientError::OperationNotFound(id) => Self::not_found(id),

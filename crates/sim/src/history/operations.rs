@@ -58,10 +58,12 @@ impl History {
             }
             return;
         };
+        let Some(command) = record.operation.command() else {
+            return self.broken(Invariant::OperationsOnce, None, format!("{id} has no jobs"));
+        };
         let Some(mut known) = self.operations.remove(id) else {
             return self.broken(Invariant::OperationsOnce, None, format!("{id} never was"));
         };
-        let command = record.operation.command();
         for (index, job) in batch.jobs.iter().enumerate() {
             self.count_check(Invariant::OperationsOnce);
             self.tell(now, *job, Event::Operated { operation: *id });

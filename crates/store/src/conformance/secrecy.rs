@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    EventType, JobId, LogLevel, LogLine, LogLines, Outcome, Payload, PolicyPatch, Timestamp,
-    Webhook, WebhookSecret, WebhookTarget,
+    Actor, AuditId, AuditRecord, EventType, JobId, KeyRotation, LogLevel, LogLine, LogLines,
+    Operation, OperationId, OperationStatus, Outcome, Payload, PolicyPatch, Timestamp, Webhook,
+    WebhookSecret, WebhookTarget,
 };
 
 use super::fixture::{Fixture, json, step};
-use crate::{AttemptOwner, Document, DocumentKind, NewLogLines, Outbox};
+use crate::{
+    AttemptOwner, Document, DocumentKind, JobFilter, NewLogLines, OperationChange, OperationRecord,
+    Outbox,
+};
 
 fn webhook(word: &str) -> Webhook {
     Webhook {
@@ -94,5 +98,52 @@ impl Fixture {
             .await
             .unwrap();
         assert!(has_word(&endpoint.unwrap().body));
+    }
+
+    /// Stores a rotation of the encryption key.
+    pub async fn create_rotation(&self, rotation: KeyRotation) -> OperationRecord {
+        let (now, by) = (self.now(), Actor::named("cli"));
+        let record = OperationRecord {
+            id: OperationId::new(now, self.next_number()),
+            tenant: None,
+            by: by.clone(),
+            created_at: now,
+            finished_at: None,
+            filter: JobFilter::default(),
+            is_named: false,
+            operation: Operation::rotate_encryption(rotation, now),
+            revision: 0,
+        };
+        let audit = AuditId::new(now, self.next_number());
+        let audit = AuditRecord::new(audit, now, by, "encryption.rotate", record.id.to_string());
+        let create = self
+            .store
+            .create_operation(record.clone(), Vec::new(), 10, audit);
+        assert!(create.await.unwrap());
+        record
+    }
+
+    /// Works on one part of a rotation.
+    pub async fn work_rotation(&self, record: &OperationRecord) -> OperationRecord {
+        let work = self.store.work_rotation(record.id, record.revision);
+        match work.await.unwrap() {
+            OperationChange::Done(record) => *record,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Works on a rotation until it has ended.
+    pub async fn finish_rotation(&self, mut record: OperationRecord) -> Operation {
+        while record.operation.progress.status == OperationStatus::Running {
+            record = self.work_rotation(&record).await;
+        }
+        record.operation
+    }
+
+    /// Encrypts everything with the newest key of the store.
+    pub async fn rotate(&self) -> Operation {
+        let rotation = self.store.new_rotation().await.unwrap().unwrap();
+        let record = self.create_rotation(rotation).await;
+        self.finish_rotation(record).await
     }
 }

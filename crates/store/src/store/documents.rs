@@ -162,8 +162,6 @@ steadfast_core::string_enum! {
         Forecast = "forecast",
         /// A named secret.
         Secret = "secret",
-        /// The newest rotation of the encryption key.
-        Rotation = "rotation",
         /// The admin keys that are about to be deleted.
         Revocations = "revocations",
         /// A node that wants to know the events of all others.

@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use steadfast_core::{
     Attempt, AuditId, AuditRecord, BatchId, Claim, CommitResult, Destination, FailureGroup,
     FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState,
-    NewBatch, NewJob, OperationId, OperationJob, Payload, Schedule, ScheduleId, StepName,
-    Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    KeyRotation, NewBatch, NewJob, OperationId, OperationJob, Payload, Schedule, ScheduleId,
+    StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 #[cfg(feature = "_testing")]
@@ -105,6 +105,8 @@ macro_rules! for_each_verb {
                 create_operation(operation: OperationRecord, jobs: Vec<JobId>, open_max: usize, audit: AuditRecord) -> Result<bool, StoreError>;
                 list_operations(filter: OperationFilter, page: PageRequest<OperationId>) -> Result<Page<OperationRecord, OperationId>, StoreError>;
                 change_operation(id: OperationId, step: OperationStep) -> Result<OperationChange, StoreError>;
+                new_rotation() -> Result<Option<KeyRotation>, StoreError>;
+                work_rotation(id: OperationId, revision: u64) -> Result<OperationChange, StoreError>;
                 list_operation_jobs(id: OperationId, filter: OperationJobFilter, page: PageRequest<JobId>) -> Result<Page<OperationJob, JobId>, StoreError>;
                 list_audit(filter: AuditFilter, page: PageRequest<AuditId>) -> Result<Page<AuditRecord, AuditId>, StoreError>;
             }

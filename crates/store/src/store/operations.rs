@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Actor, AuditId, AuditRecord, FailureKey, Job, JobId, Operation, OperationEvent, OperationId,
-    OperationJob, OperationOutcome, OperationRefusal, OperationResult, OperationStatus,
-    Subscriptions, Tenant, Timestamp,
+    Actor, AuditId, AuditRecord, FailureKey, Job, JobId, KeyRotation, Operation, OperationEvent,
+    OperationId, OperationJob, OperationOutcome, OperationRefusal, OperationResult,
+    OperationStatus, Subscriptions, Tenant, Timestamp,
 };
 
 use super::{BaseStore, JobFilter, Page, PageRequest};
@@ -51,6 +51,21 @@ pub trait OperationStore: BaseStore {
         &self,
         id: OperationId,
         step: OperationStep,
+    ) -> Result<OperationChange, StoreError>;
+
+    /// A rotation of the encryption key that has not begun: to the newest key of this process, from
+    /// the others that the store knows. `None` if this process has no key.
+    async fn new_rotation(&self) -> Result<Option<KeyRotation>, StoreError>;
+
+    /// Encrypts the next part of a rotation, and then counts it. Nothing is counted if the revision
+    /// is not the stored one, or if the newest key of this process is not that of the rotation: both
+    /// are [`OperationChange::Outdated`]. What was written but not counted is found again, so that a
+    /// process that dies between the two loses nothing. The last part stores an audit record, after
+    /// the keys that no value needs are forgotten.
+    async fn work_rotation(
+        &self,
+        id: OperationId,
+        revision: u64,
     ) -> Result<OperationChange, StoreError>;
 
     /// Jobs of an operation, newest id first.

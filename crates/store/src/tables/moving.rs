@@ -12,7 +12,10 @@ use futures_util::future::join;
 use serde::{Deserialize, Serialize};
 use steadfast_core::name_number;
 
-use super::{MoveSide, RowPosition, TablePage, TableStore};
+use super::{
+    MoveSide, TablePage, TableStore,
+    stored_value::{self, StoredValue},
+};
 use crate::{
     clock::{Clock as _, SystemClock},
     drivers::sql::session::SqlValue,
@@ -113,16 +116,6 @@ pub(crate) struct MoveMark {
 struct RowSum {
     rows: u64,
     sum: i64,
-}
-
-/// A value of a key.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum StoredValue {
-    Null,
-    Int(i64),
-    Text(String),
-    Id(String),
 }
 
 impl<'s> StoreMove<'s> {
@@ -232,7 +225,7 @@ impl<'s> StoreMove<'s> {
         progress: &mut (impl FnMut(MoveProgress) + Send),
     ) -> Result<(), MoveError> {
         let after = self.mark.after.take();
-        let after = after.map(|values| RowPosition(values.into_iter().map(load).collect()));
+        let after = after.map(stored_value::load);
         let mut page = self.from.read_table(table, after, MOVED_ROWS).await?;
         loop {
             let sum = self.mark.sums.entry(table.to_owned()).or_default();
@@ -243,7 +236,7 @@ impl<'s> StoreMove<'s> {
                 Some(_) => Some(table.to_owned()),
                 None => next_table.map(str::to_owned),
             };
-            self.mark.after = next.as_ref().map(|next| next.0.iter().map(save).collect());
+            self.mark.after = next.as_ref().map(stored_value::save);
             let write = self.to.write_table(page, self.mark.to_text());
             let Some(next) = next else {
                 write.await?;
@@ -395,27 +388,6 @@ fn new_id() -> String {
         SystemClock.now().as_micros(),
         std::process::id()
     )
-}
-
-fn save(value: &SqlValue<'_>) -> StoredValue {
-    match value {
-        SqlValue::Null | SqlValue::Unreadable(_) => StoredValue::Null,
-        SqlValue::Int(number) => StoredValue::Int(*number),
-        SqlValue::Text(text) => StoredValue::Text(text.to_string()),
-        SqlValue::Id(bits) => StoredValue::Id(format!("{bits:x}")),
-    }
-}
-
-fn load(value: StoredValue) -> SqlValue<'static> {
-    match value {
-        StoredValue::Null => SqlValue::Null,
-        StoredValue::Int(number) => SqlValue::Int(number),
-        StoredValue::Text(text) => SqlValue::from(text),
-        StoredValue::Id(text) => match u128::from_str_radix(&text, 16) {
-            Ok(bits) => SqlValue::Id(bits),
-            Err(error) => SqlValue::Unreadable(error.to_string()),
-        },
-    }
 }
 
 impl fmt::Debug for StoreMove<'_> {

@@ -1,71 +1,88 @@
-//! Encrypts everything in a store with its newest key.
+//! Encrypts everything in a store with its newest key, a part at a time.
 //!
-//! The walk may stop at any point: what is encrypted with the newest key is not written again, so the
-//! next walk goes on where this one was. Nodes may be running. Whatever they wrote between reading and
-//! writing a row stays, so the tables are walked again until there is nothing left to write.
+//! A part may be done twice, and be stopped at any point: what is encrypted with the newest key is not
+//! written again. Nodes may be running. What they write between reading and writing a row stays, and
+//! the next walk finds it.
 
 use std::collections::BTreeSet;
 
-use super::TableStore;
+use steadfast_core::{EncryptedPart, KeyRotation};
+
+use super::{
+    RowPosition, TableStore,
+    stored_value::{self, StoredValue},
+};
 use crate::{
     error::StoreError,
-    limits::{REENCRYPT_ROUNDS_MAX, REENCRYPTED_ROWS},
+    limits::{REENCRYPTED_PAGES_MAX, REENCRYPTED_ROWS},
 };
 
-/// What was encrypted again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Reencryption {
-    /// Values that were read in the last walk.
-    pub read: u64,
-    /// Values that were written.
-    pub written: u64,
-    /// Values that cannot be read, so they stay as they are.
-    pub unreadable: u64,
-    /// Keys that nothing is encrypted with any longer.
-    pub unused_keys: Vec<String>,
-    /// Keys that are still needed, besides the newest.
-    pub used_keys: BTreeSet<String>,
-    /// Whether nodes wrote values with other keys until the end.
-    pub is_unfinished: bool,
+/// Where a walk continues: a table, and the last row of it that was read.
+type WalkPosition = (String, Option<Vec<StoredValue>>);
+
+/// A rotation that has not begun; `None` if this process has no key.
+pub(crate) async fn new_rotation(
+    store: &dyn TableStore,
+) -> Result<Option<KeyRotation>, StoreError> {
+    let keys = store.encryption_keys().await?;
+    Ok(keys.newest.map(|key| KeyRotation::new(key, keys.older)))
 }
 
-/// Encrypts every value that another key has encrypted, or none, with the newest key of the store, and
-/// forgets the keys that are no longer used. Reports after each step: the table, and the whole so far.
-pub async fn reencrypt(
+/// Encrypts the next part of a rotation: pages up to the first that had something to encrypt. `None`
+/// if the newest key of this process is another one.
+pub(crate) async fn encrypt_part(
     store: &dyn TableStore,
-    mut report: impl FnMut(&'static str, &Reencryption),
-) -> Result<Reencryption, StoreError> {
-    let mut done = Reencryption::default();
-    for _ in 0..REENCRYPT_ROUNDS_MAX {
-        (done.read, done.unreadable) = (0, 0);
-        done.used_keys.clear();
-        let mut found = 0;
-        for table in store.encrypted_tables() {
-            let mut after = None;
-            loop {
-                let mut page = store.reseal_table(table, after, REENCRYPTED_ROWS).await?;
-                done.read += page.count as u64;
-                done.unreadable += page.unreadable as u64;
-                done.used_keys.extend(std::mem::take(&mut page.keys_left));
-                found += page.rows.len();
-                let next = page.next.take();
-                if !page.rows.is_empty() {
-                    done.written += store.write_resealed(page).await? as u64;
-                }
-                report(table, &done);
-                match next {
-                    Some(next) => after = Some(next),
-                    None => break,
-                }
-            }
-        }
-        // Only a walk that found nothing proves that nothing is left.
-        if found == 0 {
-            done.unused_keys = store.forget_keys(done.used_keys.clone()).await?;
-            return Ok(done);
+    rotation: &KeyRotation,
+) -> Result<Option<EncryptedPart>, StoreError> {
+    if store.encryption_keys().await?.newest.as_ref() != Some(&rotation.key) {
+        return Ok(None);
+    }
+    let mut part = EncryptedPart {
+        from: rotation.position.clone(),
+        ..EncryptedPart::default()
+    };
+    let tables = store.encrypted_tables();
+    let (mut table, mut after) = position(&tables, rotation.position.as_deref());
+    for _ in 0..REENCRYPTED_PAGES_MAX {
+        let Some(title) = tables.get(table) else {
+            return Ok(Some(part));
+        };
+        let page = store.reseal_table(title, after.take(), REENCRYPTED_ROWS);
+        let mut page = page.await?;
+        part.read += page.count as u64;
+        part.found += page.rows.len() as u64;
+        part.unreadable += page.unreadable as u64;
+        part.needed_keys.append(&mut page.keys_left);
+        after = page.next.take();
+        table += usize::from(after.is_none());
+        if !page.rows.is_empty() {
+            part.written += store.write_resealed(page).await? as u64;
+            break;
         }
     }
-    done.is_unfinished = true;
-    Ok(done)
+    if let Some(title) = tables.get(table) {
+        let next: WalkPosition = ((*title).to_owned(), after.as_ref().map(stored_value::save));
+        let next = serde_json::to_string(&next);
+        part.next = Some(next.map_err(|error| StoreError::broken("work_rotation", error))?);
+    }
+    Ok(Some(part))
+}
+
+/// Forgets the older keys of a rotation that no value needs.
+pub(crate) async fn forget_unused_keys(
+    store: &dyn TableStore,
+    rotation: &KeyRotation,
+) -> Result<(), StoreError> {
+    let unused: BTreeSet<String> = rotation.unused_keys().map(str::to_owned).collect();
+    store.forget_keys(unused).await
+}
+
+/// The number of a table, and a row of it. A walk whose position says nothing begins again.
+fn position(tables: &[&'static str], stored: Option<&str>) -> (usize, Option<RowPosition>) {
+    let read = |text: &str| serde_json::from_str::<WalkPosition>(text).ok();
+    let found = stored.and_then(read).and_then(|(title, after)| {
+        let table = tables.iter().position(|table| *table == title)?;
+        Some((table, after.map(stored_value::load)))
+    });
+    found.unwrap_or((0, None))
 }

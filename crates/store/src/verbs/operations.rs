@@ -1,5 +1,8 @@
 //! Work on many jobs.
 
+mod rotation;
+mod stored;
+
 use std::{
     collections::HashMap,
     sync::{
@@ -10,8 +13,9 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditId, AuditRecord, CommandRefusal, Job, JobId, OperationEvent, OperationId, OperationJob,
-    OperationKind, OperationOutcome, RefusalReason, RetryPolicy, Subscriptions, Timestamp,
+    AuditId, AuditRecord, CommandRefusal, Job, JobId, KeyRotation, OperationEvent, OperationId,
+    OperationJob, OperationKind, OperationOutcome, OperationRefusal, RefusalReason, RetryPolicy,
+    Subscriptions, Timestamp,
 };
 
 use super::{
@@ -22,8 +26,7 @@ use super::{
 use crate::{
     drivers::driver_error::DriverError,
     drivers::transaction::{
-        Lock, PendingStep, Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState,
-        StoredRecord, Transaction,
+        Lock, PendingStep, Reads, RecordKind, RecordOrder, RecordQuery, RecordState, Transaction,
     },
     drivers::{Asker, Driver},
     error::{CommandError, StoreError},
@@ -33,6 +36,7 @@ use crate::{
         OperationRecord, OperationStep, OperationStore, Page, PageRequest,
     },
 };
+use stored::{find, read, save, tenant_of};
 
 #[async_trait]
 impl<D: Driver> OperationStore for D {
@@ -79,6 +83,18 @@ impl<D: Driver> OperationStore for D {
             Box::pin(advance(tx, *id, step))
         })
         .await
+    }
+
+    async fn new_rotation(&self) -> Result<Option<KeyRotation>, StoreError> {
+        Driver::new_rotation(self).await
+    }
+
+    async fn work_rotation(
+        &self,
+        id: OperationId,
+        revision: u64,
+    ) -> Result<OperationChange, StoreError> {
+        rotation::work(self, id, revision).await
     }
 
     async fn list_operation_jobs(
@@ -145,7 +161,7 @@ async fn advance(
 ) -> Result<OperationChange, DriverError> {
     match step {
         OperationStep::Event(event, audit) => {
-            let changed = change(tx, id, *event).await?;
+            let changed = change(tx, id, event.clone()).await?;
             let is_done = matches!(changed, OperationChange::Done(_));
             save_audit(tx, audit.as_ref().filter(|_| is_done)).await?;
             Ok(changed)
@@ -156,33 +172,6 @@ async fn advance(
             subscriptions,
         } => work(tx, id, *revision, batch, subscriptions).await,
         OperationStep::Outcomes(outcomes) => save_outcomes(tx, id, outcomes).await,
-    }
-}
-
-/// Writes an operation in place of its revision, or for the first time.
-async fn save(
-    tx: &mut dyn Transaction,
-    operation: &OperationRecord,
-    replaces: Option<u64>,
-) -> Result<(), DriverError> {
-    let body = serde_json::to_string(operation);
-    let record = Record {
-        kind: RecordKind::Operation,
-        id: &operation.id.to_string(),
-        tenant: tenant_of(operation),
-        name: None,
-        state: match operation.is_open() {
-            true => RecordState::Open,
-            false => RecordState::Ended,
-        },
-        at: operation.finished_at,
-        revision: operation.revision,
-        replaces,
-        body: &body.map_err(|error| DriverError::unreadable("operation", error))?,
-    };
-    match tx.save_record(&record).await? {
-        true => Ok(()),
-        false => Err(DriverError::NotRun),
     }
 }
 
@@ -262,7 +251,12 @@ async fn run(
     let (operation, now) = (&stored.operation, tx.now());
     let matches = |job: &Job| stored.filter.matches(job, now);
     if operation.retry.is_none() {
-        let command = operation.command();
+        let Some(command) = operation.command() else {
+            return Err(DriverError::unreadable(
+                "operation",
+                OperationRefusal::OtherWork,
+            ));
+        };
         return tx
             .run_command(jobs, &command, subscriptions, &matches)
             .await;
@@ -324,16 +318,6 @@ async fn save_outcomes(
         }
     }
     change(tx, id, OperationEvent::Outcomes(counts)).await
-}
-
-async fn find(
-    tx: &mut (impl Reads + ?Sized),
-    id: OperationId,
-    lock: Lock,
-) -> Result<Option<OperationRecord>, DriverError> {
-    let id = id.to_string();
-    let found = tx.record(RecordKind::Operation, &id, lock).await?;
-    found.as_ref().map(read).transpose()
 }
 
 async fn list(
@@ -403,21 +387,4 @@ pub(super) async fn prune(
         deleted += 1;
     }
     Ok(deleted)
-}
-
-fn tenant_of(operation: &OperationRecord) -> &str {
-    operation
-        .tenant
-        .as_ref()
-        .map_or("", |tenant| tenant.as_str())
-}
-
-fn read(record: &StoredRecord) -> Result<OperationRecord, DriverError> {
-    let read = serde_json::from_str(record.body("operation")?);
-    let read: OperationRecord =
-        read.map_err(|error| DriverError::unreadable("operation", error))?;
-    Ok(OperationRecord {
-        revision: record.revision,
-        ..read
-    })
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use steadfast_core::OperationStatus;
 use steadfast_store::{
     EncryptionKeys, JobStore as _, ManualClock, PostgresStore, QueryStore as _, Store,
     conformance::{Fixture, Harness},
-    reencrypt,
 };
 
 use crate::common::{TestDatabase, job, request};
@@ -64,13 +64,13 @@ async fn a_rotated_database_needs_the_newest_key_only() {
         let fixture = Fixture::new(&With(&database, before)).await;
         let id = fixture.write_everywhere(WORD).await;
         let keys = format!("{TWO}\n{}", before.unwrap_or_default());
-        let options = database.options();
-        let options = options.encryption(Some(EncryptionKeys::parse(&keys).unwrap()));
-        let store = PostgresStore::open(&database.url, options).await.unwrap();
-        let done = reencrypt(&store, |_, _| ()).await.unwrap();
-        let unused = before.map(|_| "one".to_owned());
-        assert_eq!(done.unused_keys, unused.into_iter().collect::<Vec<_>>());
-        assert_eq!((done.unreadable, done.is_unfinished), (0, false));
+        let fixture = Fixture::new(&With(&database, Some(&keys))).await;
+        let done = fixture.rotate().await;
+        assert_eq!(done.progress.status, OperationStatus::Done, "{done}");
+        let rotation = done.rotation.unwrap();
+        let unused: Vec<&str> = rotation.unused_keys().collect();
+        assert_eq!(unused, before.map(|_| "one").as_slice());
+        assert_eq!(rotation.unreadable, 0);
         assert!(!database.contains(WORD).await);
         let fixture = Fixture::new(&With(&database, Some(TWO))).await;
         fixture.reads_everywhere(id, WORD).await;

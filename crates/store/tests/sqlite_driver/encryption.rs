@@ -1,13 +1,13 @@
 //! Values that cannot be read without a key.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use steadfast_core::OperationStatus;
 use steadfast_store::{
-    EncryptionKeys, JobStore as _, ManualClock, OpenError, QueryStore as _, SqliteOptions,
-    SqliteStore, Store, TableStore as _,
+    EncryptionKeys, JobStore as _, ManualClock, OpenError, OperationStore as _, QueryStore as _,
+    SqliteOptions, SqliteStore, Store, TableStore as _,
     conformance::{Fixture, Harness},
-    reencrypt,
     rusqlite::Connection,
 };
 
@@ -136,21 +136,32 @@ async fn a_rotated_store_needs_the_newest_key_only() {
         let id = fixture.write_everywhere(WORD).await;
         drop(fixture);
         let keys = [&[TWO], before].concat();
-        let store = database.try_open(&keys).unwrap();
-        rotate_until_killed(store.clone()).await;
+        // A process that dies after its first part.
+        let fixture = Fixture::new(&With(&database, &keys)).await;
+        let rotation = fixture.store.new_rotation().await.unwrap().unwrap();
+        let begun = fixture.create_rotation(rotation).await;
+        let begun = fixture.work_rotation(&begun).await;
+        assert_eq!(begun.operation.progress.status, OperationStatus::Running);
+        drop(fixture);
+        let fixture = Fixture::new(&With(&database, &keys)).await;
         // Jobs are created meanwhile.
+        let store = database.try_open(&keys).unwrap();
         let new = jobs(&store, 100);
         let ids = new.iter().map(|job| job.id).collect();
-        let (done, created) = tokio::join!(reencrypt(&store, |_, _| ()), async {
-            store.enqueue(new, None).await
-        });
+        let (done, created) =
+            tokio::join!(fixture.finish_rotation(begun), store.enqueue(new, None));
         created.unwrap();
-        let done = done.unwrap();
-        let unused = before.first().map(|_| "one".to_owned());
-        assert_eq!(done.unused_keys, unused.into_iter().collect::<Vec<_>>());
-        assert_eq!((done.unreadable, done.is_unfinished), (0, false));
-        let again = reencrypt(&store, |_, _| ()).await.unwrap();
-        assert_eq!((again.written, again.unused_keys.len()), (0, 0));
+        assert_eq!(done.progress.status, OperationStatus::Done, "{done}");
+        let rotation = done.rotation.unwrap();
+        let unused: Vec<&str> = rotation.unused_keys().collect();
+        assert_eq!(unused.is_empty(), before.is_empty(), "{unused:?}");
+        assert_eq!(rotation.unreadable, 0);
+        // Its operation has another id.
+        fixture.clock.advance(Duration::from_secs(1));
+        let again = fixture.rotate().await;
+        assert_eq!(again.progress.changed, 0, "{again}");
+        assert_eq!(again.rotation.unwrap().older_keys, [""; 0]);
+        drop(fixture);
         store.close();
         let conn = Connection::open(&database.file).unwrap();
         conn.execute_batch("VACUUM").unwrap();
@@ -161,17 +172,6 @@ async fn a_rotated_store_needs_the_newest_key_only() {
         assert!(found.iter().all(Option::is_some));
         fixture.reads_everywhere(id, WORD).await;
     }
-}
-
-/// A rotation that is stopped after its first step.
-async fn rotate_until_killed(store: SqliteStore) {
-    let (report, mut reports) = tokio::sync::mpsc::unbounded_channel();
-    let rotation = tokio::spawn(async move {
-        let report = |table, _: &_| report.send(table).unwrap_or_default();
-        reencrypt(&store, report).await.unwrap()
-    });
-    assert_eq!(reports.recv().await, Some("jobs"));
-    rotation.abort();
 }
 
 #[tokio::test]
@@ -191,9 +191,19 @@ async fn a_value_that_is_written_during_a_rotation_stays() {
     // What cannot be read stays as it is, and its key is kept.
     let spoil = "UPDATE steadfast_once SET result = '~one:AAAA'";
     assert_eq!(conn.execute(spoil, []).unwrap(), 1);
-    let done = reencrypt(&store, |_, _| ()).await.unwrap();
-    assert_eq!((done.unreadable, done.unused_keys.len()), (1, 0));
-    assert!(done.used_keys.contains("one"), "{done:?}");
+    let fixture = Fixture::new(&With(&database, &[TWO, ONE])).await;
+    let done = fixture.rotate().await;
+    let rotation = done.rotation.as_deref().unwrap();
+    assert_eq!(
+        (rotation.unreadable, rotation.unused_keys().count()),
+        (1, 0)
+    );
+    assert_eq!(rotation.needed_keys, ["one"]);
+    assert!(
+        done.to_string()
+            .ends_with(", 1 cannot be read; key one is still needed"),
+        "{done}"
+    );
 }
 
 #[tokio::test]

@@ -617,8 +617,9 @@ class CreateOperationRequest(TypedDict):
     ids: NotRequired[list[str] | None]
     """Job ids, up to 10,000."""
     kind: str
-    """The action: `requeue` and `discard` for dead letters; `cancel`, `retry`, `edit_policy`
-    and `run_now` for any job.
+    """The action: `requeue` and `discard` for dead letters; `cancel`, `retry`, `edit_policy`,
+    `run_now` and `erase` for any job. `rotate_encryption` has no jobs and no other fields: it
+    encrypts everything in the store with the newest key.
     """
     mode: NotRequired[str | None]
     """`all` (the default), or `canary`: three jobs first, then 5 %, 25 % and the rest, stopping
@@ -1526,6 +1527,19 @@ class KeyList(TypedDict):
     """Cursor for the next page, sent as `after`; null at the end of the list."""
 
 
+class KeyRotation(TypedDict):
+    """Another encryption key."""
+
+    key: str
+    """Id of the key that everything is encrypted with."""
+    neededKeys: list[str]
+    """Older keys that values need which cannot be read."""
+    unreadable: int
+    """Values that cannot be read, so they stay as they are."""
+    unusedKeys: list[str]
+    """Older keys that no value needs; empty before the end."""
+
+
 class KeyWithToken(Key):
     """A key with its token, which is only in this response."""
 
@@ -1683,6 +1697,8 @@ class Operation(TypedDict):
     """Jobs that were changed; the other processed jobs could not be."""
     createdAt: str
     """When it was created."""
+    encryption: NotRequired[KeyRotation | None]
+    """The keys of `rotate_encryption`, which counts values in place of jobs."""
     filter: str
     """The selected jobs as text."""
     finishedAt: NotRequired[str | None]

@@ -56,10 +56,10 @@ enum Verb {
         #[arg(long, value_name = "DURATION")]
         expires: Option<DurationArg>,
     },
-    /// Encrypt everything in a store with the first key of the key file. Nodes keep running; a
-    /// rotation that was stopped continues where it was.
+    /// Encrypt everything in the store with the first key of the key file, as an operation that any
+    /// node can continue.
     #[command(
-        after_help = "Afterwards the other keys can be removed from the file. Every node must have been started with\nthe new key first.\n\nExample:\n  steadfast keys rotate-encryption --store sqlite:steadfast.db --encryption-key-file encryption.keys"
+        after_help = "Afterwards the other keys can be removed from the file. Every node must have been started with\nthe new key first. With --store, this command works as well, and no node has to run.\n\nExamples:\n  steadfast keys rotate-encryption\n  steadfast keys rotate-encryption --store sqlite:steadfast.db --encryption-key-file encryption.keys"
     )]
     RotateEncryption,
     /// List keys, oldest first, without their tokens.
@@ -82,15 +82,10 @@ const FIRST_KEY: &str = "This is the first key. From now on every request requir
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let is_json = args.server.json;
-    if let Verb::RotateEncryption = args.verb {
-        let store = args.store.ok_or_else(|| {
-            usage(
-                "rotate-encryption opens the store itself: give --store and --encryption-key-file",
-            )
-        })?;
-        return rotation::run(&store, &args.encryption, is_json).await;
-    }
     match args.store {
+        Some(store) if matches!(args.verb, Verb::RotateEncryption) => {
+            rotation::in_store(&store, &args.encryption, is_json).await
+        }
         Some(store) => in_store(&*open(&store, &args.encryption).await?, args.verb, is_json).await,
         None => over_api(&args.server.connect()?, args.verb).await,
     }
@@ -118,7 +113,7 @@ async fn over_api(server: &Server, verb: Verb) -> anyhow::Result<()> {
                 }
             }
         }
-        Verb::RotateEncryption => {}
+        Verb::RotateEncryption => rotation::over_api(server).await?,
         Verb::List => {
             let list = all_keys(server).await?;
             server.print(&list, print_list)?;

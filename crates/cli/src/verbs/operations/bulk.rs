@@ -132,6 +132,7 @@ impl BulkWork {
             OperationKind::EditPolicy => "change the policy of",
             OperationKind::RunNow => "run now",
             OperationKind::Erase => "erase",
+            OperationKind::RotateEncryption => "encrypt",
         }
     }
 
@@ -144,6 +145,7 @@ impl BulkWork {
             OperationKind::EditPolicy => "changed to the new policy",
             OperationKind::RunNow => "made due now",
             OperationKind::Erase => "erased",
+            OperationKind::RotateEncryption => "encrypted",
         }
     }
 

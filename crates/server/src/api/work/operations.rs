@@ -10,7 +10,7 @@ use steadfast_api::{
     BulkResult, CreateOperationRequest, OperationBody, OperationJobList, OperationJobQuery,
     OperationList, OperationQuery,
 };
-use steadfast_core::{Actor, CanaryRule, OperationId};
+use steadfast_core::{Actor, CanaryRule, OperationId, OperationKind};
 use steadfast_engine::OperationRequest;
 use steadfast_store::{JobFilter, OperationFilter, OperationJobFilter, OperationRecord};
 
@@ -35,7 +35,7 @@ pub fn operation_body(record: OperationRecord) -> OperationBody {
 }
 
 /// Create a bulk operation: requeue, discard, cancel, retry, edit the policy of, or run now many
-/// jobs.
+/// jobs; or encrypt everything again with the newest encryption key.
 ///
 /// The operation is durable, and any node can continue it. It processes the jobs in chunks, each
 /// job once, at the given pace.
@@ -59,6 +59,9 @@ pub async fn create(
     Writes { app, caller }: Writes,
     Body(body): Body<CreateOperationRequest>,
 ) -> Result<Response, Problem> {
+    if body.kind == OperationKind::RotateEncryption {
+        return rotate_encryption(&app, &caller, &body).await;
+    }
     let is_dry_run = body.dry_run;
     let request = request(&app, &caller, body).await?;
     if is_dry_run {
@@ -72,9 +75,28 @@ pub async fn create(
         .into_response());
     }
     let record = app.client.create_operation(request).await?;
+    Ok(created(record))
+}
+
+fn created(record: OperationRecord) -> Response {
     let location = format!("/api/v1/operations/{}", record.id);
     let body = Json(operation_body(record));
-    Ok((StatusCode::CREATED, [("location", location)], body).into_response())
+    (StatusCode::CREATED, [("location", location)], body).into_response()
+}
+
+/// It encrypts what all tenants have, and has no jobs to choose.
+async fn rotate_encryption(
+    app: &App,
+    caller: &Caller,
+    body: &CreateOperationRequest,
+) -> Result<Response, Problem> {
+    caller.require_all_tenants()?;
+    if *body != CreateOperationRequest::new(body.kind) {
+        let detail = "rotate_encryption encrypts everything in the store: omit all other fields";
+        return Err(Problem::invalid("kind", detail));
+    }
+    let by = caller.actor(app).await?;
+    Ok(created(app.client.rotate_encryption(by).await?))
 }
 
 /// Creates an operation, and waits for its end, at most for so long and until this node stops.

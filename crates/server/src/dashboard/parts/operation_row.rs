@@ -77,9 +77,15 @@ impl OperationRow {
     /// The jobs, in words.
     pub fn jobs(&self) -> String {
         match self.record.is_named {
+            _ if !self.has_jobs() => "none: everything in the store is encrypted again".to_owned(),
             true => "selected individually".to_owned(),
             false => shorten(&self.record.filter.to_string(), limits::CELL_CHARS_MAX),
         }
+    }
+
+    /// Whether it works on jobs.
+    pub fn has_jobs(&self) -> bool {
+        self.record.operation.rotation.is_none()
     }
 
     /// What it has done to a job.
@@ -92,6 +98,7 @@ impl OperationRow {
             OperationKind::EditPolicy => "policy changed",
             OperationKind::RunNow => "made due",
             OperationKind::Erase => "erased",
+            OperationKind::RotateEncryption => "encrypted",
         }
     }
 

@@ -498,3 +498,31 @@ async fn a_canary_waits_for_the_outcomes_of_each_stage_and_of_the_last() {
     assert_eq!(done["outcomes"]["succeeded"], 4);
     assert_eq!(done["stopReason"], Value::Null);
 }
+
+#[tokio::test]
+async fn a_rotation_of_the_encryption_key_is_for_operators_and_has_no_jobs() {
+    let server = Server::start().await;
+    let kind = json!({"kind": "rotate_encryption"});
+    let refused = server.http.post(OPERATIONS, kind.clone()).await.is(422);
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("this node has no encryption key"),
+        "{detail}"
+    );
+    for extra in [
+        json!({"all": true}),
+        json!({"filter": {"queue": "a"}}),
+        json!({"pace": 5}),
+        json!({"dryRun": true}),
+    ] {
+        let mut body = kind.clone();
+        let fields = extra.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(fields);
+        let refused = server.http.post(OPERATIONS, body).await.is(422);
+        assert_eq!(refused["field"], "kind", "{extra}");
+    }
+    let admin = server.key(Scope::Admin, None).await;
+    let tenant = server.key(Scope::Tenant, Some("acme")).await;
+    tenant.post(OPERATIONS, kind.clone()).await.is(403);
+    admin.post(OPERATIONS, kind).await.is(422);
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    Actor, AuditId, AuditRecord, CanaryRule, JobCommand, JobId, JobState, Operation,
+    Actor, AuditId, AuditRecord, CanaryRule, JobCommand, JobId, JobState, KeyRotation, Operation,
     OperationEvent, OperationId, OperationKind, OperationOutcome, OperationRefusal,
     OperationResult, OperationStatus, Tenant,
 };
@@ -260,6 +260,52 @@ pub async fn a_batch_from_an_older_revision_changes_nothing(f: Fixture) {
     let held = work(f, &paused, batch(&dead[1..], true)).await;
     assert_eq!(held, OperationChange::Refused(OperationRefusal::Paused));
     assert_eq!(f.read(dead[1]).await.progress.state, JobState::Failed);
+}
+
+pub async fn a_rotation_is_worked_on_by_processes_with_its_key(f: Fixture) {
+    let f = &f;
+    let rotate = async |record: &OperationRecord, revision| {
+        let work = f.store.work_rotation(record.id, revision);
+        work.await.unwrap()
+    };
+    // Other work is never done as a rotation, nor a rotation as other work.
+    let jobs = create(f, requeue(f, 3), &[]).await;
+    let other = OperationChange::Refused(OperationRefusal::OtherWork);
+    assert_eq!(rotate(&jobs, jobs.revision).await, other);
+    let key = KeyRotation::new("of_another_process".to_owned(), Vec::new());
+    let elsewhere = f.create_rotation(key).await;
+    assert_eq!(work(f, &elsewhere, batch(&[f.id()], true)).await, other);
+    assert_eq!(rotate(&elsewhere, 0).await, OperationChange::Outdated);
+    let Some(rotation) = f.store.new_rotation().await.unwrap() else {
+        return;
+    };
+    let record = f.create_rotation(rotation).await;
+    let pause = OperationEvent::Pause;
+    let pause = f.store.change_operation(record.id, pause.into());
+    let OperationChange::Done(paused) = pause.await.unwrap() else {
+        panic!("it was not paused");
+    };
+    assert_eq!(
+        rotate(&record, record.revision).await,
+        OperationChange::Outdated
+    );
+    let refused = rotate(&paused, paused.revision).await;
+    assert_eq!(refused, OperationChange::Refused(OperationRefusal::Paused));
+    let resume = OperationEvent::Resume;
+    let resume = f.store.change_operation(record.id, resume.into());
+    let OperationChange::Done(resumed) = resume.await.unwrap() else {
+        panic!("it was not resumed");
+    };
+    let done = f.finish_rotation(*resumed).await;
+    assert_eq!(done.progress.status, OperationStatus::Done);
+    let audit = AuditFilter {
+        action: Some("encryption.rotated".to_owned()),
+        ..AuditFilter::default()
+    };
+    let audit = f.store.list_audit(audit, PageRequest::first(5)).await;
+    let audit = audit.unwrap().items;
+    assert_eq!(audit[0].subject, record.id.to_string());
+    assert_eq!(audit[0].detail, Some(done.to_string()));
 }
 
 pub async fn a_job_that_does_not_match_any_more_is_left_alone(f: Fixture) {

@@ -4,7 +4,9 @@ use std::error::Error;
 
 use async_trait::async_trait;
 use bytes::BytesMut;
-use steadfast_core::{Job, JobCommand, JobId, NewJob, Subscriptions, Timestamp};
+use steadfast_core::{
+    EncryptedPart, Job, JobCommand, JobId, KeyRotation, NewJob, Subscriptions, Timestamp,
+};
 use tokio_postgres::{
     Row,
     error::SqlState,
@@ -32,6 +34,7 @@ use crate::{
     error::{CommandError, EnqueueError, StoreError},
     failures::FailureTallies,
     store::EnqueueResult,
+    tables,
     verbs::event_position::EventPosition,
     wake::WakeReasons,
 };
@@ -59,6 +62,21 @@ impl Driver for PostgresStore {
 
     async fn add_failure_counts(&self) -> Result<(), StoreError> {
         on_connection!(self, "add_failure_counts", |conn| failures::fold(conn))
+    }
+
+    async fn new_rotation(&self) -> Result<Option<KeyRotation>, StoreError> {
+        tables::new_rotation(self).await
+    }
+
+    async fn encrypt_part(
+        &self,
+        rotation: &KeyRotation,
+    ) -> Result<Option<EncryptedPart>, StoreError> {
+        tables::encrypt_part(self, rotation).await
+    }
+
+    async fn forget_unused_keys(&self, rotation: &KeyRotation) -> Result<(), StoreError> {
+        tables::forget_unused_keys(self, rotation).await
     }
 
     async fn read<A: Send + Sync + 'static, T: Send + 'static>(

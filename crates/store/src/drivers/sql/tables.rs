@@ -22,7 +22,9 @@ use super::session::SqlSession;
 use crate::{
     drivers::{Answer, Driver},
     error::StoreError,
-    tables::{InspectedRows, MoveSide, ResealedRows, RowPosition, TablePage, TableStore},
+    tables::{
+        EncryptionKeyIds, InspectedRows, MoveSide, ResealedRows, RowPosition, TablePage, TableStore,
+    },
 };
 
 /// What a statement on whole tables does on a connection.
@@ -116,6 +118,13 @@ impl<D: SqlDriver> TableStore for D {
         .await
     }
 
+    async fn encryption_keys(&self) -> Result<EncryptionKeyIds, StoreError> {
+        self.read_sql("encryption_keys", (), |session, ()| {
+            Box::pin(reseal::key_ids(session))
+        })
+        .await
+    }
+
     fn encrypted_tables(&self) -> Vec<&'static str> {
         D::DIALECT.sealed_tables().collect()
     }
@@ -154,9 +163,9 @@ impl<D: SqlDriver> TableStore for D {
         .await
     }
 
-    async fn forget_keys(&self, keep: BTreeSet<String>) -> Result<Vec<String>, StoreError> {
-        self.transact_sql("forget_keys", 1, keep, |session, keep| {
-            Box::pin(reseal::forget_keys(session, keep))
+    async fn forget_keys(&self, ids: BTreeSet<String>) -> Result<(), StoreError> {
+        self.transact_sql("forget_keys", ids.len(), ids, |session, ids| {
+            Box::pin(reseal::forget_keys(session, ids))
         })
         .await
     }

@@ -9,7 +9,9 @@ use rusqlite::{
     types::{Null, ToSql, ToSqlOutput, ValueRef},
 };
 use send_wrapper::SendWrapper;
-use steadfast_core::{Job, JobCommand, JobId, NewJob, Subscriptions, Timestamp};
+use steadfast_core::{
+    EncryptedPart, Job, JobCommand, JobId, KeyRotation, NewJob, Subscriptions, Timestamp,
+};
 
 use super::{SqliteStore, change, enqueue, get, names::Names, readers::Reader, session::Session};
 use crate::{
@@ -27,6 +29,7 @@ use crate::{
     error::{CommandError, EnqueueError, StoreError},
     failures::FailureTallies,
     store::{BaseStore, EnqueueResult},
+    tables,
     verbs::event_position::EventPosition,
 };
 
@@ -51,6 +54,21 @@ impl Driver for SqliteStore {
             finish(verb(&mut transaction, &arguments))
         })
         .await
+    }
+
+    async fn new_rotation(&self) -> Result<Option<KeyRotation>, StoreError> {
+        tables::new_rotation(self).await
+    }
+
+    async fn encrypt_part(
+        &self,
+        rotation: &KeyRotation,
+    ) -> Result<Option<EncryptedPart>, StoreError> {
+        tables::encrypt_part(self, rotation).await
+    }
+
+    async fn forget_unused_keys(&self, rotation: &KeyRotation) -> Result<(), StoreError> {
+        tables::forget_unused_keys(self, rotation).await
     }
 
     async fn read<A: Send + Sync + 'static, T: Send + 'static>(

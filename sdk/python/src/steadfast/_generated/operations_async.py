@@ -849,7 +849,7 @@ class AsyncOperations:
 
     async def create_operation(self, body: types.CreateOperationRequest) -> types.BulkResult:
         """Create a bulk operation: requeue, discard, cancel, retry, edit the policy of, or run
-        now many jobs.
+        now many jobs; or encrypt everything again with the newest encryption key.
         """
         return cast("types.BulkResult", await self.request("POST", "/api/v1/operations", body=body))
 

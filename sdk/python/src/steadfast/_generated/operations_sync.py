@@ -823,7 +823,7 @@ class Operations:
 
     def create_operation(self, body: types.CreateOperationRequest) -> types.BulkResult:
         """Create a bulk operation: requeue, discard, cancel, retry, edit the policy of, or run
-        now many jobs.
+        now many jobs; or encrypt everything again with the newest encryption key.
         """
         return cast("types.BulkResult", self.request("POST", "/api/v1/operations", body=body))
 

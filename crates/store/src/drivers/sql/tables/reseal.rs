@@ -19,7 +19,7 @@ use crate::{
             session::{SqlSession, SqlValue, value_list},
         },
     },
-    tables::{ResealedRow, ResealedRows, RowPosition},
+    tables::{EncryptionKeyIds, ResealedRow, ResealedRows, RowPosition},
 };
 
 /// The encrypted columns of a table, and where the job of a row is found.
@@ -225,22 +225,30 @@ pub(super) async fn write(
     Ok(written)
 }
 
-/// Deletes the records of keys that are neither current nor in this list, and answers with their ids.
-pub(super) async fn forget_keys(
-    session: &mut dyn SqlSession,
-    keep: &BTreeSet<String>,
-) -> Result<Vec<String>, DriverError> {
+/// The key that encrypts, and the others that the store has records of.
+pub(super) async fn key_ids(session: &mut dyn SqlSession) -> Result<EncryptionKeyIds, DriverError> {
     let sql = include_str!("../shared/tables/encryption_keys.sql");
-    let current = session.cipher().key_ids().next().map(str::to_owned);
-    let mut forgotten = Vec::new();
+    let newest = session.cipher().key_ids().next().map(str::to_owned);
+    let mut older = Vec::new();
     for row in session.rows(sql, &[]).await? {
         let id = row.text(0)?;
-        if current.as_deref() == Some(id) || keep.contains(id) {
-            continue;
+        if newest.as_deref() != Some(id) {
+            older.push(id.to_owned());
         }
-        let sql = include_str!("../shared/tables/encryption_key_delete.sql");
-        session.execute(sql, &[id.into()]).await?;
-        forgotten.push(id.to_owned());
     }
-    Ok(forgotten)
+    Ok(EncryptionKeyIds { newest, older })
+}
+
+/// Deletes the records of keys, except that of the key which encrypts.
+pub(super) async fn forget_keys(
+    session: &mut dyn SqlSession,
+    ids: &BTreeSet<String>,
+) -> Result<(), DriverError> {
+    for id in key_ids(session).await?.older {
+        if ids.contains(&id) {
+            let sql = include_str!("../shared/tables/encryption_key_delete.sql");
+            session.execute(sql, &[id.as_str().into()]).await?;
+        }
+    }
+    Ok(())
 }
