@@ -314,8 +314,8 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         )
     }
 
-    /// Tells the store what this program says of gates. One that says nothing leaves what another
-    /// engine on the same store has said.
+    /// Gives the store the gates of this program. An engine without any leaves those that another
+    /// engine has given to the same store.
     fn gate_cache(&self) -> Result<GateCache, Invalid> {
         let settings = self.gate_settings()?;
         if settings != GateSettings::default() {

@@ -9,15 +9,16 @@ use std::{
 use async_trait::async_trait;
 use steadfast_core::{
     AuditRecord, BatchId, EventType, Fence, Job, JobCommand, JobId, JobState, NewBatch, NewJob,
-    OperationEvent, OperationId, OperationJob, OperationOutcome, Payload, Schedule, StepName,
-    Subscriptions, TickRule, Timestamp, Transition,
+    OperationId, OperationJob, Payload, Schedule, StepName, Subscriptions, TickRule, Timestamp,
+    Transition,
 };
 use steadfast_store::{
     BatchCreateResult, BatchRecord, ClaimRequest, ClaimResult, CommandError, CommitResult,
     Document, DocumentSaveResult, EnqueueError, EnqueueResult, FireRequest, FireResult, JobFilter,
-    JobPageRequest, OperationBatch, OperationChange, OperationJobFilter, OperationRecord, Outbox,
-    Page, PageRequest, ReleasedDependants, RenewResult, Renewal, SaveStepResult,
-    ScheduleSaveResult, StartQuery, StartSnapshot, Store, StoreError, StoreLayer,
+    JobPageRequest, OperationBatch, OperationChange, OperationJobFilter, OperationRecord,
+    OperationStep, Outbox, Page, PageRequest, PruneRequest, ReleasedDependants, RenewResult,
+    Renewal, SaveStepResult, ScheduleSaveResult, StartQuery, StartSnapshot, Store, StoreError,
+    StoreLayer,
 };
 
 use crate::{
@@ -31,6 +32,50 @@ pub struct ObservedStore {
 }
 
 impl ObservedStore {
+    /// Carries out the command of an operation on a batch of its jobs.
+    async fn work_operation(
+        &self,
+        id: OperationId,
+        revision: u64,
+        batch: OperationBatch,
+        subscriptions: Arc<Subscriptions>,
+    ) -> Result<OperationChange, StoreError> {
+        let before = self.inner.get_jobs(batch.jobs.clone()).await?;
+        let step = OperationStep::Work {
+            revision,
+            batch: batch.clone(),
+            subscriptions: subscriptions.clone(),
+        };
+        let answer = self.inner.change_operation(id, step).await?;
+        let after = self.inner.get_jobs(batch.jobs.clone()).await?;
+        let is_cancel = match &answer {
+            OperationChange::Done(record) => {
+                let command = record.operation.command();
+                command.is_some_and(|command| ends(&command))
+            }
+            _ => false,
+        };
+        let mut deliveries = Vec::new();
+        for job in &after {
+            deliveries.push(match job {
+                Some(job) if is_cancel => self.deliveries(job, &subscriptions).await?,
+                _ => Vec::new(),
+            });
+        }
+        let seen = OperationObservation {
+            id,
+            rows: self.rows(id).await?,
+            batch,
+            answer,
+            before,
+            after,
+            deliveries,
+        };
+        let now = self.inner.now();
+        self.history.lock().operation_worked(&seen, now);
+        Ok(seen.answer)
+    }
+
     /// Whether jobs may start now, as it is explained to people.
     async fn explain(&self, jobs: &[JobId]) -> Result<Vec<(JobId, bool)>, StoreError> {
         let mut explained = Vec::new();
@@ -343,66 +388,23 @@ impl StoreLayer for ObservedStore {
     async fn change_operation(
         &self,
         id: OperationId,
-        event: OperationEvent,
-        audit: Option<AuditRecord>,
+        step: OperationStep,
     ) -> Result<OperationChange, StoreError> {
-        let answer = self
-            .inner
-            .change_operation(id, event, audit.clone())
-            .await?;
+        let audit = match &step {
+            OperationStep::Event(_, audit) => audit.clone(),
+            OperationStep::Outcomes(_) => None,
+            OperationStep::Work {
+                revision,
+                batch,
+                subscriptions,
+            } => {
+                let work = self.work_operation(id, *revision, batch.clone(), subscriptions.clone());
+                return work.await;
+            }
+        };
+        let answer = self.inner.change_operation(id, step).await?;
         self.history.lock().operation_changed(&answer, audit);
         Ok(answer)
-    }
-
-    async fn save_outcomes(
-        &self,
-        id: OperationId,
-        outcomes: Vec<(JobId, OperationOutcome)>,
-    ) -> Result<OperationChange, StoreError> {
-        let answer = self.inner.save_outcomes(id, outcomes).await?;
-        self.history.lock().operation_changed(&answer, None);
-        Ok(answer)
-    }
-
-    async fn work_operation(
-        &self,
-        id: OperationId,
-        revision: u64,
-        batch: OperationBatch,
-        subscriptions: Arc<Subscriptions>,
-    ) -> Result<OperationChange, StoreError> {
-        let before = self.inner.get_jobs(batch.jobs.clone()).await?;
-        let worked = self
-            .inner
-            .work_operation(id, revision, batch.clone(), subscriptions.clone());
-        let answer = worked.await?;
-        let after = self.inner.get_jobs(batch.jobs.clone()).await?;
-        let is_cancel = match &answer {
-            OperationChange::Done(record) => {
-                let command = record.operation.command();
-                command.is_some_and(|command| ends(&command))
-            }
-            _ => false,
-        };
-        let mut deliveries = Vec::new();
-        for job in &after {
-            deliveries.push(match job {
-                Some(job) if is_cancel => self.deliveries(job, &subscriptions).await?,
-                _ => Vec::new(),
-            });
-        }
-        let seen = OperationObservation {
-            id,
-            rows: self.rows(id).await?,
-            batch,
-            answer,
-            before,
-            after,
-            deliveries,
-        };
-        let now = self.inner.now();
-        self.history.lock().operation_worked(&seen, now);
-        Ok(seen.answer)
     }
 
     async fn release_dependants(
@@ -490,8 +492,11 @@ impl StoreLayer for ObservedStore {
         Ok(saved)
     }
 
-    async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
-        let count = self.inner.prune(ended_before, limit).await?;
+    async fn prune(&self, request: PruneRequest) -> Result<usize, StoreError> {
+        let count = self.inner.prune(request).await?;
+        let PruneRequest::Jobs { ended_before, .. } = request else {
+            return Ok(count);
+        };
         let living = self.history.lock().living();
         let left = self.inner.get_jobs(living).await?.into_iter().flatten();
         let left: BTreeSet<JobId> = left.map(|job| job.id).collect();

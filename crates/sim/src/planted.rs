@@ -25,8 +25,8 @@ use steadfast_core::{
 use steadfast_store::{
     BatchCreateResult, ClaimRequest, ClaimResult, CommandError, CommitResult, EnqueueError,
     EnqueueResult, FireRequest, FireResult, JobFilter, JobPageRequest, LayeredStore,
-    OperationBatch, OperationChange, Page, ReleasedDependants, RenewResult, Renewal, StartQuery,
-    StartSnapshot, Store, StoreError, StoreLayer,
+    OperationBatch, OperationChange, OperationStep, Page, PruneRequest, ReleasedDependants,
+    RenewResult, Renewal, StartQuery, StartSnapshot, Store, StoreError, StoreLayer,
 };
 
 use crate::{Backend, Invariant};
@@ -293,17 +293,15 @@ impl StoreLayer for BuggyStore {
         self.inner.create_batch(batch, unfinished_max).await
     }
 
-    async fn work_operation(
+    async fn change_operation(
         &self,
         id: OperationId,
-        revision: u64,
-        batch: OperationBatch,
-        subscriptions: Arc<Subscriptions>,
+        mut step: OperationStep,
     ) -> Result<OperationChange, StoreError> {
-        let batch = self.twist_batch(batch);
-        self.inner
-            .work_operation(id, revision, batch, subscriptions)
-            .await
+        if let OperationStep::Work { batch, .. } = &mut step {
+            *batch = self.twist_batch(std::mem::take(batch));
+        }
+        self.inner.change_operation(id, step).await
     }
 
     async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
@@ -365,13 +363,15 @@ impl StoreLayer for BuggyStore {
         self.fire_wrongly(firings).await
     }
 
-    async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
-        if self.bug == Bug::DeadLettersPruned {
+    async fn prune(&self, mut request: PruneRequest) -> Result<usize, StoreError> {
+        if self.bug == Bug::DeadLettersPruned
+            && let PruneRequest::Jobs { ended_before, .. } = &mut request
+        {
             let dead: Vec<JobId> = self
                 .some(JobFilter::dead_letters())
                 .await?
                 .iter()
-                .filter(|job| job.progress.finished_at < Some(ended_before))
+                .filter(|job| job.progress.finished_at < Some(*ended_before))
                 .map(|job| job.id)
                 .collect();
             if !dead.is_empty() {
@@ -379,10 +379,9 @@ impl StoreLayer for BuggyStore {
                     self.inner
                         .run_command(dead, JobCommand::Discard, Arc::default(), None);
                 discard.await?;
-                let soon = self.inner.now().plus(std::time::Duration::from_micros(1));
-                return self.inner.prune(soon, limit).await;
+                *ended_before = self.inner.now().plus(std::time::Duration::from_micros(1));
             }
         }
-        self.inner.prune(ended_before, limit).await
+        self.inner.prune(request).await
     }
 }

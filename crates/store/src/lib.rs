@@ -72,8 +72,8 @@ pub use store::{
     FailureStore, FireRequest, FireResult, GateSettings, JobCount, JobFilter, JobLinks,
     JobPageRequest, JobStore, JobTraces, LaneMinutes, LaneMinutesList, LaneStats, LogStore,
     MinuteStats, NewLogLines, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, OperationStore, Outbox, Page, PageRequest, PoolMetrics, PrunedRecords,
-    QueryStore, ReleasedDependants, RenewResult, Renewal, RetentionTimes, SaveStepResult,
+    OperationRecord, OperationStep, OperationStore, Outbox, Page, PageRequest, PoolMetrics,
+    PruneRequest, QueryStore, ReleasedDependants, RenewResult, Renewal, SaveStepResult,
     ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery,
     StartSnapshot, Store, StoreMetrics, TickRecord, WaitingMinute,
 };

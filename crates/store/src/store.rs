@@ -48,8 +48,8 @@ pub use forward::{LayeredStore, StoreLayer};
 pub use gate_settings::GateSettings;
 pub use job_filter::{EndedJobs, JobFilter};
 pub use jobs::{
-    Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult,
-    Renewal, SaveStepResult,
+    Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, PruneRequest,
+    RenewResult, Renewal, SaveStepResult,
 };
 pub use lane_minutes::{DueMinutes, LaneMinutes, LaneMinutesList, WaitingMinute};
 pub(crate) use lane_minutes::{LaneMinutesSum, WaitingSum};
@@ -57,7 +57,7 @@ pub use links::{DependencyStore, JobLinks, ReleasedDependants};
 pub use logs::{ClaimLog, LogStore, NewLogLines};
 pub use operations::{
     AuditFilter, JobTraces, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, OperationStore, PrunedRecords, RetentionTimes,
+    OperationRecord, OperationStep, OperationStore,
 };
 pub use queries::{
     AttemptCursor, AttemptOwner, JobCount, JobPageRequest, LaneStats, MinuteStats, Page,

@@ -14,6 +14,7 @@ pub(crate) mod links;
 mod logs;
 mod operations;
 pub(crate) mod outbox;
+pub(crate) mod prune;
 mod records;
 pub(crate) mod schedules;
 pub(crate) mod template;

@@ -10,7 +10,7 @@ use steadfast_core::{
 };
 use steadfast_store::{
     AuditFilter, CommandError, EndedJobs, JobCount, JobFilter, OperationChange, OperationFilter,
-    OperationRecord, Page, PageRequest,
+    OperationRecord, OperationStep, Page, PageRequest,
 };
 
 use tokio::time::Instant;
@@ -263,13 +263,18 @@ impl Client {
         Ok(self.store().list_operations(filter, page).await?)
     }
 
-    /// The newest operations that have looked at a job, or will.
+    /// The newest operations that have examined a job, or will.
     pub async fn operations_of_job(
         &self,
         job: JobId,
         limit: usize,
     ) -> Result<Vec<OperationRecord>, ClientError> {
-        Ok(self.store().operations_of_job(job, limit).await?)
+        let filter = OperationFilter {
+            job: Some(job),
+            ..OperationFilter::default()
+        };
+        let page = PageRequest::first(limit);
+        Ok(self.store().list_operations(filter, page).await?.items)
     }
 
     /// Halts an operation until it is resumed.
@@ -316,7 +321,9 @@ impl Client {
         let known = known.ok_or(ClientError::OperationNotFound(id))?;
         let audit = self.new_record(by, action, id.to_string());
         let audit = audit.of_tenant(known.tenant);
-        let change = self.store().change_operation(id, event, Some(audit));
+        let change = self
+            .store()
+            .change_operation(id, OperationStep::Event(event, Some(audit)));
         match change.await? {
             OperationChange::Done(record) => Ok(*record),
             OperationChange::Refused(refusal) => Err(ClientError::OperationRefused(refusal)),

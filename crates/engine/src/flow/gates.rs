@@ -1,5 +1,5 @@
-//! What may start now, as the roles of this node see it. The store reads its gates by itself, and
-//! claims do not ask here.
+//! The gates as the roles of this node see them. Claims do not use this: a store reads its gates
+//! itself.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use crate::{
 /// The gates as this node knows them, at most two seconds old.
 pub struct GateCache {
     store: Arc<dyn Store>,
-    /// What callers that wait for jobs may have claimed under, and how they learn of something else.
-    told: watch::Sender<Arc<Gates>>,
+    /// The gates that callers waiting for jobs were last told of.
+    announced: watch::Sender<Arc<Gates>>,
 }
 
 impl GateCache {
     pub fn new(store: &Arc<dyn Store>) -> Self {
         Self {
             store: store.clone(),
-            told: watch::Sender::default(),
+            announced: watch::Sender::default(),
         }
     }
 
@@ -33,9 +33,9 @@ impl GateCache {
         Ok(self.refresh_all().await?.own().to_vec())
     }
 
-    /// For a caller that claims and then waits until claims may find something else.
+    /// For a caller that waits after a claim: changes when another claim may find jobs.
     pub fn changes(&self) -> watch::Receiver<Arc<Gates>> {
-        self.told.subscribe()
+        self.announced.subscribe()
     }
 
     /// The gates that hold; the first caller waits until they are read.
@@ -50,9 +50,10 @@ impl GateCache {
     /// others.
     pub async fn refresh_all(&self) -> Result<Arc<Gates>, StoreError> {
         let gates = self.store.gates().await?;
-        self.told.send_if_modified(|told| {
-            let is_same = Arc::ptr_eq(told, &gates) || gates.change_since(told).is_empty();
-            *told = gates.clone();
+        self.announced.send_if_modified(|announced| {
+            let is_same = Arc::ptr_eq(announced, &gates);
+            let is_same = is_same || gates.change_since(announced).is_empty();
+            *announced = gates.clone();
             !is_same
         });
         Ok(gates)

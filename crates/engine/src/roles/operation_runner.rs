@@ -18,7 +18,7 @@ use steadfast_core::{
 };
 use steadfast_store::{
     JobFilter, JobTraces, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, PageRequest, Store, StoreError,
+    OperationRecord, OperationStep, PageRequest, Store, StoreError,
 };
 use tokio::sync::Notify;
 
@@ -113,10 +113,12 @@ impl OperationRunner {
             let batch = self.next_batch(&record, most).await?;
             let endpoints = self.endpoints.refresh_if_changed().await?;
             let subscriptions = endpoints.subscriptions();
-            let work = self
-                .store
-                .work_operation(id, revision, batch, subscriptions);
-            work.await?
+            let step = OperationStep::Work {
+                revision,
+                batch,
+                subscriptions,
+            };
+            self.store.change_operation(id, step).await?
         };
         match change {
             OperationChange::Done(record) => {
@@ -232,10 +234,11 @@ impl OperationRunner {
         let known = pairs.filter_map(|(row, job)| Some((row.job, row.outcome_of(job.as_ref())?)));
         let known: Vec<_> = known.collect();
         let change = if !known.is_empty() {
-            self.store.save_outcomes(id, known).await?
+            let step = OperationStep::Outcomes(known);
+            self.store.change_operation(id, step).await?
         } else if record.step(OperationEvent::Checked, self.store.now()) != Ok(record.clone()) {
             let checked = OperationEvent::Checked;
-            self.store.change_operation(id, checked, None).await?
+            self.store.change_operation(id, checked.into()).await?
         } else {
             return Ok(Some(record));
         };

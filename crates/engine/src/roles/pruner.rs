@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::Timestamp;
-use steadfast_store::{RetentionTimes, Store, StoreError};
+use steadfast_store::{PruneRequest, Store, StoreError};
 
 use crate::{
     limits,
@@ -29,24 +29,37 @@ impl Pruner {
     /// Deletes one batch and returns how many jobs it was.
     pub async fn prune(&self) -> Result<usize, StoreError> {
         let ended_before = self.store.now().minus(self.retention);
-        self.store
-            .prune(ended_before, limits::PRUNE_BATCH_MAX)
-            .await
+        let limit = limits::PRUNE_BATCH_MAX;
+        let request = PruneRequest::Jobs {
+            ended_before,
+            limit,
+        };
+        self.store.prune(request).await
     }
 
     /// Deletes batches, operations and audit records whose retention is over.
     async fn prune_records(&self) -> Result<(), StoreError> {
         let now = self.store.now();
-        let before = RetentionTimes {
-            operations: now.minus(self.operation_retention),
-            batches: now.minus(self.retention),
-            audit: now.minus(self.audit_retention),
-        };
-        let most = limits::PRUNE_BATCH_MAX;
-        for _ in 0..limits::PRUNE_ROUNDS_MAX {
-            let gone = self.store.prune_records(before, most).await?;
-            if gone.operations.max(gone.batches).max(gone.audit) < most {
-                break;
+        let limit = limits::PRUNE_BATCH_MAX;
+        let requests = [
+            PruneRequest::Operations {
+                ended_before: now.minus(self.operation_retention),
+                limit,
+            },
+            PruneRequest::Batches {
+                ended_before: now.minus(self.retention),
+                limit,
+            },
+            PruneRequest::Audit {
+                before: now.minus(self.audit_retention),
+                limit,
+            },
+        ];
+        for request in requests {
+            for _ in 0..limits::PRUNE_ROUNDS_MAX {
+                if self.store.prune(request).await? < limit {
+                    break;
+                }
             }
         }
         Ok(())
@@ -59,7 +72,8 @@ impl Pruner {
         if !self.lock().is_none_or(is_due) {
             return Ok(());
         }
-        let deleted = self.store.prune_names(limits::NAMES_KEPT).await?;
+        let keep = limits::NAMES_KEPT;
+        let deleted = self.store.prune(PruneRequest::Names { keep }).await?;
         if deleted > 0 {
             tracing::info!(deleted, "deleted unused lanes and policies");
         }

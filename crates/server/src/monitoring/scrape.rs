@@ -283,6 +283,7 @@ async fn register_sizes(
     let open = OperationFilter {
         tenant: tenant.cloned(),
         is_open: true,
+        ..OperationFilter::default()
     };
     let page = PageRequest::first(limits::METRIC_LIST_MAX);
     let operations = app.client.operations(open, page).await?.items.len();

@@ -11,7 +11,7 @@ use steadfast_core::{
 use steadfast_store::{
     BaseStore as _, ClaimRequest, Clock as _, CommitResult, Document, DocumentKind,
     DocumentSaveResult, DocumentStore as _, EnqueueError, FireRequest, FireResult, JobStore as _,
-    Outbox, Renewal, ScheduleSaveResult, ScheduleStore as _,
+    Outbox, PruneRequest, Renewal, ScheduleSaveResult, ScheduleStore as _,
 };
 
 use super::{
@@ -41,7 +41,11 @@ impl Play {
             self.open().await;
             self.advance(EVERY);
             self.call(IN_STEPS, async |store| {
-                store.prune(store.now().minus(RETENTION), 100).await
+                let request = PruneRequest::Jobs {
+                    ended_before: store.now().minus(RETENTION),
+                    limit: 100,
+                };
+                store.prune(request).await
             })
             .await;
         }

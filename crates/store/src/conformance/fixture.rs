@@ -22,7 +22,7 @@ use steadfast_core::{
 use crate::{
     AttemptOwner, ClaimRequest, Clock, CommitResult, Document, DocumentKind, DocumentPage,
     DocumentSaveResult, EnqueueResult, JobFilter, ManualClock, Outbox, Page, PageRequest,
-    PrunedRecords, RetentionTimes, Store, StoreError,
+    PruneRequest, Store, StoreError,
 };
 
 /// How a driver is made for a test.
@@ -254,14 +254,38 @@ impl Fixture {
         saved.unwrap().stored().unwrap()
     }
 
-    /// Deletes records of all kinds from before a time.
-    pub(super) async fn prune_records(&self, before: Timestamp, limit: usize) -> PrunedRecords {
-        let times = RetentionTimes {
-            operations: before,
-            batches: before,
-            audit: before,
+    /// Deletes jobs that ended before a time.
+    pub(super) async fn prune(&self, ended_before: Timestamp, limit: usize) -> usize {
+        let request = PruneRequest::Jobs {
+            ended_before,
+            limit,
         };
-        self.store.prune_records(times, limit).await.unwrap()
+        self.store.prune(request).await.unwrap()
+    }
+
+    /// Deletes operations, batches and audit records from before a time.
+    pub(super) async fn prune_records(&self, before: Timestamp, limit: usize) -> PrunedRecords {
+        let prune = async |request| self.store.prune(request).await.unwrap();
+        let ended_before = before;
+        let operations = PruneRequest::Operations {
+            ended_before,
+            limit,
+        };
+        let batches = PruneRequest::Batches {
+            ended_before,
+            limit,
+        };
+        PrunedRecords {
+            operations: prune(operations).await,
+            batches: prune(batches).await,
+            audit: prune(PruneRequest::Audit { before, limit }).await,
+        }
+    }
+
+    /// Deletes names that no job has, but for so many.
+    pub(super) async fn prune_names(&self, keep: usize) -> usize {
+        let request = PruneRequest::Names { keep };
+        self.store.prune(request).await.unwrap()
     }
 
     pub(super) async fn count_all(&self) -> u64 {
@@ -290,6 +314,13 @@ impl Fixture {
         }
         sum
     }
+}
+
+/// How many records of each kind were deleted.
+pub(super) struct PrunedRecords {
+    pub operations: usize,
+    pub batches: usize,
+    pub audit: usize,
 }
 
 /// Everything on a list, met by walking short pages.

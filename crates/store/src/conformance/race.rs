@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::fixture::{Fixture, failure, held, json, key, request, secs, step, success, tenant};
 use crate::{
     CommitResult, EnqueueResult, FireResult, JobFilter, OperationBatch, OperationChange,
-    OperationRecord, SaveStepResult, ScheduleCreateResult, ScheduleSaveResult,
+    OperationRecord, OperationStep, SaveStepResult, ScheduleCreateResult, ScheduleSaveResult,
     limits::SCHEDULES_PER_TENANT_MAX,
 };
 
@@ -279,7 +279,12 @@ pub async fn edits_of_different_fields_of_a_policy_are_both_kept(f: Fixture) {
                     cursor: Some(job),
                     ..OperationBatch::default()
                 };
-                let worked = store.work_operation(id, revision, batch, Arc::default());
+                let step = OperationStep::Work {
+                    revision,
+                    batch,
+                    subscriptions: Arc::default(),
+                };
+                let worked = store.change_operation(id, step);
                 let worked = worked.await.unwrap();
                 assert!(matches!(worked, OperationChange::Done(_)), "{worked:?}");
             }

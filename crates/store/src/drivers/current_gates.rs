@@ -216,3 +216,53 @@ impl State {
         self.gates = Arc::new(self.set.clone().with_health(health));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const T0: Timestamp = Timestamp::from_micros(1_000_000_000);
+
+    fn read(gates: &CurrentGates, now: Timestamp) {
+        let read = gates.begin_read(now);
+        let nothing = ChangedGates::new(&DocumentVersions::default(), Vec::new());
+        gates.end_read(read, nothing);
+    }
+
+    #[test]
+    fn gates_are_read_again_when_they_are_old_or_the_clock_was_set_back() {
+        let gates = CurrentGates::default();
+        assert!(gates.must_read(T0));
+        read(&gates, T0);
+        assert!(!gates.must_read(T0) && !gates.must_read(T0.plus(GATES_AGE_MAX)));
+        assert!(gates.must_read(T0.plus(GATES_AGE_MAX + Duration::from_micros(1))));
+        assert!(gates.must_read(T0.minus(Duration::from_secs(1))));
+    }
+
+    #[test]
+    fn a_read_that_began_before_a_change_is_repeated() {
+        let gates = CurrentGates::default();
+        read(&gates, T0);
+        let early = gates.begin_read(T0);
+        gates.mark_changed();
+        let nothing = ChangedGates::new(&DocumentVersions::default(), Vec::new());
+        gates.end_read(early, nothing);
+        assert!(gates.must_read(T0), "it may not show the change");
+        read(&gates, T0);
+        assert!(!gates.must_read(T0));
+    }
+
+    #[test]
+    fn callers_share_only_a_read_that_began_after_they_asked() {
+        let gates = CurrentGates::default();
+        let early = gates.begin_read(T0);
+        let begun = gates.reads_begun();
+        let nothing = || ChangedGates::new(&DocumentVersions::default(), Vec::new());
+        gates.end_read(early, nothing());
+        assert!(gates.read_after(begun).is_none());
+        read(&gates, T0);
+        assert!(gates.read_after(begun).is_some());
+    }
+}

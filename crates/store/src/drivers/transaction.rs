@@ -74,10 +74,11 @@ pub(crate) trait Reads: DependencyReads + FailureReads + LogReads {
         limit: usize,
     ) -> Result<Vec<OperationJob>, DriverError>;
 
-    /// The operations that have a job, newest first.
+    /// The operations that have a job, newest first, with ids below `after`.
     async fn operations_of(
         &mut self,
         job: JobId,
+        after: Option<OperationId>,
         limit: usize,
     ) -> Result<Vec<OperationId>, DriverError>;
 

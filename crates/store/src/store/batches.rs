@@ -114,6 +114,8 @@ impl BatchCreateResult {
 /// Which batches to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BatchFilter {
+    /// Only the one with this id.
+    pub id: Option<BatchId>,
     /// Only those of this tenant.
     pub tenant: Option<Tenant>,
     /// Only those whose jobs have not all ended.
@@ -127,7 +129,8 @@ impl BatchFilter {
             .tenant
             .as_ref()
             .is_none_or(|tenant| *tenant == batch.tenant);
-        is_own && !(self.is_unfinished && batch.finished_at.is_some())
+        let is_asked = self.id.is_none_or(|id| id == batch.id);
+        is_asked && is_own && !(self.is_unfinished && batch.finished_at.is_some())
     }
 }
 

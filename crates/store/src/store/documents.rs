@@ -20,19 +20,23 @@ pub trait DocumentStore: BaseStore {
         outbox: Outbox,
     ) -> Result<DocumentSaveResult, StoreError>;
 
-    /// Documents of a kind, by id.
+    /// Documents of a kind, by id. One that cannot be read is left out, unless it is the only one that
+    /// is asked for.
     async fn list_documents(
         &self,
         kind: DocumentKind,
         page: DocumentPage,
     ) -> Result<Vec<Document>, StoreError>;
 
-    /// One document, if it is stored.
+    /// One document, if it is stored: a list with [`DocumentPage::One`].
     async fn get_document(
         &self,
         kind: DocumentKind,
         id: String,
-    ) -> Result<Option<Document>, StoreError>;
+    ) -> Result<Option<Document>, StoreError> {
+        let found = self.list_documents(kind, DocumentPage::One(id)).await?;
+        Ok(found.into_iter().next())
+    }
 
     /// How often the documents of each kind have changed: a number that is the same was not
     /// followed by a change. Documents of [`DocumentKind::Node`], [`DocumentKind::Worker`],
@@ -69,6 +73,8 @@ pub enum DocumentPage {
         /// No more than this.
         limit: usize,
     },
+    /// The one with this id, if it is stored.
+    One(String),
 }
 
 /// What is stored together with a change, or not at all.

@@ -13,9 +13,8 @@ use async_trait::async_trait;
 use steadfast_core::{
     Attempt, AuditId, AuditRecord, BatchId, Claim, CommitResult, Destination, FailureGroup,
     FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState,
-    KeyRotation, NewBatch, NewJob, OperationEvent, OperationId, OperationJob, OperationOutcome,
-    Payload, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
-    WorkerName,
+    KeyRotation, NewBatch, NewJob, OperationId, OperationJob, Payload, Schedule, ScheduleId,
+    StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 #[cfg(feature = "_testing")]
@@ -26,11 +25,11 @@ use super::{
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
     DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FailureStore, FireRequest,
     FireResult, GateSettings, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,
-    LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines, OperationBatch,
-    OperationChange, OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Outbox,
-    Page, PageRequest, PrunedRecords, QueryStore, ReleasedDependants, RenewResult, Renewal,
-    RetentionTimes, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
-    ScheduleStore, StartQuery, StartSnapshot, StoreMetrics, TickRecord,
+    LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines, OperationChange,
+    OperationFilter, OperationJobFilter, OperationRecord, OperationStep, OperationStore, Outbox,
+    Page, PageRequest, PruneRequest, QueryStore, ReleasedDependants, RenewResult, Renewal,
+    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
+    StartQuery, StartSnapshot, StoreMetrics, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -53,8 +52,7 @@ macro_rules! for_each_verb {
                 expired_leases(limit: usize) -> Result<Vec<Claim>, StoreError>;
                 expired_starts(limit: usize) -> Result<Vec<JobId>, StoreError>;
                 run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>, audit: Option<AuditRecord>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
-                prune(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
-                prune_names(keep: usize) -> Result<usize, StoreError>;
+                prune(request: PruneRequest) -> Result<usize, StoreError>;
                 recount(repair: bool) -> Result<Vec<CounterDifference>, StoreError>;
                 check_writable() -> Result<(), StoreError>;
             }
@@ -95,7 +93,6 @@ macro_rules! for_each_verb {
             DocumentStore {
                 save_document(document: Document, outbox: Outbox) -> Result<DocumentSaveResult, StoreError>;
                 list_documents(kind: DocumentKind, page: DocumentPage) -> Result<Vec<Document>, StoreError>;
-                get_document(kind: DocumentKind, id: String) -> Result<Option<Document>, StoreError>;
                 document_versions() -> Result<DocumentVersions, StoreError>;
                 delete_document(kind: DocumentKind, id: String, revision: Option<u64>, audit: Option<AuditRecord>) -> Result<bool, StoreError>;
                 gates() -> Result<Arc<Gates>, StoreError>;
@@ -106,24 +103,18 @@ macro_rules! for_each_verb {
             }
             OperationStore {
                 create_operation(operation: OperationRecord, jobs: Vec<JobId>, open_max: usize, audit: AuditRecord) -> Result<bool, StoreError>;
-                get_operation(id: OperationId) -> Result<Option<OperationRecord>, StoreError>;
                 list_operations(filter: OperationFilter, page: PageRequest<OperationId>) -> Result<Page<OperationRecord, OperationId>, StoreError>;
-                change_operation(id: OperationId, event: OperationEvent, audit: Option<AuditRecord>) -> Result<OperationChange, StoreError>;
-                work_operation(id: OperationId, revision: u64, batch: OperationBatch, subscriptions: Arc<Subscriptions>) -> Result<OperationChange, StoreError>;
+                change_operation(id: OperationId, step: OperationStep) -> Result<OperationChange, StoreError>;
                 new_rotation() -> Result<Option<KeyRotation>, StoreError>;
                 work_rotation(id: OperationId, revision: u64) -> Result<OperationChange, StoreError>;
-                save_outcomes(id: OperationId, outcomes: Vec<(JobId, OperationOutcome)>) -> Result<OperationChange, StoreError>;
                 list_operation_jobs(id: OperationId, filter: OperationJobFilter, page: PageRequest<JobId>) -> Result<Page<OperationJob, JobId>, StoreError>;
-                operations_of_job(job: JobId, limit: usize) -> Result<Vec<OperationRecord>, StoreError>;
                 list_audit(filter: AuditFilter, page: PageRequest<AuditId>) -> Result<Page<AuditRecord, AuditId>, StoreError>;
-                prune_records(before: RetentionTimes, limit: usize) -> Result<PrunedRecords, StoreError>;
             }
             DependencyStore {
                 release_dependants(limit: usize, subscriptions: Arc<Subscriptions>) -> Result<ReleasedDependants, StoreError>;
                 job_links(job: JobId, dependants_max: u64) -> Result<JobLinks, StoreError>;
                 create_batch(batch: NewBatch, unfinished_max: usize) -> Result<BatchCreateResult, EnqueueError>;
                 close_batch(id: BatchId, audit: Option<AuditRecord>) -> Result<Option<BatchRecord>, StoreError>;
-                get_batch(id: BatchId) -> Result<Option<BatchRecord>, StoreError>;
                 list_batches(filter: BatchFilter, page: PageRequest<BatchId>) -> Result<Page<BatchRecord, BatchId>, StoreError>;
             }
         }

@@ -118,20 +118,8 @@ pub trait JobStore: BaseStore {
         audit: Option<AuditRecord>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
 
-    /// Deletes up to `limit` jobs that [`Job::may_be_pruned`], with their attempts and steps,
-    /// and answers how many.
-    ///
-    /// Tick records from before the time go as well; the counts of attempts stay.
-    async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
-
-    /// Deletes what stands for tenants, queues, kinds and retry policies that no job has any more, and
-    /// answers how many such names that were: nothing, unless there are more than `keep` of a sort,
-    /// and unless the last call that looked for them is a day past.
-    ///
-    /// A name goes that was not used for a day before that last call, of which no attempt is counted
-    /// by the minute any more; what was counted in all of its jobs goes with it. One that is used
-    /// again is a new one.
-    async fn prune_names(&self, keep: usize) -> Result<usize, StoreError>;
+    /// Deletes rows that are no longer kept, and returns how many.
+    async fn prune(&self, request: PruneRequest) -> Result<usize, StoreError>;
 
     /// Counts all jobs, and answers which of the stored counters tell otherwise; with `repair`,
     /// what differs is added to them. Reads everything, and nothing waits for it.
@@ -140,6 +128,51 @@ pub trait JobStore: BaseStore {
     /// Writes durably, and changes nothing that can be seen: a store that answers can be written
     /// to at this moment. The caller bounds the wait; a store that is stuck does not answer.
     async fn check_writable(&self) -> Result<(), StoreError>;
+}
+
+/// The rows that a call to [`JobStore::prune`] deletes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PruneRequest {
+    /// Jobs that [`Job::may_be_pruned`], with their attempts and steps. Tick records from before the
+    /// time are deleted as well; the counts of attempts stay.
+    Jobs {
+        /// They ended before this time.
+        ended_before: Timestamp,
+        /// Maximum number of jobs.
+        limit: usize,
+    },
+    /// Operations. One with many jobs is deleted in several calls.
+    Operations {
+        /// They ended before this time.
+        ended_before: Timestamp,
+        /// Maximum number of rows of operations and their jobs.
+        limit: usize,
+    },
+    /// Batches whose jobs are all deleted. As of a job, the idempotency key of a batch lives for
+    /// [a while](steadfast_core::limits::IDEMPOTENCY_KEY_RETENTION_MIN) at least.
+    Batches {
+        /// They ended before this time.
+        ended_before: Timestamp,
+        /// Maximum number of batches.
+        limit: usize,
+    },
+    /// Audit records.
+    Audit {
+        /// They are from before this time.
+        before: Timestamp,
+        /// Maximum number of records.
+        limit: usize,
+    },
+    /// Names of tenants, queues, kinds and retry policies that no job has: none, unless there are
+    /// more than `keep` of a sort, and unless the last call that searched for them is a day past.
+    ///
+    /// A name is deleted if it was not used for a day before that last call, and none of its attempts
+    /// is still counted by the minute; its counters are deleted with it. If it is used again, it is
+    /// a new name.
+    Names {
+        /// Number of names of each sort that are always kept.
+        keep: usize,
+    },
 }
 
 /// A stored counter that is not what the jobs add up to.

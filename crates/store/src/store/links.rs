@@ -51,10 +51,18 @@ pub trait DependencyStore: BaseStore {
         audit: Option<AuditRecord>,
     ) -> Result<Option<BatchRecord>, StoreError>;
 
-    /// One batch, if it is stored.
-    async fn get_batch(&self, id: BatchId) -> Result<Option<BatchRecord>, StoreError>;
+    /// One batch, if it is stored: a list of the one with this id.
+    async fn get_batch(&self, id: BatchId) -> Result<Option<BatchRecord>, StoreError> {
+        let filter = BatchFilter {
+            id: Some(id),
+            ..BatchFilter::default()
+        };
+        let found = self.list_batches(filter, PageRequest::first(1)).await?;
+        Ok(found.items.into_iter().next())
+    }
 
-    /// Batches that match, newest first.
+    /// Batches that match, newest first. One that cannot be read is left out, unless it is asked for by
+    /// its id.
     async fn list_batches(
         &self,
         filter: BatchFilter,

@@ -27,35 +27,30 @@ pub trait OperationStore: BaseStore {
         audit: AuditRecord,
     ) -> Result<bool, StoreError>;
 
-    /// One operation, if it is stored.
-    async fn get_operation(&self, id: OperationId) -> Result<Option<OperationRecord>, StoreError>;
+    /// One operation, if it is stored: a list of the one with this id.
+    async fn get_operation(&self, id: OperationId) -> Result<Option<OperationRecord>, StoreError> {
+        let filter = OperationFilter {
+            id: Some(id),
+            ..OperationFilter::default()
+        };
+        let found = self.list_operations(filter, PageRequest::first(1)).await?;
+        Ok(found.items.into_iter().next())
+    }
 
-    /// Operations that match, newest first.
+    /// Operations that match, newest first. One that cannot be read is left out, unless it is asked
+    /// for by its id.
     async fn list_operations(
         &self,
         filter: OperationFilter,
         page: PageRequest<OperationId>,
     ) -> Result<Page<OperationRecord, OperationId>, StoreError>;
 
-    /// Does what an event makes of an operation, as [`Operation::step`] decides, and stores the
-    /// audit record with it or not at all.
+    /// Advances an operation by one step, with everything that follows from it in the same
+    /// transaction.
     async fn change_operation(
         &self,
         id: OperationId,
-        event: OperationEvent,
-        audit: Option<AuditRecord>,
-    ) -> Result<OperationChange, StoreError>;
-
-    /// Carries out an operation's command on a batch of its jobs, and stores their results and the
-    /// operation's progress in the same transaction. Nothing happens if the revision is not the
-    /// stored one. Jobs that do not match the operation's filter at that moment are left alone.
-    /// Jobs that are erased are deleted, each with an audit record.
-    async fn work_operation(
-        &self,
-        id: OperationId,
-        revision: u64,
-        batch: OperationBatch,
-        subscriptions: Arc<Subscriptions>,
+        step: OperationStep,
     ) -> Result<OperationChange, StoreError>;
 
     /// A rotation of the encryption key that has not begun: to the newest key of this process, from
@@ -73,13 +68,6 @@ pub trait OperationStore: BaseStore {
         revision: u64,
     ) -> Result<OperationChange, StoreError>;
 
-    /// Stores how the next attempts of some jobs ended, and counts those that were not known yet.
-    async fn save_outcomes(
-        &self,
-        id: OperationId,
-        outcomes: Vec<(JobId, OperationOutcome)>,
-    ) -> Result<OperationChange, StoreError>;
-
     /// Jobs of an operation, newest id first.
     async fn list_operation_jobs(
         &self,
@@ -88,53 +76,12 @@ pub trait OperationStore: BaseStore {
         page: PageRequest<JobId>,
     ) -> Result<Page<OperationJob, JobId>, StoreError>;
 
-    /// The newest operations that have looked at a job, or will, no more than `limit`.
-    async fn operations_of_job(
-        &self,
-        job: JobId,
-        limit: usize,
-    ) -> Result<Vec<OperationRecord>, StoreError>;
-
     /// Audit records that match, newest first.
     async fn list_audit(
         &self,
         filter: AuditFilter,
         page: PageRequest<AuditId>,
     ) -> Result<Page<AuditRecord, AuditId>, StoreError>;
-
-    /// Deletes operations, batches and audit records whose retention is over: `limit` rows of each at
-    /// most.
-    ///
-    /// An operation whose jobs are many goes in several calls, and a batch only when its jobs are all
-    /// deleted. As of a job, its idempotency key lives for
-    /// [a while](steadfast_core::limits::IDEMPOTENCY_KEY_RETENTION_MIN) at least.
-    async fn prune_records(
-        &self,
-        before: RetentionTimes,
-        limit: usize,
-    ) -> Result<PrunedRecords, StoreError>;
-}
-
-/// What is older than this is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RetentionTimes {
-    /// Operations that ended before it.
-    pub operations: Timestamp,
-    /// Batches that ended before it.
-    pub batches: Timestamp,
-    /// Audit records from before it.
-    pub audit: Timestamp,
-}
-
-/// How many rows were deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PrunedRecords {
-    /// Of operations and their jobs.
-    pub operations: usize,
-    /// Of batches.
-    pub batches: usize,
-    /// Of audit records.
-    pub audit: usize,
 }
 
 /// A stored operation.
@@ -221,6 +168,34 @@ impl OperationRecord {
     }
 }
 
+/// A step of an operation.
+#[derive(Clone, Debug)]
+pub enum OperationStep {
+    /// What an event changes, as [`Operation::step`] decides. The audit record is stored with it or not
+    /// at all.
+    Event(OperationEvent, Option<AuditRecord>),
+    /// Carries out the operation's command on a batch of its jobs, and stores their results and the
+    /// operation's progress. Nothing happens if the revision is not the stored one. Jobs that do not
+    /// match the operation's filter at that moment are left alone. Jobs that are erased are deleted,
+    /// each with an audit record.
+    Work {
+        /// The revision that the batch was made from.
+        revision: u64,
+        /// The jobs.
+        batch: OperationBatch,
+        /// Who is told of what happens to them.
+        subscriptions: Arc<Subscriptions>,
+    },
+    /// Stores how the next attempts of some jobs ended, and counts those that were not known yet.
+    Outcomes(Vec<(JobId, OperationOutcome)>),
+}
+
+impl From<OperationEvent> for OperationStep {
+    fn from(event: OperationEvent) -> Self {
+        Self::Event(event, None)
+    }
+}
+
 /// Jobs that an operation works on together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationBatch {
@@ -261,10 +236,23 @@ pub enum OperationChange {
 /// Which operations are meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationFilter {
+    /// The one with this id.
+    pub id: Option<OperationId>,
+    /// Those that have examined this job, or will.
+    pub job: Option<JobId>,
     /// Those of this tenant.
     pub tenant: Option<Tenant>,
     /// Those that have not ended.
     pub is_open: bool,
+}
+
+impl OperationFilter {
+    /// Whether an operation is asked for, by what its record says.
+    pub(crate) fn matches(&self, operation: &OperationRecord) -> bool {
+        self.id.is_none_or(|id| operation.id == id)
+            && (self.tenant.is_none() || self.tenant == operation.tenant)
+            && (!self.is_open || operation.is_open())
+    }
 }
 
 /// Which jobs of an operation are meant.

@@ -25,6 +25,7 @@ use crate::{
     drivers::{Asker, Driver},
     error::{EnqueueError, StoreError},
     limits::{BATCHES_COUNTED_TOGETHER_MAX, EVENTS_PAGE_MAX},
+    paging::page_of,
     store::{
         BatchCallback, BatchCreateResult, BatchFilter, BatchRecord, Page, PageRequest, added_event,
         check_batch, requested_batches,
@@ -147,6 +148,12 @@ pub(super) async fn list(
     filter: &BatchFilter,
     page: PageRequest<BatchId>,
 ) -> Result<Page<BatchRecord, BatchId>, DriverError> {
+    if let Some(id) = filter.id {
+        let found = find(tx, id).await?;
+        let is_listed = |it: &BatchRecord| page.after.is_none_or(|after| it.id < after);
+        let found = found.filter(|it| is_listed(it) && filter.matches(it));
+        return Ok(page_of(found.into_iter().collect(), page.limit, |it| it.id));
+    }
     let tenant = filter.tenant.as_ref().map(|tenant| tenant.as_str());
     let state = filter.is_unfinished.then_some(RecordState::Open);
     let kind = RecordKind::Batch;

@@ -79,13 +79,6 @@ impl<D: Driver> DependencyStore for D {
         .await
     }
 
-    async fn get_batch(&self, id: BatchId) -> Result<Option<BatchRecord>, StoreError> {
-        self.read("get_batch", Asker::Caller, id, |tx, id| {
-            Box::pin(batches::find(tx, *id))
-        })
-        .await
-    }
-
     async fn list_batches(
         &self,
         filter: BatchFilter,

@@ -51,25 +51,20 @@ impl<D: Driver> DocumentStore for D {
                 after,
                 limit,
             } => (Asker::Caller, (kind, prefix, after, limit)),
+            DocumentPage::One(id) => {
+                let find = self.read(
+                    "list_documents",
+                    Asker::Caller,
+                    (kind, id),
+                    |tx, (kind, id)| Box::pin(find(tx, *kind, id)),
+                );
+                return Ok(find.await?.into_iter().collect());
+            }
         };
         self.read("list_documents", asker, arguments, |tx, it| {
             let after = it.2.as_deref().unwrap_or_default();
             Box::pin(list(tx, it.0, &it.1, after, it.3))
         })
-        .await
-    }
-
-    async fn get_document(
-        &self,
-        kind: DocumentKind,
-        id: String,
-    ) -> Result<Option<Document>, StoreError> {
-        self.read(
-            "get_document",
-            Asker::Caller,
-            (kind, id),
-            |tx, (kind, id)| Box::pin(find(tx, *kind, id)),
-        )
         .await
     }
 

@@ -20,7 +20,6 @@ use steadfast_core::{
 
 use super::{
     audit::{self, save_audit},
-    batches,
     erase::erase,
     records::{newest_page, skip_corrupt},
 };
@@ -29,12 +28,12 @@ use crate::{
     drivers::transaction::{
         Lock, PendingStep, Reads, RecordKind, RecordOrder, RecordQuery, RecordState, Transaction,
     },
-    drivers::{Asker, Driver, Verb},
+    drivers::{Asker, Driver},
     error::{CommandError, StoreError},
     paging::page_of,
     store::{
         AuditFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-        OperationRecord, OperationStore, Page, PageRequest, PrunedRecords, RetentionTimes,
+        OperationRecord, OperationStep, OperationStore, Page, PageRequest,
     },
 };
 use stored::{find, read, save, tenant_of};
@@ -51,13 +50,6 @@ impl<D: Driver> OperationStore for D {
         let (rows, arguments) = (jobs.len() + 2, (operation, jobs, open_max, audit));
         self.transact("create_operation", rows, arguments, |tx, it| {
             Box::pin(create(tx, &it.0, &it.1, it.2, &it.3))
-        })
-        .await
-    }
-
-    async fn get_operation(&self, id: OperationId) -> Result<Option<OperationRecord>, StoreError> {
-        self.read("get_operation", Asker::Caller, id, |tx, id| {
-            Box::pin(find(tx, *id, Lock::None))
         })
         .await
     }
@@ -80,36 +72,15 @@ impl<D: Driver> OperationStore for D {
     async fn change_operation(
         &self,
         id: OperationId,
-        event: OperationEvent,
-        audit: Option<AuditRecord>,
+        step: OperationStep,
     ) -> Result<OperationChange, StoreError> {
-        let arguments = (id, event, audit);
-        self.transact(
-            "change_operation",
-            2,
-            arguments,
-            |tx, (id, event, audit)| {
-                Box::pin(async move {
-                    let changed = change(tx, *id, event.clone()).await?;
-                    let is_done = matches!(changed, OperationChange::Done(_));
-                    save_audit(tx, audit.as_ref().filter(|_| is_done)).await?;
-                    Ok(changed)
-                })
-            },
-        )
-        .await
-    }
-
-    async fn work_operation(
-        &self,
-        id: OperationId,
-        revision: u64,
-        batch: OperationBatch,
-        subscriptions: Arc<Subscriptions>,
-    ) -> Result<OperationChange, StoreError> {
-        let (rows, arguments) = (2 * batch.jobs.len(), (id, revision, batch, subscriptions));
-        self.transact("work_operation", rows, arguments, |tx, it| {
-            Box::pin(work(tx, it.0, it.1, &it.2, &it.3))
+        let rows = match &step {
+            OperationStep::Event(..) => 2,
+            OperationStep::Work { batch, .. } => 2 * batch.jobs.len(),
+            OperationStep::Outcomes(outcomes) => outcomes.len(),
+        };
+        self.transact("change_operation", rows, (id, step), |tx, (id, step)| {
+            Box::pin(advance(tx, *id, step))
         })
         .await
     }
@@ -124,21 +95,6 @@ impl<D: Driver> OperationStore for D {
         revision: u64,
     ) -> Result<OperationChange, StoreError> {
         rotation::work(self, id, revision).await
-    }
-
-    async fn save_outcomes(
-        &self,
-        id: OperationId,
-        outcomes: Vec<(JobId, OperationOutcome)>,
-    ) -> Result<OperationChange, StoreError> {
-        let rows = outcomes.len();
-        self.transact(
-            "save_outcomes",
-            rows,
-            (id, outcomes),
-            |tx, (id, outcomes)| Box::pin(save_outcomes(tx, *id, outcomes)),
-        )
-        .await
     }
 
     async fn list_operation_jobs(
@@ -159,20 +115,6 @@ impl<D: Driver> OperationStore for D {
         .await
     }
 
-    async fn operations_of_job(
-        &self,
-        job: JobId,
-        limit: usize,
-    ) -> Result<Vec<OperationRecord>, StoreError> {
-        self.read(
-            "operations_of_job",
-            Asker::Caller,
-            (job, limit),
-            |tx, it| Box::pin(of_job(tx, it.0, it.1)),
-        )
-        .await
-    }
-
     async fn list_audit(
         &self,
         filter: AuditFilter,
@@ -185,30 +127,6 @@ impl<D: Driver> OperationStore for D {
             |tx, (filter, page)| Box::pin(audit::list(tx, filter, *page)),
         )
         .await
-    }
-
-    async fn prune_records(
-        &self,
-        before: RetentionTimes,
-        limit: usize,
-    ) -> Result<PrunedRecords, StoreError> {
-        // In short transactions, so that the requests of others come in between.
-        let delete = |before: Timestamp, verb: Verb<(Timestamp, usize), usize>| {
-            self.transact("prune_records", limit, (before, limit), verb)
-        };
-        let operations = delete(before.operations, |tx, it| Box::pin(prune(tx, it.0, it.1)));
-        let operations = operations.await?;
-        let batches = delete(before.batches, |tx, it| {
-            Box::pin(batches::prune(tx, it.0, it.1))
-        });
-        let batches = batches.await?;
-        let audit = delete(before.audit, |tx, it| Box::pin(tx.delete_audit(it.0, it.1)));
-        let audit = audit.await?;
-        Ok(PrunedRecords {
-            operations,
-            batches,
-            audit,
-        })
     }
 }
 
@@ -234,6 +152,27 @@ async fn create(
     save_jobs(tx, operation, jobs.collect()).await?;
     tx.save_audit(audit).await?;
     Ok(true)
+}
+
+async fn advance(
+    tx: &mut dyn Transaction,
+    id: OperationId,
+    step: &OperationStep,
+) -> Result<OperationChange, DriverError> {
+    match step {
+        OperationStep::Event(event, audit) => {
+            let changed = change(tx, id, event.clone()).await?;
+            let is_done = matches!(changed, OperationChange::Done(_));
+            save_audit(tx, audit.as_ref().filter(|_| is_done)).await?;
+            Ok(changed)
+        }
+        OperationStep::Work {
+            revision,
+            batch,
+            subscriptions,
+        } => work(tx, id, *revision, batch, subscriptions).await,
+        OperationStep::Outcomes(outcomes) => save_outcomes(tx, id, outcomes).await,
+    }
 }
 
 async fn save_jobs(
@@ -386,26 +325,43 @@ async fn list(
     filter: &OperationFilter,
     page: PageRequest<OperationId>,
 ) -> Result<Page<OperationRecord, OperationId>, DriverError> {
+    if let Some(job) = filter.job {
+        return of_job(tx, job, filter, page).await;
+    }
+    if let Some(id) = filter.id {
+        let found = find(tx, id, Lock::None).await?;
+        let is_listed = |it: &OperationRecord| page.after.is_none_or(|after| it.id < after);
+        let found = found.filter(|it| is_listed(it) && filter.matches(it));
+        return Ok(page_of(found.into_iter().collect(), page.limit, |it| it.id));
+    }
     let tenant = filter.tenant.as_ref().map(|tenant| tenant.as_str());
     let state = filter.is_open.then_some(RecordState::Open);
     let kind = RecordKind::Operation;
     newest_page(tx, kind, (tenant, state), page, read, |record| record.id).await
 }
 
+/// A page may have fewer than it may hold although others follow: operations that do not match take
+/// places.
 async fn of_job(
     tx: &mut dyn Reads,
     job: JobId,
-    limit: usize,
-) -> Result<Vec<OperationRecord>, DriverError> {
-    let mut records = Vec::new();
-    for id in tx.operations_of(job, limit).await? {
+    filter: &OperationFilter,
+    page: PageRequest<OperationId>,
+) -> Result<Page<OperationRecord, OperationId>, DriverError> {
+    let wanted = page.limit.saturating_add(1);
+    let ids = tx.operations_of(job, page.after, wanted).await?;
+    let ids = page_of(ids, page.limit, |id| *id);
+    let mut items = Vec::with_capacity(ids.items.len());
+    for id in ids.items {
         let found = find(tx, id, Lock::None).await;
-        records.extend(skip_corrupt(tx, found, "operation", id)?.flatten());
+        let found = skip_corrupt(tx, found, "operation", id)?.flatten();
+        items.extend(found.filter(|found| filter.matches(found)));
     }
-    Ok(records)
+    let next = ids.next;
+    Ok(Page { items, next })
 }
 
-async fn prune(
+pub(super) async fn prune(
     tx: &mut dyn Transaction,
     ended_before: Timestamp,
     limit: usize,

@@ -361,6 +361,7 @@ async fn a_damaged_batch_does_not_end_the_list() {
         let filter = BatchFilter {
             tenant: Some(Tenant::default()),
             is_unfinished,
+            ..BatchFilter::default()
         };
         let page = store.list_batches(filter.clone(), PageRequest::first(1));
         let page = page.await.unwrap();

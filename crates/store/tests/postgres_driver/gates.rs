@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use steadfast_core::{Gate, GateId, GateLimits, GateScope, Rate, limits::DAY};
 use steadfast_store::{
-    BaseStore as _, GateSettings, JobStore as _, ManualClock, PostgresStore, testing::Server,
+    BaseStore as _, GateSettings, JobStore as _, ManualClock, PostgresStore, PruneRequest,
+    testing::Server,
 };
 
 use crate::common::{TestDatabase, job, jobs, request, success};
@@ -66,7 +67,7 @@ async fn gates_that_were_not_used_for_long_are_deleted_and_come_back() {
     let rows = "SELECT (SELECT count(*) FROM steadfast.gate) + (SELECT count(*) FROM steadfast.gate_state)";
     let search = async || {
         for _ in 0..300 {
-            store.prune_names(0).await.unwrap();
+            store.prune(PruneRequest::Names { keep: 0 }).await.unwrap();
             if database.number(rows).await == 0 {
                 break;
             }
@@ -77,7 +78,7 @@ async fn gates_that_were_not_used_for_long_are_deleted_and_come_back() {
         database.number(rows).await
     };
     for _ in 0..5 {
-        store.prune_names(0).await.unwrap();
+        store.prune(PruneRequest::Names { keep: 0 }).await.unwrap();
         clock.advance(DAY);
     }
     assert_eq!(database.number(rows).await, 2, "an attempt runs there");

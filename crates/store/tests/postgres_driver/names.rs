@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{JobCommand, JobId, NewJob, PolicyPatch, Preset, Queue, limits::DAY};
-use steadfast_store::{BaseStore as _, JobStore as _, ManualClock, PostgresStore, QueryStore as _};
+use steadfast_store::{
+    BaseStore as _, JobStore as _, ManualClock, PostgresStore, PruneRequest, QueryStore as _,
+};
 
 use crate::common::{TestDatabase, job};
 
@@ -30,7 +32,7 @@ async fn use_names(store: &PostgresStore, clock: &ManualClock, numbers: std::ops
     let cancelled = store.run_command(ids, JobCommand::Cancel, Arc::default(), None);
     assert!(cancelled.await.unwrap().iter().all(Result::is_ok));
     clock.advance(Duration::from_secs(60 * 60 * 2));
-    assert_eq!(store.prune(store.now(), 100).await.unwrap(), count);
+    assert_eq!(prune_jobs(&store).await, count);
 }
 
 /// The queues of lanes, and how often policies are retried, that have numbers.
@@ -54,9 +56,9 @@ async fn a_node_stores_a_name_again_that_another_node_deleted() {
     use_names(&other, &clock, 1..4).await;
     store.enqueue(vec![own_job(&store, 9)], None).await.unwrap();
     clock.advance(DAY * 3);
-    assert_eq!(store.prune_names(0).await.unwrap(), 0, "they are marked");
+    assert_eq!(prune_names(&store).await, 0, "they are marked");
     clock.advance(DAY);
-    assert_eq!(store.prune_names(0).await.unwrap(), 6);
+    assert_eq!(prune_names(&store).await, 6);
     assert_eq!(numbered(&database).await, (vec!["q9".to_owned()], vec![9]));
 
     let again = own_job(&other, 2);
@@ -80,12 +82,12 @@ async fn a_users_transaction_keeps_its_names() {
     let own = own_job(&store, 1);
     let id = own.id;
     store.enqueue_in(&transaction, vec![own]).await.unwrap();
-    assert_eq!(store.prune_names(0).await.unwrap(), 0);
+    assert_eq!(prune_names(&store).await, 0);
     clock.advance(DAY);
-    assert_eq!(store.prune_names(0).await.unwrap(), 4);
+    assert_eq!(prune_names(&store).await, 4);
     transaction.commit().await.unwrap();
     clock.advance(DAY);
-    assert_eq!(store.prune_names(0).await.unwrap(), 0);
+    assert_eq!(prune_names(&store).await, 0);
     let left = (vec!["q1".to_owned()], vec![1]);
     assert_eq!(numbered(&database).await, left);
     assert!(store.get_jobs(vec![id]).await.unwrap()[0].is_some());
@@ -107,14 +109,10 @@ async fn a_job_from_sql_keeps_its_names() {
         .await;
     let transaction = client.transaction().await.unwrap();
     transaction.query_one(&*sql, &[]).await.unwrap();
-    assert_eq!(
-        store.prune_names(0).await.unwrap(),
-        0,
-        "it is not committed"
-    );
+    assert_eq!(prune_names(&store).await, 0, "it is not committed");
     transaction.commit().await.unwrap();
     clock.advance(DAY * 2);
-    assert_eq!(store.prune_names(0).await.unwrap(), 0);
+    assert_eq!(prune_names(&store).await, 0);
     assert_eq!(numbered(&database).await, (vec!["q7".to_owned()], vec![7]));
 }
 
@@ -145,4 +143,16 @@ async fn the_new_lanes_of_a_batch_are_stored_in_one_transaction() {
     for ((_, queue), job) in queues.iter().zip(found) {
         assert_eq!(job.unwrap().queue, *queue);
     }
+}
+
+async fn prune_jobs(store: &PostgresStore) -> usize {
+    let request = PruneRequest::Jobs {
+        ended_before: store.now(),
+        limit: 100,
+    };
+    store.prune(request).await.unwrap()
+}
+
+async fn prune_names(store: &PostgresStore) -> usize {
+    store.prune(PruneRequest::Names { keep: 0 }).await.unwrap()
 }

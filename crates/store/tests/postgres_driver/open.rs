@@ -1,6 +1,8 @@
 //! Opening a database: what is refused, and nodes that start together.
 
-use steadfast_store::{BaseStore as _, JobStore as _, OpenError, PostgresOptions, PostgresStore};
+use steadfast_store::{
+    BaseStore as _, JobStore as _, OpenError, PostgresOptions, PostgresStore, PruneRequest,
+};
 use tokio::task::JoinSet;
 
 use crate::common::{TestDatabase, job, jobs, request, success, woken};
@@ -90,7 +92,16 @@ async fn a_node_needs_no_right_to_create_anything() {
     store.enqueue(jobs(&store, 1), None).await.unwrap();
     let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
     store.commit(vec![success(&store, claim)]).await.unwrap();
-    assert_eq!(store.prune(store.now(), 10).await.unwrap(), 1);
+    assert_eq!(
+        store
+            .prune(PruneRequest::Jobs {
+                ended_before: store.now(),
+                limit: 10
+            })
+            .await
+            .unwrap(),
+        1
+    );
     let mut wakeups = store.wakeups();
     store.enqueue(vec![job(&store)], None).await.unwrap();
     woken(&mut wakeups).await;

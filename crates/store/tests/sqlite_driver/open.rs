@@ -4,7 +4,7 @@ use std::{fs, time::Duration};
 
 use steadfast_core::{Gate, GateId, GateLimits, GateScope, Rate, limits::DAY};
 use steadfast_store::{
-    BaseStore as _, GateSettings, JobFilter, JobStore as _, ManualClock, OpenError,
+    BaseStore as _, GateSettings, JobFilter, JobStore as _, ManualClock, OpenError, PruneRequest,
     QueryStore as _, SqliteOptions, SqliteStore, rusqlite::Connection,
 };
 
@@ -495,14 +495,14 @@ async fn how_gates_stood_long_ago_is_deleted() {
         conn.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap()
     };
     store.enqueue(jobs(&store, 3), None).await.unwrap();
-    store.prune_names(0).await.unwrap();
+    store.prune(PruneRequest::Names { keep: 0 }).await.unwrap();
     clock.advance(DAY);
     assert_eq!(store.claim(request(10)).await.unwrap().claims.len(), 1);
-    store.prune_names(0).await.unwrap();
+    store.prune(PruneRequest::Names { keep: 0 }).await.unwrap();
     assert_eq!(rows(), 1, "it still holds others back");
     assert_eq!(store.claim(request(10)).await.unwrap().claims.len(), 0);
     clock.advance(DAY);
-    store.prune_names(0).await.unwrap();
+    store.prune(PruneRequest::Names { keep: 0 }).await.unwrap();
     assert_eq!(rows(), 0);
     assert_eq!(store.claim(request(10)).await.unwrap().claims.len(), 1);
     assert_eq!(rows(), 1);

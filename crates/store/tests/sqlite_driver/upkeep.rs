@@ -7,8 +7,8 @@ use steadfast_core::{
     Timetable, limits::DAY,
 };
 use steadfast_store::{
-    BaseStore as _, JobFilter, JobStore as _, ManualClock, QueryStore as _, ScheduleStore as _,
-    SqliteOptions, SqliteStore, rusqlite::Connection,
+    BaseStore as _, JobFilter, JobStore as _, ManualClock, PruneRequest, QueryStore as _,
+    ScheduleStore as _, SqliteOptions, SqliteStore, rusqlite::Connection,
 };
 
 use crate::common::{TestDatabase, job, jobs, request, success};
@@ -181,8 +181,8 @@ async fn policies_that_no_job_has_are_deleted_and_can_be_used_again() {
         store.commit(vec![ended]).await.unwrap();
     }
     clock.advance(DAY * 2);
-    assert_eq!(store.prune(store.now(), 10).await.unwrap(), 8);
-    assert_eq!(store.prune_names(0).await.unwrap(), 0);
+    assert_eq!(prune_jobs(&store).await, 8);
+    assert_eq!(prune_names(&store).await, 0);
     // Used again since it was marked, though no job is left of it.
     let used = store
         .enqueue(jobs_with_policies(&store, 5..6), None)
@@ -197,10 +197,10 @@ async fn policies_that_no_job_has_are_deleted_and_can_be_used_again() {
         .as_ref()
         .unwrap();
     clock.advance(Duration::from_secs(1));
-    assert_eq!(store.prune(store.now(), 10).await.unwrap(), 1);
+    assert_eq!(prune_jobs(&store).await, 1);
     assert_eq!(policies(&database), [1, 2, 3, 4, 5, 6, 7, 8]);
     clock.advance(DAY);
-    assert_eq!(store.prune_names(0).await.unwrap(), 7);
+    assert_eq!(prune_names(&store).await, 7);
     assert_eq!(policies(&database), [5], "it was used");
 
     for store in [&other, &store] {
@@ -213,4 +213,16 @@ async fn policies_that_no_job_has_are_deleted_and_can_be_used_again() {
         assert_eq!(stored, wanted);
     }
     assert_eq!(policies(&database), [1, 2, 3, 5]);
+}
+
+async fn prune_jobs(store: &SqliteStore) -> usize {
+    let request = PruneRequest::Jobs {
+        ended_before: store.now(),
+        limit: 100,
+    };
+    store.prune(request).await.unwrap()
+}
+
+async fn prune_names(store: &SqliteStore) -> usize {
+    store.prune(PruneRequest::Names { keep: 0 }).await.unwrap()
 }

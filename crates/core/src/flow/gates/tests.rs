@@ -369,7 +369,7 @@ fn the_limits_of_a_destination_are_the_stricter_of_its_gates_over_the_defaults()
         },
         ..GateDefaults::default()
     };
-    let gates = Gates::new(1, [own, for_all.clone()], defaults.clone());
+    let gates = Gates::new([own, for_all.clone()], defaults.clone());
     let acme = Tenant::new("acme").unwrap();
     let limits = gates.destination_limits(Some(&acme), &destination);
     assert_eq!(limits.max_running, Some(5));

@@ -150,6 +150,7 @@ pub async fn list(
     let filter = BatchFilter {
         tenant: query::tenant(query.tenant.as_deref(), &caller)?,
         is_unfinished: query.unfinished.unwrap_or(false),
+        ..BatchFilter::default()
     };
     let page = cursor::page(query.limit, limits::PAGE_DEFAULT, query.after.as_deref())?;
     let page = app.client.batches(filter, page).await?;

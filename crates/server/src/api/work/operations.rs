@@ -172,6 +172,7 @@ pub async fn list(
     let filter = OperationFilter {
         tenant: query::tenant(query.tenant.as_deref(), &caller)?,
         is_open: query.open.unwrap_or(false),
+        ..OperationFilter::default()
     };
     let page = cursor::page(query.limit, limits::PAGE_DEFAULT, query.after.as_deref())?;
     let page = app.client.operations(filter, page).await?;

@@ -94,6 +94,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let filter = BatchFilter {
         tenant: viewer.caller.tenant.clone(),
         is_unfinished: is_unfinished_only,
+        ..BatchFilter::default()
     };
     let page = fields.page::<BatchId>()?;
     let found = viewer.app.client.batches(filter, page).await?;

@@ -66,6 +66,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let filter = OperationFilter {
         tenant: viewer.caller.tenant.clone(),
         is_open: is_open_only,
+        ..OperationFilter::default()
     };
     let page = fields.page::<OperationId>()?;
     let found = viewer.app.client.operations(filter, page).await?;

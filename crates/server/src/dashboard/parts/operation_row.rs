@@ -157,6 +157,7 @@ pub async fn open_operations(
     let filter = OperationFilter {
         tenant: tenant.cloned(),
         is_open: true,
+        ..OperationFilter::default()
     };
     let page = PageRequest::first(limits::OPEN_OPERATIONS_SHOWN);
     let open = app.client.operations(filter, page).await?;

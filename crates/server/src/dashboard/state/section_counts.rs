@@ -23,6 +23,7 @@ pub async fn read(
     let open = OperationFilter {
         tenant: tenant.cloned(),
         is_open: true,
+        ..OperationFilter::default()
     };
     let page = PageRequest::first(limits::PAGE_DEFAULT + 1);
     Ok(SectionCounts {

@@ -175,7 +175,7 @@ pub async fn logs_go_with_their_job(f: Fixture) {
     f.end(claim, success()).await;
     f.clock.advance(secs(60));
     assert_eq!(texts(&f, id, 1).await.len(), 1);
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.prune(f.now(), 10).await, 1);
     let mut again = f.job();
     again.id = id;
     f.enqueue(vec![again]).await;

@@ -31,12 +31,8 @@ pub async fn what_ended_before_the_time_goes(f: Fixture) {
     f.clock.advance(secs(60));
     let later = f.ended(f.job(), success()).await;
 
-    assert_eq!(
-        f.store.prune(ended_at, 10).await.unwrap(),
-        0,
-        "not what ended just then"
-    );
-    assert_eq!(f.store.prune(ended_at.plus(MICRO), 10).await.unwrap(), 3);
+    assert_eq!(f.prune(ended_at, 10).await, 0, "not what ended just then");
+    assert_eq!(f.prune(ended_at.plus(MICRO), 10).await, 3);
     for gone in [succeeded, cancelled, never_started] {
         assert_eq!(f.find(gone.id).await, None);
     }
@@ -49,7 +45,7 @@ pub async fn what_has_not_ended_stays(f: Fixture) {
         .enqueue_one(f.job_with(|job| job.run_at = RunAt::After(secs(5))))
         .await;
     f.clock.advance(DAY * 400);
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
+    assert_eq!(f.prune(f.now(), 10).await, 0);
     assert_eq!(f.find(running.id).await, Some(running));
     assert!(f.find(waiting).await.is_some());
 }
@@ -57,15 +53,15 @@ pub async fn what_has_not_ended_stays(f: Fixture) {
 pub async fn a_dead_letter_stays_until_it_was_discarded(f: Fixture) {
     let dead = f.ended(f.job(), permanent("no")).await;
     f.clock.advance(DAY * 400);
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
+    assert_eq!(f.prune(f.now(), 10).await, 0);
     assert_eq!(f.read(dead.id).await, dead);
 
     f.command(dead.id, JobCommand::Discard).await;
     let discarded_at = f.now();
     f.clock.advance(secs(60));
-    let pruned = f.store.prune(discarded_at, 10).await.unwrap();
+    let pruned = f.prune(discarded_at, 10).await;
     assert_eq!(pruned, 0, "it counts from when it was discarded");
-    let pruned = f.store.prune(discarded_at.plus(MICRO), 10).await.unwrap();
+    let pruned = f.prune(discarded_at.plus(MICRO), 10).await;
     assert_eq!(pruned, 1);
     assert_eq!(f.find(dead.id).await, None);
 }
@@ -76,7 +72,7 @@ pub async fn a_job_that_was_retried_after_its_end_stays(f: Fixture) {
     f.command(dead.id, JobCommand::Retry { payload: None })
         .await;
     f.clock.advance(DAY);
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
+    assert_eq!(f.prune(f.now(), 10).await, 0);
     f.claim_of(dead.id).await;
 }
 
@@ -85,12 +81,12 @@ pub async fn a_key_lives_a_day_and_then_goes_with_its_job(f: Fixture) {
     let job = f.ended(keyed(), success()).await;
     let created_at = f.now();
     f.clock.set(created_at.plus(DAY).minus(MICRO));
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
+    assert_eq!(f.prune(f.now(), 10).await, 0);
     let answers = f.store.enqueue(vec![keyed()], None).await.unwrap();
     assert_eq!(answers, [EnqueueResult::Existing(job.id)]);
 
     f.clock.set(created_at.plus(DAY));
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.prune(f.now(), 10).await, 1);
     f.enqueue_one(keyed()).await;
 }
 
@@ -133,15 +129,15 @@ pub async fn a_job_that_was_passed_over_for_its_key_goes_soon_after_its_day(f: F
         let dead = f.ended(f.job(), permanent("no")).await;
         f.command(dead.id, JobCommand::Discard).await;
         f.clock.advance(secs(120));
-        assert_eq!(f.store.prune(f.now(), 1).await.unwrap(), 1);
-        assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+        assert_eq!(f.prune(f.now(), 1).await, 1);
+        assert_eq!(f.prune(f.now(), 10).await, 1);
         assert_eq!(f.find(other.id).await, None);
         assert_eq!(f.find(dead.id).await, None);
     }
     f.clock.set(created_at.plus(DAY).minus(MICRO));
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
+    assert_eq!(f.prune(f.now(), 10).await, 0);
     f.clock.set(created_at.plus(DAY + hour));
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.prune(f.now(), 10).await, 1);
     assert_eq!(f.find(keyed).await, None);
 }
 
@@ -151,7 +147,7 @@ pub async fn no_more_than_asked_go(f: Fixture) {
     }
     f.clock.advance(secs(60));
     for (pruned, left) in [(2, 3), (2, 1), (1, 0), (0, 0)] {
-        assert_eq!(f.store.prune(f.now(), 2).await.unwrap(), pruned);
+        assert_eq!(f.prune(f.now(), 2).await, pruned);
         assert_eq!(f.count_all().await, left);
     }
 }
@@ -164,7 +160,7 @@ pub async fn attempts_and_steps_go_with_their_job(f: Fixture) {
     f.save_step(run.id, step("s"), json("1")).await;
     f.end(claim, success()).await;
     f.clock.advance(secs(60));
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.prune(f.now(), 10).await, 1);
     nothing_is_left_of(&f, &run).await;
     assert!(
         f.attempts(AttemptOwner::Schedule(schedule.id))
@@ -196,7 +192,7 @@ pub async fn tick_records_from_before_the_time_go(f: Fixture) {
     f.fired(&schedule, later).await;
 
     for (before, left) in [(start, 3), (tick, 2), (tick.plus(MICRO), 1), (later, 1)] {
-        f.store.prune(before, 10).await.unwrap();
+        f.prune(before, 10).await;
         assert_eq!(f.ticks(schedule.id).await.len(), left);
     }
     let ticks = f.ticks(schedule.id).await;
@@ -217,7 +213,7 @@ pub async fn more_tick_records_than_one_batch_go(f: Fixture) {
     assert_eq!(f.fire(firing).await, FireResult::Done);
     assert_eq!(f.ticks(schedule.id).await.len(), 7);
     let before = f.clock.advance(secs(60));
-    assert_eq!(f.store.prune(before, 2).await.unwrap(), 0);
+    assert_eq!(f.prune(before, 2).await, 0);
     assert!(f.ticks(schedule.id).await.is_empty());
 }
 
@@ -227,10 +223,10 @@ pub async fn counts_by_the_minute_go_after_a_month(f: Fixture) {
         f.clock.advance(secs(60));
     }
     let minutes = async || f.store.minute_stats(None, Timestamp::EPOCH).await.unwrap();
-    f.store.prune(f.now(), 2).await.unwrap();
+    f.prune(f.now(), 2).await;
     assert_eq!(minutes().await.len(), 5, "although their jobs go");
     let now = f.clock.advance(MINUTES_KEPT + secs(120));
-    f.store.prune(now, 2).await.unwrap();
+    f.prune(now, 2).await;
     assert_eq!(minutes().await, []);
 }
 
@@ -243,7 +239,7 @@ fn own_policy(retries: u32) -> Arc<RetryPolicy> {
 /// Looks for unused names day by day, until some were found.
 async fn delete_unused_names(f: &Fixture) {
     for _ in 0..300 {
-        if f.store.prune_names(0).await.unwrap() > 0 {
+        if f.prune_names(0).await > 0 {
             return;
         }
         // sleep: what other tests do on the same server has to end first
@@ -268,23 +264,23 @@ pub async fn names_that_no_job_has_go_after_a_while(f: Fixture) {
     let later = f.enqueue_one(later).await;
     kept.push(f.read(later).await);
     f.clock.advance(secs(60));
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.prune(f.now(), 10).await, 1);
     for _ in 0..5 {
         // What is counted by the minute stays.
-        f.store.prune_names(0).await.unwrap();
+        f.prune_names(0).await;
         assert_eq!(queues_counted(&f).await, ["dead", "gone", "later"]);
         f.clock.advance(DAY);
     }
 
     f.clock.advance(MINUTES_KEPT + DAY);
-    f.store.prune(f.now(), 10).await.unwrap();
+    f.prune(f.now(), 10).await;
     assert_eq!(queues_counted(&f).await, ["dead", "gone", "later"]);
-    assert_eq!(f.store.prune_names(3).await.unwrap(), 0, "there are few");
+    assert_eq!(f.prune_names(3).await, 0, "there are few");
     f.clock.advance(DAY);
     delete_unused_names(&f).await;
     assert_eq!(queues_counted(&f).await, ["dead", "later"]);
     f.clock.advance(DAY);
-    assert_eq!(f.store.prune_names(0).await.unwrap(), 0, "the rest is used");
+    assert_eq!(f.prune_names(0).await, 0, "the rest is used");
     for job in kept {
         assert_eq!(f.read(job.id).await, job);
     }
@@ -296,8 +292,8 @@ pub async fn a_name_that_went_can_be_used_again(f: Fixture) {
     f.enqueue_one(f.job_with(|job| job.run_at = RunAt::After(DAY * 400)))
         .await;
     f.clock.advance(MINUTES_KEPT + DAY);
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
-    assert_eq!(f.store.prune_names(0).await.unwrap(), 0);
+    assert_eq!(f.prune(f.now(), 10).await, 1);
+    assert_eq!(f.prune_names(0).await, 0);
     f.clock.advance(DAY);
     delete_unused_names(&f).await;
 

@@ -283,14 +283,14 @@ pub async fn retention_keeps_what_a_deleted_job_was(f: Fixture) {
     f.command(cancelled, JobCommand::Cancel).await;
     // Before anyone has looked at what has happened.
     f.clock.advance(secs(60));
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 2);
+    assert_eq!(f.prune(f.now(), 10).await, 2);
     assert_eq!(follow(&f).await, [behind], "it will never succeed");
     f.end(bad, success()).await;
     assert_eq!(follow(&f).await, [waiting], "what has succeeded stays so");
     let claim = f.claim_of(waiting).await;
     f.end(claim, success()).await;
     f.clock.advance(secs(60));
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 2);
+    assert_eq!(f.prune(f.now(), 10).await, 2);
     assert_eq!(follow(&f).await, []);
 }
 

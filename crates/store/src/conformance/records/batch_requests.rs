@@ -124,6 +124,7 @@ pub async fn batches_and_their_jobs_are_listed(f: Fixture) {
         let filter = BatchFilter {
             tenant,
             is_unfinished,
+            ..BatchFilter::default()
         };
         let found = walk(1, async |page| {
             f.store.list_batches(filter.clone(), page).await
@@ -184,7 +185,7 @@ pub async fn a_batch_outlives_its_jobs_and_goes_with_retention(f: Fixture) {
     }
     f.clock.advance(secs(60));
     // Before it was counted.
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.prune(f.now(), 10).await, 1);
     assert_eq!(f.prune_records(f.now(), 10).await.batches, 0);
     follow(&f).await;
     assert_eq!(counts(&read(&f, id).await), (2, 1, 1, BatchStatus::Failed));
@@ -198,7 +199,7 @@ pub async fn a_batch_outlives_its_jobs_and_goes_with_retention(f: Fixture) {
     follow(&f).await;
     f.read(on_success).await;
     f.clock.advance(secs(60));
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.prune(f.now(), 10).await, 1);
     let (page, ended) = (PageRequest::first(5), read(&f, id).await.finished_at);
     let all = JobFilter::of_batch(id, None);
     let left = f.store.list_jobs(all, page).await.unwrap();

@@ -152,7 +152,7 @@ pub async fn a_requeued_job_is_counted_back_and_nothing_is_made_twice(f: Fixture
     // What was made does not come back, even if it is gone.
     f.command(on_end, JobCommand::Cancel).await;
     f.clock.advance(secs(60));
-    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.prune(f.now(), 10).await, 1);
     let claim = f.claim_of(job).await;
     f.end(claim, success()).await;
     follow(&f).await;

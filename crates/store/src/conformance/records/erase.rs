@@ -9,7 +9,7 @@ use super::after::after;
 use crate::conformance::fixture::{Fixture, json, key, permanent, step, success};
 use crate::{
     AuditFilter, EnqueueResult, FailureFilter, JobFilter, JobTraces, NewLogLines, OperationBatch,
-    OperationChange, OperationJobFilter, OperationRecord, PageRequest,
+    OperationChange, OperationJobFilter, OperationRecord, OperationStep, PageRequest,
 };
 
 /// Erases jobs by an operation. Answers with the result of each, newest first.
@@ -47,9 +47,12 @@ async fn erase(f: &Fixture, jobs: &[JobId], traces: JobTraces) -> Vec<Option<Ope
         jobs,
         traces,
     };
-    let done = f
-        .store
-        .work_operation(record.id, 0, batch, Default::default());
+    let step = OperationStep::Work {
+        revision: 0,
+        batch,
+        subscriptions: Default::default(),
+    };
+    let done = f.store.change_operation(record.id, step);
     assert!(matches!(done.await.unwrap(), OperationChange::Done(_)));
     let rows =
         f.store

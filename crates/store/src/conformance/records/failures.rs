@@ -247,7 +247,7 @@ pub async fn groups_that_were_not_seen_for_long_go_unless_they_have_dead_letters
     let job = f.ended(f.job(), permanent("row 1 is wrong")).await;
     f.ended(f.job(), failure("no answer")).await;
     let prune = async || {
-        f.store.prune(f.now().minus(DAY), 10).await.unwrap();
+        f.prune(f.now().minus(DAY), 10).await;
         groups(&f, FailureFilter::default()).await.len()
     };
     f.clock.advance(2 * DAY);

@@ -11,7 +11,7 @@ use steadfast_core::{
 use crate::conformance::fixture::{Fixture, permanent, secs, success, tenant, walk};
 use crate::{
     AuditFilter, JobFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, PageRequest,
+    OperationRecord, OperationStep, PageRequest,
 };
 
 /// An operation on dead letters that has not begun.
@@ -74,10 +74,12 @@ fn batch(jobs: &[JobId], is_last: bool) -> OperationBatch {
 
 async fn work(f: &Fixture, record: &OperationRecord, batch: OperationBatch) -> OperationChange {
     let (id, revision) = (record.id, record.revision);
-    f.store
-        .work_operation(id, revision, batch, Arc::default())
-        .await
-        .unwrap()
+    let step = OperationStep::Work {
+        revision,
+        batch,
+        subscriptions: Arc::default(),
+    };
+    f.store.change_operation(id, step).await.unwrap()
 }
 
 async fn worked(f: &Fixture, record: &OperationRecord, batch: OperationBatch) -> OperationRecord {
@@ -113,11 +115,11 @@ async fn actions(f: &Fixture, filter: AuditFilter) -> Vec<String> {
 
 pub async fn operations_are_kept_and_listed_newest_first(f: Fixture) {
     let f = &f;
-    let mut records = Vec::new();
+    let (job, mut records) = (f.id(), Vec::new());
     for name in [None, Some("acme"), None] {
         let mut record = requeue(f, 5);
         record.tenant = name.map(tenant);
-        records.push(create(f, record, &[]).await);
+        records.push(create(f, record, &[job]).await);
     }
     let stored = f.store.get_operation(records[1].id).await.unwrap();
     assert_eq!(stored.as_ref(), Some(&records[1]));
@@ -130,25 +132,38 @@ pub async fn operations_are_kept_and_listed_newest_first(f: Fixture) {
     };
     let ids: Vec<OperationId> = records.iter().rev().map(|record| record.id).collect();
     assert_eq!(list(OperationFilter::default()).await, ids);
+    assert_eq!(list(of_job(job)).await, ids);
+    assert!(list(of_job(f.id())).await.is_empty());
+    for (id, found) in [(ids[1], vec![ids[1]]), (ids[0], vec![])] {
+        let one = OperationFilter {
+            id: Some(id),
+            tenant: Some(tenant("acme")),
+            ..of_job(job)
+        };
+        assert_eq!(list(one.clone()).await, found);
+        assert_eq!(list(OperationFilter { job: None, ..one }).await, found);
+    }
     let of_tenant = |is_open| OperationFilter {
         tenant: Some(tenant("acme")),
         is_open,
+        ..OperationFilter::default()
     };
     assert_eq!(list(of_tenant(false)).await, [records[1].id]);
     let cancel = OperationEvent::Cancel;
-    let cancelled = f.store.change_operation(records[1].id, cancel, None).await;
+    let cancelled = f.store.change_operation(records[1].id, cancel.into()).await;
     assert!(matches!(cancelled, Ok(OperationChange::Done(_))));
     assert!(list(of_tenant(true)).await.is_empty());
     let open = OperationFilter {
         tenant: None,
         is_open: true,
+        ..OperationFilter::default()
     };
     assert_eq!(list(open).await, [ids[0], ids[2]]);
     let unknown = OperationId::from_bits(1);
     assert_eq!(f.store.get_operation(unknown).await.unwrap(), None);
     let change = f
         .store
-        .change_operation(unknown, OperationEvent::Pause, None);
+        .change_operation(unknown, OperationEvent::Pause.into());
     assert_eq!(change.await.unwrap(), OperationChange::NotFound);
 }
 
@@ -170,7 +185,7 @@ pub async fn a_tenant_has_a_bounded_number_of_open_operations(f: Fixture) {
     assert!(create(Some(tenant("acme"))).await.1);
     let cancel = f
         .store
-        .change_operation(first, OperationEvent::Cancel, None);
+        .change_operation(first, OperationEvent::Cancel.into());
     cancel.await.unwrap();
     assert!(create(None).await.1);
     // A request that is repeated changes nothing.
@@ -218,8 +233,9 @@ pub async fn a_batch_changes_jobs_and_counts_them_together(f: Fixture) {
     assert_eq!(rows(f, record.id, all).await, expected);
     let left = rows(f, record.id, OperationJobFilter::NotChanged).await;
     assert_eq!(left, [expected[1], expected[3]]);
-    let of_job = f.store.operations_of_job(dead[2], 5).await.unwrap();
-    assert_eq!(of_job, [done]);
+    let page = PageRequest::first(5);
+    let of_job = f.store.list_operations(of_job(dead[2]), page);
+    assert_eq!(of_job.await.unwrap().items, [done]);
 }
 
 pub async fn a_batch_from_an_older_revision_changes_nothing(f: Fixture) {
@@ -237,7 +253,7 @@ pub async fn a_batch_from_an_older_revision_changes_nothing(f: Fixture) {
     assert_eq!(back, OperationChange::Refused(refusal));
     let pause = f
         .store
-        .change_operation(first.id, OperationEvent::Pause, None);
+        .change_operation(first.id, OperationEvent::Pause.into());
     let OperationChange::Done(paused) = pause.await.unwrap() else {
         panic!("it was not paused");
     };
@@ -265,7 +281,7 @@ pub async fn a_rotation_is_worked_on_by_processes_with_its_key(f: Fixture) {
     };
     let record = f.create_rotation(rotation).await;
     let pause = OperationEvent::Pause;
-    let pause = f.store.change_operation(record.id, pause, None);
+    let pause = f.store.change_operation(record.id, pause.into());
     let OperationChange::Done(paused) = pause.await.unwrap() else {
         panic!("it was not paused");
     };
@@ -276,7 +292,7 @@ pub async fn a_rotation_is_worked_on_by_processes_with_its_key(f: Fixture) {
     let refused = rotate(&paused, paused.revision).await;
     assert_eq!(refused, OperationChange::Refused(OperationRefusal::Paused));
     let resume = OperationEvent::Resume;
-    let resume = f.store.change_operation(record.id, resume, None);
+    let resume = f.store.change_operation(record.id, resume.into());
     let OperationChange::Done(resumed) = resume.await.unwrap() else {
         panic!("it was not resumed");
     };
@@ -331,7 +347,8 @@ pub async fn each_outcome_is_counted_once(f: Fixture) {
     let watched = OperationJobFilter::Watched;
     assert_eq!(rows(f, tried.id, watched).await.len(), 3);
     let save = async |outcomes: Vec<(JobId, OperationOutcome)>| {
-        let saved = f.store.save_outcomes(tried.id, outcomes).await.unwrap();
+        let step = OperationStep::Outcomes(outcomes);
+        let saved = f.store.change_operation(tried.id, step).await.unwrap();
         let OperationChange::Done(saved) = saved else {
             panic!("they were not saved");
         };
@@ -376,13 +393,16 @@ pub async fn ended_operations_go_with_their_jobs(f: Fixture) {
     assert!(f.store.get_operation(old.id).await.unwrap().is_none());
     assert!(f.store.get_operation(open.id).await.unwrap().is_some());
     assert!(rows(f, old.id, OperationJobFilter::All).await.is_empty());
-    assert!(
-        f.store
-            .operations_of_job(dead[0], 5)
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    let page = PageRequest::first(5);
+    let of_job = f.store.list_operations(of_job(dead[0]), page);
+    assert!(of_job.await.unwrap().items.is_empty());
+}
+
+fn of_job(job: JobId) -> OperationFilter {
+    OperationFilter {
+        job: Some(job),
+        ..OperationFilter::default()
+    }
 }
 
 pub async fn a_command_and_its_audit_record_are_stored_together(f: Fixture) {
@@ -406,10 +426,8 @@ pub async fn a_command_and_its_audit_record_are_stored_together(f: Fixture) {
     let record = create(f, requeue(f, 1), &[]).await;
     let pause = async |action: &str| {
         let record_audit = audit(f, action, &record.id.to_string());
-        let event = OperationEvent::Resume;
-        let change = f
-            .store
-            .change_operation(record.id, event, Some(record_audit));
+        let step = OperationStep::Event(OperationEvent::Resume, Some(record_audit));
+        let change = f.store.change_operation(record.id, step);
         change.await.unwrap()
     };
     let refused = OperationChange::Refused(OperationRefusal::NotPaused);

@@ -28,13 +28,13 @@ use crate::{
     minutes::minute,
     store::{
         ClaimRequest, ClaimResult, CounterDifference, DocumentKind, EnqueueResult, JobStore,
-        RenewResult, Renewal, SaveStepResult,
+        PruneRequest, RenewResult, Renewal, SaveStepResult,
     },
     verbs::links::NewDependant,
     verbs::tenant_room::check_lanes,
     verbs::unique::UniquePlan,
     verbs::{
-        audit, batches,
+        self, audit, batches,
         dependencies::{self, RequestContext},
         outbox,
     },
@@ -136,12 +136,25 @@ impl JobStore for MemoryStore {
         }))
     }
 
-    async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
-        Ok(self.with(|tables, now| tables.prune(ended_before, limit, now)))
-    }
-
-    async fn prune_names(&self, keep: usize) -> Result<usize, StoreError> {
-        Ok(self.with(|tables, now| tables.prune_names(keep, now)))
+    async fn prune(&self, request: PruneRequest) -> Result<usize, StoreError> {
+        match request {
+            PruneRequest::Jobs {
+                ended_before,
+                limit,
+            } => Ok(self.with(|tables, now| tables.prune(ended_before, limit, now))),
+            PruneRequest::Names { keep } => {
+                Ok(self.with(|tables, now| tables.prune_names(keep, now)))
+            }
+            PruneRequest::Operations {
+                ended_before,
+                limit,
+            } => verbs::prune::operations(self, ended_before, limit).await,
+            PruneRequest::Batches {
+                ended_before,
+                limit,
+            } => verbs::prune::batches(self, ended_before, limit).await,
+            PruneRequest::Audit { before, limit } => verbs::prune::audit(self, before, limit).await,
+        }
     }
 
     /// Nothing is counted beforehand, so nothing differs.

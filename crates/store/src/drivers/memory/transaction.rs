@@ -239,10 +239,12 @@ impl Reads for MemoryTransaction<'_> {
     async fn operations_of(
         &mut self,
         job: JobId,
+        after: Option<OperationId>,
         limit: usize,
     ) -> Result<Vec<OperationId>, DriverError> {
         let keys = self.tables.operation_jobs.keys().rev();
-        let own = keys.filter(|(_, of)| *of == job);
+        let is_older = |id: OperationId| after.is_none_or(|after| id < after);
+        let own = keys.filter(|(id, of)| *of == job && is_older(*id));
         Ok(own.take(limit).map(|(operation, _)| *operation).collect())
     }
 

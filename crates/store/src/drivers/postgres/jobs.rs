@@ -12,7 +12,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use steadfast_core::{
     AuditRecord, Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, StepName,
-    Subscriptions, Timestamp, Transition, WorkerName,
+    Subscriptions, Transition, WorkerName,
 };
 
 use super::{
@@ -24,9 +24,9 @@ use crate::{
     error::{CommandError, EnqueueError, StoreError},
     store::{
         BaseStore as _, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore,
-        RenewResult, Renewal, SaveStepResult,
+        PruneRequest, RenewResult, Renewal, SaveStepResult,
     },
-    verbs::{audit, gates},
+    verbs::{self, audit, gates},
 };
 
 #[async_trait]
@@ -143,18 +143,31 @@ impl JobStore for PostgresStore {
         ))
     }
 
-    async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
-        let now = self.now();
-        on_connection!(self, "prune", |conn| prune::prune(
-            conn,
-            ended_before,
-            limit,
-            now
-        ))
-    }
-
-    async fn prune_names(&self, keep: usize) -> Result<usize, StoreError> {
-        self.delete_unused_names(keep).await
+    async fn prune(&self, request: PruneRequest) -> Result<usize, StoreError> {
+        match request {
+            PruneRequest::Jobs {
+                ended_before,
+                limit,
+            } => {
+                let now = self.now();
+                on_connection!(self, "prune", |conn| prune::prune(
+                    conn,
+                    ended_before,
+                    limit,
+                    now
+                ))
+            }
+            PruneRequest::Names { keep } => self.delete_unused_names(keep).await,
+            PruneRequest::Operations {
+                ended_before,
+                limit,
+            } => verbs::prune::operations(self, ended_before, limit).await,
+            PruneRequest::Batches {
+                ended_before,
+                limit,
+            } => verbs::prune::batches(self, ended_before, limit).await,
+            PruneRequest::Audit { before, limit } => verbs::prune::audit(self, before, limit).await,
+        }
     }
 
     async fn recount(&self, repair: bool) -> Result<Vec<CounterDifference>, StoreError> {

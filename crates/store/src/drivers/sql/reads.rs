@@ -228,10 +228,13 @@ impl<S: SqlSession> Reads for S {
     async fn operations_of(
         &mut self,
         job: JobId,
+        after: Option<OperationId>,
         limit: usize,
     ) -> Result<Vec<OperationId>, DriverError> {
         let sql = include_str!("shared/operations/operations_of_job.sql");
-        let rows = self.rows(sql, &[job.into(), limit.into()]).await?;
+        let after = after.unwrap_or(OperationId::from_bits(u128::MAX));
+        let params = [job.into(), after.into(), limit.into()];
+        let rows = self.rows(sql, &params).await?;
         rows.iter()
             .map(|row| Ok(OperationId::from_bits(row.id(0)?)))
             .collect()

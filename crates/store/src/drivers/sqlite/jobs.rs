@@ -23,9 +23,9 @@ use crate::{
     limits::PRUNE_BATCHES_MAX,
     store::{
         BaseStore as _, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore,
-        RenewResult, Renewal, SaveStepResult,
+        PruneRequest, RenewResult, Renewal, SaveStepResult,
     },
-    verbs::{audit, gates},
+    verbs::{self, audit, gates},
 };
 
 #[async_trait]
@@ -152,7 +152,41 @@ impl JobStore for SqliteStore {
         .await
     }
 
-    async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+    async fn prune(&self, request: PruneRequest) -> Result<usize, StoreError> {
+        match request {
+            PruneRequest::Jobs {
+                ended_before,
+                limit,
+            } => self.prune_jobs(ended_before, limit).await,
+            PruneRequest::Names { keep } => self.delete_unused_names(keep).await,
+            PruneRequest::Operations {
+                ended_before,
+                limit,
+            } => verbs::prune::operations(self, ended_before, limit).await,
+            PruneRequest::Batches {
+                ended_before,
+                limit,
+            } => verbs::prune::batches(self, ended_before, limit).await,
+            PruneRequest::Audit { before, limit } => verbs::prune::audit(self, before, limit).await,
+        }
+    }
+
+    async fn recount(&self, repair: bool) -> Result<Vec<CounterDifference>, StoreError> {
+        self.recount_lanes(repair).await
+    }
+
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        self.write("check_writable", 1, |session| {
+            let sql = include_str!("jobs/check_writable.sql");
+            session.conn.prepare_cached(sql)?.execute([])?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl SqliteStore {
+    async fn prune_jobs(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         let position = *self.pruned_to();
         let (pruned, position) = self
             .write_page("prune", limit, move |session| {
@@ -174,22 +208,5 @@ impl JobStore for SqliteStore {
             }
         }
         Ok(pruned)
-    }
-
-    async fn prune_names(&self, keep: usize) -> Result<usize, StoreError> {
-        self.delete_unused_names(keep).await
-    }
-
-    async fn recount(&self, repair: bool) -> Result<Vec<CounterDifference>, StoreError> {
-        self.recount_lanes(repair).await
-    }
-
-    async fn check_writable(&self) -> Result<(), StoreError> {
-        self.write("check_writable", 1, |session| {
-            let sql = include_str!("jobs/check_writable.sql");
-            session.conn.prepare_cached(sql)?.execute([])?;
-            Ok(())
-        })
-        .await
     }
 }

@@ -47,7 +47,7 @@ impl ClaimGates {
             id,
             limits: limits.clone(),
         });
-        let gates = Gates::new(1, set, GateDefaults::default());
+        let gates = Gates::new(set, GateDefaults::default());
         Self {
             applied: gates.applying_to(&flow_key),
             gates,

@@ -26,34 +26,27 @@ use crate::{
 
 impl PostgresStore {
     pub(crate) async fn delete_unused_names(&self, keep: usize) -> Result<usize, StoreError> {
-        let begun = on_connection!(self, "prune_names", |conn| begin(&conn.session()))?;
+        let begun = on_connection!(self, "prune", |conn| begin(&conn.session()))?;
         let Some(now) = begun else {
             return Ok(0);
         };
         self.delete_gates(now).await?;
         let mut deleted = 0;
         for _ in 0..PRUNE_BATCHES_MAX {
-            let some = on_connection!(self, "prune_names", |conn| delete_lanes(conn, now, keep))?;
+            let some = on_connection!(self, "prune", |conn| delete_lanes(conn, now, keep))?;
             deleted += some;
             if some < NAME_SEARCH_STEP {
                 break;
             }
         }
-        on_connection!(self, "prune_names", |conn| mark_lanes(
-            conn.session(),
-            now,
-            keep
-        ))?;
+        on_connection!(self, "prune", |conn| mark_lanes(conn.session(), now, keep))?;
         Ok(deleted + self.delete_policies(now, keep).await?)
     }
 
     /// Gates that were not used for a day. A node that uses one says so at least every hour.
     async fn delete_gates(&self, now: Timestamp) -> Result<(), StoreError> {
         for _ in 0..PRUNE_BATCHES_MAX {
-            let deleted = on_connection!(self, "prune_names", |conn| delete_gates(
-                conn.session(),
-                now
-            ))?;
+            let deleted = on_connection!(self, "prune", |conn| delete_gates(conn.session(), now))?;
             if deleted < NAME_SEARCH_STEP {
                 break;
             }
@@ -63,13 +56,10 @@ impl PostgresStore {
 
     /// No index leads from a policy to its jobs, so all jobs are read, a page at a time.
     async fn delete_policies(&self, now: Timestamp, keep: usize) -> Result<usize, StoreError> {
-        let mut unused = on_connection!(self, "prune_names", |conn| find_policies(
-            conn.session(),
-            keep
-        ))?;
+        let mut unused = on_connection!(self, "prune", |conn| find_policies(conn.session(), keep))?;
         let mut after: Option<Key> = None;
         while !unused.is_empty() {
-            let (last, used) = on_connection!(self, "prune_names", |conn| policies_of_jobs(
+            let (last, used) = on_connection!(self, "prune", |conn| policies_of_jobs(
                 conn.session(),
                 after
             ))?;
@@ -84,7 +74,7 @@ impl PostgresStore {
         let unused: Vec<PolicyId> = unused.into_iter().collect();
         let mut deleted = 0;
         for some in unused.chunks(NAME_SEARCH_STEP) {
-            deleted += on_connection!(self, "prune_names", |conn| delete_or_mark(
+            deleted += on_connection!(self, "prune", |conn| delete_or_mark(
                 conn.session(),
                 some,
                 now

@@ -15,7 +15,7 @@ use crate::{
     minutes::minute,
 };
 
-const OPERATION: &str = "prune_names";
+const OPERATION: &str = "prune";
 
 /// The statements about one sort of names: to find unused ones, to delete one, and to mark one.
 type NameStatements = [&'static str; 3];
