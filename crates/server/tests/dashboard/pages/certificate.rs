@@ -51,7 +51,10 @@ async fn the_page_of_an_outage_says_what_is_wrong_with_a_number() {
             "traffic is missing: must be given, because fewer than 50 successful calls",
         ),
         ("destination=nowhere", "destination is"),
-        ("traffic=4&hold=maybe", "hold: &#34;maybe&#34; must be one of"),
+        (
+            "traffic=4&hold=maybe",
+            "hold: &#34;maybe&#34; must be one of",
+        ),
     ] {
         let page = node.get(&format!("{TARGET}&{more}")).await;
         assert_eq!(page.status, 200, "{more}");
