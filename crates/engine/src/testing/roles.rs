@@ -92,7 +92,6 @@ impl Roles {
             kinds: vec![kind.clone()],
             max: max.min(CLAIM_BATCH_MAX),
             allowance: kind.is_call().then(|| calls.allowance(left)),
-            gates: self.0.gates.get().await?,
             ..self.0.request.clone()
         };
         let claimed = self.0.store.claim(request).await?;
