@@ -20,13 +20,13 @@ use std::{
 use async_trait::async_trait;
 use steadfast_core::{
     AuditRecord, Claim, GateId, GateLimits, Gates, Job, JobCommand, JobId, NewBatch, NewJob,
-    OperationId, Payload, StepName, Subscriptions, Timestamp, Transition,
+    OperationId, Payload, StepName, Subscriptions, Transition,
 };
 use steadfast_store::{
     BatchCreateResult, ClaimRequest, ClaimResult, CommandError, CommitResult, EnqueueError,
     EnqueueResult, FireRequest, FireResult, JobFilter, JobPageRequest, LayeredStore,
-    OperationBatch, OperationChange, OperationStep, Page, PruneRequest, ReleasedDependants,
-    RenewResult, Renewal, StartQuery, StartSnapshot, Store, StoreError, StoreLayer,
+    OperationChange, OperationStep, Page, PruneRequest, ReleasedDependants, RenewResult, Renewal,
+    StartQuery, StartSnapshot, Store, StoreError, StoreLayer,
 };
 
 use crate::{Backend, Invariant};
