@@ -32,7 +32,7 @@ async fn use_names(store: &PostgresStore, clock: &ManualClock, numbers: std::ops
     let cancelled = store.run_command(ids, JobCommand::Cancel, Arc::default(), None);
     assert!(cancelled.await.unwrap().iter().all(Result::is_ok));
     clock.advance(Duration::from_secs(60 * 60 * 2));
-    assert_eq!(prune_jobs(&store).await, count);
+    assert_eq!(prune_jobs(store).await, count);
 }
 
 /// The queues of lanes, and how often policies are retried, that have numbers.
