@@ -10,6 +10,7 @@ mod canary;
 mod job;
 mod progress;
 mod rotation;
+mod rotation_step;
 
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 

@@ -22,6 +22,7 @@ mod picture;
 mod recovery;
 mod settings;
 mod simulation;
+mod system_state;
 mod target;
 mod verdict;
 
@@ -29,8 +30,9 @@ use crate::values::Invalid;
 
 pub use change::CertificateChange;
 pub use fault::{Fault, FaultResult};
-pub use picture::{CertificatePicture, CertificateRow, SystemState};
+pub use picture::{CertificatePicture, CertificateRow};
 pub use settings::{CallerSettings, CertificateSettings, TargetSettings};
+pub use system_state::SystemState;
 pub use verdict::{Bottleneck, Certificate, CertificateVerdict};
 
 use simulation::Simulation;
@@ -47,7 +49,7 @@ impl CertificateSettings {
     /// What follows from one fault: a part of a certificate.
     pub fn play_fault(&self, fault: Fault, seed: u64) -> Result<FaultResult, Invalid> {
         self.check()?;
-        Ok(verdict::result(fault, &self.play(fault, seed)?))
+        Ok(recovery::result(fault, &self.play(fault, seed)?))
     }
 
     /// For how long after the end of a fault it is played at most.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EncryptedPart, Operation, OperationOutcome, OperationStatus, rotation};
+use super::{EncryptedPart, Operation, OperationOutcome, OperationStatus};
 use crate::{
     explain::thousands,
     limits,
@@ -263,7 +263,7 @@ impl Operation {
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(it) = &self.rotation {
-            return rotation::describe(self, it, f);
+            return self.describe_rotation(it, f);
         }
         let (kind, total, progress) = (self.kind, self.total, &self.progress);
         let (worked, changed) = (progress.worked, progress.changed);

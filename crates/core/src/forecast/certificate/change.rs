@@ -5,7 +5,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use super::{CertificateSettings, Fault, verdict};
+use super::{CertificateSettings, Fault, recovery};
 use crate::{
     explain,
     flow::{HoldMode, Rate, RetryShare},
@@ -72,7 +72,7 @@ pub(super) fn smallest(
         let courses = Fault::ALL
             .iter()
             .map(|it| candidate.settings.play(*it, seed));
-        let results = verdict::results(&courses.collect::<Result<Vec<_>, _>>()?);
+        let results = recovery::results(&courses.collect::<Result<Vec<_>, _>>()?);
         let after = results.iter().map(|it| it.recovers_after);
         let Some(after) = after.collect::<Option<Vec<_>>>() else {
             continue;

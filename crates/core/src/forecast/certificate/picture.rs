@@ -1,21 +1,9 @@
 //! The picture of a certificate: how the system is at each load and time.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::time::Duration;
 
-use super::recovery::Course;
-use crate::{limits, values::string_enum};
-
-string_enum! {
-    /// How a system is.
-    SystemState, "state" {
-        /// Calls succeed, and no jobs pile up.
-        Well = "well",
-        /// Calls fail or jobs wait, and at least half as many jobs succeed as arrive.
-        Degraded = "degraded",
-        /// Fewer than half as many jobs succeed as arrive.
-        Down = "down",
-    }
-}
+use super::{SystemState, recovery::Course};
+use crate::limits;
 
 /// Load against time: where the system does not recover.
 #[derive(Clone, Debug, PartialEq)]

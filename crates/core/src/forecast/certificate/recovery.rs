@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::picture::SystemState;
+use super::{Fault, FaultResult, SystemState};
 use crate::{limits, values::Timestamp};
 
 /// What happened in a run, in pieces of equal length.
@@ -130,4 +130,22 @@ impl Course {
 #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
 fn count(number: u64) -> f64 {
     number as f64
+}
+
+/// One result per fault, in their order.
+pub(super) fn results(courses: &[Course]) -> Vec<FaultResult> {
+    let faults = Fault::ALL.iter().zip(courses);
+    faults
+        .map(|(fault, course)| result(*fault, course))
+        .collect()
+}
+
+pub(super) fn result(fault: Fault, course: &Course) -> FaultResult {
+    FaultResult {
+        fault,
+        recovers_after: course.recovers_after(),
+        attempts: course.attempts,
+        dead_letters: course.dead_letters,
+        waiting_max: course.waiting_max,
+    }
 }

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use super::{
     CallerSettings, CertificateChange, CertificatePicture, CertificateSettings, Fault, FaultResult,
-    change, picture::Runs, recovery::Course,
+    change, picture::Runs, recovery,
 };
 use crate::{explain, limits, values::Invalid};
 
@@ -85,7 +85,7 @@ pub(super) fn of(settings: &CertificateSettings, seed: u64) -> Result<Certificat
         None => {
             let mut given = play(settings, load, seed)?;
             given.is_given = true;
-            faults = results(&given.courses);
+            faults = recovery::results(&given.courses);
             runs.push(given);
             verdict(&faults)
         }
@@ -114,23 +114,6 @@ fn play(settings: &CertificateSettings, load: f64, seed: u64) -> Result<Runs, In
         is_given: false,
         courses: courses.collect::<Result<_, _>>()?,
     })
-}
-
-pub(super) fn results(courses: &[Course]) -> Vec<FaultResult> {
-    let faults = Fault::ALL.iter().zip(courses);
-    faults
-        .map(|(fault, course)| result(*fault, course))
-        .collect()
-}
-
-pub(super) fn result(fault: Fault, course: &Course) -> FaultResult {
-    FaultResult {
-        fault,
-        recovers_after: course.recovers_after(),
-        attempts: course.attempts,
-        dead_letters: course.dead_letters,
-        waiting_max: course.waiting_max,
-    }
 }
 
 fn verdict(faults: &[FaultResult]) -> CertificateVerdict {
