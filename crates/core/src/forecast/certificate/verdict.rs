@@ -169,7 +169,7 @@ fn highest_recovery(
         let middle = f64::midpoint(low.unwrap_or(0.0), high);
         let between = settings.at_load(middle);
         let mut recovers = true;
-        for result in results(&bad.courses) {
+        for result in recovery::results(&bad.courses) {
             let plays = recovers && result.recovers_after.is_none();
             recovers &= !plays || between.play(result.fault, seed)?.recovers_after().is_some();
         }
