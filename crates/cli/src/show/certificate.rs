@@ -14,7 +14,7 @@ pub fn certificate_table(certificate: &PolicyCertificateBody) -> Table {
     for fault in &certificate.faults {
         table.add_row(vec![
             fault.fault.describe().to_owned(),
-            span(fault.recovers_after_ms),
+            recovery(fault.recovers_after_ms, certificate.simulated_ms),
             thousands(fault.attempts),
             thousands(fault.dead_letters),
             thousands(fault.waiting_max),
@@ -28,8 +28,10 @@ pub fn certificate_table(certificate: &PolicyCertificateBody) -> Table {
     table
 }
 
-fn span(millis: Option<u64>) -> String {
-    millis.map_or("never".to_owned(), |it| brief(Duration::from_millis(it)))
+/// What comes after the simulated time is not known.
+fn recovery(millis: Option<u64>, simulated: u64) -> String {
+    let time = |millis| brief(Duration::from_millis(millis));
+    millis.map_or_else(|| format!("not within {}", time(simulated)), time)
 }
 
 /// One line per load, the highest first; below them, when the fault begins and ends.

@@ -143,7 +143,11 @@ impl CertificateView {
             name: fault.fault.describe(),
             recovers_after: match fault.recovers_after_ms {
                 Some(millis) => brief(Duration::from_millis(millis)),
-                None => "never".to_owned(),
+                // What comes after the simulated time is not known.
+                None => format!(
+                    "not within {}",
+                    brief(Duration::from_millis(body.simulated_ms))
+                ),
             },
             attempts: thousands(fault.attempts),
             dead_letters: thousands(fault.dead_letters),
