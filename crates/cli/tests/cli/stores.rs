@@ -120,6 +120,7 @@ fn another_encryption_key_is_an_operation_of_the_nodes() {
     assert_eq!(operation["kind"], "rotate_encryption", "{operation}");
     assert_eq!(operation["status"], "done", "{operation}");
     assert_eq!(operation["encryption"]["key"], "k2", "{operation}");
+    assert_eq!(operation["filter"], "", "{operation}");
     let id = operation["id"].as_str().unwrap();
     let shown = as_admin(&["operations", "show", id]);
     let report = "encryption with key k2 is done: ";

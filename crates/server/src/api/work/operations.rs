@@ -28,7 +28,11 @@ pub fn operation_body(record: OperationRecord) -> OperationBody {
     OperationBody {
         tenant: record.tenant,
         finished_at: record.finished_at,
-        filter: record.filter.to_string(),
+        filter: match record.operation.rotation {
+            // It has no jobs.
+            Some(_) => String::new(),
+            None => record.filter.to_string(),
+        },
         is_named: record.is_named,
         ..body
     }
