@@ -16,8 +16,8 @@ use steadfast_core::{
 };
 use steadfast_store::{
     BaseStore as _, ClaimRequest, CommitResult, EnqueueResult, FireRequest, FireResult, JobFilter,
-    JobStore as _, PostgresOptions, PostgresStore, QueryStore as _, ScheduleStore as _,
-    WakeInterest,
+    JobStore as _, ManualClock, PostgresOptions, PostgresStore, QueryStore as _,
+    ScheduleStore as _, WakeInterest,
     testing::Server,
     tokio_postgres::{self, NoTls},
 };
@@ -428,7 +428,8 @@ async fn text_that_postgres_cannot_store_is_stored_all_the_same() {
 #[tokio::test]
 async fn counters_that_drifted_are_reported_and_repaired() {
     let database = TestDatabase::new();
-    let store = database.open().await;
+    let options = database.options().clock(ManualClock::default());
+    let store = PostgresStore::open(&database.url, options).await.unwrap();
     store.enqueue(jobs(&store, 3), None).await.unwrap();
     let right = store.lane_stats(None, Timestamp::EPOCH).await.unwrap();
     let wrong = "DELETE FROM steadfast.count_change; DELETE FROM steadfast.waiting_count;

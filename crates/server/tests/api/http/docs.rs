@@ -134,7 +134,7 @@ async fn run(
         format!("-H 'authorization: Bearer {key}'")
     });
     // A stream ends only when it is cut off.
-    let time = if command.contains("-N") { "0.3" } else { "20" };
+    let time = if command.contains("-N") { "0.3" } else { "120" };
     let prelude =
         format!("curl() {{ command curl -s -m {time} -w '\\n%{{http_code}}' {key} \"$@\"; }}");
     let shell = tokio::process::Command::new("sh")

@@ -19,6 +19,7 @@ use crate::{
 const NO_COMMANDS: &[&str] = &[
     "addBatchJobs",
     "advanceClock",
+    "certifyPolicy",
     "claimJobs",
     "createBatch",
     "createJob",
@@ -160,7 +161,7 @@ async fn answer_alerts(it: &mut Commands, id: &str) {
     ] {
         it.without_record(acknowledge, path, other, 200).await;
     }
-    let until = |at: &str| json!({"rule": "dlq", "until": at});
+    let until = |at: &str| json!({"rule": "dlq", "tenant": "acme", "until": at});
     let path = "alerts/silence";
     it.without_record(silence, path, until("2999-01-01T00:00:00Z"), 422)
         .await;
