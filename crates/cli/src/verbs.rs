@@ -12,6 +12,7 @@ pub mod forecast;
 pub mod gates;
 mod headers;
 pub mod jobs;
+pub mod mcp;
 pub mod nodes;
 pub mod operations;
 pub mod policy;

@@ -66,6 +66,7 @@ fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
         "pause",
         "preview",
         "release",
+        "receive",
         "replay",
         "requeue",
         "resend",
