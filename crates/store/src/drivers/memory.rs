@@ -10,6 +10,7 @@ mod failures;
 mod jobs;
 mod logs;
 mod queries;
+mod record_entry;
 mod start;
 mod tables;
 mod transaction;

@@ -6,9 +6,7 @@ use async_trait::async_trait;
 use steadfast_core::{BatchId, Job, JobId, Timestamp};
 
 use super::{
-    events::EventEntry,
-    tables::Tables,
-    transaction::{MemoryTransaction, RecordEntry},
+    events::EventEntry, record_entry::RecordEntry, tables::Tables, transaction::MemoryTransaction,
 };
 use crate::drivers::{
     driver_error::DriverError,

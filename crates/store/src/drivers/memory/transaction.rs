@@ -12,6 +12,7 @@ use steadfast_core::{
 
 use super::{
     MemoryStore,
+    record_entry::RecordEntry,
     tables::{KeyHolder, Tables},
 };
 use crate::{
@@ -77,37 +78,6 @@ pub(super) struct MemoryTransaction<'t> {
 impl Tables {
     pub(super) fn seam(&mut self, now: Timestamp) -> MemoryTransaction<'_> {
         MemoryTransaction { tables: self, now }
-    }
-}
-
-/// A record without its kind and id.
-pub(super) struct RecordEntry {
-    pub(super) tenant: String,
-    pub(super) name: Option<String>,
-    pub(super) state: RecordState,
-    pub(super) at: Option<Timestamp>,
-    pub(super) revision: u64,
-    pub(super) body: String,
-}
-
-impl RecordEntry {
-    fn new(record: &Record<'_>) -> Self {
-        Self {
-            tenant: record.tenant.to_owned(),
-            name: record.name.map(str::to_owned),
-            state: record.state,
-            at: record.at,
-            revision: record.revision,
-            body: record.body.to_owned(),
-        }
-    }
-
-    pub(super) fn stored(&self, id: &str) -> StoredRecord {
-        StoredRecord {
-            id: id.to_owned(),
-            revision: self.revision,
-            text: Ok(self.body.clone()),
-        }
     }
 }
 
