@@ -1,6 +1,6 @@
 //! When alerts fire: settings and their defaults.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -271,8 +271,8 @@ impl Default for OverdueAlert {
 impl AlertSettings {
     /// Refuses a window, an interval or a rate outside of its limits.
     pub fn check(&self) -> Result<(), Invalid> {
-        check_range("window", self.window, limits::ALERT_WINDOW)?;
-        check_range("renotify", self.renotify, limits::ALERT_RENOTIFY)?;
+        duration::check("window", self.window, limits::ALERT_WINDOW)?;
+        duration::check("renotify", self.renotify, limits::ALERT_RENOTIFY)?;
         let rate = self.retry_rate.above;
         if !(0.0..=1.0).contains(&rate) {
             let expected = "must be between 0 and 1";
@@ -308,21 +308,4 @@ impl AlertSettings {
             AlertRule::Certificate => self.certificate.after,
         }
     }
-}
-
-fn check_range(
-    field: &str,
-    value: Duration,
-    range: RangeInclusive<Duration>,
-) -> Result<(), Invalid> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    let (least, most) = range.into_inner();
-    let expected = format!(
-        "must be between {} and {}",
-        duration::format(least),
-        duration::format(most)
-    );
-    Err(Invalid::new(field, duration::format(value), expected))
 }

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::checks::{check_duration, in_range};
+use super::checks::in_range;
 use crate::{
     explain, limits,
     values::{Invalid, Timestamp, duration},
@@ -32,7 +32,7 @@ impl Rate {
     pub fn new(limit: i64, per: Duration, burst: i64) -> Result<Self, Invalid> {
         let limit = in_range("limit", limit, 1, limits::RATE_LIMIT_MAX)?;
         let burst = in_range("burst", burst, 0, limits::RATE_BURST_MAX)?;
-        check_duration("per", per, limits::RATE_PER)?;
+        duration::check("per", per, limits::RATE_PER)?;
         Ok(Self { limit, per, burst })
     }
 }

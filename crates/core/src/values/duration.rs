@@ -1,6 +1,6 @@
 //! Durations as people write them: `"30s"`, `"1m30s"`, `"1.5h"`, or a number of milliseconds.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{fmt::Write as _, ops::RangeInclusive, time::Duration};
 
 use super::invalid::Invalid;
 
@@ -12,6 +12,21 @@ const UNITS: [(&str, u64); 6] = [
     ("ms", 1_000),
     ("us", 1),
 ];
+
+/// Refuses a duration out of its range, under the name of its field.
+pub(crate) fn check(
+    field: &str,
+    value: Duration,
+    range: RangeInclusive<Duration>,
+) -> Result<(), Invalid> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let (least, most) = range.into_inner();
+    let (least, most) = (format(least), format(most));
+    let expected = format!("must be between {least} and {most}");
+    Err(Invalid::new(field, format(value), expected))
+}
 
 /// Parses one or more numbers with units (`d`, `h`, `m`, `s`, `ms`, `us`). A bare number is
 /// milliseconds.

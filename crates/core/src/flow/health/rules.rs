@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::checks::{check_duration, in_range};
+use super::super::checks::in_range;
 use crate::{
     limits,
     values::{Invalid, duration},
@@ -137,7 +137,7 @@ impl HealthPatch {
             let expected = "must be above 0 and at most 1: the fraction of attempts";
             return Err(Invalid::new("failedShare", failed_share, expected));
         }
-        check_duration("window", window, limits::HEALTH_WINDOW)?;
-        check_duration("maxHold", max_hold, limits::MAX_HOLD)
+        duration::check("window", window, limits::HEALTH_WINDOW)?;
+        duration::check("maxHold", max_hold, limits::MAX_HOLD)
     }
 }

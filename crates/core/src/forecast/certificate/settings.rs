@@ -98,9 +98,9 @@ impl CertificateSettings {
         } = self.target;
         in_range("capacity", capacity, limits::CERTIFICATE_RATE)?;
         in_range("traffic", traffic, limits::CERTIFICATE_RATE)?;
-        time_in_range("latency", latency, limits::CERTIFICATE_TIME)?;
-        time_in_range("timeout", timeout, limits::CERTIFICATE_TIME)?;
-        time_in_range("outage", self.outage, limits::CERTIFICATE_OUTAGE)?;
+        duration::check("latency", latency, limits::CERTIFICATE_TIME)?;
+        duration::check("timeout", timeout, limits::CERTIFICATE_TIME)?;
+        duration::check("outage", self.outage, limits::CERTIFICATE_OUTAGE)?;
         if latency >= timeout {
             let expected = "must be shorter than timeout, or no call ever succeeds";
             let latency = duration::format(latency);
@@ -128,17 +128,4 @@ fn in_range(field: &str, value: f64, range: RangeInclusive<f64>) -> Result<(), I
         range.end()
     );
     Err(Invalid::new(field, value, expected))
-}
-
-fn time_in_range(
-    field: &str,
-    value: Duration,
-    range: RangeInclusive<Duration>,
-) -> Result<(), Invalid> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    let [least, most] = [range.start(), range.end()].map(|it| duration::format(*it));
-    let expected = format!("must be between {least} and {most}");
-    Err(Invalid::new(field, duration::format(value), expected))
 }
