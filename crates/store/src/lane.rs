@@ -2,8 +2,6 @@
 
 use steadfast_core::{Job, Kind, NewJob, Queue, Tenant, name_number};
 
-use crate::store::LaneStats;
-
 /// The number of a lane, as rows carry it.
 pub(crate) type LaneId = i64;
 
@@ -29,10 +27,6 @@ impl Lane {
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn matches(&self, filter: &crate::store::JobFilter) -> bool {
         filter.matches_lane(&self.tenant, &self.queue, &self.kind)
-    }
-
-    pub(crate) fn empty_stats(&self) -> LaneStats {
-        LaneStats::empty(self.tenant.clone(), self.queue.clone(), self.kind.clone())
     }
 }
 

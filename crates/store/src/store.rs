@@ -51,7 +51,7 @@ pub use jobs::{
     Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, PruneRequest,
     RenewResult, Renewal, SaveStepResult,
 };
-pub use lane_minutes::{DueMinutes, LaneMinutes, LaneMinutesList, WaitingMinute};
+pub use lane_minutes::{DueMinutes, LaneMinutes, LaneMinutesList, MinuteStats, WaitingMinute};
 pub(crate) use lane_minutes::{LaneMinutesSum, WaitingSum};
 pub use links::{DependencyStore, JobLinks, ReleasedDependants};
 pub use logs::{ClaimLog, LogStore, NewLogLines};
@@ -60,8 +60,8 @@ pub use operations::{
     OperationRecord, OperationStep, OperationStore,
 };
 pub use queries::{
-    AttemptCursor, AttemptOwner, JobCount, JobPageRequest, LaneStats, MinuteStats, Page,
-    PageRequest, PoolMetrics, QueryStore, StoreMetrics,
+    AttemptCursor, AttemptOwner, JobCount, JobPageRequest, LaneStats, Page, PageRequest,
+    PoolMetrics, QueryStore, StoreMetrics,
 };
 pub use schedules::{
     DueSchedule, DueSchedules, FireRequest, FireResult, ScheduleCreateResult, ScheduleFilter,

@@ -5,19 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Finding;
 use super::modules::candidates;
 use super::rust::{Path, Rust};
 use super::tree::Tree;
-use super::{Finding, except_known};
-
-/// Crates that have circles still. The list may only become shorter.
-const KNOWN: &[&str] = &["crates/store"];
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    except_known("xtask/src/tidy/circles.rs", KNOWN, circles(tree))
-}
-
-fn circles(tree: &Tree) -> Vec<Finding> {
     let crates = Crates::read(tree);
     let arrows: BTreeMap<&str, BTreeSet<&str>> = crates
         .sources
@@ -174,7 +167,7 @@ mod tests {
             .map(|(name, text)| (format!("crates/x/src/{name}.rs"), *text))
             .collect();
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, *text)).collect();
-        let found = circles(&Tree::of(&files)).into_iter();
+        let found = check(&Tree::of(&files)).into_iter();
         found
             .map(|finding| {
                 let name = finding.path.trim_start_matches("crates/x/src/");

@@ -4,7 +4,7 @@
 use std::any::Any;
 #[cfg(feature = "postgres")]
 use std::error::Error;
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 #[cfg(feature = "postgres")]
 use deadpool_postgres::PoolError;
@@ -16,7 +16,7 @@ use crate::drivers::sql::columns::MissingColumn;
 #[cfg(feature = "postgres")]
 use crate::limits::POSTGRES_VERSION_MIN;
 use crate::{
-    damage::DamagedRow,
+    damage::{DamageLog, DamagedRow},
     error::{ErrorSource, StoreError},
 };
 
@@ -183,6 +183,23 @@ impl DriverError {
 
     pub(crate) fn in_operation(self, operation: &'static str) -> StoreError {
         shared_in_operation(&Arc::new(self), operation)
+    }
+}
+
+/// Leaves out a row that cannot be read; other errors are errors.
+pub(crate) fn pass_over<T>(
+    read: Result<T, DriverError>,
+    damage: &DamageLog,
+    table: &'static str,
+    id: impl Display,
+) -> Result<Option<T>, DriverError> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_unreadable() => {
+            damage.note(DamagedRow::new(table, id, error));
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 

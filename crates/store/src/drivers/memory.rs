@@ -5,8 +5,10 @@
 
 mod claim;
 mod dependencies;
+mod event_entry;
 mod events;
 mod failures;
+mod flow;
 mod jobs;
 mod logs;
 mod queries;

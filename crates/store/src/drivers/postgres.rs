@@ -35,9 +35,9 @@ mod values;
 
 use claim::{due_cache, known_gates, start};
 use counts::recount;
-use jobs::{change, commit, enqueue, failures, unique};
+use jobs::{change, commit, enqueue, failures, insert, unique};
 use open::{Address, migrate, options, pooler};
-use queries::{damage, get, stats};
+use queries::{get, stats};
 
 use std::sync::{Arc, Mutex};
 
@@ -57,7 +57,7 @@ use crate::{
 };
 use inner::Inner;
 use listen::Listener;
-use names::Names;
+use names::cache::Names;
 use session::{PoolContext, Session, SqlTexts};
 use sweeps::Sweeps;
 use time::DatabaseClock;

@@ -27,9 +27,9 @@ mod values;
 mod writer;
 
 use claim::due_index;
-use jobs::{change, commit, enqueue, row_inserts, unique};
+use jobs::{change, commit, enqueue, insert, row_inserts, unique};
 use open::{log_file, log_mark, options};
-use queries::{damage, get, stats};
+use queries::{get, stats};
 
 use std::{
     path::{Path, PathBuf},
@@ -65,7 +65,7 @@ use log_mark::Checkpointer;
 use names::Names;
 use readers::{Reader, Readers};
 use session::Session;
-use transaction::{WriterTransaction, finish};
+use transaction::wrappers::{WriterTransaction, finish};
 use writer::{Caller, Request, Work, Writer};
 
 pub use file_copy::{CopyError, SqliteCopy};

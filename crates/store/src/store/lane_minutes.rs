@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use steadfast_core::{Kind, Queue, Tally, Tenant, Timestamp};
 
-use super::MinuteStats;
 use crate::{
     lane::Lane,
     minutes::{minute, minute_start},
@@ -34,6 +33,15 @@ pub struct LaneMinutes {
     pub waiting: Vec<WaitingMinute>,
     /// Attempts that ended, the oldest minute first.
     pub ended: Vec<MinuteStats>,
+}
+
+/// Attempts that ended within one minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinuteStats {
+    /// When the minute began.
+    pub at: Timestamp,
+    /// The attempts of the minute.
+    pub tally: Tally,
 }
 
 /// Jobs that wait for one minute.

@@ -6,8 +6,10 @@ use steadfast_core::{
     ScheduleId, Tally, Tenant, Timestamp,
 };
 
-use super::{BaseStore, DueMinutes, JobFilter, LaneMinutesList, StartQuery, StartSnapshot};
-use crate::{damage::DamagedRows, error::StoreError};
+use super::{
+    BaseStore, DueMinutes, JobFilter, LaneMinutesList, MinuteStats, StartQuery, StartSnapshot,
+};
+use crate::{damage::DamagedRows, error::StoreError, lane::Lane};
 
 /// The verbs that only look.
 #[async_trait]
@@ -308,6 +310,10 @@ pub struct LaneStats {
 }
 
 impl LaneStats {
+    pub(crate) fn of_lane(lane: &Lane) -> Self {
+        Self::empty(lane.tenant.clone(), lane.queue.clone(), lane.kind.clone())
+    }
+
     /// A lane without jobs and attempts, for a store to fill in.
     pub fn empty(tenant: Tenant, queue: Queue, kind: Kind) -> Self {
         Self {
@@ -328,13 +334,4 @@ impl LaneStats {
             recent: Tally::default(),
         }
     }
-}
-
-/// Attempts that ended within one minute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MinuteStats {
-    /// When the minute began.
-    pub at: Timestamp,
-    /// The attempts of the minute.
-    pub tally: Tally,
 }

@@ -1,17 +1,16 @@
 //! Small records beside the jobs.
 
+pub(super) mod stored;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use steadfast_core::{AuditRecord, Gates, Payload};
+use steadfast_core::{AuditRecord, Gates};
 
-use super::{audit::save_audit, gates, records::skip_corrupt};
+use super::{audit::save_audit, gates};
 use crate::{
     drivers::driver_error::DriverError,
-    drivers::transaction::{
-        Lock, Reads, Record, RecordKind, RecordOrder, RecordQuery, RecordState, StoredRecord,
-        Transaction,
-    },
+    drivers::transaction::{Record, RecordKind, RecordState, Transaction},
     drivers::{Asker, Driver},
     error::StoreError,
     store::{
@@ -19,6 +18,7 @@ use crate::{
         Outbox,
     },
 };
+use stored::{find, list};
 
 #[async_trait]
 impl<D: Driver> DocumentStore for D {
@@ -162,44 +162,4 @@ async fn delete(
     let is_deleted = tx.delete_record(kind, id, revision).await?;
     save_audit(tx, audit.filter(|_| is_deleted)).await?;
     Ok(is_deleted)
-}
-
-async fn find(
-    tx: &mut (impl Reads + ?Sized),
-    kind: DocumentKind,
-    id: &str,
-) -> Result<Option<Document>, DriverError> {
-    let found = tx
-        .record(RecordKind::Document(kind), id, Lock::None)
-        .await?;
-    found.map(|record| read(kind, &record)).transpose()
-}
-
-pub(super) async fn list(
-    tx: &mut dyn Reads,
-    kind: DocumentKind,
-    prefix: &str,
-    after: &str,
-    limit: usize,
-) -> Result<Vec<Document>, DriverError> {
-    let query = RecordQuery {
-        kind: RecordKind::Document(kind),
-        order: RecordOrder::Ascending { prefix, after },
-        limit,
-    };
-    let mut documents = Vec::new();
-    for record in tx.records(&query).await? {
-        let id = format_args!("{kind}/{}", record.id);
-        documents.extend(skip_corrupt(tx, read(kind, &record), "document", id)?);
-    }
-    Ok(documents)
-}
-
-fn read(kind: DocumentKind, record: &StoredRecord) -> Result<Document, DriverError> {
-    Ok(Document {
-        kind,
-        id: record.id.clone(),
-        body: Payload::from_stored(record.body("document")?),
-        revision: record.revision,
-    })
 }

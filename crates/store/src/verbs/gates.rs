@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use steadfast_core::Gates;
 
-use super::documents;
+use super::documents::stored;
 use crate::{
     drivers::current_gates::{ChangedGates, GateRead},
     drivers::{Asker, Driver, driver_error::DriverError, transaction::Reads},
@@ -41,7 +41,7 @@ async fn changed(tx: &mut dyn Reads, read: GateRead) -> Result<ChangedGates, Dri
     let versions = tx.document_versions().await?;
     let mut documents = Vec::new();
     for kind in read.changed(&versions) {
-        let found = documents::list(tx, kind, "", "", usize::MAX).await?;
+        let found = stored::list(tx, kind, "", "", usize::MAX).await?;
         documents.push((kind, found));
     }
     Ok(ChangedGates::new(&versions, documents))

@@ -3,8 +3,7 @@
 use std::fmt::Display;
 
 use crate::{
-    damage::DamagedRow,
-    drivers::driver_error::DriverError,
+    drivers::driver_error::{DriverError, pass_over},
     drivers::transaction::{
         Reads, RecordKind, RecordOrder, RecordQuery, RecordState, StoredRecord,
     },
@@ -19,14 +18,7 @@ pub(crate) fn skip_corrupt<T>(
     table: &'static str,
     id: impl Display,
 ) -> Result<Option<T>, DriverError> {
-    match read {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_unreadable() => {
-            tx.damage().note(DamagedRow::new(table, id, error));
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
+    pass_over(read, tx.damage(), table, id)
 }
 
 /// As many records as the query asks for: corrupt ones are left out, and do not take the places of

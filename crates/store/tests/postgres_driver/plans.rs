@@ -55,10 +55,13 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         &["gate_running_pkey on gate_running", "job_pkey on job"],
     ),
     (
-        sql!("claim/due_cache", "due_ranges"),
+        sql!("claim/due_cache/sync", "due_ranges"),
         &["job_due on job", "job_pkey on job"],
     ),
-    (sql!("claim/due_cache", "due_found"), &["job_due on job"]),
+    (
+        sql!("claim/due_cache/sync", "due_found"),
+        &["job_due on job"],
+    ),
     (
         sql!("claim/gates", "gate_state"),
         &[
@@ -218,7 +221,7 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         &["minute_pkey on minute"],
     ),
     (
-        sql!("jobs/enqueue", "keys_find"),
+        sql!("jobs/insert", "keys_find"),
         &["idempotency_pkey on idempotency"],
     ),
     (sql!("queries/get", "steps"), &["once_pkey on once"]),

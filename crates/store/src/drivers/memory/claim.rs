@@ -1,81 +1,13 @@
 //! Claiming, one job after the other: whose turn it is, and what may start, is asked anew for each.
 
-use std::{cell::RefCell, cmp::Reverse, collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use steadfast_core::{
-    AppliedGate, CallOwner, FlowKey, GateId, GateNumber, GateState, Gates, Guarantee, Job, JobId,
-    Room, Share, Tenant, Timestamp,
+    AppliedGate, CallOwner, FlowKey, GateNumber, GateState, Guarantee, Job, JobId, Room, Timestamp,
 };
 
 use super::tables::{DueRange, Tables};
 use crate::store::{ClaimRequest, ClaimResult};
-
-/// Places whose gates are remembered.
-const APPLIED_MAX: usize = 10_000; // not a limit: a cache
-
-/// What claims remember.
-#[derive(Default)]
-pub(super) struct Flow {
-    gates: Arc<Gates>,
-    /// Which of them apply, as far as that was asked: every claim asks it of every place where jobs
-    /// wait.
-    applied: RefCell<BTreeMap<FlowKey, Arc<[AppliedGate]>>>,
-    /// Without how many attempts run, which the jobs tell.
-    states: BTreeMap<GateNumber, GateState>,
-    shares: BTreeMap<Tenant, Share>,
-    /// What the tenant that was served last had had.
-    least: Share,
-}
-
-impl Flow {
-    /// The gates that limit the jobs of a flow key.
-    pub(super) fn applying_to(&self, flow_key: &FlowKey) -> Arc<[AppliedGate]> {
-        let mut applied = self.applied.borrow_mut();
-        if let Some(gates) = applied.get(flow_key) {
-            return gates.clone();
-        }
-        if applied.len() >= APPLIED_MAX {
-            applied.clear();
-        }
-        let gates: Arc<[AppliedGate]> = self.gates.applying_to(flow_key).into();
-        applied.insert(flow_key.clone(), gates.clone());
-        gates
-    }
-
-    /// A gate that is set for a single key.
-    pub(super) fn gate(&self, id: &GateId) -> Option<AppliedGate> {
-        self.gates.applied(id)
-    }
-
-    /// The gates that hold from now on.
-    pub(super) fn set_gates(&mut self, gates: &Arc<Gates>) {
-        if !Arc::ptr_eq(gates, &self.gates) {
-            self.gates = gates.clone();
-            self.applied.borrow_mut().clear();
-        }
-    }
-
-    /// Whether gates may hold jobs back.
-    pub(super) fn has_gates(&self) -> bool {
-        !self.gates.is_empty()
-    }
-
-    pub(super) fn state(&self, number: GateNumber) -> GateState {
-        self.states.get(&number).copied().unwrap_or_default()
-    }
-
-    fn share(&self, tenant: &Tenant) -> Share {
-        let share = self.shares.get(tenant).copied().unwrap_or_default();
-        share.resumed(self.least)
-    }
-
-    fn charge(&mut self, tenant: &Tenant) {
-        let share = self.share(tenant);
-        self.least = self.least.max(share);
-        let share = share.after(1, self.gates.weight(tenant));
-        self.shares.insert(tenant.clone(), share);
-    }
-}
 
 /// What counts during one claim.
 struct ClaimCounts {

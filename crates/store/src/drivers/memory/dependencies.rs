@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use steadfast_core::{BatchId, Job, JobId, Timestamp};
 
 use super::{
-    events::EventEntry, record_entry::RecordEntry, tables::Tables, transaction::MemoryTransaction,
+    event_entry::EventEntry, record_entry::RecordEntry, tables::Tables,
+    transaction::MemoryTransaction,
 };
 use crate::drivers::{
     driver_error::DriverError,

@@ -1,24 +1,9 @@
 //! What has happened to jobs that others wait for, or that belong to a batch: what triggers note in
 //! SQL.
 
-use steadfast_core::{BatchId, Job, JobId, JobState};
+use steadfast_core::{Job, JobId, JobState};
 
-use super::tables::Tables;
-
-pub(super) enum EventEntry {
-    /// A job has ended that others wait for.
-    Dependency {
-        job: JobId,
-        dependant: Option<JobId>,
-        worked_to: Option<JobId>,
-    },
-    /// A job of a batch has gone from one state to another.
-    Batch {
-        batch: BatchId,
-        from: JobState,
-        to: JobState,
-    },
-}
+use super::{event_entry::EventEntry, tables::Tables};
 
 impl Tables {
     pub(super) fn add_event(&mut self, event: EventEntry) {

@@ -233,7 +233,7 @@ impl Tables {
         let mut lanes: BTreeMap<Lane, LaneStats> = BTreeMap::new();
         for JobEntry { job, .. } in self.jobs.values() {
             let lane = Lane::from(job);
-            let stats = lanes.entry(lane).or_insert_with_key(Lane::empty_stats);
+            let stats = lanes.entry(lane).or_insert_with_key(LaneStats::of_lane);
             let run_at = job.progress.run_at;
             match job.label(now) {
                 JobLabel::Scheduled => stats.scheduled += 1,
@@ -255,7 +255,7 @@ impl Tables {
         for (lane, tallies) in &self.tallies {
             let stats = lanes
                 .entry(lane.clone())
-                .or_insert_with_key(Lane::empty_stats);
+                .or_insert_with_key(LaneStats::of_lane);
             for (ended, tally) in tallies {
                 stats.total += *tally;
                 if *ended >= minute(since) {

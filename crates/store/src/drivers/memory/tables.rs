@@ -8,7 +8,7 @@ use steadfast_core::{
     ScheduleId, StepName, Tally, Tenant, Timestamp,
 };
 
-use super::{claim::Flow, events::EventEntry, record_entry::RecordEntry};
+use super::{event_entry::EventEntry, flow::Flow, record_entry::RecordEntry};
 use crate::{
     damage::DamageLog,
     drivers::transaction::{PendingStep, RecordKind},

@@ -21,8 +21,7 @@ use steadfast_core::{Claim, GateNumber, JobId, JobState, Timestamp};
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    damage::pass_over,
-    driver_error::DriverError,
+    driver_error::{DriverError, pass_over},
     key::Key,
     names::job_rows,
     session::{Conn, Session},

@@ -19,7 +19,7 @@ use super::{
     listen::Listener,
     open,
     session::{Conn, PoolContext},
-    transaction::SessionTransaction,
+    transaction::wrappers::SessionTransaction,
 };
 
 /// What all clones of a store share.

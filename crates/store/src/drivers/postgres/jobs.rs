@@ -4,6 +4,7 @@ pub(crate) mod change;
 pub(crate) mod commit;
 pub(crate) mod enqueue;
 pub(crate) mod failures;
+pub(crate) mod insert;
 pub(crate) mod prune;
 pub(crate) mod unique;
 

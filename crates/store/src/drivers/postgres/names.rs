@@ -5,19 +5,19 @@
 //! remembered. Rows may disappear: unused ones are deleted, and a standby that is promoted can lack the
 //! last of them. So the store forgets which are stored after a while and whenever it opens a connection.
 
+pub(crate) mod cache;
 pub(crate) mod unused_names;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use steadfast_core::{Kind, NewJob, Queue, RetryPolicy, Tenant};
 use tokio_postgres::Row;
 
 use super::{
-    damage::pass_over,
-    driver_error::DriverError,
+    driver_error::{DriverError, pass_over},
     rows::JobRows,
     session::Session,
     values::{json, parse, to_json},
@@ -25,77 +25,17 @@ use super::{
 use crate::{
     drivers::sql::{
         columns::{JobColumns, columns},
-        numbers::{NameCache, NumberTaken, PolicyId, StoredNumbers, policy_number},
+        numbers::{NumberTaken, PolicyId, policy_number},
     },
     error::EnqueueError,
     lane::{Lane, LaneId},
     limits::{LANES_PER_TENANT_MAX, NAME_TRIES_MAX, NUMBERS_REMEMBERED},
     verbs::tenant_room::{check_flow_keys, check_lanes, new_lanes},
 };
+use cache::State;
 
 columns! {
     struct LaneColumns { id, tenant, queue, kind }
-}
-
-/// What all connections share.
-#[derive(Default)]
-pub(super) struct Names(Mutex<State>);
-
-#[derive(Default)]
-struct State {
-    cache: NameCache,
-    stored: StoredNumbers,
-}
-
-impl Names {
-    /// Rows may be missing that were stored before.
-    pub(super) fn forget_stored(&self) {
-        self.lock().stored.clear();
-    }
-
-    /// A lane, if it is in the cache.
-    pub(super) fn lane(&self, id: LaneId) -> Option<Arc<Lane>> {
-        self.lock().cache.lane(id).cloned()
-    }
-
-    fn insert_lane(&self, id: LaneId, lane: &Arc<Lane>) {
-        self.lock().cache.insert_lane(id, Arc::clone(lane));
-    }
-
-    /// What the cache has of these.
-    fn resolve(&self, lanes: &HashSet<LaneId>, policies: &HashSet<PolicyId>) -> ResolvedNames {
-        let State { cache, .. } = &*self.lock();
-        let lane = |id: &LaneId| Some((*id, Arc::clone(cache.lane(*id)?)));
-        let policy = |id: &PolicyId| Some((*id, Arc::clone(cache.policy(*id)?)));
-        ResolvedNames {
-            lanes: lanes.iter().filter_map(lane).collect(),
-            policies: policies.iter().filter_map(policy).collect(),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The names of some rows.
-#[derive(Default)]
-pub(super) struct ResolvedNames {
-    lanes: HashMap<LaneId, Arc<Lane>>,
-    policies: HashMap<PolicyId, Arc<RetryPolicy>>,
-}
-
-impl ResolvedNames {
-    pub(super) fn lane(&self, id: LaneId) -> Result<&Lane, DriverError> {
-        let lane = self.lanes.get(&id);
-        lane.map(|lane| &**lane)
-            .ok_or_else(|| DriverError::unreadable("lane", format!("there is no lane {id}")))
-    }
-
-    pub(super) fn policy(&self, id: PolicyId) -> Result<&Arc<RetryPolicy>, DriverError> {
-        let policy = self.policies.get(&id);
-        policy.ok_or_else(|| DriverError::unreadable("policy", format!("there is no policy {id}")))
-    }
 }
 
 /// A new job with the numbers of its lane and policy.

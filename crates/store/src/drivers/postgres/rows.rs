@@ -9,10 +9,9 @@ use steadfast_core::{
 use tokio_postgres::Row;
 
 use super::{
-    damage::pass_over,
-    driver_error::DriverError,
+    driver_error::{DriverError, pass_over},
     key::Key,
-    names::ResolvedNames,
+    names::cache::ResolvedNames,
     session::Session,
     values::{json_option, number, parse, parse_option, time, time_option},
 };

@@ -11,7 +11,7 @@ use futures_util::future::join3;
 use tokio_postgres::{Client, Error, IsolationLevel, Row, Statement, types::ToSql};
 
 use super::{
-    driver_error::DriverError, due_cache::DueCache, names::Names, sweeps::Sweeps,
+    driver_error::DriverError, due_cache::DueCache, names::cache::Names, sweeps::Sweeps,
     time::DatabaseClock, trust::ConnectionTrust,
 };
 use crate::{

@@ -1,5 +1,7 @@
 //! What the verbs get of this driver.
 
+pub(super) mod wrappers;
+
 use std::error::Error;
 
 use async_trait::async_trait;
@@ -16,8 +18,9 @@ use tokio_postgres::{
 use super::{
     PostgresStore, change, counts, enqueue, failures, get,
     inner::{on_connection, with_wake_hints},
+    insert,
     names::{policy_id, with_numbers},
-    session::{Conn, Session},
+    session::Conn,
 };
 use crate::{
     damage::DamageLog,
@@ -38,6 +41,7 @@ use crate::{
     verbs::event_position::EventPosition,
     wake::WakeReasons,
 };
+use wrappers::SessionTransaction;
 
 impl Driver for PostgresStore {
     fn event_position(&self) -> &EventPosition {
@@ -157,18 +161,6 @@ async fn run<A: Send + Sync, T: Send>(
     Ok(answer)
 }
 
-pub(super) struct SessionTransaction<'s, 'c> {
-    session: &'s Session<'c>,
-    /// What it may make due earlier than waiting callers know.
-    hints: &'s mut WakeReasons,
-}
-
-impl<'s, 'c> SessionTransaction<'s, 'c> {
-    pub(super) fn new(session: &'s Session<'c>, hints: &'s mut WakeReasons) -> Self {
-        Self { session, hints }
-    }
-}
-
 #[async_trait]
 impl SqlSession for SessionTransaction<'_, '_> {
     fn now(&self) -> Timestamp {
@@ -232,7 +224,7 @@ impl SqlWriter for SessionTransaction<'_, '_> {
 
     async fn insert_jobs(&mut self, jobs: &[NewJob]) -> Result<(), DriverError> {
         let numbered = with_numbers(self.session, jobs.iter()).await?;
-        enqueue::insert_unless_stored(self.session, &numbered, self.hints).await
+        insert::insert_unless_stored(self.session, &numbered, self.hints).await
     }
 
     async fn enqueue(

@@ -1,13 +1,14 @@
 //! Counts that are stored for every lane, and which questions they answer.
 
 use std::{
+    ops::{AddAssign, Sub},
     sync::{Mutex, PoisonError},
     time::Instant,
 };
 
 use steadfast_core::{JobLabel, Tally};
 
-use super::{values::unsigned, waiting::WaitingCount};
+use super::values::unsigned;
 use crate::{
     limits::COUNTERS_WARN_EVERY,
     store::{EndedJobs, JobFilter, LaneStats},
@@ -40,6 +41,31 @@ fn is_time_to_warn(warned_at: &Mutex<Option<Instant>>, now: Instant) -> bool {
         *warned_at = Some(now);
     }
     is_time
+}
+
+/// How many jobs wait, and how many of them for a retry. A part of a sum may be negative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WaitingCount {
+    pub waiting: i64,
+    pub retrying: i64,
+}
+
+impl AddAssign for WaitingCount {
+    fn add_assign(&mut self, other: Self) {
+        self.waiting += other.waiting;
+        self.retrying += other.retrying;
+    }
+}
+
+impl Sub for WaitingCount {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            waiting: self.waiting - other.waiting,
+            retrying: self.retrying - other.retrying,
+        }
+    }
 }
 
 /// The stored counters of a lane. Labels that depend on the time are not among them.

@@ -188,7 +188,7 @@ mod tests {
     use steadfast_core::{Kind, Queue, Tenant};
 
     use super::*;
-    use crate::drivers::sql::waiting::WaitingCount;
+    use crate::drivers::sql::counters::WaitingCount;
 
     fn lane(waiting: i64, retrying: i64) -> LaneCounters {
         let kind = Kind::new("mail").unwrap();

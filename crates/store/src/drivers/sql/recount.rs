@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::{
+    counters::WaitingCount,
     values::{STATES, state_number},
-    waiting::WaitingCount,
 };
 use crate::{lane::Lane, store::CounterDifference};
 use steadfast_core::JobState;

@@ -4,8 +4,6 @@
 //! stored is how many jobs wait for each minute. All of a minute that is past are due, none of
 //! one to come is, and only of the present minute rows are counted, up to a limit.
 
-use std::ops::{AddAssign, Sub};
-
 use steadfast_core::Timestamp;
 
 use crate::{
@@ -14,32 +12,10 @@ use crate::{
     store::LaneStats,
 };
 
-use super::{counters::warn_if_negative, values::unsigned};
-
-/// How many jobs wait, and how many of them for a retry. A part of a sum may be negative.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WaitingCount {
-    pub waiting: i64,
-    pub retrying: i64,
-}
-
-impl AddAssign for WaitingCount {
-    fn add_assign(&mut self, other: Self) {
-        self.waiting += other.waiting;
-        self.retrying += other.retrying;
-    }
-}
-
-impl Sub for WaitingCount {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        Self {
-            waiting: self.waiting - other.waiting,
-            retrying: self.retrying - other.retrying,
-        }
-    }
-}
+use super::{
+    counters::{WaitingCount, warn_if_negative},
+    values::unsigned,
+};
 
 /// The waiting jobs of a lane.
 #[derive(Clone, Copy, Debug, Default)]

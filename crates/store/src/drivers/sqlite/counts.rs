@@ -9,7 +9,7 @@ use steadfast_core::{JobProgress, JobState, Tally, Timestamp};
 
 use super::{driver_error::DriverError, values::state_number};
 use crate::{
-    drivers::sql::{values::STATES, waiting::WaitingCount},
+    drivers::sql::{counters::WaitingCount, values::STATES},
     lane::LaneId,
     limits::WAITING_MINUTES_KEPT,
     minutes::minute,

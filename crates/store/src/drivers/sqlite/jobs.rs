@@ -3,6 +3,7 @@
 pub(crate) mod change;
 pub(crate) mod commit;
 pub(crate) mod enqueue;
+pub(crate) mod insert;
 pub(crate) mod prune;
 pub(crate) mod row_inserts;
 pub(crate) mod unique;

@@ -7,8 +7,7 @@ use steadfast_core::{
 };
 
 use super::{
-    damage::pass_over,
-    driver_error::DriverError,
+    driver_error::{DriverError, pass_over},
     names::Names,
     values::{
         job_id, json_option, parse_option, schedule_id, state, text_option, time, time_option,

@@ -14,7 +14,6 @@ use super::{
     names::Names,
     row_inserts::RowInserts,
     rows::JobRowColumns,
-    transaction::{WriterTransaction, finish},
 };
 use crate::{
     claim::{DueRange, FlowKeyId},
@@ -22,7 +21,6 @@ use crate::{
     failures::FailureTallies,
     lane::LaneId,
     limits::{RUNNING_ROWS_MAX, WAKE_LANES_MAX},
-    verbs::failures::add_counts,
     wake::WakeReasons,
 };
 
@@ -229,15 +227,6 @@ impl<'c> Session<'c> {
     pub(super) fn begin(&mut self) -> Result<(), DriverError> {
         self.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         self.notice_other_writers()
-    }
-
-    pub(super) fn commit(&mut self) -> Result<(), DriverError> {
-        if !self.failures.is_empty() {
-            finish(add_counts(&mut WriterTransaction::new(self)))?;
-        }
-        self.counts.write(self.conn)?;
-        self.conn.prepare_cached("COMMIT")?.execute([])?;
-        Ok(())
     }
 
     /// Undoes everything, in the file and in memory.

@@ -1,19 +1,19 @@
 //! What the verbs get of this driver.
 
-use std::ops::{Deref, DerefMut};
+pub(super) mod wrappers;
 
 use async_trait::async_trait;
-use futures_util::FutureExt;
 use rusqlite::{
     Connection, params_from_iter,
     types::{Null, ToSql, ToSqlOutput, ValueRef},
 };
-use send_wrapper::SendWrapper;
 use steadfast_core::{
     EncryptedPart, Job, JobCommand, JobId, KeyRotation, NewJob, Subscriptions, Timestamp,
 };
 
-use super::{SqliteStore, change, enqueue, get, names::Names, readers::Reader, session::Session};
+use super::{
+    SqliteStore, change, enqueue, get, insert, names::Names, readers::Reader, session::Session,
+};
 use crate::{
     damage::DamageLog,
     drivers::current_gates::CurrentGates,
@@ -30,8 +30,9 @@ use crate::{
     failures::FailureTallies,
     store::{BaseStore, EnqueueResult},
     tables,
-    verbs::event_position::EventPosition,
+    verbs::{event_position::EventPosition, failures::add_counts},
 };
+use wrappers::{ReaderSnapshot, WriterTransaction, finish};
 
 impl Driver for SqliteStore {
     fn event_position(&self) -> &EventPosition {
@@ -123,33 +124,14 @@ impl SqlDriver for SqliteStore {
     }
 }
 
-/// No primitive of this driver waits, so a verb is done when it is polled once.
-pub(super) fn finish<T>(
-    answer: impl Future<Output = Result<T, DriverError>>,
-) -> Result<T, DriverError> {
-    answer.now_or_never().unwrap_or(Err(DriverError::NotRun))
-}
-
-/// A session does not leave the writer's thread.
-pub(super) struct WriterTransaction<'s, 'c>(SendWrapper<&'s mut Session<'c>>);
-
-impl<'s, 'c> WriterTransaction<'s, 'c> {
-    pub(super) fn new(session: &'s mut Session<'c>) -> Self {
-        Self(SendWrapper::new(session))
-    }
-}
-
-impl<'c> Deref for WriterTransaction<'_, 'c> {
-    type Target = Session<'c>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
-
-impl DerefMut for WriterTransaction<'_, '_> {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.0
+impl Session<'_> {
+    pub(super) fn commit(&mut self) -> Result<(), DriverError> {
+        if !self.failures.is_empty() {
+            finish(add_counts(&mut WriterTransaction::new(self)))?;
+        }
+        self.counts.write(self.conn)?;
+        self.conn.prepare_cached("COMMIT")?.execute([])?;
+        Ok(())
     }
 }
 
@@ -206,7 +188,7 @@ impl SqlWriter for WriterTransaction<'_, '_> {
 
     async fn insert_jobs(&mut self, jobs: &[NewJob]) -> Result<(), DriverError> {
         for job in jobs {
-            enqueue::insert_unless_stored(self, job)?;
+            insert::insert_unless_stored(self, job)?;
         }
         Ok(())
     }
@@ -235,21 +217,6 @@ impl SqlWriter for WriterTransaction<'_, '_> {
 
     async fn delete_jobs(&mut self, jobs: &[JobId]) -> Result<(), DriverError> {
         super::jobs::prune::delete_jobs(self, jobs)
-    }
-}
-
-/// A reader does not leave its thread.
-pub(super) struct ReaderSnapshot<'r> {
-    reader: SendWrapper<&'r mut Reader>,
-    now: Timestamp,
-}
-
-impl<'r> ReaderSnapshot<'r> {
-    pub(super) fn new(reader: &'r mut Reader, now: Timestamp) -> Self {
-        Self {
-            reader: SendWrapper::new(reader),
-            now,
-        }
     }
 }
 

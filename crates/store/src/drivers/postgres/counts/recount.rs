@@ -9,8 +9,8 @@ use crate::drivers::postgres::{
 };
 use crate::{
     drivers::sql::{
+        counters::WaitingCount,
         recount::{LaneTotals, Recount},
-        waiting::WaitingCount,
     },
     lane::LaneId,
     limits::WAITING_MINUTES_KEPT,

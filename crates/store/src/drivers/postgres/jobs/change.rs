@@ -14,11 +14,11 @@ use crate::drivers::postgres::{
     composite::{AsRow, Composite, Fields},
     counts::Counts,
     driver_error::DriverError,
-    enqueue, failures, get,
+    failures, get, insert,
     key::Key,
     names::{job_rows, policy_id, with_numbers},
     session::{Conn, Session},
-    transaction::SessionTransaction,
+    transaction::wrappers::SessionTransaction,
     unique::Holders,
     values::{duration_micros, time, to_json},
 };
@@ -223,7 +223,7 @@ pub(crate) async fn run_command_if(
     let waiting: Vec<JobId> = waiting.map(|(id, _)| *id).collect();
     dependencies::look_again(&mut SessionTransaction::new(session, hints), &waiting).await?;
     let outbox = with_numbers(session, outbox.iter()).await?;
-    enqueue::insert_unless_stored(session, &outbox, hints).await?;
+    insert::insert_unless_stored(session, &outbox, hints).await?;
     Ok(answers)
 }
 

@@ -12,11 +12,11 @@ use steadfast_core::{
 use crate::drivers::postgres::{
     composite::{AsRow, Composite, Fields},
     driver_error::DriverError,
-    enqueue, failures, get,
+    failures, get, insert,
     key::Key,
     names::with_numbers,
     session::{Conn, Session},
-    transaction::SessionTransaction,
+    transaction::wrappers::SessionTransaction,
     values::{micros, to_json},
 };
 use crate::{
@@ -141,7 +141,7 @@ async fn write_with_additions(
         .filter(|(_, owner)| written.contains(owner) && linked.is_none())
         .map(|(job, _)| job)
         .collect();
-    enqueue::insert_unless_stored(&session, &jobs, hints).await?;
+    insert::insert_unless_stored(&session, &jobs, hints).await?;
     let mut failures = FailureTallies::default();
     let observed = batch.iter().filter(|new| written.contains(&new.job));
     for observed in observed.filter_map(|new| new.observation.as_ref()) {

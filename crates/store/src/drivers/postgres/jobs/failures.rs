@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use crate::drivers::postgres::{
     driver_error::DriverError,
     session::{Conn, Session},
-    transaction::SessionTransaction,
+    transaction::wrappers::SessionTransaction,
     values::to_json,
 };
 use crate::{

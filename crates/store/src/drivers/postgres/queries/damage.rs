@@ -1,36 +1,15 @@
 //! Which rows are damaged: what was passed over, and what claims have set aside.
 
-use std::fmt::Display;
-
 use steadfast_core::JobId;
 
 use crate::drivers::postgres::{
-    driver_error::DriverError, get, key::Key, session::Session, transaction::SessionTransaction,
+    driver_error::DriverError, get, key::Key, session::Session,
+    transaction::wrappers::SessionTransaction,
 };
 use crate::{
-    damage::{DamageLog, DamagedRow, DamagedRows},
-    drivers::sql::paging::row_limit,
-    limits::DAMAGED_ROWS_MAX,
-    verbs::batches::is_corrupt,
-    wake::WakeReasons,
+    damage::DamagedRows, drivers::sql::paging::row_limit, limits::DAMAGED_ROWS_MAX,
+    verbs::batches::is_corrupt, wake::WakeReasons,
 };
-
-/// Leaves out a row that cannot be read; other errors are errors.
-pub(crate) fn pass_over<T>(
-    read: Result<T, DriverError>,
-    damage: &DamageLog,
-    table: &'static str,
-    id: impl Display,
-) -> Result<Option<T>, DriverError> {
-    match read {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_unreadable() => {
-            damage.note(DamagedRow::new(table, id, error));
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
-}
 
 /// What is damaged now: rows that were mended or deleted meanwhile are left out.
 pub(crate) async fn list(session: &Session<'_>) -> Result<DamagedRows, DriverError> {

@@ -11,8 +11,12 @@ use steadfast_core::{
 use tokio_postgres::Row;
 
 use crate::drivers::postgres::{
-    damage::pass_over, driver_error::DriverError, key::Key, names::job_rows, rows,
-    session::Session, values::time,
+    driver_error::{DriverError, pass_over},
+    key::Key,
+    names::job_rows,
+    rows,
+    session::Session,
+    values::time,
 };
 use crate::{
     drivers::sql::encryption::Cell,

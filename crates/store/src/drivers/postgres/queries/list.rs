@@ -14,7 +14,7 @@ use steadfast_core::{Attempt, BatchId, BatchJobFilter, Job, JobId, Tenant, Times
 use tokio_postgres::Row;
 
 use crate::drivers::postgres::{
-    driver_error::DriverError, get, key::Key, names::Names, rows, session::Session, stats,
+    driver_error::DriverError, get, key::Key, names::cache::Names, rows, session::Session, stats,
     values::time,
 };
 use crate::{

@@ -14,9 +14,9 @@ use crate::drivers::postgres::{
 use crate::{
     drivers::sql::{
         columns::{CounterColumns, TallyColumns},
-        counters::{self, LaneCounters},
+        counters::{self, LaneCounters, WaitingCount},
         paging::row_limit,
-        waiting::{LaneWaiting, PresentMinute, WaitingCount, present_rows_limit},
+        waiting::{LaneWaiting, PresentMinute, present_rows_limit},
     },
     lane::LaneId,
     limits::RANGES_OF_LANE_MAX,
@@ -93,7 +93,7 @@ pub(crate) async fn lane_counters(
         let Some(lane) = lanes.get(&id) else {
             continue;
         };
-        let mut stats = lane.empty_stats();
+        let mut stats = LaneStats::of_lane(&lane);
         stats.running = number(row, columns.running)?;
         stats.succeeded = number(row, columns.succeeded)?;
         stats.failed = number(row, columns.failed)?;

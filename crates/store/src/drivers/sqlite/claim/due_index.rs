@@ -12,8 +12,7 @@ use steadfast_core::{
 };
 
 use crate::drivers::sqlite::{
-    damage::pass_over,
-    driver_error::DriverError,
+    driver_error::{DriverError, pass_over},
     names::Names,
     values::{parse_option, time},
 };

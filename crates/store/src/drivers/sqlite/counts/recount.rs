@@ -8,8 +8,8 @@ use crate::drivers::sqlite::{
 };
 use crate::{
     drivers::sql::{
+        counters::WaitingCount,
         recount::{LaneTotals, Recount},
-        waiting::WaitingCount,
     },
     error::StoreError,
     lane::LaneId,

@@ -11,11 +11,11 @@ use crate::drivers::sqlite::{
     commit::{NewProgress, write_progress},
     counts::Bucket,
     driver_error::DriverError,
-    enqueue::{StoredPayload, insert_unless_stored},
     get,
+    insert::{StoredPayload, insert_unless_stored},
     rows::JobRow,
     session::{JobPosition, Session},
-    transaction::{WriterTransaction, finish},
+    transaction::wrappers::{WriterTransaction, finish},
     unique,
     values::job_key,
 };

@@ -8,9 +8,9 @@ use steadfast_core::{
 use crate::drivers::sqlite::{
     counts::Bucket,
     driver_error::DriverError,
-    each, enqueue, get, rows,
+    each, get, insert, rows,
     session::{JobPosition, RunningRow, Session},
-    transaction::{WriterTransaction, finish},
+    transaction::wrappers::{WriterTransaction, finish},
     values::{job_key, schedule_id, schedule_key, state_number, to_json},
 };
 use crate::{
@@ -97,7 +97,7 @@ fn commit<'t>(
         return Ok(CommitResult::Done);
     }
     for job in &transition.outbox {
-        enqueue::insert_unless_stored(session, job)?;
+        insert::insert_unless_stored(session, job)?;
     }
     Ok(CommitResult::Done)
 }

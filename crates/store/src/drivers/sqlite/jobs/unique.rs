@@ -3,19 +3,15 @@
 use std::collections::HashMap;
 
 use rusqlite::Connection;
-use steadfast_core::{Job, JobCommand, JobId, NewJob, Subscriptions, Tenant, Unique};
+use steadfast_core::{Job, JobId, NewJob, Tenant, Unique};
 
 use crate::drivers::sqlite::{
-    change::run_command,
     driver_error::DriverError,
     names::Names,
     rows::{JobRow, JobRowColumns},
     session::Session,
-    transaction::{WriterTransaction, finish},
 };
-use crate::{
-    drivers::transaction::Transaction as _, error::EnqueueError, verbs::unique::UniquePlan,
-};
+use crate::{error::EnqueueError, verbs::unique::UniquePlan};
 
 /// What becomes of the unique jobs of a batch, but for those that exist by their idempotency key.
 pub(crate) fn plan(
@@ -34,20 +30,6 @@ pub(crate) fn plan(
     UniquePlan::new(others, *now, |job, unique| {
         find(conn, names, &job.tenant, unique)
     })
-}
-
-/// Changes the jobs that wait as was planned.
-pub(crate) fn edit(session: &mut Session<'_>, plan: &UniquePlan) -> Result<(), DriverError> {
-    for (id, edit) in &plan.edits {
-        let command = JobCommand::Edit(edit.clone());
-        // It waits, so nothing speaks against it.
-        let _edited = run_command(session, *id, &command, &Subscriptions::default())?;
-    }
-    let mut transaction = WriterTransaction::new(session);
-    for record in &plan.audits {
-        finish(transaction.save_audit(record))?;
-    }
-    Ok(())
 }
 
 /// The unfinished job of a key: of several, the one that waits.

@@ -1,7 +1,5 @@
 //! Which rows are damaged: what was passed over, and what claims have set aside.
 
-use std::fmt::Display;
-
 use rusqlite::params;
 use steadfast_core::{JobId, Timestamp};
 
@@ -9,32 +7,13 @@ use crate::drivers::sqlite::{
     driver_error::DriverError,
     get,
     readers::Reader,
-    transaction::{ReaderSnapshot, finish},
+    transaction::wrappers::{ReaderSnapshot, finish},
     values::job_id,
 };
 use crate::{
-    damage::{DamageLog, DamagedRow, DamagedRows},
-    drivers::sql::paging::row_limit,
-    limits::DAMAGED_ROWS_MAX,
+    damage::DamagedRows, drivers::sql::paging::row_limit, limits::DAMAGED_ROWS_MAX,
     verbs::batches::is_corrupt,
 };
-
-/// Leaves out a row that cannot be read; other errors are errors.
-pub(crate) fn pass_over<T>(
-    read: Result<T, DriverError>,
-    damage: &DamageLog,
-    table: &'static str,
-    id: impl Display,
-) -> Result<Option<T>, DriverError> {
-    match read {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_unreadable() => {
-            damage.note(DamagedRow::new(table, id, error));
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
-}
 
 /// What is damaged now: rows that were mended or deleted meanwhile are left out.
 pub(crate) fn list(reader: &mut Reader) -> Result<DamagedRows, DriverError> {

@@ -6,8 +6,7 @@ use steadfast_core::{
 };
 
 use crate::drivers::sqlite::{
-    damage::pass_over,
-    driver_error::DriverError,
+    driver_error::{DriverError, pass_over},
     names::Names,
     readers::Reader,
     rows::{self, JobRow, JobRowColumns},

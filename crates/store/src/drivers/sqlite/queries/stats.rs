@@ -13,8 +13,8 @@ use crate::drivers::sqlite::{
 use crate::{
     drivers::sql::{
         columns::{CounterColumns, TallyColumns, columns},
-        counters::{self, LaneCounters},
-        waiting::{LaneWaiting, PresentMinute, WaitingCount, present_rows_limit},
+        counters::{self, LaneCounters, WaitingCount},
+        waiting::{LaneWaiting, PresentMinute, present_rows_limit},
     },
     lane::{Lane, LaneId},
     limits::RANGES_OF_LANE_MAX,
@@ -219,7 +219,7 @@ pub(crate) fn lane_counters(
         let Ok(lane) = read_lane(&lane_columns, row) else {
             continue;
         };
-        let mut stats = lane.empty_stats();
+        let mut stats = LaneStats::of_lane(&lane);
         stats.running = number(row, columns.running)?;
         stats.succeeded = number(row, columns.succeeded)?;
         stats.failed = number(row, columns.failed)?;
