@@ -6,9 +6,10 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::process::{self, CommandOutput, succeeds};
-use crate::{VerbResult, fuzz, needs, root};
+use crate::{VerbResult, at_once, fuzz, needs, root};
 
 struct Library {
     name: &'static str,
@@ -130,50 +131,74 @@ pub fn run(args: &[String]) -> VerbResult {
     }
 }
 
-/// Checks the libraries with these names, or all of them, one after the other until one fails.
+/// Libraries at the same time. Most of the time they wait for servers and leases.
+const LIBRARIES_AT_ONCE: usize = 2;
+
+/// Checks the libraries with these names, or all of them. After one that fails no other begins.
 pub fn check(root: &Path, names: &[String]) -> Result<Report, String> {
     let binary = process::target_directory(root).join("debug/steadfast");
     if !binary.exists() {
         return Err(format!("{} is not built", binary.display()));
     }
+    let (mut wanted, mut left_out) = (Vec::new(), Vec::new());
+    for library in LIBRARIES {
+        if !names.is_empty() && !names.iter().any(|name| name == library.name) {
+            continue;
+        }
+        match library.needs.iter().find(|need| !need.is_there(root)) {
+            None => wanted.push(library),
+            Some(missing) => left_out.push(format!(
+                "{} left out: {} is missing",
+                library.name, missing.what
+            )),
+        }
+    }
+    let has_failed = AtomicBool::new(false);
+    let ended = at_once::map(LIBRARIES_AT_ONCE, &wanted, |library| {
+        if has_failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let ran = library.check(root, &binary);
+        let passed = ran.as_ref().is_ok_and(|ran| ran.success);
+        has_failed.fetch_or(!passed, Ordering::Relaxed);
+        Some(ran)
+    });
     let mut output = CommandOutput {
         success: true,
         lines: Vec::new(),
     };
-    let (mut passed, mut left_out) = (Vec::new(), Vec::new());
-    let wanted =
-        |library: &&Library| names.is_empty() || names.iter().any(|name| name == library.name);
-    for library in LIBRARIES.iter().filter(wanted) {
-        if let Some(missing) = library.needs.iter().find(|need| !need.is_there(root)) {
-            left_out.push(format!(
-                "{} left out: {} is missing",
-                library.name, missing.what
-            ));
+    let mut passed = Vec::new();
+    for (library, ran) in wanted.iter().zip(ended) {
+        let Some(ran) = ran.transpose()? else {
             continue;
-        }
-        let mut command = Command::new(root.join(library.script));
-        command
-            .args(library.args)
-            .current_dir(root)
-            .env("STEADFAST_BIN", &binary);
-        let ran = process::run_silently(command)
-            .map_err(|error| format!("cannot start {}: {error}", library.script))?;
+        };
+        output.success &= ran.success;
         output.lines.extend(ran.lines);
-        if !ran.success {
-            output.success = false;
-            output.lines.push(format!(
+        match ran.success {
+            true => passed.push(library.name.to_owned()),
+            false => output.lines.push(format!(
                 "{} failed; rerun: cargo xtask libraries {0}",
                 library.name
-            ));
-            break;
+            )),
         }
-        passed.push(library.name.to_owned());
     }
     passed.append(&mut left_out);
     Ok(Report {
         output,
         note: passed.join(", "),
     })
+}
+
+impl Library {
+    fn check(&self, root: &Path, binary: &Path) -> Result<CommandOutput, String> {
+        let mut command = Command::new(root.join(self.script));
+        command
+            .args(self.args)
+            .current_dir(root)
+            .env("STEADFAST_BIN", binary);
+        process::run_silently(command)
+            .map_err(|error| format!("cannot start {}: {error}", self.script))
+    }
 }
 
 impl Toolchain {

@@ -8,6 +8,7 @@
     reason = "a command line tool speaks on standard output"
 )]
 
+mod at_once;
 mod bench;
 mod check;
 mod docs;

@@ -33,15 +33,16 @@ fn all(filter: &[String]) -> Vec<Step> {
     vec![
         steps::formatting(),
         steps::tidy(),
+        // It may wait for the network.
+        Step::new("supply chain", Action::SupplyChain).beside(),
         steps::lints(),
         steps::documentation(),
-        Step::cargo("test programs", TEST_PROGRAMS),
-        Step::cargo("examples", fuzz::BUILD),
-        // The tests wait more than they compute.
-        Step::new("supply chain", Action::SupplyChain).beside(),
+        Step::cargo("programs", fuzz::BUILD),
+        // These wait more than they compute, and need no more than what is built by now.
         Step::new("libraries", Action::Libraries).beside(),
         Step::new("packages", Action::Packages).beside(),
         Step::new("book", Action::Book).beside(),
+        Step::cargo("test programs", TEST_PROGRAMS),
         tests,
         Step::new("fuzzing", Action::Fuzz),
     ]

@@ -4,11 +4,9 @@
 //! the other they would leave the processor idle for half of the run.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
-use std::thread;
 
 use crate::process::{self, CommandOutput};
-use crate::root;
+use crate::{at_once, root};
 
 /// Programs at the same time, and tests at the same time in each. Memory is no limit: a test takes
 /// some ten megabytes, one with a browser some hundred.
@@ -36,20 +34,11 @@ pub fn run() -> Result<CommandOutput, String> {
     if !built.success {
         return Ok(built);
     }
-    let waiting = Mutex::new(runs(&built.lines));
-    let ended = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for _ in 0..PROGRAMS {
-            scope.spawn(|| {
-                while let Some(next) = take_first(&waiting) {
-                    let args: Vec<&str> = next.iter().map(String::as_str).collect();
-                    let output = cargo(&args);
-                    lock(&ended).push(output);
-                }
-            });
-        }
+    let ended = at_once::map(PROGRAMS, &runs(&built.lines), |args| {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        cargo(&args)
     });
-    let ended: Vec<CommandOutput> = lock(&ended).drain(..).collect::<Result<_, _>>()?;
+    let ended: Vec<CommandOutput> = ended.into_iter().collect::<Result<_, _>>()?;
     let success = ended.iter().all(|output| output.success);
     let shown = ended
         .into_iter()
@@ -84,17 +73,6 @@ fn test_target(line: &str) -> Option<String> {
     let (path, _) = after.split_once(" (")?;
     let name = path.strip_suffix("/main.rs").or(path.strip_suffix(".rs"))?;
     Some(name.to_owned())
-}
-
-fn take_first(waiting: &Mutex<Vec<Vec<String>>>) -> Option<Vec<String>> {
-    let mut waiting = lock(waiting);
-    (!waiting.is_empty()).then(|| waiting.remove(0))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn cargo(args: &[&str]) -> Result<CommandOutput, String> {

@@ -26,6 +26,7 @@ use steadfast_book::markdown::Code;
 
 use super::database::{self, Database};
 use super::site::Findings;
+use crate::at_once;
 
 /// Separates what commands print in the transcript.
 const MARK: char = '\u{1e}';
@@ -48,29 +49,11 @@ type PageReport = Result<(Findings, Vec<String>), String>;
 
 /// Checks some pages at the same time: most of their time they wait for a retry.
 pub fn check_pages(root: &Path, binary: &Path, pages: &[&Page]) -> Vec<PageReport> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut reports = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(page) = pages.get(index) else {
-                return reports;
-            };
-            let mut notes = Vec::new();
-            let found = check_page(root, binary, page, &mut notes);
-            reports.push((index, found.map(|found| (found, notes))));
-        }
-    };
-    let mut reports: Vec<(usize, PageReport)> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..PAGES_AT_ONCE).map(|_| scope.spawn(work)).collect();
-        let reports = workers.into_iter().flat_map(|worker| match worker.join() {
-            Ok(reports) => reports,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        reports.collect()
-    });
-    reports.sort_by_key(|(index, _)| *index);
-    reports.into_iter().map(|(_, report)| report).collect()
+    at_once::map(PAGES_AT_ONCE, pages, |page| {
+        let mut notes = Vec::new();
+        let found = check_page(root, binary, page, &mut notes);
+        found.map(|found| (found, notes))
+    })
 }
 
 fn check_page(
