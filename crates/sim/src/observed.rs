@@ -445,9 +445,11 @@ impl StoreLayer for ObservedStore {
     async fn save_schedule(
         &self,
         schedule: Schedule,
+        fingerprint: Option<[u8; 16]>,
         audit: Option<AuditRecord>,
     ) -> Result<ScheduleSaveResult, StoreError> {
-        let saved = self.inner.save_schedule(schedule, audit).await?;
+        let save = self.inner.save_schedule(schedule, fingerprint, audit);
+        let saved = save.await?;
         if let ScheduleSaveResult::Done(schedule) = &saved
             && let TickRule::Every(every) = schedule.timetable.rule()
         {

@@ -167,7 +167,7 @@ impl Simulation {
         at_once(self.store.save_document(endpoint, Outbox::default())).unwrap();
         for number in 1..=3 {
             let schedule = workload::schedule(&mut self.random, number, now);
-            at_once(self.store.save_schedule(schedule, None)).unwrap();
+            at_once(self.store.save_schedule(schedule, None, None)).unwrap();
         }
     }
 

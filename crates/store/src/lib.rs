@@ -74,8 +74,8 @@ pub use store::{
     MinuteStats, NewLogLines, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
     OperationRecord, OperationStep, OperationStore, Outbox, Page, PageRequest, PoolMetrics,
     PruneRequest, QueryStore, ReleasedDependants, RenewResult, Renewal, SaveStepResult,
-    ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery,
-    StartSnapshot, Store, StoreMetrics, TickRecord, WaitingMinute,
+    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartSnapshot, Store,
+    StoreMetrics, TickRecord, WaitingMinute,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -64,8 +64,8 @@ pub use queries::{
     PoolMetrics, QueryStore, StoreMetrics,
 };
 pub use schedules::{
-    DueSchedule, DueSchedules, FireRequest, FireResult, ScheduleCreateResult, ScheduleFilter,
-    ScheduleSaveResult, ScheduleStore, TickRecord,
+    DueSchedule, DueSchedules, FireRequest, FireResult, ScheduleFilter, ScheduleSaveResult,
+    ScheduleStore, TickRecord,
 };
 pub use start::{StartQuery, StartSnapshot};
 

@@ -7,8 +7,8 @@ use steadfast_core::{
     ScheduleName, ScheduleProgress, Tenant, Timestamp, Timetable,
 };
 use steadfast_store::{
-    FireRequest, FireResult, Page, PageRequest, ScheduleCreateResult, ScheduleFilter,
-    ScheduleSaveResult, TickRecord, limits::SCHEDULES_PER_TENANT_MAX,
+    FireRequest, FireResult, Page, PageRequest, ScheduleFilter, ScheduleSaveResult, TickRecord,
+    limits::SCHEDULES_PER_TENANT_MAX,
 };
 
 use super::{Client, ClientError, CreateResult};
@@ -96,21 +96,22 @@ impl Client {
         let schedule = self.new_schedule(name.clone(), timetable, template, self.now())?;
         let result = self
             .store()
-            .create_schedule(
+            .save_schedule(
                 schedule.clone(),
-                fingerprint,
+                Some(fingerprint),
                 self.schedule_record("create", &schedule),
             )
             .await?;
         match result {
-            ScheduleCreateResult::Created(schedule) => Ok(CreateResult::New(schedule)),
-            ScheduleCreateResult::Existing(schedule) => Ok(CreateResult::Existing(schedule)),
-            ScheduleCreateResult::KeyTaken => Err(ClientError::KeyTaken { key }),
-            ScheduleCreateResult::NameTaken(stored) => {
+            ScheduleSaveResult::Done(schedule) => Ok(CreateResult::New(schedule)),
+            ScheduleSaveResult::Existing(schedule) => Ok(CreateResult::Existing(schedule)),
+            ScheduleSaveResult::KeyTaken => Err(ClientError::KeyTaken { key }),
+            ScheduleSaveResult::Gone => Err(ClientError::contended(name)),
+            ScheduleSaveResult::Outdated(stored) => {
                 let schedule = Box::new(stored);
                 Err(ClientError::NameTaken { schedule })
             }
-            ScheduleCreateResult::Full => Err(too_many()),
+            ScheduleSaveResult::Full => Err(too_many()),
         }
     }
 
@@ -338,10 +339,14 @@ impl Client {
         verb: &str,
     ) -> Result<Option<Schedule>, ClientError> {
         let record = self.schedule_record(verb, &schedule);
-        match self.store().save_schedule(schedule, record).await? {
+        match self.store().save_schedule(schedule, None, record).await? {
             ScheduleSaveResult::Done(saved) => Ok(Some(saved)),
             ScheduleSaveResult::Full => Err(too_many()),
-            ScheduleSaveResult::Outdated(_) | ScheduleSaveResult::Gone => Ok(None),
+            ScheduleSaveResult::Outdated(_)
+            | ScheduleSaveResult::Gone
+            // Only with a fingerprint.
+            | ScheduleSaveResult::Existing(_)
+            | ScheduleSaveResult::KeyTaken => Ok(None),
         }
     }
 

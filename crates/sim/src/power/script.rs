@@ -144,7 +144,9 @@ impl Play {
         let audit = Some(self.audit("schedule.create"));
         let saved = self
             .call("save a schedule", async |store| {
-                store.save_schedule(schedule.clone(), audit.clone()).await
+                store
+                    .save_schedule(schedule.clone(), None, audit.clone())
+                    .await
             })
             .await;
         match saved {

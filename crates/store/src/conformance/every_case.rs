@@ -25,7 +25,6 @@ macro_rules! conformance_tests {
                 a_tenant_has_a_limited_number_of_lanes
                 a_long_list_of_ids_is_read
                 jobs_are_read_in_the_order_asked
-                states_are_read_in_the_order_asked
                 an_empty_batch_is_an_empty_answer
             }
             tags {

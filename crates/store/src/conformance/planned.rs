@@ -33,7 +33,12 @@ impl Fixture {
     }
 
     pub(super) async fn save(&self, schedule: Schedule) -> Schedule {
-        match self.store.save_schedule(schedule, None).await.unwrap() {
+        match self
+            .store
+            .save_schedule(schedule, None, None)
+            .await
+            .unwrap()
+        {
             ScheduleSaveResult::Done(stored) => stored,
             other => panic!("not saved: {other:?}"),
         }

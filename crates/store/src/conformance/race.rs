@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::fixture::{Fixture, failure, held, json, key, request, secs, step, success, tenant};
 use crate::{
     CommitResult, EnqueueResult, FireResult, JobFilter, OperationBatch, OperationChange,
-    OperationRecord, OperationStep, SaveStepResult, ScheduleCreateResult, ScheduleSaveResult,
+    OperationRecord, OperationStep, SaveStepResult, ScheduleSaveResult,
     limits::SCHEDULES_PER_TENANT_MAX,
 };
 
@@ -223,7 +223,7 @@ pub async fn one_of_several_schedules_gets_a_name(f: Fixture) {
         let schedule = f.schedule("nightly");
         ids.push(schedule.id);
         let store = f.store.clone();
-        callers.spawn(async move { store.save_schedule(schedule, None).await.unwrap() });
+        callers.spawn(async move { store.save_schedule(schedule, None, None).await.unwrap() });
     }
     let mut winners = BTreeSet::new();
     let mut done = 0;
@@ -305,7 +305,7 @@ fn succeeded() -> JobFilter {
     }
 }
 
-/// By either verb.
+/// With a key and without one.
 pub async fn a_tenant_has_no_more_schedules_than_it_may(f: Fixture) {
     let mut callers = JoinSet::new();
     let most = SCHEDULES_PER_TENANT_MAX;
@@ -314,15 +314,15 @@ pub async fn a_tenant_has_no_more_schedules_than_it_may(f: Fixture) {
         let mut schedule = f.schedule(&format!("s{number}"));
         callers.spawn(async move {
             if number % 2 == 0 {
-                let saved = store.save_schedule(schedule, None).await.unwrap();
+                let saved = store.save_schedule(schedule, None, None).await.unwrap();
                 return matches!(saved, ScheduleSaveResult::Done(_));
             }
             schedule.template.idempotency_key = key(&format!("k{number}"));
             let created = store
-                .create_schedule(schedule, [0; 16], None)
+                .save_schedule(schedule, Some([0; 16]), None)
                 .await
                 .unwrap();
-            matches!(created, ScheduleCreateResult::Created(_))
+            matches!(created, ScheduleSaveResult::Done(_))
         });
     }
     let answers = callers.join_all().await;
@@ -333,6 +333,6 @@ pub async fn a_tenant_has_no_more_schedules_than_it_may(f: Fixture) {
         ..other
     };
     other.template.tenant = tenant("acme");
-    let saved = f.store.save_schedule(other, None).await.unwrap();
+    let saved = f.store.save_schedule(other, None, None).await.unwrap();
     assert!(matches!(saved, ScheduleSaveResult::Done(_)), "{saved:?}");
 }

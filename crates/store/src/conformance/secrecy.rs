@@ -72,7 +72,10 @@ impl Fixture {
         }
         let mut schedule = self.schedule("nightly");
         schedule.template.payload = json(&text);
-        self.store.save_schedule(schedule, None).await.unwrap();
+        self.store
+            .save_schedule(schedule, None, None)
+            .await
+            .unwrap();
         id
     }
 

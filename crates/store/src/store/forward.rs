@@ -12,9 +12,9 @@ use std::{pin::Pin, sync::Arc};
 use async_trait::async_trait;
 use steadfast_core::{
     Attempt, AuditId, AuditRecord, BatchId, Claim, CommitResult, Destination, FailureGroup,
-    FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState,
-    KeyRotation, NewBatch, NewJob, OperationId, OperationJob, Payload, Schedule, ScheduleId,
-    StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    FailureKey, FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, KeyRotation,
+    NewBatch, NewJob, OperationId, OperationJob, Payload, Schedule, ScheduleId, StepName,
+    Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 #[cfg(feature = "_testing")]
@@ -28,8 +28,8 @@ use super::{
     LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines, OperationChange,
     OperationFilter, OperationJobFilter, OperationRecord, OperationStep, OperationStore, Outbox,
     Page, PageRequest, PruneRequest, QueryStore, ReleasedDependants, RenewResult, Renewal,
-    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
-    StartQuery, StartSnapshot, StoreMetrics, TickRecord,
+    SaveStepResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartSnapshot,
+    StoreMetrics, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -60,7 +60,6 @@ macro_rules! for_each_verb {
                 get_jobs(ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
                 get_listed_jobs(ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
                 short_payloads(ids: Vec<JobId>, bytes_max: usize) -> Result<Vec<Option<Payload>>, StoreError>;
-                job_states(ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError>;
                 list_jobs(filter: JobFilter, page: JobPageRequest) -> Result<Page<Job, JobId>, StoreError>;
                 count_jobs(filter: JobFilter, most: u64) -> Result<JobCount, StoreError>;
                 list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
@@ -77,8 +76,7 @@ macro_rules! for_each_verb {
                 metrics() -> Result<StoreMetrics, StoreError>;
             }
             ScheduleStore {
-                save_schedule(schedule: Schedule, audit: Option<AuditRecord>) -> Result<ScheduleSaveResult, StoreError>;
-                create_schedule(schedule: Schedule, fingerprint: [u8; 16], audit: Option<AuditRecord>) -> Result<ScheduleCreateResult, StoreError>;
+                save_schedule(schedule: Schedule, fingerprint: Option<[u8; 16]>, audit: Option<AuditRecord>) -> Result<ScheduleSaveResult, StoreError>;
                 delete_schedule(id: ScheduleId, audit: Option<AuditRecord>) -> Result<bool, StoreError>;
                 list_schedules(filter: ScheduleFilter, page: PageRequest<ScheduleId>) -> Result<Page<Schedule, ScheduleId>, StoreError>;
                 due_schedules(limit: usize) -> Result<DueSchedules, StoreError>;

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, Fence, GateId, GateState, Job, JobId, JobState, Kind, Payload, Queue,
-    ScheduleId, Tally, Tenant, Timestamp,
+    Attempt, Destination, Fence, GateId, GateState, Job, JobId, Kind, Payload, Queue, ScheduleId,
+    Tally, Tenant, Timestamp,
 };
 
 use super::{
@@ -28,10 +28,6 @@ pub trait QueryStore: BaseStore {
         ids: Vec<JobId>,
         bytes_max: usize,
     ) -> Result<Vec<Option<Payload>>, StoreError>;
-
-    /// The states of jobs, in the order asked; `None` for those that do not exist. Reads little,
-    /// however large their payloads are.
-    async fn job_states(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError>;
 
     /// Jobs that match, newest id first. Walking the cursors meets each match once.
     ///

@@ -18,25 +18,18 @@ pub trait ScheduleStore: BaseStore {
     /// revision then is one higher. A name is unique within its tenant; the revision is
     /// checked first.
     ///
+    /// With a fingerprint, creates it once for the idempotency key of its template. Jobs and
+    /// schedules of a tenant share their keys; a key of a schedule lives as long as the schedule. The
+    /// fingerprint tells whether a key that is stored was used for the same request.
+    ///
     /// The idempotency key of a stored schedule's template stays as it is. The audit record is
     /// stored with the schedule or not at all.
     async fn save_schedule(
         &self,
         schedule: Schedule,
+        fingerprint: Option<[u8; 16]>,
         audit: Option<AuditRecord>,
     ) -> Result<ScheduleSaveResult, StoreError>;
-
-    /// Creates a schedule once for the idempotency key of its template. Jobs and schedules of a
-    /// tenant share their keys; a key of a schedule lives as long as the schedule.
-    ///
-    /// The fingerprint tells whether a key that is stored was used for the same request. The audit
-    /// record is stored with a schedule that is created, and otherwise not.
-    async fn create_schedule(
-        &self,
-        schedule: Schedule,
-        fingerprint: [u8; 16],
-        audit: Option<AuditRecord>,
-    ) -> Result<ScheduleCreateResult, StoreError>;
 
     /// Deletes a schedule, its ticks and its key, and stores an audit record with that; its runs
     /// stay. Answers whether there was one; if not, nothing is stored.
@@ -82,29 +75,16 @@ pub trait ScheduleStore: BaseStore {
 pub enum ScheduleSaveResult {
     /// It is stored like this.
     Done(Schedule),
+    /// The same request created it before; it may have been changed since.
+    Existing(Schedule),
+    /// The key was used for another request.
+    KeyTaken,
     /// Another caller changed it first, or another schedule has its name; this is the stored
     /// one.
     Outdated(Schedule),
     /// The revision says it was stored before, but it was deleted.
     Gone,
     /// It would be new, and the tenant has
-    /// [`limits::SCHEDULES_PER_TENANT_MAX`](crate::limits::SCHEDULES_PER_TENANT_MAX).
-    Full,
-}
-
-/// The answer to a [`create_schedule`](ScheduleStore::create_schedule).
-// Exhaustive on purpose: callers have to tell these apart.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ScheduleCreateResult {
-    /// It is stored like this.
-    Created(Schedule),
-    /// The same request created it before; it may have been changed since.
-    Existing(Schedule),
-    /// The key was used for another request.
-    KeyTaken,
-    /// Another schedule has the name.
-    NameTaken(Schedule),
-    /// The tenant has
     /// [`limits::SCHEDULES_PER_TENANT_MAX`](crate::limits::SCHEDULES_PER_TENANT_MAX).
     Full,
 }

@@ -24,8 +24,8 @@ use crate::{
     limits::SCHEDULES_PER_TENANT_MAX,
     paging::{Readable, page_of},
     store::{
-        DueSchedules, FireRequest, FireResult, Page, PageRequest, ScheduleCreateResult,
-        ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
+        DueSchedules, FireRequest, FireResult, Page, PageRequest, ScheduleFilter,
+        ScheduleSaveResult, ScheduleStore, TickRecord,
     },
 };
 
@@ -34,24 +34,20 @@ impl<D: Driver> ScheduleStore for D {
     async fn save_schedule(
         &self,
         schedule: Schedule,
+        fingerprint: Option<[u8; 16]>,
         audit: Option<AuditRecord>,
     ) -> Result<ScheduleSaveResult, StoreError> {
-        let arguments = (schedule, audit);
-        self.transact("save_schedule", 1, arguments, |tx, (schedule, audit)| {
-            Box::pin(save(tx, schedule, audit.as_ref()))
-        })
-        .await
-    }
-
-    async fn create_schedule(
-        &self,
-        schedule: Schedule,
-        fingerprint: [u8; 16],
-        audit: Option<AuditRecord>,
-    ) -> Result<ScheduleCreateResult, StoreError> {
         let arguments = (schedule, fingerprint, audit);
-        self.transact("create_schedule", 1, arguments, |tx, it| {
-            Box::pin(create(tx, &it.0, it.1, it.2.as_ref()))
+        self.transact("save_schedule", 1, arguments, |tx, it| {
+            let (schedule, fingerprint, audit) = it;
+            Box::pin(async move {
+                match fingerprint {
+                    Some(fingerprint) => {
+                        create_once(tx, schedule, *fingerprint, audit.as_ref()).await
+                    }
+                    None => save(tx, schedule, audit.as_ref()).await,
+                }
+            })
         })
         .await
     }
@@ -164,38 +160,29 @@ async fn save(
     Ok(ScheduleSaveResult::Done(saved))
 }
 
-async fn create(
+async fn create_once(
     tx: &mut dyn Transaction,
     schedule: &Schedule,
     fingerprint: [u8; 16],
     audit: Option<&AuditRecord>,
-) -> Result<ScheduleCreateResult, DriverError> {
-    let (tenant, key) = (schedule.tenant(), &schedule.template.idempotency_key);
-    let own = StoredKey {
-        owner: schedule.id.bits(),
-        fingerprint,
+) -> Result<ScheduleSaveResult, DriverError> {
+    let Some(key) = &schedule.template.idempotency_key else {
+        return save(tx, schedule, audit).await;
     };
+    let (tenant, owner) = (schedule.tenant(), schedule.id.bits());
     // The key first: another request with the same one waits for this transaction, and then finds
     // the schedule.
-    if let Some(key) = key
-        && !tx.save_key(tenant, key, own).await?
+    if !tx
+        .save_key(tenant, key, StoredKey { owner, fingerprint })
+        .await?
     {
         return created_before(tx, tenant, key, fingerprint).await;
     }
-    let refusal = match namesake(tx, schedule).await? {
-        Some(namesake) => Some(ScheduleCreateResult::NameTaken(namesake)),
-        None if is_full(tx, tenant).await? => Some(ScheduleCreateResult::Full),
-        None => None,
-    };
-    if let Some(refusal) = refusal {
-        if let Some(key) = key {
-            tx.delete_key(tenant, key, own.owner).await?;
-        }
-        return Ok(refusal);
+    let saved = save(tx, schedule, audit).await?;
+    if !matches!(saved, ScheduleSaveResult::Done(_)) {
+        tx.delete_key(tenant, key, owner).await?;
     }
-    let saved = schedule.clone().replacing(None);
-    write(tx, &saved, None, audit).await?;
-    Ok(ScheduleCreateResult::Created(saved))
+    Ok(saved)
 }
 
 /// Whether a tenant has as many schedules as it may have; no other transaction adds one meanwhile.
@@ -220,15 +207,15 @@ async fn created_before(
     tenant: &Tenant,
     key: &IdempotencyKey,
     fingerprint: [u8; 16],
-) -> Result<ScheduleCreateResult, DriverError> {
+) -> Result<ScheduleSaveResult, DriverError> {
     let Some(holder) = tx.find_key(tenant, key).await? else {
         // It was deleted with its job meanwhile.
         return Err(DriverError::Overtaken);
     };
     let stored = find(tx, ScheduleId::from_bits(holder.owner), Lock::None).await?;
     Ok(match stored {
-        Some(stored) if holder.fingerprint == fingerprint => ScheduleCreateResult::Existing(stored),
-        _ => ScheduleCreateResult::KeyTaken,
+        Some(stored) if holder.fingerprint == fingerprint => ScheduleSaveResult::Existing(stored),
+        _ => ScheduleSaveResult::KeyTaken,
     })
 }
 

@@ -462,7 +462,7 @@ async fn a_schedule_that_is_being_changed_holds_up_no_other() {
     for name in ["a", "b"] {
         let due = schedule(&store, name);
         ids.push(due.id);
-        store.save_schedule(due, None).await.unwrap();
+        store.save_schedule(due, None, None).await.unwrap();
     }
     let mut other = database.client().await;
     let transaction = other.transaction().await.unwrap();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    Guarantee, Job, JobId, JobState, Kind, NewJob, Preset, RunAt, ScheduleId, ScheduledRun, Tags,
-    Timestamp, limits,
+    Guarantee, Job, JobId, Kind, NewJob, Preset, RunAt, ScheduleId, ScheduledRun, Tags, Timestamp,
+    limits,
 };
 
 use crate::EnqueueError;
@@ -207,20 +207,6 @@ pub async fn jobs_are_read_in_the_order_asked(f: Fixture) {
     let found = f.store.get_jobs(asked).await.unwrap();
     let found: Vec<_> = found.into_iter().map(|job| job.map(|job| job.id)).collect();
     assert_eq!(found, [Some(ids[1]), None, Some(ids[0]), Some(ids[1])]);
-}
-
-pub async fn states_are_read_in_the_order_asked(f: Fixture) {
-    let ended = f
-        .ended(f.job(), crate::conformance::fixture::success())
-        .await
-        .id;
-    let running = f.running(f.job()).await.id;
-    let waiting = f.enqueue_one(f.job()).await;
-    let asked = vec![waiting, f.id(), ended, running, ended];
-    let states = f.store.job_states(asked).await.unwrap();
-    let [succeeded, running] = [JobState::Succeeded, JobState::Running].map(Some);
-    let expected = [Some(JobState::Waiting), None, succeeded, running, succeeded];
-    assert_eq!(states, expected);
 }
 
 pub async fn an_empty_batch_is_an_empty_answer(f: Fixture) {

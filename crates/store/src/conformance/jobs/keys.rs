@@ -10,7 +10,7 @@ use crate::conformance::fixture::{
 use crate::{
     EnqueueError,
     EnqueueResult::{Created, Existing},
-    ScheduleCreateResult,
+    ScheduleSaveResult,
 };
 
 pub async fn a_known_key_answers_with_its_job(f: Fixture) {
@@ -178,40 +178,56 @@ pub async fn a_schedule_is_created_once_for_its_key(f: Fixture) {
     let asked = keyed_schedule(&f, "nightly", "k");
     let mut expected = asked.clone();
     expected.revision = 1;
-    let created = f.store.create_schedule(asked, [1; 16], None).await.unwrap();
-    assert_eq!(created, ScheduleCreateResult::Created(expected.clone()));
+    let created = f
+        .store
+        .save_schedule(asked, Some([1; 16]), None)
+        .await
+        .unwrap();
+    assert_eq!(created, ScheduleSaveResult::Done(expected.clone()));
     assert_eq!(f.read_schedule(expected.id).await, expected);
     let again = keyed_schedule(&f, "nightly", "k");
-    let again = f.store.create_schedule(again, [1; 16], None).await.unwrap();
-    assert_eq!(again, ScheduleCreateResult::Existing(expected));
+    let again = f
+        .store
+        .save_schedule(again, Some([1; 16]), None)
+        .await
+        .unwrap();
+    assert_eq!(again, ScheduleSaveResult::Existing(expected));
 }
 
 pub async fn a_schedules_key_with_another_request_is_taken(f: Fixture) {
     let first = keyed_schedule(&f, "nightly", "k");
     f.store
-        .create_schedule(first.clone(), [1; 16], None)
+        .save_schedule(first.clone(), Some([1; 16]), None)
         .await
         .unwrap();
     for (name, print) in [("nightly", [2; 16]), ("weekly", [2; 16])] {
         let other = keyed_schedule(&f, name, "k");
-        let answer = f.store.create_schedule(other, print, None).await.unwrap();
-        assert_eq!(answer, ScheduleCreateResult::KeyTaken, "{name}");
+        let answer = f
+            .store
+            .save_schedule(other, Some(print), None)
+            .await
+            .unwrap();
+        assert_eq!(answer, ScheduleSaveResult::KeyTaken, "{name}");
     }
     let mut theirs = keyed_schedule(&f, "nightly", "k");
     theirs.template.tenant = tenant("acme");
     let answer = f
         .store
-        .create_schedule(theirs, [2; 16], None)
+        .save_schedule(theirs, Some([2; 16]), None)
         .await
         .unwrap();
-    assert!(matches!(answer, ScheduleCreateResult::Created(_)));
+    assert!(matches!(answer, ScheduleSaveResult::Done(_)));
 }
 
 pub async fn a_schedule_does_not_take_the_name_of_another(f: Fixture) {
     let stored = f.saved_schedule("nightly").await;
     let asked = keyed_schedule(&f, "nightly", "k");
-    let answer = f.store.create_schedule(asked, [1; 16], None).await.unwrap();
-    assert_eq!(answer, ScheduleCreateResult::NameTaken(stored.clone()));
+    let answer = f
+        .store
+        .save_schedule(asked, Some([1; 16]), None)
+        .await
+        .unwrap();
+    assert_eq!(answer, ScheduleSaveResult::Outdated(stored.clone()));
     assert_eq!(f.read_schedule(stored.id).await, stored);
     // The key of a schedule that was not stored is still free.
     f.enqueue_one(keyed(&f, "k")).await;
@@ -221,7 +237,7 @@ pub async fn a_schedules_key_stays_when_it_is_changed_and_goes_with_it(f: Fixtur
     let asked = keyed_schedule(&f, "nightly", "k");
     let id = asked.id;
     f.store
-        .create_schedule(asked.clone(), [1; 16], None)
+        .save_schedule(asked.clone(), Some([1; 16]), None)
         .await
         .unwrap();
     let mut changed = f.read_schedule(id).await;
@@ -231,25 +247,36 @@ pub async fn a_schedules_key_stays_when_it_is_changed_and_goes_with_it(f: Fixtur
     assert_eq!(changed.template.idempotency_key, key("k"));
     let again = f
         .store
-        .create_schedule(asked.clone(), [1; 16], None)
+        .save_schedule(asked.clone(), Some([1; 16]), None)
         .await
         .unwrap();
-    assert_eq!(again, ScheduleCreateResult::Existing(changed));
+    assert_eq!(again, ScheduleSaveResult::Existing(changed));
 
     assert!(f.store.delete_schedule(id, None).await.unwrap());
     let other = keyed_schedule(&f, "weekly", "k");
-    let answer = f.store.create_schedule(other, [2; 16], None).await.unwrap();
-    assert!(matches!(answer, ScheduleCreateResult::Created(_)));
+    let answer = f
+        .store
+        .save_schedule(other, Some([2; 16]), None)
+        .await
+        .unwrap();
+    assert!(matches!(answer, ScheduleSaveResult::Done(_)));
 }
 
 pub async fn jobs_and_schedules_share_their_keys(f: Fixture) {
     f.enqueue_one(keyed(&f, "job")).await;
     let asked = keyed_schedule(&f, "nightly", "job");
-    let answer = f.store.create_schedule(asked, [1; 16], None).await.unwrap();
-    assert_eq!(answer, ScheduleCreateResult::KeyTaken);
+    let answer = f
+        .store
+        .save_schedule(asked, Some([1; 16]), None)
+        .await
+        .unwrap();
+    assert_eq!(answer, ScheduleSaveResult::KeyTaken);
 
     let asked = keyed_schedule(&f, "nightly", "schedule");
-    f.store.create_schedule(asked, [1; 16], None).await.unwrap();
+    f.store
+        .save_schedule(asked, Some([1; 16]), None)
+        .await
+        .unwrap();
     let answer = f.store.enqueue(vec![keyed(&f, "schedule")], None).await;
     assert!(matches!(answer, Err(EnqueueError::Conflict { .. })));
 }
@@ -257,7 +284,7 @@ pub async fn jobs_and_schedules_share_their_keys(f: Fixture) {
 pub async fn racing_creates_of_a_keyed_schedule_make_one(f: Fixture) {
     let create = || {
         f.store
-            .create_schedule(keyed_schedule(&f, "nightly", "k"), [1; 16], None)
+            .save_schedule(keyed_schedule(&f, "nightly", "k"), Some([1; 16]), None)
     };
     let (a, b, c, d) = tokio::join!(create(), create(), create(), create());
     let answers = [a, b, c, d].map(Result::unwrap);
@@ -265,11 +292,11 @@ pub async fn racing_creates_of_a_keyed_schedule_make_one(f: Fixture) {
     let mut ids = std::collections::BTreeSet::new();
     for answer in answers {
         match answer {
-            ScheduleCreateResult::Created(schedule) => {
+            ScheduleSaveResult::Done(schedule) => {
                 created += 1;
                 ids.insert(schedule.id);
             }
-            ScheduleCreateResult::Existing(schedule) => {
+            ScheduleSaveResult::Existing(schedule) => {
                 ids.insert(schedule.id);
             }
             other => panic!("{other:?}"),

@@ -8,7 +8,7 @@ use steadfast_core::{
 use crate::conformance::fixture::{Fixture, json, key, permanent};
 use crate::{
     AuditFilter, BatchCreateResult, Document, DocumentKind, DocumentSaveResult, FailureFilter,
-    FireResult, Outbox, PageRequest, ScheduleCreateResult, ScheduleSaveResult,
+    FireResult, Outbox, PageRequest, ScheduleSaveResult,
 };
 
 fn record(f: &Fixture, action: &str) -> AuditRecord {
@@ -90,7 +90,7 @@ pub async fn a_schedule_and_its_record_are_stored_together(f: Fixture) {
     let save = async |schedule, action: &str| {
         let saved = f
             .store
-            .save_schedule(schedule, audit(action))
+            .save_schedule(schedule, None, audit(action))
             .await
             .unwrap();
         matches!(saved, ScheduleSaveResult::Done(_))
@@ -102,8 +102,8 @@ pub async fn a_schedule_and_its_record_are_stored_together(f: Fixture) {
     let mut keyed = f.schedule("hourly");
     keyed.template.idempotency_key = key("k");
     let create = async |schedule, print, action: &str| {
-        let created = f.store.create_schedule(schedule, print, audit(action));
-        matches!(created.await, Ok(ScheduleCreateResult::Created(_)))
+        let created = f.store.save_schedule(schedule, Some(print), audit(action));
+        matches!(created.await, Ok(ScheduleSaveResult::Done(_)))
     };
     assert!(create(keyed.clone(), [1; 16], "schedule.create").await);
     assert!(!create(keyed.clone(), [1; 16], "the same request").await);

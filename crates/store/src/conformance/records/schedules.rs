@@ -18,7 +18,7 @@ pub async fn a_schedule_is_stored_as_it_was_asked(f: Fixture) {
         let mut expected = asked.clone();
         expected.revision = 1;
         assert_eq!(
-            f.store.save_schedule(asked, None).await.unwrap(),
+            f.store.save_schedule(asked, None, None).await.unwrap(),
             ScheduleSaveResult::Done(expected.clone())
         );
         assert_eq!(f.read_schedule(expected.id).await, expected);
@@ -45,7 +45,7 @@ pub async fn a_change_of_an_older_revision_is_outdated(f: Fixture) {
         let mut late = first.clone();
         late.revision = revision;
         late.paused = true;
-        let saved = f.store.save_schedule(late, None).await.unwrap();
+        let saved = f.store.save_schedule(late, None, None).await.unwrap();
         assert_eq!(
             saved,
             ScheduleSaveResult::Outdated(stored.clone()),
@@ -58,7 +58,11 @@ pub async fn a_change_of_an_older_revision_is_outdated(f: Fixture) {
 pub async fn a_change_of_a_deleted_schedule_finds_it_gone(f: Fixture) {
     let schedule = f.saved_schedule("nightly").await;
     assert!(f.store.delete_schedule(schedule.id, None).await.unwrap());
-    let saved = f.store.save_schedule(schedule.clone(), None).await.unwrap();
+    let saved = f
+        .store
+        .save_schedule(schedule.clone(), None, None)
+        .await
+        .unwrap();
     assert_eq!(saved, ScheduleSaveResult::Gone);
     assert_eq!(f.find_schedule(schedule.id).await, None);
 }
@@ -67,7 +71,7 @@ pub async fn a_name_is_unique_within_its_tenant(f: Fixture) {
     let first = f.saved_schedule("nightly").await;
     let saved = f
         .store
-        .save_schedule(f.schedule("nightly"), None)
+        .save_schedule(f.schedule("nightly"), None, None)
         .await
         .unwrap();
     assert_eq!(saved, ScheduleSaveResult::Outdated(first.clone()));
@@ -75,7 +79,7 @@ pub async fn a_name_is_unique_within_its_tenant(f: Fixture) {
     let other = f.saved_schedule("weekly").await;
     let mut renamed = other.clone();
     renamed.name = first.name.clone();
-    let saved = f.store.save_schedule(renamed, None).await.unwrap();
+    let saved = f.store.save_schedule(renamed, None, None).await.unwrap();
     assert_eq!(saved, ScheduleSaveResult::Outdated(first));
     assert_eq!(f.read_schedule(other.id).await, other);
 
@@ -91,13 +95,13 @@ pub async fn the_revision_is_looked_at_before_the_name(f: Fixture) {
     let stored = f.save(schedule.clone()).await;
     let mut late = schedule;
     late.name = taken.name;
-    let saved = f.store.save_schedule(late, None).await.unwrap();
+    let saved = f.store.save_schedule(late, None, None).await.unwrap();
     assert_eq!(saved, ScheduleSaveResult::Outdated(stored));
 
     let mut gone = f.schedule("taken");
     gone.revision = 4;
     assert_eq!(
-        f.store.save_schedule(gone, None).await.unwrap(),
+        f.store.save_schedule(gone, None, None).await.unwrap(),
         ScheduleSaveResult::Gone
     );
 }

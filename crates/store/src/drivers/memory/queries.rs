@@ -52,15 +52,6 @@ impl QueryStore for MemoryStore {
         }))
     }
 
-    async fn job_states(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError> {
-        Ok(self.with(|tables, _| {
-            each(ids, |id| {
-                let stored = tables.jobs.get(&id)?;
-                Some(stored.job.progress.state)
-            })
-        }))
-    }
-
     async fn list_jobs(
         &self,
         filter: JobFilter,

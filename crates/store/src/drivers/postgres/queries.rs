@@ -8,7 +8,7 @@ pub(crate) mod stats;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, GateId, GateState, Job, JobId, JobState, Payload, Tenant, Timestamp,
+    Attempt, Destination, GateId, GateState, Job, JobId, Payload, Tenant, Timestamp,
 };
 
 use super::{PostgresStore, inner::on_connection, start::StartReader};
@@ -47,13 +47,6 @@ impl QueryStore for PostgresStore {
             &conn.session(),
             &ids,
             bytes_max
-        ))
-    }
-
-    async fn job_states(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError> {
-        on_connection!(self, "job_states", |conn| get::job_states(
-            &conn.session(),
-            &ids
         ))
     }
 

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, GateId, GateState, Job, JobId, JobState, Payload, Tenant, Timestamp,
+    Attempt, Destination, GateId, GateState, Job, JobId, Payload, Tenant, Timestamp,
 };
 
 use super::{SqliteStore, log_file};
@@ -49,11 +49,6 @@ impl QueryStore for SqliteStore {
             get::short_payloads(reader, &ids, bytes_max)
         })
         .await
-    }
-
-    async fn job_states(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError> {
-        self.read("job_states", move |reader| get::job_states(reader, &ids))
-            .await
     }
 
     async fn list_jobs(

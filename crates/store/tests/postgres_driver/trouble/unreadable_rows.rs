@@ -105,7 +105,7 @@ async fn a_schedule_that_cannot_be_read_does_not_hold_up_the_others() {
     for name in ["first", "second", "third"] {
         let schedule = schedule(&store, name);
         ids.push(schedule.id);
-        store.save_schedule(schedule, None).await.unwrap();
+        store.save_schedule(schedule, None, None).await.unwrap();
     }
     // The longest due, and the newest in the list.
     database

@@ -5,9 +5,7 @@ use std::{
     time::Instant,
 };
 
-use steadfast_core::{
-    Attempt, Claim, Fence, Job, JobId, JobState, Payload, StepName, Timestamp, WorkerName,
-};
+use steadfast_core::{Attempt, Claim, Fence, Job, JobId, Payload, StepName, Timestamp, WorkerName};
 use tokio_postgres::Row;
 
 use crate::drivers::postgres::{
@@ -20,7 +18,7 @@ use crate::drivers::postgres::{
 };
 use crate::{
     drivers::sql::encryption::Cell,
-    drivers::sql::{paging::row_limit, values::state},
+    drivers::sql::paging::row_limit,
     lane::LaneId,
     limits::{PAYLOAD_HEAD_CHARS, SEALED_LISTED_CHARS_MAX},
     listed_payload::listed,
@@ -65,22 +63,6 @@ pub(crate) async fn short_payloads(
         }
     }
     Ok(ids.iter().map(|id| payloads.get(id).cloned()).collect())
-}
-
-pub(crate) async fn job_states(
-    session: &Session<'_>,
-    ids: &[JobId],
-) -> Result<Vec<Option<JobState>>, DriverError> {
-    let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
-    let sql = include_str!("get/job_states.sql");
-    let mut states = HashMap::with_capacity(ids.len());
-    for row in session.query(sql, &[&keys]).await? {
-        let number: i16 = row.try_get("state")?;
-        let state = state(number)
-            .ok_or_else(|| DriverError::unreadable("state", format!("there is no {number}")))?;
-        states.insert(row.try_get::<_, Key>("id")?.job(), state);
-    }
-    Ok(ids.iter().map(|id| states.get(id).copied()).collect())
 }
 
 pub(crate) async fn attempts_of_jobs(

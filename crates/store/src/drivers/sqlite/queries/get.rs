@@ -1,16 +1,14 @@
 //! Reading single jobs, expired claims and steps.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use steadfast_core::{
-    Attempt, Claim, Fence, Job, JobId, JobState, Payload, StepName, Timestamp, WorkerName,
-};
+use steadfast_core::{Attempt, Claim, Fence, Job, JobId, Payload, StepName, Timestamp, WorkerName};
 
 use crate::drivers::sqlite::{
     driver_error::{DriverError, pass_over},
     names::Names,
     readers::Reader,
     rows::{self, JobRow, JobRowColumns},
-    values::{job_id, job_key, state},
+    values::{job_id, job_key},
 };
 use crate::{
     drivers::sql::encryption::{Cell, Cipher},
@@ -89,22 +87,6 @@ pub(crate) fn short_payloads(
         payloads.push(is_short.then(|| Payload::from_stored(&payload)));
     }
     Ok(payloads)
-}
-
-pub(crate) fn job_states(
-    reader: &mut Reader,
-    ids: &[JobId],
-) -> Result<Vec<Option<JobState>>, DriverError> {
-    let sql = include_str!("get/job_state.sql");
-    let mut statement = reader.conn.prepare_cached(sql)?;
-    let mut states = Vec::with_capacity(ids.len());
-    for id in ids {
-        let found: Option<i64> = statement
-            .query_row([job_key(*id)], |row| row.get("state"))
-            .optional()?;
-        states.push(found.map(state).transpose()?);
-    }
-    Ok(states)
 }
 
 pub(crate) fn expired_leases(
