@@ -1,5 +1,7 @@
 //! Steps that a change must pass, one after the other until the first that fails.
 
+use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,7 @@ pub struct Step {
 
 pub enum Action {
     Cargo(Vec<String>),
+    Documentation,
     Tidy,
     SupplyChain,
     /// All test programs, several beside each other.
@@ -105,11 +108,25 @@ pub fn lints() -> Step {
     Step::cargo("lints", &args)
 }
 
-/// Docs build without broken links. Dependencies that the lints have checked are not checked
-/// again, but for those whose features only tests need.
+/// Docs build without broken links.
 pub fn documentation() -> Step {
-    let args = ["doc", "--workspace", "--no-deps", "--all-features"];
-    Step::cargo("documentation", &args)
+    Step::new("documentation", Action::Documentation)
+}
+
+const DOCUMENTATION: &[&str] = &["doc", "--workspace", "--no-deps", "--all-features"];
+
+/// With the compiler of the lints: crates that they have checked are not checked again.
+fn documentation_command() -> Command {
+    let mut command = process::cargo(&root());
+    command.args(DOCUMENTATION);
+    let driver = Path::new(command.get_program()).with_file_name("clippy-driver");
+    if driver.exists() {
+        command.env("RUSTC_WORKSPACE_WRAPPER", driver);
+        // As `cargo clippy -- -D warnings` sets it.
+        let end = "__CLIPPY_HACKERY__";
+        command.env("CLIPPY_ARGS", format!("-D{end}warnings{end}"));
+    }
+    command
 }
 
 impl Step {
@@ -157,7 +174,12 @@ impl Step {
                 let (passed, _, output) = verdict_of(report.output);
                 (passed, report.note, output)
             }
-            Action::Cargo(args) => verdict_of(run_cargo(args)?),
+            Action::Cargo(args) => {
+                let mut command = process::cargo(&root());
+                command.args(args);
+                verdict_of(run_cargo(command)?)
+            }
+            Action::Documentation => verdict_of(run_cargo(documentation_command())?),
             Action::Tests => verdict_of(test_programs::run()?),
             Action::Fuzz => verdict_of(fuzz::run(&root(), fuzz::SEED, fuzz::EXAMPLES)?),
             Action::Packages => verdict_of(packaging::check(&root())?),
@@ -183,6 +205,7 @@ impl Step {
     pub fn command(&self) -> String {
         match &self.action {
             Action::Cargo(args) => format!("cargo {}", args.join(" ")),
+            Action::Documentation => format!("cargo {}", DOCUMENTATION.join(" ")),
             Action::Tidy => "cargo xtask tidy".to_owned(),
             Action::SupplyChain => "cargo xtask supply-chain".to_owned(),
             Action::Tests => "cargo test --workspace --all-features".to_owned(),
@@ -202,9 +225,7 @@ impl Step {
     }
 }
 
-fn run_cargo(args: &[String]) -> Result<CommandOutput, String> {
-    let mut command = process::cargo(&root());
-    command.args(args);
+fn run_cargo(command: Command) -> Result<CommandOutput, String> {
     process::run_quietly(command).map_err(|error| format!("cannot start cargo: {error}"))
 }
 
