@@ -93,7 +93,7 @@ pub(crate) async fn lane_counters(
         let Some(lane) = lanes.get(&id) else {
             continue;
         };
-        let mut stats = LaneStats::of_lane(&lane);
+        let mut stats = LaneStats::of_lane(lane);
         stats.running = number(row, columns.running)?;
         stats.succeeded = number(row, columns.succeeded)?;
         stats.failed = number(row, columns.failed)?;
