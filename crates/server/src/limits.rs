@@ -284,8 +284,9 @@ pub const FORECASTS_PER_TENANT_MAX: usize = 2;
 /// Requests of one tenant that a node handles at a time for each of its cores, while other tenants
 /// send requests: theirs find a core soon. Reads, work and the rest have as many each.
 pub const REQUESTS_HANDLED_PER_CORE: usize = 2;
-/// A read counts as two: a list or a search keeps the database busy, a create waits for its disk.
-pub const READ_WEIGHT: usize = 2;
+/// A read counts as four: a search keeps a core of the database busy, a create waits for its disk. So
+/// half of the cores are free of the searches of one tenant.
+pub const READ_WEIGHT: usize = 4;
 /// Requests of one tenant that wait to be handled, reads, work and the rest apart. Each may hold a body.
 pub const REQUESTS_WAITING_PER_TENANT_MAX: usize = 1_000;
 

@@ -209,6 +209,7 @@ impl FairGate {
     fn leave(self: &Arc<Self>, caller: &StoreCaller, weight: usize) {
         let gone = {
             let mut state = self.lock();
+            state.note(caller, Instant::now());
             state.free += weight;
             if let Some(entry) = state.callers.get_mut(caller) {
                 entry.inside -= weight;
@@ -227,13 +228,12 @@ impl FairGate {
 }
 
 impl State {
-    /// Two tenants are active if their requests come in turns.
+    /// At a request of this caller, and at its end. Two tenants are active if their requests come in
+    /// turns, and while both have one.
     fn note(&mut self, caller: &StoreCaller, now: Instant) {
-        if self
-            .last
-            .as_ref()
-            .is_some_and(|last| *last != caller.tenant)
-        {
+        let is_other = |tenant: &Option<Tenant>| *tenant != caller.tenant;
+        let mut present = self.callers.keys();
+        if self.last.as_ref().is_some_and(is_other) || present.any(|it| is_other(&it.tenant)) {
             self.shared_until = Some(now + ACTIVE_FOR);
         }
         if self.last.as_ref() != Some(&caller.tenant) {
@@ -334,6 +334,24 @@ mod tests {
         assert!(gate.enter(of("loud"), 1).now_or_never().is_none());
         tokio::time::advance(ACTIVE_FOR).await;
         assert!(gate.enter(of("loud"), 1).now_or_never().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tenant_is_active_for_as_long_as_its_request_takes() {
+        let part = TenantPart {
+            alone: 3,
+            beside_others: 1,
+        };
+        let gate = FairGate::with_part(usize::MAX, part);
+        let quiet = gate.enter(of("quiet"), 1).await;
+        let first = gate.enter(of("loud"), 1).await;
+        tokio::time::advance(ACTIVE_FOR * 2).await;
+        assert!(gate.enter(of("loud"), 1).now_or_never().is_none());
+        drop(quiet);
+        assert!(gate.enter(of("loud"), 1).now_or_never().is_none());
+        tokio::time::advance(ACTIVE_FOR).await;
+        assert!(gate.enter(of("loud"), 1).now_or_never().is_some());
+        drop(first);
     }
 
     #[tokio::test]
