@@ -37,6 +37,13 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// Whether it never fires again although its timetable goes on, which only damage to the store can
+    /// bring about.
+    pub fn is_stuck(&self, now: Timestamp) -> bool {
+        let resumed = self.timetable.resume(&self.progress, now);
+        !self.paused && self.progress.is_over() && !resumed.is_over()
+    }
+
     /// The tenant of the schedule and its jobs.
     pub fn tenant(&self) -> &Tenant {
         &self.template.tenant

@@ -13,7 +13,7 @@ use steadfast_core::{
 };
 use steadfast_store::{
     AttemptOwner, ClaimRequest, NewLogLines, PageRequest, RenewResult, Renewal, Store, StoreError,
-    WakeInterest, Wakeups,
+    WakeInterest, Wakeups, wait_outside,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -217,10 +217,13 @@ impl NodeHandle {
                 return Ok(held);
             }
             let pause = pause.next(0, next_due, self.store.now());
-            tokio::select! {
-                () = self.wait_for_jobs(wakeups, pause, deadline) => {}
-                _changed = gate_changes.changed() => {}
-            }
+            let waited = async {
+                tokio::select! {
+                    () = self.wait_for_jobs(wakeups, pause, deadline) => {}
+                    _changed = gate_changes.changed() => {}
+                }
+            };
+            wait_outside(waited).await;
         }
     }
 

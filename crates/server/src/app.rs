@@ -2,7 +2,7 @@
 
 use std::{
     net::SocketAddr,
-    num::NonZeroU32,
+    num::{NonZeroU32, NonZeroUsize},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -13,6 +13,7 @@ use std::{
 use axum::http::{Extensions, Uri};
 use steadfast_core::{Tenant, Timestamp};
 use steadfast_engine::{BulkCommand, Client, DocumentCache, NodeHandle};
+use steadfast_store::{FairGate, TenantPart};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -144,6 +145,8 @@ pub struct App {
     /// One permit for each certificate.
     pub(crate) certificates: Arc<TenantLimiter>,
     pub(crate) forecast_reads: Arc<TenantLimiter>,
+    /// The requests that this node handles at a time.
+    pub(crate) handling: Arc<FairGate>,
     /// One permit for each event stream.
     pub(crate) streams: Arc<TenantLimiter>,
     /// One permit for each request that waits for jobs or events.
@@ -219,6 +222,7 @@ impl App {
                 limits::FORECASTS_MAX,
                 limits::FORECASTS_PER_TENANT_MAX,
             ),
+            handling: handling_gate(),
             streams: TenantLimiter::new(
                 limits::EVENT_STREAMS_MAX,
                 limits::EVENT_STREAMS_PER_TENANT_MAX,
@@ -285,6 +289,17 @@ impl App {
         let most = steadfast_core::limits::OPERATION_PACE_MAX;
         self.settings.bulk_rate.get().min(most)
     }
+}
+
+/// A tenant is not in the way of another one: beside others, only a few of its requests are handled
+/// at a time.
+fn handling_gate() -> Arc<FairGate> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let part = TenantPart {
+        alone: usize::MAX,
+        beside_others: cores * limits::REQUESTS_HANDLED_PER_CORE,
+    };
+    FairGate::with_part(usize::MAX, part)
 }
 
 fn try_permit(

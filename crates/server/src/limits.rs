@@ -281,6 +281,14 @@ pub const CERTIFICATES_PER_TENANT_MAX: usize = 1;
 pub const FORECASTS_MAX: usize = 8;
 /// Those of one tenant: others find room.
 pub const FORECASTS_PER_TENANT_MAX: usize = 2;
+/// Requests of one tenant that a node handles at a time for each of its cores, while other tenants
+/// send requests: theirs find a core soon. Reads, work and the rest have as many each.
+pub const REQUESTS_HANDLED_PER_CORE: usize = 2;
+/// A read counts as four: a search keeps a core of the database busy, a create waits for its disk. So
+/// half of the cores are free of the searches of one tenant.
+pub const READ_WEIGHT: usize = 4;
+/// Requests of one tenant that wait to be handled, reads, work and the rest apart. Each may hold a body.
+pub const REQUESTS_WAITING_PER_TENANT_MAX: usize = 1_000;
 
 /// How long the answer to a wrong key takes. A key cannot be guessed; this keeps it from being
 /// tried quickly.
@@ -380,6 +388,11 @@ mod tests {
             ),
             (waiting, node, count(waits)),
             (waiting, tenant, count(of_tenant)),
+            (
+                "requests that wait to be handled: reads; claims, heartbeats and settlements; all others",
+                tenant,
+                format!("{} each", count(REQUESTS_WAITING_PER_TENANT_MAX)),
+            ),
             (streams, node, count(EVENT_STREAMS_MAX)),
             (streams, tenant, count(EVENT_STREAMS_PER_TENANT_MAX)),
             (head_time, "a connection", seconds(HEADER_TIME_MAX)),

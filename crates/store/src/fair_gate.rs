@@ -1,31 +1,55 @@
 //! Lets callers in by turns where only some may be at a time.
 //!
 //! Requests are served in the order in which they come, while there is room. If callers have to wait, tenants
-//! take turns, and none is in more often than its part, however many requests it sends.
+//! take turns, and none is in more often than its part, however many requests it sends. A tenant that is
+//! alone may have a larger part: nobody else needs the rest.
 
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use tokio::sync::oneshot;
+use steadfast_core::Tenant;
+use tokio::{sync::oneshot, time::Instant};
 
 use crate::caller::StoreCaller;
 
 /// From this many waiting requests of one caller on, those that have left are looked for.
 const WAITING_CHECKED: usize = 64; // not a limit: how often it is looked
 
+/// How long a tenant counts as active after a request. Between two requests of a client that waits for
+/// each answer, the others do not spread again.
+const ACTIVE_FOR: Duration = Duration::from_secs(1); // not a limit: how long it is remembered
+
 /// Room that callers share.
 #[derive(Debug)]
 pub struct FairGate {
     /// How much of it one tenant may have at a time.
-    per_tenant: usize,
+    part: TenantPart,
     state: Mutex<State>,
 }
+
+/// How much of a room one tenant may have at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct TenantPart {
+    /// While no other tenant sends requests.
+    pub alone: usize,
+    /// While others do.
+    pub beside_others: usize,
+}
+
+/// A tenant has as many waiting requests as it may have.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueFull;
 
 #[derive(Debug)]
 struct State {
     free: usize,
+    /// Whose request came last.
+    last: Option<Option<Tenant>>,
+    /// Until when tenants count as not alone.
+    shared_until: Option<Instant>,
     callers: HashMap<StoreCaller, Entry>,
     /// Callers that wait, the next one first.
     turns: VecDeque<StoreCaller>,
@@ -54,10 +78,26 @@ pub struct Admission {
 impl FairGate {
     /// A gate with this room, of which one tenant may have a part at a time. Callers of all tenants may have all.
     pub fn new(room: usize, per_tenant: usize) -> Arc<Self> {
+        let part = TenantPart {
+            alone: per_tenant,
+            beside_others: per_tenant,
+        };
+        Self::with_part(room, part)
+    }
+
+    /// The same with a part that is smaller while others send requests.
+    pub fn with_part(room: usize, part: TenantPart) -> Arc<Self> {
+        let room = room.max(1);
+        let alone = part.alone.clamp(1, room);
         Arc::new(Self {
-            per_tenant: per_tenant.clamp(1, room.max(1)),
+            part: TenantPart {
+                alone,
+                beside_others: part.beside_others.clamp(1, alone),
+            },
             state: Mutex::new(State {
-                free: room.max(1),
+                free: room,
+                last: None,
+                shared_until: None,
                 callers: HashMap::new(),
                 turns: VecDeque::new(),
             }),
@@ -71,10 +111,30 @@ impl FairGate {
         weight: usize,
     ) -> Option<Admission> {
         let caller = caller?;
-        let weight = weight.clamp(1, self.per_tenant);
+        let entering = self.enter_or_refuse(caller, weight, usize::MAX);
+        entering.await.ok().flatten()
+    }
+
+    /// The same, refused if that many requests of this caller wait already.
+    pub(crate) async fn enter_or_refuse(
+        self: &Arc<Self>,
+        caller: StoreCaller,
+        weight: usize,
+        waiting_max: usize,
+    ) -> Result<Option<Admission>, QueueFull> {
+        let weight = weight.clamp(1, self.part.beside_others);
         let (admit, admitted) = oneshot::channel();
         let gone = {
             let mut state = self.lock();
+            state.note(&caller, Instant::now());
+            if let Some(entry) = state.callers.get(&caller)
+                && entry.waiting.len() >= waiting_max
+            {
+                let waiting = entry.waiting.iter().filter(|it| !it.admit.is_closed());
+                if waiting.count() >= waiting_max {
+                    return Err(QueueFull);
+                }
+            }
             let entry = state.callers.entry(caller.clone()).or_default();
             if entry.waiting.is_empty() {
                 state.turns.push_back(caller.clone());
@@ -88,20 +148,23 @@ impl FairGate {
             self.admit(&mut state)
         };
         drop(gone);
-        admitted.await.ok()
+        Ok(admitted.await.ok())
     }
 
     /// Admits the waiting requests that have room, in turns. Answers the room of those whose caller
     /// has left at that moment.
     fn admit(self: &Arc<Self>, state: &mut State) -> Vec<Admission> {
-        let mut gone = Vec::new();
-        let mut refused = 0;
+        let (mut gone, mut refused) = (Vec::new(), 0);
+        let part = match state.shared_until {
+            Some(until) if Instant::now() < until => self.part.beside_others,
+            _ => self.part.alone,
+        };
         while state.free > 0
             && refused < state.turns.len()
             && let Some(caller) = state.turns.pop_front()
         {
             let most = match caller.tenant {
-                Some(_) => self.per_tenant,
+                Some(_) => part,
                 None => usize::MAX,
             };
             let free = state.free;
@@ -146,6 +209,7 @@ impl FairGate {
     fn leave(self: &Arc<Self>, caller: &StoreCaller, weight: usize) {
         let gone = {
             let mut state = self.lock();
+            state.note(caller, Instant::now());
             state.free += weight;
             if let Some(entry) = state.callers.get_mut(caller) {
                 entry.inside -= weight;
@@ -160,6 +224,21 @@ impl FairGate {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// At a request of this caller, and at its end. Two tenants are active if their requests come in
+    /// turns, and while both have one.
+    fn note(&mut self, caller: &StoreCaller, now: Instant) {
+        let is_other = |tenant: &Option<Tenant>| *tenant != caller.tenant;
+        let mut present = self.callers.keys();
+        if self.last.as_ref().is_some_and(is_other) || present.any(|it| is_other(&it.tenant)) {
+            self.shared_until = Some(now + ACTIVE_FOR);
+        }
+        if self.last.as_ref() != Some(&caller.tenant) {
+            self.last = Some(caller.tenant.clone());
+        }
     }
 }
 
@@ -180,6 +259,7 @@ mod tests {
         Some(StoreCaller {
             tenant: Tenant::new(tenant).ok(),
             works: false,
+            reads: false,
         })
     }
 
@@ -235,6 +315,57 @@ mod tests {
         drop(first);
         assert!(gate.lock().callers.is_empty());
         assert!(gate.enter(of("b"), 1).now_or_never().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tenant_has_less_while_others_are_active() {
+        let part = TenantPart {
+            alone: 3,
+            beside_others: 1,
+        };
+        let gate = FairGate::with_part(usize::MAX, part);
+        let mut loud = Vec::new();
+        for _ in 0..3 {
+            loud.push(gate.enter(of("loud"), 1).await.unwrap());
+        }
+        let quiet = gate.enter(of("quiet"), 1).now_or_never();
+        assert!(quiet.is_some(), "it has a part of its own");
+        drop((loud.pop(), loud.pop(), quiet));
+        assert!(gate.enter(of("loud"), 1).now_or_never().is_none());
+        tokio::time::advance(ACTIVE_FOR).await;
+        assert!(gate.enter(of("loud"), 1).now_or_never().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tenant_is_active_for_as_long_as_its_request_takes() {
+        let part = TenantPart {
+            alone: 3,
+            beside_others: 1,
+        };
+        let gate = FairGate::with_part(usize::MAX, part);
+        let quiet = gate.enter(of("quiet"), 1).await;
+        let first = gate.enter(of("loud"), 1).await;
+        tokio::time::advance(ACTIVE_FOR * 2).await;
+        assert!(gate.enter(of("loud"), 1).now_or_never().is_none());
+        drop(quiet);
+        assert!(gate.enter(of("loud"), 1).now_or_never().is_none());
+        tokio::time::advance(ACTIVE_FOR).await;
+        assert!(gate.enter(of("loud"), 1).now_or_never().is_some());
+        drop(first);
+    }
+
+    #[tokio::test]
+    async fn a_queue_that_is_full_refuses_at_once() {
+        let gate = FairGate::new(1, 1);
+        let first = gate.enter(of("a"), 1).await;
+        let enter = |tenant| gate.enter_or_refuse(of(tenant).unwrap(), 1, 1);
+        let mut waiting = Box::pin(enter("a"));
+        assert!((&mut waiting).now_or_never().is_none());
+        assert!(enter("a").now_or_never().unwrap().is_err());
+        assert!(enter("b").now_or_never().is_none(), "its queue is its own");
+        drop(waiting);
+        assert!(enter("a").now_or_never().is_none(), "the other has left");
+        drop(first);
     }
 
     #[tokio::test]

@@ -48,7 +48,7 @@ pub mod conformance;
 #[cfg(all(feature = "_testing", feature = "postgres"))]
 pub mod testing;
 
-pub use caller::{StoreCaller, share_store};
+pub use caller::{StoreCaller, share_store, wait_outside};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use damage::{DamagedRow, DamagedRows};
 pub use drivers::memory::MemoryStore;
@@ -59,7 +59,7 @@ pub use drivers::sql::encryption::{EncryptionKeyError, EncryptionKeys};
 #[cfg(feature = "sqlite")]
 pub use drivers::sqlite::{CopyError, SqliteCopy, SqliteOptions, SqliteStore};
 pub use error::{CommandError, EnqueueError, ErrorSource, OpenError, StoreError};
-pub use fair_gate::{Admission, FairGate};
+pub use fair_gate::{Admission, FairGate, QueueFull, TenantPart};
 /// The SQLite binding, for transactions of your own.
 #[cfg(feature = "sqlite")]
 pub use rusqlite;

@@ -271,6 +271,8 @@ pub const JOURNAL_MODE_RETRY: Duration = Duration::from_millis(10);
 pub const READER_CACHE_KIB: i64 = 2 * 1024;
 /// Readers that the lists of one tenant leave to the others.
 pub const READERS_KEPT: usize = 1;
+/// While other tenants send requests, a tenant has at most half of the readers for its lists.
+pub const READERS_BESIDE_OTHERS_DIVISOR: usize = 2;
 /// Reads of workers that renew or settle at a time: each is a few index searches.
 pub const WORK_READS_MAX: usize = 64;
 /// Those of one tenant.
@@ -278,11 +280,15 @@ pub const WORK_READS_PER_TENANT_MAX: usize = 16;
 /// Rows that one tenant's requests may have with the writer at a time, work and the rest apart: one
 /// bulk create, or as many single ones. The others wait no longer than for that.
 pub const WRITTEN_ROWS_PER_TENANT_MAX: usize = 1_000;
+/// The same while other tenants send requests.
+pub const WRITTEN_ROWS_BESIDE_OTHERS_MAX: usize = 250;
 /// One connection in 8, at least one, is not for lists and creates: claims, heartbeats and
 /// settlements find it free.
 pub const WORK_CONNECTIONS_DIVISOR: usize = 8;
 /// A tenant has at most half of the connections, for its work and for the rest each.
 pub const CONNECTIONS_PER_TENANT_DIVISOR: usize = 2;
+/// While other tenants send requests it has a quarter for each, so that half are free for theirs.
+pub const CONNECTIONS_BESIDE_OTHERS_DIVISOR: usize = 4;
 /// Only recovery after a crash makes a reader wait.
 pub const READER_BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Default memory for the writer's pages.

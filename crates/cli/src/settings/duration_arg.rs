@@ -1,6 +1,4 @@
-//! A duration with its unit, on the command line and in the settings file. A bare number is
-//! refused: 30 could be seconds or milliseconds, and a wrong guess gives a node that stops a
-//! thousand times too early.
+//! A duration with its unit, on the command line and in the settings file.
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -14,11 +12,6 @@ impl FromStr for DurationArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()) {
-            return Err(format!(
-                "{text} has no unit: use {text}s for seconds or {text}ms"
-            ));
-        }
         let parsed = duration::parse(text).map_err(|error| error.to_string())?;
         Ok(Self(parsed))
     }

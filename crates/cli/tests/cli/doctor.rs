@@ -1,6 +1,6 @@
 //! `steadfast doctor`: what it finds, and that it changes nothing.
 
-use crate::node::{dir, files, run};
+use crate::node::{Node, dir, files, run};
 
 #[test]
 fn doctor_finds_what_is_wrong_and_changes_nothing() {
@@ -166,4 +166,38 @@ fn doctor_names_counters_that_differ_and_repairs_them_when_asked() {
     let repaired = doctor(&["--recount"]);
     assert!(repaired.contains(&format!("{named} was -3")), "{repaired}");
     assert!(doctor(&[]).contains("ok    counters"));
+}
+
+#[test]
+fn a_schedule_that_lost_its_next_tick_is_named() {
+    let node = Node::start(&["--listen", "127.0.0.1:0", "--store", "sqlite:jobs.db"]);
+    let create = [
+        "schedules",
+        "create",
+        "report",
+        "--kind",
+        "report",
+        "--every",
+        "1d",
+    ];
+    let created = node.run(&create);
+    assert_eq!(created.code, 0, "{created:?}");
+    let doctor = [
+        "doctor",
+        "--listen",
+        "127.0.0.1:0",
+        "--store",
+        "sqlite:jobs.db",
+    ];
+    let well = run(&doctor, &node.dir);
+    assert!(!well.out.contains("no next tick"), "{well:?}");
+    let conn = rusqlite::Connection::open(node.dir.path().join("jobs.db")).unwrap();
+    let sql = "UPDATE steadfast_record SET body = json_remove(body, '$.progress.nextTick') \
+               WHERE kind = 'schedule'";
+    assert_eq!(conn.execute(sql, []).unwrap(), 1);
+    drop(conn);
+    let ill = run(&doctor, &node.dir);
+    let expected = "warn  schedules";
+    assert!(ill.out.contains(expected), "{ill:?}");
+    assert!(ill.out.contains("report of tenant default"), "{ill:?}");
 }

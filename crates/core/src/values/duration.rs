@@ -1,4 +1,4 @@
-//! Durations as people write them: `"30s"`, `"1m30s"`, `"1.5h"`, or a number of milliseconds.
+//! Durations as people write them: `"30s"`, `"1m30s"`, `"1.5h"`; in JSON also a number of milliseconds.
 
 use std::{fmt::Write as _, ops::RangeInclusive, time::Duration};
 
@@ -28,8 +28,8 @@ pub(crate) fn check(
     Err(Invalid::new(field, format(value), expected))
 }
 
-/// Parses one or more numbers with units (`d`, `h`, `m`, `s`, `ms`, `us`). A bare number is
-/// milliseconds.
+/// Parses one or more numbers with units (`d`, `h`, `m`, `s`, `ms`, `us`). A number without one is
+/// refused: it could be seconds or milliseconds, and a wrong guess is wrong a thousand times.
 pub fn parse(text: &str) -> Result<Duration, Invalid> {
     let invalid = || {
         Invalid::new(
@@ -39,8 +39,12 @@ pub fn parse(text: &str) -> Result<Duration, Invalid> {
         )
     };
     let mut rest = text.trim();
-    if let Ok(millis) = rest.parse() {
-        return Ok(Duration::from_millis(millis));
+    if let Ok(number) = rest.parse::<u64>() {
+        let expected = format!("must have a unit, such as \"{number}s\" or \"{number}ms\"");
+        return match number {
+            0 => Ok(Duration::ZERO),
+            _ => Err(Invalid::new("duration", format!("{text:?}"), expected)),
+        };
     }
     if rest.is_empty() {
         return Err(invalid());
@@ -214,8 +218,8 @@ mod tests {
             ("1.5h", 5_400_000),
             ("7d", 604_800_000),
             ("500ms", 500),
-            ("250", 250),
             ("0s", 0),
+            ("0", 0),
         ] {
             assert_eq!(
                 parse(text),
@@ -249,6 +253,7 @@ mod tests {
             "1..5s",
             "999999999999999999999d",
             "5S",
+            "5",
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.to_string().contains(&format!("{text:?}")), "{error}");

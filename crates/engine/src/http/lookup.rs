@@ -182,6 +182,7 @@ impl Lookups {
         let caller = Some(StoreCaller {
             tenant: tenant.cloned(),
             works: false,
+            reads: false,
         });
         let shared = self.permits.enter(caller.clone(), 1);
         if !is_known {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
-    http::request::Parts,
+    http::{Method, request::Parts},
 };
 
 use steadfast_core::Tenant;
@@ -18,7 +18,11 @@ use crate::{
     app::App,
     auth::keys::Scope,
     dashboard::{actions::action_message, fields::Fields, page_caches::EditorSlot},
-    extract::{Caller, Writes, access, body},
+    extract::{
+        Caller, Writes,
+        access::{self, RequestClass},
+        body,
+    },
     http::{Problem, base_path::own_url},
     limits,
     theme::{Layout, PageError, navigation::SectionCounts},
@@ -100,7 +104,11 @@ impl FromRequestParts<Arc<App>> for Viewer {
             return Err(PageError::SignIn(next.to_owned()));
         };
         let caller = caller.reads()?;
-        caller.enter_store(false);
+        let class = match parts.method {
+            Method::GET | Method::HEAD => RequestClass::Read,
+            _ => RequestClass::Write,
+        };
+        caller.enter(app, class).await?;
         // An action may lead to a question, which has the sections beside it like every page.
         let is_page = !parts.uri.path().starts_with("/ui/");
         let counts = if is_page {

@@ -13,7 +13,7 @@ use steadfast_core::{Actor, Job, KeyId, Schedule, Tenant, limits::PAUSE_BY_BYTES
 
 use steadfast_api::Scope;
 use steadfast_engine::{Client, JobRequest};
-use steadfast_store::{DamagedRow, StoreCaller, StoreError};
+use steadfast_store::{DamagedRow, QueueFull, StoreCaller, StoreError};
 
 use crate::{
     app::App,
@@ -23,7 +23,17 @@ use crate::{
         sessions::{self, SessionUser},
     },
     http::Problem,
+    limits,
 };
+
+/// What a request does. A tenant has a part of its own for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestClass {
+    Read,
+    Write,
+    /// Claims, renews or settles.
+    Work,
+}
 
 /// The sender of a request.
 #[derive(Clone, Debug)]
@@ -120,10 +130,31 @@ impl Caller {
         }
     }
 
-    /// From now on the store is asked for this caller.
-    pub fn enter_store(&self, works: bool) {
-        let tenant = self.tenant.clone();
-        StoreCaller { tenant, works }.enter();
+    /// Waits until this node handles the request. From then on the store is asked for this caller.
+    pub async fn enter(&self, app: &App, class: RequestClass) -> Result<(), Problem> {
+        let caller = StoreCaller {
+            tenant: self.tenant.clone(),
+            works: class == RequestClass::Work,
+            reads: class == RequestClass::Read,
+        };
+        if self.key.is_none() && self.person.is_none() {
+            // No keys exist yet, so there are no others to wait for.
+            caller.enter();
+            return Ok(());
+        }
+        let weight = match class {
+            RequestClass::Read => limits::READ_WEIGHT,
+            RequestClass::Write | RequestClass::Work => 1,
+        };
+        let most = limits::REQUESTS_WAITING_PER_TENANT_MAX;
+        let entered = caller.enter_through(&app.handling, weight, most);
+        entered.await.map_err(|QueueFull| {
+            let detail = format!(
+                "limit of {most} requests per tenant that wait to be handled by this node reached; \
+                 try again"
+            );
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail)
+        })
     }
 
     pub fn may(self, scopes: &[Scope]) -> Result<Self, Problem> {
@@ -306,7 +337,7 @@ async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
 }
 
 macro_rules! permissions {
-    ($($(#[$doc:meta])* $name:ident: $($scope:ident)|+, works: $works:literal;)+) => {
+    ($($(#[$doc:meta])* $name:ident: $($scope:ident)|+, $class:ident;)+) => {
         $(
             $(#[$doc])*
             pub struct $name {
@@ -324,7 +355,7 @@ macro_rules! permissions {
                     let app = Arc::<App>::from_ref(state);
                     let caller = caller(parts, &app).await?;
                     let caller = caller.may(&[$(Scope::$scope),+])?;
-                    caller.enter_store($works);
+                    caller.enter(&app, RequestClass::$class).await?;
                     Ok(Self { app, caller })
                 }
             }
@@ -334,11 +365,11 @@ macro_rules! permissions {
 
 permissions! {
     /// May read metrics.
-    Monitors: Admin | Tenant | Worker | Read | Metrics, works: false;
+    Monitors: Admin | Tenant | Worker | Read | Metrics, Read;
     /// May read.
-    Reads: Admin | Tenant | Worker | Read, works: false;
+    Reads: Admin | Tenant | Worker | Read, Read;
     /// May change things.
-    Writes: Admin | Tenant, works: false;
+    Writes: Admin | Tenant, Write;
     /// May claim jobs and settle them.
-    Works: Admin | Tenant | Worker, works: true;
+    Works: Admin | Tenant | Worker, Work;
 }

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::{Serialize, de::DeserializeOwned};
+use steadfast_store::wait_outside;
 
 use crate::{
     app::App,
@@ -90,7 +91,8 @@ pub fn collect(request: Request, bytes_max: usize) -> impl Future<Output = Resul
     let connection = request.extensions().get::<Arc<Connection>>();
     let arriving = connection.map(Connection::receive);
     let body = read_body(request, bytes_max);
-    let collected = tokio::time::timeout(limits::BODY_TIME_MAX, body);
+    // A client that is slow to send does not keep others from being served.
+    let collected = wait_outside(tokio::time::timeout(limits::BODY_TIME_MAX, body));
     collected.map(move |collected| match collected {
         Ok(Ok(_)) if !arriving.is_none_or(BodyUnderWay::end) => Err(connection_closed()),
         Ok(Ok(bytes)) => Ok(bytes),

@@ -55,8 +55,11 @@ use crate::{
     drivers::sql::encryption::Cipher,
     drivers::sql::prune_position::PrunePosition,
     error::{EnqueueError, OpenError, StoreError},
-    fair_gate::FairGate,
-    limits::{JOINING_ROWS_MAX, WRITER_QUEUE_MAX, WRITTEN_ROWS_PER_TENANT_MAX},
+    fair_gate::{FairGate, TenantPart},
+    limits::{
+        JOINING_ROWS_MAX, WRITER_QUEUE_MAX, WRITTEN_ROWS_BESIDE_OTHERS_MAX,
+        WRITTEN_ROWS_PER_TENANT_MAX,
+    },
     store::{BaseStore, EnqueueResult, GateSettings},
     verbs::{encryption::check_keys, event_position::EventPosition},
     wake::{WakeInterest, Waker, Wakeups},
@@ -160,7 +163,13 @@ impl SqliteStore {
             clock: options.clock,
             waker,
             permits: Arc::new(Semaphore::new(WRITER_QUEUE_MAX)),
-            writes: FairGate::new(usize::MAX, WRITTEN_ROWS_PER_TENANT_MAX),
+            writes: FairGate::with_part(
+                usize::MAX,
+                TenantPart {
+                    alone: WRITTEN_ROWS_PER_TENANT_MAX,
+                    beside_others: WRITTEN_ROWS_BESIDE_OTHERS_MAX,
+                },
+            ),
             queue: RwLock::new(Some(queue)),
             thread: Mutex::new(Some(thread)),
             transactions,

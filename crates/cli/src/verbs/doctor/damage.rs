@@ -1,4 +1,4 @@
-//! Rows that cannot be read.
+//! Rows that cannot be read, and schedules that stand still.
 
 use std::time::Instant;
 
@@ -13,10 +13,12 @@ use crate::{
 
 pub async fn check_rows(store: &dyn Store, findings: &mut Findings) {
     match scan(store).await {
-        Ok((DamagedRows { rows, .. }, walked)) if rows.is_empty() => {
-            findings.ok("rows", format!("{walked} are readable"));
+        Ok((DamagedRows { rows, .. }, contents)) if rows.is_empty() => {
+            findings.ok("rows", format!("{} are readable", contents.describe()));
+            check_schedules(&contents, findings);
         }
-        Ok((damaged, walked)) => {
+        Ok((damaged, contents)) => {
+            let walked = contents.describe();
             let shown = damaged.rows.iter().take(DAMAGED_ROWS_SHOWN);
             let shown: Vec<String> = shown.map(ToString::to_string).collect();
             let more = damaged.rows.len() - shown.len();
@@ -33,14 +35,31 @@ pub async fn check_rows(store: &dyn Store, findings: &mut Findings) {
                     shown.join("; ")
                 ),
             );
+            check_schedules(&contents, findings);
         }
         Err(error) => findings.fail("rows", error.to_string()),
     }
 }
 
+fn check_schedules(contents: &Contents, findings: &mut Findings) {
+    let stuck = &contents.stuck_schedules;
+    if stuck.is_empty() {
+        return;
+    }
+    let shown: Vec<&str> = stuck
+        .iter()
+        .take(DAMAGED_ROWS_SHOWN)
+        .map(String::as_str)
+        .collect();
+    let count = quantity(stuck.len() as u64, "schedule has", "schedules have");
+    let shown = shown.join(", ");
+    let sentence = format!("{count} no next tick: {shown}; pause and resume to start again");
+    findings.warn("schedules", sentence);
+}
+
 /// Reads as much as a few seconds allow: the store notes what it passes over. Answers with what is
 /// damaged, and what was read.
-async fn scan(store: &dyn Store) -> Result<(DamagedRows, String), StoreError> {
+async fn scan(store: &dyn Store) -> Result<(DamagedRows, Contents), StoreError> {
     let contents = Contents::read(store, Some(Instant::now() + DAMAGE_SCAN_MAX)).await?;
-    Ok((store.list_damaged().await?, contents.describe()))
+    Ok((store.list_damaged().await?, contents))
 }

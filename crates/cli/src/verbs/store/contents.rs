@@ -12,6 +12,8 @@ use crate::{limits::SCAN_PAGE, show::quantity};
 /// What was read.
 pub struct Contents {
     schedules: u64,
+    /// Names of schedules that never fire again although their timetable goes on.
+    pub stuck_schedules: Vec<String>,
     /// Jobs with their payloads and results.
     pub jobs: u64,
     /// All jobs, and not only those for which there was time.
@@ -26,10 +28,13 @@ impl Contents {
             store.list_documents(*kind, DocumentPage::All).await?;
         }
         let mut page = PageRequest::first(SCAN_PAGE);
-        let mut schedules = 0;
+        let (mut schedules, mut stuck_schedules) = (0, Vec::new());
         loop {
             let listed = store.list_schedules(Default::default(), page).await?;
             schedules += listed.items.len() as u64;
+            let stuck = listed.items.iter().filter(|it| it.is_stuck(store.now()));
+            stuck_schedules
+                .extend(stuck.map(|it| format!("{} of tenant {}", it.name, it.tenant())));
             match listed.next {
                 Some(next) if has_time() => page.after = Some(next),
                 _ => break,
@@ -53,6 +58,7 @@ impl Contents {
         };
         Ok(Self {
             schedules,
+            stuck_schedules,
             jobs,
             is_all,
         })

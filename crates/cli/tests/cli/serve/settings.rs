@@ -7,7 +7,7 @@ fn mistakes_on_the_command_line_are_answered_with_the_right_form() {
     let dir = dir();
     for (args, code, expected) in [
         (&["--store", "redis:"][..], 2, "use sqlite:FILE or memory:"),
-        (&["--grace", "30"], 2, "30 has no unit: use 30s"),
+        (&["--grace", "30"], 2, "must have a unit, such as \"30s\""),
         (&["--retry", "impatient"], 2, "aggressive"),
         (&["--log-level", "=x="], 2, "log.level"),
         (&["--max-retries", "101"], 2, "must be at most 100"),

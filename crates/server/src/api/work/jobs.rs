@@ -11,7 +11,7 @@ use steadfast_core::{
     ScheduleId, Timestamp,
 };
 use steadfast_engine::{ClientError, http::HttpRequest};
-use steadfast_store::{AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest};
+use steadfast_store::{AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest, wait_outside};
 
 use crate::{
     api::{
@@ -122,12 +122,14 @@ async fn wait_for_end(
         if job.progress.state.is_final() {
             return Ok(job);
         }
-        let is_over = tokio::select! {
-            () = ended => false,
-            () = tokio::time::sleep_until(deadline) => true,
-            () = app.node.stopping() => true,
+        let waited = async {
+            tokio::select! {
+                () = ended => false,
+                () = tokio::time::sleep_until(deadline) => true,
+                () = app.node.stopping() => true,
+            }
         };
-        if is_over {
+        if wait_outside(waited).await {
             return find(app, caller, id).await;
         }
     }

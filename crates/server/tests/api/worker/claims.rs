@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 use steadfast_server::keys::Scope;
 use tokio::io::AsyncReadExt as _;
 
-use crate::server::{Server, each, id_of, millis, time};
+use crate::{
+    client::Http,
+    server::{Server, each, id_of, millis, time},
+};
 
 #[tokio::test]
 async fn a_waiting_claim_gets_a_job_as_soon_as_there_is_one() {
@@ -430,5 +433,24 @@ async fn a_worker_key_cannot_claim_the_calls_that_nodes_make() {
         let reply = worker.post("/api/v1/claims", claim.clone()).await;
         reply.is_problem(403, "wrong_scope", Some("kinds"));
         tenant.post("/api/v1/claims", claim).await.is(200);
+    }
+}
+
+#[tokio::test]
+async fn claims_that_wait_for_jobs_take_no_place_of_other_requests() {
+    let server = Server::start().await;
+    let busy = server.key(Scope::Tenant, Some("busy")).await;
+    let other = server.key(Scope::Tenant, Some("other")).await;
+    // More than a node handles at a time for one tenant beside another.
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let wait = |http: Http| tokio::spawn(async move { http.claim("none", "30s").await });
+    let waiting: Vec<_> = (0..4 * cores).map(|_| wait(busy.clone())).collect();
+    for _ in 0..4 * cores {
+        assert!(other.claim("none", "0s").await.is_empty());
+        assert!(busy.claim("none", "0s").await.is_empty());
+    }
+    assert!(waiting.iter().all(|claim| !claim.is_finished()));
+    for claim in waiting {
+        claim.abort();
     }
 }

@@ -7,8 +7,10 @@ use deadpool_postgres::{Object, Pool};
 use crate::{
     caller::StoreCaller,
     error::OpenError,
-    fair_gate::FairGate,
-    limits::{CONNECTIONS_PER_TENANT_DIVISOR, WORK_CONNECTIONS_DIVISOR},
+    fair_gate::{FairGate, TenantPart},
+    limits::{
+        CONNECTIONS_BESIDE_OTHERS_DIVISOR, CONNECTIONS_PER_TENANT_DIVISOR, WORK_CONNECTIONS_DIVISOR,
+    },
     verbs::encryption::check_keys,
     wake::WakeReasons,
 };
@@ -70,8 +72,12 @@ impl Inner {
     /// How callers share the connections of a pool: for lists and other requests, and for work.
     pub(super) fn doors(connections: usize) -> [Arc<FairGate>; 2] {
         let kept = (connections / WORK_CONNECTIONS_DIVISOR).max(1);
-        let per_tenant = connections / CONNECTIONS_PER_TENANT_DIVISOR;
-        [connections.saturating_sub(kept), connections].map(|room| FairGate::new(room, per_tenant))
+        let alone = connections / CONNECTIONS_PER_TENANT_DIVISOR;
+        let part = TenantPart {
+            alone,
+            beside_others: connections / CONNECTIONS_BESIDE_OTHERS_DIVISOR,
+        };
+        [connections.saturating_sub(kept), connections].map(|room| FairGate::with_part(room, part))
     }
 
     /// Drops a connection that was refused a write, and has the others look for a server that

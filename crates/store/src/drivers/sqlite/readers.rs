@@ -31,10 +31,10 @@ use crate::{
     damage::DamageLog,
     drivers::Asker,
     drivers::sql::encryption::Cipher,
-    fair_gate::FairGate,
+    fair_gate::{FairGate, TenantPart},
     limits::{
-        READER_BUSY_TIMEOUT, READER_CACHE_KIB, READERS_KEPT, WORK_READS_MAX,
-        WORK_READS_PER_TENANT_MAX,
+        READER_BUSY_TIMEOUT, READER_CACHE_KIB, READERS_BESIDE_OTHERS_DIVISOR, READERS_KEPT,
+        WORK_READS_MAX, WORK_READS_PER_TENANT_MAX,
     },
 };
 
@@ -80,9 +80,12 @@ impl Readers {
         let queue = Arc::new(ReadQueue::default());
         let mut readers = Self {
             queue: Arc::clone(&queue),
-            lists: FairGate::new(
+            lists: FairGate::with_part(
                 options.readers.max(1),
-                options.readers.saturating_sub(READERS_KEPT),
+                TenantPart {
+                    alone: options.readers.saturating_sub(READERS_KEPT),
+                    beside_others: options.readers / READERS_BESIDE_OTHERS_DIVISOR,
+                },
             ),
             work: FairGate::new(WORK_READS_MAX, WORK_READS_PER_TENANT_MAX),
             threads: Mutex::default(),
