@@ -113,9 +113,18 @@ pub fn documentation() -> Step {
     Step::new("documentation", Action::Documentation)
 }
 
-const DOCUMENTATION: &[&str] = &["doc", "--workspace", "--no-deps", "--all-features"];
+/// With the examples, dependencies have the features that tests need, as for the lints.
+const DOCUMENTATION: &[&str] = &[
+    "doc",
+    "--workspace",
+    "--no-deps",
+    "--all-features",
+    "--lib",
+    "--bins",
+    "--examples",
+];
 
-/// With the compiler of the lints: crates that they have checked are not checked again.
+/// With the compiler of the lints, so that crates they have checked are not checked again.
 fn documentation_command() -> Command {
     let mut command = process::cargo(&root());
     command.args(DOCUMENTATION);
