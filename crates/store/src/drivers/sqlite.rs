@@ -46,7 +46,7 @@ use steadfast_core::{Gates, NewJob, Timestamp};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::{
-    caller::StoreCaller,
+    caller::{StoreCaller, wait_outside},
     clock::Clock,
     damage::DamageLog,
     drivers::Asker,
@@ -320,19 +320,23 @@ impl SqliteStore {
         request: impl FnOnce(Caller<T>) -> W,
     ) -> Result<T, StoreError> {
         let closed = || DriverError::Closed.in_operation(operation);
-        let admission = self.inner.writes.enter(StoreCaller::current(), rows).await;
-        let permit = Arc::clone(&self.inner.permits).acquire_owned().await;
-        let (reply, answer) = oneshot::channel();
-        let caller = Caller {
-            operation,
-            reply,
-            _permit: permit.map_err(|_| closed())?,
-            _admission: admission,
+        let served = async {
+            let admission = self.inner.writes.enter(StoreCaller::current(), rows).await;
+            let permit = Arc::clone(&self.inner.permits).acquire_owned().await;
+            let (reply, answer) = oneshot::channel();
+            let caller = Caller {
+                operation,
+                reply,
+                _permit: permit.map_err(|_| closed())?,
+                _admission: admission,
+            };
+            self.inner
+                .send(Box::new(request(caller)))
+                .map_err(|error| error.in_operation(operation))?;
+            answer.await.unwrap_or_else(|_| Err(closed()))
         };
-        self.inner
-            .send(Box::new(request(caller)))
-            .map_err(|error| error.in_operation(operation))?;
-        answer.await.unwrap_or_else(|_| Err(closed()))
+        // The writer divides its turns itself, and commits many requests together.
+        wait_outside(served).await
     }
 
     /// Has a reader answer a query.
