@@ -108,6 +108,12 @@ const NEEDS: &[Need] = &[
         why: "nodes are tested behind a pooler",
     },
     Need {
+        what: "Prometheus with promtool",
+        check: || succeeds("prometheus", &["--version"]) && succeeds("promtool", &["--version"]),
+        install: Install::Apt("prometheus"),
+        why: "it runs the queries of the alert rules and of the Grafana dashboard",
+    },
+    Need {
         what: "strace",
         check: || succeeds("strace", &["-V"]),
         install: Install::Apt("strace"),

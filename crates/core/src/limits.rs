@@ -137,6 +137,8 @@ pub const OPERATION_PACE_MAX: u32 = 10_000;
 /// Jobs that an operation works on in one transaction: it must not hold up claims, and their
 /// payloads are in memory together.
 pub const OPERATION_BATCH_MAX: u64 = 200;
+/// A node that has been silent for this long, four heartbeats, may have died.
+pub const NODE_SILENT_AFTER: Duration = Duration::from_secs(20);
 /// Walks over a store until nothing is left to encrypt again. A second one finds what nodes wrote
 /// during the first; if there is still something in the last, a node has another newest key.
 pub const ROTATION_WALKS_MAX: u32 = 5;

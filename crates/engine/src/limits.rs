@@ -202,8 +202,7 @@ pub const START_PACE_WINDOW: Duration = Duration::from_secs(300);
 pub const DUE_COUNTS_MAX: usize = 100;
 /// How far such a count goes.
 pub const DUE_COUNTED_MAX: u64 = 100_000;
-/// A node that has been silent for this long, four heartbeats, may have died.
-pub const NODE_SILENT_AFTER: Duration = Duration::from_secs(20);
+pub use steadfast_core::limits::NODE_SILENT_AFTER;
 /// How many heartbeats lie between two looks for nodes that have been silent for too long.
 pub const NODES_CHECKED_EVERY: u64 = 120;
 /// Long enough for a person to see that a node is gone.

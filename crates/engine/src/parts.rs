@@ -9,7 +9,7 @@ use steadfast_core::{AlertSettings, EndedAttempt, Kind, Timestamp};
 use steadfast_store::{ClaimRequest, Store, WakeInterest};
 use tokio::{
     runtime::Handle,
-    sync::{Mutex, Semaphore, mpsc},
+    sync::{Mutex, OnceCell, Semaphore, mpsc},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -246,6 +246,7 @@ impl Parts {
             started_at: self.store.now(),
             written: AtomicU64::new(0),
             heartbeats: AtomicU64::new(0),
+            encryption_key: OnceCell::new(),
         }
     }
 

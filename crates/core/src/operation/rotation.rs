@@ -48,6 +48,9 @@ pub struct EncryptedPart {
     pub unreadable: u64,
     /// The ids of the keys that those need.
     pub needed_keys: Vec<String>,
+    /// Running nodes that encrypt with another key or not at all, at the end of the walk: what they
+    /// write next needs that key, or can be read by everyone.
+    pub other_writers: Vec<String>,
 }
 
 impl KeyRotation {

@@ -6,7 +6,11 @@ use super::{
     EncryptedPart, KeyRotation, Operation, OperationKind, OperationProgress, OperationRefusal,
     OperationStatus,
 };
-use crate::{explain::thousands, limits, values::Timestamp};
+use crate::{
+    explain::{brief, thousands},
+    limits,
+    values::Timestamp,
+};
 
 impl Operation {
     /// A rotation of the encryption key.
@@ -51,7 +55,16 @@ impl Operation {
         rotation.walks += 1;
         self.total = progress.worked;
         self.is_lower_bound = false;
-        if rotation.found == 0 {
+        if !part.other_writers.is_empty() {
+            progress.status = OperationStatus::Stopped;
+            progress.stop_reason = Some(format!(
+                "nodes seen in the last {} do not encrypt with it ({}): restart every node with key {} \
+                 in the first line of its key file, then rotate again",
+                brief(limits::NODE_SILENT_AFTER),
+                part.other_writers.join(", "),
+                rotation.key,
+            ));
+        } else if rotation.found == 0 {
             progress.status = OperationStatus::Done;
             progress.is_at_end = true;
         } else if rotation.walks >= limits::ROTATION_WALKS_MAX {

@@ -407,6 +407,22 @@ fn a_rotation_stops_if_nodes_write_with_other_keys_until_the_end() {
 }
 
 #[test]
+fn a_rotation_stops_while_a_node_would_write_with_another_key() {
+    let mut last = part(None, None, 0);
+    if let OperationEvent::Encrypted(part) = &mut last {
+        part.other_writers = vec!["node-1: may".to_owned()];
+    }
+    let stopped = step(&rotation(), last);
+    assert_eq!(stopped.progress.status, OperationStatus::Stopped);
+    let report = stopped.to_string();
+    let reason = "it stopped because nodes seen in the last 20s do not encrypt with it \
+                  (node-1: may): restart every node with key july in the first line of its key \
+                  file, then rotate again";
+    assert!(report.ends_with(reason), "{report}");
+    assert!(!report.contains("no longer used"), "{report}");
+}
+
+#[test]
 fn a_rotation_does_no_other_work_and_obeys_people() {
     let operation = rotation();
     for event in [

@@ -2,7 +2,7 @@
 
 use steadfast_core::{
     BatchId, IdempotencyKey, Invalid, JobId, OperationId, OperationRefusal, Queue, Schedule,
-    ScheduleId, Tenant,
+    ScheduleId, SecretName, Tenant,
 };
 use steadfast_store::{CommandError, EnqueueError, StoreError};
 
@@ -63,6 +63,19 @@ pub enum ClientError {
         tenant: Tenant,
         /// The limit.
         most: usize,
+    },
+    /// The stored secret cannot be read.
+    #[error(
+        "secret {name} of tenant {tenant} is corrupt and cannot be read: {reason}; delete it and set \
+         it again"
+    )]
+    DamagedSecret {
+        /// The secret.
+        name: SecretName,
+        /// Its tenant.
+        tenant: Tenant,
+        /// What cannot be read.
+        reason: String,
     },
     /// There are as many gates as there may be.
     #[error("{whose} limit of {most} gates reached: delete some, or set a default for the scope")]
@@ -160,6 +173,7 @@ impl ClientError {
             | Self::NameTaken { .. }
             | Self::TooManyEndpoints { .. }
             | Self::TooManySecrets { .. }
+            | Self::DamagedSecret { .. }
             | Self::TooManyGates { .. }
             | Self::NoRoomForGates
             | Self::TooManySchedules { .. }

@@ -11,7 +11,7 @@ use steadfast_core::{
     SecretValue, Tenant,
 };
 use steadfast_store::{
-    Document, DocumentKind, DocumentPage, DocumentSaveResult, Outbox, Page, PageRequest, StoreError,
+    Document, DocumentKind, DocumentPage, DocumentSaveResult, Outbox, Page, PageRequest,
 };
 
 use crate::{
@@ -43,7 +43,7 @@ impl Client {
         for _ in 0..REVISION_TRIES_MAX {
             // Before anything is counted.
             let version = self.store().document_versions().await?.of(kind);
-            let stored = self.stored_secret(tenant, name).await?;
+            let stored = self.readable_secret(tenant, name).await?;
             if stored.is_none() {
                 self.check_secret_count(tenant).await?;
             }
@@ -193,7 +193,7 @@ impl Client {
         headers: &BTreeMap<String, SecretReference>,
     ) -> Result<(), ClientError> {
         for (header, SecretReference { secret, .. }) in headers {
-            if self.stored_secret(tenant, secret).await?.is_none() {
+            if self.readable_secret(tenant, secret).await?.is_none() {
                 let field = format!("headers.{header}");
                 let expected = format!(
                     "must be an existing secret of tenant {tenant}: set it with PUT /secrets/{secret}"
@@ -210,16 +210,42 @@ impl Client {
         &self,
         tenant: &Tenant,
         name: &SecretName,
-    ) -> Result<Option<SecretValue>, StoreError> {
+    ) -> Result<Option<SecretValue>, steadfast_store::StoreError> {
         let stored = self.stored_secret(tenant, name).await?;
         Ok(stored.map(|(_, secret)| secret.value))
     }
 
+    /// The same for a caller who can mend it.
+    async fn readable_secret(
+        &self,
+        tenant: &Tenant,
+        name: &SecretName,
+    ) -> Result<Option<(Document, Secret)>, ClientError> {
+        let damaged = |reason: &str| ClientError::DamagedSecret {
+            name: name.clone(),
+            tenant: tenant.clone(),
+            reason: reason.to_owned(),
+        };
+        let (kind, id) = (DocumentKind::Secret, document_id(tenant, name));
+        let document = self.store().get_document(kind, id).await;
+        let document = document.map_err(|error| match error.damaged_row() {
+            Some(row) => damaged(&row.reason),
+            None => error.into(),
+        })?;
+        let Some(document) = document else {
+            return Ok(None);
+        };
+        let secret = document.decode();
+        let secret = secret.ok_or_else(|| damaged("its content is not that of a secret"))?;
+        Ok(Some((document, secret)))
+    }
+
+    #[cfg(feature = "http")]
     async fn stored_secret(
         &self,
         tenant: &Tenant,
         name: &SecretName,
-    ) -> Result<Option<(Document, Secret)>, StoreError> {
+    ) -> Result<Option<(Document, Secret)>, steadfast_store::StoreError> {
         let (kind, id) = (DocumentKind::Secret, document_id(tenant, name));
         let document = self.store().get_document(kind, id).await?;
         Ok(decode_documents(document.into_iter().collect()).next())

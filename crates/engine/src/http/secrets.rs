@@ -12,6 +12,17 @@ use crate::{
     limits::http::{LOOKUP_SNOOZE, SECRET_PART_BYTES_MIN},
 };
 
+/// Characters of HTML that have names.
+const NAMED_ENTITIES: [(&str, u8); 5] = [
+    ("amp", b'&'),
+    ("lt", b'<'),
+    ("gt", b'>'),
+    ("quot", b'"'),
+    ("apos", b'\''),
+];
+/// The longest of them, or a number: `#x0027`.
+const ENTITY_BYTES_MAX: usize = 8; // not a limit: longer ones are not written
+
 /// The secrets that a request carries, which its target may send back.
 #[derive(Default)]
 pub(super) struct RevealedSecrets(Vec<(SecretName, SecretValue)>);
@@ -73,24 +84,94 @@ fn refused(message: String) -> Outcome {
 }
 
 fn redact_text(text: &mut String, value: &str, hidden: &str) {
-    let quoted = serde_json::to_string(value).unwrap_or_default();
-    // As it stands within the quotes of JSON.
-    let in_json = quoted.trim_matches('"');
-    for value in [value, in_json] {
-        if text.contains(value) {
-            *text = text.replace(value, hidden);
-        }
+    let mut from = 0;
+    while let Some((start, end)) = find(text, from, value) {
+        text.replace_range(start..end, hidden);
+        from = start + hidden.len();
     }
 }
 
 /// The end of a body may be the beginning of a secret.
 fn redact_end(text: &mut String, value: &str, hidden: &str) {
-    let parts = (SECRET_PART_BYTES_MIN..value.len()).rev();
-    let mut parts = parts.filter_map(|end| value.get(..end));
-    if let Some(part) = parts.find(|part| text.ends_with(part)) {
-        text.truncate(text.len() - part.len());
+    let is_cut = |start: &usize| {
+        // Shorter parts are in many texts.
+        let mut parts =
+            ends_by_part(text, *start, value.as_bytes()).skip(SECRET_PART_BYTES_MIN - 1);
+        parts.any(|ends| ends.contains(&text.len()))
+    };
+    let start = text.char_indices().map(|(start, _)| start).find(is_cut);
+    if let Some(start) = start {
+        text.truncate(start);
         text.push_str(hidden);
     }
+}
+
+/// Where a value stands in a text as it is, or as a program writes it into JSON, HTML or a URL.
+fn find(text: &str, from: usize, value: &str) -> Option<(usize, usize)> {
+    let starts = text.get(from..)?.char_indices();
+    starts.map(|(start, _)| from + start).find_map(|start| {
+        let ends = ends_by_part(text, start, value.as_bytes()).nth(value.len() - 1)?;
+        ends.into_iter().max().map(|end| (start, end))
+    })
+}
+
+/// Where a part of a value that begins here may end, for each part that is there, shorter ones
+/// first: a byte can be read in more than one way.
+fn ends_by_part<'t>(
+    text: &'t str,
+    start: usize,
+    value: &'t [u8],
+) -> impl Iterator<Item = Vec<usize>> + 't {
+    let begin = vec![start];
+    value.iter().scan(begin, move |ends, byte| {
+        let after = |end: &usize| {
+            let end = *end;
+            lengths(&text.as_bytes()[end..], *byte).map(move |length| end + length)
+        };
+        let mut next: Vec<usize> = ends.iter().flat_map(after).collect();
+        next.sort_unstable();
+        next.dedup();
+        ends.clone_from(&next);
+        (!next.is_empty()).then_some(next)
+    })
+}
+
+/// How long a byte at the beginning of a text is written, in each way in which it is there.
+fn lengths(text: &[u8], byte: u8) -> impl Iterator<Item = usize> {
+    let is = |index: usize, expected: u8| text.get(index) == Some(&expected);
+    let hex = |from: usize| {
+        let digits = text.get(from..from + 2)?;
+        u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let plain = is(0, byte) || (byte == b' ' && is(0, b'+'));
+    let escaped = is(0, b'\\') && is(1, byte);
+    let unicode = text.starts_with(b"\\u00") && hex(4) == Some(byte);
+    let percent = is(0, b'%') && hex(1) == Some(byte);
+    [(plain, 1), (escaped, 2), (unicode, 6), (percent, 3)]
+        .into_iter()
+        .filter_map(|(is_there, length)| is_there.then_some(length))
+        .chain(entity_length(text, byte))
+}
+
+/// The same for a character of HTML: `&amp;`, `&#39;` or `&#x27;`.
+fn entity_length(text: &[u8], byte: u8) -> Option<usize> {
+    let body = text.strip_prefix(b"&")?;
+    let length = body
+        .iter()
+        .take(ENTITY_BYTES_MAX)
+        .position(|it| *it == b';')?;
+    let name = std::str::from_utf8(&body[..length]).ok()?;
+    let number = match name.strip_prefix('#') {
+        Some(number) => match number.strip_prefix(['x', 'X']) {
+            Some(hex) => u8::from_str_radix(hex, 16).ok()?,
+            None => number.parse().ok()?,
+        },
+        None => *NAMED_ENTITIES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, byte)| byte)?,
+    };
+    (number == byte).then_some(length + 2)
 }
 
 #[cfg(test)]
@@ -106,6 +187,19 @@ mod tests {
                 "you sent (hidden), (hidden)",
             ),
             (r#"{"auth": "pass\"word\\1"}"#, r#"{"auth": "(hidden)"}"#),
+            (
+                r#"{"auth": "pass\u0022word\u005c1"}"#,
+                r#"{"auth": "(hidden)"}"#,
+            ),
+            (
+                "?auth=pass%22word%5C1&a=pass%22word%5c1",
+                "?auth=(hidden)&a=(hidden)",
+            ),
+            (
+                "<b>pass&quot;word\\1</b> pass&#34;word&#x5c;1",
+                "<b>(hidden)</b> (hidden)",
+            ),
+            ("ä pass%22word", "ä pass%22word"),
             ("nothing", "nothing"),
         ] {
             let mut text = text.to_owned();
@@ -119,6 +213,7 @@ mod tests {
         for (text, expected) in [
             ("you sent sk_live_12", "you sent (hidden)"),
             ("you sent sk_l", "you sent (hidden)"),
+            ("you sent sk_%6cive%5F", "you sent (hidden)"),
             ("you sent sk", "you sent sk"),
             ("you sent sk_dead", "you sent sk_dead"),
         ] {

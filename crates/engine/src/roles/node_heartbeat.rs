@@ -10,6 +10,7 @@ use steadfast_core::{Kind, Payload, Queue, Timestamp, WorkerName};
 use steadfast_store::{
     Document, DocumentKind, DocumentPage, DocumentSaveResult, Outbox, Store, StoreError,
 };
+use tokio::sync::OnceCell;
 
 use crate::{
     documents::node_state::NodeState,
@@ -32,6 +33,7 @@ pub struct NodeHeartbeat {
     /// The revision of this node's document after its last heartbeat.
     pub written: AtomicU64,
     pub heartbeats: AtomicU64,
+    pub encryption_key: OnceCell<Option<String>>,
 }
 
 #[async_trait]
@@ -86,6 +88,15 @@ impl NodeHeartbeat {
         Ok(())
     }
 
+    /// A process has one key from its start to its end.
+    async fn encryption_key(&self) -> Result<Option<String>, StoreError> {
+        let read = || async {
+            let rotation = self.store.new_rotation().await?;
+            Ok(rotation.map(|rotation| rotation.key))
+        };
+        self.encryption_key.get_or_try_init(read).await.cloned()
+    }
+
     async fn save(&self, now: Timestamp) -> Result<(), StoreError> {
         let state = NodeState {
             name: self.name.clone(),
@@ -96,6 +107,7 @@ impl NodeHeartbeat {
             in_flight: self.inflight.len(),
             full_for: self.calls.tenants_without_slot(),
             certificate_problem: self.health.certificate_problem(),
+            encryption_key: self.encryption_key().await?,
             started_at: self.started_at,
             last_seen: now,
         };
@@ -156,6 +168,7 @@ mod tests {
             started_at: Timestamp::EPOCH,
             written: AtomicU64::new(0),
             heartbeats: AtomicU64::new(0),
+            encryption_key: OnceCell::new(),
         };
         let names = async || {
             let documents = store

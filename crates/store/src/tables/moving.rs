@@ -156,7 +156,14 @@ impl<'s> StoreMove<'s> {
             }
             (known, None) => {
                 check_empty(to, &target).await?;
-                let id = known.map_or_else(new_id, |known| known.id);
+                // A source with a mark cannot be written to, and has its counts added.
+                let id = match known {
+                    Some(known) => known.id,
+                    None => {
+                        from.add_counts().await?;
+                        new_id()
+                    }
+                };
                 set_mark(from, MoveSide::Source, &MoveMark::new(&id, &target)).await?;
                 let mark = MoveMark::new(&id, &source);
                 set_mark(to, MoveSide::Target, &mark).await?;
@@ -187,9 +194,6 @@ impl<'s> StoreMove<'s> {
         mut progress: impl FnMut(MoveProgress) + Send,
     ) -> Result<Vec<MovedTable>, MoveError> {
         let tables = self.from.moved_tables();
-        if self.mark.sums.is_empty() {
-            self.from.add_counts().await?;
-        }
         let begun = self.mark.table.as_deref();
         let first = tables.iter().position(|table| Some(*table) == begun);
         // After the last table nothing is left to copy.

@@ -9,6 +9,8 @@ use async_trait::async_trait;
 use steadfast_core::{AuditRecord, IdempotencyKey, Schedule, ScheduleId, Tenant, Timestamp};
 
 use self::body::{ScheduleBody, read};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use super::documents;
 use super::{
     audit::save_audit,
     records::{newest_page, readable, skip_corrupt},
@@ -117,7 +119,7 @@ impl<D: Driver> ScheduleStore for D {
     }
 }
 
-/// Forgets corrupt schedules that were repaired or deleted.
+/// Forgets corrupt schedules and documents that were repaired or deleted.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) async fn forget_repaired<D: Driver>(store: &D) -> Result<(), StoreError> {
     store
@@ -136,7 +138,7 @@ async fn forget_readable(tx: &mut dyn Reads) -> Result<(), DriverError> {
             tx.damage().forget(kind.as_str(), &id);
         }
     }
-    Ok(())
+    documents::forget_readable(tx).await
 }
 
 async fn save(

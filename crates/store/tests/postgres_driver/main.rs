@@ -8,6 +8,7 @@ mod encryption;
 
 mod enqueue;
 mod gates;
+mod moving;
 mod names;
 mod open;
 mod plans;

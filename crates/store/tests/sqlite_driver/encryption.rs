@@ -3,10 +3,11 @@
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use steadfast_core::OperationStatus;
+use steadfast_core::{OperationStatus, Payload, Timestamp};
 use steadfast_store::{
-    EncryptionKeys, JobStore as _, ManualClock, OpenError, OperationStore as _, QueryStore as _,
-    SqliteOptions, SqliteStore, Store, TableStore as _,
+    Document, DocumentKind, DocumentSaveResult, DocumentStore as _, EncryptionKeys, JobStore as _,
+    ManualClock, OpenError, OperationStore as _, Outbox, QueryStore as _, SqliteOptions,
+    SqliteStore, Store, TableStore as _,
     conformance::{Fixture, Harness},
     rusqlite::Connection,
 };
@@ -125,6 +126,41 @@ fn copy_payload(file: &Path) {
         "UPDATE steadfast_job SET payload = (SELECT payload FROM steadfast_job WHERE seq = 2)
                 WHERE seq = 1";
     assert_eq!(conn.execute(copy, []).unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_rotation_keeps_the_key_of_a_node_that_has_written_nothing_yet() {
+    let database = TestDatabase::new();
+    let fixture = Fixture::new(&With(&database, &[ONE])).await;
+    fixture.write_everywhere(WORD).await;
+    drop(fixture);
+    let fixture = Fixture::new(&With(&database, &[TWO, ONE])).await;
+    let node = |key: &str, last_seen: Timestamp| {
+        let state = serde_json::json!({"name": "n1", "lastSeen": last_seen, "encryptionKey": key});
+        Document {
+            kind: DocumentKind::Node,
+            id: "n1".to_owned(),
+            body: Payload::encode(&state).unwrap(),
+            revision: 0,
+        }
+    };
+    let saved = fixture
+        .store
+        .save_document(node("one", fixture.store.now()), Outbox::default());
+    assert!(matches!(saved.await.unwrap(), DocumentSaveResult::Done(_)));
+    let stopped = fixture.rotate().await;
+    assert_eq!(stopped.progress.status, OperationStatus::Stopped);
+    assert!(stopped.to_string().contains("(n1: one)"), "{stopped}");
+    assert!(
+        database.try_open(&[TWO]).is_err(),
+        "its key is still needed"
+    );
+    // It was killed, and has started again with the other key.
+    fixture.clock.advance(Duration::from_secs(60));
+    let done = fixture.rotate().await;
+    assert_eq!(done.progress.status, OperationStatus::Done, "{done}");
+    drop(fixture);
+    database.try_open(&[TWO]).unwrap();
 }
 
 #[tokio::test]

@@ -140,6 +140,13 @@ impl SqlDriver for PostgresStore {
         })
     }
 
+    fn move_fence(is_up: bool) -> Option<&'static str> {
+        Some(match is_up {
+            true => include_str!("transaction/move_fence.sql"),
+            false => include_str!("transaction/move_fence_drop.sql"),
+        })
+    }
+
     async fn add_counts(&self) -> Result<(), StoreError> {
         on_connection!(self, "add_counts", |conn| async move {
             counts::fold(&conn.session()).await

@@ -51,6 +51,10 @@ pub(crate) trait SqlDriver: Driver {
         verb: SqlVerb<A, T>,
     ) -> impl Future<Output = Result<T, StoreError>> + Send;
 
+    /// Lets no one write to a store that is moved, or lets all write again; `None` where only one
+    /// process can have a store.
+    fn move_fence(is_up: bool) -> Option<&'static str>;
+
     /// Adds what is counted apart from its totals.
     fn add_counts(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 }
@@ -197,7 +201,14 @@ impl<D: SqlDriver> TableStore for D {
     async fn set_move_mark(&self, side: MoveSide, mark: Option<String>) -> Result<(), StoreError> {
         self.transact_sql("set_move_mark", 1, (side, mark), |session, arguments| {
             let (side, mark) = arguments;
-            Box::pin(write::mark(session, *side, mark.as_deref()))
+            Box::pin(async move {
+                write::mark(session, *side, mark.as_deref()).await?;
+                let fence = D::move_fence(mark.is_some());
+                if let Some(sql) = fence.filter(|_| *side == MoveSide::Source) {
+                    session.execute(sql, &[]).await?;
+                }
+                Ok(())
+            })
         })
         .await
     }

@@ -118,6 +118,10 @@ impl SqlDriver for SqliteStore {
         .await
     }
 
+    fn move_fence(_is_up: bool) -> Option<&'static str> {
+        None
+    }
+
     async fn add_counts(&self) -> Result<(), StoreError> {
         // They are added with each transaction.
         Ok(())

@@ -3,8 +3,10 @@
 //! A part is written before it is counted, because its rows are compared one by one: whoever writes
 //! them a second time changes nothing.
 
+use serde::Deserialize;
 use steadfast_core::{
     AuditId, AuditRecord, EncryptedPart, OperationEvent, OperationId, OperationStatus, Timestamp,
+    limits::NODE_SILENT_AFTER,
 };
 
 use super::stored::{find, save};
@@ -15,7 +17,7 @@ use crate::{
         transaction::{Lock, Transaction},
     },
     error::StoreError,
-    store::{OperationChange, OperationRecord},
+    store::{DocumentKind, DocumentPage, DocumentStore as _, OperationChange, OperationRecord},
 };
 
 pub(super) async fn work<D: Driver>(
@@ -48,9 +50,12 @@ pub(super) async fn work<D: Driver>(
     let Some(rotation) = &stored.operation.rotation else {
         return Ok(OperationChange::NotFound);
     };
-    let Some(part) = store.encrypt_part(rotation).await? else {
+    let Some(mut part) = store.encrypt_part(rotation).await? else {
         return Ok(OperationChange::Outdated);
     };
+    if part.next.is_none() {
+        part.other_writers = other_writers(store, &rotation.key).await?;
+    }
     let event = OperationEvent::Encrypted(part);
     if let Ok(next) = stored.step(event.clone(), now)
         && next.operation.progress.status == OperationStatus::Done
@@ -64,6 +69,31 @@ pub(super) async fn work<D: Driver>(
             Box::pin(count(tx, it.0, it.1, &it.2))
         })
         .await
+}
+
+/// What a node writes of itself that matters here.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeKey {
+    name: String,
+    last_seen: Timestamp,
+    encryption_key: Option<String>,
+}
+
+/// The running nodes that encrypt with another key, or not at all.
+async fn other_writers<D: Driver>(store: &D, key: &str) -> Result<Vec<String>, StoreError> {
+    let (now, mut others) = (store.now(), Vec::new());
+    let nodes = store.list_documents(DocumentKind::Node, DocumentPage::All);
+    for document in nodes.await? {
+        if let Ok(node) = document.body.decode::<NodeKey>()
+            && now.since(node.last_seen) < NODE_SILENT_AFTER
+            && node.encryption_key.as_deref() != Some(key)
+        {
+            let other = node.encryption_key.as_deref().unwrap_or("no key");
+            others.push(format!("{}: {other}", node.name));
+        }
+    }
+    Ok(others)
 }
 
 async fn count(
