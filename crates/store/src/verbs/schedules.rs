@@ -138,7 +138,7 @@ async fn forget_readable(tx: &mut dyn Reads) -> Result<(), DriverError> {
             tx.damage().forget(kind.as_str(), &id);
         }
     }
-    documents::forget_readable(tx).await
+    documents::stored::forget_readable(tx).await
 }
 
 async fn save(
