@@ -16,6 +16,14 @@ pub const BODY_BYTES_RANGE: RangeInclusive<usize> = 64 * 1024..=64 * 1024 * 1024
 pub const SIGN_IN_BYTES_MAX: usize = 8 * 1024;
 /// Most programs that read JSON stop at 128, and what is stored will be wrapped in a few more.
 pub const BODY_DEPTH_MAX: usize = 100;
+/// A response of the API to a tool of an agent, before it is cut to what an agent reads: the largest
+/// payload, or a long page.
+pub const AGENT_ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Requests of agents that a node answers at the same time: each may hold an answer in memory, as
+/// text and as a tree of values.
+pub const AGENT_REQUESTS_MAX: usize = 16;
+/// Those of one tenant: others find room.
+pub const AGENT_REQUESTS_PER_TENANT_MAX: usize = 4;
 /// A client that cannot send a megabyte in this time holds a connection for nothing.
 pub const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// How much of a body that is too large is read and dropped, so that its client sees the response.
@@ -367,7 +375,7 @@ mod tests {
         let waits = CONNECTIONS_DEFAULT / WAITS_SHARE.1 * WAITS_SHARE.0;
         let of_tenant = waits / WAITS_PER_TENANT_SHARE.1 * WAITS_PER_TENANT_SHARE.0;
         let (waiting, streams) = ("requests that wait for jobs or events", "event streams");
-        let keys = "API keys";
+        let (keys, agents) = ("API keys", "requests of agents at once");
         let (node, tenant, request) = ("a node", "a tenant, on a node", "a request");
         let head_time = "time for the head of a request, idle time included";
         let write_time = "time in which a client reads nothing of its response";
@@ -397,6 +405,23 @@ mod tests {
             ("body", request, kib(BODY_BYTES_DEFAULT)),
             ("body of the sign-in form", request, kib(SIGN_IN_BYTES_MAX)),
             ("nesting of a body", request, count(BODY_DEPTH_MAX)),
+            (
+                "CloudEvents of a batch",
+                request,
+                count(core::BULK_JOBS_MAX),
+            ),
+            (
+                "message of an [agent](agents.md)",
+                request,
+                kib(steadfast_mcp::REQUEST_BYTES_MAX),
+            ),
+            (
+                "answer to a tool of an agent",
+                request,
+                kib(steadfast_mcp::ANSWER_BYTES_MAX),
+            ),
+            (agents, node, count(AGENT_REQUESTS_MAX)),
+            (agents, tenant, count(AGENT_REQUESTS_PER_TENANT_MAX)),
             ("payload", "a job", kib(core::PAYLOAD_BYTES_DEFAULT)),
             ("jobs of one create", request, count(core::BULK_JOBS_MAX)),
             ("claims of one request", request, count(CLAIMS_MAX)),
