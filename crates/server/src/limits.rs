@@ -317,10 +317,16 @@ pub const QSTASH_URL_GROUPS_MAX: usize = 500;
 pub const QSTASH_GROUP_ENDPOINTS_MAX: usize = 100;
 /// Queues of a tenant: each is a gate, and is counted when they are listed.
 pub const QSTASH_QUEUES_MAX: usize = 100;
+/// Flow control keys with pinned limits, of a tenant.
+pub const QSTASH_PINS_MAX: usize = 500;
 /// Names of URL groups, queues and schedules.
 pub const QSTASH_NAME_BYTES_MAX: usize = 100;
 /// Ids in a request.
 pub const QSTASH_IDS_MAX: usize = 1_000;
+/// Pages of messages that are read for one page of those with a URL, host or path.
+pub const QSTASH_PAGES_READ_MAX: usize = 10;
+/// Values of one filter of a query string: each is compared with every message of a page.
+pub const QSTASH_VALUES_MAX: usize = 20;
 /// Messages that one command changes.
 pub const QSTASH_COMMANDS_MAX: usize = 500;
 /// Messages of a page of events or dead letters: the attempts of each are read.
@@ -477,6 +483,41 @@ mod tests {
                 node,
                 count(WRONG_KEYS_MAX),
             ),
+        ] {
+            assert_eq!(stated(what, whom), limit, "{what} for {whom}");
+        }
+    }
+
+    #[test]
+    fn the_page_of_limits_states_those_of_qstash() {
+        let count = |number: usize| thousands(number as u64);
+        let bytes = |number: usize| format!("{number} bytes");
+        let window = QSTASH_DEDUPLICATION_WINDOW;
+        let micros = QSTASH_DEDUPLICATION_WINDOW_MICROS.unsigned_abs();
+        assert_eq!(window, Duration::from_micros(micros));
+        let minutes = format!("{} min", window.as_secs() / 60);
+        let name = "name of a queue or URL group";
+        let commands = "messages that one request cancels, deletes or retries";
+        let page = "items of a page of logs or dead letters";
+        let formula = "formula in `Upstash-Retry-Delay`";
+        let (message, tenant, request) = ("a message", "a tenant", "a request");
+        for (what, whom, limit) in [
+            ("labels", message, count(QSTASH_LABELS_MAX)),
+            (formula, message, bytes(QSTASH_FORMULA_BYTES_MAX)),
+            (name, request, bytes(QSTASH_NAME_BYTES_MAX)),
+            ("ids of messages", request, count(QSTASH_IDS_MAX)),
+            (commands, request, count(QSTASH_COMMANDS_MAX)),
+            (page, request, count(QSTASH_PAGE_MAX)),
+            ("URL groups", tenant, count(QSTASH_URL_GROUPS_MAX)),
+            (
+                "addresses",
+                "a URL group",
+                count(QSTASH_GROUP_ENDPOINTS_MAX),
+            ),
+            ("queues of QStash", tenant, count(QSTASH_QUEUES_MAX)),
+            ("pinned flow control keys", tenant, count(QSTASH_PINS_MAX)),
+            ("values of one filter", request, count(QSTASH_VALUES_MAX)),
+            ("repeated message is recognised", message, minutes),
         ] {
             assert_eq!(stated(what, whom), limit, "{what} for {whom}");
         }
