@@ -124,7 +124,7 @@ mod tests {
         let fields: serde_json::Map<_, _> = (0..9_000)
             .map(|n| (format!("field {n}"), json!("x")))
             .collect();
-        let nested = json!([[[fields.clone()]]]);
+        let nested = json!([[[fields]]]);
         for value in [Value::Object(fields), nested, json!("x".repeat(99_999))] {
             assert!(text_of(value).len() < ANSWER_BYTES_MAX + 500);
         }

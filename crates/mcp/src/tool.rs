@@ -30,8 +30,11 @@ pub struct ToolSpec {
     /// Arguments of the query string, if others are in the body.
     query: &'static [&'static str],
     is_paged: bool,
-    read: fn(Map<String, Value>) -> Result<Map<String, Value>, ApiError>,
+    read: ReadArguments,
 }
+
+/// Checks arguments against their type.
+type ReadArguments = fn(Map<String, Value>) -> Result<Map<String, Value>, ApiError>;
 
 /// What a tool does to the server.
 pub enum Effect {
