@@ -2,7 +2,7 @@
 //!
 //! Senders repeat an event until it is accepted, so its source and id are the idempotency key.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use axum::{
     extract::Request,
@@ -196,15 +196,21 @@ impl Event {
             let Some(attribute) = name.as_str().strip_prefix("ce-") else {
                 continue;
             };
-            let text = value.to_str().ok();
-            let text = text.and_then(|text| percent_decode_str(text).decode_utf8().ok());
+            // Some clients send letters of Latin-1 as they are.
+            let bytes = value.as_bytes();
+            let text = std::str::from_utf8(bytes).map(str::to_owned);
+            let text = text.unwrap_or_else(|_| bytes.iter().map(|it| char::from(*it)).collect());
+            let text = percent_decode_str(&text)
+                .decode_utf8()
+                .ok()
+                .map(Cow::into_owned);
             let text = text.ok_or_else(|| {
                 Problem::invalid(
                     name.as_str(),
                     format!("{name} must be percent-encoded UTF-8"),
                 )
             })?;
-            attributes.insert(attribute.to_owned(), text.into_owned());
+            attributes.insert(attribute.to_owned(), text);
         }
         let media = essence(headers);
         let data = data_of(&media, bytes)?;
