@@ -11,6 +11,12 @@ export npm_config_update_notifier=false npm_config_loglevel=error npm_config_aud
 tools=("qstash==3.4.0" "pytest==9.*")
 
 step() { echo "qstash: $*"; }
+# For `cargo xtask prove`: what was counted.
+tell() {
+    if [ -n "${STEADFAST_PROVE_REPORT:-}" ]; then
+        printf 'doors: clients of QStash\t%s\t%s\n' "$1" "$2" >>"$STEADFAST_PROVE_REPORT"
+    fi
+}
 
 if ! cmp -s package-lock.json node_modules/.package-lock.source; then
     step "packages"
@@ -47,8 +53,10 @@ export STEADFAST_URL=$url QSTASH_URL=$url/qstash QSTASH_TOKEN=$STEADFAST_API_KEY
 
 for round in $(seq "${ROUNDS:-1}"); do
     step "Python client, round $round"
-    .venv/bin/python -m pytest --quiet -p no:cacheprovider
+    .venv/bin/python -m pytest --quiet -p no:cacheprovider | tee "$place/python"
+    tell "tests of the Python client passed" "$(grep -oE '[0-9]+ passed' "$place/python" | cut -d' ' -f1)"
     step "TypeScript client, round $round"
-    node --test --test-reporter=dot client.test.js || { node --test client.test.js; exit 1; }
+    node --test --test-reporter=tap client.test.js >"$place/node" || { cat "$place/node"; exit 1; }
+    tell "tests of the TypeScript client passed" "$(sed -n 's/^# pass //p' "$place/node")"
 done
 step "all is well"

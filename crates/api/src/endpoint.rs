@@ -26,7 +26,8 @@ pub struct CreateEndpointRequest {
     /// Events to send; `job.succeeded` and `job.failed` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<Vec<EventType>>,
-    /// `standard` (Standard Webhooks, the default), or `slack` for one line of text.
+    /// `standard` (Standard Webhooks, the default), `cloudevents` (CloudEvents 1.0), or `slack` for one
+    /// line of text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<BodyFormat>,
     /// Retry policy of its deliveries; omitted fields come from the preset `webhook`.
@@ -60,7 +61,7 @@ pub struct EditEndpointRequest {
     /// Events to send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<Vec<EventType>>,
-    /// `standard` or `slack`; applies to future deliveries.
+    /// `standard`, `cloudevents` or `slack`; applies to future deliveries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<BodyFormat>,
     /// Retry policy of future deliveries; omitted fields come from the preset `webhook`.

@@ -3,6 +3,7 @@
 pub(crate) mod attempt;
 pub(crate) mod batch;
 pub(crate) mod bulk;
+pub(crate) mod cloud_event;
 pub(crate) mod create;
 pub(crate) mod create_result;
 pub(crate) mod edit;

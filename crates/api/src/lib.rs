@@ -79,6 +79,7 @@ pub use jobs::batch::{
     BatchBody, BatchCallbackBody, BatchJobQuery, BatchList, BatchQuery, CreateBatchRequest,
 };
 pub use jobs::bulk::{BulkResult, DeadLettersRequest};
+pub use jobs::cloud_event::CloudEventBody;
 pub use jobs::create::{
     CreateJobRequest, CreateJobsRequest, CreateRequest, EditJobRequest, HttpTargetRequest,
     RetryJobRequest, WebhookRequest,
@@ -90,9 +91,9 @@ pub use jobs::job::{
 };
 pub use jobs::log::{AttemptLogBody, LogEventBody, LogLineBody, LogQuery};
 pub use jobs::operation::{
-    ActorBody, AuditBody, AuditList, AuditQuery, CreateOperationRequest, KeyRotationBody,
-    OperationBody, OperationJobBody, OperationJobList, OperationJobQuery, OperationList,
-    OperationQuery, OutcomesBody,
+    AGENT_HEADER, ActorBody, AuditBody, AuditList, AuditQuery, CreateOperationRequest,
+    KeyRotationBody, OperationBody, OperationJobBody, OperationJobList, OperationJobQuery,
+    OperationList, OperationQuery, OutcomesBody,
 };
 pub use jobs::reference::JobReference;
 pub use policy::{
@@ -101,7 +102,8 @@ pub use policy::{
 };
 pub use problem::ProblemBody;
 pub use query::{
-    JobQuery, MinutesQuery, PageQuery, ScheduleQuery, TenantPageQuery, TenantQuery, WaitQuery,
+    CloudEventQuery, JobQuery, MinutesQuery, PageQuery, ScheduleQuery, TenantPageQuery,
+    TenantQuery, WaitQuery,
 };
 pub use schedule::{
     CreateScheduleRequest, EditScheduleRequest, ScheduleBody, ScheduleList, SkippedTicksBody,

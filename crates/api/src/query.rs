@@ -168,6 +168,25 @@ pub struct MinutesQuery {
     pub minutes: Option<u64>,
 }
 
+/// Fields of the jobs that events become.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
+pub struct CloudEventQuery {
+    /// Kind of the jobs, in place of the `type` of the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<KindSchema>))]
+    pub kind: Option<String>,
+    /// Queue of the jobs, unless the event has an attribute `queue`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
+    pub queue: Option<String>,
+    /// Tenant of the jobs. Requires a key for all tenants; other keys always use their own tenant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
+    pub tenant: Option<String>,
+}
+
 /// How long to wait for what is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

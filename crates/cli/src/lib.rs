@@ -37,7 +37,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use verbs::{
-    access::{audit, keys, secrets},
+    access::{audit, keys, mcp, secrets},
     alerts, batches, destinations, dlq, doctor, endpoints, failures, forecast, gates, jobs, nodes,
     operations, policy, queues, schedules, stats,
     store::{backup, check, migrate, moving, restore},
@@ -98,6 +98,8 @@ enum Verb {
     Top(top::Args),
     /// Forecast how many jobs will be due, minute by minute.
     Forecast(forecast::Args),
+    /// Serve an agent on standard input and output: tools of the Model Context Protocol.
+    Mcp(mcp::Args),
     /// List alerts, firing and resolved.
     Alerts(alerts::Args),
     /// Manage endpoints: URLs that receive webhooks and alerts.
@@ -172,6 +174,7 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Stats(args) => stats::run(args).await,
         Verb::Top(args) => top::run(args).await,
         Verb::Forecast(args) => forecast::run(args).await,
+        Verb::Mcp(args) => mcp::run(args).await,
         Verb::Alerts(args) => alerts::run(args).await,
         Verb::Endpoints(args) => endpoints::run(args).await,
         Verb::Policy(args) => policy::run(args).await,

@@ -86,6 +86,12 @@ impl Client {
         &self.server.base
     }
 
+    /// A call of the API by method and path (after `/api/v1`, percent-encoded), for programs that
+    /// choose operations while they run.
+    pub fn call(&self, method: Method, path: &str) -> Request<serde_json::Value> {
+        self.operation("call", method, path)
+    }
+
     /// An operation of the API, by its name in the API's description and its path.
     pub(crate) fn operation<T>(
         &self,

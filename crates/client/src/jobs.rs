@@ -5,8 +5,9 @@ use std::{fmt::Display, time::Duration};
 use http::Method;
 use serde::Serialize;
 use steadfast_api::{
-    AttemptList, AttemptLogBody, CreateJobRequest, CreateJobsRequest, CreateResult, EditJobRequest,
-    JobBody, JobList, JobQuery, LogQuery, PageQuery, RetryJobRequest, StartExplanation, WaitQuery,
+    AttemptList, AttemptLogBody, CloudEventQuery, CreateJobRequest, CreateJobsRequest,
+    CreateResult, EditJobRequest, JobBody, JobList, JobQuery, LogQuery, PageQuery, RetryJobRequest,
+    StartExplanation, WaitQuery,
 };
 
 use crate::{
@@ -32,6 +33,18 @@ impl Client {
     /// the request types, or JSON that the caller has.
     pub fn create(&self, request: &impl Serialize) -> Request<CreateResult> {
         self.post_json("createJob", "/jobs", request)
+    }
+
+    /// Creates a job from a CloudEvent in structured mode: JSON with `specversion`, `id`, `source`,
+    /// `type`, and usually `data`. A repeated event returns its job with status 200.
+    pub fn receive_cloud_event(
+        &self,
+        event: &impl Serialize,
+        query: &CloudEventQuery,
+    ) -> Request<JobBody> {
+        self.post_json("receiveCloudEvents", "/cloudevents", event)
+            .media("application/cloudevents+json")
+            .query(query)
     }
 
     /// A page of jobs, newest first.

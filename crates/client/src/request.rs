@@ -3,12 +3,12 @@
 use std::{fmt, future::IntoFuture, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Method, StatusCode, header, response::Parts};
+use http::{HeaderValue, Method, StatusCode, header, response::Parts};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Serialize, de::DeserializeOwned};
-use steadfast_api::ProblemBody;
+use steadfast_api::{AGENT_HEADER, ProblemBody};
 use tokio::time::timeout;
 
 use crate::{
@@ -31,6 +31,8 @@ pub struct Request<T> {
     query: String,
     body: Option<Bytes>,
     encode_error: Option<EncodeError>,
+    agent: Option<HeaderValue>,
+    media: &'static str,
     accepts_any_status: bool,
     is_repeatable: bool,
     timeout: Duration,
@@ -63,6 +65,8 @@ impl<T> Request<T> {
             query: String::new(),
             body: None,
             encode_error: None,
+            agent: None,
+            media: "application/json",
             accepts_any_status: false,
             is_repeatable: false,
             timeout,
@@ -70,11 +74,18 @@ impl<T> Request<T> {
         }
     }
 
-    pub(crate) fn json(mut self, body: &impl Serialize) -> Self {
+    /// Sends this JSON.
+    pub fn json(mut self, body: &impl Serialize) -> Self {
         match serde_json::to_vec(body) {
             Ok(json) => self.body = Some(json.into()),
             Err(error) => self.encode_error = Some(error.into()),
         }
+        self
+    }
+
+    /// Names the type of the body, if it is not plain JSON.
+    pub(crate) fn media(mut self, media: &'static str) -> Self {
+        self.media = media;
         self
     }
 
@@ -90,7 +101,8 @@ impl<T> Request<T> {
         self
     }
 
-    pub(crate) fn query(mut self, query: &impl Serialize) -> Self {
+    /// Sends this query string.
+    pub fn query(mut self, query: &impl Serialize) -> Self {
         match serde_urlencoded::to_string(query) {
             Ok(text) => self.query = text,
             Err(error) => self.encode_error = Some(error.into()),
@@ -124,6 +136,12 @@ impl<T> Request<T> {
 
     pub(crate) fn extend_timeout(mut self, by: Duration) -> Self {
         self.timeout = self.timeout.saturating_add(by);
+        self
+    }
+
+    /// Names the agent that sends the request for the holder of the key, for the audit log.
+    pub fn agent(mut self, name: HeaderValue) -> Self {
+        self.agent = Some(name);
         self
     }
 
@@ -214,8 +232,11 @@ impl<T> Request<T> {
         if let Some(key) = &self.server.authorization {
             request = request.header(header::AUTHORIZATION, key);
         }
+        if let Some(agent) = &self.agent {
+            request = request.header(AGENT_HEADER, agent);
+        }
         if self.body.is_some() {
-            request = request.header(header::CONTENT_TYPE, "application/json");
+            request = request.header(header::CONTENT_TYPE, self.media);
         }
         let request = request
             .body(Full::new(self.body.clone().unwrap_or_default()))

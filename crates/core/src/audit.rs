@@ -3,6 +3,8 @@
 //! People who share a server ask each other who requeued a job or closed a gate. Each command
 //! leaves one [`AuditRecord`], whichever way it came.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -21,6 +23,9 @@ pub struct Actor {
     /// The name of the key or, without one, the way by which the command came: `api`, `cli` or
     /// `dashboard`.
     pub name: String,
+    /// The agent that sent the command for that caller, as it calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 impl Actor {
@@ -29,6 +34,7 @@ impl Actor {
         Self {
             key: Some(key),
             name: cut(name.into(), limits::AUDIT_TEXT_BYTES_MAX),
+            agent: None,
         }
     }
 
@@ -37,6 +43,24 @@ impl Actor {
         Self {
             key: None,
             name: cut(name.into(), limits::AUDIT_TEXT_BYTES_MAX),
+            agent: None,
+        }
+    }
+
+    /// The same caller, for whom this agent acts.
+    pub fn with_agent(mut self, agent: impl Into<String>) -> Self {
+        self.agent = Some(cut(agent.into(), limits::AUDIT_TEXT_BYTES_MAX));
+        self
+    }
+}
+
+/// The name, and the agent if there was one.
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        match &self.agent {
+            Some(agent) => write!(f, ", by agent {agent}"),
+            None => Ok(()),
         }
     }
 }

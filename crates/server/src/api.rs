@@ -26,7 +26,8 @@ use self::{
     settings::{audit, endpoints, keys, policies, secrets},
     status::{alerts, events, forecast, stats},
     work::{
-        batches, create_jobs, dead_letters, explain, failures, jobs, logs, operations, schedules,
+        batches, cloud_events, create_jobs, dead_letters, explain, failures, jobs, logs,
+        operations, schedules,
     },
     worker::{claims, heartbeats, prerequisites, settlements, steps},
 };
@@ -70,6 +71,7 @@ impl Routes {
             is_described,
         };
         none.routes(routes!(create_jobs::create, jobs::list))
+            .routes(routes!(cloud_events::receive))
             .routes(routes!(jobs::read, jobs::edit))
             .routes(routes!(jobs::history))
             .routes(routes!(jobs::cancel))

@@ -147,6 +147,8 @@ pub struct App {
     pub(crate) forecast_reads: Arc<TenantLimiter>,
     /// The requests that this node handles at a time.
     pub(crate) handling: Arc<FairGate>,
+    /// One permit for each request of an agent.
+    pub(crate) agent_requests: Arc<TenantLimiter>,
     /// One permit for each event stream.
     pub(crate) streams: Arc<TenantLimiter>,
     /// One permit for each request that waits for jobs or events.
@@ -218,6 +220,10 @@ impl App {
                 limits::CERTIFICATES_MAX,
                 limits::CERTIFICATES_PER_TENANT_MAX,
             ),
+            agent_requests: TenantLimiter::new(
+                limits::AGENT_REQUESTS_MAX,
+                limits::AGENT_REQUESTS_PER_TENANT_MAX,
+            ),
             forecast_reads: TenantLimiter::new(
                 limits::FORECASTS_MAX,
                 limits::FORECASTS_PER_TENANT_MAX,
@@ -276,6 +282,12 @@ impl App {
     pub(crate) fn try_certify(&self, tenant: Option<&Tenant>) -> Result<TenantPermit, Problem> {
         let detail = "another certificate is being computed on this node; try again later";
         try_permit(&self.certificates, tenant, detail)
+    }
+
+    /// A permit to answer a request of an agent, whose answer is held in memory.
+    pub(crate) fn try_agent_call(&self, tenant: Option<&Tenant>) -> Result<TenantPermit, Problem> {
+        let detail = "other requests of agents are being answered on this node; try again later";
+        try_permit(&self.agent_requests, tenant, detail)
     }
 
     /// A permit to make a forecast, which reads the counters of a day.

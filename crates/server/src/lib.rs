@@ -20,7 +20,8 @@
 //! * `dashboard`: the same for people, in a browser; its actions call the functions of `api`.
 //! * `docs`: the book, and the description of the API as a page. `monitoring`: health and metrics.
 //! * `doors`: APIs of other products, translated into jobs, gates and schedules.
-//! * `router`: all routes. `serve`: sockets, and the same routes inside another program.
+//! * `mcp`: the same API as tools for agents. `router`: all routes. `serve`: sockets, and the same
+//!   routes inside another program.
 
 #[cfg(feature = "_testing")]
 pub mod testing;
@@ -34,6 +35,7 @@ mod doors;
 mod extract;
 mod http;
 mod limits;
+mod mcp;
 mod metrics;
 mod monitoring;
 mod node;

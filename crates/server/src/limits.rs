@@ -16,6 +16,14 @@ pub const BODY_BYTES_RANGE: RangeInclusive<usize> = 64 * 1024..=64 * 1024 * 1024
 pub const SIGN_IN_BYTES_MAX: usize = 8 * 1024;
 /// Most programs that read JSON stop at 128, and what is stored will be wrapped in a few more.
 pub const BODY_DEPTH_MAX: usize = 100;
+/// A response of the API to a tool of an agent, before it is cut to what an agent reads: the largest
+/// payload, or a long page.
+pub const AGENT_ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Requests of agents that a node answers at the same time: each may hold an answer in memory, as
+/// text and as a tree of values.
+pub const AGENT_REQUESTS_MAX: usize = 16;
+/// Those of one tenant: others find room.
+pub const AGENT_REQUESTS_PER_TENANT_MAX: usize = 4;
 /// A client that cannot send a megabyte in this time holds a connection for nothing.
 pub const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// How much of a body that is too large is read and dropped, so that its client sees the response.
@@ -317,10 +325,16 @@ pub const QSTASH_URL_GROUPS_MAX: usize = 500;
 pub const QSTASH_GROUP_ENDPOINTS_MAX: usize = 100;
 /// Queues of a tenant: each is a gate, and is counted when they are listed.
 pub const QSTASH_QUEUES_MAX: usize = 100;
+/// Flow control keys with pinned limits, of a tenant.
+pub const QSTASH_PINS_MAX: usize = 500;
 /// Names of URL groups, queues and schedules.
 pub const QSTASH_NAME_BYTES_MAX: usize = 100;
 /// Ids in a request.
 pub const QSTASH_IDS_MAX: usize = 1_000;
+/// Pages of messages that are read for one page of those with a URL, host or path.
+pub const QSTASH_PAGES_READ_MAX: usize = 10;
+/// Values of one filter of a query string: each is compared with every message of a page.
+pub const QSTASH_VALUES_MAX: usize = 20;
 /// Messages that one command changes.
 pub const QSTASH_COMMANDS_MAX: usize = 500;
 /// Messages of a page of events or dead letters: the attempts of each are read.
@@ -375,7 +389,7 @@ mod tests {
         let waits = CONNECTIONS_DEFAULT / WAITS_SHARE.1 * WAITS_SHARE.0;
         let of_tenant = waits / WAITS_PER_TENANT_SHARE.1 * WAITS_PER_TENANT_SHARE.0;
         let (waiting, streams) = ("requests that wait for jobs or events", "event streams");
-        let keys = "API keys";
+        let (keys, agents) = ("API keys", "requests of agents at once");
         let (node, tenant, request) = ("a node", "a tenant, on a node", "a request");
         let head_time = "time for the head of a request, idle time included";
         let write_time = "time in which a client reads nothing of its response";
@@ -410,6 +424,23 @@ mod tests {
             ("body", request, kib(BODY_BYTES_DEFAULT)),
             ("body of the sign-in form", request, kib(SIGN_IN_BYTES_MAX)),
             ("nesting of a body", request, count(BODY_DEPTH_MAX)),
+            (
+                "CloudEvents of a batch",
+                request,
+                count(core::BULK_JOBS_MAX),
+            ),
+            (
+                "message of an [agent](agents.md)",
+                request,
+                kib(steadfast_mcp::REQUEST_BYTES_MAX),
+            ),
+            (
+                "answer to a tool of an agent",
+                request,
+                kib(steadfast_mcp::ANSWER_BYTES_MAX),
+            ),
+            (agents, node, count(AGENT_REQUESTS_MAX)),
+            (agents, tenant, count(AGENT_REQUESTS_PER_TENANT_MAX)),
             ("payload", "a job", kib(core::PAYLOAD_BYTES_DEFAULT)),
             ("jobs of one create", request, count(core::BULK_JOBS_MAX)),
             ("claims of one request", request, count(CLAIMS_MAX)),
@@ -465,6 +496,41 @@ mod tests {
                 node,
                 count(WRONG_KEYS_MAX),
             ),
+        ] {
+            assert_eq!(stated(what, whom), limit, "{what} for {whom}");
+        }
+    }
+
+    #[test]
+    fn the_page_of_limits_states_those_of_qstash() {
+        let count = |number: usize| thousands(number as u64);
+        let bytes = |number: usize| format!("{number} bytes");
+        let window = QSTASH_DEDUPLICATION_WINDOW;
+        let micros = QSTASH_DEDUPLICATION_WINDOW_MICROS.unsigned_abs();
+        assert_eq!(window, Duration::from_micros(micros));
+        let minutes = format!("{} min", window.as_secs() / 60);
+        let name = "name of a queue or URL group";
+        let commands = "messages that one request cancels, deletes or retries";
+        let page = "items of a page of logs or dead letters";
+        let formula = "formula in `Upstash-Retry-Delay`";
+        let (message, tenant, request) = ("a message", "a tenant", "a request");
+        for (what, whom, limit) in [
+            ("labels", message, count(QSTASH_LABELS_MAX)),
+            (formula, message, bytes(QSTASH_FORMULA_BYTES_MAX)),
+            (name, request, bytes(QSTASH_NAME_BYTES_MAX)),
+            ("ids of messages", request, count(QSTASH_IDS_MAX)),
+            (commands, request, count(QSTASH_COMMANDS_MAX)),
+            (page, request, count(QSTASH_PAGE_MAX)),
+            ("URL groups", tenant, count(QSTASH_URL_GROUPS_MAX)),
+            (
+                "addresses",
+                "a URL group",
+                count(QSTASH_GROUP_ENDPOINTS_MAX),
+            ),
+            ("queues of QStash", tenant, count(QSTASH_QUEUES_MAX)),
+            ("pinned flow control keys", tenant, count(QSTASH_PINS_MAX)),
+            ("values of one filter", request, count(QSTASH_VALUES_MAX)),
+            ("repeated message is recognised", message, minutes),
         ] {
             assert_eq!(stated(what, whom), limit, "{what} for {whom}");
         }

@@ -21,17 +21,20 @@ use crate::{
         Problem,
         base_path::{self, MountPath, PublicUrl},
     },
+    mcp,
     monitoring::{health, scrape},
     theme::error_page::error_page,
 };
 
 pub fn router(app: Arc<App>) -> Router {
     let api = api::router();
+    let agents = mcp::router(app.clone(), api.clone());
     let doors = match app.settings.qstash {
         true => Router::new().nest("/qstash", doors::qstash::routes()),
         false => Router::new(),
     };
     api.merge(docs::router())
+        .merge(agents)
         .merge(doors)
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))

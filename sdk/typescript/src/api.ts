@@ -298,6 +298,13 @@ export function groupsOf(http: Http) {
       resume: (name: string, query: Query<"resumeQueue"> = {}) =>
         http.call("resumeQueue", { path: { name }, query }),
     },
+    cloudEvents: {
+      /** Creates a job from an event; a repeated one returns its job. */
+      receive: (
+        body: Operations["receiveCloudEvents"]["body"],
+        query: Query<"receiveCloudEvents"> = {},
+      ) => http.call("receiveCloudEvents", { body, query }, { isRepeatable: true }),
+    },
     endpoints: {
       create: (body: CreateEndpointRequest) => http.call("createEndpoint", { body }),
       list: (query: Query<"listEndpoints"> = {}) => http.call("listEndpoints", { query }),

@@ -16,6 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("steadfast-store", &["steadfast-core"]),
     ("steadfast-api", &["steadfast-core"]),
     ("steadfast-tracing", &["steadfast-core"]),
+    ("steadfast-mcp", &[]),
     (
         "steadfast-engine",
         &[
@@ -36,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "steadfast-core",
             "steadfast-api",
             "steadfast-book",
+            "steadfast-mcp",
             "steadfast-store",
             "steadfast-engine",
         ],
@@ -49,6 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "steadfast-api",
             "steadfast-book",
             "steadfast-client",
+            "steadfast-mcp",
             "steadfast-store",
             "steadfast-engine",
             "steadfast",

@@ -1,5 +1,7 @@
 //! Work on many jobs, and who did what.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize, Serializer};
 use steadfast_core::{
     Actor, AuditId, AuditRecord, JobId, KeyId, KeyRotation, Operation, OperationId, OperationJob,
@@ -99,6 +101,9 @@ impl CreateOperationRequest {
     }
 }
 
+/// The header of a request that names the agent which sends it, for the audit log.
+pub const AGENT_HEADER: &str = "steadfast-agent";
+
 /// The caller of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -110,12 +115,28 @@ pub struct ActorBody {
     pub key: Option<KeyId>,
     /// The name of the key, or the interface used: `api` or `dashboard`.
     pub name: String,
+    /// The agent that sent the command for this caller, as it calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 impl From<Actor> for ActorBody {
     fn from(actor: Actor) -> Self {
-        let Actor { key, name, .. } = actor;
-        Self { key, name }
+        let Actor {
+            key, name, agent, ..
+        } = actor;
+        Self { key, name, agent }
+    }
+}
+
+/// The name, and the agent if there was one.
+impl fmt::Display for ActorBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        match &self.agent {
+            Some(agent) => write!(f, ", by agent {agent}"),
+            None => Ok(()),
+        }
     }
 }
 

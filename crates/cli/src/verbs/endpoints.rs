@@ -133,7 +133,8 @@ struct CreateArgs {
     /// alert.fired, alert.renotified, alert.resolved, endpoint.disabled [default: the first two].
     #[arg(long, value_delimiter = ',')]
     events: Option<Vec<EventType>>,
-    /// Body format: standard (Standard Webhooks), or slack for one line of text [default: standard].
+    /// Body format: standard (Standard Webhooks), cloudevents (CloudEvents 1.0), or slack for one line
+    /// of text [default: standard].
     #[arg(long)]
     format: Option<BodyFormat>,
     /// Description of the endpoint.
@@ -160,7 +161,7 @@ struct EditArgs {
     /// Events to send, separated by commas.
     #[arg(long, value_delimiter = ',')]
     events: Option<Vec<EventType>>,
-    /// Body format: standard or slack.
+    /// Body format: standard, cloudevents or slack.
     #[arg(long)]
     format: Option<BodyFormat>,
     /// Description of the endpoint.

@@ -219,7 +219,7 @@ async fn show(server: &Server, id: &str, watch: bool) -> anyhow::Result<()> {
     let mut facts = vec![
         ("jobs", jobs.to_owned()),
         ("worked", worked(&operation)),
-        ("by", operation.by.name.clone()),
+        ("by", operation.by.to_string()),
         ("created", moment(operation.created_at, now)),
     ];
     facts.extend(operation.finished_at.map(|at| ("ended", moment(at, now))));
@@ -291,7 +291,7 @@ fn print_list(list: &OperationList) -> anyhow::Result<()> {
                 status_cell(operation.status.as_str()),
                 worked(operation).into(),
                 thousands(operation.changed).into(),
-                operation.by.name.as_str().into(),
+                operation.by.to_string().into(),
                 age(operation.created_at, now).into(),
                 jobs.into(),
             ]

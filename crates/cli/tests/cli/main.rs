@@ -8,6 +8,7 @@ mod demo;
 mod dev;
 mod doctor;
 mod forecast;
+mod foreign;
 mod help;
 mod manual;
 mod naming;

@@ -6,7 +6,6 @@
 
 mod batches;
 mod broken_polls;
-mod disk;
 mod disk_full;
 mod frozen;
 mod gates;
@@ -20,10 +19,11 @@ mod postgres_faults;
 mod postgres_page;
 #[path = "../common/process.rs"]
 mod process;
+mod qstash;
 mod slow_names;
 mod stores;
 mod support;
 mod synced;
 mod tenants;
 
-use support::{http, ledger, load, node, proxy, target, trace};
+use support::{disk, http, ledger, load, node, proxy, target, trace};

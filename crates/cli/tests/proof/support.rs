@@ -1,5 +1,6 @@
-//! What the proofs share: nodes and their clients, a target, a proxy, and the ledger of promises.
+//! What the proofs share: nodes and their clients, a small disk, a target, a proxy, and the ledger of promises.
 
+pub mod disk;
 pub mod http;
 pub mod ledger;
 pub mod load;

@@ -68,6 +68,8 @@ string_enum! {
         Standard = "standard",
         /// One line of text, as Slack and its kin take it.
         Slack = "slack",
+        /// As CloudEvents 1.0 says, with all attributes in the body.
+        CloudEvents = "cloudevents",
     }
 }
 

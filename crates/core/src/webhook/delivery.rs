@@ -264,6 +264,7 @@ impl WebhookEvent {
         match format {
             // Slack and its kin read the text and pass over the rest.
             BodyFormat::Slack => json!({"id": self.id(), "text": slack(&self.text)}),
+            BodyFormat::CloudEvents => self.cloud_event(),
             BodyFormat::Standard => json!({
                 "id": self.id(),
                 "type": self.event,
@@ -271,6 +272,29 @@ impl WebhookEvent {
                 "data": self.data,
             }),
         }
+    }
+
+    /// In structured mode. The source is relative, as a node does not know its public address.
+    fn cloud_event(&self) -> Value {
+        let mut event = json!({
+            "specversion": "1.0",
+            "id": self.id(),
+            "source": format!("/steadfast/{}", self.tenant),
+            "type": self.event,
+            "time": self.at,
+            "datacontenttype": "application/json",
+            "data": self.data,
+        });
+        let about = ["job", "endpoint"]
+            .iter()
+            .find_map(|name| self.tags.get(*name));
+        if let Some(subject) = about {
+            event["subject"] = subject.as_str().into();
+        }
+        if let Some(trace) = &self.traceparent {
+            event["traceparent"] = trace.as_str().into();
+        }
+        event
     }
 
     /// The payload is the very body that is sent, so that every retry sends the same bytes.

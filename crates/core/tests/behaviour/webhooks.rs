@@ -311,6 +311,23 @@ fn a_jobs_own_webhook_cannot_subscribe_to_alerts() {
     }
 }
 
+#[test]
+fn a_delivery_can_be_a_cloud_event() {
+    let mut subscription = subscription(1, EventType::ALL);
+    subscription.format = BodyFormat::CloudEvents;
+    let job = job();
+    let id = job.id.to_string();
+    let transition = attempt(job, success(), &subscriptions("acme", [subscription]));
+    let body = body(&transition.outbox[0]);
+    assert_eq!(body["specversion"], "1.0");
+    assert_eq!(body["type"], "job.succeeded");
+    assert_eq!(body["source"], "/steadfast/acme");
+    assert_eq!(body["subject"], id);
+    assert_eq!(body["id"], transition.outbox[0].tags()["eventId"]);
+    assert_eq!(body["datacontenttype"], "application/json");
+    assert!(body["data"].is_object() && body["time"].is_string());
+}
+
 fn slack(failure: &str) -> String {
     let mut subscription = subscription(1, EventType::ALL);
     subscription.format = BodyFormat::Slack;

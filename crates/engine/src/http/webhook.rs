@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, header::CONTENT_TYPE};
 use http_body_util::Full;
+use serde::{Deserialize, de::IgnoredAny};
 use steadfast_core::{
     Endpoint, Failure, FailureClass, HeaderSource, Invalid, Job, Outcome, Timestamp, WebhookSecret,
     WebhookTarget, duration,
@@ -201,7 +202,7 @@ fn request(
         keys.push(key);
     }
     let headers = request.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_of(&body)));
     let mut set = |name, value: String| -> Result<(), Failure> {
         let value = HeaderValue::try_from(value).map_err(|error| unusable(&error))?;
         headers.insert(HeaderName::from_static(name), value);
@@ -214,6 +215,21 @@ fn request(
     set("webhook-timestamp", seconds.to_string())?;
     *request.body_mut() = Full::new(body);
     Ok((request, described.secrets().to_vec()))
+}
+
+/// The body decides: it was written when the event happened, and the endpoint's format may have
+/// changed since.
+fn media_of(body: &[u8]) -> &'static str {
+    #[derive(Deserialize)]
+    struct Shape {
+        specversion: Option<IgnoredAny>,
+    }
+    match serde_json::from_slice(body) {
+        Ok(Shape {
+            specversion: Some(_),
+        }) => "application/cloudevents+json",
+        _ => "application/json",
+    }
 }
 
 /// The address and the headers of an endpoint. Refuses headers that deliveries have of their own.

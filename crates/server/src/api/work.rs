@@ -1,6 +1,7 @@
 //! Jobs and everything that makes or changes them.
 
 pub mod batches;
+pub mod cloud_events;
 pub mod copy_job;
 pub mod create;
 pub mod create_jobs;

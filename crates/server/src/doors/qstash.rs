@@ -99,6 +99,8 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/v2/flowControl/{key}", get(flow_control::read))
         .route("/v2/flowControl/{key}/pause", post(flow_control::pause))
         .route("/v2/flowControl/{key}/resume", post(flow_control::resume))
+        .route("/v2/flowControl/{key}/pin", post(flow_control::pin))
+        .route("/v2/flowControl/{key}/unpin", post(flow_control::unpin))
         .fallback(unsupported)
         .method_not_allowed_fallback(unsupported)
         .layer(middleware::map_response(in_shape))

@@ -11,7 +11,7 @@ use axum::{
 };
 use steadfast_core::{Actor, Job, KeyId, Schedule, Tenant, limits::PAUSE_BY_BYTES_MAX};
 
-use steadfast_api::Scope;
+use steadfast_api::{AGENT_HEADER, Scope};
 use steadfast_engine::{Client, JobRequest};
 use steadfast_store::{DamagedRow, QueueFull, StoreCaller, StoreError};
 
@@ -47,6 +47,8 @@ pub struct Caller {
     pub person: Option<(Arc<Person>, Arc<str>)>,
     /// How its requests come: `api` or `dashboard`.
     pub way: &'static str,
+    /// The agent that sends them for the caller, as it calls itself.
+    pub agent: Option<Arc<str>>,
 }
 
 impl Caller {
@@ -57,6 +59,7 @@ impl Caller {
         key: None,
         person: None,
         way: "api",
+        agent: None,
     };
 
     pub fn of(key: &Key) -> Self {
@@ -66,6 +69,7 @@ impl Caller {
             key: Some(key.id),
             person: None,
             way: "api",
+            agent: None,
         }
     }
 
@@ -76,6 +80,7 @@ impl Caller {
             key: None,
             person: Some((person, token.into())),
             way: "api",
+            agent: None,
         }
     }
 
@@ -98,10 +103,14 @@ impl Caller {
     /// Who it is, for audit records: its key, the person, or the way by which it came.
     pub async fn actor(&self, app: &App) -> Result<Actor, Problem> {
         let name = self.name(app).await?;
-        Ok(match (self.key, name) {
+        let actor = match (self.key, name) {
             (Some(key), Some(name)) => Actor::of_key(key, name),
             (None, Some(name)) => Actor::named(name),
             _ => Actor::named(self.way),
+        };
+        Ok(match &self.agent {
+            Some(agent) => actor.with_agent(&**agent),
+            None => actor,
         })
     }
 
@@ -298,6 +307,14 @@ pub async fn session_caller(app: &App, parts: &Parts) -> Result<Option<(Caller, 
 }
 
 async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+    let caller = authenticate(parts, app).await?;
+    let agent = parts.headers.get(AGENT_HEADER);
+    let agent = agent.and_then(|agent| agent.to_str().ok());
+    let agent = agent.filter(|agent| !agent.is_empty()).map(Arc::from);
+    Ok(Caller { agent, ..caller })
+}
+
+async fn authenticate(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     if let Some(caller) = anonymous(app).await? {
         return Ok(caller);
     }

@@ -155,11 +155,7 @@ fn too_slow(limit: Duration) -> Problem {
 
 /// Reads a JSON object. Only a body that is wrong is read a second time, to say where.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    if depth(bytes) > limits::BODY_DEPTH_MAX {
-        let most = limits::BODY_DEPTH_MAX;
-        let detail = format!("the body is nested more than {most} levels deep");
-        return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_json", detail));
-    }
+    check_depth(bytes)?;
     match serde_json::from_slice(bytes) {
         Ok(body) if bytes.trim_ascii_start().starts_with(b"{") => Ok(body),
         Err(error) if !error.is_data() => {
@@ -190,6 +186,16 @@ fn find_problem<T: DeserializeOwned>(bytes: &[u8]) -> Problem {
         Err(error) => error.into(),
         Ok(_) => not_an_object(),
     }
+}
+
+/// Refuses JSON that is nested too deep.
+pub fn check_depth(bytes: &[u8]) -> Result<(), Problem> {
+    let most = limits::BODY_DEPTH_MAX;
+    if depth(bytes) <= most {
+        return Ok(());
+    }
+    let detail = format!("the body is nested more than {most} levels deep");
+    Err(Problem::new(StatusCode::BAD_REQUEST, "bad_json", detail))
 }
 
 /// How deep the nesting goes, at most. Payloads are kept unread, so no later step would notice.

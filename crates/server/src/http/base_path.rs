@@ -34,6 +34,7 @@ const OWN_PARTS: &[&str] = &[
     "healthz",
     "jobs",
     "keys",
+    "mcp",
     "metrics",
     "nodes",
     "operations",

@@ -68,7 +68,7 @@ fn print_list(list: &AuditList) -> anyhow::Result<()> {
         |record| {
             [
                 age(record.at, now),
-                record.actor.name.to_string(),
+                record.actor.to_string(),
                 record.action.clone(),
                 record.subject.clone(),
                 record.detail.clone().unwrap_or_default(),

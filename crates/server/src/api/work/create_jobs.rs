@@ -100,7 +100,7 @@ fn start_create<'a>(
     Ok(start_one(app, caller, reader.job_or_schedule(one)?))
 }
 
-fn start_one<'a>(
+pub fn start_one<'a>(
     app: &'a App,
     caller: &'a Caller,
     request: JobOrSchedule,

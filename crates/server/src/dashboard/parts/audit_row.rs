@@ -25,7 +25,7 @@ impl AuditRow {
         let tenant = record.tenant.map(|tenant| tenant.to_string());
         Self {
             at: layout.time(record.at),
-            by: record.actor.name,
+            by: record.actor.to_string(),
             action: record.action,
             address: path_of_id(&record.subject),
             subject: shorten(&record.subject, limits::CELL_CHARS_MAX),

@@ -38,6 +38,13 @@ pub struct QueueTimes {
     pub updated_at: i64,
 }
 
+/// Which limits of a flow control key messages do not change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PinnedLimits {
+    pub parallelism: bool,
+    pub rate: bool,
+}
+
 /// Something that is kept as a document.
 pub trait StoredItem: Clone + Default + PartialEq + Serialize + DeserializeOwned + Send {
     /// As ids and errors have it.
@@ -57,6 +64,12 @@ impl StoredItem for UrlGroup {
 impl StoredItem for QueueTimes {
     const WHAT: &str = "queue";
     const MOST: usize = limits::QSTASH_QUEUES_MAX;
+    const AUDIT: Option<&str> = None;
+}
+
+impl StoredItem for PinnedLimits {
+    const WHAT: &str = "pin";
+    const MOST: usize = limits::QSTASH_PINS_MAX;
     const AUDIT: Option<&str> = None;
 }
 

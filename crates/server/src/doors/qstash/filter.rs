@@ -1,5 +1,7 @@
 //! Query strings of lists, and of commands on many messages.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use axum::http::Uri;
 use steadfast_core::{Job, JobId, Queue, ScheduleName, Timestamp, tag_text};
 use steadfast_engine::http::{HttpRequest, qstash::QstashMessage};
@@ -15,7 +17,12 @@ pub struct Filter {
     pub ids: Option<Vec<JobId>>,
     pub state: Option<String>,
     pub count: Option<usize>,
-    url: Option<String>,
+    urls: Vec<String>,
+    hosts: Vec<String>,
+    paths: Vec<String>,
+    /// Tags of messages with one of several labels, URL groups or flow control keys: each list by
+    /// the name of its parameter.
+    tags: BTreeMap<String, Vec<String>>,
     after: Option<JobId>,
     schedule: Option<String>,
     jobs: JobFilter,
@@ -31,6 +38,9 @@ impl Filter {
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             filter.set(&name, &value)?;
         }
+        // An index finds the messages of one tag; those of several are chosen from all.
+        let single = filter.tags.values().filter(|tags| tags.len() == 1);
+        filter.jobs.tags.extend(single.flatten().cloned());
         Ok(filter)
     }
 
@@ -69,10 +79,9 @@ impl Filter {
                 let after = value.parse();
                 self.after = Some(after.map_err(|_| wrong("the cursor of the page before"))?);
             }
-            "url" => {
-                once(self.url.is_some())?;
-                self.url = Some(value.to_owned());
-            }
+            "url" => add(name, &mut self.urls, value)?,
+            "host" => add(name, &mut self.hosts, value)?,
+            "path" => add(name, &mut self.paths, value)?,
             "queueName" => {
                 once(self.jobs.queue.is_some())?;
                 self.jobs.queue = Some(Queue::new(&queues::name(value))?);
@@ -81,11 +90,13 @@ impl Filter {
                 once(self.schedule.is_some())?;
                 self.schedule = Some(value.to_owned());
             }
-            "topicName" => self.jobs.tags.push(tag_text(GROUP_TAG, value)),
-            "flowControlKey" => self.jobs.tags.push(tag_text(FLOW_TAG, value)),
-            "label" => {
-                let tag = tag_text(&QstashMessage::label_tag(value), "");
-                self.jobs.tags.push(tag);
+            "topicName" | "flowControlKey" | "label" => {
+                let tag = match name {
+                    "topicName" => tag_text(GROUP_TAG, value),
+                    "flowControlKey" => tag_text(FLOW_TAG, value),
+                    _ => tag_text(&QstashMessage::label_tag(value), ""),
+                };
+                add(name, self.tags.entry(name.to_owned()).or_default(), &tag)?;
             }
             "responseStatus" => {
                 let status = value.parse().map_err(|_| wrong("a status of HTTP"))?;
@@ -140,31 +151,78 @@ impl Filter {
             jobs.schedule = Some(schedule.id);
         }
         let limit = self.count.unwrap_or(most).min(most);
-        let page: JobPageRequest = PageRequest {
-            limit,
-            after: self.after,
+        let mut found = Page {
+            items: Vec::new(),
+            next: self.after,
         };
-        let Page { items, next } = find_page(client, jobs, page, limits::LIST_TIME_MAX).await?;
-        let ids = items.iter().map(|job| job.id).collect();
-        let whole = client.jobs_of(ids).await?.into_iter().flatten();
-        Ok(Page {
-            items: whole.filter(|job| self.has_url(job)).collect(),
-            next,
-        })
+        // What no index finds is chosen from several pages.
+        for _ in 0..limits::QSTASH_PAGES_READ_MAX {
+            let page: JobPageRequest = PageRequest {
+                limit,
+                after: found.next,
+            };
+            let read = find_page(client, jobs.clone(), page, limits::LIST_TIME_MAX).await?;
+            let ids = read.items.iter().map(|job| job.id).collect();
+            let whole = client.jobs_of(ids).await?.into_iter().flatten();
+            found.items.extend(whole.filter(|job| self.has_target(job)));
+            found.next = read.next;
+            if found.next.is_none() || found.items.len() >= limit {
+                break;
+            }
+        }
+        if found.items.len() > limit {
+            found.items.truncate(limit);
+            found.next = found.items.last().map(|job| job.id);
+        }
+        Ok(found)
     }
 
     fn is_meant(&self, door: &Door, job: &Job) -> bool {
         let is_in_state = !self.jobs.dead_letters || job.is_dead_letter();
         let is_open = !self.jobs.unfinished || !job.progress.state.is_final();
-        door.owns(job) && is_in_state && is_open && self.has_url(job)
+        door.owns(job) && is_in_state && is_open && self.has_target(job)
     }
 
-    fn has_url(&self, job: &Job) -> bool {
-        self.url.as_ref().is_none_or(|url| {
-            let request = job.payload.decode::<HttpRequest>();
-            request.is_ok_and(|request| request.url() == url)
+    /// Whether a message is for one of the addresses, and has one tag of each list.
+    fn has_target(&self, job: &Job) -> bool {
+        let own: BTreeSet<String> = job
+            .tags
+            .iter()
+            .map(|(name, it)| tag_text(name, it))
+            .collect();
+        if !self
+            .tags
+            .values()
+            .all(|any| any.iter().any(|tag| own.contains(tag)))
+        {
+            return false;
+        }
+        let targets = [&self.urls, &self.hosts, &self.paths];
+        if targets.iter().all(|wanted| wanted.is_empty()) {
+            return true;
+        }
+        job.payload.decode::<HttpRequest>().is_ok_and(|request| {
+            let uri = request.url().parse::<Uri>().ok();
+            let host = uri.as_ref().and_then(Uri::host).unwrap_or_default();
+            let path = uri.as_ref().map_or("", Uri::path);
+            let parts = [request.url(), host, path];
+            let mut pairs = targets.iter().zip(parts);
+            pairs.all(|(wanted, part)| wanted.is_empty() || wanted.iter().any(|it| it == part))
         })
     }
+}
+
+/// One more value of a parameter that may be given several times: any of them matches.
+fn add(name: &str, values: &mut Vec<String>, value: &str) -> Result<(), Problem> {
+    let most = limits::QSTASH_VALUES_MAX;
+    if values.len() >= most {
+        return Err(Problem::invalid(
+            name,
+            format!("at most {most} times {name}"),
+        ));
+    }
+    values.push(value.to_owned());
+    Ok(())
 }
 
 impl Door {

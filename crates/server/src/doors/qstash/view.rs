@@ -49,7 +49,8 @@ pub fn request_fields(request: &HttpRequest, message: &QstashMessage) -> Fields 
         "parallelism": flow.and_then(|flow| flow.parallelism),
         "rate": flow.and_then(|flow| flow.rate),
         "period": flow.map(|flow| flow.period),
-        "label": labels.map(|labels| labels.join(",")),
+        // Older clients know one label.
+        "label": message.labels.first(),
         "labels": labels,
     }))
 }

@@ -25,6 +25,7 @@ const NO_COMMANDS: &[&str] = &[
     "createJob",
     "failAttempt",
     "previewPolicy",
+    "receiveCloudEvents",
     "releaseAttempt",
     "replayPolicy",
     "runUntilIdle",
