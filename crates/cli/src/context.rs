@@ -11,6 +11,7 @@ use crate::{
     output::{self, print_line},
     page::print_rows,
     server_args::contexts::{Contexts, ServerContext, change, not_found},
+    verbs::doctor::permissions::exposed_file,
 };
 
 #[derive(clap::Args)]
@@ -122,6 +123,8 @@ fn add(args: AddArgs) -> anyhow::Result<()> {
         production,
     };
     context.check()?;
+    let key_file = context.api_key_file.as_deref();
+    let warning = key_file.and_then(|path| exposed_file(path, "an API key"));
     change(|contexts| {
         if !replace && contexts.contexts.contains_key(&name) {
             return Err(usage(format!(
@@ -131,6 +134,9 @@ fn add(args: AddArgs) -> anyhow::Result<()> {
         contexts.contexts.insert(name.clone(), context);
         Ok(())
     })?;
+    if let Some(warning) = warning {
+        eprintln!("warning: {warning}");
+    }
     Ok(print_line!(
         "context {name} added; use it with `steadfast context use {name}` or --context {name}"
     )?)

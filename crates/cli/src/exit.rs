@@ -3,7 +3,7 @@
 
 use std::{error::Error, io, process::ExitCode};
 
-use steadfast_client::{ClientError, ErrorKind};
+use steadfast_client::{ClientError, ErrorKind, TlsProblem};
 
 use crate::output;
 
@@ -46,11 +46,7 @@ pub fn usage(sentence: impl Into<String>) -> anyhow::Error {
 pub fn client_error(error: &ClientError, url: &str) -> anyhow::Error {
     let sentence = match error.kind() {
         ErrorKind::Connect(_) => {
-            return ExitError::Unreachable(format!(
-                "cannot reach {url}: {}\n  is `steadfast serve` running? set its URL with --url or STEADFAST_URL",
-                root_cause(error)
-            ))
-            .into();
+            return ExitError::Unreachable(unreachable(error, url)).into();
         }
         ErrorKind::Timeout(_) => {
             return ExitError::Unreachable(format!("{url} did not respond in time")).into();
@@ -87,6 +83,46 @@ pub fn client_error(error: &ClientError, url: &str) -> anyhow::Error {
         Some(400 | 413 | 422) => ExitError::Usage(sentence).into(),
         _ => anyhow::anyhow!(sentence),
     }
+}
+
+/// Why there is no connection, and what to change.
+fn unreachable(error: &ClientError, url: &str) -> String {
+    let cause = root_cause(error);
+    let (reason, advice) = match error.tls_problem() {
+        None => (
+            cause,
+            "is `steadfast serve` running? set its URL with --url or STEADFAST_URL",
+        ),
+        Some(TlsProblem::UnknownAuthority) => (
+            "no trusted authority signed its certificate".to_owned(),
+            "for an authority of your own, pass its certificate with --ca-file or STEADFAST_CA_FILE",
+        ),
+        Some(TlsProblem::AuthorityAsServer) => (
+            "its certificate is that of an authority (CA:TRUE), which no server may use".to_owned(),
+            "make one with basicConstraints=CA:FALSE, or one that this authority signs: see docs/tls.md",
+        ),
+        Some(TlsProblem::WrongName) => (
+            cause,
+            "use a name of the certificate in the URL, or add this one to its subjectAltName",
+        ),
+        Some(TlsProblem::WrongTime) => (
+            cause,
+            "renew the certificate of the server, or set the clock of this machine",
+        ),
+        Some(TlsProblem::ServerWithoutTls) => (
+            "the server does not speak TLS".to_owned(),
+            "use http:// in --url or STEADFAST_URL",
+        ),
+        Some(TlsProblem::AnswerNotHttp) => (
+            format!("the answer is not HTTP ({cause})"),
+            "if the server speaks TLS, use https:// in --url or STEADFAST_URL",
+        ),
+        Some(_) => (
+            cause,
+            "the server needs another certificate: see docs/tls.md",
+        ),
+    };
+    format!("cannot reach {url}: {reason}\n  {advice}")
 }
 
 /// The root cause.

@@ -22,5 +22,5 @@ pub use steadfast_core::explain::brief;
 pub use table::{
     Table, boxed_table, plain_table, stacked_lines, status_cell, table_lines, terminal_width,
 };
-pub use text::{quantity, shorten, thousands};
+pub use text::{quantity, shorten, shorten_middle, thousands};
 pub use time::{age, bar, clock_time, local_time, moment, moment_in, now, relative};

@@ -1,10 +1,12 @@
 //! `steadfast top`: a server at a glance, again and again, and the keys for the first aid.
 //!
-//! * `snapshot`: what the server says at one time. `view`: the lines that show it.
+//! * `snapshot`: what the server says at one time. `view`: the lines that show it, and
+//!   `cells`: the texts in their columns.
 //! * `state`: what keys and snapshots change. `action`: what keys change on the server.
 //! * `screen`: the terminal.
 
 mod action;
+mod cells;
 mod screen;
 mod snapshot;
 mod state;

@@ -1,9 +1,13 @@
 //! Errors while a client is built, and while an operation runs.
 
-use std::{error::Error, fmt, io, path::PathBuf, time::Duration};
+mod tls;
+
+use std::{error::Error, fmt, path::PathBuf, time::Duration};
 
 use http::StatusCode;
 use steadfast_api::ProblemBody;
+
+pub use tls::TlsProblem;
 
 /// A client that cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -122,6 +126,14 @@ impl ClientError {
         self.retry_after
     }
 
+    /// Why there is no connection, if TLS is the reason.
+    pub fn tls_problem(&self) -> Option<TlsProblem> {
+        match &self.kind {
+            ErrorKind::Connect(error) => TlsProblem::find(&**error),
+            _ => None,
+        }
+    }
+
     /// Whether the same request may work later. After a timeout or an interrupted response the
     /// server may have done what it was asked to: repeat a create only with an idempotency key.
     pub fn is_transient(&self) -> bool {
@@ -145,7 +157,8 @@ impl ClientError {
 
     /// Whether the certificate of the server is not trusted, which no repeat can cure.
     pub(crate) fn is_untrusted(&self) -> bool {
-        self.source().is_some_and(is_certificate_error)
+        let problem = self.tls_problem();
+        problem.is_some_and(TlsProblem::is_of_certificate)
     }
 
     /// The error and its causes in one line, for a log.
@@ -167,16 +180,6 @@ impl ClientError {
     pub(crate) fn is_refusal_of_content(&self) -> bool {
         matches!(self.kind, ErrorKind::Encode(_)) || matches!(self.status(), Some(400 | 413 | 422))
     }
-}
-
-fn is_certificate_error(error: &(dyn Error + 'static)) -> bool {
-    // The source of an I/O error is not the error that it wraps, but the source of that.
-    let wrapped = error.downcast_ref().and_then(io::Error::get_ref);
-    matches!(
-        error.downcast_ref(),
-        Some(rustls::Error::InvalidCertificate(_))
-    ) || wrapped.is_some_and(|wrapped| is_certificate_error(wrapped))
-        || error.source().is_some_and(is_certificate_error)
 }
 
 impl fmt::Display for ClientError {

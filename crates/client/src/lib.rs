@@ -62,7 +62,7 @@ mod transport;
 mod worker;
 
 pub use client::{Client, ClientBuilder};
-pub use error::{BuildError, ClientError, ErrorKind};
+pub use error::{BuildError, ClientError, ErrorKind, TlsProblem};
 pub use events::{Event, EventStream};
 pub use queues::HealthBody;
 pub use request::{Request, Response};

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     auth::{
         cookies::CookieProtection, failed_sign_ins::FailedSignIns, keys::Keys, oidc::Oidc,
-        sessions::Sessions,
+        refused_keys::RefusedKeys, sessions::Sessions,
     },
     dashboard::state::DashboardState,
     http::{
@@ -127,11 +127,13 @@ pub struct App {
     pub(crate) keys: DocumentCache<Keys>,
     /// Browsers that have signed in.
     pub(crate) sessions: Sessions,
-    /// Addresses that tried wrong keys.
+    /// Addresses that tried wrong keys in the form.
     pub(crate) failed_sign_ins: FailedSignIns,
     /// Addresses whose sign-ins with the provider failed. They do not wait: all people behind a
     /// proxy would. Only the first failures of an address are logged.
     pub(crate) failed_provider_sign_ins: FailedSignIns,
+    /// Keys that were refused, in the form and by the API, for the log.
+    pub(crate) refused_keys: RefusedKeys,
     /// The caches of the dashboard.
     pub(crate) dashboard: DashboardState,
     /// Its settings.
@@ -209,6 +211,7 @@ impl App {
             sessions: Sessions::new(node.store(), oidc),
             failed_sign_ins: FailedSignIns::default(),
             failed_provider_sign_ins: FailedSignIns::default(),
+            refused_keys: RefusedKeys::default(),
             dashboard: DashboardState::default(),
             node,
             own_hosts: OwnHosts::new(&[(unknown_address, false)], &settings.own_names()),

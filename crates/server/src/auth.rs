@@ -6,4 +6,5 @@ pub mod cookies;
 pub mod failed_sign_ins;
 pub mod keys;
 pub mod oidc;
+pub mod refused_keys;
 pub mod sessions;

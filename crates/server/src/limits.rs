@@ -75,6 +75,8 @@ pub const FAILED_SIGN_INS_MAX: usize = 50;
 pub const FAILED_SIGN_INS_WINDOW: Duration = Duration::from_secs(5 * 60);
 /// Addresses of which failed sign-ins are remembered: about a megabyte.
 pub const FAILED_SIGN_IN_ADDRESSES_MAX: usize = 10_000;
+/// Lines about refused keys in the log within the same window, for all addresses.
+pub const REFUSED_KEY_LINES_MAX: usize = 100;
 /// How long a client may take to send its headers, the wait for its next request included.
 pub const HEADER_TIME_MAX: Duration = Duration::from_secs(30);
 /// A client that reads nothing of its response for this long has gone away.
@@ -487,12 +489,12 @@ mod tests {
                 hours(SESSION_TIME_MAX),
             ),
             (
-                "wrong keys at sign-in within 5 minutes",
+                "wrong keys in the sign-in form within 5 minutes",
                 "an address (IPv6: a /64), on a node",
                 count(FAILED_SIGN_INS_MAX),
             ),
             (
-                "wrong keys that wait for their response",
+                "wrong keys in the sign-in form that wait for their response",
                 node,
                 count(WRONG_KEYS_MAX),
             ),

@@ -3,3 +3,4 @@
 pub mod health;
 pub mod push;
 pub mod scrape;
+mod text_format;

@@ -89,8 +89,15 @@ fn job_table(jobs: &[JobBody]) -> Table {
 fn when(job: &JobBody, now: Timestamp) -> String {
     match job.waiting_for.first() {
         Some(blocker) => format!("waits: {}", blocker.kind),
+        None if is_set_aside(job) => "never: corrupt".to_owned(),
         None => next_or_last_time(job).map_or(String::new(), |time| relative(time, now)),
     }
+}
+
+/// Whether the store has moved it to the end of time, because it cannot be read. `steadfast doctor`
+/// and a command for this job say why.
+fn is_set_aside(job: &JobBody) -> bool {
+    matches!(job.label, JobLabel::Scheduled | JobLabel::Retrying) && job.run_at == Timestamp::MAX
 }
 
 /// Why it ended, and the first line of its newest failure.
@@ -297,5 +304,13 @@ mod tests {
         let ended = json!({"cancelRequested": true, "label": "cancelled",
             "finishedAt": "2026-01-01T12:00:01Z"});
         assert_eq!(job_facts(&job(ended), &[])[0].1, "cancelled");
+    }
+
+    #[test]
+    fn a_job_that_cannot_be_read_is_not_shown_with_the_end_of_time() {
+        let corrupt = job(json!({"label": "scheduled", "runAt": Timestamp::MAX.to_string()}));
+        assert_eq!(when(&corrupt, Timestamp::EPOCH), "never: corrupt");
+        let later = job(json!({"label": "scheduled"}));
+        assert!(when(&later, Timestamp::EPOCH).starts_with("in "));
     }
 }

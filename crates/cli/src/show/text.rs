@@ -31,6 +31,19 @@ pub fn shorten(line: &str, chars_max: usize) -> String {
     cut
 }
 
+/// At most `chars_max` characters of a name without colours, cut in its middle: names often differ at
+/// their end only.
+pub fn shorten_middle(name: &str, chars_max: usize) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    if chars.len() <= chars_max {
+        return name.to_owned();
+    }
+    let kept = chars_max.saturating_sub(1);
+    let (start, end) = (&chars[..kept / 2], &chars[chars.len() - kept.div_ceil(2)..]);
+    let cut = if chars_max == 0 { "" } else { "…" };
+    start.iter().collect::<String>() + cut + &end.iter().collect::<String>()
+}
+
 /// Each character, and whether it takes room on a terminal: escape sequences of colours do not.
 fn with_room(line: &str) -> impl Iterator<Item = (char, bool)> {
     let mut in_colour = false;
@@ -45,6 +58,19 @@ fn with_room(line: &str) -> impl Iterator<Item = (char, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_too_long_keeps_its_start_and_end() {
+        for (chars, text) in [
+            (0, ""),
+            (1, "…"),
+            (2, "…1"),
+            (9, "mail…pe-1"),
+            (13, "mail-europe-1"),
+        ] {
+            assert_eq!(shorten_middle("mail-europe-1", chars), text);
+        }
+    }
 
     #[test]
     fn one_is_singular_and_everything_else_is_plural() {

@@ -116,13 +116,18 @@ impl State {
             .collect()
     }
 
-    /// Moves the selection by this many rows. The first key selects the first row.
+    /// Moves the selection by this many rows. The first key selects the first row, or the last if it
+    /// is the key for that.
     fn select(&mut self, rows: isize) {
         let subjects = self.subjects();
         let current = self.selected.as_ref();
         let current = subjects.iter().position(|it| Some(it) == current);
         let last = subjects.len().saturating_sub(1);
-        let next = current.map_or(0, |row| row.saturating_add_signed(rows).min(last));
+        let next = match current {
+            Some(row) => row.saturating_add_signed(rows).min(last),
+            None if rows == isize::MAX => last,
+            None => 0,
+        };
         self.selected = subjects.into_iter().nth(next);
     }
 
@@ -177,19 +182,72 @@ impl State {
             rates: &self.rates,
             selected: self.selected.as_ref(),
             error,
-            foot: height.map(|_| self.foot()),
+            foot: height.map(|_| self.foot(width)),
             has_colours: output::has_colours(),
         };
         view.lines(width, height)
     }
 
-    fn foot(&self) -> Foot {
+    fn foot(&self, width: usize) -> Foot {
         let (text, is_urgent) = match (&self.question, &self.message) {
-            (Some(action), _) => (format!("{} [y/N]", action.question()), true),
+            (Some(action), _) => (action.question(width), true),
             (None, Some(Ok(done))) => (done.clone(), false),
             (None, Some(Err(error))) => (error.clone(), true),
             (None, None) => (KEYS.to_owned(), false),
         };
         Foot { text, is_urgent }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn state(queues: usize) -> State {
+        let tally = json!({"attempts": 0, "successes": 0, "failures": 0, "retries": 0,
+            "successfulRetries": 0, "exhausted": 0});
+        let with_counts = |fields: Value| {
+            let mut body = json!({"scheduled": 0, "ready": 0, "running": 0, "retrying": 0,
+                "succeeded": 0, "failed": 0, "cancelled": 0, "dlqSize": 0, "oldestReady": null,
+                "recent": tally, "total": tally});
+            for (name, value) in fields.as_object().unwrap() {
+                body[name] = value.clone();
+            }
+            body
+        };
+        let queue = |number: usize| {
+            let name = format!("q{number}");
+            let queue = json!({"tenant": "acme", "name": name, "paused": false});
+            serde_json::from_value(with_counts(queue)).unwrap()
+        };
+        let stats = json!({"now": "2026-11-18T09:00:00Z", "totalRetries": 0,
+            "successfulRetries": 0, "retrySuccessRate": null, "retryRate": null,
+            "throughput": 0.0, "lanes": []});
+        let snapshot = Snapshot {
+            stats: serde_json::from_value(with_counts(stats)).unwrap(),
+            queues: (0..queues).map(queue).collect(),
+            has_more_queues: false,
+            destinations: Vec::new(),
+            failures: Vec::new(),
+            nodes: None,
+        };
+        State::new("http://127.0.0.1:7373".to_owned(), None, snapshot)
+    }
+
+    #[test]
+    fn the_first_key_selects_the_first_row_and_end_the_last() {
+        for (code, expected) in [
+            (KeyCode::Down, 0),
+            (KeyCode::Home, 0),
+            (KeyCode::PageDown, 0),
+            (KeyCode::End, 2),
+        ] {
+            let mut state = state(3);
+            let _next = state.apply(Event::Key(KeyEvent::from(code)));
+            let expected = Subject::of_queue(&state.snapshot.queues[expected]);
+            assert_eq!(state.selected, Some(expected), "{code:?}");
+        }
     }
 }

@@ -3,16 +3,15 @@
 use std::ops::Range;
 
 use steadfast_api::{DestinationBody, FailureGroupBody, QueueBody};
-use steadfast_core::Timestamp;
 
 use super::{
     action::Subject,
+    cells::{cell, compact, number, oldest, one_line, padded, rate, share, short_age},
     snapshot::{Rates, Snapshot},
 };
 use crate::{
     limits::{TOP_NAME_CHARS, WIDTH_DEFAULT},
-    output::escape,
-    show::{age, brief, clock_time, shorten, thousands},
+    show::{clock_time, shorten, shorten_middle},
 };
 
 const RED: &str = "31";
@@ -42,7 +41,7 @@ pub struct Foot {
 impl View<'_> {
     /// The lines, each at most `width` characters; all rows if there is no `height`.
     pub fn lines(&self, width: usize, height: Option<usize>) -> Vec<String> {
-        let mut lines = self.head();
+        let mut lines = self.head(width);
         let foot = self.foot.as_ref();
         let body = height.map(|height| height.saturating_sub(lines.len() + 1));
         let rows = BlockRows::new(self.snapshot, body);
@@ -59,18 +58,10 @@ impl View<'_> {
         lines.iter().map(|line| shorten(line, width)).collect()
     }
 
-    fn head(&self) -> Vec<String> {
+    fn head(&self, width: usize) -> Vec<String> {
         let Snapshot { stats, nodes, .. } = self.snapshot;
         let counts = &stats.counts;
-        let mut title = format!(
-            "steadfast {}  {}",
-            one_line(self.url),
-            clock_time(stats.now)
-        );
-        if let Some(context) = self.production {
-            let warning = format!("production: context {}", one_line(context));
-            title = format!("{title}  {}", self.paint(BOLD_RED, &warning));
-        }
+        let title = self.title(width);
         let oldest = oldest(counts.oldest_ready, stats.now);
         let recent = counts.recent;
         let now = match self.rates.total {
@@ -112,6 +103,20 @@ impl View<'_> {
         lines
     }
 
+    /// The URL gives way: the time and the warning are always seen.
+    fn title(&self, width: usize) -> String {
+        let time = clock_time(self.snapshot.stats.now);
+        let warning = self.production.map_or(String::new(), |context| {
+            format!("  production: context {}", one_line(context))
+        });
+        let rest = "steadfast   ".len() + time.len() + warning.chars().count();
+        let url = shorten_middle(&one_line(self.url), width.saturating_sub(rest));
+        match warning.is_empty() {
+            true => format!("steadfast {url}  {time}"),
+            false => format!("steadfast {url}  {time}{}", self.paint(BOLD_RED, &warning)),
+        }
+    }
+
     fn queue_lines(&self, width: usize, rows: Option<usize>) -> Vec<String> {
         let snapshot = self.snapshot;
         if snapshot.queues.is_empty() {
@@ -128,21 +133,24 @@ impl View<'_> {
                 false => queue.name.clone(),
             };
             let counts = &queue.counts;
+            let cells = [
+                compact(counts.ready),
+                compact(counts.running),
+                compact(counts.retrying),
+                oldest(counts.oldest_ready, now),
+                rate(self.rates.of(queue)),
+                share(counts.recent.failures, counts.recent.attempts),
+                number(counts.dlq_size, 5),
+            ];
             format!(
-                "{} {} {}{:>8}{:>8}{:>9}{:>7}{:>8}{:>6}{:>5}",
+                "{} {} {}{}",
                 self.mark(&Subject::of_queue(queue)),
                 padded(&name, names),
                 match queue.paused {
                     true => self.paint(YELLOW, "paused"),
                     false => "open  ".to_owned(),
                 },
-                compact(counts.ready),
-                compact(counts.running),
-                compact(counts.retrying),
-                oldest(counts.oldest_ready, now),
-                format!("{:.1}", self.rates.of(queue)),
-                share(counts.recent.failures, counts.recent.attempts),
-                compact(counts.dlq_size),
+                queue_cells(&cells),
             )
         };
         let selected = |queue: &QueueBody| self.selected == Some(&Subject::of_queue(queue));
@@ -153,16 +161,13 @@ impl View<'_> {
         };
         let header = |shown: String| {
             let title = padded(&format!("QUEUE{shown}"), names);
-            format!(
-                "  {title} STATUS{:>8}{:>8}{:>9}{:>7}{:>8}{:>6}{:>5}",
-                "READY", "RUNNING", "RETRYING", "WAIT", "PER S", "FAIL", "DLQ"
-            )
+            format!("  {title} STATUS{}", queue_cells(&QUEUE_TITLES))
         };
         self.block(&snapshot.queues, rows, more, header, selected, row)
     }
 
     fn destination_lines(&self, width: usize, rows: Option<usize>) -> Vec<String> {
-        let names = width.clamp(WIDTH_DEFAULT.into(), 2 * usize::from(WIDTH_DEFAULT)) / 2 - 6;
+        let names = width.clamp(WIDTH_DEFAULT.into(), 2 * usize::from(WIDTH_DEFAULT)) / 2 - 8;
         let now = self.snapshot.stats.now;
         let row = |destination: &DestinationBody| {
             let status = destination.describe_status();
@@ -170,11 +175,15 @@ impl View<'_> {
             let colour = if is_bad { RED } else { YELLOW };
             let status = padded(status, 13);
             let incident = destination.incident.as_ref();
-            let since = incident.map_or(String::new(), |incident| age(incident.began_at, now));
+            let since = incident.map_or(String::new(), |incident| {
+                short_age(now.since(incident.began_at))
+            });
             let cause = incident.map_or(String::new(), |incident| one_line(&incident.cause));
-            let recent = format!("{} of {}", destination.failed, destination.attempts);
+            let recent = [destination.failed, destination.attempts];
+            let recent = recent.map(|count| number(count.into(), 4)).join(" of ");
+            let (recent, since) = (cell(&recent, 12), cell(&since, 6));
             format!(
-                "{} {} {} {recent:>11}{since:>7}  {cause}",
+                "{} {} {}{recent}{since}  {cause}",
                 self.mark(&Subject::of_destination(destination)),
                 padded(&destination.destination, names),
                 match is_bad || destination.holds_jobs {
@@ -186,10 +195,8 @@ impl View<'_> {
         let selected = |it: &DestinationBody| self.selected == Some(&Subject::of_destination(it));
         let header = |shown: String| {
             let title = padded(&format!("DESTINATION{shown}"), names);
-            format!(
-                "  {title} {:<13} {:>11}{:>7}  CAUSE",
-                "STATUS", "FAILED", "SINCE"
-            )
+            let (failed, since) = (cell("FAILED", 12), cell("SINCE", 6));
+            format!("  {title} {:<13}{failed}{since}  CAUSE", "STATUS")
         };
         self.block(&self.snapshot.destinations, rows, "", header, selected, row)
     }
@@ -197,19 +204,14 @@ impl View<'_> {
     fn failure_lines(&self, rows: Option<usize>) -> Vec<String> {
         let now = self.snapshot.stats.now;
         let row = |group: &FailureGroupBody| {
-            format!(
-                "  {:>7}{:>7}{:>7}  {}",
-                compact(group.count),
-                compact(group.dead_letters),
-                age(group.last_seen, now),
-                one_line(&group.sentence()),
-            )
+            let last = short_age(now.since(group.last_seen));
+            let cells = [compact(group.count), compact(group.dead_letters), last];
+            let cells = cells.map(|text| cell(&text, 6)).concat();
+            format!("  {cells}  {}", one_line(&group.sentence()))
         };
         let header = |shown: String| {
-            format!(
-                "  {:>7}{:>7}{:>7}  FAILURE OF THE LAST HOUR{shown}",
-                "COUNT", "DEAD", "LAST"
-            )
+            let cells = ["COUNT", "DEAD", "LAST"].map(|title| cell(title, 6));
+            format!("  {}  FAILURE OF THE LAST HOUR{shown}", cells.concat())
         };
         self.block(&self.snapshot.failures, rows, "", header, |_| false, row)
     }
@@ -270,7 +272,8 @@ struct BlockRows {
 const BLOCK_LINES: usize = 2; // not a limit: what `block` draws
 
 impl BlockRows {
-    /// Queues get what the others leave, and these leave most of it.
+    /// Queues get what the others leave, and these leave most of it. What the queues do not fill
+    /// goes back to the others.
     fn new(snapshot: &Snapshot, body: Option<usize>) -> Self {
         let Some(body) = body else {
             return Self {
@@ -279,17 +282,40 @@ impl BlockRows {
                 failures: None,
             };
         };
-        let rows = |items: usize, share: usize| items.min(body / share);
+        let items = [snapshot.destinations.len(), snapshot.failures.len()];
         let lines = |rows: usize| if rows == 0 { 0 } else { rows + BLOCK_LINES };
-        let destinations = rows(snapshot.destinations.len(), 4);
-        let failures = rows(snapshot.failures.len(), 6);
-        let queues = body.saturating_sub(lines(destinations) + lines(failures) + BLOCK_LINES);
+        let mut rows = [items[0].min(body / 4), items[1].min(body / 6)];
+        let taken: usize = rows.iter().map(|rows| lines(*rows)).sum();
+        let queues = body.saturating_sub(taken + BLOCK_LINES);
+        let mut spare = queues.saturating_sub(snapshot.queues.len());
+        for (rows, items) in rows.iter_mut().zip(items) {
+            let wanted = lines(items) - lines(*rows);
+            let more = wanted.min(spare);
+            spare -= more;
+            *rows += match *rows {
+                0 => more.saturating_sub(BLOCK_LINES),
+                _ => more,
+            };
+        }
         Self {
             queues: Some(queues),
-            destinations: Some(destinations),
-            failures: Some(failures),
+            destinations: Some(rows[0]),
+            failures: Some(rows[1]),
         }
     }
+}
+
+const QUEUE_TITLES: [&str; 7] = [
+    "READY", "RUNNING", "RETRYING", "WAIT", "PER S", "FAIL", "DLQ",
+];
+/// The widths of these columns, without the space before each.
+const QUEUE_WIDTHS: [usize; 7] = [7, 7, 8, 6, 6, 5, 5]; // not a limit: a layout of 80 columns
+
+fn queue_cells(texts: &[impl AsRef<str>; 7]) -> String {
+    let cells = texts.iter().zip(QUEUE_WIDTHS);
+    cells
+        .map(|(text, chars)| cell(text.as_ref(), chars))
+        .collect()
 }
 
 /// The part of a list that is shown, with the selected row in its middle where that is possible.
@@ -302,38 +328,6 @@ fn window(items: usize, rows: usize, selected: usize) -> Range<usize> {
 fn has_tenants(queues: &[QueueBody]) -> bool {
     let first = queues.first().map(|queue| &queue.tenant);
     queues.iter().any(|queue| Some(&queue.tenant) != first)
-}
-
-/// A number in at most seven characters: `99,999`, `1,204k`, `12M`.
-fn compact(number: u64) -> String {
-    match number {
-        0..100_000 => thousands(number),
-        100_000..10_000_000 => format!("{}k", thousands(number / 1_000)),
-        _ => format!("{}M", thousands(number / 1_000_000)),
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "people read whole percents")]
-fn share(part: u64, whole: u64) -> String {
-    match whole {
-        0 => "–".to_owned(),
-        whole => format!("{:.0} %", 100.0 * part as f64 / whole as f64),
-    }
-}
-
-fn oldest(since: Option<Timestamp>, now: Timestamp) -> String {
-    since.map_or("–".to_owned(), |since| brief(now.since(since)))
-}
-
-/// A text from outside in exactly this number of characters.
-fn padded(text: &str, chars: usize) -> String {
-    let text = shorten(&one_line(text), chars);
-    format!("{text:<chars$}")
-}
-
-/// A text from outside, which cannot change the terminal or begin a line.
-fn one_line(text: &str) -> String {
-    escape(text).replace('\n', " ")
 }
 
 #[cfg(test)]
@@ -385,6 +379,18 @@ mod tests {
         }
     }
 
+    fn failure(last_seen: &str) -> FailureGroupBody {
+        serde_json::from_value(json!({
+            "fingerprint": "0123456789abcdef", "tenant": "acme", "state": "new",
+            "stateSince": "2026-11-18T08:00:00Z", "markedBy": null, "class": "timeout",
+            "httpStatus": null, "pattern": "no response", "count": 12, "jobs": 12,
+            "deadLetters": 2, "firstSeen": "2026-11-18T08:00:00Z", "lastSeen": last_seen,
+            "hours": [], "kinds": [], "queues": [],
+            "destinations": [], "workerVersions": [], "example": null,
+        }))
+        .unwrap()
+    }
+
     fn lines(snapshot: &Snapshot, selected: Option<&Subject>, size: (usize, usize)) -> Vec<String> {
         let foot = Foot {
             text: "q quit".to_owned(),
@@ -416,12 +422,67 @@ mod tests {
         let text = screen.join("\n");
         assert!(text.contains("QUEUE 24-37 of 40"), "{text}");
         assert!(
-            text.contains("› a-queue-with-a-long… open    99,999       3        1     1m"),
+            text.contains("› a-queue-w…ng-name-30 open    99,999       3        1     1m"),
             "{text}"
         );
         assert!(text.contains("ready 1,234k"), "{text}");
         assert!(text.contains("held"), "{text}");
         assert!(text.ends_with("q quit"), "{text}");
+    }
+
+    /// The columns of a row after the name and status.
+    fn columns(line: &str) -> Vec<&str> {
+        line.split_whitespace().collect()
+    }
+
+    #[test]
+    fn columns_keep_a_space_between_them_whatever_they_hold() {
+        let mut snapshot = snapshot(2);
+        let counts = json!({"now": "2026-11-18T09:13:18Z"});
+        let stats = with(serde_json::to_value(&snapshot.stats).unwrap(), &counts);
+        snapshot.stats = serde_json::from_value(stats).unwrap();
+        snapshot.queues[0].counts.dlq_size = 123_456;
+        snapshot.failures = vec![failure("2026-11-18T09:00:02Z")];
+        let screen = lines(&snapshot, None, (80, 24));
+        let row = |start: &str| {
+            let row = screen.iter().find(|line| line.trim().starts_with(start));
+            columns(row.unwrap_or_else(|| panic!("{start} is not in {screen:#?}")))
+        };
+        let queue = row("a-queue-w…ong-name-0");
+        assert_eq!(
+            queue[1..],
+            ["open", "99,999", "3", "1", "14m", "0.7", "25", "%", "123k"]
+        );
+        let failure = row("12");
+        assert_eq!(failure[..4], ["12", "2", "13m", "timeout:"], "{failure:?}");
+    }
+
+    #[test]
+    fn rows_that_queues_do_not_need_show_failures_and_destinations() {
+        let mut snapshot = snapshot(1);
+        snapshot.failures = (0..10).map(|_| failure("2026-11-18T08:59:00Z")).collect();
+        let text = lines(&snapshot, None, (80, 24)).join("\n");
+        assert!(text.contains("FAILURE OF THE LAST HOUR\n"), "{text}");
+        snapshot.failures.extend(snapshot.failures.clone());
+        let screen = lines(&snapshot, None, (80, 24));
+        assert!(!screen[screen.len() - 2].is_empty(), "{screen:#?}");
+    }
+
+    #[test]
+    fn a_long_url_does_not_push_the_production_warning_off_the_screen() {
+        let view = View {
+            url: "https://jobs.a-rather-long-name.of-a-cluster.eu-central-1.example.com:7373",
+            production: Some("prod"),
+            snapshot: &snapshot(1),
+            rates: &Rates::default(),
+            selected: None,
+            error: None,
+            foot: None,
+            has_colours: false,
+        };
+        let title = view.lines(80, None).swap_remove(0);
+        assert!(title.ends_with("production: context prod"), "{title}");
+        assert_eq!(title.chars().count(), 80, "{title}");
     }
 
     #[test]

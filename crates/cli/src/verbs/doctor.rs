@@ -2,7 +2,7 @@
 //! that `--recount` repairs.
 
 mod damage;
-mod permissions;
+pub mod permissions;
 mod recount;
 mod server;
 mod sqlite;

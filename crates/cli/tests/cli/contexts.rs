@@ -34,18 +34,17 @@ fn a_context_names_a_server_and_its_key() {
         "no contexts; add one with `steadfast context add`\n"
     );
 
-    done(
-        &node,
-        &[
-            "context",
-            "add",
-            "here",
-            "--url",
-            &node.url,
-            "--api-key-file",
-            "key",
-        ],
-    );
+    let mut allow = fs::metadata(&key_file).unwrap().permissions();
+    let add = ["context", "add", "here", "--url", &node.url];
+    let add = [&add[..], &["--api-key-file", "key", "--replace"]].concat();
+    for (mode, is_exposed) in [(0o644, true), (0o600, false)] {
+        allow.set_mode(mode);
+        fs::set_permissions(&key_file, allow.clone()).unwrap();
+        let added = run(&node, &add);
+        assert_eq!(added.code, 0, "{added:?}");
+        let warning = "other users can read";
+        assert_eq!(added.err.contains(warning), is_exposed, "{added:?}");
+    }
     let mode = fs::metadata(file(&node)).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let folder = fs::metadata(file(&node).parent().unwrap()).unwrap();

@@ -30,7 +30,8 @@ impl FailedSignIns {
         failures.is_some_and(|it| it.count >= FAILED_SIGN_INS_MAX)
     }
 
-    pub fn add(&self, address: IpAddr) {
+    /// Counts one more, and returns how many there were in the window.
+    pub fn add(&self, address: IpAddr) -> usize {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if table.len() >= FAILED_SIGN_IN_ADDRESSES_MAX && !table.contains_key(&address) {
             table.retain(|_, it| it.is_recent());
@@ -45,6 +46,7 @@ impl FailedSignIns {
             *failures = Failures::new();
         }
         failures.count += 1;
+        failures.count
     }
 }
 

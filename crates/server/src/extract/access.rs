@@ -22,7 +22,7 @@ use crate::{
         oidc::Person,
         sessions::{self, SessionUser},
     },
-    http::Problem,
+    http::{Problem, connections::Connection},
     limits,
 };
 
@@ -341,13 +341,19 @@ async fn authenticate(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     });
     let token =
         token.ok_or_else(|| refused("no_key", "the header must be Authorization: Bearer sf_…"))?;
+    let refused_key = |code, detail: &str| {
+        if let Some(connection) = parts.extensions.get::<Arc<Connection>>() {
+            app.refused_keys.add(connection.address);
+        }
+        refused(code, detail)
+    };
     let known = keys.find(token);
     let known = known
-        .ok_or_else(|| refused("unknown_key", "this API key does not exist or was revoked"))?;
+        .ok_or_else(|| refused_key("unknown_key", "this API key does not exist or was revoked"))?;
     let now = app.client.now();
     if let Some(at) = known.key.expires_at.filter(|_| known.key.has_expired(now)) {
         let detail = format!("this API key expired at {at}; create a new one");
-        return Err(refused("expired_key", &detail));
+        return Err(refused_key("expired_key", &detail));
     }
     known.note_use(|| app.node.store(), now);
     Ok(Caller::of(&known.key))

@@ -211,6 +211,9 @@ impl From<ClientError> for Problem {
             | ClientError::TooManySchedules { .. } => {
                 Self::new(StatusCode::CONFLICT, "too_many", error.to_string())
             }
+            ClientError::DamagedSecret { .. } => {
+                Self::new(StatusCode::CONFLICT, "damaged", error.to_string())
+            }
             ClientError::PausedForAll { .. } => {
                 Self::new(StatusCode::CONFLICT, "paused_for_all", error.to_string())
             }

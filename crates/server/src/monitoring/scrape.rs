@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::atomic::AtomicU64};
 
 use axum::{
-    http::header,
+    http::{HeaderMap, header},
     response::{IntoResponse, Response},
 };
 use prometheus_client::{
@@ -17,6 +17,7 @@ use steadfast_core::{
 use steadfast_engine::{ClientError, DestinationCounts, GateUse, IncidentCounts};
 use steadfast_store::{FailureFilter, LaneStats, OperationFilter, PageRequest, StoreMetrics};
 
+use super::text_format;
 use crate::{
     app::App,
     extract::Monitors,
@@ -400,9 +401,21 @@ pub fn to_text(registry: &Registry) -> String {
 }
 
 /// `GET /metrics`: of all tenants, or of the caller's own.
-pub async fn metrics(Monitors { app, caller }: Monitors) -> Result<Response, Problem> {
+pub async fn metrics(
+    Monitors { app, caller }: Monitors,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     let text = to_text(&gather(&app, caller.tenant.as_ref()).await?);
-    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let (media, text) = match text_format::is_wanted(&headers) {
+        true => (
+            "text/plain; version=0.0.4; charset=utf-8",
+            text_format::from_openmetrics(&text),
+        ),
+        false => (
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            text,
+        ),
+    };
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())
 }
 

@@ -31,16 +31,19 @@ pub fn check_secret_files(settings: &Settings, findings: &mut Findings) {
     ];
     for (path, contents) in files {
         let Some(path) = path else { continue };
-        if let Some(mode) = mode(path)
-            && mode & 0o007 != 0
-        {
-            let path = path.display();
-            let sentence = format!(
-                "other users can read {path} (mode {mode:o}), which contains {contents}: chmod 600 {path}"
-            );
+        if let Some(sentence) = exposed_file(path, contents) {
             findings.warn("access", sentence);
         }
     }
+}
+
+/// A warning if every user of the machine may read a file.
+pub fn exposed_file(path: &Path, contents: &str) -> Option<String> {
+    let mode = mode(path).filter(|mode| mode & 0o007 != 0)?;
+    let path = path.display();
+    Some(format!(
+        "other users can read {path} (mode {mode:o}), which contains {contents}: chmod 600 {path}"
+    ))
 }
 
 /// What its owner, its group and all others may do; `None` if there is no such file.

@@ -220,6 +220,9 @@ pub async fn run(server: &Server, work: &BulkWork, args: &BulkArgs) -> anyhow::R
     if counted.count > 0 && request.ids.is_none() {
         server.confirm(&format!("{verb} {amount}?"), args.run.yes)?;
     } else if work.is_destructive() {
+        // Which of them allow it is only known when it is done.
+        let named = request.ids.as_ref().map_or(0, Vec::len);
+        let amount = work.amount(named as u64, false);
         server.confirm_in_production(&format!("{verb} {amount}?"), args.run.yes)?;
     }
     let operation = server

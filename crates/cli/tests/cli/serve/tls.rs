@@ -143,6 +143,77 @@ fn https_is_served_over_http_2_and_1_and_only_there() {
 }
 
 #[test]
+fn the_certificate_of_the_book_works_with_the_command_line() {
+    let book = include_str!("../../../../../docs/tls.md");
+    let line = book.lines().find(|line| line.starts_with("$ openssl req"));
+    let dir = dir();
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &line.unwrap()[2..]])
+        .current_dir(dir.path());
+    assert!(shell.status().unwrap().success());
+    let files = ["--tls-cert", "tls.crt", "--tls-key", "tls.key"];
+    let node = Node::start_in(dir, &[&PORT_0[..], &files].concat());
+    let listed = node.run(&["nodes", "list", "--ca-file", "tls.crt"]);
+    assert_eq!(listed.code, 0, "{listed:?}");
+    let by_name = node.url.replace("127.0.0.1", "localhost");
+    let by_name = ["nodes", "list", "--ca-file", "tls.crt", "--url", &by_name];
+    let listed = node.run(&by_name);
+    assert_eq!(listed.code, 0, "{listed:?}");
+}
+
+#[test]
+fn a_server_that_cannot_be_trusted_or_speaks_another_protocol_has_its_sentence() {
+    let node = start(&["--plain-listen", "127.0.0.1:0"]);
+    let refused = |args: &[&str], sentences: [&str; 2]| {
+        let output = node.run(&[&["nodes", "list"], args].concat());
+        assert_eq!(output.code, 3, "{output:?}");
+        for sentence in sentences {
+            assert!(output.err.contains(sentence), "{output:?}");
+        }
+        assert!(
+            !output.err.contains("is `steadfast serve` running"),
+            "{output:?}"
+        );
+    };
+    refused(
+        &[],
+        [
+            "no trusted authority signed",
+            "pass its certificate with --ca-file",
+        ],
+    );
+    let plain = node.url.replace("https", "http");
+    refused(
+        &["--url", &plain],
+        ["is not HTTP", "if the server speaks TLS, use https://"],
+    );
+    let without = Node::start(&PORT_0);
+    let https = without.url.replace("http", "https");
+    refused(&["--url", &https], ["does not speak TLS", "use http://"]);
+
+    for (name, is_ca, sentence) in [
+        ("127.0.0.1", true, "is that of an authority (CA:TRUE)"),
+        ("example.com", false, "use a name of the certificate"),
+    ] {
+        let dir = dir();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        if is_ca {
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        }
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        fs::write(dir.path().join("tls.crt"), pem).unwrap();
+        fs::write(dir.path().join("tls.key"), key.serialize_pem()).unwrap();
+        let files = ["--tls-cert", "tls.crt", "--tls-key", "tls.key"];
+        let node = Node::start_in(dir, &[&PORT_0[..], &files].concat());
+        let output = node.run(&["nodes", "list", "--ca-file", "tls.crt"]);
+        assert_eq!(output.code, 3, "{output:?}");
+        assert!(output.err.contains(sentence), "{output:?}");
+    }
+}
+
+#[test]
 fn cookies_travel_over_https_only_if_the_server_or_its_public_url_has_it() {
     let key = "sf_".to_owned() + &"a1b2c3d4".repeat(8);
     let sign_in = |node: &Node| {

@@ -130,5 +130,6 @@ fn check_address(app: &App, extensions: &Extensions) -> Result<(), Problem> {
 fn fail_address(app: &App, extensions: &Extensions) {
     if let Some(connection) = extensions.get::<Arc<Connection>>() {
         app.failed_sign_ins.add(connection.address);
+        app.refused_keys.add(connection.address);
     }
 }

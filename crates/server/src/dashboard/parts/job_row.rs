@@ -1,6 +1,6 @@
 //! A job in a list.
 
-use steadfast_core::{Job, JobId, JobState};
+use steadfast_core::{Job, JobId, JobState, Timestamp};
 use steadfast_store::{JobFilter, JobPageRequest, Page};
 
 use crate::{
@@ -86,6 +86,10 @@ fn when(job: &Job, layout: &Layout) -> (&'static str, PageTime) {
             ("ended", layout.time(finished))
         }
         _ if job.is_blocked() => ("waiting for others", layout.time(job.created_at)),
+        // The store has moved it to the end of time.
+        _ if job.earliest_run_at() == Timestamp::MAX => {
+            ("corrupt, created", layout.time(job.created_at))
+        }
         _ => ("due", layout.time(job.earliest_run_at())),
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use steadfast_server::keys::Scope;
 
+use super::secrets::listen;
 use crate::{
     client::Http,
     server::{Server, Setup, id_of, until},
@@ -42,6 +43,22 @@ async fn without_a_key_nothing_is_shown_but_health_and_the_description() {
     let basic = [("authorization", "Basic c2VjcmV0")];
     let basic = server.http.send("GET", "/api/v1/jobs", &basic, "").await;
     basic.is_problem(401, "no_key", None);
+}
+
+#[tokio::test]
+async fn refused_keys_leave_a_few_lines_in_the_log_and_a_valid_one_is_never_refused() {
+    let (log, _logging) = listen();
+    let server = Server::start().await;
+    let admin = server.key(Scope::Admin, None).await;
+    let stranger = server.http.with_key(UNKNOWN);
+    for _ in 0..60 {
+        let refused = stranger.get("/api/v1/jobs").await;
+        refused.is_problem(401, "unknown_key", None);
+    }
+    admin.get("/api/v1/jobs").await.is(200);
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert_eq!(log.matches("API keys refused").count(), 2, "{log}");
+    assert!(!log.contains(UNKNOWN));
 }
 
 #[tokio::test]

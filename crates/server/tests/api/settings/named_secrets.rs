@@ -279,3 +279,34 @@ async fn secrets_have_a_size_a_form_and_a_number() {
     assert_eq!((count(&page), count(&rest)), (60, 40));
     assert_eq!(rest["nextCursor"], Value::Null);
 }
+
+#[tokio::test]
+async fn a_secret_that_cannot_be_read_says_so_and_can_be_set_again() {
+    let server = Server::start().await;
+    let path = "/api/v1/secrets/stripe";
+    for (spoilt, reason) in [
+        ("~gone:AAAA", "encrypted with key `gone`"),
+        ("no JSON", "is not that of a secret"),
+    ] {
+        set(&server.http, "stripe", VALUE).await;
+        server.spoil(&format!(
+            "UPDATE steadfast_record SET body = '{spoilt}' WHERE kind = 'secret'"
+        ));
+        let job = request("http://127.0.0.1:1");
+        let refused = server.http.post("/api/v1/jobs", job).await;
+        assert!(refused.body.contains(reason), "{}", refused.body);
+        refused.is_problem(409, "damaged", None);
+        let refused = server.http.put(path, json!({"value": VALUE})).await;
+        refused.is_problem(409, "damaged", None);
+        assert_eq!(server.http.delete(path).await.status, 204);
+        set(&server.http, "stripe", VALUE).await;
+        server
+            .http
+            .post("/api/v1/jobs", request("http://127.0.0.1:1"))
+            .await
+            .is(201);
+        let metrics = server.http.get("/metrics").await.body;
+        assert!(metrics.contains("steadfast_damaged_rows 0\n"), "{metrics}");
+        assert_eq!(server.http.delete(path).await.status, 204);
+    }
+}

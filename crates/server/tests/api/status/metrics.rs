@@ -1,5 +1,10 @@
 //! Figures for those who watch.
 
+use std::{
+    io::Write as _,
+    process::{Command, Stdio},
+};
+
 use opentelemetry_proto::tonic::metrics::v1::{Metric, metric::Data, number_data_point::Value};
 use serde_json::json;
 use steadfast_server::{Settings, Telemetry};
@@ -9,6 +14,28 @@ use crate::{
     server::{Server, Setup, until},
     target::Target,
 };
+
+/// The format of Prometheus before OpenMetrics, as its own tool reads it.
+async fn check_text_format(server: &Server) {
+    let accept = [("accept", "text/plain;version=0.0.4")];
+    let reply = server.http.send("GET", "/metrics", &accept, "").await;
+    let media = &reply.headers["content-type"];
+    assert_eq!(media, "text/plain; version=0.0.4; charset=utf-8");
+    let mut promtool = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = promtool.stdin.take().unwrap();
+    stdin.write_all(reply.body.as_bytes()).unwrap();
+    drop(stdin);
+    let checked = promtool.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&checked.stderr);
+    // 3 is a matter of taste, such as the names of units.
+    assert!(matches!(checked.status.code(), Some(0 | 3)), "{err}");
+    assert!(!err.contains("error while linting"), "{err}");
+}
 
 #[tokio::test]
 async fn every_documented_metric_has_its_value() {
@@ -60,6 +87,7 @@ async fn every_documented_metric_has_its_value() {
     assert!(reply.body.ends_with("# EOF\n"));
     let media = &reply.headers["content-type"];
     assert!(media.starts_with("application/openmetrics-text"), "{media}");
+    check_text_format(&server).await;
 
     let stats = server.http.get("/api/v1/stats").await.is(200);
     assert_eq!(stats["totalRetries"], 2);
