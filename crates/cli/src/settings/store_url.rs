@@ -14,7 +14,7 @@ use steadfast::{
     store::{OpenError, Store, TableStore},
 };
 
-use crate::exit::usage;
+use crate::exit::{ExitError, usage};
 
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoreUrl {
@@ -43,7 +43,9 @@ impl StoreUrl {
             }
             Self::Memory => Ok(Arc::new(MemoryStore::default())),
             Self::Postgres(url) => {
-                let options = PostgresOptions::default().encryption(options.encryption);
+                let options = PostgresOptions::default()
+                    .existing(options.existing)
+                    .encryption(options.encryption);
                 let options = match direct {
                     Some(Self::Postgres(direct)) => options.direct(&split_schema(direct).0),
                     _ => options,
@@ -82,7 +84,9 @@ impl StoreUrl {
     /// Opens a store that exists, with its keys.
     pub async fn open_encrypted(&self, options: SqliteOptions) -> anyhow::Result<Arc<dyn Store>> {
         match self {
-            Self::Sqlite(path) if !path.exists() => Err(usage(format!("{self} does not exist"))),
+            Self::Sqlite(path) if !path.exists() => {
+                Err(ExitError::NotFound(format!("{self} does not exist")).into())
+            }
             Self::Sqlite(path) => {
                 // The store exists, so another application may have tables in the file.
                 Ok(Arc::new(SqliteStore::open(path, options.share(true))?))

@@ -9,8 +9,10 @@ pub mod restore;
 
 use std::path::PathBuf;
 
+use steadfast::store::CopyError;
+
 use crate::{
-    exit::usage,
+    exit::{ExitError, usage},
     settings::{StoreUrl, not_durable},
 };
 
@@ -22,5 +24,14 @@ fn sqlite_file(store: StoreUrl) -> anyhow::Result<PathBuf> {
         StoreUrl::Postgres(_) => Err(usage(
             "PostgreSQL has backups of its own: use pg_basebackup and the archived WAL, or pg_dump",
         )),
+    }
+}
+
+/// The exit codes of a move: 4 without a source, 2 for a target that cannot be used.
+fn copy_failed(error: CopyError) -> anyhow::Error {
+    match error {
+        CopyError::Missing(_) => ExitError::NotFound(error.to_string()).into(),
+        CopyError::InUse(_) | CopyError::NotEmpty(_) => usage(error.to_string()),
+        other => other.into(),
     }
 }

@@ -41,6 +41,11 @@ fn an_encrypted_store_is_backed_up_restored_and_checked_with_its_key() {
     let refused = run(&restore, &dir);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(refused.err.contains(KEYS[0]), "{refused:?}");
+    assert!(
+        refused.err.contains("copy.db cannot be opened"),
+        "{refused:?}"
+    );
+    assert!(!refused.err.contains("partial"), "{refused:?}");
     let help = run(&["restore", "--help"], &dir);
     assert!(help.out.contains(KEYS[0]), "{help:?}");
 
@@ -48,14 +53,57 @@ fn an_encrypted_store_is_backed_up_restored_and_checked_with_its_key() {
     assert_eq!(restored.code, 0, "{restored:?}");
     let well = with_key(&check);
     assert_eq!(well.code, 0, "{well:?}");
-    // Without the key, the contents cannot be checked.
+    // Without the key, every encrypted row would look corrupt.
     let unknown = run(&check, &dir);
     assert_eq!(unknown.code, 1, "{unknown:?}");
-    assert!(unknown.out.contains("fail  contents"), "{unknown:?}");
+    assert!(
+        unknown
+            .err
+            .contains("encrypted with key `k1`, which was not given"),
+        "{unknown:?}"
+    );
+    assert_eq!(unknown.out, "", "{unknown:?}");
     damage_keys(&dir, "new.db", "~k1~damaged");
     let ill = with_key(&check);
     assert_eq!(ill.code, 1, "{ill:?}");
     assert!(ill.out.contains("document key/"), "{ill:?}");
+}
+
+#[test]
+fn a_missing_file_and_a_wrong_target_have_the_same_exit_codes_everywhere() {
+    let dir = dir();
+    assert_eq!(run(&["migrate", "--store", STORE], &dir).code, 0);
+    std::fs::write(dir.path().join("notes.txt"), "dear diary, no database").unwrap();
+    let conn = Connection::open(dir.path().join("app.db")).unwrap();
+    conn.execute_batch("CREATE TABLE invoice (id INTEGER)")
+        .unwrap();
+    for (args, code, sentence) in [
+        (
+            ["backup", "b.db", "--store", "sqlite:no.db"],
+            4,
+            "does not exist",
+        ),
+        (
+            ["restore", "no.db", "--to", "sqlite:new.db"],
+            4,
+            "does not exist",
+        ),
+        (
+            ["restore", "steadfast.db", "--to", STORE],
+            2,
+            "is not empty",
+        ),
+    ] {
+        let refused = run(&args, &dir);
+        assert_eq!(refused.code, code, "{refused:?}");
+        assert!(refused.err.contains(sentence), "{refused:?}");
+    }
+    for target in ["sqlite:notes.txt", "sqlite:app.db"] {
+        let refused = run(&["move", "--from", STORE, "--to", target], &dir);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        let sentence = "is not an empty store: choose a file that does not exist";
+        assert!(refused.err.contains(sentence), "{refused:?}");
+    }
 }
 
 #[test]

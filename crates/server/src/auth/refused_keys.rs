@@ -1,7 +1,7 @@
-//! Refused keys in the log: enough to see somebody guess, and too few lines to fill a disk.
+//! Refused keys in the log: enough to see an attack, and too few lines to fill a disk.
 //!
-//! Nobody guesses a key of 256 bits, so an address with wrong keys need not wait: behind a proxy it
-//! is that of all callers. But somebody who tries should be seen.
+//! A key of 256 bits cannot be guessed, so an address with wrong keys need not wait: behind a proxy it
+//! is that of all callers. But an attempt should be seen.
 
 use std::{
     net::IpAddr,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use steadfast::store::SqliteCopy;
 
-use super::sqlite_file;
+use super::{copy_failed, sqlite_file};
 use crate::{
     output::print_line,
     settings::StoreUrl,
@@ -32,7 +32,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<()> {
     let from = sqlite_file(args.store)?;
-    let copy = SqliteCopy::make(&from, &args.file)?;
+    let copy = SqliteCopy::make(&from, &args.file).map_err(copy_failed)?;
     let jobs = copy.jobs();
     copy.publish()?;
     let bytes = std::fs::metadata(&args.file)?.len();

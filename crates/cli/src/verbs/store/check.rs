@@ -1,7 +1,10 @@
 //! `steadfast check`: every row of a store, and its counters.
 
 use serde_json::json;
-use steadfast::store::{CounterDifference, DamagedRows, StoreCheck, check_tables};
+use steadfast::{
+    SqliteOptions,
+    store::{CounterDifference, DamagedRows, OpenError, StoreCheck, check_tables},
+};
 
 use super::contents::Contents;
 use crate::{
@@ -56,9 +59,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     }
     let options = args.encryption.options()?;
     let options = options.share(args.share).existing(true);
+    check_keys(&args.store, &options).await?;
     let opened = args.store.open_tables(options).await?;
-    let check = check_tables(&*opened.tables).await?;
     let store = opened.store;
+    let check = check_tables(&*opened.tables).await?;
     let jobs = Contents::read(&*store, None).await?.jobs;
     let report = Report {
         check,
@@ -75,6 +79,19 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         true => Ok(()),
         false => Err(ExitError::Reported.into()),
     }
+}
+
+/// Without its keys, every encrypted row of the store would look corrupt.
+async fn check_keys(store: &StoreUrl, options: &SqliteOptions) -> anyhow::Result<()> {
+    match store.open_encrypted(options.clone()).await.map(drop) {
+        Err(error) if is_of_key(&error) => Err(error),
+        // A store that was moved can be checked as well.
+        _ => Ok(()),
+    }
+}
+
+fn is_of_key(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(OpenError::EncryptionKey { .. }))
 }
 
 impl Report {

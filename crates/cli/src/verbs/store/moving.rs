@@ -5,7 +5,10 @@ use std::io::{IsTerminal as _, Write as _};
 use steadfast::{
     SqliteOptions, SqliteStore,
     node::NodeState,
-    store::{DocumentKind, DocumentPage, MoveError, MoveProgress, Store, StoreMove, release_moved},
+    store::{
+        DocumentKind, DocumentPage, MoveError, MoveProgress, OpenError, Store, StoreMove,
+        release_moved,
+    },
 };
 
 use crate::{
@@ -42,7 +45,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     if from == to {
         return Err(usage("--from and --to are the same store"));
     }
-    check_free(&to)?;
+    check_free(&to).map_err(target_refused)?;
     check_no_nodes(&from, &*from.open_tables(source_options()).await?.store).await?;
     let ends = Ends::open(&from, &to).await?;
     ends.check_no_nodes().await?;
@@ -91,7 +94,10 @@ impl<'u> Ends<'u> {
     async fn open(from: &'u StoreUrl, to: &'u StoreUrl) -> anyhow::Result<Self> {
         Ok(Self {
             source: from.open_tables(source_options()).await?,
-            target: to.open_tables(SqliteOptions::default()).await?,
+            target: to
+                .open_tables(SqliteOptions::default())
+                .await
+                .map_err(target_refused)?,
             from,
             to,
         })
@@ -123,6 +129,17 @@ fn refused(error: MoveError) -> anyhow::Error {
     match error {
         MoveError::NotEmpty { .. } | MoveError::OtherMove(_) => usage(error.to_string()),
         other => other.into(),
+    }
+}
+
+/// A file that is no store needs no mending: it is the wrong target.
+fn target_refused(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(OpenError::Foreign { path, .. } | OpenError::Corrupt { path, .. }) => usage(format!(
+            "{} is not an empty store: choose a file that does not exist",
+            path.display()
+        )),
+        _ => error,
     }
 }
 

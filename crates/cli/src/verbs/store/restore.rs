@@ -1,13 +1,16 @@
 //! `steadfast restore`: a store from a backup.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use steadfast::{
     SqliteStore,
-    store::{SqliteCopy, end_running_attempts},
+    store::{OpenError, SqliteCopy, end_running_attempts},
 };
 
-use super::sqlite_file;
+use super::{copy_failed, sqlite_file};
 use crate::{
     output::print_line,
     settings::{EncryptionArgs, StoreUrl},
@@ -31,10 +34,11 @@ pub struct Args {
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let target = sqlite_file(args.to.clone())?;
     let options = args.encryption.options()?;
-    let copy = SqliteCopy::make(&args.file, &target)?;
+    let copy = SqliteCopy::make(&args.file, &target).map_err(copy_failed)?;
     let jobs = copy.jobs();
     // Before the copy gets its name: a restore that is killed leaves no store behind.
-    let store = SqliteStore::open(copy.path(), options)?;
+    let store = SqliteStore::open(copy.path(), options)
+        .map_err(|error| of_backup(&error, copy.path(), &args.file))?;
     let lost = end_running_attempts(Arc::new(store.clone())).await;
     store.close();
     let lost = lost?;
@@ -50,4 +54,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         print_line!("{attempts} running and counted as lost")?;
     }
     Ok(())
+}
+
+/// The copy that cannot be opened is that of a file which the caller knows.
+fn of_backup(error: &OpenError, copy: &Path, backup: &Path) -> anyhow::Error {
+    let [copy, backup] = [copy, backup].map(|path| path.display().to_string());
+    anyhow::anyhow!(error.to_string().replace(&copy, &backup))
 }

@@ -118,7 +118,7 @@ fn a_restore_refuses_a_cut_file_and_a_target_in_use_or_with_contents() {
     ] {
         let refused = run(&["restore", "copy.db", "--to", target], dir.path());
         assert!(refused.err.contains(sentence), "{refused:?}");
-        assert_ne!(refused.code, 0);
+        assert_eq!(refused.code, 2, "{refused:?}");
     }
     std::fs::write(path("new.db-wal"), "of another file").unwrap();
     let refused = run(&["restore", "copy.db", "--to", "sqlite:new.db"], dir.path());
