@@ -330,10 +330,15 @@ impl MoveMark {
                 "its move from {other} is unfinished: run the same `steadfast move` again"
             );
         }
-        let verb = if is_done { "was" } else { "is being" };
-        format!(
-            "it {verb} moved to {other}: use that store, or run `steadfast move --release` for this one"
-        )
+        match is_done {
+            true => format!(
+                "it was moved to {other}: use that store, or run `steadfast move --release` for this one"
+            ),
+            false => format!(
+                "it is being moved to {other}: run the same `steadfast move` again to finish, or \
+                 `steadfast move --release` to use this one"
+            ),
+        }
     }
 }
 
