@@ -332,6 +332,31 @@ func (c *Client) SucceedAttempt(ctx context.Context, id string, request SucceedR
 	return answer, err
 }
 
+// ReceiveCloudEventsParams is the query of [Client.ReceiveCloudEvents]; what is left empty is not sent.
+type ReceiveCloudEventsParams struct {
+	// Kind of the jobs, in place of the `type` of the event.
+	Kind string
+	// Queue of the jobs, unless the event has an attribute `queue`.
+	Queue string
+	// Tenant of the jobs. Requires a key for all tenants; other keys always use their own tenant.
+	Tenant string
+}
+
+func (p ReceiveCloudEventsParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "kind", string(p.Kind))
+	addText(v, "queue", string(p.Queue))
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// ReceiveCloudEvents: Create a job from a CloudEvent, or up to 1,000 jobs from a batch.
+func (c *Client) ReceiveCloudEvents(ctx context.Context, params ReceiveCloudEventsParams, request CloudEvent) (*Job, error) {
+	answer := new(Job)
+	err := c.Call(ctx, "POST", "/cloudevents", params.values(), request, answer)
+	return answer, err
+}
+
 // ResendDelivery: Resend an ended delivery with the same body and event id.
 func (c *Client) ResendDelivery(ctx context.Context, id string) (*Job, error) {
 	answer := new(Job)

@@ -21,6 +21,8 @@ type AcknowledgeAlertsRequest struct {
 
 // Actor: The caller of a command.
 type Actor struct {
+	// The agent that sent the command for this caller, as it calls itself.
+	Agent string `json:"agent,omitzero"`
 	// `key_…`; null while the server requires no key.
 	Key string `json:"key,omitzero"`
 	// The name of the key, or the interface used: `api` or `dashboard`.
@@ -339,8 +341,9 @@ const (
 type BodyFormat string
 
 const (
-	BodyFormatStandard BodyFormat = "standard"
-	BodyFormatSlack    BodyFormat = "slack"
+	BodyFormatStandard    BodyFormat = "standard"
+	BodyFormatSlack       BodyFormat = "slack"
+	BodyFormatCloudevents BodyFormat = "cloudevents"
 )
 
 // BulkResult: Number of jobs that were or would be changed.
@@ -516,6 +519,29 @@ type Clock struct {
 	Now time.Time `json:"now"`
 }
 
+// CloudEvent: An event in structured mode. Other fields are extension attributes, which become
+// tags.
+type CloudEvent struct {
+	// The payload of the job.
+	Data json.RawMessage `json:"data,omitzero"`
+	// Media type of the data.
+	Datacontenttype string `json:"datacontenttype,omitzero"`
+	// Id of the event, unique for its source.
+	ID string `json:"id"`
+	// Queue of the job.
+	Queue string `json:"queue,omitzero"`
+	// URI of the sender. Together with the id it is the idempotency key of the job.
+	Source string `json:"source"`
+	// Version of the specification: `1.0`.
+	Specversion string `json:"specversion"`
+	// What the event is about.
+	Subject string `json:"subject,omitzero"`
+	// When it happened.
+	Time string `json:"time,omitzero"`
+	// Type of the event: the kind of the job, unless the query string names one.
+	Type string `json:"type"`
+}
+
 // Counts: Jobs by label, and recent and total attempts.
 type Counts struct {
 	// Cancelled jobs within retention.
@@ -567,7 +593,8 @@ type CreateEndpointRequest struct {
 	Description string `json:"description,omitzero"`
 	// Events to send; `job.succeeded` and `job.failed` by default.
 	Events []EventType `json:"events,omitzero"`
-	// `standard` (Standard Webhooks, the default), or `slack` for one line of text.
+	// `standard` (Standard Webhooks, the default), `cloudevents` (CloudEvents 1.0), or `slack` for one
+	// line of text.
 	Format BodyFormat `json:"format,omitzero"`
 	// Headers of its deliveries by name: a text, which is never shown, or a named secret.
 	Headers map[string]HeaderSource `json:"headers,omitzero"`
@@ -939,7 +966,7 @@ type EditEndpointRequest struct {
 	Description string `json:"description,omitzero"`
 	// Events to send.
 	Events []EventType `json:"events,omitzero"`
-	// `standard` or `slack`; applies to future deliveries.
+	// `standard`, `cloudevents` or `slack`; applies to future deliveries.
 	Format BodyFormat `json:"format,omitzero"`
 	// Headers of its deliveries, in place of all those it has: a text, which is never shown, or a
 	// named secret.

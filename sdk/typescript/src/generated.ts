@@ -14,6 +14,8 @@ export interface AcknowledgeAlertsRequest {
 
 /** The caller of a command. */
 export interface Actor {
+  /** The agent that sent the command for this caller, as it calls itself. */
+  agent?: string | null | undefined;
   /** `key_…`; null while the server requires no key. */
   key?: string | null | undefined;
   /** The name of the key, or the interface used: `api` or `dashboard`. */
@@ -260,7 +262,7 @@ export interface Blocker {
 
 export type BlockerKind = "state" | "expired" | "run_at" | "endpoint_disabled" | "runs_after" | "paused" | "held" | "retry_after" | "quota" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "no_slot" | "behind";
 
-export type BodyFormat = "standard" | "slack";
+export type BodyFormat = "standard" | "slack" | "cloudevents";
 
 /** Number of jobs that were or would be changed. */
 export interface BulkResult {
@@ -441,6 +443,28 @@ export interface Clock {
   now: string;
 }
 
+/** An event in structured mode. Other fields are extension attributes, which become tags. */
+export interface CloudEvent {
+  /** The payload of the job. */
+  data?: unknown;
+  /** Media type of the data. */
+  datacontenttype?: string | null | undefined;
+  /** Id of the event, unique for its source. */
+  id: string;
+  /** Queue of the job. */
+  queue?: string | null | undefined;
+  /** URI of the sender. Together with the id it is the idempotency key of the job. */
+  source: string;
+  /** Version of the specification: `1.0`. */
+  specversion: string;
+  /** What the event is about. */
+  subject?: string | null | undefined;
+  /** When it happened. */
+  time?: string | null | undefined;
+  /** Type of the event: the kind of the job, unless the query string names one. */
+  type: string;
+}
+
 /** Jobs by label, and recent and total attempts. */
 export interface Counts {
   /** Cancelled jobs within retention. */
@@ -494,7 +518,10 @@ export interface CreateEndpointRequest {
   description?: string | undefined;
   /** Events to send; `job.succeeded` and `job.failed` by default. */
   events?: EventType[] | null | undefined;
-  /** `standard` (Standard Webhooks, the default), or `slack` for one line of text. */
+  /**
+   * `standard` (Standard Webhooks, the default), `cloudevents` (CloudEvents 1.0), or `slack` for one
+   * line of text.
+   */
   format?: BodyFormat | null | undefined;
   /** Headers of its deliveries by name: a text, which is never shown, or a named secret. */
   headers?: Record<string, HeaderSource> | undefined;
@@ -892,7 +919,7 @@ export interface EditEndpointRequest {
   description?: string | null | undefined;
   /** Events to send. */
   events?: EventType[] | null | undefined;
-  /** `standard` or `slack`; applies to future deliveries. */
+  /** `standard`, `cloudevents` or `slack`; applies to future deliveries. */
   format?: BodyFormat | null | undefined;
   /**
    * Headers of its deliveries, in place of all those it has: a text, which is never shown, or a
@@ -2773,6 +2800,19 @@ export interface Operations {
     body: SucceedRequest;
     answer: Job;
   };
+  /** Create a job from a CloudEvent, or up to 1,000 jobs from a batch. */
+  receiveCloudEvents: {
+    query?: {
+      /** Kind of the jobs, in place of the `type` of the event. */
+      kind?: Kind | undefined;
+      /** Queue of the jobs, unless the event has an attribute `queue`. */
+      queue?: Name | undefined;
+      /** Tenant of the jobs. Requires a key for all tenants; other keys always use their own tenant. */
+      tenant?: Name | undefined;
+    };
+    body: CloudEvent;
+    answer: Job;
+  };
   /** Resend an ended delivery with the same body and event id. */
   resendDelivery: {
     path: {
@@ -3640,6 +3680,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   getStep: ["GET", "/claims/{id}/steps/{name}"],
   saveStep: ["PUT", "/claims/{id}/steps/{name}"],
   succeedAttempt: ["POST", "/claims/{id}/succeed"],
+  receiveCloudEvents: ["POST", "/cloudevents"],
   resendDelivery: ["POST", "/deliveries/{id}/resend"],
   listDestinations: ["GET", "/destinations"],
   getDestination: ["GET", "/destinations/{key}"],

@@ -25,6 +25,8 @@ class AcknowledgeAlertsRequest(TypedDict):
 class Actor(TypedDict):
     """The caller of a command."""
 
+    agent: NotRequired[str | None]
+    """The agent that sent the command for this caller, as it calls itself."""
     key: NotRequired[str | None]
     """`key_…`; null while the server requires no key."""
     name: str
@@ -318,7 +320,7 @@ BlockerKind: TypeAlias = Literal[
 ]
 
 
-BodyFormat: TypeAlias = Literal["standard", "slack"]
+BodyFormat: TypeAlias = Literal["standard", "slack", "cloudevents"]
 
 
 class BulkResult(TypedDict):
@@ -506,6 +508,29 @@ class Clock(TypedDict):
     """The current time of the store."""
 
 
+class CloudEvent(TypedDict):
+    """An event in structured mode. Other fields are extension attributes, which become tags."""
+
+    data: NotRequired[Any]
+    """The payload of the job."""
+    datacontenttype: NotRequired[str | None]
+    """Media type of the data."""
+    id: str
+    """Id of the event, unique for its source."""
+    queue: NotRequired[str | None]
+    """Queue of the job."""
+    source: str
+    """URI of the sender. Together with the id it is the idempotency key of the job."""
+    specversion: str
+    """Version of the specification: `1.0`."""
+    subject: NotRequired[str | None]
+    """What the event is about."""
+    time: NotRequired[str | None]
+    """When it happened."""
+    type: str
+    """Type of the event: the kind of the job, unless the query string names one."""
+
+
 class Counts(TypedDict):
     """Jobs by label, and recent and total attempts."""
 
@@ -562,7 +587,9 @@ class CreateEndpointRequest(TypedDict):
     events: NotRequired[list[EventType] | None]
     """Events to send; `job.succeeded` and `job.failed` by default."""
     format: NotRequired[BodyFormat | None]
-    """`standard` (Standard Webhooks, the default), or `slack` for one line of text."""
+    """`standard` (Standard Webhooks, the default), `cloudevents` (CloudEvents 1.0), or `slack`
+    for one line of text.
+    """
     headers: NotRequired[dict[str, HeaderSource]]
     """Headers of its deliveries by name: a text, which is never shown, or a named secret."""
     retry: NotRequired[RetryPolicyInput | None]
@@ -970,7 +997,7 @@ class EditEndpointRequest(TypedDict):
     events: NotRequired[list[EventType] | None]
     """Events to send."""
     format: NotRequired[BodyFormat | None]
-    """`standard` or `slack`; applies to future deliveries."""
+    """`standard`, `cloudevents` or `slack`; applies to future deliveries."""
     headers: NotRequired[dict[str, HeaderSource] | None]
     """Headers of its deliveries, in place of all those it has: a text, which is never shown, or
     a named secret.

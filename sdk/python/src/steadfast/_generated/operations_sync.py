@@ -259,6 +259,25 @@ class Operations:
             self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/succeed", body=body),
         )
 
+    def receive_cloud_events(
+        self,
+        body: types.CloudEvent,
+        *,
+        kind: types.Kind | None = None,
+        queue: types.Name | None = None,
+        tenant: types.Name | None = None,
+    ) -> types.Job:
+        """Create a job from a CloudEvent, or up to 1,000 jobs from a batch."""
+        return cast(
+            "types.Job",
+            self.request(
+                "POST",
+                "/api/v1/cloudevents",
+                query={"kind": kind, "queue": queue, "tenant": tenant},
+                body=body,
+            ),
+        )
+
     def resend_delivery(self, id: str) -> types.Job:
         """Resend an ended delivery with the same body and event id."""
         return cast(
