@@ -8,6 +8,7 @@
 //!   thread, group commit), `postgres` is for many nodes; `sql` has what the last two share.
 //! * `tables`: a store as rows, which are checked and moved to another database.
 //! * `claim`: which range of due jobs comes next. `lane`, `minutes`, `failures`: what is counted.
+//! * `caller`, `fair_gate`: who asks, and how callers share what there is.
 //! * `wake`, `clock`: how waiting callers are woken, and the only clock.
 //! * `damage`: corrupt rows that were skipped.
 //! * `conformance`: the contracts as tests; every driver runs all of it. `testing` starts a PostgreSQL
@@ -48,7 +49,8 @@ pub mod conformance;
 #[cfg(all(feature = "_testing", feature = "postgres"))]
 pub mod testing;
 
-pub use caller::{StoreCaller, share_store, wait_outside};
+pub use caller::StoreCaller;
+pub use caller::request::{share_store, wait_outside};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use damage::{DamagedRow, DamagedRows};
 pub use drivers::memory::MemoryStore;

@@ -46,7 +46,7 @@ use steadfast_core::{Gates, NewJob, Timestamp};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::{
-    caller::{StoreCaller, wait_outside},
+    caller::{StoreCaller, request::wait_outside},
     clock::Clock,
     damage::DamageLog,
     drivers::Asker,
