@@ -18,7 +18,7 @@ use http_body_util::{BodyExt as _, Limited};
 use serde_json::Value;
 use steadfast_api::AGENT_HEADER;
 use steadfast_mcp::{Api, ApiCall, ApiError, Caller, HttpServer, REQUEST_BYTES_MAX};
-use steadfast_store::share_store;
+use steadfast_store::{share_store, wait_outside};
 use tower_service::Service as _;
 
 use crate::{
@@ -39,7 +39,8 @@ pub fn router(app: Arc<App>, api: Router<Arc<App>>) -> Router<Arc<App>> {
             let answer = async move |Reads { app, caller }: Reads, request: Request| match app
                 .try_agent_call(caller.tenant.as_ref())
             {
-                Ok(_permit) => answer(&server, request).await,
+                // The calls of its tools have places of their own.
+                Ok(_permit) => wait_outside(answer(&server, request)).await,
                 Err(problem) => problem.into_response(),
             };
             Router::new().route("/mcp", any(answer))

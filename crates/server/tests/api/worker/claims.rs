@@ -1,5 +1,7 @@
 //! Workers in any language: claim, heartbeat, settle, and what a fence is good for.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use steadfast_server::keys::Scope;
 use tokio::io::AsyncReadExt as _;
@@ -453,4 +455,25 @@ async fn claims_that_wait_for_jobs_take_no_place_of_other_requests() {
     for claim in waiting {
         claim.abort();
     }
+}
+
+#[tokio::test]
+async fn an_agent_that_calls_a_tool_takes_no_place_of_that_call() {
+    let server = Server::start().await;
+    let busy = server.key(Scope::Read, Some("busy")).await;
+    let other = server.key(Scope::Read, Some("other")).await;
+    // A tenant has less while another one is active.
+    other.get("/api/v1/queues").await.is(200);
+    let call = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "list_queues", "arguments": {}},
+    });
+    let accept = ("accept", "application/json, text/event-stream");
+    let version = ("mcp-protocol-version", "2025-06-18");
+    let body = call.to_string();
+    let headers = [accept, version, ("content-type", "application/json")];
+    let called = busy.send("POST", "/mcp", &headers, &body);
+    let called = tokio::time::timeout(Duration::from_secs(30), called);
+    let answer = called.await.unwrap().is(200);
+    assert_eq!(answer["result"]["isError"], json!(false), "{answer}");
 }
