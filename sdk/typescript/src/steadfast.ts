@@ -32,6 +32,7 @@ export class Steadfast implements ApiGroups {
   readonly gates: ApiGroups["gates"];
   readonly destinations: ApiGroups["destinations"];
   readonly batches: ApiGroups["batches"];
+  readonly cloudEvents: ApiGroups["cloudEvents"];
   readonly failures: ApiGroups["failures"];
   readonly operations: ApiGroups["operations"];
   readonly audit: ApiGroups["audit"];
@@ -62,6 +63,7 @@ export class Steadfast implements ApiGroups {
     this.gates = groups.gates;
     this.destinations = groups.destinations;
     this.batches = groups.batches;
+    this.cloudEvents = groups.cloudEvents;
     this.failures = groups.failures;
     this.operations = groups.operations;
     this.audit = groups.audit;

@@ -4,7 +4,7 @@ use std::{
     io::{Read as _, Write as _},
     process::{Child, ChildStdin, Command, Stdio},
     sync::mpsc::{Receiver, channel},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::node::{Node, dir, run};
@@ -62,13 +62,18 @@ impl Terminal {
 
     /// Waits until a text was written, and returns what stood before it.
     fn until(&mut self, text: &str) -> String {
+        let begun = Instant::now();
         loop {
             let written = String::from_utf8_lossy(&self.written).into_owned();
             if let Some((before, after)) = written.split_once(text) {
                 self.written = after.as_bytes().to_vec();
                 return before.to_owned();
             }
-            match self.chunks.recv_timeout(DEADLINE) {
+            // The screen is drawn again and again: the whole wait has an end.
+            match self
+                .chunks
+                .recv_timeout(DEADLINE.saturating_sub(begun.elapsed()))
+            {
                 Ok(chunk) => self.written.extend(chunk),
                 Err(_) => panic!("{text:?} is not on the screen: {written:?}"),
             }
@@ -139,9 +144,11 @@ fn keys_pause_a_queue_and_release_a_destination_after_a_question() {
     terminal.press("y");
     terminal.until("http://127.0.0.1:1 is released");
 
+    // The message is gone before the size changes, so that the last line is drawn as a whole.
+    terminal.press(UP);
+    terminal.until("›");
     let small = ["-F", &tty, "rows", "10", "cols", "40"];
     assert!(Command::new("stty").args(small).status().unwrap().success());
-    terminal.press(UP);
     terminal.until("q quit  ↑↓ select  p pause or resume a …");
     terminal.press("q");
     terminal.check_restored("0");

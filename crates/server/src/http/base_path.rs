@@ -245,6 +245,7 @@ mod tests {
         let sources = [
             include_str!("../dashboard.rs"),
             include_str!("../docs.rs"),
+            include_str!("../mcp.rs"),
             include_str!("../router.rs"),
         ];
         let routes = sources.iter().flat_map(|text| {

@@ -62,7 +62,7 @@ fn create_key(node: &Node, scope: &str, by: Option<&str>) -> String {
 
 #[test]
 fn an_agent_reads_over_both_transports() {
-    let node = Node::start(&[]);
+    let node = Node::start(&["--listen", "127.0.0.1:0"]);
     let job = create_job(&node);
     let calls = json!([
         ["explain_job", {"job": job}],
@@ -103,7 +103,7 @@ fn an_agent_reads_over_both_transports() {
 
 #[test]
 fn a_command_shows_what_it_would_change_and_needs_a_token() {
-    let node = Node::start(&[]);
+    let node = Node::start(&["--listen", "127.0.0.1:0"]);
     for (index, transport) in [stdio(&node, &["--allow-writes"]), http(&node, None)]
         .iter()
         .enumerate()
@@ -139,7 +139,7 @@ fn a_command_shows_what_it_would_change_and_needs_a_token() {
 
 #[test]
 fn a_bulk_command_counts_first_and_its_token_covers_no_more() {
-    let node = Node::start(&[]);
+    let node = Node::start(&["--listen", "127.0.0.1:0"]);
     create_job(&node);
     let filter = json!({"kind": "cancel", "filter": {"queue": "images"}});
     let mut confirmed = filter.clone();
@@ -161,7 +161,7 @@ fn a_bulk_command_counts_first_and_its_token_covers_no_more() {
 
 #[test]
 fn the_rights_of_a_key_are_those_of_its_agent() {
-    let node = Node::start(&[]);
+    let node = Node::start(&["--listen", "127.0.0.1:0"]);
     let job = create_job(&node);
     let admin = create_key(&node, "admin", None);
     let read = create_key(&node, "read", Some(&admin));
@@ -206,7 +206,7 @@ const SCENARIOS: &[&str] = &[
 
 #[test]
 fn the_conformance_suite_of_the_protocol_accepts_the_server() {
-    let node = Node::start(&[]);
+    let node = Node::start(&["--listen", "127.0.0.1:0"]);
     let suite = packages().join("node_modules/@modelcontextprotocol/conformance/dist/index.js");
     for scenario in SCENARIOS {
         let mut command = Command::new("node");

@@ -12,7 +12,7 @@ use crate::node::Node;
 
 #[test]
 fn events_of_the_official_sdk_become_jobs() {
-    let node = Node::start(&[]);
+    let node = Node::start(&["--listen", "127.0.0.1:0"]);
     let url = format!("{}/api/v1/cloudevents", node.url);
     let output = run_script("cloud_events.mjs", &["send", &url]);
     let answers: Value = serde_json::from_str(&output.out).unwrap();
@@ -48,7 +48,7 @@ fn events_of_the_official_sdk_become_jobs() {
 
 #[test]
 fn the_official_sdk_accepts_a_webhook_as_an_event() {
-    let node = Node::start(&["--outbound-allow", "127.0.0.0/8"]);
+    let node = Node::start(&["--listen", "127.0.0.1:0", "--outbound-allow", "127.0.0.0/8"]);
     let mut receiver = script("cloud_events.mjs", &["receive"]);
     let mut receiver = receiver.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(receiver.stdout.take().unwrap()).lines();
