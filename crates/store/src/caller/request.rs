@@ -89,6 +89,8 @@ pub async fn share_store<F: Future>(request: F) -> F::Output {
 
 /// Waits for something else than the store. If that takes a while, the request gives up its place,
 /// and waits for another one afterwards.
+/// Of waits within or beside each other, the first does so: the others have no place to give up, and
+/// must not take one that the first would then wait for.
 pub async fn wait_outside<F: Future>(wait: F) -> F::Output {
     let mut wait = pin!(wait);
     let begun = poll_fn(|context| match wait.as_mut().poll(context) {
@@ -101,7 +103,8 @@ pub async fn wait_outside<F: Future>(wait: F) -> F::Output {
     let left = REQUEST.try_with(|request| {
         let mut request = request.borrow_mut();
         let place = request.place.as_mut()?;
-        Some((place.gate.clone(), place.weight, place.admission.take()))
+        let admission = place.admission.take()?;
+        Some((place.gate.clone(), place.weight, admission))
     });
     let Some((gate, weight, admission)) = left.ok().flatten() else {
         return wait.await;
@@ -146,6 +149,14 @@ mod tests {
                 is_free()
             };
             assert!(wait_outside(waited).await);
+            // A wait within a wait, and beside one.
+            let within = wait_outside(wait_outside(async {
+                tokio::task::yield_now().await;
+                is_free()
+            }));
+            let beside = wait_outside(tokio::task::yield_now());
+            let (was_free, ()) = futures_util::future::join(within, beside).await;
+            assert!(was_free);
             assert!(!is_free(), "it has a place again");
         })
         .await;
