@@ -86,8 +86,8 @@ fn refused(message: String) -> Outcome {
 }
 
 fn redact_text(text: &mut String, value: &str, hidden: &str) {
-    for reading in READINGS {
-        let read = ReadText::new(text, reading);
+    for notation in NOTATIONS {
+        let read = ReadText::new(text, notation);
         for range in read.find_all(value.as_bytes()).into_iter().rev() {
             text.replace_range(range, hidden);
         }
@@ -97,8 +97,8 @@ fn redact_text(text: &mut String, value: &str, hidden: &str) {
 /// The end of a body may be the beginning of a secret.
 fn redact_end(text: &mut String, value: &str, hidden: &str) {
     let parts = || (SECRET_PART_BYTES_MIN..value.len()).rev();
-    for reading in READINGS {
-        let read = ReadText::new(text, reading);
+    for notation in NOTATIONS {
+        let read = ReadText::new(text, notation);
         let cut = parts().find(|part| read.bytes.ends_with(&value.as_bytes()[..*part]));
         if let Some(part) = cut {
             text.truncate(read.starts[read.bytes.len() - part]);
@@ -110,12 +110,12 @@ fn redact_end(text: &mut String, value: &str, hidden: &str) {
 
 /// How a character may be written in a text: which one is at its beginning, and how long that is.
 /// `None` if it stands for itself.
-type Reading = fn(&[u8]) -> Option<(u8, usize)>;
+type Notation = fn(&[u8]) -> Option<(u8, usize)>;
 
 /// As it is, and as programs write it into JSON, a URL, a form or HTML.
-const READINGS: [Reading; 5] = [|_| None, of_json, of_url, of_form, of_html];
+const NOTATIONS: [Notation; 5] = [|_| None, of_json, of_url, of_form, of_html];
 
-/// A text in one reading, with the place of each byte in the original.
+/// A text in one notation, with the place of each byte in the original.
 struct ReadText {
     bytes: Vec<u8>,
     /// One more than the bytes: the last is the end.
@@ -123,14 +123,14 @@ struct ReadText {
 }
 
 impl ReadText {
-    fn new(text: &str, reading: Reading) -> Self {
+    fn new(text: &str, notation: Notation) -> Self {
         let mut read = Self {
             bytes: Vec::with_capacity(text.len()),
             starts: Vec::with_capacity(text.len() + 1),
         };
         let (mut rest, mut start) = (text.as_bytes(), 0);
         while let Some(first) = rest.first() {
-            let (byte, length) = reading(rest).unwrap_or((*first, 1));
+            let (byte, length) = notation(rest).unwrap_or((*first, 1));
             read.bytes.push(byte);
             read.starts.push(start);
             start += length;
@@ -238,7 +238,7 @@ mod tests {
 
     /// Both are a tenant's own: neither may keep a node busy.
     #[test]
-    fn a_long_secret_in_a_long_text_is_found_in_one_pass_per_reading() {
+    fn a_long_secret_in_a_long_text_is_found_in_one_pass_per_notation() {
         let value = format!("{}b", "a".repeat(8 * 1024 - 1));
         let mut text = "a".repeat(16 * 1024);
         redact_text(&mut text, &value, "(hidden)");
