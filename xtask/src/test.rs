@@ -35,14 +35,12 @@ fn all(filter: &[String]) -> Vec<Step> {
         steps::tidy(),
         // It may wait for the network.
         Step::new("supply chain", Action::SupplyChain).beside(),
-        steps::lints(),
-        steps::documentation(),
-        Step::cargo("programs", fuzz::BUILD),
+        Step::cargo("programs", fuzz::BUILD).with_fix(steps::LINTS),
         // These wait more than they compute, and need no more than what is built by now.
         Step::new("libraries", Action::Libraries).beside(),
         Step::new("packages", Action::Packages).beside(),
         Step::new("book", Action::Book).beside(),
-        Step::cargo("test programs", TEST_PROGRAMS),
+        Step::cargo("test programs", TEST_PROGRAMS).with_fix(steps::LINTS),
         tests,
         Step::new("fuzzing", Action::Fuzz),
     ]

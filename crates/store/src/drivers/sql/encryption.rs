@@ -55,7 +55,7 @@ pub enum EncryptionKeyError {
         /// Counted from 1.
         line: usize,
     },
-    /// A key is not base64, or too short or too long.
+    /// A key is not base64, too short or too long, or one byte again and again.
     #[error(
         "line {line}: a key is 32 random bytes in base64, such as `openssl rand -base64 32` prints, and this one is not"
     )]
@@ -88,7 +88,8 @@ impl EncryptionKeys {
                 return Err(EncryptionKeyError::BadId { line });
             }
             let key = STANDARD.decode(key.trim()).unwrap_or_default();
-            if key.len() != KEY_BYTES {
+            let is_one_byte = key.windows(2).all(|pair| pair[0] == pair[1]);
+            if key.len() != KEY_BYTES || is_one_byte {
                 return Err(EncryptionKeyError::BadKey { line });
             }
             if !ids.insert(id) {
@@ -382,6 +383,9 @@ mod tests {
             EncryptionKeyError::BadId { line: 2 }
         );
         assert_eq!(keys("one:c2hvcnQ="), EncryptionKeyError::BadKey { line: 1 });
+        let zeros = STANDARD.encode([0; KEY_BYTES]);
+        let bad_key = EncryptionKeyError::BadKey { line: 1 };
+        assert_eq!(keys(&format!("one:{zeros}")), bad_key);
         assert_eq!(
             keys(&format!("{ONE}\n{ONE}")),
             EncryptionKeyError::TwoOfOneId {
