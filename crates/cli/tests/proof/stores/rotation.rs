@@ -76,6 +76,7 @@ fn rotate_under_load(store: &str) {
         ],
     );
     ledger.is_kept();
+    assert!(kills > 0, "the rotation ended before it could be killed");
     assert!(stats["succeeded"].as_u64() > Some(jobs / 2), "{stats}");
 }
 

@@ -45,10 +45,10 @@ const NO_TAGS: &[&str] = &[
 /// Create a job from a CloudEvent, or up to 1,000 jobs from a batch.
 ///
 /// In binary mode the attributes are headers (`ce-id`, `ce-source`, `ce-type`, …) and the body is the
-/// data. In structured mode the body is the whole event; without `ce-specversion` so is plain JSON. The job has the event's `type` as its kind,
-/// its data as payload, and its other attributes as tags. `source` and `id` are the idempotency key:
-/// a repeated event creates no second job. The extension attributes `queue`, `priority` and `delay`
-/// set these fields of the job.
+/// data. In structured mode the body is the whole event; without `ce-specversion` so is plain JSON.
+/// The job has the event's `type` as its kind, its data as payload, and its other attributes as tags.
+/// `source` and `id` are the idempotency key: a repeated event creates no second job. The extension
+/// attributes `queue`, `priority` and `delay` set these fields of the job.
 #[utoipa::path(
     post, path = "/cloudevents", tag = "Jobs", operation_id = "receiveCloudEvents",
     params(CloudEventQuery),
