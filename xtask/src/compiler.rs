@@ -4,8 +4,10 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{self as os_process, Command, ExitCode};
+use std::sync::OnceLock;
 
 use crate::{VerbResult, process};
 
@@ -14,24 +16,25 @@ const LINT_ARGS: &str = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
 
 /// A cargo whose builds pass through here. What it builds is kept apart from other builds.
 pub fn cargo(root: &Path) -> Result<Command, String> {
+    // Before the first build, which may replace this program.
+    static COPY: OnceLock<io::Result<PathBuf>> = OnceLock::new();
+    let copy = COPY.get_or_init(|| copy_of_this_program(root)).as_ref();
+    let copy = copy.map_err(|error| format!("cannot copy xtask: {error}"))?;
     let mut command = process::cargo(root);
-    command.env("RUSTC_WORKSPACE_WRAPPER", copy_of_this_program(root)?);
+    command.env("RUSTC_WORKSPACE_WRAPPER", copy);
     Ok(command)
 }
 
-/// The build may replace this program, so cargo gets a copy.
-fn copy_of_this_program(root: &Path) -> Result<PathBuf, String> {
-    let explain = |error: std::io::Error| format!("cannot copy xtask: {error}");
+fn copy_of_this_program(root: &Path) -> io::Result<PathBuf> {
     let directory = process::target_directory(root).join("compiler");
     let copy = directory.join("xtask");
-    let program = fs::read(env::current_exe().map_err(explain)?).map_err(explain)?;
+    let this = env::current_exe()?;
+    let program = fs::read(&this)?;
     if fs::read(&copy).ok().as_ref() != Some(&program) {
-        fs::create_dir_all(&directory).map_err(explain)?;
-        let new = directory.join(format!("xtask-{}", std::process::id()));
-        fs::write(&new, program).map_err(explain)?;
-        let rights = fs::metadata(env::current_exe().map_err(explain)?).map_err(explain)?;
-        fs::set_permissions(&new, rights.permissions()).map_err(explain)?;
-        fs::rename(&new, &copy).map_err(explain)?;
+        fs::create_dir_all(&directory)?;
+        let new = directory.join(format!("xtask-{}", os_process::id()));
+        fs::copy(&this, &new)?;
+        fs::rename(&new, &copy)?;
     }
     Ok(copy)
 }
