@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::process::{self, CommandOutput};
-use crate::{VerbResult, compiler, fuzz, root};
+use crate::{VerbResult, fuzz, root};
 
 const USAGE: &str =
     "usage: cargo xtask docs [--check] [--update] [--animate] [--bin FILE] [page …]";
@@ -145,7 +145,7 @@ fn check_pages(root: &Path, binary: &Path, only: &[String]) -> Result<Report, St
 }
 
 fn build(root: &Path) -> Result<PathBuf, String> {
-    let mut build = compiler::cargo(root)?;
+    let mut build = process::cargo(root);
     build.args(fuzz::BUILD);
     let built =
         process::run_quietly(build).map_err(|error| format!("cannot start cargo: {error}"))?;

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use crate::compiler;
 use crate::process::{self, CommandOutput};
 
 /// It can be a stream, whose events are not checked by a schema.
@@ -35,7 +34,7 @@ pub const EXAMPLES: u64 = 10;
 
 pub fn run(root: &Path, seed: u64, examples: u64) -> Result<CommandOutput, String> {
     let tool = tool(&target(root))?;
-    let mut build = compiler::cargo(root)?;
+    let mut build = process::cargo(root);
     build.args(BUILD);
     let built = process::run_quietly(build).map_err(|error| error.to_string())?;
     if !built.success {

@@ -11,7 +11,6 @@
 mod at_once;
 mod bench;
 mod check;
-mod compiler;
 mod docs;
 mod fuzz;
 mod libraries;
@@ -117,9 +116,6 @@ pub const VERBS: &[Verb] = &[
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
-    if compiler::is_called(&args) {
-        return compiler::run(&args);
-    }
     match dispatch(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {

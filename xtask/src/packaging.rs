@@ -25,7 +25,7 @@ use std::process::Command;
 use self::archive::Compression;
 use self::release::{Manual, Release, TARGETS, Target};
 use crate::process::{self, CommandOutput, succeeds};
-use crate::{VerbResult, compiler, fuzz, publish, root};
+use crate::{VerbResult, fuzz, publish, root};
 
 pub use self::repository::run as run_repository;
 
@@ -143,7 +143,7 @@ impl Options {
 }
 
 fn run_check(root: &Path) -> VerbResult {
-    let mut build = compiler::cargo(root)?;
+    let mut build = process::cargo(root);
     build.args(fuzz::BUILD);
     let built = process::run_quietly(build).map_err(|error| error.to_string())?;
     if !built.success {

@@ -1,12 +1,13 @@
 //! Steps that a change must pass, one after the other until the first that fails.
 
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::process::{self, CommandOutput};
 use crate::{
-    VerbResult, compiler, docs, fuzz, libraries, packaging, root, supply_chain, test_programs, tidy,
+    VerbResult, docs, fuzz, libraries, packaging, root, supply_chain, test_programs, tidy,
 };
 
 pub struct Step {
@@ -20,6 +21,7 @@ pub struct Step {
 
 pub enum Action {
     Cargo(Vec<String>),
+    Documentation,
     Tidy,
     SupplyChain,
     /// All test programs, several beside each other.
@@ -93,12 +95,47 @@ pub fn tidy() -> Step {
     Step::new("tidy", Action::Tidy)
 }
 
-/// What is wrong with the code, all at once. The builds of the checks have the same lints.
-pub const LINTS: &str = "cargo clippy --workspace --all-targets --all-features -- -D warnings";
-
 pub fn lints() -> Step {
-    let args: Vec<&str> = LINTS.split(' ').skip(1).collect();
+    let args = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--",
+        "-D",
+        "warnings",
+    ];
     Step::cargo("lints", &args)
+}
+
+/// Docs build without broken links.
+pub fn documentation() -> Step {
+    Step::new("documentation", Action::Documentation)
+}
+
+/// With the examples, dependencies have the features that tests need, as for the lints.
+const DOCUMENTATION: &[&str] = &[
+    "doc",
+    "--workspace",
+    "--no-deps",
+    "--all-features",
+    "--lib",
+    "--bins",
+    "--examples",
+];
+
+/// With the compiler of the lints, so that crates they have checked are not checked again.
+fn documentation_command() -> Command {
+    let mut command = process::cargo(&root());
+    command.args(DOCUMENTATION);
+    let driver = Path::new(command.get_program()).with_file_name("clippy-driver");
+    if driver.exists() {
+        command.env("RUSTC_WORKSPACE_WRAPPER", driver);
+        // As `cargo clippy -- -D warnings` sets it.
+        let end = "__CLIPPY_HACKERY__";
+        command.env("CLIPPY_ARGS", format!("-D{end}warnings{end}"));
+    }
+    command
 }
 
 impl Step {
@@ -123,7 +160,7 @@ impl Step {
         }
     }
 
-    pub fn with_fix(self, fix: &'static str) -> Step {
+    fn with_fix(self, fix: &'static str) -> Step {
         Step {
             fix: Some(fix),
             ..self
@@ -147,10 +184,11 @@ impl Step {
                 (passed, report.note, output)
             }
             Action::Cargo(args) => {
-                let mut command = compiler::cargo(&root())?;
+                let mut command = process::cargo(&root());
                 command.args(args);
                 verdict_of(run_cargo(command)?)
             }
+            Action::Documentation => verdict_of(run_cargo(documentation_command())?),
             Action::Tests => verdict_of(test_programs::run()?),
             Action::Fuzz => verdict_of(fuzz::run(&root(), fuzz::SEED, fuzz::EXAMPLES)?),
             Action::Packages => verdict_of(packaging::check(&root())?),
@@ -176,6 +214,7 @@ impl Step {
     pub fn command(&self) -> String {
         match &self.action {
             Action::Cargo(args) => format!("cargo {}", args.join(" ")),
+            Action::Documentation => format!("cargo {}", DOCUMENTATION.join(" ")),
             Action::Tidy => "cargo xtask tidy".to_owned(),
             Action::SupplyChain => "cargo xtask supply-chain".to_owned(),
             Action::Tests => "cargo test --workspace --all-features".to_owned(),

@@ -35,12 +35,14 @@ fn all(filter: &[String]) -> Vec<Step> {
         steps::tidy(),
         // It may wait for the network.
         Step::new("supply chain", Action::SupplyChain).beside(),
-        Step::cargo("programs", fuzz::BUILD).with_fix(steps::LINTS),
+        steps::lints(),
+        steps::documentation(),
+        Step::cargo("programs", fuzz::BUILD),
         // These wait more than they compute, and need no more than what is built by now.
         Step::new("libraries", Action::Libraries).beside(),
         Step::new("packages", Action::Packages).beside(),
         Step::new("book", Action::Book).beside(),
-        Step::cargo("test programs", TEST_PROGRAMS).with_fix(steps::LINTS),
+        Step::cargo("test programs", TEST_PROGRAMS),
         tests,
         Step::new("fuzzing", Action::Fuzz),
     ]
