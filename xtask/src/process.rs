@@ -24,10 +24,17 @@ pub struct CommandOutput {
     pub lines: Vec<String>,
 }
 
-/// The cargo that runs us, in the repository's root.
+/// The cargo that runs us, in the repository's root. It builds as if it were called by hand: some
+/// dependencies are compiled again when the variables change that cargo sets for what it runs.
 pub fn cargo(root: &Path) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root);
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
     command
 }
 
