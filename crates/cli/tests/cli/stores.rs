@@ -11,7 +11,7 @@ const KEYS: [&str; 2] = ["--encryption-key-file", "keys.txt"];
 /// A directory with an encrypted store that has an admin key.
 fn encrypted() -> TempDir {
     let dir = dir();
-    let key = format!("k1:{}=\n", "A".repeat(43));
+    let key = format!("k1:{}A=\n", "D".repeat(42));
     std::fs::write(dir.path().join("keys.txt"), key).unwrap();
     let made = create_key(&dir, &KEYS);
     assert_eq!(made.code, 0, "{made:?}");

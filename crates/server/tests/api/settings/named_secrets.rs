@@ -120,9 +120,12 @@ async fn a_changed_secret_counts_from_the_next_call_on_and_a_missing_one_is_retr
     body["retry"] = json!({"maxRetries": 50, "backoff": "fixed", "baseDelay": 50});
     let id = http.create_id(body.clone()).await;
     http.wait_for_label(&id, "succeeded").await;
-    body["delay"] = json!("50ms");
+    // It must not start before the secret is gone.
+    let queue = "/api/v1/queues/default";
+    http.post_empty(&format!("{queue}/pause")).await.is(204);
     let id = http.create_id(body).await;
     http.delete("/api/v1/secrets/stripe").await.is(204);
+    http.post_empty(&format!("{queue}/resume")).await.is(204);
     let retried = until("a failed attempt", || async {
         let attempts = http.attempts(&id).await;
         attempts.first().cloned()
