@@ -17,6 +17,7 @@ mod markdown;
 mod modules;
 mod phrases;
 mod places;
+mod plain_sql;
 mod rust;
 mod shared;
 mod sleeps;
@@ -48,6 +49,7 @@ const RULES: &[Rule] = &[
     shared::check,
     markdown::check,
     sql::check,
+    plain_sql::check,
     places::check,
     dead_files::check,
 ];

@@ -95,11 +95,14 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     ),
     (
         sql!("jobs/commit", "commit"),
-        &["job_pkey on job", "Tid Scan on gate_running"],
+        &[
+            "job_pkey on job",
+            "(turn = gate_entry.turn) AND (job = gate_entry.id)",
+        ],
     ),
     (
         sql!("claim/gates", "gate_save"),
-        &["Tid Scan on gate_state"],
+        &["gate_state_pkey on gate_state", "(turn = new_2.before)"],
     ),
     (sql!("jobs/change", "command"), &["job_pkey on job"]),
     (sql!("jobs/change", "command_find"), &["job_pkey on job"]),
@@ -110,7 +113,17 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         &["job_pkey on job"],
     ),
     (sql!("queries/get", "jobs"), &["job_pkey on job"]),
-    (sql!("claim", "quarantine"), &["job_pkey on job"]),
+    (
+        sql!("claim", "quarantine"),
+        &[
+            "job_pkey on job",
+            "(turn = gate_entry.turn) AND (job = gate_entry.id)",
+        ],
+    ),
+    (
+        sql!("counts", "fold"),
+        &["count_change_pkey on count_change"],
+    ),
     (
         sql!("queries/get", "expired_leases"),
         &["job_running on job"],
@@ -189,10 +202,16 @@ const PLANS: &[((&str, &str), &[&str])] = &[
             "idempotency_pkey on idempotency",
         ],
     ),
-    (sql!("jobs/prune", "prune_ticks"), &["tick_age on tick"]),
+    (
+        sql!("jobs/prune", "prune_ticks"),
+        &[
+            "tick_age on tick",
+            "(tick >= old.tick) AND (tick <= old.tick)",
+        ],
+    ),
     (
         sql!("jobs/prune", "prune_minutes"),
-        &["minute_pkey on minute"],
+        &["minute_pkey on minute", "(lane = old.lane)"],
     ),
     (
         shared!("records", "records_earliest"),

@@ -7,21 +7,21 @@ WITH aside AS (
     WHERE id = ANY($1::uuid[]) AND state + 0 = 1
     RETURNING id, lane, run_at / 60000000 AS due_minute, attempt > attempts_before AS is_retry, gates, gate_turn
 ),
+gate_entry AS MATERIALIZED (
+    SELECT passed.gate, place.turn, aside.id
+    FROM aside
+    CROSS JOIN LATERAL unnest(aside.gates) AS passed (gate)
+    CROSS JOIN LATERAL (VALUES (0::bigint), (aside.gate_turn)) AS place (turn)
+    WHERE aside.gates IS NOT NULL
+),
 released AS (
-    -- One seek for each, whatever the planner thinks of the table.
+    -- A first column that is compared with an array has no other plan than one seek for each, whatever
+    -- the planner thinks of the table.
     DELETE FROM steadfast.gate_running
-    WHERE gate_running.ctid = ANY(ARRAY(
-        SELECT counted.ctid
-        FROM aside
-        CROSS JOIN LATERAL unnest(aside.gates) AS passed (gate)
-        CROSS JOIN LATERAL (VALUES (0::bigint), (aside.gate_turn)) AS place (turn)
-        CROSS JOIN LATERAL (
-            SELECT known.ctid FROM steadfast.gate_running AS known
-            WHERE known.gate = passed.gate AND known.turn = place.turn AND known.job = aside.id
-            LIMIT 1
-        ) AS counted
-        WHERE aside.gates IS NOT NULL
-    ))
+    USING gate_entry
+    WHERE
+        gate_running.gate = ANY(ARRAY[gate_entry.gate]) AND gate_running.turn = gate_entry.turn
+        AND gate_running.job = gate_entry.id
 )
 INSERT INTO steadfast.count_change (lane, due_minute, waiting, retrying, running)
 SELECT lane, due_minute, count(*), count(*) FILTER (WHERE is_retry), - count(*)

@@ -4,7 +4,7 @@
 -- as they are free, and the totals of their lanes.
 WITH moved AS (
     DELETE FROM steadfast.count_change
-    WHERE ctid = ANY(ARRAY(SELECT ctid FROM steadfast.count_change LIMIT $1 FOR UPDATE SKIP LOCKED))
+    WHERE seq = ANY(ARRAY(SELECT seq FROM steadfast.count_change LIMIT $1 FOR UPDATE SKIP LOCKED))
     RETURNING *
 ),
 lanes AS (

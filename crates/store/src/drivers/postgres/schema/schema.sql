@@ -231,6 +231,7 @@ CREATE TABLE steadfast.log (
 -- its changes here; readers add both up, and a background step moves the one into the other. Rows live
 -- for seconds: it is vacuumed often, so that readers do not walk over the dead.
 CREATE TABLE steadfast.count_change (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     -- In which the attempts ended, and for which the jobs wait.
     minute bigint,
     due_minute bigint,

@@ -7,17 +7,11 @@ WITH new AS MATERIALIZED (
     ) AS new (gate, before, next_start, minute, starts, retries)
 ),
 gone AS (
-    -- One seek for each, whatever the planner thinks of the table.
+    -- A first column that is compared with an array has no other plan than one seek for each, whatever
+    -- the planner thinks of the table.
     DELETE FROM steadfast.gate_state
-    WHERE gate_state.ctid = ANY(ARRAY(
-        SELECT stored.ctid
-        FROM new
-        CROSS JOIN LATERAL (
-            SELECT known.ctid FROM steadfast.gate_state AS known
-            WHERE known.gate = new.gate AND known.turn = new.before
-            LIMIT 1
-        ) AS stored
-    ))
+    USING new
+    WHERE gate_state.gate = ANY(ARRAY[new.gate]) AND gate_state.turn = new.before
 )
 INSERT INTO steadfast.gate_state (gate, turn, next_start, minute, starts, retries)
 SELECT gate, nextval('steadfast.gate_turn'), next_start, minute, starts, retries FROM new

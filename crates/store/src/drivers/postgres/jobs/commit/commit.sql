@@ -79,21 +79,21 @@ counted AS (
     FROM written
     GROUP BY lane, record_finished_at / 60000000, due_minute
 ),
+gate_entry AS MATERIALIZED (
+    SELECT passed.gate, place.turn, written.id
+    FROM written
+    CROSS JOIN LATERAL unnest(written.gates) AS passed (gate)
+    CROSS JOIN LATERAL (VALUES (0::bigint), (written.gate_turn)) AS place (turn)
+    WHERE written.gates IS NOT NULL
+),
 released AS (
-    -- One seek for each, whatever the planner thinks of the table.
+    -- A first column that is compared with an array has no other plan than one seek for each, whatever
+    -- the planner thinks of the table.
     DELETE FROM steadfast.gate_running
-    WHERE gate_running.ctid = ANY(ARRAY(
-        SELECT counted.ctid
-        FROM written
-        CROSS JOIN LATERAL unnest(written.gates) AS passed (gate)
-        CROSS JOIN LATERAL (VALUES (0::bigint), (written.gate_turn)) AS place (turn)
-        CROSS JOIN LATERAL (
-            SELECT known.ctid FROM steadfast.gate_running AS known
-            WHERE known.gate = passed.gate AND known.turn = place.turn AND known.job = written.id
-            LIMIT 1
-        ) AS counted
-        WHERE written.gates IS NOT NULL
-    ))
+    USING gate_entry
+    WHERE
+        gate_running.gate = ANY(ARRAY[gate_entry.gate]) AND gate_running.turn = gate_entry.turn
+        AND gate_running.job = gate_entry.id
 )
 SELECT
     id, lane, flow_key, priority, gates IS NOT NULL AS is_gated, schedule IS NOT NULL AS is_run,
